@@ -1,0 +1,42 @@
+# penstock_room(NAME SOURCES ... DEPS ... LIBS ... TESTS ...)
+# A room is one static library penstock_NAME and one test program NAME_tests.
+# DEPS are rooms, LIBS are outside libraries; both are linked publicly so that
+# the installed package resolves them.
+function(penstock_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPS;LIBS;TESTS" ${ARGN})
+  set(target penstock_${name})
+  add_library(${target} STATIC ${ROOM_SOURCES})
+  add_library(penstock::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  foreach(dep ${ROOM_DEPS})
+    target_link_libraries(${target} PUBLIC penstock_${dep})
+  endforeach()
+  target_link_libraries(${target} PUBLIC ${ROOM_LIBS} PRIVATE penstock_warnings)
+  install(TARGETS ${target} EXPORT penstockTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  if(ROOM_TESTS)
+    penstock_tests(${name} SOURCES ${ROOM_TESTS} DEPS ${name})
+  endif()
+endfunction()
+
+# penstock_tests(NAME SOURCES ... DEPS ...): the program NAME_tests.
+function(penstock_tests name)
+  if(NOT PENSTOCK_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(T "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name}_tests ${T_SOURCES})
+  foreach(dep ${T_DEPS})
+    target_link_libraries(${name}_tests PRIVATE penstock_${dep})
+  endforeach()
+  target_link_libraries(${name}_tests PRIVATE penstock_warnings GTest::gmock
+    GTest::gtest_main)
+  target_compile_definitions(${name}_tests PRIVATE
+    PENSTOCK_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  gtest_discover_tests(${name}_tests TEST_PREFIX ${name}.
+    DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()

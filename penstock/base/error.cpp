@@ -1,0 +1,128 @@
+#include "penstock/base/error.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "penstock/base/json.h"
+
+namespace penstock {
+
+std::string_view name_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::request:
+      return "request";
+    case ErrorKind::source:
+      return "source";
+    case ErrorKind::transform:
+      return "transform";
+    case ErrorKind::device:
+      return "device";
+    case ErrorKind::out_of_memory:
+      return "out_of_memory";
+    case ErrorKind::internal:
+      break;
+  }
+  return "internal";
+}
+
+int exit_code_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::request:
+      return 2;
+    case ErrorKind::source:
+      return 3;
+    case ErrorKind::transform:
+      return 4;
+    case ErrorKind::device:
+      return 5;
+    case ErrorKind::out_of_memory:
+      return 6;
+    case ErrorKind::internal:
+      break;
+  }
+  return 70;
+}
+
+Error::Error(ErrorKind kind, ErrorParts parts)
+    : kind_(kind), parts_(std::move(parts)), text_(parts_.what) {
+  if (!parts_.where.empty()) text_ += " at " + parts_.where;
+  if (!parts_.why.empty()) text_ += ": " + parts_.why;
+  if (!parts_.next.empty()) text_ += "; " + parts_.next;
+}
+
+std::string Error::json() const {
+  Json error;
+  error["kind"] = name_of(kind_);
+  error["code"] = parts_.code;
+  error["what"] = parts_.what;
+  error["where"] = parts_.where;
+  error["why"] = parts_.why;
+  error["next"] = parts_.next;
+  Json document;
+  document["error"] = std::move(error);
+  return document.dump();
+}
+
+Error Error::in_stage(std::string_view stage) const {
+  ErrorParts parts = parts_;
+  parts.what = std::string(stage) + ": " + parts.what;
+  return Error(kind_, std::move(parts));
+}
+
+void fail_assertion(const char* condition, const char* says, const char* file,
+                    int line) {
+  throw Error(ErrorKind::internal,
+              {.code = "internal.assertion",
+               .what = says,
+               .where = std::string(file) + ":" + std::to_string(line),
+               .why = std::string("'") + condition + "' does not hold",
+               .next = "this is a bug in Penstock, please report it"});
+}
+
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string nearest(std::string_view word,
+                    std::span<const std::string> candidates) {
+  std::size_t closest = std::max<std::size_t>(1, word.size() / 2) + 1;
+  std::string found;
+  for (const std::string& candidate : candidates) {
+    std::size_t distance = edit_distance(word, candidate);
+    if (distance < closest) {
+      closest = distance;
+      found = candidate;
+    }
+  }
+  return found;
+}
+
+std::string did_you_mean(std::string_view word,
+                         std::span<const std::string> candidates) {
+  std::string found = nearest(word, candidates);
+  if (!found.empty()) return "did you mean '" + found + "'?";
+  std::string all = "known are: ";
+  for (const std::string& candidate : candidates) {
+    if (&candidate != candidates.data()) all += ", ";
+    all += candidate;
+  }
+  return all;
+}
+
+}  // namespace penstock

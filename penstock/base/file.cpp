@@ -1,0 +1,134 @@
+#include "penstock/base/file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+using Path = std::filesystem::path;
+
+[[noreturn]] void refuse(ErrorKind kind, const char* doing, const Path& path,
+                         int reason) {
+  std::string next;
+  if (reason == ENOSPC) next = "free some space or choose another 'output.dir'";
+  if (reason == EACCES || reason == EROFS)
+    next = "choose a folder that you may write to with 'output.dir'";
+  if (reason == ENOENT && kind == ErrorKind::source) next = "check the path";
+  throw Error(kind,
+              {.code = kind == ErrorKind::source ? "file.read" : "file.write",
+               .what = std::string("cannot ") + doing,
+               .where = path.string(),
+               .why = std::strerror(reason),
+               .next = std::move(next)});
+}
+
+/// A file descriptor that closes itself; close() reports what the system says.
+class File {
+ public:
+  File(const Path& path, int flags)
+      : number_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
+  ~File() {
+    if (number_ >= 0) ::close(number_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  bool open() const { return number_ >= 0; }
+  int number() const { return number_; }
+  bool close() { return ::close(std::exchange(number_, -1)) == 0; }
+
+ private:
+  int number_;
+};
+
+bool write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+/// A name beside `path` that no other writer uses.
+Path temporary_beside(const Path& path) {
+  static std::atomic<unsigned> counter{0};  // only has to differ each time
+  return path.string() + ".tmp." + std::to_string(::getpid()) + "." +
+         std::to_string(counter.fetch_add(1));
+}
+
+void sync_folder(const Path& folder) {
+  File file(folder.empty() ? Path(".") : folder, O_RDONLY | O_DIRECTORY);
+  if (file.open()) ::fsync(file.number());
+}
+
+class RealFiles final : public FileSystem {
+ public:
+  std::string read(const Path& path) override {
+    File file(path, O_RDONLY);
+    if (!file.open()) refuse(ErrorKind::source, "read the file", path, errno);
+    std::string all;
+    char piece[65536];
+    for (;;) {
+      ssize_t got = ::read(file.number(), piece, sizeof(piece));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) refuse(ErrorKind::source, "read the file", path, errno);
+      if (got == 0) return all;
+      all.append(piece, static_cast<std::size_t>(got));
+    }
+  }
+
+  void write_atomic(const Path& path, std::string_view bytes) override {
+    Path temporary = temporary_beside(path);
+    File file(temporary, O_WRONLY | O_CREAT | O_EXCL);
+    if (!file.open()) refuse(ErrorKind::request, "write the file", path, errno);
+    if (!write_all(file.number(), bytes) || ::fsync(file.number()) != 0 ||
+        !file.close() || ::rename(temporary.c_str(), path.c_str()) != 0) {
+      int reason = errno;
+      ::unlink(temporary.c_str());
+      refuse(ErrorKind::request, "write the file", path, reason);
+    }
+    sync_folder(path.parent_path());
+  }
+
+  void append_line(const Path& path, std::string_view line) override {
+    File file(path, O_WRONLY | O_CREAT | O_APPEND);
+    std::string whole = std::string(line) + "\n";
+    if (!file.open() || !write_all(file.number(), whole) || !file.close())
+      refuse(ErrorKind::request, "write the file", path, errno);
+  }
+
+  void make_folders(const Path& path) override {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error)
+      refuse(ErrorKind::request, "make the folder", path, error.value());
+  }
+
+  void link_to(const Path& target, const Path& link) override {
+    Path temporary = temporary_beside(link);
+    if (::symlink(target.c_str(), temporary.c_str()) != 0 ||
+        ::rename(temporary.c_str(), link.c_str()) != 0) {
+      int reason = errno;
+      ::unlink(temporary.c_str());
+      refuse(ErrorKind::request, "make the link", link, reason);
+    }
+  }
+};
+
+}  // namespace
+
+FileSystem& real_files() {
+  static RealFiles files;
+  return files;
+}
+
+}  // namespace penstock

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace penstock {
+
+/// The seam to the file system: what we do to files that must survive a
+/// crash. Tests replace it to fail at any call. Thread-safe.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  /// The whole file. Throws Error(source) with the path and the reason.
+  virtual std::string read(const std::filesystem::path& path) = 0;
+  /// Replaces the file or leaves the old one: temp file, fsync, rename, fsync
+  /// of the folder. Throws Error(request) with the path and the reason.
+  virtual void write_atomic(const std::filesystem::path& path,
+                            std::string_view bytes) = 0;
+  /// Adds one line at the end and flushes it to the system.
+  virtual void append_line(const std::filesystem::path& path,
+                           std::string_view line) = 0;
+  virtual void make_folders(const std::filesystem::path& path) = 0;
+  /// Points `link` at `target`, replacing what it pointed at, atomically.
+  virtual void link_to(const std::filesystem::path& target,
+                       const std::filesystem::path& link) = 0;
+};
+
+/// The real one. Lives as long as the program.
+FileSystem& real_files();
+
+}  // namespace penstock

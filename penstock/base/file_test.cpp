@@ -1,0 +1,84 @@
+#include "penstock/base/file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "penstock/base/clock.h"
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/penstock-file-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::size_t entries() const {
+    std::filesystem::directory_iterator it(folder_);
+    return static_cast<std::size_t>(std::distance(begin(it), end(it)));
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(FileTest, AtomicWriteReplacesTheWholeFileAndLeavesNoOther) {
+  FileSystem& files = real_files();
+  files.write_atomic(folder_ / "a", "first, and longer");
+  files.write_atomic(folder_ / "a", "second");
+  EXPECT_EQ(files.read(folder_ / "a"), "second");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, AWriteThatFailsNamesThePathAndLeavesTheOldFile) {
+  FileSystem& files = real_files();
+  std::filesystem::create_directory(folder_ / "taken");
+  try {
+    files.write_atomic(folder_ / "taken", "x");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    EXPECT_EQ(error.parts().where, (folder_ / "taken").string());
+  }
+  EXPECT_EQ(entries(), 1u) << "no temporary file is left";
+}
+
+TEST_F(FileTest, AMissingFileIsASourceError) {
+  try {
+    real_files().read(folder_ / "none");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::source);
+    EXPECT_EQ(error.parts().why, "No such file or directory");
+  }
+}
+
+TEST_F(FileTest, LinesAndLinks) {
+  FileSystem& files = real_files();
+  files.make_folders(folder_ / "x" / "y");
+  files.append_line(folder_ / "x" / "log", "1");
+  files.append_line(folder_ / "x" / "log", "2");
+  EXPECT_EQ(files.read(folder_ / "x" / "log"), "1\n2\n");
+  files.link_to("x", folder_ / "latest");
+  files.link_to("x/y", folder_ / "latest");
+  EXPECT_EQ(std::filesystem::read_symlink(folder_ / "latest"), "x/y");
+}
+
+TEST(VirtualClock, MovesOnlyWhenSomebodySleeps) {
+  VirtualClock clock;
+  EXPECT_EQ(clock.now(), Nanoseconds(0));
+  clock.sleep_until(Nanoseconds(50));
+  clock.sleep_until(Nanoseconds(20));
+  EXPECT_EQ(clock.now(), Nanoseconds(50));
+}
+
+TEST(UtcText, IsIsoWithMilliseconds) {
+  EXPECT_EQ(utc_text(std::chrono::system_clock::time_point(
+                std::chrono::milliseconds(1700000000125))),
+            "2023-11-14T22:13:20.125Z");
+}
+
+}  // namespace
+}  // namespace penstock

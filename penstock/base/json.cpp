@@ -1,0 +1,178 @@
+#include "penstock/base/json.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+using Parsed = nlohmann::ordered_json;
+
+Json converted(const Parsed& from) {
+  switch (from.type()) {
+    case Parsed::value_t::boolean:
+      return from.get<bool>();
+    case Parsed::value_t::number_integer:
+      return from.get<std::int64_t>();
+    case Parsed::value_t::number_unsigned: {
+      auto value = from.get<std::uint64_t>();
+      if (value > INT64_MAX) return static_cast<double>(value);
+      return static_cast<std::int64_t>(value);
+    }
+    case Parsed::value_t::number_float:
+      return from.get<double>();
+    case Parsed::value_t::string:
+      return from.get<std::string>();
+    case Parsed::value_t::array: {
+      Json::Array array;
+      for (const Parsed& item : from) array.push_back(converted(item));
+      return array;
+    }
+    case Parsed::value_t::object: {
+      Json::Object object;
+      for (const auto& [key, item] : from.items())
+        object.emplace_back(key, converted(item));
+      return object;
+    }
+    default:
+      return nullptr;
+  }
+}
+
+void write_text(std::string_view text, std::string& out) {
+  // nlohmann escapes; bytes that are not UTF-8 become U+FFFD.
+  out += nlohmann::json(text).dump(-1, ' ', false,
+                                   nlohmann::json::error_handler_t::replace);
+}
+
+void write_double(double value, std::string& out) {
+  if (!std::isfinite(value)) {
+    out += "null";
+    return;
+  }
+  char text[32];
+  auto [end, status] = std::to_chars(text, text + sizeof(text), value);
+  out.append(text, end);
+  if (std::string_view(text, end).find_first_of(".e") == std::string_view::npos)
+    out += ".0";
+}
+
+void write(const Json& json, int indent, int depth, std::string& out);
+
+void new_line(int indent, int depth, std::string& out) {
+  if (indent < 0) return;
+  out += '\n';
+  out.append(static_cast<std::size_t>(indent * depth), ' ');
+}
+
+template <class Items, class WriteItem>
+void write_items(const Items& items, char open, char close, int indent,
+                 int depth, std::string& out, WriteItem write_item) {
+  out += open;
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) out += indent < 0 ? ", " : ",";
+    first = false;
+    new_line(indent, depth + 1, out);
+    write_item(item);
+  }
+  if (!first) new_line(indent, depth, out);
+  out += close;
+}
+
+void write(const Json& json, int indent, int depth, std::string& out) {
+  if (json.is_null()) {
+    out += "null";
+  } else if (auto* boolean = std::get_if<bool>(&json.value())) {
+    out += *boolean ? "true" : "false";
+  } else if (auto* integer = std::get_if<std::int64_t>(&json.value())) {
+    out += std::to_string(*integer);
+  } else if (auto* number = std::get_if<double>(&json.value())) {
+    write_double(*number, out);
+  } else if (json.is_string()) {
+    write_text(json.string(), out);
+  } else if (json.is_array()) {
+    write_items(json.array(), '[', ']', indent, depth, out,
+                [&](const Json& item) { write(item, indent, depth + 1, out); });
+  } else {
+    write_items(json.object(), '{', '}', indent, depth, out,
+                [&](const auto& member) {
+                  write_text(member.first, out);
+                  out += ": ";
+                  write(member.second, indent, depth + 1, out);
+                });
+  }
+}
+
+}  // namespace
+
+Json Json::parse(std::string_view text, std::string_view origin) {
+  try {
+    return converted(Parsed::parse(text));
+  } catch (const nlohmann::json::parse_error& error) {
+    std::size_t at =
+        std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
+    std::string_view before = text.substr(0, at);
+    auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    std::size_t start = before.rfind('\n');
+    std::size_t column = at - (start == std::string_view::npos ? 0 : start + 1);
+    throw Error(ErrorKind::request,
+                {.code = "json.syntax",
+                 .what = "cannot parse the JSON of " + std::string(origin),
+                 .where = "line " + std::to_string(line) + ", column " +
+                          std::to_string(column + 1),
+                 .why = "this is no valid JSON from here on",
+                 .next = "look for a missing comma, quote or bracket just "
+                         "before that place"});
+  }
+}
+
+std::string Json::dump(int indent) const {
+  std::string out;
+  write(*this, indent, 0, out);
+  return out;
+}
+
+bool Json::is_number() const {
+  return std::holds_alternative<std::int64_t>(value_) ||
+         std::holds_alternative<double>(value_);
+}
+
+double Json::number() const {
+  if (auto* integer = std::get_if<std::int64_t>(&value_))
+    return static_cast<double>(*integer);
+  return std::get<double>(value_);
+}
+
+std::string_view Json::type_name() const {
+  static constexpr std::string_view kNames[] = {
+      "null",   "a boolean", "an integer", "a number",
+      "a text", "a list",    "an object"};
+  return kNames[value_.index()];
+}
+
+const Json* Json::find(std::string_view key) const {
+  for (const auto& [name, value] : object())
+    if (name == key) return &value;
+  return nullptr;
+}
+
+Json& Json::operator[](std::string_view key) {
+  if (is_null()) value_ = Object{};
+  for (auto& [name, value] : std::get<Object>(value_))
+    if (name == key) return value;
+  Object& members = std::get<Object>(value_);
+  members.emplace_back(std::string(key), Json());
+  return members.back().second;
+}
+
+void Json::push_back(Json value) {
+  if (is_null()) value_ = Array{};
+  std::get<Array>(value_).push_back(std::move(value));
+}
+
+}  // namespace penstock

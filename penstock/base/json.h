@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace penstock {
+
+/// A JSON value for settings and reports (never for data: that is parsed by
+/// the transforms). Objects keep the order in which keys were added.
+class Json {
+ public:
+  using Array = std::vector<Json>;
+  using Object = std::vector<std::pair<std::string, Json>>;
+  using Value = std::variant<std::nullptr_t, bool, std::int64_t, double,
+                             std::string, Array, Object>;
+
+  Json() : value_(nullptr) {}
+  Json(std::nullptr_t) : value_(nullptr) {}
+  Json(bool value) : value_(value) {}
+  Json(int value) : value_(std::int64_t{value}) {}
+  Json(std::int64_t value) : value_(value) {}
+  Json(std::size_t value) : value_(static_cast<std::int64_t>(value)) {}
+  Json(double value) : value_(value) {}
+  Json(const char* value) : value_(std::string(value)) {}
+  Json(std::string_view value) : value_(std::string(value)) {}
+  Json(std::string value) : value_(std::move(value)) {}
+  Json(Array value) : value_(std::move(value)) {}
+  Json(Object value) : value_(std::move(value)) {}
+
+  /// Throws Error(request) that names `origin`, line and column.
+  static Json parse(std::string_view text, std::string_view origin);
+
+  /// Compact text, or indented by `indent` spaces. A double that is not
+  /// finite is written as null: what was not measured is unknown.
+  std::string dump(int indent = -1) const;
+
+  const Value& value() const { return value_; }
+  bool is_null() const {
+    return std::holds_alternative<std::nullptr_t>(value_);
+  }
+  bool is_object() const { return std::holds_alternative<Object>(value_); }
+  bool is_array() const { return std::holds_alternative<Array>(value_); }
+  bool is_string() const { return std::holds_alternative<std::string>(value_); }
+  bool is_number() const;
+  const Array& array() const { return std::get<Array>(value_); }
+  const Object& object() const { return std::get<Object>(value_); }
+  const std::string& string() const { return std::get<std::string>(value_); }
+  std::int64_t integer() const { return std::get<std::int64_t>(value_); }
+  /// An integer or a double, as a double.
+  double number() const;
+  /// "an object", "a number", ...: what an error calls this value.
+  std::string_view type_name() const;
+
+  /// The member `key`, or null when there is none. For objects only.
+  const Json* find(std::string_view key) const;
+  /// The member `key`, added when it is missing; a null becomes an object.
+  Json& operator[](std::string_view key);
+  void push_back(Json value);
+
+  friend bool operator==(const Json&, const Json&) = default;
+
+ private:
+  Value value_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,111 @@
+#include "penstock/base/key.h"
+
+#include <cstring>
+
+namespace penstock {
+
+std::int64_t KeyList::size() const {
+  switch (type_) {
+    case ColumnType::int64:
+      return static_cast<std::int64_t>(integers_.size());
+    case ColumnType::uuid:
+      return static_cast<std::int64_t>(chars_.size() / 16);
+    default:
+      return static_cast<std::int64_t>(ends_.size());
+  }
+}
+
+void KeyList::append(const ColumnData& column, std::int64_t row) {
+  switch (type_) {
+    case ColumnType::int64:
+      integers_.push_back(column.int64(row));
+      break;
+    case ColumnType::uuid:
+      chars_.append(
+          reinterpret_cast<const char*>(column.values.data()) + 16 * row, 16);
+      break;
+    default:
+      chars_ += column.text(row);
+      ends_.push_back(static_cast<std::int64_t>(chars_.size()));
+  }
+}
+
+void KeyList::append(const KeyList& from, std::int64_t at) {
+  if (type_ == ColumnType::int64) {
+    integers_.push_back(from.integer(at));
+    return;
+  }
+  chars_ += from.bytes(at);
+  if (type_ != ColumnType::uuid)
+    ends_.push_back(static_cast<std::int64_t>(chars_.size()));
+}
+
+std::int64_t KeyList::integer(std::int64_t at) const {
+  return integers_[static_cast<std::size_t>(at)];
+}
+
+std::string_view KeyList::bytes(std::int64_t at) const {
+  auto i = static_cast<std::size_t>(at);
+  if (type_ == ColumnType::uuid)
+    return std::string_view(chars_).substr(16 * i, 16);
+  std::size_t start = i == 0 ? 0 : static_cast<std::size_t>(ends_[i - 1]);
+  return std::string_view(chars_).substr(
+      start, static_cast<std::size_t>(ends_[i]) - start);
+}
+
+int KeyList::compare(std::int64_t a, std::int64_t b) const {
+  if (type_ == ColumnType::int64) {
+    std::int64_t x = integer(a), y = integer(b);
+    return x < y ? -1 : x > y ? 1 : 0;
+  }
+  int sign = bytes(a).compare(bytes(b));  // char_traits compares as unsigned
+  return sign < 0 ? -1 : sign > 0 ? 1 : 0;
+}
+
+Json KeyList::json(std::int64_t at) const {
+  if (type_ == ColumnType::int64) return integer(at);
+  if (type_ != ColumnType::uuid) return std::string(bytes(at));
+  std::string text;
+  for (std::size_t i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    auto byte = static_cast<unsigned char>(bytes(at)[i]);
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+std::string KeyList::shown(std::int64_t at) const {
+  if (type_ == ColumnType::int64) return std::to_string(integer(at));
+  return "'" + json(at).string() + "'";
+}
+
+std::string KeyList::canonical(std::int64_t at) const {
+  if (type_ != ColumnType::int64) return std::string(bytes(at));
+  std::int64_t value = integer(at);
+  std::string text(8, '\0');
+  std::memcpy(text.data(), &value, 8);
+  return text;
+}
+
+std::size_t KeyList::memory() const {
+  return integers_.capacity() * 8 + ends_.capacity() * 8 + chars_.capacity();
+}
+
+void KeyList::clear() {
+  integers_.clear();
+  ends_.clear();
+  chars_.clear();
+}
+
+void KeyList::reserve(std::int64_t keys) {
+  auto count = static_cast<std::size_t>(keys);
+  if (type_ == ColumnType::int64)
+    integers_.reserve(count);
+  else if (type_ == ColumnType::uuid)
+    chars_.reserve(16 * count);
+  else
+    ends_.reserve(count);
+}
+
+}  // namespace penstock

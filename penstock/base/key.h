@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/base/block.h"
+#include "penstock/base/json.h"
+
+namespace penstock {
+
+/// A sample's number: its rank by ascending key among the kept rows.
+using SampleId = std::int64_t;
+
+/// A list of row keys of one type: int64, text or uuid. Integers compare as
+/// numbers, text by UTF-8 bytes, uuid by bytes. Not thread-safe while it
+/// grows; fine to read from many threads afterwards.
+class KeyList {
+ public:
+  explicit KeyList(ColumnType type = ColumnType::int64) : type_(type) {}
+
+  ColumnType type() const { return type_; }
+  std::int64_t size() const;
+  /// Adds the key in `row` of a key column of the same type.
+  void append(const ColumnData& column, std::int64_t row);
+  void append(const KeyList& from, std::int64_t at);
+  std::int64_t integer(std::int64_t at) const;
+  /// The bytes of a text or uuid key.
+  std::string_view bytes(std::int64_t at) const;
+  /// -1, 0 or 1.
+  int compare(std::int64_t a, std::int64_t b) const;
+  /// A number, a text, or a uuid in its usual spelling.
+  Json json(std::int64_t at) const;
+  /// As in a message: 42, 'abc'.
+  std::string shown(std::int64_t at) const;
+  /// The key as bytes that are the same whatever source held it.
+  std::string canonical(std::int64_t at) const;
+  std::size_t memory() const;
+  void clear();
+  void reserve(std::int64_t keys);
+
+ private:
+  ColumnType type_;
+  std::vector<std::int64_t> integers_;
+  std::vector<std::int64_t> ends_;  // text: where each key ends in chars_
+  std::string chars_;
+};
+
+}  // namespace penstock

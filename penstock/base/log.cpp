@@ -1,0 +1,70 @@
+#include "penstock/base/log.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "penstock/base/sync.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::string_view kNames[] = {"debug", "info", "warning", "error",
+                                       "off"};
+
+struct Sink {
+  Mutex mutex;
+  LogLevel level PENSTOCK_GUARDED_BY(mutex) = LogLevel::warning;
+  std::function<void(LogLevel, std::string_view)> writer
+      PENSTOCK_GUARDED_BY(mutex);
+};
+
+// Leaked on purpose: threads that end after main may still log.
+Sink& sink() {
+  static Sink* only = [] {
+    auto* made = new Sink;
+    if (const char* name = std::getenv("PENSTOCK_LOG"))
+      log_level_from(name, made->level);
+    return made;
+  }();
+  return *only;
+}
+
+}  // namespace
+
+bool log_level_from(std::string_view name, LogLevel& level) {
+  for (std::size_t i = 0; i < std::size(kNames); ++i) {
+    if (name != kNames[i]) continue;
+    level = static_cast<LogLevel>(i);
+    return true;
+  }
+  return false;
+}
+
+void log(LogLevel level, std::string_view message) {
+  Sink& to = sink();
+  Lock lock(to.mutex);
+  if (level < to.level || to.level == LogLevel::off) return;
+  if (to.writer) {
+    to.writer(level, message);
+    return;
+  }
+  std::string line = "penstock " +
+                     std::string(kNames[static_cast<std::size_t>(level)]) +
+                     ": " + std::string(message) + "\n";
+  std::fputs(line.c_str(), stderr);
+}
+
+void set_log_level(LogLevel level) {
+  Sink& to = sink();
+  Lock lock(to.mutex);
+  to.level = level;
+}
+
+void set_log_writer(std::function<void(LogLevel, std::string_view)> writer) {
+  Sink& to = sink();
+  Lock lock(to.mutex);
+  to.writer = std::move(writer);
+}
+
+}  // namespace penstock

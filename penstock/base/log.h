@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+namespace penstock {
+
+enum class LogLevel { debug, info, warning, error, off };
+
+/// True and sets `level` for "debug", "info", "warning", "error" or "off".
+bool log_level_from(std::string_view name, LogLevel& level);
+
+/// Where messages go. The default writes lines to standard error from
+/// `warning` up, or from the level that PENSTOCK_LOG names. Thread-safe.
+void log(LogLevel level, std::string_view message);
+void set_log_level(LogLevel level);
+/// Replaces the writer; an empty function brings the default back.
+void set_log_writer(std::function<void(LogLevel, std::string_view)> writer);
+
+}  // namespace penstock

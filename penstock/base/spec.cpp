@@ -1,0 +1,145 @@
+#include "penstock/base/spec.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+std::string shown(double number) { return Json(number).dump(); }
+
+}  // namespace
+
+Spec::Spec(const Json& object, std::string path)
+    : object_(&object), path_(std::move(path)) {
+  if (!object.is_object())
+    throw Error(ErrorKind::request,
+                {.code = "settings.type",
+                 .what = "cannot use the settings",
+                 .where = path_.empty() ? "the top of the file" : path_,
+                 .why = "found " + std::string(object.type_name()) +
+                        ", expected an object"});
+}
+
+std::string Spec::path_of(std::string_view key) const {
+  return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+}
+
+void Spec::refuse(std::string_view key, std::string why,
+                  std::string next) const {
+  throw Error(ErrorKind::request, {.code = "settings.value",
+                                   .what = "cannot use the settings",
+                                   .where = path_of(key),
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+const Json* Spec::look_up(std::string_view key) {
+  if (std::ranges::find(known_, key) == known_.end()) known_.emplace_back(key);
+  const Json* found = object_->find(key);
+  return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+bool Spec::has(std::string_view key) const {
+  const Json* found = object_->find(key);
+  return found != nullptr && !found->is_null();
+}
+
+const Json* Spec::raw(std::string_view key) { return look_up(key); }
+
+std::string Spec::text(std::string_view key) {
+  const Json* found = look_up(key);
+  if (found == nullptr) refuse(key, "it is missing", "add it; it is a text");
+  if (!found->is_string())
+    refuse(key, "found " + found->dump() + ", expected a text");
+  return found->string();
+}
+
+std::string Spec::text(std::string_view key, std::string_view otherwise) {
+  return look_up(key) == nullptr ? std::string(otherwise) : text(key);
+}
+
+std::int64_t Spec::integer(std::string_view key,
+                           std::optional<std::int64_t> otherwise,
+                           std::int64_t min, std::int64_t max) {
+  const Json* found = look_up(key);
+  if (found == nullptr && otherwise) return *otherwise;
+  if (found == nullptr)
+    refuse(key, "it is missing", "add it; it is an integer");
+  auto* value = std::get_if<std::int64_t>(&found->value());
+  if (value == nullptr)
+    refuse(key, "found " + found->dump() + ", expected an integer");
+  if (*value < min || *value > max)
+    refuse(key, "found " + std::to_string(*value) + ", expected " +
+                    std::to_string(min) + " to " + std::to_string(max));
+  return *value;
+}
+
+double Spec::number(std::string_view key, std::optional<double> otherwise,
+                    double min, double max) {
+  const Json* found = look_up(key);
+  if (found == nullptr && otherwise) return *otherwise;
+  if (found == nullptr) refuse(key, "it is missing", "add it; it is a number");
+  if (!found->is_number())
+    refuse(key, "found " + found->dump() + ", expected a number");
+  double value = found->number();
+  if (!(value >= min && value <= max))
+    refuse(key, "found " + shown(value) + ", expected " + shown(min) + " to " +
+                    shown(max));
+  return value;
+}
+
+bool Spec::boolean(std::string_view key, bool otherwise) {
+  const Json* found = look_up(key);
+  if (found == nullptr) return otherwise;
+  auto* value = std::get_if<bool>(&found->value());
+  if (value == nullptr)
+    refuse(key, "found " + found->dump() + ", expected true or false");
+  return *value;
+}
+
+std::string Spec::choice(std::string_view key, std::string_view otherwise,
+                         std::initializer_list<std::string_view> allowed) {
+  std::string value = text(key, otherwise);
+  if (std::ranges::find(allowed, value) != allowed.end()) return value;
+  std::string all;
+  for (std::string_view name : allowed)
+    all += (all.empty() ? "" : ", ") + std::string(name);
+  refuse(key, "found \"" + value + "\", expected one of: " + all);
+}
+
+std::vector<std::string> Spec::texts(std::string_view key) {
+  const Json* found = look_up(key);
+  std::vector<std::string> values;
+  if (found == nullptr) return values;
+  if (!found->is_array())
+    refuse(key, "found " + found->dump() + ", expected a list of texts");
+  for (const Json& item : found->array()) {
+    if (!item.is_string())
+      refuse(key, "found " + item.dump() + " in a list of texts");
+    values.push_back(item.string());
+  }
+  return values;
+}
+
+Spec Spec::section(std::string_view key) {
+  const Json* found = look_up(key);
+  if (found == nullptr)
+    refuse(key, "this section is missing", "add it as an object");
+  return Spec(*found, path_of(key));
+}
+
+void Spec::finish() const {
+  for (const auto& [key, value] : object_->object()) {
+    if (std::ranges::find(known_, key) != known_.end()) continue;
+    throw Error(ErrorKind::request, {.code = "settings.unknown_key",
+                                     .what = "cannot use the settings",
+                                     .where = path_of(key),
+                                     .why = "there is no such key",
+                                     .next = did_you_mean(key, known_)});
+  }
+}
+
+}  // namespace penstock

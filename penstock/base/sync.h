@@ -1,0 +1,54 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+// clang checks which mutex guards which member (-Wthread-safety).
+#if defined(__clang__)
+#define PENSTOCK_ANNOTATE(x) __attribute__((x))
+#else
+#define PENSTOCK_ANNOTATE(x)
+#endif
+#define PENSTOCK_GUARDED_BY(m) PENSTOCK_ANNOTATE(guarded_by(m))
+#define PENSTOCK_REQUIRES(m) PENSTOCK_ANNOTATE(requires_capability(m))
+
+namespace penstock {
+
+/// std::mutex with the annotations that the standard one lacks.
+class PENSTOCK_ANNOTATE(capability("mutex")) Mutex {
+ public:
+  void lock() PENSTOCK_ANNOTATE(acquire_capability()) { mutex_.lock(); }
+  void unlock() PENSTOCK_ANNOTATE(release_capability()) { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+/// Holds a Mutex for a scope; a Condition can wait on it.
+class PENSTOCK_ANNOTATE(scoped_lockable) Lock {
+ public:
+  explicit Lock(Mutex& mutex) PENSTOCK_ANNOTATE(acquire_capability(mutex))
+      : mutex_(mutex) {
+    mutex_.lock();
+  }
+  ~Lock() PENSTOCK_ANNOTATE(release_capability()) { mutex_.unlock(); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+/// Waits on our Mutex. Loop on the condition around wait(); the mutex is held
+/// again when wait() returns.
+class Condition {
+ public:
+  void wait(Mutex& mutex) PENSTOCK_REQUIRES(mutex) { condition_.wait(mutex); }
+  void notify_one() { condition_.notify_one(); }
+  void notify_all() { condition_.notify_all(); }
+
+ private:
+  std::condition_variable_any condition_;
+};
+
+}  // namespace penstock

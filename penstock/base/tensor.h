@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock {
+
+enum class Dtype : std::uint8_t { float32, float64, int64 };
+
+std::string_view name_of(Dtype dtype);
+/// Throws nothing: unknown names give false.
+bool dtype_from(std::string_view name, Dtype& dtype);
+std::size_t size_of(Dtype dtype);
+
+/// Extents of a tensor, outermost first.
+using Shape = std::vector<std::int64_t>;
+
+std::int64_t elements_of(const Shape& shape);
+/// "[256, 10, 6]".
+std::string text_of(const Shape& shape);
+
+/// DLPack's device numbers (dlpack.h 1.0): where a tensor's bytes live.
+/// `sim` memory is host memory behind a simulated copy engine.
+enum class MemoryKind : std::int32_t {
+  cpu = 1,
+  cuda = 2,
+  cuda_host = 3,
+  sim = 12
+};
+
+/// A look at a dense C-order tensor that somebody else owns.
+struct TensorView {
+  std::byte* data = nullptr;
+  Dtype dtype = Dtype::float32;
+  Shape shape;
+  MemoryKind memory = MemoryKind::cpu;
+
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(elements_of(shape)) * size_of(dtype);
+  }
+};
+
+}  // namespace penstock

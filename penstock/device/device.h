@@ -1,0 +1,175 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "penstock/base/clock.h"
+#include "penstock/base/tensor.h"
+
+namespace penstock {
+
+/// Memory of a device (or pinned host memory), given back when destroyed.
+/// Move-only. Must not outlive its device.
+class Buffer {
+ public:
+  /// How a device takes its memory back.
+  using Release = std::function<void(std::byte*, std::size_t)>;
+
+  Buffer() = default;
+  Buffer(std::byte* data, std::size_t size, MemoryKind kind, Release release)
+      : data_(data), size_(size), kind_(kind), release_(std::move(release)) {}
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    Buffer old(std::move(other));
+    swap(old);
+    return *this;
+  }
+  ~Buffer() {
+    if (data_ != nullptr && release_) release_(data_, size_);
+  }
+
+  /// An address on the device: read and write it only through a stream
+  /// (on cpu it is ordinary memory).
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  MemoryKind kind() const { return kind_; }
+
+ private:
+  void swap(Buffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(kind_, other.kind_);
+    std::swap(release_, other.release_);
+  }
+
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+  MemoryKind kind_ = MemoryKind::cpu;
+  Release release_;
+};
+
+/// A point in the work of a stream. A small value; copies mean the same
+/// point. A default event has passed since ever.
+class Event {
+ public:
+  class State {
+   public:
+    virtual ~State() = default;
+    virtual bool passed() = 0;
+    virtual void wait() = 0;
+    virtual Nanoseconds time() = 0;
+  };
+
+  Event() = default;
+  /// An event of a device that is never behind: it passed at `time`.
+  explicit Event(Nanoseconds time) : time_(time) {}
+  explicit Event(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  /// True when the work before it is done; never waits.
+  bool passed() const { return state_ == nullptr || state_->passed(); }
+  /// Waits until it has passed.
+  void wait() const {
+    if (state_ != nullptr) state_->wait();
+  }
+  /// When it passed, on the clock of the device (Device::clock). Waits.
+  Nanoseconds time() const { return state_ ? state_->time() : time_; }
+  State* state() const { return state_.get(); }
+  const std::shared_ptr<State>& shared_state() const { return state_; }
+
+ private:
+  std::shared_ptr<State> state_;
+  Nanoseconds time_{0};
+};
+
+/// One field of a gather: row `rows[i]` of the packed table supplies
+/// `bytes` bytes at `table_offset`, which go to row i of the field's tensor
+/// at `out_offset` in the slot.
+struct GatherField {
+  std::size_t table_offset = 0;
+  std::size_t bytes = 0;
+  std::size_t out_offset = 0;
+};
+
+/// Copies whole samples of a resident table into a batch, all fields at once.
+/// A row index of -1 gives zeros.
+struct Gather {
+  const std::byte* table = nullptr;  ///< row r starts at table + r * row_bytes
+  std::size_t row_bytes = 0;
+  std::span<const GatherField> fields;
+  std::span<const std::int64_t> rows;  ///< host memory; copied by the call
+  std::byte* out = nullptr;            ///< on the device
+};
+
+/// A line of work on a device: each call queues and returns; the work is done
+/// in the order of the calls. Belongs to one thread at a time. The memory
+/// that a call names must live until an event recorded after it has passed.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  /// Copies between host (pinned for speed) and device, either way.
+  virtual void copy(std::byte* to, const std::byte* from,
+                    std::size_t bytes) = 0;
+  virtual void gather(const Gather& gather) = 0;
+  virtual Event record() = 0;
+  /// Later work of this stream starts after `event`; the host does not wait.
+  virtual void wait(const Event& event) = 0;
+  /// The stand-in for a model's step: takes the device's step time. Step
+  /// `number` fixes the draw. No time on cpu and cuda.
+  virtual void step(std::uint64_t number) = 0;
+  /// Waits until all queued work is done.
+  virtual void synchronize() = 0;
+  /// The foreign handle of a borrowed stream (cudaStream_t), else null.
+  virtual void* handle() const { return nullptr; }
+};
+
+/// Free and total memory in bytes.
+struct DeviceMemory {
+  std::size_t free = 0;
+  std::size_t total = 0;
+};
+
+/// A place where tensors live and work is queued. Thread-safe; must outlive
+/// its buffers, streams and events.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string name() const = 0;
+  virtual MemoryKind memory_kind() const = 0;
+  /// Throws Error(out_of_memory) with what was asked and what is left.
+  virtual Buffer allocate(std::size_t bytes) = 0;
+  /// Host memory from which copies are asynchronous.
+  virtual Buffer allocate_pinned(std::size_t bytes) = 0;
+  virtual std::unique_ptr<Stream> make_stream() = 0;
+  virtual DeviceMemory memory() const = 0;
+  /// The clock on which events tell their time.
+  virtual Clock& clock() const = 0;
+};
+
+/// The `device` section of a job.
+struct DeviceSpec {
+  std::string kind = "auto";     ///< auto, cpu, sim, cuda
+  double step_ms = 0;            ///< sim: time of one step
+  double step_deviation_ms = 0;  ///< sim: drawn per step, normal, at least 0
+  double copy_gb_s = 12;         ///< sim: bandwidth of its copy engine
+  double memory_gib = 8;         ///< sim: its memory limit
+  bool virtual_time = false;     ///< sim: time passes only when waited for
+};
+
+/// Checks a `device` section: a name or an object.
+DeviceSpec parse_device_spec(const class Json& section,
+                             const std::string& path);
+
+/// `auto` takes cuda when this build and machine have it, else cpu; it never
+/// picks sim. Throws Error(device) when the wanted one is not there.
+std::unique_ptr<Device> open_device(const DeviceSpec& spec);
+
+/// The definition of correct for Stream::gather, on host memory.
+void gather_on_host(const Gather& gather);
+
+}  // namespace penstock

@@ -1,0 +1,9 @@
+#pragma once
+
+/// Threads and queues: the only room that starts threads. A bounded queue that
+/// can be closed and can carry an error, a group of workers that run a stage,
+/// the sequencer that restores order, and the meters of a stage.
+#include "penstock/exec/meter.h"
+#include "penstock/exec/queue.h"
+#include "penstock/exec/sequencer.h"
+#include "penstock/exec/stage.h"

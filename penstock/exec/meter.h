@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "penstock/base/clock.h"
+
+namespace penstock {
+
+/// What a stage did up to now. Times are summed over its workers.
+struct StageNumbers {
+  std::string name;
+  int workers = 0;
+  std::int64_t items = 0;      ///< rows or batches, as the stage counts
+  Nanoseconds busy_wall{0};    ///< working, by the wall clock
+  Nanoseconds busy_cpu{0};     ///< working, by the threads' CPU clocks
+  Nanoseconds blocked_get{0};  ///< waiting for input
+  Nanoseconds blocked_put{0};  ///< waiting for room
+  std::int64_t bytes = 0;      ///< produced
+};
+
+/// Counts for one stage. Thread-safe and cheap: relaxed atomics, because each
+/// number is only ever added to and read as a statistic.
+class StageMeter {
+ public:
+  StageMeter(std::string name, int workers)
+      : name_(std::move(name)), workers_(workers) {}
+
+  void add_items(std::int64_t items, std::int64_t bytes) {
+    items_.fetch_add(items, std::memory_order_relaxed);
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void add_busy(Nanoseconds wall, Nanoseconds cpu) {
+    busy_wall_.fetch_add(wall.count(), std::memory_order_relaxed);
+    busy_cpu_.fetch_add(cpu.count(), std::memory_order_relaxed);
+  }
+  void add_blocked_get(Nanoseconds time) {
+    blocked_get_.fetch_add(time.count(), std::memory_order_relaxed);
+  }
+  void add_blocked_put(Nanoseconds time) {
+    blocked_put_.fetch_add(time.count(), std::memory_order_relaxed);
+  }
+  StageNumbers numbers() const;
+
+ private:
+  const std::string name_;
+  const int workers_;
+  std::atomic<std::int64_t> items_{0};
+  std::atomic<std::int64_t> bytes_{0};
+  std::atomic<std::int64_t> busy_wall_{0};
+  std::atomic<std::int64_t> busy_cpu_{0};
+  std::atomic<std::int64_t> blocked_get_{0};
+  std::atomic<std::int64_t> blocked_put_{0};
+};
+
+/// Adds the time of a scope to a meter's busy numbers.
+class BusyScope {
+ public:
+  explicit BusyScope(StageMeter& meter)
+      : meter_(meter), wall_(wall_clock().now()), cpu_(thread_cpu_time()) {}
+  ~BusyScope() {
+    meter_.add_busy(wall_clock().now() - wall_, thread_cpu_time() - cpu_);
+  }
+  BusyScope(const BusyScope&) = delete;
+  BusyScope& operator=(const BusyScope&) = delete;
+
+ private:
+  StageMeter& meter_;
+  const Nanoseconds wall_;
+  const Nanoseconds cpu_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/base/sync.h"
+
+namespace penstock {
+
+/// A bounded hand-over between two stages. Thread-safe.
+///
+/// close() wakes both sides: push() then returns false, and pop() hands out
+/// what is left, then nullopt. fail() does the same, but pop() ends by
+/// throwing the error, so a producer that dies is heard by its consumer.
+template <class T>
+class Queue {
+ public:
+  explicit Queue(std::size_t capacity) : capacity_(capacity) {
+    PENSTOCK_ASSERT(capacity > 0, "a queue needs room for one item");
+  }
+
+  /// Waits for room. False when the queue was closed: `item` is then dropped.
+  bool push(T item) {
+    Lock lock(mutex_);
+    while (items_.size() >= capacity_ && !closed_) room_.wait(mutex_);
+    if (closed_) return false;
+    items_.push_back(std::move(item));
+    filled_.notify_one();
+    return true;
+  }
+
+  /// Waits for an item; nullopt when the queue is closed and empty.
+  std::optional<T> pop() {
+    Lock lock(mutex_);
+    while (items_.empty() && !closed_) filled_.wait(mutex_);
+    if (items_.empty()) {
+      if (error_) std::rethrow_exception(error_);
+      return std::nullopt;
+    }
+    std::optional<T> item(std::move(items_.front()));
+    items_.pop_front();
+    room_.notify_one();
+    return item;
+  }
+
+  void close() { end(nullptr); }
+  /// The first error stays; later ones are dropped.
+  void fail(std::exception_ptr error) { end(std::move(error)); }
+
+  std::size_t size() const {
+    Lock lock(mutex_);
+    return items_.size();
+  }
+
+ private:
+  void end(std::exception_ptr error) {
+    Lock lock(mutex_);
+    if (!error_) error_ = std::move(error);
+    closed_ = true;
+    room_.notify_all();
+    filled_.notify_all();
+  }
+
+  const std::size_t capacity_;
+  mutable Mutex mutex_;
+  Condition room_;
+  Condition filled_;
+  std::deque<T> items_ PENSTOCK_GUARDED_BY(mutex_);
+  std::exception_ptr error_ PENSTOCK_GUARDED_BY(mutex_);
+  bool closed_ PENSTOCK_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace penstock

@@ -1,0 +1,70 @@
+#include "penstock/exec/stage.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <new>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+
+struct Stage::State {
+  Options options;
+  std::atomic<int> running;  // the worker that takes it to 0 was the last
+
+  void run(int worker) {
+    try {
+      options.body(worker);
+    } catch (...) {
+      if (options.failed)
+        options.failed(named_error(std::current_exception(), options.name));
+    }
+    if (running.fetch_sub(1) == 1 && options.last) options.last();
+  }
+};
+
+Stage::Stage(Options options) : state_(std::make_unique<State>()) {
+  int workers = options.workers;
+  state_->options = std::move(options);
+  state_->running = workers > 0 ? workers : 1;
+  for (int i = 0; i < workers; ++i) {
+    threads_.emplace_back([state = state_.get(), i] { state->run(i); });
+    // Linux shows 15 letters: "read-0".
+    std::string name =
+        state_->options.name.substr(0, 12) + "-" + std::to_string(i);
+    pthread_setname_np(threads_.back().native_handle(), name.c_str());
+  }
+}
+
+Stage::~Stage() { join(); }
+
+void Stage::run_inline() { state_->run(0); }
+
+void Stage::join() {
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+std::exception_ptr named_error(std::exception_ptr error,
+                               const std::string& stage) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return std::make_exception_ptr(known.in_stage(stage));
+  } catch (const std::bad_alloc&) {
+    return std::make_exception_ptr(
+        Error(ErrorKind::out_of_memory,
+              {.code = "memory.host",
+               .what = stage + ": the host has no memory left",
+               .next = "give the job less ('loader.cache': \"none\") or the "
+                       "machine more"}));
+  } catch (const std::exception& other) {
+    return std::make_exception_ptr(
+        Error(ErrorKind::internal, {.code = "internal.exception",
+                                    .what = stage + ": " + other.what(),
+                                    .next = "please report this"}));
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace penstock {
+
+/// The threads of one stage: `body(worker)` runs once on each of them.
+///
+/// Whoever owns the stage's queues closes them first; the destructor only
+/// joins. `last` runs on the worker that ends last: there the stage closes
+/// its output. An exception of the body goes to `failed`, on that worker,
+/// before `last`, as an Error that carries the stage's name.
+///
+/// With 0 workers nothing runs until `run_inline()`, which runs the body as
+/// worker 0 on the caller's thread.
+class Stage {
+ public:
+  struct Options {
+    std::string name;
+    int workers = 1;
+    std::function<void(int worker)> body;
+    std::function<void(std::exception_ptr)> failed;
+    std::function<void()> last;
+  };
+
+  explicit Stage(Options options);
+  ~Stage();
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  void run_inline();
+  void join();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+  std::vector<std::thread> threads_;
+};
+
+/// `error` with the stage's name in front; anything that is no Error becomes
+/// an internal one, std::bad_alloc an out_of_memory one.
+std::exception_ptr named_error(std::exception_ptr error,
+                               const std::string& stage);
+
+}  // namespace penstock

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/base/json.h"
+#include "penstock/base/key.h"
+
+namespace penstock {
+
+/// A keyed bijection of 0..n-1 with O(1) memory: a balanced Feistel network
+/// over the next even power of two, walked until it falls inside (Black and
+/// Rogaway 2002, "cycle walking").
+class Permutation {
+ public:
+  Permutation(std::int64_t n, std::uint64_t key);
+  std::int64_t operator()(std::int64_t position) const;
+
+ private:
+  std::int64_t n_;
+  int half_bits_;
+  std::uint64_t keys_[4];
+};
+
+/// What to do with the rows that do not fill the last batch of an epoch.
+enum class Tail { drop, pad, exact };
+
+/// Everything that decides which sample comes when. A value.
+struct Order {
+  std::int64_t samples = 0;  ///< of this side of the split
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+  std::int64_t batch_size = 256;  ///< global, over all ranks
+  Tail tail = Tail::drop;
+};
+
+/// A place in the endless run over epochs: what is saved and resumed.
+struct Position {
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;  ///< within the epoch
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+/// One rank of `world`.
+struct Rank {
+  int rank = 0;
+  int world = 1;
+};
+
+/// Steps in an epoch; the same for every rank.
+std::int64_t steps_per_epoch(const Order& order);
+
+/// The sample at `position` of `epoch`, as a rank within this side.
+std::int64_t sample_at(const Order& order, std::int64_t epoch,
+                       std::int64_t position);
+
+/// A range of a sample's elements in a bin. J1's samples are whole: 0..1.
+struct Piece {
+  std::int64_t sample;  ///< within this side, or -1 for a padded row
+  std::int32_t begin = 0;
+  std::int32_t end = 1;
+};
+
+/// The contents of one batch: bins of pieces, flat, so that packing, length
+/// buckets and padding are plans too. Bin b holds pieces
+/// bin_ends[b - 1] .. bin_ends[b].
+struct Plan {
+  Position at;
+  std::vector<Piece> pieces;
+  std::vector<std::int32_t> bin_ends;
+};
+
+/// Fills `plan` with this rank's share of the step at `at`, rows
+/// floor(r*B/W) .. floor((r+1)*B/W) of the global batch. Keeps the vectors'
+/// memory. A pure function: no earlier step is walked through.
+void plan_step(const Order& order, Rank rank, Position at, Plan& plan);
+
+/// The position after `at`.
+Position next_position(const Order& order, Position at);
+
+/// Which side of the split a row is on, by a keyed hash of its `by` value, so
+/// that a row never changes sides when others are added.
+enum class Side : std::uint8_t { train, val, unused };
+
+struct Split {
+  double train = 1.0;
+  double val = 0.0;
+  std::uint64_t seed = 0;
+  std::string by;  ///< a column; empty: the key
+};
+
+/// Checks a `split` section. Missing: everything is train.
+Split parse_split(const Json* section, const std::string& path);
+
+Side side_of(const Split& split, std::string_view by_value);
+
+/// The samples of one side: one bit per row and a rank index over them
+/// (Jacobson 1989), or nothing at all when the side is everything.
+class SideIndex {
+ public:
+  /// Every one of `rows` rows is on this side.
+  explicit SideIndex(std::int64_t rows);
+  /// Those rows for which `on_side[i]` is true.
+  explicit SideIndex(const std::vector<bool>& on_side);
+
+  std::int64_t size() const { return size_; }
+  /// The id of the `nth` sample of this side.
+  SampleId select(std::int64_t nth) const;
+  bool contains(SampleId id) const;
+  std::size_t memory() const;
+
+ private:
+  std::int64_t size_;
+  bool all_;
+  std::vector<std::uint64_t> bits_;
+  std::vector<std::int64_t> counts_;  // samples before each 512 bits
+};
+
+}  // namespace penstock

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/base/block.h"
+#include "penstock/base/json.h"
+#include "penstock/base/key.h"
+
+namespace penstock {
+
+/// What a caller wants a column to be turned into.
+enum class ReadAs : std::uint8_t {
+  key,      ///< int64, text or uuid, as the column's type says; never null
+  number,   ///< float64; a timestamp becomes seconds since 1970 UTC
+  integer,  ///< int64; a number with a fraction is a problem of its row
+  json,     ///< the document as text
+  value,    ///< as the source holds it, to be hashed: int64, float64, text...
+};
+
+struct Wanted {
+  std::string column;
+  ReadAs as = ReadAs::number;
+};
+
+/// What the source says about a column before any row is read.
+struct ColumnInfo {
+  std::string name;
+  std::string declared;      ///< the source's own word: "jsonb", "BOOLEAN"
+  bool boolean = false;      ///< values become 0/1 and are not standardised
+  bool timestamp = false;    ///< values become seconds since 1970 UTC
+  bool primary_key = false;  ///< the only column of the primary key
+};
+
+/// The columns that a source has, in its own order.
+struct Schema {
+  std::vector<ColumnInfo> columns;
+  const ColumnInfo* find(std::string_view name) const;
+};
+
+/// A part of one consistent pass over all rows. The parts of one pass share a
+/// snapshot, which ends when the last of them is destroyed.
+struct Partition {
+  std::string range;  ///< for messages: "rowid 1..4096"; source's own meaning
+  std::int64_t index = 0;
+  std::shared_ptr<void> snapshot;
+};
+
+/// Reads rows; belongs to one thread at a time.
+class Reader {
+ public:
+  virtual ~Reader() = default;
+  /// Hands every row of `partition` to `sink` in blocks of at most
+  /// `block_rows` rows; the sink may move the block away, and ends the scan by
+  /// returning false. Throws Error(source).
+  virtual void scan(const Partition& partition, std::int64_t block_rows,
+                    const std::function<bool(Block&)>& sink) = 0;
+  /// Fills `out` with the rows of these keys, in this order, by one
+  /// statement. A key that is gone is an Error(source) that names it.
+  virtual void read(const KeyList& keys, Block& out) = 0;
+};
+
+/// A place where records live. Thread-safe; readers are not.
+///
+/// Opening checks that the table and the wanted columns are there, so a
+/// Source that exists can be read. It owns no threads.
+class Source {
+ public:
+  virtual ~Source() = default;
+  /// All columns of the table, whether wanted or not.
+  virtual const Schema& schema() const = 0;
+  /// The type that a block's column has for each `Wanted`, in order.
+  virtual std::vector<ColumnType> types() const = 0;
+  /// Rows, exact or estimated; nullopt when finding out would cost a scan.
+  virtual std::optional<std::int64_t> estimated_rows() const = 0;
+  /// One consistent pass in at most `wish` parts (fewer when the source
+  /// cannot be cut: at least one).
+  virtual std::vector<Partition> partitions(int wish) = 0;
+  virtual std::unique_ptr<Reader> open_reader() = 0;
+  /// For messages, without secrets: "measurements in train.sqlite".
+  virtual std::string shown() const = 0;
+};
+
+/// The `source` section of a job, checked.
+struct SourceSpec {
+  std::string kind;  ///< "sqlite" or "postgres"
+  std::string path;  ///< sqlite: the file
+  std::string uri;   ///< postgres: a libpq connection string
+  std::string table;
+  std::string key;           ///< empty: the single-column primary key
+  std::string where;         ///< SQL condition, pushed down; may be empty
+  bool skip_bad = false;     ///< on_bad: "skip" instead of "stop"
+  double round_trip_ms = 0;  ///< declared extra delay per statement sent
+  int connections = 2;       ///< postgres: at most this many for a pass
+};
+
+/// Checks a `source` section; a text is taken as a URI ("sqlite:PATH" or
+/// "postgresql://..."), whose table may follow as "#table".
+SourceSpec parse_source_spec(const Json& section, const std::string& path);
+
+/// Finds out the key (where the spec leaves it open) and checks all columns.
+/// `wanted` lists what a block shall hold after the key: a block's column 0 is
+/// always the key. Throws Error(source) or Error(request).
+std::unique_ptr<Source> open_source(const SourceSpec& spec,
+                                    const std::vector<Wanted>& wanted);
+
+/// The schema alone, for `peek` and for checking a job.
+Schema read_schema(const SourceSpec& spec);
+
+/// A column of a table that we make.
+struct NewColumn {
+  std::string name;
+  ColumnType type = ColumnType::float64;
+  std::string declared;      ///< overrides the source's own word: "jsonb"
+  bool primary_key = false;  ///< at most one
+};
+
+/// Fills a new table. Nothing of it is seen by others before finish();
+/// destroyed without finish(), it leaves what was there before.
+class TableWriter {
+ public:
+  virtual ~TableWriter() = default;
+  /// The block has one column for each NewColumn, in order.
+  virtual void write(const Block& block) = 0;
+  virtual void finish() = 0;
+};
+
+/// Makes the table `spec.table`. An existing one is an Error(request) unless
+/// `replace`; a missing SQLite file is made.
+std::unique_ptr<TableWriter> create_table(const SourceSpec& spec,
+                                          const std::vector<NewColumn>& columns,
+                                          bool replace);
+
+}  // namespace penstock

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/base/block.h"
+#include "penstock/base/key.h"
+#include "penstock/transforms/fields.h"
+
+namespace penstock {
+
+/// Raw rows: parsed and checked, not yet standardised.
+///
+/// A row's values are a run of float64: for a json_set the number of kept
+/// elements, then keys x elements in element order; for columns one value
+/// each (dtype int64: the integer's bits). A missing value is the one quiet
+/// NaN std::numeric_limits<double>::quiet_NaN(); negative zero is zero;
+/// booleans are 0 and 1.
+struct RawBlock {
+  KeyList keys;
+  std::vector<double> values;
+  std::vector<std::uint32_t> ends;  ///< where each row's run ends in `values`
+  std::vector<std::uint8_t> marks;  ///< what `mark` said of each row
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(ends.size()); }
+  std::span<const double> row(std::int64_t at) const;
+  /// The same number for the same values, whatever source held them.
+  std::uint64_t row_hash(std::int64_t at) const;
+};
+
+/// A row that is left out because `source.on_bad` is `skip`, or that ends the
+/// run because it is `stop`.
+struct BadRow {
+  Json key;
+  std::string shown_key;
+  std::string column;
+  std::string why;         ///< what was found and what was expected
+  std::int64_t byte = -1;  ///< offset in the JSON text, when known
+};
+
+/// What was seen of each key of each json_set; merged over all blocks before
+/// anything is decided from it. Adding is commutative.
+struct Seen {
+  struct Key {
+    std::int64_t numbers = 0;
+    std::int64_t booleans = 0;
+    std::string number_row, boolean_row;  ///< the smallest row seen, for errors
+  };
+  std::vector<std::vector<Key>> sets;  ///< by field (empty for columns), by key
+  std::int64_t too_short = 0;          ///< rows with fewer than `min` elements
+  std::vector<BadRow> bad;
+
+  void merge(Seen&& other);
+};
+
+/// Turns blocks into raw rows. One per thread: it owns scratch memory and
+/// allocates nothing per row once warm.
+class Preparer {
+ public:
+  /// The block's columns are: the key, those of `needed_columns(fields)`, and
+  /// the split's column last when `by_column` is true (else rows are marked by
+  /// their key). `booleans[c]` tells which needed columns are boolean.
+  struct Options {
+    std::vector<Field> fields;
+    bool by_column = false;
+    std::function<std::uint8_t(std::string_view by_value)> mark;
+  };
+  explicit Preparer(Options options);
+  ~Preparer();
+  Preparer(Preparer&&) noexcept;
+
+  /// Bad rows and short rows go to `seen`, all others to the result. Throws
+  /// nothing because of data.
+  RawBlock prepare(const Block& block, Seen& seen);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The columns that fields read, each once, in order of first use.
+struct NeededColumn {
+  std::string name;
+  bool json = false;     ///< else a number
+  bool integer = false;  ///< a number that must keep its 64 bits
+};
+std::vector<NeededColumn> needed_columns(const std::vector<Field>& fields);
+
+}  // namespace penstock

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Keeps the house as docs/rooms.md draws it. Exits 1 and says what is wrong.
+
+Checks: a room includes only what it may see, and of other rooms (base
+excepted) only the face; every *_test.cpp is listed in a CMakeLists.txt; no
+file of ours is over 600 lines; no dumping-ground names.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MAY_SEE = {
+    "base": "",
+    "exec": "base",
+    "device": "base",
+    "sources": "base",
+    "transforms": "base device",
+    "sampling": "base",
+    "cache": "base device",
+    "monitor": "base exec device",
+    "loader": "base exec device sources transforms sampling cache monitor",
+    "advisor": "base monitor loader",
+    "run": "base exec device sources transforms sampling cache monitor loader "
+           "advisor",
+    "trainer": "base device monitor loader advisor run",
+    "frontends": "base exec device sources transforms sampling cache monitor "
+                 "loader advisor run trainer",
+}
+OURS = {".h", ".cpp", ".cu", ".cuh", ".py", ".sh", ".cmake"}
+INCLUDE = re.compile(r'#include "penstock/(\w+)/([\w/.]+)"')
+DUMPS = re.compile(r"(util|helper|common|misc)s?\b")
+
+
+def files(*folders):
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and path.suffix in OURS:
+                yield path
+
+
+def main():
+    bad = []
+    lists = "".join(p.read_text() for p in ROOT.rglob("CMakeLists.txt")
+                    if "build" not in p.parts)
+    for file in files("penstock"):
+        name = file.relative_to(ROOT)
+        room = name.parts[1]
+        if room not in MAY_SEE:
+            bad.append(f"{name}: there is no room '{room}'")
+            continue
+        for other, rest in INCLUDE.findall(file.read_text()):
+            if other != room and other not in MAY_SEE[room].split():
+                bad.append(f"{name}: {room} may not see {other}")
+            elif other not in (room, "base") and rest != f"{other}.h":
+                bad.append(f"{name}: use {other}/{other}.h, not its inside {rest}")
+    for file in files("penstock", "tests", "bench", "examples", "tools", "cmake"):
+        name = file.relative_to(ROOT)
+        if file.name.endswith("_test.cpp") and file.name not in lists:
+            bad.append(f"{name}: no CMakeLists.txt builds this test")
+        lines = len(file.read_text().splitlines())
+        if lines > 600:
+            bad.append(f"{name}: {lines} lines; 600 is the end")
+        if DUMPS.search(file.stem):
+            bad.append(f"{name}: name it after the noun that it holds")
+    print("\n".join(bad) if bad else "the rooms are in order")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

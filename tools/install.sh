@@ -1,0 +1,35 @@
+# Sourced by ./quickstart and ./check: install_packages GROUP... installs the
+# Debian packages of these groups that are missing, and says which.
+packages_run="g++ cmake ninja-build ccache nlohmann-json3-dev libcli11-dev
+  libsimdjson-dev libsqlite3-dev python3 git"
+packages_build="$packages_run clang-14 clang-format-14 libclang-rt-14-dev
+  libgtest-dev libgmock-dev"
+
+install_packages() {
+  local group list missing=""
+  for group in "$@"; do
+    list="packages_$group"
+    for package in ${!list}; do
+      dpkg-query -W -f '${Status}' "$package" 2>/dev/null |
+        grep -q '^install ok installed' || missing="$missing $package"
+    done
+  done
+  [ -z "$missing" ] && return
+  echo "installing from Debian:$missing"
+  if ! command -v apt-get >/dev/null; then
+    echo "this is no Debian: install the like of these, then run again"
+    exit 1
+  fi
+  local sudo=""
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || {
+      echo "not root and no sudo: as root, run apt-get install$missing"
+      exit 1
+    }
+    sudo=sudo
+  fi
+  $sudo apt-get update -qq
+  # shellcheck disable=SC2086
+  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq \
+    --no-install-recommends $missing >/dev/null
+}
