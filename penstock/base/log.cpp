@@ -23,8 +23,11 @@ struct Sink {
 Sink& sink() {
   static Sink* only = [] {
     auto* made = new Sink;
-    if (const char* name = std::getenv("PENSTOCK_LOG"))
-      log_level_from(name, made->level);
+    LogLevel level{};
+    const char* name = std::getenv("PENSTOCK_LOG");
+    if (name == nullptr || !log_level_from(name, level)) return made;
+    Lock lock(made->mutex);
+    made->level = level;
     return made;
   }();
   return *only;

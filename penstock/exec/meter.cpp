@@ -9,6 +9,7 @@ StageNumbers StageMeter::numbers() const {
   return {.name = name_,
           .workers = workers_,
           .items = items_.load(std::memory_order_relaxed),
+          .calls = calls_.load(std::memory_order_relaxed),
           .busy_wall = time(busy_wall_),
           .busy_cpu = time(busy_cpu_),
           .blocked_get = time(blocked_get_),

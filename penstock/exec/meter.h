@@ -12,7 +12,8 @@ namespace penstock {
 struct StageNumbers {
   std::string name;
   int workers = 0;
-  std::int64_t items = 0;      ///< rows or batches, as the stage counts
+  std::int64_t items = 0;      ///< rows
+  std::int64_t calls = 0;      ///< statements sent, where there are any
   Nanoseconds busy_wall{0};    ///< working, by the wall clock
   Nanoseconds busy_cpu{0};     ///< working, by the threads' CPU clocks
   Nanoseconds blocked_get{0};  ///< waiting for input
@@ -31,6 +32,9 @@ class StageMeter {
     items_.fetch_add(items, std::memory_order_relaxed);
     bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }
+  void add_calls(std::int64_t calls) {
+    calls_.fetch_add(calls, std::memory_order_relaxed);
+  }
   void add_busy(Nanoseconds wall, Nanoseconds cpu) {
     busy_wall_.fetch_add(wall.count(), std::memory_order_relaxed);
     busy_cpu_.fetch_add(cpu.count(), std::memory_order_relaxed);
@@ -47,6 +51,7 @@ class StageMeter {
   const std::string name_;
   const int workers_;
   std::atomic<std::int64_t> items_{0};
+  std::atomic<std::int64_t> calls_{0};
   std::atomic<std::int64_t> bytes_{0};
   std::atomic<std::int64_t> busy_wall_{0};
   std::atomic<std::int64_t> busy_cpu_{0};
