@@ -20,11 +20,15 @@ class Permutation {
  private:
   std::int64_t n_;
   int half_bits_;
-  std::uint64_t keys_[4];
+  std::uint64_t keys_[6];
 };
 
 /// What to do with the rows that do not fill the last batch of an epoch.
-enum class Tail { drop, pad, exact };
+enum class Tail {
+  drop,   ///< leave them out of this epoch
+  pad,    ///< fill the batch up with rows whose sample is -1
+  exact,  ///< a last batch that is short
+};
 
 /// Everything that decides which sample comes when. A value.
 struct Order {
@@ -48,7 +52,8 @@ struct Rank {
   int world = 1;
 };
 
-/// Steps in an epoch; the same for every rank.
+/// Steps in an epoch; the same for every rank. Throws Error(request)
+/// "sampling.too_few" when `drop` leaves no step at all.
 std::int64_t steps_per_epoch(const Order& order);
 
 /// The sample at `position` of `epoch`, as a rank within this side.
@@ -72,8 +77,10 @@ struct Plan {
 };
 
 /// Fills `plan` with this rank's share of the step at `at`, rows
-/// floor(r*B/W) .. floor((r+1)*B/W) of the global batch. Keeps the vectors'
-/// memory. A pure function: no earlier step is walked through.
+/// floor(r*B/W) .. floor((r+1)*B/W) of the global batch, where B is the batch
+/// size; in the last batch of an `exact` epoch, the number of rows that are
+/// left. (A rank may get none of them.) Keeps the vectors' memory. A pure
+/// function: no earlier step is walked through.
 void plan_step(const Order& order, Rank rank, Position at, Plan& plan);
 
 /// The position after `at`.
@@ -90,7 +97,8 @@ struct Split {
   std::string by;  ///< a column; empty: the key
 };
 
-/// Checks a `split` section. Missing: everything is train.
+/// Checks a `split` section. Missing: everything is train; `train` alone
+/// missing: what `val` leaves. What both leave of 1 is not used.
 Split parse_split(const Json* section, const std::string& path);
 
 Side side_of(const Split& split, std::string_view by_value);

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "penstock/base/error.h"
+#include "penstock/base/random.h"
+#include "penstock/sampling/sampling.h"
+
+namespace penstock {
+namespace {
+
+// Keeps these draws apart from all others under the same seed and epoch.
+constexpr std::uint64_t kShuffle = 0x6f72646572;  // "order"
+
+Permutation permutation_of(const Order& order, std::int64_t epoch) {
+  Random random(order.seed, static_cast<std::uint64_t>(epoch), 0, kShuffle);
+  return Permutation(order.samples, random.next());
+}
+
+[[noreturn]] void refuse_too_few(const Order& order) {
+  std::string rows = std::to_string(order.samples);
+  throw Error(
+      ErrorKind::request,
+      {.code = "sampling.too_few",
+       .what = "cannot make a single batch",
+       .where = "loader.batch_size",
+       .why = "there are " + rows + " rows for a batch of " +
+              std::to_string(order.batch_size) +
+              ", and tail 'drop' leaves out what does not fill a batch",
+       .next = order.samples == 0
+                   ? "check 'where' and 'split': no row is on this side"
+                   : "set loader.tail to 'pad' or 'exact', or a smaller "
+                     "loader.batch_size: at most " +
+                         rows});
+}
+
+}  // namespace
+
+std::int64_t steps_per_epoch(const Order& order) {
+  PENSTOCK_ASSERT(order.samples >= 0 && order.batch_size >= 1,
+                  "an order has samples and a batch size");
+  std::int64_t full = order.samples / order.batch_size;
+  if (order.tail != Tail::drop)
+    return full + (order.samples % order.batch_size != 0 ? 1 : 0);
+  if (full == 0) refuse_too_few(order);
+  return full;
+}
+
+std::int64_t sample_at(const Order& order, std::int64_t epoch,
+                       std::int64_t position) {
+  PENSTOCK_ASSERT(position >= 0 && position < order.samples,
+                  "a position lies within its epoch");
+  return order.shuffle ? permutation_of(order, epoch)(position) : position;
+}
+
+void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
+  PENSTOCK_ASSERT(rank.rank >= 0 && rank.rank < rank.world,
+                  "a rank lies within its world");
+  PENSTOCK_ASSERT(at.step >= 0 && at.step < steps_per_epoch(order),
+                  "a step lies within its epoch");
+  std::int64_t first = at.step * order.batch_size;
+  std::int64_t left = std::min(order.batch_size, order.samples - first);
+  std::int64_t shared = order.tail == Tail::exact ? left : order.batch_size;
+  std::int64_t begin = rank.rank * shared / rank.world;
+  std::int64_t end = (rank.rank + 1) * shared / rank.world;
+
+  plan.at = at;
+  plan.pieces.clear();
+  for (std::int64_t row = begin; row < end; ++row)
+    plan.pieces.push_back({.sample = row < left ? first + row : -1});
+  if (order.shuffle && begin < left) {
+    Permutation shuffled = permutation_of(order, at.epoch);
+    for (Piece& piece : plan.pieces)
+      if (piece.sample >= 0) piece.sample = shuffled(piece.sample);
+  }
+  plan.bin_ends.resize(plan.pieces.size());
+  std::iota(plan.bin_ends.begin(), plan.bin_ends.end(), 1);
+}
+
+Position next_position(const Order& order, Position at) {
+  if (at.step + 1 < steps_per_epoch(order)) return {at.epoch, at.step + 1};
+  return {at.epoch + 1, 0};
+}
+
+}  // namespace penstock

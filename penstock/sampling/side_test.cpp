@@ -1,0 +1,171 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "penstock/base/error.h"
+#include "penstock/sampling/sampling.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+Split parsed(std::string_view text) {
+  Json section = Json::parse(text, "test");
+  return parse_split(&section, "split");
+}
+
+std::string error_of(std::string_view text) {
+  try {
+    parsed(text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string row(int i) { return "row " + std::to_string(i); }
+
+TEST(Split, MissingMeansThatEverythingIsTrain) {
+  Split split = parse_split(nullptr, "split");
+  EXPECT_EQ(split.train, 1.0);
+  EXPECT_EQ(split.val, 0.0);
+  EXPECT_EQ(parsed("null").train, 1.0);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(side_of(split, row(i)), Side::train);
+}
+
+TEST(Split, ReadsItsSection) {
+  Split split =
+      parsed(R"({"train": 0.7, "val": 0.2, "seed": 9, "by": "session"})");
+  EXPECT_EQ(split.train, 0.7);
+  EXPECT_EQ(split.val, 0.2);
+  EXPECT_EQ(split.seed, 9u);
+  EXPECT_EQ(split.by, "session");
+}
+
+TEST(Split, GivesTrainWhatValLeaves) {
+  EXPECT_EQ(parsed(R"({"val": 0.1})").train, 0.9);
+  EXPECT_EQ(parsed(R"({"train": 0.9})").val, 0.0);
+}
+
+TEST(Split, TakesSharesThatMakeOneTogether) {
+  for (const char* text :
+       {R"({"train": 0.7, "val": 0.3})", R"({"train": 0.9, "val": 0.1})",
+        R"({"train": 0.35, "val": 0.65})"}) {
+    Split split = parsed(text);
+    for (int i = 0; i < 1000; ++i)
+      EXPECT_NE(side_of(split, row(i)), Side::unused) << text;
+  }
+}
+
+TEST(Split, RefusesMoreThanOneTogether) {
+  EXPECT_THAT(error_of(R"({"train": 0.9, "val": 0.2})"),
+              HasSubstr("split.val: train 0.9 and val 0.2 are more than 1"));
+}
+
+TEST(Split, RefusesSharesOutOfRangeAndUnknownKeys) {
+  EXPECT_THAT(error_of(R"({"train": 1.5})"), HasSubstr("split.train"));
+  EXPECT_THAT(error_of(R"({"val": -0.1})"), HasSubstr("split.val"));
+  EXPECT_THAT(error_of(R"({"vall": 0.1})"), HasSubstr("did you mean 'val'?"));
+  EXPECT_THAT(error_of("[1]"), HasSubstr("expected an object"));
+}
+
+TEST(Side, TakesItsShareOfTheRows) {
+  Split split{.train = 0.7, .val = 0.2, .seed = 4};
+  double counts[3] = {};
+  for (int i = 0; i < 100000; ++i)
+    ++counts[static_cast<int>(side_of(split, row(i)))];
+  // Five standard deviations of a draw of 100,000.
+  EXPECT_NEAR(counts[static_cast<int>(Side::train)], 70000, 725);
+  EXPECT_NEAR(counts[static_cast<int>(Side::val)], 20000, 633);
+  EXPECT_NEAR(counts[static_cast<int>(Side::unused)], 10000, 475);
+}
+
+TEST(Side, IsAnotherDrawForAnotherSeed) {
+  Split one{.train = 0.5, .val = 0.5, .seed = 1};
+  Split other{.train = 0.5, .val = 0.5, .seed = 2};
+  int same = 0;
+  for (int i = 0; i < 10000; ++i)
+    same += side_of(one, row(i)) == side_of(other, row(i)) ? 1 : 0;
+  EXPECT_NEAR(same, 5000, 250);
+}
+
+TEST(Side, GrowsFromTrainWithoutLosingARow) {
+  Split small{.train = 0.5, .val = 0.5, .seed = 1};
+  Split large{.train = 0.6, .val = 0.4, .seed = 1};
+  for (int i = 0; i < 1000; ++i) {
+    if (side_of(small, row(i)) != Side::train) continue;
+    EXPECT_EQ(side_of(large, row(i)), Side::train);
+  }
+}
+
+// A function of the row's own value alone; these pin which.
+TEST(Side, OfARowNeverChanges) {
+  Split split{.train = 0.6, .val = 0.3, .seed = 17};
+  std::string sides;
+  for (int i = 0; i < 24; ++i)
+    sides += "tv-"[static_cast<int>(side_of(split, row(i)))];
+  EXPECT_EQ(sides, "ttvtvttttttttt-vtvttttvv");
+}
+
+TEST(SideIndex, OfEverythingCostsNothing) {
+  SideIndex index(1000);
+  EXPECT_EQ(index.size(), 1000);
+  EXPECT_EQ(index.select(999), 999);
+  EXPECT_EQ(index.memory(), 0u);
+  EXPECT_TRUE(index.contains(999));
+  EXPECT_FALSE(index.contains(1000));
+  EXPECT_FALSE(index.contains(-1));
+  EXPECT_EQ(SideIndex(std::vector<bool>(77, true)).memory(), 0u);
+}
+
+class SideIndexOf : public testing::TestWithParam<double> {};
+
+TEST_P(SideIndexOf, FindsTheSamplesInOrder) {
+  for (int rows : {1, 63, 64, 65, 511, 512, 513, 1024, 5000}) {
+    std::vector<bool> on_side;
+    std::vector<SampleId> expected;
+    Split split{.train = GetParam()};
+    for (int i = 0; i < rows; ++i) {
+      on_side.push_back(side_of(split, row(i)) == Side::train);
+      if (on_side.back()) expected.push_back(i);
+    }
+    SideIndex index(on_side);
+    ASSERT_EQ(index.size(), std::ssize(expected));
+    for (std::int64_t nth = 0; nth < index.size(); ++nth)
+      ASSERT_EQ(index.select(nth), expected[static_cast<std::size_t>(nth)]);
+    for (int i = 0; i < rows; ++i)
+      ASSERT_EQ(index.contains(i), on_side[static_cast<std::size_t>(i)]);
+    EXPECT_FALSE(index.contains(100000));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shares, SideIndexOf,
+                         testing::Values(0.0, 0.001, 0.1, 0.5, 0.9, 1.0));
+
+TEST(SideIndex, FindsSamplesBeyondLongGaps) {
+  std::vector<bool> on_side(100000);
+  on_side[5] = on_side[70000] = on_side[99999] = true;
+  SideIndex index(on_side);
+  EXPECT_EQ(index.select(0), 5);
+  EXPECT_EQ(index.select(1), 70000);
+  EXPECT_EQ(index.select(2), 99999);
+}
+
+TEST(SideIndex, CostsAboutOneBitPerRow) {
+  std::vector<bool> on_side(1 << 20);
+  for (std::size_t i = 0; i < on_side.size(); i += 3) on_side[i] = true;
+  EXPECT_LE(SideIndex(on_side).memory(), (std::size_t{1} << 17) * 9 / 8);
+}
+
+TEST(SideIndex, RefusesSamplesThatItDoesNotHave) {
+  SideIndex index(std::vector<bool>{true, false, true});
+  EXPECT_THROW(index.select(2), Error);
+  EXPECT_THROW(index.select(-1), Error);
+}
+
+}  // namespace
+}  // namespace penstock
