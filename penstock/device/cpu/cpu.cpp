@@ -1,0 +1,42 @@
+#include "penstock/device/cpu/cpu.h"
+
+#include <cstring>
+
+#include "penstock/device/cpu/host_bytes.h"
+#include "penstock/device/cpu/host_limits.h"
+
+namespace penstock {
+namespace {
+
+class CpuStream final : public Stream {
+ public:
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+  }
+  void gather(const Gather& gather) override { gather_on_host(gather); }
+  Event record() override { return Event(wall_clock().now()); }
+  void wait(const Event& event) override { event.wait(); }
+  void step(std::uint64_t) override {}
+  void synchronize() override {}
+};
+
+class CpuDevice final : public Device {
+ public:
+  std::string name() const override { return "cpu"; }
+  MemoryKind memory_kind() const override { return MemoryKind::cpu; }
+  Buffer allocate(std::size_t bytes) override {
+    return host_buffer(bytes, "cpu");
+  }
+  Buffer allocate_pinned(std::size_t bytes) override { return allocate(bytes); }
+  std::unique_ptr<Stream> make_stream() override {
+    return std::make_unique<CpuStream>();
+  }
+  DeviceMemory memory() const override { return host_limits(); }
+  Clock& clock() const override { return wall_clock(); }
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_cpu() { return std::make_unique<CpuDevice>(); }
+
+}  // namespace penstock

@@ -1,0 +1,80 @@
+#include "penstock/device/cpu/cpu.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "penstock/device/cpu/host_bytes.h"
+
+namespace {
+thread_local std::size_t allocations = 0;
+}  // namespace
+
+// Counts what the tests of this program allocate.
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace penstock {
+namespace {
+
+TEST(Cpu, NoCallOfAStreamAllocates) {
+  std::unique_ptr<Device> cpu = open_cpu();
+  std::unique_ptr<Stream> stream = cpu->make_stream();
+  Buffer table = cpu->allocate(4096), out = cpu->allocate(4096);
+  std::vector<std::int64_t> rows(64, 1);
+  std::vector<GatherField> fields{{0, 16, 0}, {16, 48, 1024}};
+  std::fill_n(table.data(), 4096, std::byte{1});
+  std::size_t before = allocations;
+  stream->gather({table.data(), 64, fields, rows, out.data()});
+  stream->copy(out.data(), table.data(), 100);
+  stream->step(1);
+  Event event = stream->record();
+  stream->wait(event);
+  stream->synchronize();
+  event.wait();
+  EXPECT_EQ(allocations, before);
+  EXPECT_GT(before, 0u);
+}
+
+TEST(Cpu, DoesItsWorkAtOnce) {
+  std::unique_ptr<Device> cpu = open_cpu();
+  std::unique_ptr<Stream> stream = cpu->make_stream();
+  Buffer from = cpu->allocate_pinned(1), to = cpu->allocate(1);
+  *from.data() = std::byte{5};
+  stream->copy(to.data(), from.data(), 1);
+  *from.data() = std::byte{6};
+  EXPECT_EQ(*to.data(), std::byte{5});
+  EXPECT_TRUE(stream->record().passed());
+}
+
+TEST(Cpu, AnEventPassedWhenItWasRecorded) {
+  std::unique_ptr<Device> cpu = open_cpu();
+  std::unique_ptr<Stream> stream = cpu->make_stream();
+  Nanoseconds before = wall_clock().now();
+  Event event = stream->record();
+  EXPECT_GE(event.time(), before);
+  EXPECT_LE(event.time(), wall_clock().now());
+  EXPECT_EQ(stream->handle(), nullptr);
+}
+
+TEST(HostBytes, AreAlignedForVectorCodeAndLargeOnesForHugePages) {
+  auto address = [](const Buffer& buffer) {
+    return reinterpret_cast<std::uintptr_t>(buffer.data());
+  };
+  EXPECT_EQ(address(host_buffer(100, "cpu")) % 64, 0u);
+  Buffer large = host_buffer((std::size_t{16} << 20) + 1, "cpu");
+  EXPECT_EQ(address(large) % (std::size_t{2} << 20), 0u);
+  EXPECT_EQ(large.size(), (std::size_t{16} << 20) + 1);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,62 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penstock/base/error.h"
+#include "penstock/device/device.h"
+
+namespace penstock {
+namespace {
+
+using testing::ElementsAre;
+
+// Ten rows of four int32: row r holds 10r, 10r + 1, 10r + 2, 10r + 3.
+class GatherTest : public testing::Test {
+ protected:
+  GatherTest() {
+    for (int row = 0; row < 10; ++row)
+      for (int i = 0; i < 4; ++i) table_.push_back(10 * row + i);
+  }
+  std::vector<int> gathered(std::vector<GatherField> fields,
+                            std::vector<std::int64_t> rows) {
+    std::vector<int> out(16, 7);
+    gather_on_host({reinterpret_cast<const std::byte*>(table_.data()), 16,
+                    fields, rows, reinterpret_cast<std::byte*>(out.data())});
+    return out;
+  }
+  std::vector<int> table_;
+};
+
+TEST_F(GatherTest, PutsEachFieldOfARowInItsPlace) {
+  // One int from the row's end, then two from its start.
+  EXPECT_THAT(
+      gathered({{12, 4, 0}, {0, 8, 12}}, {2, 9, 2}),
+      ElementsAre(23, 93, 23, 20, 21, 90, 91, 20, 21, 7, 7, 7, 7, 7, 7, 7));
+}
+
+TEST_F(GatherTest, ARowOfMinusOneGivesZerosInEveryField) {
+  EXPECT_THAT(gathered({{12, 4, 0}, {0, 8, 12}}, {1, -1, 0}),
+              ElementsAre(13, 0, 3, 10, 11, 0, 0, 0, 1, 7, 7, 7, 7, 7, 7, 7));
+}
+
+TEST_F(GatherTest, TakesMoreRowsThanItLooksAhead) {
+  std::vector<std::int64_t> rows{9, 8, 7, 6, 5, -1, 4, 3, 2, 1, 0, 0, 1, 2};
+  EXPECT_THAT(
+      gathered({{4, 4, 0}}, rows),
+      ElementsAre(91, 81, 71, 61, 51, 0, 41, 31, 21, 11, 1, 1, 11, 21, 7, 7));
+}
+
+TEST_F(GatherTest, NoRowsTouchNothing) {
+  EXPECT_THAT(gathered({{0, 16, 0}}, {}), testing::Each(7));
+}
+
+TEST_F(GatherTest, ARowBelowMinusOneIsAnInternalError) {
+  try {
+    gathered({{0, 4, 0}}, {0, -2});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::internal);
+  }
+}
+
+}  // namespace
+}  // namespace penstock

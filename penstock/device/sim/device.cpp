@@ -1,0 +1,201 @@
+#include "penstock/device/sim/device.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "penstock/base/error.h"
+#include "penstock/base/log.h"
+#include "penstock/base/random.h"
+#include "penstock/device/sim/sim.h"
+#include "penstock/device/sim/stream.h"
+
+namespace penstock {
+namespace {
+
+Nanoseconds rounded(double nanoseconds) {
+  return Nanoseconds(std::llround(nanoseconds));
+}
+
+// Within the device each byte is read and written.
+Nanoseconds time_within(std::size_t bytes) {
+  return rounded(2e9 * static_cast<double>(bytes) / kSimMemoryBytesPerSecond);
+}
+
+std::size_t bytes_of(double gib) {
+  return static_cast<std::size_t>(gib * (1 << 30));
+}
+
+// The effect of a gather with copies of all that the caller's spans showed.
+std::function<void()> effect_of(const Gather& gather) {
+  return
+      [gather, fields = std::vector(gather.fields.begin(), gather.fields.end()),
+       rows = std::vector(gather.rows.begin(), gather.rows.end())] {
+        Gather kept = gather;
+        kept.fields = fields;
+        kept.rows = rows;
+        gather_on_host(kept);
+      };
+}
+
+}  // namespace
+
+SimDevice::SimDevice(const DeviceSpec& spec, Clock& clock,
+                     std::unique_ptr<Clock> own_clock)
+    : spec_(spec),
+      own_clock_(std::move(own_clock)),
+      clock_(clock),
+      memory_("sim", bytes_of(spec.memory_gib)) {}
+
+Buffer SimDevice::allocate(std::size_t bytes) {
+  Lock lock(mutex_);
+  return Buffer(memory_.take(bytes), bytes, MemoryKind::sim,
+                [this](std::byte* data, std::size_t size) {
+                  Lock freeing(mutex_);
+                  forget({data, size});
+                  memory_.give_back(data);
+                });
+}
+
+Buffer SimDevice::allocate_pinned(std::size_t bytes) {
+  HostBytes data = allocate_host(bytes, "sim");
+  std::memset(data.get(), std::to_integer<int>(kPoison), bytes);
+  return Buffer(data.release(), bytes, MemoryKind::cpu,
+                [this](std::byte* freed, std::size_t size) {
+                  Lock freeing(mutex_);
+                  forget({freed, size});
+                  FreeHostBytes()(freed);
+                });
+}
+
+std::unique_ptr<Stream> SimDevice::make_stream() {
+  Lock lock(mutex_);
+  auto unused = std::ranges::find(streams_, false);
+  auto stream = static_cast<std::size_t>(unused - streams_.begin());
+  if (unused == streams_.end()) streams_.push_back(false);
+  streams_[stream] = true;
+  return std::make_unique<SimStream>(*this, stream);
+}
+
+void SimDevice::close_stream(std::size_t stream) {
+  Lock lock(mutex_);
+  streams_[stream] = false;
+}
+
+DeviceMemory SimDevice::memory() const {
+  Lock lock(mutex_);
+  return memory_.state();
+}
+
+void SimDevice::queue_copy(SimLine& line, std::byte* to, const std::byte* from,
+                           std::size_t bytes) {
+  if (bytes == 0) return;
+  wait_for_room();
+  Lock lock(mutex_);
+  std::optional<std::size_t> to_room = memory_.room_at(to);
+  std::optional<std::size_t> from_room = memory_.room_at(from);
+  PENSTOCK_ASSERT(to_room || from_room, "a copy on sim is from host to host");
+  PENSTOCK_ASSERT(
+      bytes <= to_room.value_or(bytes) && bytes <= from_room.value_or(bytes),
+      "a copy on sim leaves its buffer");
+  Operation operation{.read = {from, bytes},
+                      .written = {{to, bytes}},
+                      .effect = [=] { std::memcpy(to, from, bytes); }};
+  if (to_room && from_room)
+    return queue(line, std::move(operation), time_within(bytes), nullptr);
+  // 1 GB/s is 1 byte per nanosecond.
+  Nanoseconds time = rounded(static_cast<double>(bytes) / spec_.copy_gb_s);
+  queue(line, std::move(operation), time,
+        to_room ? &to_device_ : &from_device_);
+}
+
+void SimDevice::queue_gather(SimLine& line, const Gather& gather) {
+  if (gather.rows.empty() || gather.fields.empty()) return;
+  auto [least, most] = std::ranges::minmax(gather.rows);
+  PENSTOCK_ASSERT(least >= -1, "a gather asks for a row below -1");
+  wait_for_room();
+  Lock lock(mutex_);
+  std::size_t table_room = memory_.room_at(gather.table).value_or(0);
+  std::size_t out_room = memory_.room_at(gather.out).value_or(0);
+  std::size_t table_bytes =
+      static_cast<std::size_t>(most + 1) * gather.row_bytes;
+  PENSTOCK_ASSERT(table_bytes <= table_room,
+                  "a gather on sim reads beyond its table");
+  Operation operation{.read = {gather.table, table_bytes},
+                      .effect = effect_of(gather)};
+  std::size_t moved = 0;
+  for (const GatherField& field : gather.fields) {
+    std::size_t bytes = field.bytes * gather.rows.size();
+    PENSTOCK_ASSERT(field.table_offset + field.bytes <= gather.row_bytes,
+                    "a field of a gather leaves its row");
+    PENSTOCK_ASSERT(field.out_offset + bytes <= out_room,
+                    "a gather on sim writes beyond its target");
+    operation.written.push_back({gather.out + field.out_offset, bytes});
+    moved += bytes;
+  }
+  queue(line, std::move(operation), time_within(moved), nullptr);
+}
+
+void SimDevice::queue(SimLine& line, Operation operation, Nanoseconds duration,
+                      Engine* engine) {
+  Nanoseconds start = std::max(clock_.now(), line.end);
+  if (engine != nullptr) start = std::max(start, *engine);
+  line.end = start + duration;
+  if (engine != nullptr) *engine = line.end;
+  operation.stream = line.stream;
+  operation.number = ++operations_;
+  operation.after = line.before;
+  operation.end = line.end;
+  line.before.reach(line.stream, operation.number);
+  pending_.add(std::move(operation));
+}
+
+void SimDevice::wait_for_room() {
+  Horizon oldest;
+  Nanoseconds end{0};
+  {
+    Lock lock(mutex_);
+    if (pending_.size() < kSimMostPending) return;
+    oldest = pending_.oldest().after;
+    oldest.reach(pending_.oldest().stream, pending_.oldest().number);
+    end = pending_.oldest().end;
+  }
+  clock_.sleep_until(end);
+  finish(oldest);
+}
+
+void SimDevice::finish(const Horizon& horizon) {
+  Lock lock(mutex_);
+  pending_.finish(horizon);
+}
+
+void SimDevice::forget(Extent freed) {
+  std::size_t dropped = pending_.forget(freed);
+  if (dropped == 0) return;
+  log(LogLevel::warning,
+      "sim: a buffer of " + std::to_string(freed.size) +
+          " bytes was freed before its work was done; dropped operations: " +
+          std::to_string(dropped));
+}
+
+Nanoseconds SimDevice::step_time(std::uint64_t number) const {
+  // Sets the draws of steps apart from others with the same number.
+  constexpr std::uint64_t kStepDraw = 0x73746570;
+  double ms = spec_.step_ms;
+  if (spec_.step_deviation_ms > 0)
+    ms += spec_.step_deviation_ms * Random(0, 0, number, kStepDraw).normal();
+  return rounded(1e6 * std::max(0.0, ms));
+}
+
+std::unique_ptr<Device> open_sim(const DeviceSpec& spec, Clock& clock) {
+  return std::make_unique<SimDevice>(spec, clock, nullptr);
+}
+
+std::unique_ptr<Device> open_sim(const DeviceSpec& spec) {
+  if (!spec.virtual_time) return open_sim(spec, wall_clock());
+  auto clock = std::make_unique<VirtualClock>();
+  Clock& time = *clock;
+  return std::make_unique<SimDevice>(spec, time, std::move(clock));
+}
+
+}  // namespace penstock

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/base/sync.h"
+#include "penstock/device/device.h"
+#include "penstock/device/sim/memory.h"
+#include "penstock/device/sim/pending.h"
+
+namespace penstock {
+
+/// Where a stream of a SimDevice stands.
+struct SimLine {
+  std::size_t stream = 0;  ///< its number on the device
+  Nanoseconds end{0};      ///< when all work so far is done
+  Horizon before;          ///< all work so far, and what that waited for
+};
+
+/// The simulated device; sim.h explains it. Its streams call queue_copy() and
+/// queue_gather(), which compute times and keep the effect for later.
+class SimDevice final : public Device {
+ public:
+  SimDevice(const DeviceSpec& spec, Clock& clock,
+            std::unique_ptr<Clock> own_clock);
+
+  std::string name() const override { return "sim"; }
+  MemoryKind memory_kind() const override { return MemoryKind::sim; }
+  Buffer allocate(std::size_t bytes) override;
+  Buffer allocate_pinned(std::size_t bytes) override;
+  std::unique_ptr<Stream> make_stream() override;
+  DeviceMemory memory() const override;
+  Clock& clock() const override { return clock_; }
+
+  void queue_copy(SimLine& line, std::byte* to, const std::byte* from,
+                  std::size_t bytes);
+  void queue_gather(SimLine& line, const Gather& gather);
+  /// The time of step `number`; the same whenever it is asked for.
+  Nanoseconds step_time(std::uint64_t number) const;
+  /// Does what comes before `horizon`. The clock must have reached its end.
+  void finish(const Horizon& horizon);
+  /// The number of a closed stream can be used again.
+  void close_stream(std::size_t stream);
+
+ private:
+  using Engine = Nanoseconds;  // when its last copy ends
+
+  void wait_for_room();
+  void queue(SimLine& line, Operation operation, Nanoseconds duration,
+             Engine* engine) PENSTOCK_REQUIRES(mutex_);
+  void forget(Extent freed) PENSTOCK_REQUIRES(mutex_);
+
+  const DeviceSpec spec_;
+  const std::unique_ptr<Clock> own_clock_;
+  Clock& clock_;
+  mutable Mutex mutex_;
+  SimMemory memory_ PENSTOCK_GUARDED_BY(mutex_);
+  Pending pending_ PENSTOCK_GUARDED_BY(mutex_);
+  Engine to_device_ PENSTOCK_GUARDED_BY(mutex_){0};
+  Engine from_device_ PENSTOCK_GUARDED_BY(mutex_){0};
+  std::uint64_t operations_ PENSTOCK_GUARDED_BY(mutex_) = 0;
+  std::vector<bool> streams_ PENSTOCK_GUARDED_BY(mutex_);  // true: open
+};
+
+}  // namespace penstock

@@ -1,0 +1,82 @@
+#include "penstock/device/sim/pending.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "penstock/device/sim/sim.h"
+
+namespace penstock {
+namespace {
+
+bool touches(const Operation& operation, const Extent& extent) {
+  return operation.read.overlaps(extent) ||
+         std::ranges::any_of(operation.written, [&](const Extent& written) {
+           return written.overlaps(extent);
+         });
+}
+
+void poison(Operation& operation) {
+  for (const Extent& extent : operation.written)
+    std::memset(const_cast<std::byte*>(extent.start),
+                std::to_integer<int>(kPoison), extent.size);
+  operation.poisoned = true;
+}
+
+}  // namespace
+
+void Horizon::reach(std::size_t stream, std::uint64_t number) {
+  if (last_.size() <= stream) last_.resize(stream + 1);
+  last_[stream] = std::max(last_[stream], number);
+}
+
+void Horizon::merge(const Horizon& other) {
+  for (std::size_t i = 0; i < other.last_.size(); ++i) reach(i, other.last_[i]);
+}
+
+void Pending::add(Operation operation) {
+  if (!target_in_use(operation)) poison(operation);
+  operations_.push_back(std::move(operation));
+}
+
+void Pending::finish(const Horizon& horizon) {
+  std::size_t kept = 0;
+  for (Operation& operation : operations_) {
+    if (horizon.covers(operation.stream, operation.number)) {
+      operation.effect();
+      continue;
+    }
+    if (&operations_[kept] != &operation)
+      operations_[kept] = std::move(operation);
+    ++kept;
+  }
+  if (kept == operations_.size()) return;
+  operations_.resize(kept);
+  poison_targets();
+}
+
+std::size_t Pending::forget(Extent freed) {
+  std::size_t before = operations_.size();
+  std::erase_if(operations_, [&](const Operation& operation) {
+    return touches(operation, freed);
+  });
+  if (before != operations_.size()) poison_targets();
+  return before - operations_.size();
+}
+
+// True while work that comes before `by` has yet to read or write its target.
+// Work that does not come before it gets no such respect: it is in a race.
+bool Pending::target_in_use(const Operation& by) const {
+  return std::ranges::any_of(operations_, [&](const Operation& other) {
+    return by.after.covers(other.stream, other.number) &&
+           std::ranges::any_of(by.written, [&](const Extent& written) {
+             return touches(other, written);
+           });
+  });
+}
+
+void Pending::poison_targets() {
+  for (Operation& operation : operations_)
+    if (!operation.poisoned && !target_in_use(operation)) poison(operation);
+}
+
+}  // namespace penstock

@@ -1,0 +1,74 @@
+#include "penstock/base/spec.h"
+
+#include "penstock/base/error.h"
+#include "penstock/device/cpu/cpu.h"
+#include "penstock/device/device.h"
+#include "penstock/device/sim/sim.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kHourMs = 3.6e6;
+
+std::string parse_kind(Spec& spec, std::string_view key) {
+  return spec.choice(key, "auto", {"auto", "cpu", "sim", "cuda"});
+}
+
+// A number, or {"mean", "deviation"} for steps that are drawn.
+void parse_step(Spec& spec, DeviceSpec& device) {
+  const Json* step = spec.raw("step_ms");
+  if (step != nullptr && !step->is_number() && !step->is_object())
+    spec.refuse("step_ms", "found " + step->dump() +
+                               ", expected a number, or an object with "
+                               "'mean' and 'deviation'");
+  if (step == nullptr || step->is_number()) {
+    device.step_ms = spec.number("step_ms", device.step_ms, 0, kHourMs);
+    return;
+  }
+  Spec drawn = spec.section("step_ms");
+  device.step_ms = drawn.number("mean", {}, 0, kHourMs);
+  device.step_deviation_ms = drawn.number("deviation", 0, 0, kHourMs);
+  drawn.finish();
+}
+
+}  // namespace
+
+DeviceSpec parse_device_spec(const Json& section, const std::string& path) {
+  DeviceSpec device;
+  if (!section.is_object()) {
+    Json holder(Json::Object{{path, section}});
+    Spec spec(holder, "");
+    if (!section.is_null() && !section.is_string())
+      spec.refuse(path, "found " + section.dump() +
+                            ", expected the name of a device or an object");
+    device.kind = parse_kind(spec, path);
+    return device;
+  }
+  Spec spec(section, path);
+  device.kind = parse_kind(spec, "kind");
+  parse_step(spec, device);
+  device.copy_gb_s = spec.number("copy_gb_s", device.copy_gb_s, 1e-3, 1e5);
+  device.memory_gib = spec.number("memory_gib", device.memory_gib, 1e-3, 1e5);
+  device.virtual_time =
+      spec.choice("clock", "wall", {"wall", "virtual"}) == "virtual";
+  spec.finish();
+  return device;
+}
+
+std::unique_ptr<Device> open_device(const DeviceSpec& spec) {
+  if (spec.kind == "auto" || spec.kind == "cpu") return open_cpu();
+  if (spec.kind == "sim") return open_sim(spec);
+  if (spec.kind == "cuda")
+    throw Error(ErrorKind::device,
+                {.code = "device.not_built",
+                 .what = "cannot open device 'cuda'",
+                 .why = "this build has no CUDA device",
+                 .next = "use 'cpu', or 'sim' to measure the input path"});
+  throw Error(ErrorKind::request,
+              {.code = "device.unknown",
+               .what = "cannot open device '" + spec.kind + "'",
+               .why = "there is no such kind of device",
+               .next = "use auto, cpu, sim or cuda"});
+}
+
+}  // namespace penstock
