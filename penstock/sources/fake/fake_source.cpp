@@ -1,0 +1,323 @@
+#include "penstock/sources/fake/fake_source.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+// A library with one lock for everything, as HDF5 has.
+Mutex global_mutex;
+
+std::string padded(std::int64_t number, std::size_t digits) {
+  std::string text = std::to_string(number);
+  return std::string(digits - std::min(digits, text.size()), '0') + text;
+}
+
+ColumnType type_of(const FakeTable& table, std::size_t column, ReadAs as) {
+  switch (as) {
+    case ReadAs::key:
+      return table.key;
+    case ReadAs::number:
+      return ColumnType::float64;
+    case ReadAs::integer:
+      return ColumnType::int64;
+    case ReadAs::json:
+      return ColumnType::json;
+    case ReadAs::value:
+      break;
+  }
+  const std::string& declared = table.schema.columns[column].declared;
+  if (declared == "int64") return ColumnType::int64;
+  if (declared == "float64") return ColumnType::float64;
+  return ColumnType::text;
+}
+
+std::string shown(const FakeCell& cell) {
+  if (auto* text = std::get_if<std::string>(&cell))
+    return "text '" + *text + "'";
+  if (auto* integer = std::get_if<std::int64_t>(&cell))
+    return std::to_string(*integer);
+  if (auto* number = std::get_if<double>(&cell)) return std::to_string(*number);
+  return "NULL";
+}
+
+/// Adds the cell to a column of its type; false when it does not fit there.
+bool append(const FakeCell& cell, ColumnData& to) {
+  auto* text = std::get_if<std::string>(&cell);
+  auto* integer = std::get_if<std::int64_t>(&cell);
+  auto* number = std::get_if<double>(&cell);
+  if (std::holds_alternative<std::nullptr_t>(cell)) {
+    to.append_null();
+    return true;
+  }
+  switch (to.type) {
+    case ColumnType::float64:
+      if (text != nullptr || (number != nullptr && !std::isfinite(*number)))
+        return false;
+      to.append_float64(number ? *number : static_cast<double>(*integer));
+      return true;
+    case ColumnType::int64:
+      if (text != nullptr) return false;
+      if (number != nullptr &&
+          (*number != std::floor(*number) || std::abs(*number) >= 0x1p63))
+        return false;
+      to.append_int64(integer ? *integer : static_cast<std::int64_t>(*number));
+      return true;
+    case ColumnType::uuid:
+      if (text == nullptr || text->size() != 16) return false;
+      to.append_uuid(reinterpret_cast<const std::byte*>(text->data()));
+      return true;
+    default:
+      if (text == nullptr) return false;
+      to.append_text(*text);
+      return true;
+  }
+}
+
+struct Snapshot {
+  std::shared_ptr<const FakeTable> table;
+  std::shared_ptr<FakeSource::Shared> shared;
+  int parts;
+
+  Snapshot(std::shared_ptr<FakeSource::Shared> source, int parts_of_pass)
+      : table(source->now()), shared(std::move(source)), parts(parts_of_pass) {
+    ++shared->counts.snapshots_open;
+  }
+  ~Snapshot() { --shared->counts.snapshots_open; }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+  std::size_t start_of(std::int64_t part) const {
+    return table->rows.size() * static_cast<std::size_t>(part) /
+           static_cast<std::size_t>(parts);
+  }
+};
+
+class FakeReader : public Reader {
+ public:
+  explicit FakeReader(std::shared_ptr<FakeSource::Shared> shared)
+      : shared_(std::move(shared)) {
+    ++shared_->counts.readers_open;
+  }
+  ~FakeReader() override { --shared_->counts.readers_open; }
+
+  void scan(const Partition& partition, std::int64_t block_rows,
+            const std::function<bool(Block&)>& sink) override {
+    auto& snapshot = *static_cast<Snapshot*>(partition.snapshot.get());
+    std::size_t at = snapshot.start_of(partition.index);
+    std::size_t end = snapshot.start_of(partition.index + 1);
+    Block block;
+    while (at < end) {
+      if (++shared_->counts.blocks == shared_->trouble.fail_at_block)
+        fail("block " + std::to_string(shared_->trouble.fail_at_block));
+      std::size_t stop =
+          std::min(end, at + static_cast<std::size_t>(block_rows));
+      fill(block, [&] {
+        for (; at < stop; ++at) append_row(snapshot.table->rows[at], block);
+      });
+      if (!sink(block)) return;
+    }
+  }
+
+  void read(const KeyList& keys, Block& out) override {
+    if (++shared_->counts.reads == shared_->trouble.fail_at_read)
+      fail("read " + std::to_string(shared_->trouble.fail_at_read));
+    std::shared_ptr<const FakeTable> table = shared_->now();
+    index(table);
+    fill(out, [&] {
+      for (std::int64_t at = 0; at < keys.size(); ++at) {
+        auto found = rows_by_key_.find(keys.canonical(at));
+        if (found == rows_by_key_.end()) gone(keys.shown(at));
+        append_row(table->rows[found->second], out);
+      }
+    });
+  }
+
+ private:
+  template <class Fill>
+  void fill(Block& block, Fill add_rows) {
+    if (shared_->trouble.global_lock) {
+      Lock lock(global_mutex);
+      refill(block, add_rows);
+    } else {
+      refill(block, add_rows);
+    }
+  }
+
+  template <class Fill>
+  void refill(Block& block, Fill add_rows) {
+    double seconds = shared_->trouble.seconds_per_call;
+    if (seconds > 0) {
+      Clock& clock = *shared_->trouble.clock;
+      clock.sleep_until(clock.now() + from_seconds(seconds));
+    }
+    block = Block();
+    for (ColumnType type : shared_->types)
+      block.columns.emplace_back().type = type;
+    add_rows();
+    shared_->counts.rows += block.rows;
+  }
+
+  void append_row(const std::vector<FakeCell>& row, Block& block) const {
+    for (std::size_t c = 0; c < block.columns.size(); ++c) {
+      const FakeCell& cell = row[shared_->columns[c]];
+      if (append(cell, block.columns[c])) continue;
+      block.problems.push_back(
+          {block.rows, c,
+           "holds " + shown(cell) + " where a " +
+               std::string(name_of(block.columns[c].type)) + " is expected"});
+      block.columns[c].append_null();
+    }
+    ++block.rows;
+  }
+
+  void index(const std::shared_ptr<const FakeTable>& table) {
+    if (indexed_ == table) return;
+    rows_by_key_.clear();
+    ColumnData column;
+    column.type = table->key;
+    KeyList keys(table->key);
+    for (std::size_t at = 0; at < table->rows.size(); ++at) {
+      PENSTOCK_ASSERT(append(table->rows[at][0], column), "a key has its type");
+      keys.append(column, static_cast<std::int64_t>(at));
+      rows_by_key_[keys.canonical(static_cast<std::int64_t>(at))] = at;
+    }
+    indexed_ = table;
+  }
+
+  [[noreturn]] void fail(std::string what) const {
+    throw Error(ErrorKind::source, {.code = "fake.failed",
+                                    .what = "cannot read a fake table",
+                                    .where = std::move(what),
+                                    .why = "it was told to fail there"});
+  }
+
+  [[noreturn]] void gone(const std::string& key) const {
+    throw Error(ErrorKind::source,
+                {.code = "source.row_gone",
+                 .what = "cannot read the row with key " + key,
+                 .where = "a fake table",
+                 .why = "it is gone",
+                 .next = "start the run anew"});
+  }
+
+  std::shared_ptr<FakeSource::Shared> shared_;
+  std::shared_ptr<const FakeTable> indexed_;
+  std::map<std::string, std::size_t> rows_by_key_;
+};
+
+}  // namespace
+
+FakeCell counting_key(ColumnType key, std::int64_t i) {
+  if (key == ColumnType::int64) return 10 * i;
+  if (key == ColumnType::text) return "row-" + padded(i, 5);
+  std::string uuid(16, '\0');
+  for (std::size_t byte = 0; byte < 8; ++byte)
+    uuid[15 - byte] = static_cast<char>(i >> (8 * byte) & 0xff);
+  return uuid;
+}
+
+FakeTable counting_table(const CountingOptions& options) {
+  FakeTable table;
+  table.key = options.key;
+  table.schema.columns = {{.name = "id",
+                           .declared = std::string(name_of(options.key)),
+                           .primary_key = true},
+                          {.name = "value", .declared = "float64"},
+                          {.name = "group", .declared = "text"},
+                          {.name = "items", .declared = "json"}};
+  // A stride that shares no factor with the rows visits each of them once.
+  std::int64_t stride = 1;
+  if (options.scrambled)
+    for (stride = options.rows * 5 / 8 + 1;
+         std::gcd(stride, options.rows) != 1;)
+      ++stride;
+  for (std::int64_t n = 0, i = 0; n < options.rows;
+       ++n, i = (i + stride) % options.rows) {
+    std::string items;
+    for (std::int64_t j = 0; j <= i % 5; ++j)
+      items += (items.empty() ? "[" : ",") + std::string("{\"a\":") +
+               std::to_string(i) + ",\"b\":" + std::to_string(j) + "}";
+    FakeCell value = static_cast<double>(i);
+    if (i == options.bad_row) value = std::string("bad");
+    table.rows.push_back({counting_key(options.key, i), std::move(value),
+                          "group-" + std::to_string(i / 7), items + "]"});
+  }
+  return table;
+}
+
+std::shared_ptr<const FakeTable> FakeSource::Shared::now() {
+  Lock lock(mutex);
+  return table;
+}
+
+FakeSource::FakeSource(FakeTable table, std::vector<Wanted> wanted,
+                       FakeTrouble trouble)
+    : schema_(table.schema), shared_(std::make_shared<Shared>()) {
+  if (trouble.clock == nullptr) trouble.clock = &wall_clock();
+  shared_->trouble = trouble;
+  wanted.insert(wanted.begin(), {schema_.columns[0].name, ReadAs::key});
+  for (const Wanted& want : wanted) {
+    const ColumnInfo* column = schema_.find(want.column);
+    PENSTOCK_ASSERT(column != nullptr, "a fake table has the wanted columns");
+    auto at = static_cast<std::size_t>(column - schema_.columns.data());
+    shared_->columns.push_back(at);
+    shared_->types.push_back(type_of(table, at, want.as));
+  }
+  shared_->wanted = std::move(wanted);
+  Lock lock(shared_->mutex);
+  shared_->table = std::make_shared<const FakeTable>(std::move(table));
+}
+
+std::vector<ColumnType> FakeSource::types() const {
+  return {shared_->types.begin() + 1, shared_->types.end()};
+}
+
+std::optional<std::int64_t> FakeSource::estimated_rows() const {
+  return static_cast<std::int64_t>(shared_->now()->rows.size());
+}
+
+std::vector<Partition> FakeSource::partitions(int wish) {
+  int parts = std::clamp(wish, 1, shared_->trouble.most_partitions);
+  auto snapshot = std::make_shared<Snapshot>(shared_, parts);
+  std::vector<Partition> partitions;
+  for (int part = 0; part < parts; ++part)
+    partitions.push_back({"rows " + std::to_string(snapshot->start_of(part)) +
+                              ".." +
+                              std::to_string(snapshot->start_of(part + 1)),
+                          part, snapshot});
+  return partitions;
+}
+
+std::unique_ptr<Reader> FakeSource::open_reader() {
+  return std::make_unique<FakeReader>(shared_);
+}
+
+template <class Change>
+void FakeSource::change(Change change) {
+  Lock lock(shared_->mutex);
+  FakeTable changed = *shared_->table;
+  change(changed.rows);
+  shared_->table = std::make_shared<const FakeTable>(std::move(changed));
+}
+
+void FakeSource::add_row(std::vector<FakeCell> row) {
+  change([&](auto& rows) { rows.push_back(std::move(row)); });
+}
+
+void FakeSource::change_row(std::int64_t at, std::vector<FakeCell> row) {
+  change([&](auto& rows) { rows[static_cast<std::size_t>(at)] = row; });
+}
+
+void FakeSource::remove_row(std::int64_t at) {
+  change([&](auto& rows) { rows.erase(rows.begin() + at); });
+}
+
+}  // namespace penstock

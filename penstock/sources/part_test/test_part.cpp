@@ -1,0 +1,27 @@
+#include "penstock/base/error.h"
+#include "penstock/sources/part.h"
+
+// A part for part_test.cpp: everything it does is throw. Built once as it
+// should be, and once with PENSTOCK_TEST_VERSION of a stranger.
+namespace {
+
+[[noreturn]] void fail(const penstock::SourceSpec& spec) {
+  throw penstock::Error(penstock::ErrorKind::source,
+                        {.code = "test.thrown",
+                         .what = "a test part was used",
+                         .where = spec.table});
+}
+
+}  // namespace
+
+extern "C" const penstock::SourcePart* penstock_source_part() {
+  using namespace penstock;
+  static constexpr SourcePart kPart{
+      .version = PENSTOCK_TEST_VERSION,
+      .open_source = [](const SourceSpec& spec, const std::vector<Wanted>&)
+          -> std::unique_ptr<Source> { fail(spec); },
+      .read_schema = [](const SourceSpec& spec) -> Schema { fail(spec); },
+      .create_table = [](const SourceSpec& spec, const std::vector<NewColumn>&,
+                         bool) -> std::unique_ptr<TableWriter> { fail(spec); }};
+  return &kPart;
+}

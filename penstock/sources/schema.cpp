@@ -1,0 +1,42 @@
+#include "penstock/sources/schema.h"
+
+#include <algorithm>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+
+const ColumnInfo* Schema::find(std::string_view name) const {
+  auto found = std::ranges::find(columns, name, &ColumnInfo::name);
+  return found == columns.end() ? nullptr : &*found;
+}
+
+const ColumnInfo& column_of(const Schema& schema, const std::string& name,
+                            const std::string& setting,
+                            const std::string& place) {
+  if (const ColumnInfo* found = schema.find(name)) return *found;
+  std::vector<std::string> names;
+  for (const ColumnInfo& column : schema.columns) names.push_back(column.name);
+  throw Error(ErrorKind::request,
+              {.code = "source.unknown_column",
+               .what = "cannot read column '" + name + "' of " + place,
+               .where = setting,
+               .why = "there is no such column",
+               .next = did_you_mean(name, names)});
+}
+
+const ColumnInfo& key_of(const Schema& schema, const std::string& key,
+                         const std::string& place) {
+  if (!key.empty()) return column_of(schema, key, "source.key", place);
+  auto found =
+      std::ranges::find(schema.columns, true, &ColumnInfo::primary_key);
+  if (found != schema.columns.end()) return *found;
+  throw Error(ErrorKind::request,
+              {.code = "source.no_key",
+               .what = "cannot tell the rows of " + place + " apart",
+               .where = "source.key",
+               .why = "it has no primary key of a single column",
+               .next = "name a column whose values are unique as source.key"});
+}
+
+}  // namespace penstock

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+
+/// The column `name` of `place` ("measurements in train.sqlite"), or
+/// Error(request) with the nearest one; `setting` tells who asked for it.
+const ColumnInfo& column_of(const Schema& schema, const std::string& name,
+                            const std::string& setting,
+                            const std::string& place);
+
+/// The column that `key` names or, when that is empty, the primary key of one
+/// column. Error(request) when there is none.
+const ColumnInfo& key_of(const Schema& schema, const std::string& key,
+                         const std::string& place);
+
+}  // namespace penstock

@@ -1,0 +1,23 @@
+#include "penstock/sources/sources.h"
+
+#include "penstock/sources/part.h"
+
+namespace penstock {
+
+std::unique_ptr<Source> open_source(const SourceSpec& spec,
+                                    const std::vector<Wanted>& wanted) {
+  return load_part(spec.kind, part_folders()).open_source(spec, wanted);
+}
+
+Schema read_schema(const SourceSpec& spec) {
+  return load_part(spec.kind, part_folders()).read_schema(spec);
+}
+
+std::unique_ptr<TableWriter> create_table(const SourceSpec& spec,
+                                          const std::vector<NewColumn>& columns,
+                                          bool replace) {
+  return load_part(spec.kind, part_folders())
+      .create_table(spec, columns, replace);
+}
+
+}  // namespace penstock

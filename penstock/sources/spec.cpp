@@ -1,0 +1,77 @@
+#include "penstock/base/spec.h"
+
+#include "penstock/base/error.h"
+#include "penstock/base/secret.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kLongestRoundTripMs = 60'000;
+constexpr int kMostConnections = 64;
+
+std::string text_not_empty(Spec& section, std::string_view key) {
+  std::string text = section.text(key);
+  if (text.empty()) section.refuse(key, "it is empty");
+  return text;
+}
+
+[[noreturn]] void refuse_uri(const std::string& uri, const std::string& path,
+                             std::string why) {
+  throw Error(
+      ErrorKind::request,
+      {.code = "source.uri",
+       .what = "cannot use the source '" + without_password(uri) + "'",
+       .where = path,
+       .why = std::move(why),
+       .next = "write sqlite:PATH#table or postgresql://host/base#table"});
+}
+
+SourceSpec from_uri(const std::string& uri, const std::string& path) {
+  SourceSpec spec;
+  std::size_t hash = uri.rfind('#');
+  std::string place = uri.substr(0, hash);
+  if (hash != std::string::npos) {
+    spec.table = uri.substr(hash + 1);
+    if (spec.table.empty()) refuse_uri(uri, path, "no table follows the '#'");
+  }
+  if (place.starts_with("sqlite:")) {
+    spec.kind = "sqlite";
+    spec.path = place.substr(std::string_view("sqlite:").size());
+    if (spec.path.empty()) refuse_uri(uri, path, "it names no file");
+  } else if (place.starts_with("postgresql://") ||
+             place.starts_with("postgres://")) {
+    spec.kind = "postgres";
+    spec.uri = place;
+  } else {
+    refuse_uri(uri, path, "expected it to begin with sqlite: or postgresql://");
+  }
+  return spec;
+}
+
+}  // namespace
+
+SourceSpec parse_source_spec(const Json& json, const std::string& path) {
+  if (json.is_string()) return from_uri(json.string(), path);
+  Spec section(json, path);
+  SourceSpec spec;
+  section.text("kind");  // it has no default
+  spec.kind = section.choice("kind", "", {"sqlite", "postgres"});
+  if (spec.kind == "sqlite") {
+    spec.path = text_not_empty(section, "path");
+  } else {
+    spec.uri = text_not_empty(section, "uri");
+    spec.connections = static_cast<int>(
+        section.integer("connections", spec.connections, 1, kMostConnections));
+  }
+  spec.table = section.text("table", "");
+  spec.key = section.text("key", "");
+  spec.where = section.text("where", "");
+  spec.skip_bad = section.choice("on_bad", "stop", {"stop", "skip"}) == "skip";
+  spec.round_trip_ms =
+      section.number("round_trip_ms", 0.0, 0, kLongestRoundTripMs);
+  section.finish();
+  return spec;
+}
+
+}  // namespace penstock

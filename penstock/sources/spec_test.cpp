@@ -1,0 +1,127 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penstock/base/error.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+SourceSpec parsed(const char* text) {
+  return parse_source_spec(Json::parse(text, "test"), "source");
+}
+
+std::string refusal(const char* text) {
+  try {
+    parsed(text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(SourceSpec, TakesEveryKeyOfSqlite) {
+  SourceSpec spec = parsed(R"({"kind": "sqlite", "path": "a.sqlite",
+      "table": "t", "key": "k", "where": "x > 1", "on_bad": "skip",
+      "round_trip_ms": 1.5})");
+  EXPECT_EQ(spec.kind, "sqlite");
+  EXPECT_EQ(spec.path, "a.sqlite");
+  EXPECT_EQ(spec.table, "t");
+  EXPECT_EQ(spec.key, "k");
+  EXPECT_EQ(spec.where, "x > 1");
+  EXPECT_TRUE(spec.skip_bad);
+  EXPECT_EQ(spec.round_trip_ms, 1.5);
+}
+
+TEST(SourceSpec, TakesTheKeysOfPostgres) {
+  SourceSpec spec = parsed(R"({"kind": "postgres", "uri": "postgresql:///db",
+      "table": "t", "connections": 4})");
+  EXPECT_EQ(spec.kind, "postgres");
+  EXPECT_EQ(spec.uri, "postgresql:///db");
+  EXPECT_EQ(spec.connections, 4);
+}
+
+TEST(SourceSpec, StopsAtBadRowsByDefault) {
+  SourceSpec spec = parsed(R"({"kind": "sqlite", "path": "a"})");
+  EXPECT_FALSE(spec.skip_bad);
+  EXPECT_EQ(spec.round_trip_ms, 0);
+  EXPECT_EQ(spec.connections, 2);
+}
+
+TEST(SourceSpec, NamesTheNearestKey) {
+  EXPECT_THAT(refusal(R"({"kind": "sqlite", "path": "a", "tabel": "t"})"),
+              AllOf(HasSubstr("source.tabel"), HasSubstr("'table'")));
+}
+
+TEST(SourceSpec, RefusesAKeyOfTheOtherKind) {
+  EXPECT_THAT(refusal(R"({"kind": "sqlite", "path": "a", "connections": 2})"),
+              HasSubstr("source.connections"));
+  EXPECT_THAT(refusal(R"({"kind": "postgres", "uri": "a", "path": "b"})"),
+              HasSubstr("source.path"));
+}
+
+TEST(SourceSpec, ListsTheKinds) {
+  EXPECT_THAT(refusal(R"({"kind": "mysql"})"), HasSubstr("sqlite, postgres"));
+  EXPECT_THAT(refusal(R"({"path": "a"})"), HasSubstr("source.kind"));
+}
+
+TEST(SourceSpec, NeedsAPlace) {
+  EXPECT_THAT(refusal(R"({"kind": "sqlite"})"), HasSubstr("source.path"));
+  EXPECT_THAT(refusal(R"({"kind": "sqlite", "path": ""})"),
+              HasSubstr("source.path"));
+  EXPECT_THAT(refusal(R"({"kind": "postgres"})"), HasSubstr("source.uri"));
+}
+
+TEST(SourceSpec, ChecksRanges) {
+  EXPECT_THAT(
+      refusal(R"({"kind": "sqlite", "path": "a", "round_trip_ms": -1})"),
+      HasSubstr("source.round_trip_ms"));
+  EXPECT_THAT(refusal(R"({"kind": "postgres", "uri": "a", "connections": 0})"),
+              HasSubstr("source.connections"));
+  EXPECT_THAT(refusal(R"({"kind": "sqlite", "path": "a", "on_bad": "x"})"),
+              HasSubstr("stop, skip"));
+}
+
+TEST(SourceSpec, RefusesWhatIsNeitherObjectNorText) {
+  EXPECT_THAT(refusal("[1]"), HasSubstr("found a list, expected an object"));
+}
+
+TEST(SourceUri, NamesASqliteFileAndItsTable) {
+  SourceSpec spec = parsed(R"("sqlite:data/a#b.sqlite#t")");
+  EXPECT_EQ(spec.kind, "sqlite");
+  EXPECT_EQ(spec.path, "data/a#b.sqlite");
+  EXPECT_EQ(spec.table, "t");
+}
+
+TEST(SourceUri, MayLeaveTheTableOut) {
+  SourceSpec spec = parsed(R"("sqlite:/tmp/a.sqlite")");
+  EXPECT_EQ(spec.path, "/tmp/a.sqlite");
+  EXPECT_EQ(spec.table, "");
+}
+
+TEST(SourceUri, NamesAPostgresTable) {
+  SourceSpec spec = parsed(R"("postgresql://me@host/db#public.t")");
+  EXPECT_EQ(spec.kind, "postgres");
+  EXPECT_EQ(spec.uri, "postgresql://me@host/db");
+  EXPECT_EQ(spec.table, "public.t");
+  EXPECT_EQ(parsed(R"("postgres://host/db")").uri, "postgres://host/db");
+}
+
+TEST(SourceUri, RefusesWhatItDoesNotKnow) {
+  EXPECT_THAT(refusal(R"("train.sqlite")"), HasSubstr("sqlite:PATH#table"));
+  EXPECT_THAT(refusal(R"("sqlite:#t")"), HasSubstr("names no file"));
+  EXPECT_THAT(refusal(R"("sqlite:a#")"), HasSubstr("no table follows"));
+}
+
+TEST(SourceUri, ShowsNoPassword) {
+  EXPECT_THAT(
+      refusal(R"("mysql://me:hunter2@host/db")"),
+      AllOf(HasSubstr("mysql://me:***@host"), Not(HasSubstr("hunter2"))));
+}
+
+}  // namespace
+}  // namespace penstock

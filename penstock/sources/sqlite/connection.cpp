@@ -1,0 +1,171 @@
+#include "penstock/sources/sqlite/connection.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace penstock::sqlite {
+namespace {
+
+constexpr int kWaitForLocksMs = 2000;
+
+Error refusal(ErrorKind kind, std::string code, std::string doing,
+              const std::string& path, std::string why, std::string next) {
+  return Error(kind, {.code = std::move(code),
+                      .what = std::move(doing),
+                      .where = path,
+                      .why = std::move(why),
+                      .next = std::move(next)});
+}
+
+// SQLite says "unable to open database file" to all of these.
+void check_readable(const std::string& path, const std::string& doing) {
+  std::error_code failed;
+  auto status = std::filesystem::status(path, failed);
+  if (status.type() == std::filesystem::file_type::not_found)
+    throw refusal(ErrorKind::source, "sqlite.missing", doing, path,
+                  "there is no such file",
+                  "check source.path; a relative path starts at " +
+                      std::filesystem::current_path(failed).string());
+  if (std::filesystem::is_directory(status))
+    throw refusal(ErrorKind::source, "sqlite.folder", doing, path,
+                  "it is a folder", "name the database file in it");
+  if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0)
+    throw refusal(ErrorKind::source, "sqlite.unreadable", doing, path,
+                  std::strerror(errno), "make the file readable for this user");
+}
+
+void check_folder(const std::string& path, const std::string& doing) {
+  std::error_code failed;
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder, failed))
+    throw refusal(ErrorKind::request, "sqlite.no_folder", doing, path,
+                  "there is no folder " + folder.string(),
+                  "make it, or choose another path");
+  if (std::filesystem::is_directory(path, failed))
+    throw refusal(ErrorKind::request, "sqlite.folder", doing, path,
+                  "it is a folder", "name a file in it");
+}
+
+/// Bytes 18 and 19 of the header say 2 for a write-ahead log.
+bool keeps_wal(const std::string& path) {
+  char header[20] = {};
+  std::ifstream(path, std::ios::binary).read(header, sizeof(header));
+  return header[18] == 2 && header[19] == 2;
+}
+
+}  // namespace
+
+Connection::Connection(const SourceSpec& spec, Open how)
+    : path_(spec.path),
+      doing_(
+          (how == Open::to_read ? "cannot read " : "cannot write ") +
+          (spec.table.empty() ? "the database" : "table '" + spec.table + "'")),
+      round_trip_(from_seconds(1e-3 * spec.round_trip_ms)) {
+  if (how == Open::to_read)
+    check_readable(path_, doing_);
+  else
+    check_folder(path_, doing_);
+  int flags = how == Open::to_read ? SQLITE_OPEN_READONLY
+                                   : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  // An absolute path is never taken for "file:..." or ":memory:".
+  std::string absolute = std::filesystem::absolute(path_).string();
+  sqlite3* opened = nullptr;
+  int status = sqlite3_open_v2(absolute.c_str(), &opened,
+                               flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  connection_.reset(opened);
+  if (status != SQLITE_OK) throw error();
+  sqlite3_extended_result_codes(opened, 1);
+  sqlite3_busy_timeout(opened, kWaitForLocksMs);
+  // A name in double quotes is a column, never a text: a typing error in
+  // `where` is heard of instead of comparing with a constant.
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
+}
+
+Statement Connection::prepare(const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(get(), sql.c_str(), static_cast<int>(sql.size() + 1),
+                         &statement, nullptr) != SQLITE_OK)
+    throw error();
+  return Statement(statement);
+}
+
+bool Connection::send(sqlite3_stmt* statement) {
+  if (round_trip_.count() > 0)
+    wall_clock().sleep_until(wall_clock().now() + round_trip_);
+  return next(statement);
+}
+
+bool Connection::next(sqlite3_stmt* statement) {
+  int status = sqlite3_step(statement);
+  if (status == SQLITE_ROW) return true;
+  if (status != SQLITE_DONE) throw error();
+  return false;
+}
+
+void Connection::execute(const std::string& sql) { send(prepare(sql).get()); }
+
+Error Connection::error() const {
+  int status = sqlite3_extended_errcode(get());
+  std::string says = sqlite3_errmsg(get());
+  auto about = [&](std::string code, std::string next) {
+    return refusal(ErrorKind::source, std::move(code), doing_, path_, says,
+                   std::move(next));
+  };
+  switch (status & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return about("sqlite.locked",
+                   "another program is writing: try again when it is done, or "
+                   "point source.path at a copy");
+    case SQLITE_NOTADB:
+      return about("sqlite.not_a_database",
+                   "check source.path: the file is no SQLite database, or an "
+                   "encrypted one");
+    case SQLITE_CORRUPT:
+      return about("sqlite.corrupt",
+                   "see what is left with: sqlite3 '" + path_ + "' .recover");
+    case SQLITE_FULL:
+      return about("sqlite.disk_full", "free some space on that disk");
+    case SQLITE_IOERR:
+      return about("sqlite.io", std::string("the system says: ") +
+                                    std::strerror(sqlite3_system_errno(get())));
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+      if (status == SQLITE_READONLY_ROLLBACK)
+        return about("sqlite.unfinished_write",
+                     "a program died while writing: open the file once with "
+                     "write access, as with: sqlite3 '" +
+                         path_ + "' .tables");
+      if (keeps_wal(path_))
+        return about("sqlite.wal_folder",
+                     "the database keeps a write-ahead log, whose -shm file "
+                     "needs write access to the folder: give it, or on a copy "
+                     "run: PRAGMA journal_mode=DELETE");
+      return about("sqlite.access", "check the rights of the file and folder");
+    default:
+      return about("sqlite.failed", "");
+  }
+}
+
+std::string_view text_at(sqlite3_stmt* row, int at, bool utf8) {
+  // As a blob, text is handed out where it lies; asked for as text it would
+  // first be copied to get a zero at its end.
+  const void* text =
+      utf8 ? sqlite3_column_blob(row, at)
+           : static_cast<const void*>(sqlite3_column_text(row, at));
+  auto bytes = static_cast<std::size_t>(sqlite3_column_bytes(row, at));
+  return {static_cast<const char*>(text), bytes};
+}
+
+std::string identifier(std::string_view name) {
+  std::string text = "\"";
+  for (char c : name) text.append(c == '"' ? 2 : 1, c);
+  return text + '"';
+}
+
+}  // namespace penstock::sqlite

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <sqlite3.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "penstock/base/clock.h"
+#include "penstock/base/error.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock::sqlite {
+
+struct CloseConnection {
+  void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
+};
+struct CloseStatement {
+  void operator()(sqlite3_stmt* statement) const {
+    sqlite3_finalize(statement);
+  }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, CloseStatement>;
+
+/// One connection to a database file. Belongs to one thread at a time, and
+/// outlives its statements. Throws Error(source) in words for people.
+///
+/// Opening to read never makes a file, opening to write makes one that is
+/// missing. A lock that somebody else holds is waited for up to two seconds.
+class Connection {
+ public:
+  enum class Open { to_read, to_write };
+
+  Connection(const SourceSpec& spec, Open how);
+
+  Statement prepare(const std::string& sql);
+  /// Sends a prepared statement: pays the declared round trip, then gives
+  /// the first row. False when there is none.
+  bool send(sqlite3_stmt* statement);
+  /// The next row of a statement that was sent.
+  bool next(sqlite3_stmt* statement);
+  /// Prepares and sends a statement without rows.
+  void execute(const std::string& sql);
+  /// What went wrong last, as an error about this connection's table.
+  Error error() const;
+
+  sqlite3* get() const { return connection_.get(); }
+
+ private:
+  std::string path_;
+  std::string doing_;  // "cannot read table 'measurements'"
+  Nanoseconds round_trip_;
+  std::unique_ptr<sqlite3, CloseConnection> connection_;
+};
+
+/// The text in column `at` of the current row; gone with the next step. The
+/// value is TEXT or BLOB; TEXT of a database in UTF-16 is converted.
+std::string_view text_at(sqlite3_stmt* row, int at, bool utf8 = true);
+
+/// A name as an SQL identifier: "it's" -> "\"it's\"".
+std::string identifier(std::string_view name);
+
+}  // namespace penstock::sqlite

@@ -1,0 +1,137 @@
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "penstock/sources/sqlite/test_database.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr const char* kRows =
+    "CREATE TABLE t(id INTEGER PRIMARY KEY, x REAL);"
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
+    "3000) INSERT INTO t SELECT i, i FROM n;";
+
+Error opening(const SourceSpec& spec) {
+  return error_of([&] { open_source(spec, {{"x", ReadAs::number}}); });
+}
+
+TEST(SqliteConnection, DoesNotMakeAMissingFile) {
+  TestDatabase database;
+  Error error = opening(database.spec());
+  EXPECT_EQ(error.kind(), ErrorKind::source);
+  EXPECT_EQ(error.parts().code, "sqlite.missing");
+  EXPECT_EQ(error.parts().where, database.path());
+  EXPECT_FALSE(std::filesystem::exists(database.path()));
+}
+
+TEST(SqliteConnection, SaysThatAFolderIsOne) {
+  TestDatabase database;
+  SourceSpec spec = database.spec();
+  spec.path = database.folder();
+  EXPECT_EQ(opening(spec).parts().code, "sqlite.folder");
+}
+
+TEST(SqliteConnection, SaysThatAFileCannotBeRead) {
+  TestDatabase database(kRows);
+  opening(database.spec());  // loads the part while it can be read
+  std::filesystem::permissions(database.path(), std::filesystem::perms(0));
+  AsOrdinaryUser nobody;
+  Error error = opening(database.spec());
+  EXPECT_EQ(error.kind(), ErrorKind::source);
+  EXPECT_EQ(error.parts().code, "sqlite.unreadable");
+  EXPECT_THAT(error.what(), HasSubstr("Permission denied"));
+}
+
+TEST(SqliteConnection, SaysThatAFileIsNoDatabase) {
+  TestDatabase database;
+  std::ofstream(database.path()) << std::string(5000, 'x');
+  Error error = opening(database.spec());
+  EXPECT_EQ(error.kind(), ErrorKind::source);
+  EXPECT_EQ(error.parts().code, "sqlite.not_a_database");
+}
+
+TEST(SqliteConnection, SaysThatAnEmptyFileHoldsNoTable) {
+  TestDatabase database;
+  std::ofstream(database.path());
+  EXPECT_THAT(opening(database.spec()).what(), HasSubstr("holds no table"));
+}
+
+TEST(SqliteConnection, WaitsForALockAndThenSaysWhoHoldsIt) {
+  TestDatabase database(kRows);
+  database.execute("BEGIN EXCLUSIVE");
+  Error error = opening(database.spec());
+  EXPECT_EQ(error.kind(), ErrorKind::source);
+  EXPECT_EQ(error.parts().code, "sqlite.locked");
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("table 't'"),
+                                  HasSubstr("another program is writing")));
+}
+
+TEST(SqliteConnection, SaysThatADatabaseIsDamaged) {
+  TestDatabase database(kRows);
+  auto source = open_source(database.spec(), {{"x", ReadAs::number}});
+  database.disconnect();
+  {
+    std::fstream file(database.path(),
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(2 * 4096);
+    file << std::string(4096, '\xee');
+  }
+  Error error = error_of([&] { scan_all(*source); });
+  EXPECT_EQ(error.kind(), ErrorKind::source);
+  EXPECT_EQ(error.parts().code, "sqlite.corrupt");
+  EXPECT_THAT(error.what(), HasSubstr(".recover"));
+}
+
+TEST(SqliteConnection, ReadsAWriteAheadLogThatOthersWrite) {
+  TestDatabase database("PRAGMA journal_mode = WAL;");
+  database.execute(kRows);
+  database.execute("BEGIN IMMEDIATE; INSERT INTO t VALUES (9999, 1);");
+  auto source = open_source(database.spec(), {{"x", ReadAs::number}});
+  EXPECT_EQ(scan_all(*source).rows, 3000);
+}
+
+TEST(SqliteConnection, SaysThatAWriteAheadLogNeedsItsFolder) {
+  TestDatabase database("PRAGMA journal_mode = WAL;");
+  database.execute(kRows);
+  opening(database.spec());
+  database.disconnect();  // takes the log and its index away
+  std::filesystem::permissions(database.folder(), std::filesystem::perms(0555));
+  Error error = [&] {
+    AsOrdinaryUser nobody;
+    return opening(database.spec());
+  }();
+  std::filesystem::permissions(database.folder(), std::filesystem::perms(0755));
+  EXPECT_EQ(error.kind(), ErrorKind::source);
+  EXPECT_EQ(error.parts().code, "sqlite.wal_folder");
+  EXPECT_THAT(error.what(), HasSubstr("write access to the folder"));
+}
+
+TEST(SqliteConnection, SaysThatAWriterDiedHalfWay) {
+  TestDatabase database(kRows);
+  database.execute("PRAGMA cache_size = 1; BEGIN; UPDATE t SET x = -x;");
+  TestDatabase copy;  // what a power cut would leave
+  for (const char* end : {"", "-journal"})
+    std::filesystem::copy_file(database.path() + end, copy.path() + end);
+  database.execute("ROLLBACK");
+  Error error = opening(copy.spec());
+  EXPECT_EQ(error.kind(), ErrorKind::source);
+  EXPECT_EQ(error.parts().code, "sqlite.unfinished_write");
+  EXPECT_EQ(copy.ask("SELECT sum(x) > 0 FROM t"), "1");
+  EXPECT_EQ(opening(copy.spec()).what(), std::string("nothing was thrown"));
+}
+
+TEST(SqliteConnection, TakesNoPathForAUri) {
+  TestDatabase database;
+  SourceSpec spec = database.spec();
+  for (const char* path : {":memory:", "file::memory:"}) {
+    spec.path = path;
+    EXPECT_EQ(opening(spec).parts().code, "sqlite.missing") << path;
+  }
+}
+
+}  // namespace
+}  // namespace penstock

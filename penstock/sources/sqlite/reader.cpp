@@ -1,0 +1,226 @@
+#include "penstock/sources/sqlite/reader.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <numeric>
+
+namespace penstock::sqlite {
+namespace {
+
+/// Without a raise of its own, SQLite takes 32766 parameters.
+constexpr std::size_t kMostParameters = 32766;
+
+struct Reset {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_reset(statement); }
+};
+/// Ends the use of a kept statement, so that it holds no lock.
+using InUse = std::unique_ptr<sqlite3_stmt, Reset>;
+
+/// How much memory the columns of a block took, to give the next one as much.
+class Room {
+ public:
+  void measure(const Block& block) {
+    sizes_.clear();
+    for (const ColumnData& column : block.columns)
+      sizes_.push_back({column.validity.size(), column.offsets.size(),
+                        column.values.size()});
+  }
+  void make(Block& block) const {
+    for (std::size_t at = 0; at < sizes_.size(); ++at) {
+      ColumnData& column = block.columns[at];
+      column.validity.resize(sizes_[at][0]);
+      column.offsets.resize(sizes_[at][1]);
+      column.values.resize(sizes_[at][2]);
+      column.clear();
+    }
+  }
+
+ private:
+  std::vector<std::array<std::size_t, 3>> sizes_;
+};
+
+void append_from(const ColumnData& from, std::int64_t row, ColumnData& to) {
+  if (!from.valid(row)) return to.append_null();
+  switch (from.type) {
+    case ColumnType::int64:
+      return to.append_int64(from.int64(row));
+    case ColumnType::float64:
+      return to.append_float64(from.float64(row));
+    default:  // no other types are made here
+      return to.append_text(from.text(row));
+  }
+}
+
+int compare(const KeyList& keys, std::int64_t at, const ColumnData& column,
+            std::int64_t row) {
+  if (keys.type() != ColumnType::int64)
+    return keys.bytes(at).compare(column.text(row));
+  std::int64_t key = keys.integer(at), found = column.int64(row);
+  return key < found ? -1 : key > found ? 1 : 0;
+}
+
+void bind(sqlite3_stmt* statement, int parameter, const KeyList& keys,
+          std::int64_t at) {
+  if (keys.type() == ColumnType::int64) {
+    sqlite3_bind_int64(statement, parameter, keys.integer(at));
+    return;
+  }
+  std::string_view key = keys.bytes(at);
+  sqlite3_bind_text64(statement, parameter, key.data(), key.size(),
+                      SQLITE_STATIC, SQLITE_UTF8);
+}
+
+}  // namespace
+
+std::string OpenTable::select_where(const std::string& condition) const {
+  std::string all = condition;
+  // On a line of its own: the condition may end in a comment.
+  if (!spec.where.empty())
+    all += (all.empty() ? "(" : " AND (") + spec.where + "\n)";
+  return format.select() + (all.empty() ? "" : " WHERE " + all);
+}
+
+Snapshot::Snapshot(const SourceSpec& spec)
+    : connection(spec, Connection::Open::to_read) {
+  connection.execute("BEGIN");
+  // A transaction sees the database as it is at its first read.
+  connection.execute("SELECT 1 FROM sqlite_master LIMIT 1");
+}
+
+void SqliteReader::scan(const Partition& partition, std::int64_t block_rows,
+                        const std::function<bool(Block&)>& sink) {
+  PENSTOCK_ASSERT(block_rows > 0, "a block holds at least one row");
+  auto& snapshot = *static_cast<Snapshot*>(partition.snapshot.get());
+  Lock lock(snapshot.mutex);
+  Connection& connection = snapshot.connection;
+  const RowFormat& format = opened_->format;
+  Statement statement = connection.prepare(opened_->select_where(""));
+  Room room;
+  Block block = format.empty_block();
+  std::int64_t number = 0;
+  bool more = connection.send(statement.get());
+  while (more) {
+    while (more && block.rows < block_rows) {
+      format.append(statement.get(), number++, block);
+      more = connection.next(statement.get());
+    }
+    room.measure(block);
+    if (!sink(block)) return;
+    if (format.fits(block)) {
+      block.clear();
+    } else {
+      block = format.empty_block();
+      room.make(block);
+    }
+  }
+}
+
+/// Sorts the keys, so that rows can be found by them and pages are visited in
+/// their order.
+void SqliteReader::group(const KeyList& keys) {
+  auto count = static_cast<std::size_t>(keys.size());
+  order_.resize(count);
+  std::iota(order_.begin(), order_.end(), std::int64_t{0});
+  std::ranges::sort(order_, [&](std::int64_t a, std::int64_t b) {
+    return keys.compare(a, b) < 0;
+  });
+  group_of_.resize(count);
+  first_.clear();
+  for (std::int64_t at : order_) {
+    if (first_.empty() || keys.compare(first_.back(), at) != 0)
+      first_.push_back(at);
+    group_of_[static_cast<std::size_t>(at)] = first_.size() - 1;
+  }
+  row_of_.assign(first_.size(), -1);
+}
+
+/// One statement for each power of two: the rest of its parameters repeats
+/// the last key.
+sqlite3_stmt* SqliteReader::statement_for(std::size_t parameters) {
+  Statement& statement = statements_[parameters];
+  if (statement == nullptr) {
+    std::string condition = opened_->format.key_identifier() + " IN (?";
+    for (std::size_t i = 1; i < parameters; ++i) condition += ",?";
+    statement = connection_->prepare(opened_->select_where(condition + ")"));
+  }
+  return statement.get();
+}
+
+std::optional<std::size_t> SqliteReader::group_of_row(const KeyList& keys,
+                                                      const ColumnData& column,
+                                                      std::int64_t row) const {
+  auto found = std::ranges::partition_point(first_, [&](std::int64_t at) {
+    return compare(keys, at, column, row) < 0;
+  });
+  if (found == first_.end() || compare(keys, *found, column, row) != 0)
+    return std::nullopt;
+  return static_cast<std::size_t>(found - first_.begin());
+}
+
+/// Sends one statement for the groups begin..end and takes its rows.
+void SqliteReader::fetch(const KeyList& keys, std::size_t begin,
+                         std::size_t end) {
+  std::size_t parameters =
+      std::min(std::bit_ceil(end - begin), kMostParameters);
+  InUse statement(statement_for(parameters));
+  for (std::size_t i = 0; i < parameters; ++i)
+    bind(statement.get(), static_cast<int>(i + 1), keys,
+         first_[std::min(begin + i, end - 1)]);
+  for (bool more = connection_->send(statement.get()); more;
+       more = connection_->next(statement.get())) {
+    std::int64_t row = arrived_.rows;
+    opened_->format.append(statement.get(), row, arrived_);
+    // A key column that ignores case finds more than was asked for.
+    auto found = group_of_row(keys, arrived_.columns[0], row);
+    if (!found) continue;
+    if (row_of_[*found] >= 0)
+      throw Error(ErrorKind::source,
+                  {.code = "source.key_twice",
+                   .what = "cannot read the row with key " +
+                           keys.shown(first_[*found]) + " of table '" +
+                           opened_->spec.table + "'",
+                   .where = opened_->spec.path,
+                   .why = "two rows have this key",
+                   .next = "make the key unique, or choose another one"});
+    row_of_[*found] = row;
+  }
+}
+
+void SqliteReader::read(const KeyList& keys, Block& out) {
+  const RowFormat& format = opened_->format;
+  if (!format.fits(arrived_)) arrived_ = format.empty_block();
+  arrived_.clear();
+  if (!format.fits(out)) out = format.empty_block();
+  out.clear();
+  if (keys.size() == 0) return;
+  PENSTOCK_ASSERT(keys.type() == format.key_type(),
+                  "keys are of the type that the key column has");
+  if (!connection_)
+    connection_.emplace(opened_->spec, Connection::Open::to_read);
+
+  group(keys);
+  for (std::size_t begin = 0; begin < first_.size(); begin += kMostParameters)
+    fetch(keys, begin, std::min(begin + kMostParameters, first_.size()));
+
+  for (std::int64_t at = 0; at < keys.size(); ++at) {
+    std::int64_t row = row_of_[group_of_[static_cast<std::size_t>(at)]];
+    if (row < 0)
+      throw Error(ErrorKind::source,
+                  {.code = "source.row_gone",
+                   .what = "cannot read the row with key " + keys.shown(at) +
+                           " of table '" + opened_->spec.table + "'",
+                   .where = opened_->spec.path,
+                   .why = "it is gone, or source.where does not hold for it "
+                          "any more",
+                   .next = "the table has changed: start the run anew"});
+    for (std::size_t c = 0; c < out.columns.size(); ++c)
+      append_from(arrived_.columns[c], row, out.columns[c]);
+    for (const RowProblem& problem : arrived_.problems)
+      if (problem.row == row)
+        out.problems.push_back({out.rows, problem.column, problem.why});
+    ++out.rows;
+  }
+}
+
+}  // namespace penstock::sqlite

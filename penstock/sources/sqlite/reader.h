@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/base/sync.h"
+#include "penstock/sources/sqlite/rows.h"
+
+namespace penstock::sqlite {
+
+/// A table that was found and checked. Immutable: shared by the source and
+/// its readers.
+struct OpenTable {
+  SourceSpec spec;  ///< with the table's name filled in
+  Table table;
+  RowFormat format;
+
+  /// `format.select()` and the conditions that apply.
+  std::string select_where(const std::string& condition) const;
+};
+
+/// A connection inside a read transaction: what it shows does not change.
+/// Two scans of one snapshot take turns.
+struct Snapshot {
+  explicit Snapshot(const SourceSpec& spec);
+
+  Mutex mutex;
+  Connection connection PENSTOCK_GUARDED_BY(mutex);
+};
+
+/// Scans on the snapshot's connection; reads by keys on one of its own, which
+/// it opens with the first read.
+class SqliteReader : public Reader {
+ public:
+  explicit SqliteReader(std::shared_ptr<const OpenTable> opened)
+      : opened_(std::move(opened)) {}
+
+  void scan(const Partition& partition, std::int64_t block_rows,
+            const std::function<bool(Block&)>& sink) override;
+  void read(const KeyList& keys, Block& out) override;
+
+ private:
+  void group(const KeyList& keys);
+  void fetch(const KeyList& keys, std::size_t begin, std::size_t end);
+  sqlite3_stmt* statement_for(std::size_t parameters);
+  std::optional<std::size_t> group_of_row(const KeyList& keys,
+                                          const ColumnData& column,
+                                          std::int64_t row) const;
+
+  std::shared_ptr<const OpenTable> opened_;
+  std::optional<Connection> connection_;
+  std::map<std::size_t, Statement> statements_;  // by number of parameters
+
+  // Of the read that goes on: equal keys are one group, groups ascend.
+  std::vector<std::int64_t> order_;    // positions by ascending key
+  std::vector<std::size_t> group_of_;  // by position
+  std::vector<std::int64_t> first_;    // by group: a position that asked for it
+  std::vector<std::int64_t> row_of_;   // by group: its row in arrived_, or -1
+  Block arrived_;                      // in the order of the result
+};
+
+}  // namespace penstock::sqlite

@@ -1,0 +1,165 @@
+#include "penstock/sources/sqlite/rows.h"
+
+#include "penstock/sources/schema.h"
+#include "penstock/sources/sqlite/value.h"
+
+namespace penstock::sqlite {
+namespace {
+
+/// What the first key in the table is, where no declaration tells.
+ColumnType first_key_type(Connection& connection, const SourceSpec& spec,
+                          const Table& table, const std::string& column) {
+  std::string name = identifier(column);
+  Statement first = connection.prepare("SELECT typeof(" + name + ") FROM " +
+                                       identifier(table.name) + " WHERE " +
+                                       name + " IS NOT NULL LIMIT 1");
+  if (!connection.send(first.get())) return ColumnType::int64;
+  std::string found(text_at(first.get(), 0, false));
+  if (found == "integer") return ColumnType::int64;
+  if (found == "text") return ColumnType::text;
+  throw Error(ErrorKind::request,
+              {.code = "source.key_type",
+               .what = "cannot use '" + column + "' as the key of table '" +
+                       table.name + "'",
+               .where = spec.path,
+               .why = "its first value is a " + found,
+               .next = "name a column of integers or texts as source.key"});
+}
+
+ColumnType type_of(Connection& connection, const SourceSpec& spec,
+                   const Table& table, const ColumnInfo& column, ReadAs as) {
+  Affinity affinity = affinity_of(column.declared);
+  switch (as) {
+    case ReadAs::key:
+      if (affinity == Affinity::integer) return ColumnType::int64;
+      if (affinity == Affinity::text) return ColumnType::text;
+      return first_key_type(connection, spec, table, column.name);
+    case ReadAs::number:
+      return ColumnType::float64;
+    case ReadAs::integer:
+      return ColumnType::int64;
+    case ReadAs::json:
+      return ColumnType::json;
+    case ReadAs::value:
+      break;
+  }
+  if (affinity == Affinity::integer || column.boolean) return ColumnType::int64;
+  if (affinity == Affinity::real) return ColumnType::float64;
+  return ColumnType::text;
+}
+
+bool is_utf8(Connection& connection) {
+  Statement encoding = connection.prepare("PRAGMA encoding");
+  connection.send(encoding.get());
+  return text_at(encoding.get(), 0, false) == "UTF-8";
+}
+
+}  // namespace
+
+RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
+                     const Table& table, const std::vector<Wanted>& wanted)
+    : table_(table.name),
+      path_(spec.path),
+      has_rowid_(!table.rowid.empty()),
+      utf8_(is_utf8(connection)) {
+  std::string place = table.name + " in " + spec.path;
+  auto add = [&](const ColumnInfo& column, ReadAs as) {
+    select_ += (parts_.empty() ? "SELECT " : ", ") + identifier(column.name);
+    parts_.push_back({column.name, as,
+                      type_of(connection, spec, table, column, as),
+                      column.boolean});
+  };
+  add(key_of(table.schema, spec.key, place), ReadAs::key);
+  key_identifier_ = identifier(parts_[0].name);
+  for (const Wanted& want : wanted)
+    add(column_of(table.schema, want.column, "a wanted column", place),
+        want.as);
+  if (has_rowid_) select_ += ", " + table.rowid;
+  select_ += " FROM " + identifier(table.name);
+}
+
+std::vector<ColumnType> RowFormat::types() const {
+  std::vector<ColumnType> types;
+  for (const Part& part : parts_) types.push_back(part.type);
+  types.erase(types.begin());
+  return types;
+}
+
+Block RowFormat::empty_block() const {
+  Block block;
+  block.columns.resize(parts_.size());
+  for (std::size_t at = 0; at < parts_.size(); ++at)
+    block.columns[at].type = parts_[at].type;
+  return block;
+}
+
+bool RowFormat::fits(const Block& block) const {
+  if (block.columns.size() != parts_.size()) return false;
+  for (std::size_t at = 0; at < parts_.size(); ++at)
+    if (block.columns[at].type != parts_[at].type) return false;
+  return true;
+}
+
+void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,
+                           std::size_t at, ColumnData& column) const {
+  Value value{row, static_cast<int>(at), utf8_};
+  bool integers = column.type == ColumnType::int64;
+  if (integers && value.type == SQLITE_INTEGER)
+    return column.append_int64(sqlite3_column_int64(row, value.at));
+  if (!integers && value.type == SQLITE_TEXT)
+    return column.append_text(value.text());
+  std::string which =
+      has_rowid_
+          ? "rowid " + std::to_string(sqlite3_column_int64(
+                           row, static_cast<int>(parts_.size())))
+          : "row number " + std::to_string(number + 1) + " of the result";
+  throw Error(ErrorKind::source,
+              {.code = "source.bad_key",
+               .what = "cannot use the key '" + parts_[at].name +
+                       "' of table '" + table_ + "'",
+               .where = path_ + ", " + which,
+               .why = "it holds " + value.shown() + " where " +
+                      (integers ? "an integer" : "a text") + " is expected",
+               .next = "correct that row, or leave it out by source.where"});
+}
+
+void RowFormat::append(sqlite3_stmt* row, std::int64_t number,
+                       Block& block) const {
+  for (std::size_t at = 0; at < parts_.size(); ++at) {
+    const Part& part = parts_[at];
+    ColumnData& column = block.columns[at];
+    Value value{row, static_cast<int>(at), utf8_};
+    const char* expected = "";
+    bool taken = true;
+    switch (part.as) {
+      case ReadAs::key:
+        append_key(row, number, at, column);
+        break;
+      case ReadAs::number:
+        taken = append_number(value, part.boolean, column, expected);
+        break;
+      case ReadAs::integer:
+        taken = append_integer(value, part.boolean, column, expected);
+        break;
+      case ReadAs::json:
+        taken = append_json(value, column, expected);
+        break;
+      case ReadAs::value:
+        if (part.type == ColumnType::int64)
+          taken = append_integer(value, part.boolean, column, expected);
+        else if (part.type == ColumnType::float64)
+          taken = append_number(value, false, column, expected);
+        else
+          append_as_text(value, column);
+        break;
+    }
+    if (taken) continue;
+    block.problems.push_back(
+        {block.rows, at,
+         "holds " + value.shown() + " where " + expected + " is expected"});
+    column.append_null();
+  }
+  ++block.rows;
+}
+
+}  // namespace penstock::sqlite

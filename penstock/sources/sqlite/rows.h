@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/sources/sqlite/table.h"
+
+namespace penstock::sqlite {
+
+/// Which columns a statement selects, and how a row of its result becomes a
+/// row of a block. Immutable: shared by all readers of a source.
+///
+/// The block's types follow from what is declared, before a row is read:
+/// - key: int64 for integer affinity, text for text affinity; for any other
+///   the first row decides (int64 in an empty table). A row whose key is of
+///   another type, or NULL, ends the reading: it could not be named later.
+/// - value: int64 for integer affinity and booleans, float64 for real
+///   affinity; all else is text, numbers in it in their shortest decimal form.
+class RowFormat {
+ public:
+  RowFormat(Connection& connection, const SourceSpec& spec, const Table& table,
+            const std::vector<Wanted>& wanted);
+
+  ColumnType key_type() const { return parts_[0].type; }
+  /// By `Wanted`, without the key.
+  std::vector<ColumnType> types() const;
+  /// "SELECT ... FROM ...", where the key is the first column.
+  const std::string& select() const { return select_; }
+  const std::string& key_identifier() const { return key_identifier_; }
+
+  Block empty_block() const;
+  bool fits(const Block& block) const;
+  /// Adds the current row of the statement. `number` counts the rows of the
+  /// result, for messages about tables without rowid.
+  void append(sqlite3_stmt* row, std::int64_t number, Block& block) const;
+
+ private:
+  struct Part {
+    std::string name;
+    ReadAs as;
+    ColumnType type;
+    bool boolean;
+  };
+  void append_key(sqlite3_stmt* row, std::int64_t number, std::size_t at,
+                  ColumnData& column) const;
+
+  std::vector<Part> parts_;  // the key first
+  std::string select_;
+  std::string key_identifier_;
+  std::string table_;
+  std::string path_;
+  bool has_rowid_;  // then it is the last column of the result
+  bool utf8_;
+};
+
+}  // namespace penstock::sqlite

@@ -1,0 +1,111 @@
+#include <filesystem>
+
+#include "penstock/sources/sqlite/reader.h"
+#include "penstock/sources/sqlite/sqlite.h"
+
+namespace penstock::sqlite {
+namespace {
+
+/// Up to this size counting all rows takes a few milliseconds.
+constexpr std::int64_t kCountedBytes = 16 << 20;
+/// No row takes less room in a file.
+constexpr std::int64_t kSmallestRowBytes = 6;
+
+[[noreturn]] void refuse_where(const SourceSpec& spec, std::string why) {
+  throw Error(ErrorKind::request,
+              {.code = "source.where",
+               .what = "cannot select rows of table '" + spec.table + "' by '" +
+                       spec.where + "'",
+               .where = "source.where",
+               .why = std::move(why),
+               .next = "write an SQL condition, such as: snr_db > 3"});
+}
+
+void check_where(Connection& connection, const SourceSpec& spec) {
+  if (spec.where.empty()) return;
+  std::string sql = "SELECT 1 FROM " + identifier(spec.table) + " WHERE (" +
+                    spec.where + "\n)";
+  sqlite3_stmt* prepared = nullptr;
+  const char* rest = nullptr;
+  int status =
+      sqlite3_prepare_v2(connection.get(), sql.c_str(), -1, &prepared, &rest);
+  Statement statement(prepared);
+  if ((status & 0xff) == SQLITE_ERROR)
+    refuse_where(
+        spec, "SQLite says: " + std::string(sqlite3_errmsg(connection.get())));
+  if (status != SQLITE_OK) throw connection.error();
+  if (*rest != '\0') refuse_where(spec, "it is more than one condition");
+  if (sqlite3_bind_parameter_count(prepared) != 0)
+    refuse_where(spec, "it has a parameter, which nobody fills");
+}
+
+class SqliteSource : public Source {
+ public:
+  explicit SqliteSource(OpenTable opened)
+      : opened_(std::make_shared<OpenTable>(std::move(opened))) {}
+
+  const Schema& schema() const override { return opened_->table.schema; }
+  std::vector<ColumnType> types() const override {
+    return opened_->format.types();
+  }
+  std::optional<std::int64_t> estimated_rows() const override;
+  std::vector<Partition> partitions(int) override {
+    return {{"all rows", 0, std::make_shared<Snapshot>(opened_->spec)}};
+  }
+  std::unique_ptr<Reader> open_reader() override {
+    return std::make_unique<SqliteReader>(opened_);
+  }
+  std::string shown() const override {
+    return opened_->spec.table + " in " + opened_->spec.path;
+  }
+
+ private:
+  std::shared_ptr<const OpenTable> opened_;
+};
+
+/// Exact for a small file; else the span of the row numbers, where a file of
+/// that size can hold as many.
+std::optional<std::int64_t> SqliteSource::estimated_rows() const {
+  const SourceSpec& spec = opened_->spec;
+  const std::string& rowid = opened_->table.rowid;
+  if (opened_->table.view) return std::nullopt;
+  std::error_code unknown;
+  auto bytes =
+      static_cast<std::int64_t>(std::filesystem::file_size(spec.path, unknown));
+  if (unknown) return std::nullopt;
+  bool counted = bytes <= kCountedBytes;
+  if (!counted && (rowid.empty() || !spec.where.empty())) return std::nullopt;
+
+  Connection connection(spec, Connection::Open::to_read);
+  std::string span = "max(" + rowid + ") - min(" + rowid + ") + 1";
+  std::string sql = "SELECT " + (counted ? "count(*)" : span) + " FROM " +
+                    identifier(spec.table);
+  if (!spec.where.empty()) sql += " WHERE (" + spec.where + "\n)";
+  Statement statement = connection.prepare(sql);
+  connection.send(statement.get());
+  std::int64_t rows = sqlite3_column_int64(statement.get(), 0);
+  if (!counted && (rows < 0 || rows > bytes / kSmallestRowBytes))
+    return std::nullopt;
+  return rows;
+}
+
+}  // namespace
+
+std::unique_ptr<Source> open_table(const SourceSpec& spec,
+                                   const std::vector<Wanted>& wanted) {
+  Connection connection(spec, Connection::Open::to_read);
+  Table table = find_table(connection, spec);
+  SourceSpec found = spec;
+  found.table = table.name;
+  RowFormat format(connection, found, table, wanted);
+  check_where(connection, found);
+  return std::make_unique<SqliteSource>(
+      OpenTable{std::move(found), std::move(table), std::move(format)});
+}
+
+Schema read_table_schema(const SourceSpec& spec) {
+  Connection connection(spec, Connection::Open::to_read);
+  return find_table(connection, spec).schema;
+}
+
+}  // namespace penstock::sqlite

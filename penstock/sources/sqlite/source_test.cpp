@@ -1,0 +1,187 @@
+#include <gmock/gmock.h>
+
+#include "penstock/base/file.h"
+#include "penstock/sources/sqlite/test_database.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kTable =
+    "CREATE TABLE t(id INTEGER PRIMARY KEY, band TEXT, x REAL); INSERT INTO t "
+    "VALUES (1, 'uhf', 1.0), (2, 'vhf', 2.0), (3, 'uhf', 3.0);";
+
+std::int64_t rows_where(TestDatabase& database, const std::string& where) {
+  SourceSpec spec = database.spec();
+  spec.where = where;
+  return scan_all(*open_source(spec, {{"x", ReadAs::number}})).rows;
+}
+
+TEST(SqliteWhere, SelectsRows) {
+  TestDatabase database(kTable);
+  EXPECT_EQ(rows_where(database, "band = 'uhf'"), 2);
+  EXPECT_EQ(rows_where(database, "id = 1 OR id = 3"), 2);
+  EXPECT_EQ(rows_where(database, "x > 5"), 0);
+}
+
+TEST(SqliteWhere, MayEndInAComment) {
+  TestDatabase database(kTable);
+  EXPECT_EQ(rows_where(database, "x >= 2 -- strong ones"), 2);
+}
+
+TEST(SqliteWhere, ThatIsNoSqlIsARequestError) {
+  TestDatabase database(kTable);
+  Error error = error_of([&] { rows_where(database, "x >> > 2"); });
+  EXPECT_EQ(error.kind(), ErrorKind::request);
+  EXPECT_EQ(error.parts().code, "source.where");
+  EXPECT_EQ(error.parts().where, "source.where");
+  EXPECT_THAT(error.what(), HasSubstr("syntax error"));
+}
+
+TEST(SqliteWhere, NamesAnUnknownColumn) {
+  TestDatabase database(kTable);
+  for (const char* where : {"bandd = 'uhf'", "\"bandd\" = 'uhf'"}) {
+    Error error = error_of([&] { rows_where(database, where); });
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    EXPECT_THAT(error.what(), HasSubstr("no such column: bandd"));
+  }
+}
+
+TEST(SqliteWhere, IsOneConditionWithoutParameters) {
+  TestDatabase database(kTable);
+  for (const char* where : {"1); DELETE FROM t WHERE (1", "x > ?", "x > :y"}) {
+    Error error = error_of([&] { rows_where(database, where); });
+    EXPECT_EQ(error.parts().code, "source.where") << where;
+  }
+  EXPECT_EQ(rows_where(database, ""), 3);
+}
+
+TEST(SqliteSource, CannotWrite) {
+  TestDatabase database(kTable);
+  auto source = open_source(database.spec(), {});
+  std::string before = real_files().read(database.path());
+  scan_all(*source);
+  EXPECT_EQ(real_files().read(database.path()), before);
+}
+
+TEST(SqliteSource, HasOnePartition) {
+  TestDatabase database(kTable);
+  auto source = open_source(database.spec(), {});
+  EXPECT_EQ(source->partitions(8).size(), 1u);
+  EXPECT_EQ(source->partitions(1)[0].range, "all rows");
+}
+
+TEST(SqliteSource, CountsTheRowsOfASmallFile) {
+  TestDatabase database(kTable);
+  SourceSpec spec = database.spec();
+  EXPECT_EQ(open_source(spec, {})->estimated_rows(), 3);
+  spec.where = "band = 'uhf'";
+  EXPECT_EQ(open_source(spec, {})->estimated_rows(), 2);
+}
+
+TEST(SqliteSource, EstimatesTheRowsOfALargeFile) {
+  TestDatabase database(
+      "PRAGMA synchronous = OFF; CREATE TABLE t(id INTEGER PRIMARY KEY, x); "
+      "CREATE TABLE far(id INTEGER PRIMARY KEY); INSERT INTO far VALUES (0), "
+      "(1000000000000); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + "
+      "1 FROM n WHERE i < 1000) INSERT INTO t SELECT i + 500, zeroblob(20000) "
+      "FROM n; DELETE FROM t WHERE id = 600; CREATE VIEW v AS SELECT * FROM t");
+  EXPECT_EQ(open_source(database.spec(), {})->estimated_rows(), 1000);
+  EXPECT_EQ(open_source(database.spec("far"), {})->estimated_rows(),
+            std::nullopt);
+  SourceSpec some = database.spec();
+  some.where = "id > 700";
+  EXPECT_EQ(open_source(some, {})->estimated_rows(), std::nullopt);
+  SourceSpec view = database.spec("v");
+  view.key = "id";
+  EXPECT_EQ(open_source(view, {})->estimated_rows(), std::nullopt);
+}
+
+TEST(SqliteSource, OutlivesNothingThatItsReadersNeed) {
+  TestDatabase database(kTable);
+  auto source = open_source(database.spec(), {{"x", ReadAs::number}});
+  auto parts = source->partitions(1);
+  auto reader = source->open_reader();
+  source.reset();
+  std::int64_t rows = 0;
+  reader->scan(parts[0], 10, [&](Block& block) {
+    rows += block.rows;
+    return true;
+  });
+  EXPECT_EQ(rows, 3);
+}
+
+class GoldenRows : public testing::Test {
+ protected:
+  SourceSpec spec() const {
+    return parse_source_spec("sqlite:" PENSTOCK_TEST_DATA
+                             "/j1/golden.sqlite#measurements",
+                             "source");
+  }
+  const Json& rows_of(const char* job) {
+    if (golden_.is_null())
+      golden_ = Json::parse(
+          real_files().read(PENSTOCK_TEST_DATA "/j1/golden.json"), "golden");
+    return *golden_.find(job)->find("rows");
+  }
+  Json golden_;
+};
+
+TEST_F(GoldenRows, HaveTheSchemaOfMeasurements) {
+  Schema schema = read_schema(spec());
+  std::vector<std::string> names;
+  for (const ColumnInfo& column : schema.columns) names.push_back(column.name);
+  EXPECT_THAT(names,
+              testing::ElementsAre("id", "name", "recorded_at", "seen_at",
+                                   "session", "receivers", "tx_lat", "tx_lon"));
+  EXPECT_THAT(schema.find("tx_lat")->declared, testing::StrCaseEq("real"));
+  EXPECT_TRUE(schema.find("id")->primary_key);
+}
+
+TEST_F(GoldenRows, AreAllRead) {
+  auto source = open_source(spec(), {{"receivers", ReadAs::json},
+                                     {"tx_lat", ReadAs::number},
+                                     {"session", ReadAs::value}});
+  Block block = scan_all(*source);
+  EXPECT_EQ(block.rows, 43);
+  EXPECT_TRUE(block.problems.empty());
+  EXPECT_EQ(source->estimated_rows(), 43);
+}
+
+TEST_F(GoldenRows, HaveTheTimesThatAreWritten) {
+  auto source = open_source(spec(), {{"recorded_at", ReadAs::number},
+                                     {"seen_at", ReadAs::number},
+                                     {"tx_lat", ReadAs::number}});
+  ColumnData column;
+  column.type = ColumnType::int64;
+  KeyList keys;
+  const Json& rows = rows_of("strongest_3_plain");
+  for (const Json& row : rows.array()) {
+    column.append_int64(row.find("key")->integer());
+    keys.append(column, column.length - 1);
+  }
+  Block block;
+  source->open_reader()->read(keys, block);
+  ASSERT_EQ(block.rows, 42);
+  for (std::int64_t at = 0; at < block.rows; ++at) {
+    const Json& row = rows.array()[static_cast<std::size_t>(at)];
+    const Json::Array& when = row.find("when")->array();
+    EXPECT_EQ(block.columns[1].float64(at), when[0].number());
+    EXPECT_EQ(block.columns[2].float64(at), when[1].number());
+    EXPECT_FLOAT_EQ(
+        static_cast<float>(block.columns[3].float64(at)),
+        static_cast<float>(row.find("target")->array()[0].number()));
+  }
+}
+
+TEST_F(GoldenRows, HaveTextKeysToo) {
+  SourceSpec by_name = spec();
+  by_name.key = "name";
+  Block block = scan_all(*open_source(by_name, {}));
+  EXPECT_EQ(block.columns[0].type, ColumnType::text);
+  EXPECT_EQ(block.columns[0].text(0), "b36");
+}
+
+}  // namespace
+}  // namespace penstock

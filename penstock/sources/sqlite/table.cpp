@@ -1,0 +1,138 @@
+#include "penstock/sources/sqlite/table.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace penstock::sqlite {
+namespace {
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return result;
+}
+
+struct Entry {
+  std::string name;
+  bool view;
+};
+
+std::vector<Entry> tables_of(Connection& connection) {
+  Statement list = connection.prepare(
+      "SELECT name, type = 'view' FROM sqlite_master WHERE type IN ('table', "
+      "'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY rowid");
+  std::vector<Entry> tables;
+  for (bool row = connection.send(list.get()); row;
+       row = connection.next(list.get()))
+    tables.push_back({std::string(text_at(list.get(), 0, false)),
+                      sqlite3_column_int(list.get(), 1) != 0});
+  return tables;
+}
+
+Error no_table(const SourceSpec& spec, std::string what, std::string why,
+               std::string next) {
+  return Error(ErrorKind::request, {.code = "source.unknown_table",
+                                    .what = std::move(what),
+                                    .where = spec.path,
+                                    .why = std::move(why),
+                                    .next = std::move(next)});
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+Entry chosen(const std::vector<Entry>& tables, const SourceSpec& spec) {
+  std::vector<std::string> names;  // of tables alone: what an open choice means
+  for (const Entry& table : tables)
+    if (!table.view) names.push_back(table.name);
+  if (spec.table.empty() && names.size() == 1) return {names[0], false};
+  if (tables.empty())
+    throw no_table(spec, "cannot read the database", "it holds no table",
+                   "check source.path");
+  if (spec.table.empty())
+    throw no_table(spec, "cannot choose a table",
+                   "it holds " + std::to_string(names.size()) + " tables",
+                   "name one as source.table" +
+                       (names.empty() ? "" : ": " + listed(names)));
+  auto found = std::ranges::find(tables, spec.table, &Entry::name);
+  if (found != tables.end()) return *found;
+  for (const Entry& table : tables)
+    if (table.view) names.push_back(table.name);
+  throw no_table(spec, "cannot read table '" + spec.table + "'",
+                 "there is no such table", did_you_mean(spec.table, names));
+}
+
+Schema schema_of(Connection& connection, const std::string& table) {
+  Statement list = connection.prepare(
+      "SELECT name, type, pk FROM pragma_table_xinfo(?1) WHERE hidden <> 1");
+  sqlite3_bind_text(list.get(), 1, table.data(), static_cast<int>(table.size()),
+                    SQLITE_STATIC);
+  Schema schema;
+  std::size_t key_columns = 0;
+  for (bool row = connection.send(list.get()); row;
+       row = connection.next(list.get())) {
+    ColumnInfo column;
+    column.name = text_at(list.get(), 0, false);
+    column.declared = text_at(list.get(), 1, false);
+    std::string declared = upper(column.declared);
+    column.boolean = declared == "BOOL" || declared == "BOOLEAN";
+    column.timestamp = declared.find("DATE") != std::string::npos ||
+                       declared.find("TIME") != std::string::npos;
+    column.primary_key = sqlite3_column_int(list.get(), 2) > 0;
+    key_columns += column.primary_key ? 1 : 0;
+    schema.columns.push_back(std::move(column));
+  }
+  if (key_columns != 1)
+    for (ColumnInfo& column : schema.columns) column.primary_key = false;
+  return schema;
+}
+
+// Views and tables WITHOUT ROWID have none; a column may take its name.
+std::string rowid_of(Connection& connection, const Table& table) {
+  if (table.view) return "";
+  for (const char* name : {"rowid", "_rowid_", "oid"}) {
+    bool taken = std::ranges::any_of(table.schema.columns,
+                                     [&](const ColumnInfo& column) {
+                                       return upper(column.name) == upper(name);
+                                     });
+    if (taken) continue;
+    std::string sql =
+        std::string("SELECT ") + name + " FROM " + identifier(table.name);
+    sqlite3_stmt* statement = nullptr;
+    int status = sqlite3_prepare_v2(connection.get(), sql.c_str(), -1,
+                                    &statement, nullptr);
+    sqlite3_finalize(statement);
+    return status == SQLITE_OK ? name : "";
+  }
+  return "";
+}
+
+}  // namespace
+
+Affinity affinity_of(std::string_view declared) {
+  std::string word = upper(declared);
+  auto has = [&](const char* part) {
+    return word.find(part) != std::string::npos;
+  };
+  if (has("INT")) return Affinity::integer;
+  if (has("CHAR") || has("CLOB") || has("TEXT")) return Affinity::text;
+  if (has("BLOB") || word.empty()) return Affinity::blob;
+  if (has("REAL") || has("FLOA") || has("DOUB")) return Affinity::real;
+  return Affinity::numeric;
+}
+
+Table find_table(Connection& connection, const SourceSpec& spec) {
+  Entry entry = chosen(tables_of(connection), spec);
+  Table table;
+  table.name = entry.name;
+  table.view = entry.view;
+  table.schema = schema_of(connection, table.name);
+  table.rowid = rowid_of(connection, table);
+  return table;
+}
+
+}  // namespace penstock::sqlite

@@ -1,0 +1,131 @@
+#include <gmock/gmock.h>
+
+#include "penstock/sources/sqlite/test_database.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::vector<std::string> keys_of(const Schema& schema) {
+  std::vector<std::string> keys;
+  for (const ColumnInfo& column : schema.columns)
+    if (column.primary_key) keys.push_back(column.name);
+  return keys;
+}
+
+TEST(SqliteTable, HasItsColumnsInOrder) {
+  TestDatabase database(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, \"it's\" TEXT, \"a\"\"b\" REAL, "
+      "g AS (id + 1))");
+  Schema schema = read_schema(database.spec());
+  ASSERT_EQ(schema.columns.size(), 4u);
+  EXPECT_EQ(schema.columns[0].declared, "INTEGER");
+  EXPECT_EQ(schema.columns[1].name, "it's");
+  EXPECT_EQ(schema.columns[2].name, "a\"b");
+  EXPECT_EQ(schema.columns[3].name, "g");
+}
+
+TEST(SqliteTable, KnowsBooleansAndTimestampsByTheirDeclaration) {
+  TestDatabase database(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, a BOOL, b boolean NOT NULL, c "
+      "DATE, d DATETIME, e timestamp with time zone, f TEXT, g REAL)");
+  Schema schema = read_schema(database.spec());
+  for (const ColumnInfo& column : schema.columns) {
+    EXPECT_EQ(column.boolean, column.name == "a" || column.name == "b");
+    EXPECT_EQ(column.timestamp, column.name >= "c" && column.name <= "e")
+        << column.name;
+  }
+}
+
+TEST(SqliteTable, HasTheKeyThatIsDeclared) {
+  TestDatabase database(
+      "CREATE TABLE t(a TEXT PRIMARY KEY, b); CREATE TABLE two(a, b, PRIMARY "
+      "KEY (a, b)); CREATE TABLE none(a);");
+  EXPECT_THAT(keys_of(read_schema(database.spec())), testing::ElementsAre("a"));
+  EXPECT_THAT(keys_of(read_schema(database.spec("two"))), testing::IsEmpty());
+  EXPECT_THAT(keys_of(read_schema(database.spec("none"))), testing::IsEmpty());
+}
+
+TEST(SqliteTable, MayBeLeftOpenWhenItIsTheOnlyOne) {
+  TestDatabase database(
+      "CREATE TABLE only(id INTEGER PRIMARY KEY); CREATE VIEW v AS SELECT 1");
+  auto source = open_source(database.spec(""), {});
+  EXPECT_EQ(source->shown(), "only in " + database.path());
+}
+
+TEST(SqliteTable, MustBeNamedWhenThereAreMore) {
+  TestDatabase database("CREATE TABLE one(a); CREATE TABLE two(a)");
+  Error error = error_of([&] { read_schema(database.spec("")); });
+  EXPECT_EQ(error.kind(), ErrorKind::request);
+  EXPECT_EQ(error.parts().code, "source.unknown_table");
+  EXPECT_THAT(error.what(), HasSubstr("source.table: one, two"));
+}
+
+TEST(SqliteTable, ThatIsUnknownNamesTheNearest) {
+  TestDatabase database(
+      "CREATE TABLE measurements(a); CREATE VIEW positions AS SELECT 1");
+  Error error = error_of([&] { read_schema(database.spec("measurement")); });
+  EXPECT_EQ(error.kind(), ErrorKind::request);
+  EXPECT_EQ(error.parts().code, "source.unknown_table");
+  EXPECT_THAT(error.what(), HasSubstr("did you mean 'measurements'?"));
+  EXPECT_THAT(error_of([&] { read_schema(database.spec("position")); }).what(),
+              HasSubstr("did you mean 'positions'?"));
+}
+
+TEST(SqliteTable, NamesTheNearestColumn) {
+  TestDatabase database(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, receivers TEXT)");
+  Error error = error_of([&] {
+    open_source(database.spec(), {{"recievers", ReadAs::json}});
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::request);
+  EXPECT_EQ(error.parts().code, "source.unknown_column");
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("t in " + database.path()),
+                                  HasSubstr("did you mean 'receivers'?")));
+}
+
+TEST(SqliteTable, NamesTheNearestColumnForTheKey) {
+  TestDatabase database("CREATE TABLE t(id INTEGER PRIMARY KEY)");
+  SourceSpec spec = database.spec();
+  spec.key = "idd";
+  Error error = error_of([&] { open_source(spec, {}); });
+  EXPECT_EQ(error.parts().code, "source.unknown_column");
+  EXPECT_EQ(error.parts().where, "source.key");
+  EXPECT_THAT(error.what(), HasSubstr("did you mean 'id'?"));
+}
+
+TEST(SqliteTable, WithoutAPrimaryKeyAsksForOne) {
+  TestDatabase database(
+      "CREATE TABLE t(a INTEGER, b INTEGER, PRIMARY KEY (a, b))");
+  Error error = error_of([&] { open_source(database.spec(), {}); });
+  EXPECT_EQ(error.kind(), ErrorKind::request);
+  EXPECT_EQ(error.parts().code, "source.no_key");
+  EXPECT_EQ(error.parts().where, "source.key");
+}
+
+TEST(SqliteTable, MayBeAViewWhoseKeyIsNamed) {
+  TestDatabase database(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, x REAL); INSERT INTO t VALUES "
+      "(1, 2.0), (2, 3.0); CREATE VIEW v AS SELECT id AS n, 2 * x AS y FROM t");
+  SourceSpec spec = database.spec("v");
+  EXPECT_EQ(error_of([&] { open_source(spec, {}); }).parts().code,
+            "source.no_key");
+  spec.key = "n";
+  Block rows = scan_all(*open_source(spec, {{"y", ReadAs::number}}));
+  ASSERT_EQ(rows.rows, 2);
+  EXPECT_EQ(rows.columns[1].float64(1), 6.0);
+}
+
+TEST(SqliteTable, MayHaveAnyName) {
+  TestDatabase database(
+      "CREATE TABLE \"a \"\"b\"\" 'c'\"(\"the key\" INTEGER PRIMARY KEY, "
+      "\"select\" REAL); INSERT INTO \"a \"\"b\"\" 'c'\" VALUES (1, 5)");
+  Block rows = scan_all(
+      *open_source(database.spec("a \"b\" 'c'"), {{"select", ReadAs::number}}));
+  EXPECT_EQ(rows.columns[1].float64(0), 5.0);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "penstock/base/error.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+
+/// A folder of its own with a SQLite file in it, for tests; removed again.
+class TestDatabase {
+ public:
+  TestDatabase() {
+    std::string made = "/tmp/penstock-sqlite-XXXXXX";
+    if (::mkdtemp(made.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    folder_ = made;
+    std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+  }
+  explicit TestDatabase(const std::string& sql) : TestDatabase() {
+    execute(sql);
+  }
+  ~TestDatabase() {
+    connection_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  TestDatabase(const TestDatabase&) = delete;
+  TestDatabase& operator=(const TestDatabase&) = delete;
+
+  std::string folder() const { return folder_.string(); }
+  std::string path() const { return (folder_ / "test.sqlite").string(); }
+  SourceSpec spec(const std::string& table = "t") const {
+    SourceSpec spec;
+    spec.kind = "sqlite";
+    spec.path = path();
+    spec.table = table;
+    return spec;
+  }
+
+  /// The test's own connection, made with its first use.
+  sqlite3* connection() {
+    if (connection_ == nullptr) {
+      sqlite3* opened = nullptr;
+      sqlite3_open(path().c_str(), &opened);
+      connection_.reset(opened);
+      try_execute("PRAGMA synchronous = OFF");  // tests survive no power cut
+    }
+    return connection_.get();
+  }
+  void disconnect() { connection_.reset(); }
+  int try_execute(const std::string& sql) {
+    return sqlite3_exec(connection(), sql.c_str(), nullptr, nullptr, nullptr);
+  }
+  void execute(const std::string& sql) {
+    ASSERT_EQ(try_execute(sql), SQLITE_OK) << sqlite3_errmsg(connection());
+  }
+  /// The first column of the first row, as text.
+  std::string ask(const std::string& sql) {
+    std::string answer = "nothing";
+    auto take = [](void* to, int, char** values, char**) {
+      *static_cast<std::string*>(to) = values[0] ? values[0] : "NULL";
+      return 0;
+    };
+    sqlite3_exec(connection(), sql.c_str(), take, &answer, nullptr);
+    return answer;
+  }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* c) const { sqlite3_close_v2(c); }
+  };
+  std::filesystem::path folder_;
+  std::unique_ptr<sqlite3, Close> connection_;
+};
+
+/// Root may read everything: tests of rights act as nobody meanwhile.
+class AsOrdinaryUser {
+ public:
+  AsOrdinaryUser() {
+    if (::geteuid() == 0) dropped_ = ::seteuid(65534) == 0;
+  }
+  ~AsOrdinaryUser() {
+    if (dropped_ && ::seteuid(0) != 0) std::abort();
+  }
+
+ private:
+  bool dropped_ = false;
+};
+
+/// The error that `act` throws, or one that says that it threw none.
+inline Error error_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorKind::internal, {.what = "nothing was thrown"});
+}
+
+/// All rows of a source in one block.
+inline Block scan_all(Source& source) {
+  Block all;
+  source.open_reader()->scan(source.partitions(1)[0], 1 << 20,
+                             [&](Block& block) {
+                               all = std::move(block);
+                               return true;
+                             });
+  return all;
+}
+
+}  // namespace penstock

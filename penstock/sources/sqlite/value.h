@@ -1,0 +1,34 @@
+#pragma once
+
+#include <sqlite3.h>
+
+#include <string>
+
+#include "penstock/base/block.h"
+
+namespace penstock::sqlite {
+
+/// The value in column `at` of the current row of a result.
+struct Value {
+  sqlite3_stmt* row;
+  int at;
+  bool utf8;  ///< the database's encoding: TEXT can be handed out as it lies
+  int type = sqlite3_column_type(row, at);
+
+  std::string_view text() const;
+  /// As in a message: "text 'abc'", "2.5", "NULL", "a BLOB of 3 bytes".
+  std::string shown() const;
+};
+
+/// These add a value to a column of their type; NULL stays null. False, with
+/// nothing added, when the value is of another kind; `expected` then says
+/// what it should have been.
+bool append_number(const Value& value, bool boolean, ColumnData& to,
+                   const char*& expected);
+bool append_integer(const Value& value, bool boolean, ColumnData& to,
+                    const char*& expected);
+bool append_json(const Value& value, ColumnData& to, const char*& expected);
+/// Any value as text: numbers in their shortest decimal form.
+void append_as_text(const Value& value, ColumnData& to);
+
+}  // namespace penstock::sqlite

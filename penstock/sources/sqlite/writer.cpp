@@ -1,0 +1,188 @@
+#include <cmath>
+#include <filesystem>
+
+#include "penstock/sources/sqlite/connection.h"
+#include "penstock/sources/sqlite/sqlite.h"
+
+namespace penstock::sqlite {
+namespace {
+
+[[noreturn]] void refuse(const SourceSpec& spec, std::string code,
+                         std::string why, std::string next) {
+  throw Error(ErrorKind::request,
+              {.code = std::move(code),
+               .what = "cannot make table '" + spec.table + "'",
+               .where = spec.path,
+               .why = std::move(why),
+               .next = std::move(next)});
+}
+
+std::string declared(const SourceSpec& spec, const NewColumn& column) {
+  if (!column.declared.empty()) return column.declared;
+  switch (column.type) {
+    case ColumnType::boolean:
+      return "BOOLEAN";
+    case ColumnType::int64:
+      return "INTEGER";
+    case ColumnType::float64:
+      return "REAL";
+    case ColumnType::text:
+    case ColumnType::json:
+      return "TEXT";
+    default:
+      break;
+  }
+  refuse(spec, "sqlite.type",
+         "column '" + column.name + "' is a " +
+             std::string(name_of(column.type)) + ", which SQLite cannot hold",
+         "write it as text");
+}
+
+/// Removes a file that was made here, unless told that it may stay.
+class NewFile {
+ public:
+  explicit NewFile(const std::string& path) {
+    std::error_code unknown;
+    auto status = std::filesystem::status(path, unknown);
+    if (status.type() == std::filesystem::file_type::not_found) path_ = path;
+  }
+  ~NewFile() {
+    std::error_code ignored;  // a cleanup path
+    if (!path_.empty()) std::filesystem::remove(path_, ignored);
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+  void keep() { path_.clear(); }
+
+ private:
+  std::string path_;
+};
+
+/// Everything happens in one transaction: destroying the connection without
+/// COMMIT rolls back to what was there before.
+class SqliteWriter : public TableWriter {
+ public:
+  SqliteWriter(const SourceSpec& spec, const std::vector<NewColumn>& columns,
+               bool replace);
+  void write(const Block& block) override;
+  void finish() override;
+
+ private:
+  void make_room(const SourceSpec& spec, bool replace);
+  void bind(const ColumnData& column, std::int64_t row, int parameter);
+
+  std::vector<NewColumn> columns_;
+  NewFile file_;
+  Connection connection_;
+  Statement insert_;
+};
+
+/// The writer's statements are not a reader's: no round trip is declared.
+SourceSpec without_delay(SourceSpec spec) {
+  spec.round_trip_ms = 0;
+  return spec;
+}
+
+SqliteWriter::SqliteWriter(const SourceSpec& spec,
+                           const std::vector<NewColumn>& columns, bool replace)
+    : columns_(columns),
+      file_(spec.path),
+      connection_(without_delay(spec), Connection::Open::to_write) {
+  std::string create = "CREATE TABLE " + identifier(spec.table) + " (";
+  std::string insert = "INSERT INTO " + identifier(spec.table) + " VALUES (";
+  for (const NewColumn& column : columns) {
+    bool first = &column == columns.data();
+    create += (first ? "" : ", ") + identifier(column.name) + " " +
+              declared(spec, column);
+    if (column.primary_key) create += " PRIMARY KEY NOT NULL";
+    insert += first ? "?" : ",?";
+  }
+  connection_.execute("BEGIN IMMEDIATE");
+  make_room(spec, replace);
+  connection_.execute(create + ")");
+  insert_ = connection_.prepare(insert + ")");
+}
+
+void SqliteWriter::make_room(const SourceSpec& spec, bool replace) {
+  Statement statement = connection_.prepare(
+      "SELECT type FROM sqlite_master WHERE name = ?1 COLLATE NOCASE");
+  sqlite3_bind_text64(statement.get(), 1, spec.table.data(), spec.table.size(),
+                      SQLITE_STATIC, SQLITE_UTF8);
+  if (!connection_.send(statement.get())) return;
+  std::string type(text_at(statement.get(), 0, false));
+  if (type != "table")
+    refuse(spec, "source.table_exists",
+           "there is a " + type + " of this name already",
+           "choose another name");
+  if (!replace)
+    refuse(spec, "source.table_exists", "there is such a table already",
+           "choose another name, or ask for it to be replaced");
+  statement.reset();  // a table that is being read cannot be dropped
+  connection_.execute("DROP TABLE " + identifier(spec.table));
+}
+
+void SqliteWriter::bind(const ColumnData& column, std::int64_t row,
+                        int parameter) {
+  sqlite3_stmt* statement = insert_.get();
+  if (!column.valid(row)) {
+    sqlite3_bind_null(statement, parameter);
+    return;
+  }
+  switch (column.type) {
+    case ColumnType::boolean:
+      sqlite3_bind_int(
+          statement, parameter,
+          column.values.as<std::uint8_t>()[static_cast<std::size_t>(row)]);
+      break;
+    case ColumnType::int64:
+      sqlite3_bind_int64(statement, parameter, column.int64(row));
+      break;
+    case ColumnType::float64:
+      PENSTOCK_ASSERT(!std::isnan(column.float64(row)),
+                      "SQLite would turn a NaN into NULL");
+      sqlite3_bind_double(statement, parameter, column.float64(row));
+      break;
+    default: {
+      std::string_view text = column.text(row);
+      if (text.empty()) text = "";  // no null pointer, which would mean NULL
+      sqlite3_bind_text64(statement, parameter, text.data(), text.size(),
+                          SQLITE_STATIC, SQLITE_UTF8);
+    }
+  }
+}
+
+void SqliteWriter::write(const Block& block) {
+  PENSTOCK_ASSERT(insert_ != nullptr, "the table is not finished");
+  PENSTOCK_ASSERT(block.columns.size() == columns_.size(),
+                  "a block has the columns of its table");
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    PENSTOCK_ASSERT(block.columns[c].type == columns_[c].type,
+                    "a block has the types of its table");
+  for (std::int64_t row = 0; row < block.rows; ++row) {
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      bind(block.columns[c], row, static_cast<int>(c + 1));
+    connection_.send(insert_.get());
+    sqlite3_reset(insert_.get());
+  }
+}
+
+void SqliteWriter::finish() {
+  PENSTOCK_ASSERT(insert_ != nullptr, "a table is finished once");
+  insert_.reset();
+  connection_.execute("COMMIT");
+  file_.keep();
+}
+
+}  // namespace
+
+std::unique_ptr<TableWriter> make_table(const SourceSpec& spec,
+                                        const std::vector<NewColumn>& columns,
+                                        bool replace) {
+  if (spec.table.empty())
+    refuse(spec, "source.no_table", "no table is named",
+           "write it behind the path: sqlite:PATH#table");
+  PENSTOCK_ASSERT(!columns.empty(), "a table has at least one column");
+  return std::make_unique<SqliteWriter>(spec, columns, replace);
+}
+
+}  // namespace penstock::sqlite
