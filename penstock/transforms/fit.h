@@ -16,10 +16,11 @@ namespace penstock {
 struct Standard {
   std::string name;
   bool boolean = false;
-  bool standardize = false;
-  double mean = 0;       ///< over the train rows; also what a missing one gets
-  double deviation = 0;  ///< population deviation, as measured
-  double divisor = 1;    ///< the deviation, or 1 for a constant or no value
+  bool standardize = false;  ///< asked for, and no boolean
+  double mean = 0;           ///< over the train rows; 0 when not standardised.
+                             ///< A missing value becomes this one.
+  double deviation = 0;      ///< population deviation, as measured
+  double divisor = 1;        ///< the deviation, or 1 for a constant or no value
   std::int64_t count = 0;    ///< values that entered
   std::int64_t missing = 0;  ///< missing or null, over all kept rows
 };
@@ -27,8 +28,14 @@ struct Standard {
 /// The fitted numbers of all fields: saved with a run, applied to both sides.
 struct Fitted {
   std::vector<std::vector<Standard>> fields;  ///< by field, by key or column
+  /// {"receivers": {"lat": {"boolean": false, "mean": ...}, ...}, ...}
   Json json(const std::vector<Field>& fields_of_job) const;
 };
+
+/// What Fitted::json wrote, bit for bit. Throws Error(request) with the JSON
+/// path when it is damaged or belongs to other fields.
+Fitted fitted_from_json(const Json& json, const std::vector<Field>& fields,
+                        const std::string& path);
 
 /// The rows of a data set in order of id.
 struct RowsInOrder {
@@ -39,8 +46,10 @@ struct RowsInOrder {
 
 /// Finds the statistics over the train rows, in float64, in two passes whose
 /// sums run over fixed blocks of 1024 ids: threads, blocks and sources change
-/// no bit. `boolean_columns[f][c]` marks boolean columns of `columns` fields.
-/// Throws Error(transform) when a key holds numbers and booleans.
+/// no bit. `boolean_columns[f][c]` marks boolean columns of `columns` fields
+/// (an empty list marks none).
+/// Throws Error(transform) when a key holds numbers and booleans, or when
+/// values are so large that their mean or deviation is beyond float64.
 Fitted fit(const std::vector<Field>& fields, const Seen& seen,
            const std::vector<std::vector<bool>>& boolean_columns,
            const RowsInOrder& rows);

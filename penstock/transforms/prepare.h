@@ -36,15 +36,16 @@ struct RawBlock {
 /// A row that is left out because `source.on_bad` is `skip`, or that ends the
 /// run because it is `stop`.
 struct BadRow {
-  Json key;
-  std::string shown_key;
+  Json key;               ///< null when the key itself could not be read
+  std::string shown_key;  ///< "42", "'abc'"; empty without a key
   std::string column;
   std::string why;         ///< what was found and what was expected
   std::int64_t byte = -1;  ///< offset in the JSON text, when known
 };
 
-/// What was seen of each key of each json_set; merged over all blocks before
-/// anything is decided from it. Adding is commutative.
+/// What was seen of each key of each json_set, in all elements of the kept
+/// rows; merged over all blocks before anything is decided from it. Adding is
+/// commutative: `bad` is sorted by key.
 struct Seen {
   struct Key {
     std::int64_t numbers = 0;
@@ -64,7 +65,9 @@ class Preparer {
  public:
   /// The block's columns are: the key, those of `needed_columns(fields)`, and
   /// the split's column last when `by_column` is true (else rows are marked by
-  /// their key). `booleans[c]` tells which needed columns are boolean.
+  /// their key). `mark` sees the bytes of that value: 8 of an integer (also
+  /// of a whole float64 and of a boolean) or of a float64, little-endian; the
+  /// text; the 16 of a uuid; none of a NULL. Without it all marks are 0.
   struct Options {
     std::vector<Field> fields;
     bool by_column = false;

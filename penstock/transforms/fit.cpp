@@ -1,0 +1,196 @@
+#include "penstock/transforms/fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kBlockOfIds = 1024;
+
+const std::vector<std::string>& names_of(const Field& field) {
+  return field.json_set() != nullptr ? field.json_set()->keys
+                                     : field.columns()->columns;
+}
+
+std::string place_of(const Field& field, const std::string& name) {
+  return "field '" + field.name + "', " +
+         (field.json_set() != nullptr ? "key" : "column") + " '" + name + "'";
+}
+
+void refuse_mixed(const Field& field, const std::string& key,
+                  const Seen::Key& seen) {
+  throw Error(ErrorKind::transform,
+              {.code = "transform.mixed_types",
+               .what = "cannot use a key that holds both numbers and booleans",
+               .where = place_of(field, key),
+               .why = "the row with key " + seen.number_row +
+                      " holds a number, the row with key " + seen.boolean_row +
+                      " a boolean",
+               .next = "make it one type in the data, or leave the key out of "
+                       "'keys'"});
+}
+
+// The names and types, before any value is looked at.
+std::vector<std::vector<Standard>> empty_standards(
+    const std::vector<Field>& fields, const Seen& seen,
+    const std::vector<std::vector<bool>>& boolean_columns) {
+  std::vector<std::vector<Standard>> standards;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const Field& field = fields[f];
+    const std::vector<std::string>& names = names_of(field);
+    std::vector<Standard>& of_field = standards.emplace_back();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      Standard standard{.name = names[i]};
+      if (field.columns() != nullptr) {
+        standard.boolean = f < boolean_columns.size() &&
+                           i < boolean_columns[f].size() &&
+                           boolean_columns[f][i];
+      } else if (f < seen.sets.size() && i < seen.sets[f].size()) {
+        const Seen::Key& key = seen.sets[f][i];
+        if (key.numbers > 0 && key.booleans > 0)
+          refuse_mixed(field, names[i], key);
+        standard.boolean = key.booleans > 0;
+      }
+      standard.standardize = field.standardize && !standard.boolean;
+      of_field.push_back(std::move(standard));
+    }
+  }
+  return standards;
+}
+
+// The numbers that one pass collects for one key or column.
+struct Sum {
+  double block = 0;  // of the current 1024 ids
+  double total = 0;
+  double mean = 0;  // what the second pass measures from
+  double min = std::numeric_limits<double>::infinity();
+  double max = -std::numeric_limits<double>::infinity();
+  std::int64_t count = 0;
+  std::int64_t missing = 0;
+};
+
+// Where a field's values lie in a run, and its sums among all sums.
+struct Part {
+  bool set;
+  bool bits;  // dtype int64: counted, never summed
+  std::size_t width;
+  std::size_t first;
+};
+
+std::vector<Part> parts_of(const std::vector<Field>& fields) {
+  std::vector<Part> parts;
+  std::size_t first = 0;
+  for (const Field& field : fields) {
+    const Columns* columns = field.columns();
+    std::size_t width = names_of(field).size();
+    parts.push_back({columns == nullptr,
+                     columns != nullptr && columns->dtype == Dtype::int64,
+                     width, first});
+    first += width;
+  }
+  return parts;
+}
+
+// Calls take(sum, value) for each value of a row, in order.
+template <class Take>
+void walk(const std::vector<Part>& parts, std::span<const double> row,
+          std::vector<Sum>& sums, Take take) {
+  const double* value = row.data();
+  for (const Part& part : parts) {
+    std::size_t elements = part.set ? static_cast<std::size_t>(*value++) : 1;
+    for (std::size_t i = 0; i < elements; ++i)
+      for (std::size_t key = 0; key < part.width; ++key)
+        take(sums[part.first + key], part.bits ? 0.0 : *value++);
+    if (part.bits) value += part.width;
+  }
+}
+
+template <class VisitRow>
+void pass_over(const RowsInOrder& rows, std::vector<Sum>& sums,
+               VisitRow visit_row) {
+  for (std::int64_t start = 0; start < rows.count; start += kBlockOfIds) {
+    std::int64_t end = std::min(rows.count, start + kBlockOfIds);
+    for (Sum& sum : sums) sum.block = 0;
+    for (std::int64_t id = start; id < end; ++id)
+      visit_row(rows.row(id), rows.is_train(id));
+    for (Sum& sum : sums) sum.total += sum.block;
+  }
+}
+
+void find_means(const std::vector<Part>& parts, const RowsInOrder& rows,
+                std::vector<Sum>& sums) {
+  pass_over(rows, sums, [&](std::span<const double> row, bool train) {
+    walk(parts, row, sums, [train](Sum& sum, double value) {
+      bool missing = std::isnan(value);
+      sum.missing += missing;
+      if (missing || !train) return;
+      ++sum.count;
+      sum.block += value;
+      sum.min = std::min(sum.min, value);
+      sum.max = std::max(sum.max, value);
+    });
+  });
+  for (Sum& sum : sums) {
+    if (sum.count == 0) continue;
+    sum.mean = sum.min == sum.max ? sum.min
+                                  : sum.total / static_cast<double>(sum.count);
+    sum.total = 0;
+  }
+}
+
+// Leaves the summed squares in `total`.
+void find_squares(const std::vector<Part>& parts, const RowsInOrder& rows,
+                  std::vector<Sum>& sums) {
+  pass_over(rows, sums, [&](std::span<const double> row, bool train) {
+    if (!train) return;
+    walk(parts, row, sums, [](Sum& sum, double value) {
+      double off = value - sum.mean;
+      if (!std::isnan(value)) sum.block += off * off;
+    });
+  });
+}
+
+void set_standard(const Field& field, const Sum& sum, Standard& standard) {
+  standard.count = sum.count;
+  standard.missing = sum.missing;
+  if (!standard.standardize || sum.count == 0) return;
+  standard.mean = sum.mean;
+  if (sum.min == sum.max) return;
+  standard.deviation = std::sqrt(sum.total / static_cast<double>(sum.count));
+  if (!std::isfinite(standard.mean) || !std::isfinite(standard.deviation))
+    throw Error(ErrorKind::transform,
+                {.code = "transform.range",
+                 .what = "cannot standardise values this far apart",
+                 .where = place_of(field, standard.name),
+                 .why = "their mean or deviation is beyond float64; they run "
+                        "from " +
+                        Json(sum.min).dump() + " to " + Json(sum.max).dump(),
+                 .next = "check the data, or leave out the rows with these "
+                         "values by 'where'"});
+  // So close together that the squares vanish: as good as a constant.
+  if (standard.deviation > 0) standard.divisor = standard.deviation;
+}
+
+}  // namespace
+
+Fitted fit(const std::vector<Field>& fields, const Seen& seen,
+           const std::vector<std::vector<bool>>& boolean_columns,
+           const RowsInOrder& rows) {
+  Fitted fitted{empty_standards(fields, seen, boolean_columns)};
+  std::vector<Part> parts = parts_of(fields);
+  std::vector<Sum> sums(
+      parts.empty() ? 0 : parts.back().first + parts.back().width);
+  find_means(parts, rows, sums);
+  if (std::ranges::any_of(fields, &Field::standardize))
+    find_squares(parts, rows, sums);
+  for (std::size_t f = 0; f < fields.size(); ++f)
+    for (std::size_t i = 0; i < fitted.fields[f].size(); ++i)
+      set_standard(fields[f], sums[parts[f].first + i], fitted.fields[f][i]);
+  return fitted;
+}
+
+}  // namespace penstock

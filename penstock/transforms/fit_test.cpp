@@ -1,0 +1,247 @@
+#include "penstock/transforms/fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "penstock/base/error.h"
+#include "penstock/base/random.h"
+
+namespace penstock {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+class Fit : public testing::Test {
+ protected:
+  void job(const std::string& section) {
+    fields_ = parse_fields(Json::parse(section, "test"), "fields");
+    seen_.sets.resize(fields_.size());
+    for (std::size_t f = 0; f < fields_.size(); ++f)
+      if (fields_[f].json_set() != nullptr)
+        seen_.sets[f].resize(fields_[f].json_set()->keys.size(),
+                             {.numbers = 1});
+  }
+  void set_job() {
+    job(R"({"r": {"json_set": {"column": "c", "keys": ["a", "b"], "max": 9},
+                  "standardize": true}})");
+  }
+  void columns_job() {
+    job(R"({"t": {"columns": ["x"], "standardize": true}})");
+  }
+  Fitted run() {
+    return fit(
+        fields_, seen_, booleans_,
+        {.count = static_cast<std::int64_t>(rows_.size()),
+         .row = [this](SampleId id) -> std::span<const double> {
+           return rows_[static_cast<std::size_t>(id)];
+         },
+         .is_train =
+             [this](SampleId id) { return !held_out_ || !held_out_(id); }});
+  }
+  std::string error_code(ErrorKind kind, std::string* text = nullptr) {
+    try {
+      run();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), kind);
+      if (text != nullptr) *text = error.what();
+      return error.parts().code;
+    }
+    return "no error";
+  }
+
+  std::vector<Field> fields_;
+  Seen seen_;
+  std::vector<std::vector<bool>> booleans_;
+  std::vector<std::vector<double>> rows_;
+  std::function<bool(SampleId)> held_out_;
+};
+
+TEST_F(Fit, TakesEachKeyOverTheKeptElementsOfTrainRows) {
+  set_job();
+  rows_ = {{2, 1, 10, 3, 20}, {1, 5, 30}, {1, 1000, 1000}};
+  held_out_ = [](SampleId id) { return id == 2; };
+  Fitted fitted = run();
+  const Standard& a = fitted.fields[0][0];
+  EXPECT_EQ(a.name, "a");
+  EXPECT_EQ(a.mean, 3);
+  EXPECT_EQ(a.deviation, std::sqrt(8.0 / 3));  // of the population
+  EXPECT_EQ(a.divisor, a.deviation);
+  EXPECT_EQ(a.count, 3);
+  EXPECT_TRUE(a.standardize);
+  EXPECT_EQ(fitted.fields[0][1].mean, 20);
+}
+
+TEST_F(Fit, MissingValuesEnterNothingAndAreCountedOverAllRows) {
+  set_job();
+  rows_ = {
+      {2, 1, kMissing, kMissing, kMissing}, {1, 3, kMissing}, {1, kMissing, 4}};
+  held_out_ = [](SampleId id) { return id == 2; };
+  const Fitted fitted = run();
+  EXPECT_EQ(fitted.fields[0][0].mean, 2);
+  EXPECT_EQ(fitted.fields[0][0].count, 2);
+  EXPECT_EQ(fitted.fields[0][0].missing, 2);
+  EXPECT_EQ(fitted.fields[0][1].missing, 3);
+}
+
+TEST_F(Fit, AKeyWithoutAnyValueHasMean0AndDivisor1) {
+  set_job();
+  rows_ = {{1, 7, kMissing}, {1, 9, kMissing}};
+  const Standard b = run().fields[0][1];
+  EXPECT_EQ(b.mean, 0);
+  EXPECT_EQ(b.divisor, 1);
+  EXPECT_EQ(b.deviation, 0);
+  EXPECT_EQ(b.count, 0);
+}
+
+TEST_F(Fit, AConstantIsItsOwnMeanAndDividesBy1) {
+  columns_job();
+  rows_.assign(1000, {0.1});  // whose sum is not 100
+  const Standard x = run().fields[0][0];
+  EXPECT_EQ(x.mean, 0.1);
+  EXPECT_EQ(x.divisor, 1);
+  EXPECT_EQ(x.deviation, 0);
+}
+
+TEST_F(Fit, ValuesWhoseSquaresVanishDivideBy1) {
+  columns_job();
+  rows_ = {{1e-200}, {2e-200}};
+  EXPECT_EQ(run().fields[0][0].divisor, 1);
+}
+
+TEST_F(Fit, SumsRunInBlocksOf1024Ids) {
+  columns_job();
+  Random random(1, 0, 0, 0);
+  for (int i = 0; i < 5000; ++i)
+    rows_.push_back({std::exp(20 * random.uniform())});
+  held_out_ = [](SampleId id) { return id % 7 == 0; };
+  double total = 0, one_run = 0;
+  std::int64_t count = 0;
+  for (std::size_t start = 0; start < rows_.size(); start += 1024) {
+    double block = 0;
+    for (std::size_t id = start; id < std::min(start + 1024, rows_.size());
+         ++id) {
+      if (id % 7 == 0) continue;
+      block += rows_[id][0];
+      one_run += rows_[id][0];
+      ++count;
+    }
+    total += block;
+  }
+  ASSERT_NE(total, one_run);  // the order shows
+  const Standard x = run().fields[0][0];
+  EXPECT_EQ(x.mean, total / static_cast<double>(count));
+  double squares = 0;
+  for (std::size_t start = 0; start < rows_.size(); start += 1024) {
+    double block = 0;
+    for (std::size_t id = start; id < std::min(start + 1024, rows_.size());
+         ++id)
+      if (id % 7 != 0)
+        block += (rows_[id][0] - x.mean) * (rows_[id][0] - x.mean);
+    squares += block;
+  }
+  EXPECT_EQ(x.deviation, std::sqrt(squares / static_cast<double>(count)));
+}
+
+TEST_F(Fit, BooleansAreNeverStandardised) {
+  job(R"({"r": {"json_set": {"column": "c", "keys": ["a"], "max": 9},
+                "standardize": true},
+          "t": {"columns": ["x", "y"], "standardize": true}})");
+  seen_.sets[0][0] = {.booleans = 3};
+  booleans_ = {{}, {true, false}};
+  rows_ = {{1, 1, 1, 5}, {2, 0, kMissing, 0, 7}};
+  Fitted fitted = run();
+  for (const Standard& standard : {fitted.fields[0][0], fitted.fields[1][0]}) {
+    EXPECT_TRUE(standard.boolean);
+    EXPECT_FALSE(standard.standardize);
+    EXPECT_EQ(standard.mean, 0);
+    EXPECT_EQ(standard.divisor, 1);
+  }
+  EXPECT_EQ(fitted.fields[0][0].missing, 1);
+  EXPECT_EQ(fitted.fields[1][1].mean, 6);
+}
+
+TEST_F(Fit, NothingIsShiftedWhereNothingIsStandardised) {
+  job(R"({"t": {"columns": ["x"], "dtype": "float64"},
+          "n": {"columns": ["i"], "dtype": "int64"}})");
+  std::int64_t all_ones = -1;  // the bits of a NaN
+  rows_ = {{5, std::bit_cast<double>(all_ones)}, {7, 0}};
+  Fitted fitted = run();
+  EXPECT_EQ(fitted.fields[0][0].mean, 0);
+  EXPECT_EQ(fitted.fields[0][0].count, 2);
+  EXPECT_EQ(fitted.fields[1][0].count, 2);
+  EXPECT_EQ(fitted.fields[1][0].missing, 0);
+}
+
+TEST_F(Fit, NumbersMixedWithBooleansAreAnErrorThatNamesOneRowOfEach) {
+  set_job();
+  seen_.sets[0][1] = {3, 2, "42", "'abc'"};
+  std::string text;
+  EXPECT_EQ(error_code(ErrorKind::transform, &text), "transform.mixed_types");
+  EXPECT_THAT(text, AllOf(HasSubstr("field 'r', key 'b'"),
+                          HasSubstr("key 42 holds a number"),
+                          HasSubstr("key 'abc' a boolean")));
+}
+
+TEST_F(Fit, ADeviationBeyondFloat64IsAnError) {
+  columns_job();
+  rows_ = {{1e300}, {-1e300}};
+  std::string text;
+  EXPECT_EQ(error_code(ErrorKind::transform, &text), "transform.range");
+  EXPECT_THAT(text, AllOf(HasSubstr("column 'x'"), HasSubstr("1e+300")));
+}
+
+TEST_F(Fit, ComesBackFromJsonBitForBit) {
+  job(R"({"r": {"json_set": {"column": "c", "keys": ["a", "b"], "max": 9},
+                "standardize": true},
+          "t": {"columns": ["x"]}})");
+  seen_.sets[0][1] = {.booleans = 1};
+  rows_ = {{1, 0.1, 1, 3}, {1, 0.7, 0, 4}, {1, kMissing, 0, 4}};
+  Fitted fitted = run();
+  Json json = Json::parse(fitted.json(fields_).dump(2), "test");
+  Fitted back = fitted_from_json(json, fields_, "fitted");
+  ASSERT_EQ(back.fields.size(), 2u);
+  for (std::size_t f = 0; f < 2; ++f)
+    for (std::size_t i = 0; i < fitted.fields[f].size(); ++i) {
+      const Standard &ours = fitted.fields[f][i], &theirs = back.fields[f][i];
+      EXPECT_EQ(ours.name, theirs.name);
+      EXPECT_EQ(ours.boolean, theirs.boolean);
+      EXPECT_EQ(ours.standardize, theirs.standardize);
+      EXPECT_EQ(ours.mean, theirs.mean);
+      EXPECT_EQ(ours.deviation, theirs.deviation);
+      EXPECT_EQ(ours.divisor, theirs.divisor);
+      EXPECT_EQ(ours.count, theirs.count);
+      EXPECT_EQ(ours.missing, theirs.missing);
+    }
+}
+
+TEST_F(Fit, ADamagedOrForeignJsonIsRefused) {
+  columns_job();
+  rows_ = {{1}, {2}};
+  Json json = run().json(fields_);
+  auto error = [&](Json from) {
+    try {
+      fitted_from_json(from, fields_, "fitted");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::request);
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error(json), "no error");
+  Json damaged = json;
+  damaged["t"]["x"]["divisor"] = 0.0;
+  EXPECT_THAT(error(damaged), HasSubstr("fitted.t.x.divisor"));
+  Json foreign = json;
+  foreign["u"] = 3;
+  EXPECT_THAT(error(foreign), HasSubstr("fitted.u"));
+  EXPECT_THAT(error(Json(Json::Object{})), HasSubstr("fitted.t"));
+}
+
+}  // namespace
+}  // namespace penstock
