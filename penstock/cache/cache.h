@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/base/json.h"
+#include "penstock/device/device.h"
+
+namespace penstock {
+
+/// Where the prepared rows of a data set live while it is trained on.
+enum class Tier : std::uint8_t {
+  device,  ///< packed in the device's memory: a batch is one gather
+  ram,     ///< packed in host memory: gathered into a slot, then copied
+  none,    ///< not kept: read from the source by id lists
+};
+
+std::string_view name_of(Tier tier);
+
+/// What is to be kept, as measured by the first pass.
+struct TierRequest {
+  std::int64_t rows = 0;
+  std::size_t row_bytes = 0;
+  std::size_t slot_bytes = 0;  ///< device memory that the ring of slots takes
+  std::string wish = "auto";   ///< auto, device, ram or none
+};
+
+/// What there is, from real limits (cgroup, free memory, the device's memory).
+struct TierLimits {
+  std::size_t ram_free = 0;
+  std::string ram_origin;  ///< "MemAvailable", "cgroup memory.max", ...
+  std::size_t device_free = 0;
+  bool device_is_host = false;  ///< cpu: its memory is the host's
+};
+
+/// The decision, with its reasons, made before anything is allocated.
+struct TierPlan {
+  struct Line {
+    Tier tier;
+    std::size_t needed;     ///< predicted bytes
+    std::size_t available;  ///< of which at most 80 % are taken
+    bool chosen;
+    std::string why;  ///< "fits", "needs 3.1 GiB of 2.0 GiB", "not asked"
+  };
+  Tier tier = Tier::none;
+  std::vector<Line> lines;
+
+  /// One line per tier, for people.
+  std::string text() const;
+  Json json() const;
+};
+
+/// The fastest tier that fits in 80 % of what is free, or the wished one. A
+/// wish that does not fit is an Error(out_of_memory) with both numbers.
+TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits);
+
+/// The rows of a data set, packed one after the other in order of id.
+///
+/// Filled once by append(), then only gathered from; gathering is
+/// thread-safe, each thread with its own stream. Must not outlive its device.
+class Table {
+ public:
+  /// `tier` is device or ram.
+  Table(Tier tier, std::int64_t rows, std::size_t row_bytes, Device& device);
+  ~Table();
+  Table(Table&&) noexcept;
+
+  /// Where the next row goes; write all `row_bytes` before the next call.
+  std::byte* append();
+  /// Ends the filling: all rows are where they belong when it returns.
+  void seal();
+
+  Tier tier() const;
+  std::size_t bytes() const;
+  /// The first row, on the device or the host according to the tier.
+  const std::byte* data() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// "1.5 GiB", "12.0 MiB", "17 B".
+std::string shown_bytes(std::size_t bytes);
+
+}  // namespace penstock

@@ -1,0 +1,94 @@
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "penstock/base/error.h"
+#include "penstock/cache/cache.h"
+
+namespace penstock {
+namespace {
+
+/// Pages that the system hands out when they are first written, so that a
+/// table costs memory only as it fills.
+Buffer lazy_host_memory(std::size_t bytes) {
+  std::size_t size = std::max<std::size_t>(bytes, 1);
+  void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED)
+    throw Error(ErrorKind::out_of_memory,
+                {.code = "memory.host",
+                 .what = "cannot reserve " + shown_bytes(size) +
+                         " of host memory for the data set",
+                 .next = "use \"loader.cache\": \"none\""});
+  ::madvise(at, size, MADV_HUGEPAGE);  // fewer TLB misses for random rows
+  return Buffer(
+      static_cast<std::byte*>(at), size, MemoryKind::cpu,
+      [](std::byte* data, std::size_t length) { ::munmap(data, length); });
+}
+
+constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
+
+}  // namespace
+
+struct Table::State {
+  Tier tier;
+  std::size_t row_bytes;
+  std::size_t size;        // bytes of the whole table
+  std::size_t filled = 0;  // bytes appended
+  std::size_t sent = 0;    // bytes that left the staging memory
+  Buffer memory;
+  Buffer staging;  // device tier only
+  std::unique_ptr<Stream> stream;
+
+  void send() {
+    stream->copy(memory.data() + sent, staging.data(), filled - sent);
+    stream->synchronize();
+    sent = filled;
+  }
+};
+
+Table::Table(Tier tier, std::int64_t rows, std::size_t row_bytes,
+             Device& device)
+    : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.tier = tier;
+  s.row_bytes = row_bytes;
+  s.size = static_cast<std::size_t>(rows) * row_bytes;
+  if (tier == Tier::device && device.memory_kind() != MemoryKind::cpu) {
+    s.memory = device.allocate(std::max<std::size_t>(s.size, 1));
+    s.staging = device.allocate_pinned(std::max(kStagingBytes, row_bytes));
+    s.stream = device.make_stream();
+  } else {
+    s.memory = lazy_host_memory(s.size);
+  }
+}
+
+Table::~Table() = default;
+Table::Table(Table&&) noexcept = default;
+
+std::byte* Table::append() {
+  State& s = *state_;
+  PENSTOCK_ASSERT(s.filled + s.row_bytes <= s.size, "the table is full");
+  std::byte* at = s.memory.data() + s.filled;
+  if (s.stream) {
+    if (s.filled - s.sent + s.row_bytes > s.staging.size()) s.send();
+    at = s.staging.data() + (s.filled - s.sent);
+  }
+  s.filled += s.row_bytes;
+  return at;
+}
+
+void Table::seal() {
+  State& s = *state_;
+  PENSTOCK_ASSERT(s.filled == s.size, "every row was appended");
+  if (!s.stream) return;
+  s.send();
+  s.stream.reset();
+  s.staging = Buffer();
+}
+
+Tier Table::tier() const { return state_->tier; }
+std::size_t Table::bytes() const { return state_->size; }
+const std::byte* Table::data() const { return state_->memory.data(); }
+
+}  // namespace penstock

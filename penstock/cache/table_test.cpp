@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "penstock/base/error.h"
+#include "penstock/cache/cache.h"
+
+namespace penstock {
+namespace {
+
+struct Case {
+  const char* device;
+  Tier tier;
+};
+
+class TableTest : public testing::TestWithParam<Case> {
+ protected:
+  static DeviceSpec spec() {
+    DeviceSpec spec;
+    spec.kind = GetParam().device;
+    spec.virtual_time = spec.kind == std::string("sim");
+    return spec;
+  }
+  std::unique_ptr<Device> device_ = open_device(spec());
+};
+
+// More rows than the staging memory holds, so that it is sent several times.
+TEST_P(TableTest, GivesBackEveryRowByItsId) {
+  constexpr std::int64_t kRows = 3000;
+  constexpr std::size_t kRowBytes = 4096;
+  Table table(GetParam().tier, kRows, kRowBytes, *device_);
+  for (std::int64_t id = 0; id < kRows; ++id)
+    std::memset(table.append(), static_cast<int>(id % 251), kRowBytes);
+  table.seal();
+  std::vector<std::int64_t> rows = {2999, 0, 1024, 1023};
+  GatherField field{.table_offset = 8, .bytes = 16, .out_offset = 0};
+  std::vector<std::byte> out(rows.size() * 16);
+  Gather gather{.table = table.data(),
+                .row_bytes = kRowBytes,
+                .fields = {&field, 1},
+                .rows = rows,
+                .out = out.data()};
+  if (GetParam().tier == Tier::device) {
+    std::unique_ptr<Stream> stream = device_->make_stream();
+    Buffer target = device_->allocate(out.size());
+    gather.out = target.data();
+    stream->gather(gather);
+    stream->copy(out.data(), target.data(), out.size());
+    stream->synchronize();
+  } else {
+    gather_on_host(gather);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    EXPECT_EQ(out[16 * i + 15], static_cast<std::byte>(rows[i] % 251));
+}
+
+TEST_P(TableTest, RefusesMoreRowsThanPlanned) {
+  Table table(GetParam().tier, 1, 8, *device_);
+  std::memset(table.append(), 0, 8);
+  EXPECT_THROW(table.append(), Error);
+  table.seal();
+  EXPECT_EQ(table.bytes(), 8u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiers, TableTest,
+                         testing::Values(Case{"cpu", Tier::ram},
+                                         Case{"cpu", Tier::device},
+                                         Case{"sim", Tier::ram},
+                                         Case{"sim", Tier::device}));
+
+}  // namespace
+}  // namespace penstock
