@@ -1,0 +1,107 @@
+#include "penstock/monitor/step_clock.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace penstock {
+
+double StepParts::utilisation() const {
+  if (wall.count() <= 0) return std::numeric_limits<double>::quiet_NaN();
+  return seconds(compute) / seconds(wall);
+}
+
+StepParts& StepParts::operator+=(const StepParts& other) {
+  steps += other.steps;
+  wall += other.wall;
+  compute += other.compute;
+  wait_data += other.wait_data;
+  wait_copy += other.wait_copy;
+  host += other.host;
+  sync += other.sync;
+  return *this;
+}
+
+StepParts StepParts::operator-(const StepParts& earlier) const {
+  StepParts rest = *this;
+  rest.steps -= earlier.steps;
+  rest.wall -= earlier.wall;
+  rest.compute -= earlier.compute;
+  rest.wait_data -= earlier.wait_data;
+  rest.wait_copy -= earlier.wait_copy;
+  rest.host -= earlier.host;
+  rest.sync -= earlier.sync;
+  return rest;
+}
+
+void StepClock::ask() { current_.asked = clock_->now(); }
+void StepClock::got() { current_.got = clock_->now(); }
+
+void StepClock::before_wait(Stream& stream) {
+  current_.before_wait = stream.record();
+}
+
+void StepClock::after_wait(Stream& stream) {
+  current_.after_wait = stream.record();
+}
+
+void StepClock::after_step(Stream& stream) {
+  current_.after_step = stream.record();
+  current_.group = group_;
+  current_.starts_clock = std::exchange(starts_clock_, false);
+  pending_.push_back(std::move(current_));
+  current_ = Step();
+  collect(false);
+}
+
+void StepClock::pause() {
+  finish();
+  starts_clock_ = true;
+}
+
+void StepClock::finish() { collect(true); }
+
+const StepParts& StepClock::total() {
+  collect(false);
+  return total_;
+}
+
+const std::map<std::int64_t, StepParts>& StepClock::by_group() {
+  collect(false);
+  return by_group_;
+}
+
+void StepClock::collect(bool wait) {
+  while (!pending_.empty()) {
+    const Event& end = pending_.front().after_step;
+    if (wait) end.wait();
+    if (!end.passed()) return;
+    account(pending_.front());
+    pending_.pop_front();
+  }
+}
+
+void StepClock::account(const Step& step) {
+  Nanoseconds end = step.after_step.time();
+  if (step.starts_clock) {
+    last_end_ = end;
+    return;
+  }
+  // A borrowed stream may hold foreign work: clamp, so that parts stay >= 0.
+  Nanoseconds before = std::max(step.before_wait.time(), last_end_);
+  Nanoseconds after = std::max(step.after_wait.time(), before);
+  end = std::max(end, after);
+  Nanoseconds idle = before - last_end_;
+  Nanoseconds overlap =
+      std::min(step.got, before) - std::max(step.asked, last_end_);
+  StepParts parts{.steps = 1, .wall = end - last_end_};
+  parts.wait_data = std::clamp(overlap, Nanoseconds(0), idle);
+  parts.host = idle - parts.wait_data;
+  parts.wait_copy = after - before;
+  parts.compute = end - after;
+  total_ += parts;
+  by_group_[step.group] += parts;
+  last_end_ = end;
+}
+
+}  // namespace penstock

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+
+#include "penstock/base/clock.h"
+#include "penstock/device/device.h"
+
+namespace penstock {
+
+/// Where the wall time of steps went; the parts sum to `wall`.
+struct StepParts {
+  std::int64_t steps = 0;
+  Nanoseconds wall{0};
+  Nanoseconds compute{0};    ///< the device worked on a step
+  Nanoseconds wait_data{0};  ///< idle because no batch was there
+  Nanoseconds wait_copy{0};  ///< idle because a batch was still on its way
+  Nanoseconds host{0};       ///< idle because the host had queued nothing
+  Nanoseconds sync{0};       ///< in waits among ranks
+
+  /// Accelerator utilisation: compute / wall; NaN when no time passed.
+  double utilisation() const;
+  StepParts& operator+=(const StepParts& other);
+  StepParts operator-(const StepParts& earlier) const;
+};
+
+/// Splits wall time by three events per step on the consumer's stream: before
+/// the wait for the input (W), after it (S), after the last kernel (F).
+///
+/// Between F of one step and W of the next nothing was queued: the part of
+/// that in which the host waited for a batch is wait_data, the rest is host;
+/// W to S is wait_copy, S to F compute. The first step only starts the clock:
+/// time runs from the end of the first step to the end of the last.
+/// One thread. Never waits for the device but in finish().
+class StepClock {
+ public:
+  explicit StepClock(Clock& clock) : clock_(&clock) {}
+
+  /// Before and after the host asks for the next batch.
+  void ask();
+  void got();
+  /// Around the stream's wait for the batch, then after the step.
+  void before_wait(Stream& stream);
+  void after_wait(Stream& stream);
+  void after_step(Stream& stream);
+  /// Time between here and the next ask() belongs to nobody: validation,
+  /// checkpoints. Waits for the steps before it.
+  void pause();
+  /// Waits for all steps.
+  void finish();
+
+  /// Labels the steps from here on, by epoch for example.
+  void group(std::int64_t label) { group_ = label; }
+  /// Sums over all steps that are known to have ended.
+  const StepParts& total();
+  /// The same by label. A label's first step carries the seam before it.
+  const std::map<std::int64_t, StepParts>& by_group();
+
+ private:
+  struct Step {
+    Nanoseconds asked{0}, got{0};
+    Event before_wait, after_wait, after_step;
+    std::int64_t group = 0;
+    bool starts_clock = false;
+  };
+  void account(const Step& step);
+  void collect(bool wait);
+
+  Clock* clock_;
+  Step current_;
+  std::deque<Step> pending_;
+  bool starts_clock_ = true;
+  Nanoseconds last_end_{0};
+  std::int64_t group_ = 0;
+  StepParts total_;
+  std::map<std::int64_t, StepParts> by_group_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,105 @@
+#include "penstock/monitor/step_clock.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+
+namespace penstock {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A loop over a simulated accelerator in virtual time: 10 ms per step.
+class StepClockTest : public testing::Test {
+ protected:
+  StepClockTest() {
+    DeviceSpec spec;
+    spec.kind = "sim";
+    spec.step_ms = 10;
+    spec.copy_gb_s = 1;
+    spec.virtual_time = true;
+    device_ = open_device(spec);
+    stream_ = device_->make_stream();
+    copies_ = device_->make_stream();
+    clock_ = std::make_unique<StepClock>(device_->clock());
+  }
+
+  void pass(Nanoseconds time) {
+    device_->clock().sleep_until(device_->clock().now() + time);
+  }
+
+  /// One step: `data` until the batch is there, `host` before it is queued.
+  void step(Nanoseconds data, Nanoseconds host, std::size_t copied = 0) {
+    clock_->ask();
+    pass(data);
+    clock_->got();
+    Event ready;
+    if (copied != 0) {
+      target_ = device_->allocate(copied);
+      source_ = device_->allocate_pinned(copied);
+      copies_->copy(target_.data(), source_.data(), copied);
+      ready = copies_->record();
+    }
+    pass(host);
+    clock_->before_wait(*stream_);
+    stream_->wait(ready);
+    clock_->after_wait(*stream_);
+    stream_->step(number_++);
+    clock_->after_step(*stream_);
+    stream_->synchronize();
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_, copies_;
+  std::unique_ptr<StepClock> clock_;
+  Buffer target_, source_;
+  std::uint64_t number_ = 0;
+};
+
+TEST_F(StepClockTest, SplitsWallTimeIntoPartsThatSumToIt) {
+  for (int i = 0; i < 5; ++i) step(4ms, 1ms, 5'000'000);
+  clock_->finish();
+  const StepParts& parts = clock_->total();
+  EXPECT_EQ(parts.steps, 4) << "the first step only starts the clock";
+  EXPECT_EQ(parts.wall, parts.compute + parts.wait_data + parts.wait_copy +
+                            parts.host + parts.sync);
+  EXPECT_EQ(parts.compute, 40ms);
+  EXPECT_EQ(parts.wait_data, 16ms);
+  EXPECT_EQ(parts.host, 4ms);
+  EXPECT_NEAR(seconds(parts.wait_copy), 0.016, 1e-4)
+      << "5 ms per copy, of which the host's 1 ms hides some";
+}
+
+TEST_F(StepClockTest, UtilisationIsComputeOverWall) {
+  for (int i = 0; i < 11; ++i) step(30ms, 0ms);
+  EXPECT_NEAR(clock_->total().utilisation(), 0.25, 1e-9);
+}
+
+TEST_F(StepClockTest, WithoutTimeThereIsNoUtilisation) {
+  EXPECT_TRUE(std::isnan(clock_->total().utilisation()));
+}
+
+TEST_F(StepClockTest, APauseBelongsToNobody) {
+  step(0ms, 0ms);
+  step(0ms, 0ms);
+  clock_->pause();
+  pass(500ms);
+  step(0ms, 0ms);
+  step(0ms, 0ms);
+  clock_->finish();
+  EXPECT_EQ(clock_->total().wall, 20ms);
+}
+
+TEST_F(StepClockTest, KeepsGroupsApart) {
+  step(0ms, 0ms);
+  step(5ms, 0ms);
+  clock_->group(1);
+  step(0ms, 2ms);
+  clock_->finish();
+  EXPECT_EQ(clock_->by_group().at(0).wall, 15ms);
+  EXPECT_EQ(clock_->by_group().at(1).host, 2ms);
+}
+
+}  // namespace
+}  // namespace penstock
