@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "penstock/loader/batch.h"
+#include "penstock/loader/dataset.h"
+
+namespace penstock {
+
+/// How batches are made of a data set.
+struct LoaderOptions {
+  Side side = Side::train;
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+  Tail tail = Tail::drop;
+  std::int64_t batch_size = 256;  ///< global: over all ranks
+  Rank rank;
+  /// Threads that fill batches; 0: all on the caller's thread, when asked.
+  int workers = 1;
+  /// Batches ready ahead, in total; only with workers.
+  int prefetch = 2;
+  /// One statement per row, as a comparison: what a query per sample costs.
+  bool per_sample = false;
+  Position start;
+  std::int64_t batches = -1;  ///< ends after this many; -1: never
+};
+
+/// The order that these options mean for `dataset`.
+Order order_of(const LoaderOptions& options, const Dataset& dataset);
+
+/// Rows in the largest batch of this rank, and the bytes of one slot.
+std::size_t slot_bytes(const LoaderOptions& options, const RowLayout& layout);
+
+/// Hands out the batches of a data set in order, epoch after epoch, prepared
+/// ahead across the seam between epochs.
+///
+/// One consumer thread. The bytes of a batch depend on the data set, seed,
+/// position, batch size and rank alone, never on workers, prefetch or tier.
+/// Batches may outlive the loader, but not the device.
+class Loader {
+ public:
+  Loader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options,
+         Device& device);
+  ~Loader();
+
+  /// The next batch, whose data may still be on its way: call wait_on().
+  /// nullopt after `options.batches`. Throws what a worker died of.
+  std::optional<Batch> next();
+  /// The same, and `stream` already waits for it.
+  std::optional<Batch> next(Stream& stream);
+
+  /// Where the batch after the last one handed out begins: to be saved.
+  Position position() const;
+  std::int64_t steps_per_epoch() const;
+  std::vector<StageNumbers> stages() const;
+  /// Part of the waiting in which later batches were already complete.
+  Nanoseconds wait_order() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock

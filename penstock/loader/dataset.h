@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/base/base.h"
+#include "penstock/cache/cache.h"
+#include "penstock/device/device.h"
+#include "penstock/exec/exec.h"
+#include "penstock/monitor/monitor.h"
+#include "penstock/sampling/sampling.h"
+#include "penstock/sources/sources.h"
+#include "penstock/transforms/transforms.h"
+
+namespace penstock {
+
+/// What belongs to a data set and how it is prepared.
+struct DatasetOptions {
+  SourceSpec source;
+  std::vector<Field> fields;
+  Split split;
+  std::string cache = "auto";  ///< auto, device, ram or none
+  int workers = 1;             ///< threads that parse; 0: on the caller's
+  std::size_t slot_bytes = 0;  ///< device memory that batches will take
+  /// Statistics of an earlier run, to be applied instead of fitting anew.
+  std::optional<Fitted> fitted;
+  /// Called with the tier plan before the memory is allocated. May be empty.
+  std::function<void(const TierPlan&)> planned;
+};
+
+/// What a source must give for these options, after the key.
+std::vector<Wanted> wanted_of(const DatasetOptions& options);
+
+/// A data set after its one pass: keys, statistics, sides, and the packed rows
+/// in their tier. Immutable, so thread-safe. Must not outlive its device.
+class Dataset {
+ public:
+  /// Reads the table once. Throws what the source and the transforms throw,
+  /// and Error(source) for two rows with one key or no row at all.
+  static std::shared_ptr<const Dataset> prepare(const DatasetOptions& options,
+                                                Device& device);
+  /// The same from a source that was opened with `wanted_of(options)`.
+  static std::shared_ptr<const Dataset> prepare(const DatasetOptions& options,
+                                                std::unique_ptr<Source> source,
+                                                Device& device);
+  ~Dataset();
+
+  std::int64_t rows() const { return keys_.size(); }
+  const KeyList& keys() const { return keys_; }  ///< by sample id
+  const SideIndex& side(Side side) const {
+    return side == Side::train ? train_ : val_;
+  }
+  const std::vector<Field>& fields() const { return options_.fields; }
+  const RowLayout& layout() const { return layout_; }
+  const Fitted& fitted() const { return fitted_; }
+  const TierPlan& plan() const { return plan_; }
+  /// The packed rows; null in tier `none`.
+  const Table* table() const { return table_.get(); }
+  /// Rows with a list shorter than `min`.
+  std::int64_t too_short() const { return too_short_; }
+  /// Rows that `source.on_bad: "skip"` left out, by ascending key.
+  const std::vector<BadRow>& quarantine() const { return bad_; }
+  std::int64_t left_out() const {
+    return too_short_ + static_cast<std::int64_t>(bad_.size());
+  }
+  /// SHA-256 over keys and prepared rows in order of id, in hex.
+  const std::string& fingerprint() const { return fingerprint_; }
+  /// What the pass cost, stage by stage.
+  const std::vector<StageNumbers>& stages() const { return stages_; }
+
+  /// Reads rows anew (tier `none`): one per thread.
+  class RowReader {
+   public:
+    explicit RowReader(const Dataset& dataset);
+    ~RowReader();
+    /// One statement; `rows` then holds these ids' raw rows, in order. Throws
+    /// Error(source) when a row is gone or is no longer what it was.
+    void read(std::span<const SampleId> ids, RawBlock& rows);
+    /// Time and count of reading; and of parsing and checking.
+    StageMeter* read_meter = nullptr;
+    StageMeter* prepare_meter = nullptr;
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+  };
+
+ private:
+  struct Pass;
+  explicit Dataset(DatasetOptions options);
+
+  DatasetOptions options_;
+  std::unique_ptr<Source> source_;
+  RowLayout layout_;
+  KeyList keys_;
+  SideIndex train_{0};
+  SideIndex val_{0};
+  Fitted fitted_;
+  TierPlan plan_;
+  std::unique_ptr<Table> table_;
+  std::vector<std::uint64_t> row_hashes_;  // tier none
+  std::int64_t too_short_ = 0;
+  std::vector<BadRow> bad_;
+  std::string fingerprint_;
+  std::vector<StageNumbers> stages_;
+};
+
+}  // namespace penstock

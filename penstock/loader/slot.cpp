@@ -1,0 +1,105 @@
+#include "penstock/loader/slot.h"
+
+namespace penstock {
+
+std::shared_ptr<Slot> SlotRing::take() {
+  Lock lock(mutex_);
+  while (free_.empty() && !closed_) returned_.wait(mutex_);
+  if (closed_) return nullptr;
+  std::shared_ptr<Slot> slot = std::move(free_.front());
+  free_.pop_front();
+  return slot;
+}
+
+void SlotRing::give_back(std::shared_ptr<Slot> slot) {
+  Lock lock(mutex_);
+  free_.push_back(std::move(slot));
+  returned_.notify_one();
+}
+
+void SlotRing::close() {
+  Lock lock(mutex_);
+  closed_ = true;
+  returned_.notify_all();
+}
+
+std::vector<std::size_t> slot_offsets(const RowLayout& layout,
+                                      std::int64_t rows, bool weights) {
+  constexpr std::size_t kAlign = 256;  // what vector loads on devices like
+  std::vector<std::size_t> offsets;
+  std::size_t end = 0;
+  auto add = [&](std::size_t bytes) {
+    offsets.push_back(end);
+    end = (end + bytes + kAlign - 1) / kAlign * kAlign;
+  };
+  auto count = static_cast<std::size_t>(rows);
+  for (const TensorSpec& tensor : layout.tensors) add(count * tensor.bytes);
+  if (weights) add(count * sizeof(float));
+  offsets.push_back(end);
+  return offsets;
+}
+
+std::shared_ptr<Slot> make_slot(const RowLayout& layout, std::int64_t rows,
+                                bool weights, bool staged, Device& device) {
+  auto slot = std::make_shared<Slot>();
+  slot->offsets = slot_offsets(layout, rows, weights);
+  std::size_t bytes = slot->offsets.back();
+  slot->offsets.pop_back();
+  slot->target = device.allocate(bytes);
+  if (staged) slot->host = device.allocate_pinned(bytes);
+  if (weights && !staged && device.memory_kind() != MemoryKind::cpu)
+    slot->weights.resize(static_cast<std::size_t>(rows));
+  for (std::size_t t = 0; t < slot->offsets.size(); ++t) {
+    bool is_weight = t == layout.tensors.size();
+    NamedTensor tensor;
+    tensor.name = is_weight ? "weight" : layout.tensors[t].name;
+    tensor.view.data = slot->target.data() + slot->offsets[t];
+    tensor.view.memory = device.memory_kind();
+    tensor.view.shape = {rows};
+    if (!is_weight) {
+      const TensorSpec& spec = layout.tensors[t];
+      tensor.view.dtype = spec.dtype;
+      tensor.view.shape.insert(tensor.view.shape.end(), spec.row_shape.begin(),
+                               spec.row_shape.end());
+    }
+    slot->tensors.push_back(std::move(tensor));
+  }
+  slot->ids.reserve(static_cast<std::size_t>(rows));
+  slot->plan.pieces.reserve(static_cast<std::size_t>(rows));
+  slot->plan.bin_ends.reserve(static_cast<std::size_t>(rows));
+  return slot;
+}
+
+Batch::Batch(std::shared_ptr<Slot> slot) : slot_(std::move(slot)) {}
+
+Batch::~Batch() {
+  if (slot_ == nullptr) return;
+  // Without a consumer the data itself is the last use of the memory.
+  slot_->consumed = consumer_ != nullptr ? consumer_->record() : slot_->ready;
+  if (std::shared_ptr<SlotRing> ring = slot_->ring.lock())
+    ring->give_back(std::move(slot_));
+  else
+    slot_->consumed.wait();
+}
+
+Batch& Batch::operator=(Batch&& other) noexcept {
+  Batch old(std::move(*this));
+  slot_ = std::move(other.slot_);
+  consumer_ = other.consumer_;
+  return *this;
+}
+
+void Batch::wait_on(Stream& stream) {
+  stream.wait(slot_->ready);
+  consumer_ = &stream;
+}
+
+Position Batch::at() const { return slot_->plan.at; }
+std::int64_t Batch::rows() const {
+  return static_cast<std::int64_t>(slot_->ids.size());
+}
+std::span<const SampleId> Batch::ids() const { return slot_->ids; }
+std::span<const NamedTensor> Batch::tensors() const { return slot_->tensors; }
+const Event& Batch::ready() const { return slot_->ready; }
+
+}  // namespace penstock

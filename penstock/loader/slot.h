@@ -1,0 +1,60 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "penstock/loader/batch.h"
+#include "penstock/loader/batches.h"
+
+namespace penstock {
+
+class SlotRing;
+
+/// The memory of one batch, used again and again. While it is filled it
+/// belongs to the workers, then to a Batch, then to the ring.
+struct Slot {
+  Buffer host;    ///< pinned; empty when rows go straight to `target`
+  Buffer target;  ///< where the consumer reads
+  std::vector<std::size_t> offsets;  ///< of each tensor, in host and target
+  std::vector<NamedTensor> tensors;
+  std::vector<SampleId> ids;
+  /// Weights on their way to a device that gathers the rest by itself.
+  std::vector<float> weights;
+  Plan plan;
+  std::int64_t number = 0;     ///< counts batches from the loader's start
+  std::int64_t rows_left = 0;  ///< to be filled; guarded by the loader
+  Event ready;                 ///< the data is on the device
+  Event consumed;              ///< the consumer has read it
+  std::weak_ptr<SlotRing> ring;
+
+  std::byte* fill_at() const {
+    return host.data() != nullptr ? host.data() : target.data();
+  }
+};
+
+/// The free slots of a loader. Thread-safe. Batches that outlive their loader
+/// keep their slot alive; the ring just does not get it back.
+class SlotRing {
+ public:
+  /// Waits for a slot; null when closed.
+  std::shared_ptr<Slot> take();
+  void give_back(std::shared_ptr<Slot> slot);
+  void close();
+
+ private:
+  Mutex mutex_;
+  Condition returned_;
+  std::deque<std::shared_ptr<Slot>> free_ PENSTOCK_GUARDED_BY(mutex_);
+  bool closed_ PENSTOCK_GUARDED_BY(mutex_) = false;
+};
+
+/// A slot with room for `rows` rows. `staged`: filled on the host, then copied.
+std::shared_ptr<Slot> make_slot(const RowLayout& layout, std::int64_t rows,
+                                bool weights, bool staged, Device& device);
+
+/// Where each tensor starts in a slot, and the slot's size at the end.
+std::vector<std::size_t> slot_offsets(const RowLayout& layout,
+                                      std::int64_t rows, bool weights);
+
+}  // namespace penstock
