@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/base/json.h"
+#include "penstock/monitor/monitor.h"
+
+namespace penstock {
+
+/// What holds a run back.
+enum class Limit { compute, data, copy, order, host, unknown };
+
+std::string_view name_of(Limit limit);
+
+/// One thing to change, with what it would bring.
+struct Action {
+  std::string knob;  ///< a key of the job: "loader.cache"
+  Json from, to;
+  double predicted_gain = 0;  ///< of the rate: 0.5 means half as fast again
+  std::string cost;
+};
+
+struct Verdict {
+  Limit limit = Limit::unknown;
+  std::string stage;    ///< the stage that is slowest, when data is the limit
+  std::string cause;    ///< one sentence
+  std::string because;  ///< the measured numbers behind it
+  std::vector<Action> actions;  ///< the best first; each gains 2 % or more
+
+  Json json() const;
+};
+
+/// Finds what limits a finished window: a pure function of its numbers.
+///
+/// A window in which the accelerator waited less than 3 % is compute-bound.
+/// Else the largest part decides; for data, the stage with the lowest rate
+/// workers x rows / busy time. What was not measured never counts as zero.
+Verdict diagnose(const Snapshot& window);
+
+}  // namespace penstock
