@@ -1,0 +1,55 @@
+#include "penstock/run/doctor.h"
+
+#include "penstock/base/base.h"
+#include "penstock/device/device.h"
+#include "penstock/monitor/monitor.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+namespace {
+
+Json part(const char* name, bool there, const std::string& says) {
+  Json json;
+  json["part"] = name;
+  json["there"] = there;
+  json["says"] = says;
+  return json;
+}
+
+/// A source's part is there when it fails for another reason than its absence.
+Json source_part(const char* kind, const SourceSpec& spec) {
+  try {
+    read_schema(spec);
+  } catch (const Error& error) {
+    if (error.parts().code == "source.part_missing")
+      return part(kind, false, error.what());
+  }
+  return part(kind, true, "ready");
+}
+
+Json device_part(const char* kind) {
+  try {
+    DeviceSpec spec;
+    spec.kind = kind;
+    return part(kind, true, open_device(spec)->name());
+  } catch (const Error& error) {
+    return part(kind, false, error.what());
+  }
+}
+
+}  // namespace
+
+Json doctor() {
+  Json json;
+  json["machine"] = machine_json();
+  json["parts"].push_back(
+      source_part("sqlite", {.kind = "sqlite",
+                             .path = "/nonexistent/penstock-doctor.sqlite",
+                             .table = "t"}));
+  json["parts"].push_back(device_part("cpu"));
+  json["parts"].push_back(device_part("sim"));
+  json["parts"].push_back(device_part("cuda"));
+  return json;
+}
+
+}  // namespace penstock

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/base/base.h"
+#include "penstock/device/device.h"
+#include "penstock/loader/loader.h"
+
+namespace penstock {
+
+/// A job file, checked. A value; the defaults are those of the schema.
+struct Job {
+  /// The `loader` section. `batch_size` is global: over all ranks.
+  struct Loading {
+    std::int64_t batch_size = 256;
+    std::uint64_t seed = 0;
+    bool shuffle = true;
+    std::optional<int> workers;  ///< missing: from the processors we may use
+    int prefetch = 2;
+    std::string cache = "auto";
+    bool per_sample = false;
+    std::optional<Tail> tail;  ///< missing: drop for train, exact for val
+  };
+  /// The `train` section that needs no model.
+  struct Training {
+    std::int64_t epochs = 1;
+    std::optional<std::int64_t> max_steps;
+  };
+
+  Json document;  ///< the settings as given, overrides included
+  SourceSpec source;
+  std::vector<Field> fields;
+  Split split;
+  Loading loading;
+  DeviceSpec device;
+  Training training;
+  std::string output = "runs";
+};
+
+/// Throws Error(request) with the JSON path of what is wrong.
+Job parse_job(const Json& document);
+
+/// Reads a job file and applies `sets`, each "section.key=value" (a value that
+/// parses as JSON is JSON, else text).
+Job load_job(const std::string& path, const std::vector<std::string>& sets);
+
+void apply_setting(Json& document, const std::string& set);
+
+/// The JSON Schema (draft 2020-12) of the job file.
+std::string job_schema();
+
+/// What the loader and the data set get to hear of a job.
+LoaderOptions loader_options(const Job& job, Side side);
+DatasetOptions dataset_options(const Job& job);
+
+/// The settings with every default filled in, for the report.
+Json resolved_settings(const Job& job, const Device& device);
+
+}  // namespace penstock

@@ -1,0 +1,129 @@
+#include "penstock/run/job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+const char* const kJob = R"({
+  "source": {"kind": "sqlite", "path": "d.sqlite", "table": "t"},
+  "fields": {"x": {"columns": ["a"]}}
+})";
+
+Job job_with(std::vector<std::string> sets) {
+  Json document = Json::parse(kJob, "test");
+  for (const std::string& set : sets) apply_setting(document, set);
+  return parse_job(document);
+}
+
+std::string error_of(std::vector<std::string> sets) {
+  try {
+    job_with(std::move(sets));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Job, HasTheDefaultsOfTheSchema) {
+  Job job = job_with({});
+  EXPECT_EQ(job.loading.batch_size, 256);
+  EXPECT_TRUE(job.loading.shuffle);
+  EXPECT_EQ(job.loading.cache, "auto");
+  EXPECT_EQ(job.training.epochs, 1);
+  EXPECT_EQ(job.device.kind, "auto");
+  EXPECT_EQ(job.output, "runs");
+  EXPECT_EQ(loader_options(job, Side::train).tail, Tail::drop);
+  EXPECT_EQ(loader_options(job, Side::val).tail, Tail::exact);
+  EXPECT_FALSE(loader_options(job, Side::val).shuffle);
+}
+
+TEST(Job, SetOverridesAnyKeyAsJsonOrElseAsText) {
+  Job job = job_with({"loader.batch_size=32", "loader.tail=pad",
+                      "device={\"kind\": \"sim\", \"step_ms\": 5}",
+                      "output.dir=elsewhere", "train.max_steps=7"});
+  EXPECT_EQ(job.loading.batch_size, 32);
+  EXPECT_EQ(job.loading.tail, Tail::pad);
+  EXPECT_EQ(job.device.step_ms, 5);
+  EXPECT_EQ(job.output, "elsewhere");
+  EXPECT_EQ(job.training.max_steps, 7);
+  EXPECT_THAT(error_of({"loader"}), HasSubstr("section.key=value"));
+}
+
+TEST(Job, NamesTheNearestKnownKey) {
+  EXPECT_THAT(error_of({"loader.batchsize=1"}),
+              HasSubstr("did you mean 'batch_size'?"));
+  EXPECT_THAT(error_of({"lodaer.batch_size=1"}),
+              HasSubstr("did you mean 'loader'?"));
+}
+
+TEST(Job, ChecksTypesAndRangesWithThePath) {
+  EXPECT_THAT(error_of({"loader.batch_size=0"}),
+              HasSubstr("loader.batch_size: found 0"));
+  EXPECT_THAT(error_of({"loader.cache=fast"}),
+              HasSubstr("auto, device, ram, none"));
+  EXPECT_THAT(error_of({"train.epochs=\"two\""}), HasSubstr("train.epochs"));
+  EXPECT_THAT(error_of({"loader=3"}), HasSubstr("expected an object"));
+}
+
+TEST(Job, AQueryPerSampleKeepsNothing) {
+  Job job = job_with({"loader.read=per_sample"});
+  EXPECT_EQ(job.loading.cache, "none");
+  EXPECT_EQ(loader_options(job, Side::train).workers, 0);
+  EXPECT_THAT(error_of({"loader.read=per_sample", "loader.cache=ram"}),
+              HasSubstr("reads from the source"));
+}
+
+TEST(Job, SaysThatAModelNeedsTheTrainer) {
+  EXPECT_NO_THROW(job_with({"model=none"}));
+  EXPECT_THAT(error_of({"model={\"kind\": \"set_position\"}"}),
+              HasSubstr("without the trainer"));
+}
+
+TEST(Job, SourceAndFieldsAreNeeded) {
+  EXPECT_THAT(error_of({"source=null"}), HasSubstr("source"));
+  EXPECT_THAT(error_of({"fields=null"}), HasSubstr("fields"));
+}
+
+TEST(Job, TheReportShowsEveryDefaultThatWasUsed) {
+  Job job = job_with({"loader.workers=3"});
+  Json settings = resolved_settings(job, *open_device({.kind = "cpu"}));
+  const Json& loader = *settings.find("loader");
+  EXPECT_EQ(loader.find("workers")->integer(), 3);
+  EXPECT_EQ(loader.find("tail")->string(), "drop");
+  EXPECT_EQ(settings.find("device_used")->string(), "cpu");
+}
+
+// Every key of the schema is known to the parser.
+TEST(JobSchema, NamesNothingThatTheParserRefuses) {
+  Json schema = Json::parse(job_schema(), "schema");
+  const Json& sections = *schema.find("properties");
+  for (const char* name : {"source", "split", "loader", "train", "output"}) {
+    for (const auto& [key, rule] :
+         sections.find(name)->find("properties")->object()) {
+      std::vector<std::string> sets = {std::string(name) + "." + key + "=[]"};
+      if (key == "uri" || key == "connections")
+        sets.insert(sets.begin(),
+                    R"(source={"kind": "postgres", "uri": "u", "table": "t"})");
+      EXPECT_THAT(error_of(sets), testing::Not(HasSubstr("no such key")))
+          << sets.back();
+    }
+  }
+}
+
+TEST(LoadJob, NamesAMissingFileAndABadLine) {
+  try {
+    load_job("/nonexistent/job.json", {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    EXPECT_EQ(error.parts().where, "/nonexistent/job.json");
+  }
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,82 @@
+#include "penstock/run/peek.h"
+
+#include "penstock/base/base.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kShownRows = 3;
+constexpr std::size_t kShownChars = 200;
+
+Json value_json(const ColumnData& column, std::int64_t row) {
+  if (!column.valid(row)) return nullptr;
+  switch (column.type) {
+    case ColumnType::int64:
+      return column.int64(row);
+    case ColumnType::float64:
+      return column.float64(row);
+    case ColumnType::boolean:
+      return column.values.as<std::uint8_t>()[static_cast<std::size_t>(row)] !=
+             0;
+    case ColumnType::uuid: {
+      KeyList key(ColumnType::uuid);
+      key.append(column, row);
+      return key.json(0);
+    }
+    default: {
+      std::string text(column.text(row));
+      if (text.size() > kShownChars) text = text.substr(0, kShownChars) + "...";
+      return text;
+    }
+  }
+}
+
+}  // namespace
+
+Json peek(const std::string& uri) {
+  SourceSpec spec = parse_source_spec(Json(uri), "source");
+  Schema schema = read_schema(spec);
+  std::vector<Wanted> wanted;
+  for (const ColumnInfo& column : schema.columns)
+    wanted.push_back({column.name, ReadAs::value});
+  std::unique_ptr<Source> source = open_source(spec, wanted);
+
+  Json json;
+  json["source"] = source->shown();
+  json["columns"] = Json::Array{};
+  for (const ColumnInfo& column : schema.columns) {
+    Json entry;
+    entry["name"] = column.name;
+    entry["type"] = column.declared;
+    if (column.primary_key) entry["primary_key"] = true;
+    json["columns"].push_back(std::move(entry));
+  }
+  Json first = Json::Array{};
+  std::int64_t rows = 0;
+  bool whole = true;
+  Nanoseconds start = wall_clock().now();
+  for (const Partition& partition : source->partitions(1)) {
+    source->open_reader()->scan(partition, 1024, [&](Block& block) {
+      for (std::int64_t row = 0; row < block.rows && rows + row < kShownRows;
+           ++row) {
+        Json entry{Json::Object{}};
+        for (std::size_t c = 0; c < wanted.size(); ++c)
+          entry[wanted[c].column] = value_json(block.columns[c + 1], row);
+        first.push_back(std::move(entry));
+      }
+      rows += block.rows;
+      whole = wall_clock().now() - start < std::chrono::seconds(2);
+      return whole;
+    });
+  }
+  double time = seconds(wall_clock().now() - start);
+  std::optional<std::int64_t> estimate = source->estimated_rows();
+  json["rows"] = whole ? Json(rows) : estimate ? Json(*estimate) : Json();
+  json["rows_exact"] = whole;
+  json["rows_per_s"] = time > 0 ? static_cast<double>(rows) / time : 0.0;
+  json["first"] = std::move(first);
+  return json;
+}
+
+}  // namespace penstock

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "penstock/run/train.h"
+
+namespace penstock {
+
+struct QuickstartOptions {
+  std::string job = "examples/positions/job.json";
+  std::string database = "build/quickstart/positions.sqlite";
+  std::string output = "build/quickstart/runs";
+  std::int64_t rows = 4030;
+  double step_ms = 75;
+  double round_trip_ms = 1;
+  std::int64_t epochs = 2;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(const std::string&)> note;
+  std::function<void(const Progress&)> progress;
+};
+
+/// The main job before and after, on the simulated accelerator: a query per
+/// sample on the training thread, then Penstock; with a database that is a
+/// declared round trip away, and without. Every number is measured. Returns
+/// {"runs": [...], "table": text}.
+Json quickstart(const QuickstartOptions& options);
+
+}  // namespace penstock

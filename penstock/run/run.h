@@ -1,0 +1,11 @@
+#pragma once
+
+/// A job file becomes a run: settings, steps, folder, report.
+#include "penstock/run/demo.h"
+#include "penstock/run/digest.h"
+#include "penstock/run/doctor.h"
+#include "penstock/run/job.h"
+#include "penstock/run/peek.h"
+#include "penstock/run/quickstart.h"
+#include "penstock/run/stepper.h"
+#include "penstock/run/train.h"

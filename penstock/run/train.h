@@ -1,0 +1,40 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "penstock/advisor/advisor.h"
+#include "penstock/run/job.h"
+#include "penstock/run/stepper.h"
+
+namespace penstock {
+
+/// How a run talks while it goes on. All may be empty.
+struct TrainListener {
+  std::function<void(const std::string& line)> note;  ///< plans, summaries
+  std::function<void(const Progress&)> progress;      ///< at most 10 per second
+};
+
+/// What a run leaves behind.
+struct TrainResult {
+  Json report;               ///< also written to report.json
+  bool interrupted = false;  ///< stopped by `stop`; state saved
+};
+
+struct TrainOptions {
+  /// Set (by a signal handler, say) to end after the step at hand.
+  const std::atomic<bool>* stop = nullptr;
+  TrainListener listener;
+  /// A run folder to go on from: position and statistics are taken from it.
+  std::string resume;
+};
+
+/// Runs a job: prepares its data set, takes its steps, writes its run folder.
+TrainResult train(const Job& job, const TrainOptions& options);
+
+/// The job of an earlier run, for `--resume`. Throws Error(request) when the
+/// folder is no run of ours or is damaged.
+Job job_of_run(const std::string& run_folder);
+
+}  // namespace penstock

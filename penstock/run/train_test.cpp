@@ -1,0 +1,158 @@
+#include "penstock/run/train.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "penstock/run/positions_run.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+double number(const Json& json, const char* key) {
+  return json.find(key)->number();
+}
+
+std::int64_t lines_of(const std::string& path) {
+  std::string text = real_files().read(path);
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST(Train, WritesARunFolderThatHoldsTogether) {
+  PositionsRun positions;
+  Json report = train(positions.job({"train.epochs=2"}), {}).report;
+  std::string folder = report.find("run")->string();
+  EXPECT_EQ(real_files().read(folder + "/report.json"), report.dump(2) + "\n");
+  EXPECT_EQ(lines_of(folder + "/steps.jsonl"), report.find("steps")->integer());
+  Json run = Json::parse(real_files().read(folder + "/run.json"), "r");
+  EXPECT_NE(run.find("settings"), nullptr);
+  EXPECT_EQ(std::filesystem::canonical(positions.path("runs/latest")),
+            std::filesystem::canonical(folder));
+  EXPECT_EQ(report.find("epochs")->array().size(), 2u);
+  EXPECT_GT(number(*report.find("dataset"), "val"), 0);
+}
+
+TEST(Train, UtilisationIsStepsTimesStepTimeOverWall) {
+  PositionsRun positions;
+  Json report = train(positions.job({"train.epochs=3", "loader.workers=0",
+                                     "device.clock=wall", "device.step_ms=4"}),
+                      {})
+                    .report;
+  double sum = 0;
+  for (const auto& [name, share] : report.find("parts")->object())
+    sum += share.number();
+  EXPECT_NEAR(sum, 1, 1e-9);
+  double wall = 0;
+  for (const Json& epoch : report.find("epochs")->array())
+    wall += number(epoch, "seconds");
+  double steps = number(report, "steps") - 1;
+  EXPECT_NEAR(number(report, "au"), steps * 0.004 / wall, 0.01);
+}
+
+TEST(Train, OnCpuStepsTakeNoTimeAndUtilisationIsUnknown) {
+  PositionsRun positions;
+  Json report = train(positions.job({"device=cpu"}), {}).report;
+  EXPECT_TRUE(report.find("au")->is_null());
+  EXPECT_EQ(report.find("verdict")->find("limit")->string(), "unknown");
+  EXPECT_GT(report.find("steps")->integer(), 0);
+}
+
+TEST(Train, StopsAfterSoManySteps) {
+  PositionsRun positions;
+  Json report =
+      train(positions.job({"train.epochs=9", "train.max_steps=5"}), {}).report;
+  EXPECT_EQ(report.find("steps")->integer(), 5);
+}
+
+TEST(Train, GoesOnWhereItWasInterrupted) {
+  PositionsRun positions;
+  std::atomic<bool> stop{true};
+  TrainResult first = train(positions.job({"train.epochs=2"}), {.stop = &stop});
+  EXPECT_TRUE(first.interrupted);
+  EXPECT_EQ(first.report.find("steps")->integer(), 1);
+  std::string folder = first.report.find("run")->string();
+  TrainResult rest = train(job_of_run(folder), {.resume = folder});
+  EXPECT_FALSE(rest.interrupted);
+  Json whole = train(positions.job({"train.epochs=2"}), {}).report;
+  EXPECT_EQ(rest.report.find("steps")->integer() + 1,
+            whole.find("steps")->integer());
+}
+
+TEST(Train, RefusesToResumeOnOtherRows) {
+  PositionsRun positions;
+  std::atomic<bool> stop{true};
+  std::string folder =
+      train(positions.job(), {.stop = &stop}).report.find("run")->string();
+  Json document = job_of_run(folder).document;
+  apply_setting(document, "source.where=id > 3");
+  try {
+    train(parse_job(document), {.resume = folder});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    EXPECT_EQ(error.parts().code, "resume.other_data");
+  }
+}
+
+TEST(Train, RefusesToResumeFromWhatIsNoRun) {
+  PositionsRun positions;
+  EXPECT_THROW(job_of_run(positions.path("nothing")), Error);
+  real_files().make_folders(positions.path("odd"));
+  real_files().write_atomic(positions.path("odd/run.json"), "[]");
+  EXPECT_THROW(job_of_run(positions.path("odd")), Error);
+  real_files().write_atomic(positions.path("odd/run.json"), "{\"job\"");
+  EXPECT_THROW(job_of_run(positions.path("odd")), Error);
+}
+
+TEST(Train, AnOutputFolderThatCannotBeMadeIsNamed) {
+  PositionsRun positions;
+  real_files().write_atomic(positions.path("file"), "");
+  try {
+    train(positions.job({"output.dir=" + positions.path("file/runs")}), {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    EXPECT_THAT(error.parts().where, HasSubstr("file/runs"));
+  }
+}
+
+TEST(Train, WarnsOfAStarvedAcceleratorWithTheCauseAndOneAction) {
+  PositionsRun positions;
+  std::vector<std::string> notes;
+  TrainOptions options;
+  options.listener.note = [&](const std::string& line) {
+    notes.push_back(line);
+  };
+  Json report =
+      train(positions.job({"loader.read=per_sample", "device.clock=wall",
+                           "device.step_ms=1", "source.round_trip_ms=0.2",
+                           "train.max_steps=6"}),
+            options)
+          .report;
+  const Json& verdict = *report.find("verdict");
+  EXPECT_EQ(verdict.find("limit")->string(), "data");
+  EXPECT_EQ(verdict.find("stage")->string(), "read per sample");
+  ASSERT_FALSE(verdict.find("actions")->array().empty());
+  EXPECT_THAT(notes.back(), HasSubstr("once per sample"));
+  EXPECT_THAT(notes.back(), HasSubstr("set loader.read to \"batch\""));
+}
+
+// `alt_m` is null in some receivers: demanding it makes their rows bad.
+TEST(Train, ListsWhatItSkipped) {
+  PositionsRun positions;
+  Job job = positions.job({"source.on_bad=skip",
+                           R"(fields.receivers.json_set.required=["alt_m"])"});
+  Json report = train(job, {}).report;
+  std::int64_t left_out = report.find("dataset")->find("left_out")->integer();
+  EXPECT_GT(left_out, 0);
+  std::string folder = report.find("run")->string();
+  EXPECT_EQ(lines_of(folder + "/quarantine.jsonl"), left_out);
+  EXPECT_THAT(real_files().read(folder + "/quarantine.jsonl"),
+              HasSubstr("alt_m"));
+}
+
+}  // namespace
+}  // namespace penstock
