@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "penstock/monitor/monitor.h"
+
+namespace penstock {
+
+/// Standard error as a person sees it: one live line on a terminal, a plain
+/// line every 30 seconds elsewhere. One thread.
+class Terminal {
+ public:
+  Terminal();
+  /// A line that stays.
+  void note(const std::string& line);
+  void progress(const Progress& progress);
+  /// Ends the live line.
+  void end();
+
+ private:
+  bool live_;          // standard error is a terminal
+  bool open_ = false;  // the cursor stands behind a live line
+  Nanoseconds said_;
+};
+
+}  // namespace penstock

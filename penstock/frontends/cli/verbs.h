@@ -1,0 +1,26 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <functional>
+
+#include "penstock/base/base.h"
+
+namespace penstock {
+
+/// What the command line asked for.
+struct Verbs {
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void()> run;  ///< set by the verb that was named
+  bool json = false;          ///< one JSON document on standard output
+  bool interrupted = false;   ///< the run was stopped, its state is saved
+};
+
+/// Adds all verbs to `app`; parsing then sets `verbs.run`.
+void add_verbs(CLI::App& app, Verbs& verbs);
+
+/// Prints the error (a document on standard output with --json, else a line
+/// on standard error) and returns its exit code.
+int report_error(const Error& error, bool json);
+
+}  // namespace penstock
