@@ -50,10 +50,6 @@ void write_text(std::string_view text, std::string& out) {
 }
 
 void write_double(double value, std::string& out) {
-  if (!std::isfinite(value)) {
-    out += "null";
-    return;
-  }
   char text[32];
   auto [end, status] = std::to_chars(text, text + sizeof(text), value);
   out.append(text, end);
@@ -109,6 +105,10 @@ void write(const Json& json, int indent, int depth, std::string& out) {
 }
 
 }  // namespace
+
+Json::Json(double value) : value_(nullptr) {
+  if (std::isfinite(value)) value_ = value;
+}
 
 Json Json::parse(std::string_view text, std::string_view origin) {
   try {

@@ -24,7 +24,9 @@ class Json {
   Json(int value) : value_(std::int64_t{value}) {}
   Json(std::int64_t value) : value_(value) {}
   Json(std::size_t value) : value_(static_cast<std::int64_t>(value)) {}
-  Json(double value) : value_(value) {}
+  /// A double that is not finite becomes null: what was not measured is
+  /// unknown.
+  Json(double value);
   Json(const char* value) : value_(std::string(value)) {}
   Json(std::string_view value) : value_(std::string(value)) {}
   Json(std::string value) : value_(std::move(value)) {}
@@ -34,8 +36,7 @@ class Json {
   /// Throws Error(request) that names `origin`, line and column.
   static Json parse(std::string_view text, std::string_view origin);
 
-  /// Compact text, or indented by `indent` spaces. A double that is not
-  /// finite is written as null: what was not measured is unknown.
+  /// Compact text, or indented by `indent` spaces.
   std::string dump(int indent = -1) const;
 
   const Value& value() const { return value_; }

@@ -124,6 +124,19 @@ TEST(SqliteConnection, SaysThatAWriterDiedHalfWay) {
   EXPECT_EQ(opening(copy.spec()).what(), std::string("nothing was thrown"));
 }
 
+TEST(SqliteConnection, PassesOnWhatTheDiskSays) {
+  TestDatabase database(kRows);
+  auto source = open_source(database.spec(), {{"x", ReadAs::number}});
+  auto parts = source->partitions(1);
+  FailingCalls reading({"read", "pread", "pread64"}, EIO);
+  Error error = error_of([&] {
+    source->open_reader()->scan(parts[0], 10, [](Block&) { return true; });
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::source);
+  EXPECT_EQ(error.parts().code, "sqlite.io");
+  EXPECT_THAT(error.what(), HasSubstr("Input/output error"));
+}
+
 TEST(SqliteConnection, TakesNoPathForAUri) {
   TestDatabase database;
   SourceSpec spec = database.spec();

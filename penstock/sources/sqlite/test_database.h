@@ -4,10 +4,13 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "penstock/base/error.h"
 #include "penstock/sources/sources.h"
@@ -92,6 +95,31 @@ class AsOrdinaryUser {
 
  private:
   bool dropped_ = false;
+};
+
+/// Lets SQLite's system calls of these names fail with `number` meanwhile.
+class FailingCalls {
+ public:
+  FailingCalls(std::vector<const char*> names, int number)
+      : names_(std::move(names)) {
+    number_ = number;
+    set(reinterpret_cast<sqlite3_syscall_ptr>(&fail));
+  }
+  ~FailingCalls() { set(nullptr); }  // back to the real ones
+  FailingCalls(const FailingCalls&) = delete;
+  FailingCalls& operator=(const FailingCalls&) = delete;
+
+ private:
+  static ssize_t fail(int, void*, std::size_t, off_t) {
+    errno = number_;
+    return -1;
+  }
+  void set(sqlite3_syscall_ptr call) const {
+    sqlite3_vfs* files = sqlite3_vfs_find(nullptr);
+    for (const char* name : names_) files->xSetSystemCall(files, name, call);
+  }
+  inline static int number_ = 0;
+  std::vector<const char*> names_;
 };
 
 /// The error that `act` throws, or one that says that it threw none.

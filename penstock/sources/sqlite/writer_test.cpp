@@ -178,6 +178,20 @@ TEST(SqliteWriter, PassesOnWhatSqliteRefuses) {
   EXPECT_THAT(error.what(), HasSubstr("UNIQUE constraint failed: t.id"));
 }
 
+TEST(SqliteWriter, SaysThatTheDiskIsFullAndLeavesWhatWasThere) {
+  TestDatabase database;
+  write(database.spec(), 4);
+  Error error = error_of([&] {
+    auto writer = create_table(database.spec(), kColumns, true);
+    writer->write(rows(0, 100));
+    FailingCalls writing({"write", "pwrite", "pwrite64"}, ENOSPC);
+    writer->finish();
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::source);
+  EXPECT_EQ(error.parts().code, "sqlite.disk_full");
+  EXPECT_EQ(database.ask("SELECT count(*) FROM t"), "4");
+}
+
 TEST(SqliteWriter, NeedsANameForTheTable) {
   TestDatabase database;
   Error error = error_of([&] { write(database.spec(""), 2); });

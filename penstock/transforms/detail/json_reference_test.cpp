@@ -106,7 +106,7 @@ TEST_F(Reference, TinyNumbersBecomeZeroAndHugeOnesAreRefused) {
 }
 
 TEST_F(Reference, SaysWhichValueIsNoNumber) {
-  expect_fault(R"([{"a": 1}, {"b": "12"}])", 16,
+  expect_fault(R"([{"a": 1}, {"b": "12"}])", 17,
                R"([1].b holds a text: "12", expected a number)");
   expect_fault(R"([{"a": [1]}])", 7, "[0].a holds a list, expected a number");
   expect_fault(R"([{"a": {}}])", 7, "[0].a holds an object");
