@@ -18,7 +18,7 @@ std::vector<Wanted> wanted_of(const DatasetOptions& options) {
 
 namespace {
 
-constexpr std::int64_t kBlockRows = 2048;
+constexpr std::int64_t kBlockRows = 1024;  // of 1 KB rows: stays in the cache
 
 /// A raw row by where it arrived.
 struct RowRef {

@@ -127,8 +127,10 @@ Error Connection::error() const {
                    "check source.path: the file is no SQLite database, or an "
                    "encrypted one");
     case SQLITE_CORRUPT:
-      return about("sqlite.corrupt",
-                   "see what is left with: sqlite3 '" + path_ + "' .recover");
+      return about(
+          "sqlite.corrupt",
+          "the file or its disk is damaged; see what is left with: sqlite3 '" +
+              path_ + "' .recover");
     case SQLITE_FULL:
       return about("sqlite.disk_full", "free some space on that disk");
     case SQLITE_IOERR:
