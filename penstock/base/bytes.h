@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <utility>
 
 namespace penstock {
 
@@ -17,6 +18,13 @@ class Bytes {
   static constexpr std::size_t kPadding = 64;
 
   Bytes() = default;
+  Bytes(Bytes&& other) noexcept { swap(other); }
+  /// What is moved from is empty.
+  Bytes& operator=(Bytes&& other) noexcept {
+    Bytes taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
   static Bytes borrow(std::span<const std::byte> bytes,
                       std::shared_ptr<const void> owner);
 
@@ -52,6 +60,13 @@ class Bytes {
   struct Free {
     void operator()(std::byte* bytes) const { ::operator delete(bytes); }
   };
+  void swap(Bytes& other) noexcept {
+    std::swap(own_, other.own_);
+    std::swap(owner_, other.owner_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+  }
   std::unique_ptr<std::byte, Free> own_;
   std::shared_ptr<const void> owner_;
   const std::byte* data_ = nullptr;

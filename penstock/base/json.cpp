@@ -12,6 +12,9 @@ namespace {
 
 using Parsed = nlohmann::ordered_json;
 
+/// Settings are shallow; this keeps recursion off the end of the stack.
+constexpr int kDeepest = 200;
+
 Json converted(const Parsed& from) {
   switch (from.type()) {
     case Parsed::value_t::boolean:
@@ -111,24 +114,39 @@ Json::Json(double value) : value_(nullptr) {
 }
 
 Json Json::parse(std::string_view text, std::string_view origin) {
+  const char* why = "this is no valid JSON from here on";
+  const char* next =
+      "look for a missing comma, quote or bracket just before that place";
+  std::size_t byte = 0;  // counted from 1
   try {
-    return converted(Parsed::parse(text));
+    auto too_deep = [&](int depth, Parsed::parse_event_t, Parsed&) {
+      if (depth <= kDeepest) return true;
+      why = "lists and objects are nested more than 200 levels deep";
+      next = "write the settings in fewer levels";
+      throw nlohmann::json::other_error::create(0, why, nullptr);
+    };
+    return converted(Parsed::parse(text, too_deep));
   } catch (const nlohmann::json::parse_error& error) {
-    std::size_t at =
-        std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
-    std::string_view before = text.substr(0, at);
-    auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    std::size_t start = before.rfind('\n');
-    std::size_t column = at - (start == std::string_view::npos ? 0 : start + 1);
-    throw Error(ErrorKind::request,
-                {.code = "json.syntax",
-                 .what = "cannot parse the JSON of " + std::string(origin),
-                 .where = "line " + std::to_string(line) + ", column " +
-                          std::to_string(column + 1),
-                 .why = "this is no valid JSON from here on",
-                 .next = "look for a missing comma, quote or bracket just "
-                         "before that place"});
+    byte = error.byte;
+  } catch (const nlohmann::json::out_of_range&) {
+    why = "it holds a number that is too large";
+    next = "write a number below 1.8e308";
+  } catch (const nlohmann::json::other_error&) {
   }
+  std::string where(origin);
+  if (byte > 0) {
+    std::string_view before = text.substr(0, std::min(byte - 1, text.size()));
+    auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    std::size_t start = before.rfind('\n') + 1;  // npos + 1 is 0
+    where = "line " + std::to_string(line) + ", column " +
+            std::to_string(before.size() - start + 1);
+  }
+  throw Error(ErrorKind::request,
+              {.code = "json.syntax",
+               .what = "cannot parse the JSON of " + std::string(origin),
+               .where = std::move(where),
+               .why = why,
+               .next = next});
 }
 
 std::string Json::dump(int indent) const {

@@ -27,6 +27,27 @@ TEST(Json, WritesWhatIsNotFiniteAsNull) {
   EXPECT_EQ(Json(HUGE_VAL).dump(), "null");
 }
 
+TEST(Json, RefusesANumberBeyondADouble) {
+  try {
+    Json::parse(R"({"lr": -720E518})", "job.json");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "json.syntax");
+    EXPECT_NE(error.parts().why.find("too large"), std::string::npos);
+  }
+}
+
+TEST(Json, RefusesNestingThatWouldExhaustTheStack) {
+  EXPECT_NO_THROW(
+      Json::parse(std::string(200, '[') + std::string(200, ']'), "x"));
+  try {
+    Json::parse(std::string(1000000, '['), "job.json");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.parts().why.find("200 levels"), std::string::npos);
+  }
+}
+
 TEST(Json, NamesLineAndColumnOfASyntaxError) {
   try {
     Json::parse("{\n  \"a\": 1,\n  \"b\" 2\n}", "job.json");

@@ -37,6 +37,7 @@ struct TensorView {
   Dtype dtype = Dtype::float32;
   Shape shape;
   MemoryKind memory = MemoryKind::cpu;
+  std::int32_t device_id = 0;  ///< which one, where there are several
 
   std::size_t bytes() const {
     return static_cast<std::size_t>(elements_of(shape)) * size_of(dtype);
