@@ -47,14 +47,27 @@ class Queue {
     return item;
   }
 
+  /// The same two for spare things: they never wait, and "no" (no room, no
+  /// item, closed) is a fine answer. What does not fit is dropped.
+  bool try_push(T item) {
+    Lock lock(mutex_);
+    if (closed_ || items_.size() >= capacity_) return false;
+    items_.push_back(std::move(item));
+    filled_.notify_one();
+    return true;
+  }
+  std::optional<T> try_pop() {
+    Lock lock(mutex_);
+    if (items_.empty()) return std::nullopt;
+    std::optional<T> item(std::move(items_.front()));
+    items_.pop_front();
+    room_.notify_one();
+    return item;
+  }
+
   void close() { end(nullptr); }
   /// The first error stays; later ones are dropped.
   void fail(std::exception_ptr error) { end(std::move(error)); }
-
-  std::size_t size() const {
-    Lock lock(mutex_);
-    return items_.size();
-  }
 
  private:
   void end(std::exception_ptr error) {

@@ -61,6 +61,16 @@ TEST(Queue, KeepsTheFirstOfTwoErrors) {
   }
 }
 
+TEST(Queue, TryingNeverWaits) {
+  Queue<int> queue(1);
+  EXPECT_EQ(queue.try_pop(), std::nullopt);
+  EXPECT_TRUE(queue.try_push(1));
+  EXPECT_FALSE(queue.try_push(2)) << "full";
+  EXPECT_EQ(queue.try_pop(), 1);
+  queue.close();
+  EXPECT_FALSE(queue.try_push(3)) << "closed";
+}
+
 TEST(Queue, CarriesThingsThatOnlyMove) {
   Queue<std::unique_ptr<int>> queue(1);
   queue.push(std::make_unique<int>(3));

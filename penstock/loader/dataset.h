@@ -90,8 +90,11 @@ class Dataset {
   };
 
  private:
-  struct Pass;
+  struct Rows;
   explicit Dataset(DatasetOptions options);
+  void split(const Rows& rows);
+  void plan(std::int64_t rows, const Device& device);
+  void pack(const Rows& rows, Device& device);
 
   DatasetOptions options_;
   std::unique_ptr<Source> source_;

@@ -1,0 +1,219 @@
+#include "penstock/loader/pass.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kBlockRows = 1024;  // of 1 KB rows: stays in the cache
+
+/// Tells `meter` the time of a scan apart from the time inside its sink.
+class ScanTimer {
+ public:
+  explicit ScanTimer(StageMeter& meter) : meter_(meter) { start(); }
+  void start() {
+    wall_ = wall_clock().now();
+    cpu_ = thread_cpu_time();
+  }
+  void stop() {
+    meter_.add_busy(wall_clock().now() - wall_, thread_cpu_time() - cpu_);
+  }
+
+ private:
+  StageMeter& meter_;
+  Nanoseconds wall_{0}, cpu_{0};
+};
+
+/// Parses blocks on any thread and keeps what comes of them.
+class Parsing {
+ public:
+  Parsing(const DatasetOptions& options, StageMeter& meter)
+      : options_(options), meter_(meter) {}
+
+  Preparer preparer() const { return preparer_of(options_); }
+  void parse(Preparer& preparer, const Block& block) {
+    Seen seen;
+    RawBlock rows;
+    {
+      BusyScope busy(meter_);
+      rows = preparer.prepare(block, seen);
+      meter_.add_items(block.rows,
+                       static_cast<std::int64_t>(rows.values.size() * 8));
+    }
+    Lock lock(mutex_);
+    blocks_.push_back(std::move(rows));
+    seen_.merge(std::move(seen));
+  }
+  void give(Pass& pass) {
+    Lock lock(mutex_);
+    pass.blocks = std::move(blocks_);
+    pass.seen = std::move(seen_);
+  }
+
+ private:
+  const DatasetOptions& options_;
+  StageMeter& meter_;
+  Mutex mutex_;
+  std::vector<RawBlock> blocks_ PENSTOCK_GUARDED_BY(mutex_);
+  Seen seen_ PENSTOCK_GUARDED_BY(mutex_);
+};
+
+void read_here(Source& source, const std::vector<Partition>& partitions,
+               Parsing& parsing, StageMeter& meter) {
+  Preparer preparer = parsing.preparer();
+  std::unique_ptr<Reader> reader = source.open_reader();
+  for (const Partition& partition : partitions) {
+    ScanTimer timer(meter);
+    reader->scan(partition, kBlockRows, [&](Block& block) {
+      timer.stop();
+      meter.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
+      parsing.parse(preparer, block);
+      timer.start();
+      return true;
+    });
+    timer.stop();
+  }
+}
+
+/// Reading threads hand blocks to parsing threads; blocks that are used up go
+/// back, so that the steady state allocates nothing but the raw rows.
+class Belt {
+ public:
+  Belt(Source& source, const std::vector<Partition>& partitions,
+       Parsing& parsing, int workers, StageMeter& read, StageMeter& prepare)
+      : source_(source),
+        partitions_(partitions),
+        parsing_(parsing),
+        workers_(workers),
+        read_(read),
+        prepare_(prepare),
+        filled_(static_cast<std::size_t>(workers) + 1),
+        used_(static_cast<std::size_t>(workers) * 2) {}
+
+  void run() {
+    auto failed = [this](std::exception_ptr error) { filled_.fail(error); };
+    Stage parse({.name = "prepare",
+                 .workers = workers_,
+                 .body = [this](int) { parse_blocks(); },
+                 .failed = failed});
+    {
+      // One partition is read on this thread: no thread more.
+      bool alone = partitions_.size() == 1;
+      Stage scan({.name = "read",
+                  .workers = alone ? 0 : static_cast<int>(partitions_.size()),
+                  .body = [this](int) { scan_partitions(); },
+                  .failed = failed,
+                  .last = [this] { filled_.close(); }});
+      if (alone) scan.run_inline();
+    }
+    parse.join();
+    while (filled_.pop()) {  // then throws what a thread has died of
+    }
+  }
+
+ private:
+  void parse_blocks() {
+    Preparer preparer = parsing_.preparer();
+    for (;;) {
+      Nanoseconds asked = wall_clock().now();
+      std::optional<Block> block = filled_.pop();
+      prepare_.add_blocked_get(wall_clock().now() - asked);
+      if (!block) return;
+      parsing_.parse(preparer, *block);
+      block->clear();
+      used_.try_push(std::move(*block));
+    }
+  }
+
+  void scan_partitions() {
+    std::unique_ptr<Reader> reader = source_.open_reader();
+    for (std::size_t i; (i = next_.fetch_add(1)) < partitions_.size();) {
+      ScanTimer timer(read_);
+      reader->scan(partitions_[i], kBlockRows, [&](Block& block) {
+        timer.stop();
+        read_.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
+        Nanoseconds asked = wall_clock().now();
+        bool goes_on = filled_.push(std::move(block));
+        if (auto spare = used_.try_pop()) block = std::move(*spare);
+        read_.add_blocked_put(wall_clock().now() - asked);
+        timer.start();
+        return goes_on;
+      });
+      timer.stop();
+    }
+  }
+
+  Source& source_;
+  const std::vector<Partition>& partitions_;
+  Parsing& parsing_;
+  const int workers_;
+  StageMeter& read_;
+  StageMeter& prepare_;
+  Queue<Block> filled_;
+  Queue<Block> used_;
+  std::atomic<std::size_t> next_{0};  // each partition is taken once
+};
+
+}  // namespace
+
+Preparer preparer_of(const DatasetOptions& options) {
+  return Preparer({.fields = options.fields,
+                   .by_column = !options.split.by.empty(),
+                   .mark = [split = options.split](std::string_view by) {
+                     return static_cast<std::uint8_t>(side_of(split, by));
+                   }});
+}
+
+Pass read_all(Source& source, const DatasetOptions& options) {
+  const std::vector<Partition> partitions =
+      source.partitions(options.source.connections);
+  StageMeter read("read", static_cast<int>(partitions.size()));
+  StageMeter prepare("prepare", std::max(1, options.workers));
+  Parsing parsing(options, prepare);
+  if (options.workers == 0)
+    read_here(source, partitions, parsing, read);
+  else
+    Belt(source, partitions, parsing, options.workers, read, prepare).run();
+  Pass pass;
+  parsing.give(pass);
+  pass.stages = {read.numbers(), prepare.numbers()};
+  return pass;
+}
+
+std::vector<RowRef> rows_by_key(const std::vector<RawBlock>& blocks,
+                                const std::string& source) {
+  std::int64_t rows = 0;
+  ColumnType type = ColumnType::int64;
+  for (const RawBlock& block : blocks) {
+    rows += block.rows();
+    if (block.rows() > 0) type = block.keys.type();
+  }
+  std::vector<RowRef> refs;
+  refs.reserve(static_cast<std::size_t>(rows));
+  for (std::uint32_t b = 0; b < blocks.size(); ++b)
+    for (std::uint32_t r = 0; r < blocks[b].ends.size(); ++r)
+      refs.push_back({b, r});
+  auto less = [&](const RowRef& a, const RowRef& b) {
+    const KeyList& x = blocks[a.block].keys;
+    const KeyList& y = blocks[b.block].keys;
+    if (type == ColumnType::int64) return x.integer(a.row) < y.integer(b.row);
+    return x.bytes(a.row) < y.bytes(b.row);
+  };
+  if (!std::is_sorted(refs.begin(), refs.end(), less))
+    std::sort(refs.begin(), refs.end(), less);
+  for (std::size_t i = 1; i < refs.size(); ++i) {
+    if (less(refs[i - 1], refs[i])) continue;
+    throw Error(ErrorKind::source,
+                {.code = "source.duplicate_key",
+                 .what = "two rows have the key " +
+                         blocks[refs[i].block].keys.shown(refs[i].row),
+                 .where = source,
+                 .why = "a sample's number is the rank of its key, so keys "
+                        "must differ",
+                 .next = "choose a unique column as 'source.key'"});
+  }
+  return refs;
+}
+
+}  // namespace penstock

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/loader/dataset.h"
+
+namespace penstock {
+
+/// All rows of a source, parsed and checked, in blocks as they arrived.
+struct Pass {
+  std::vector<RawBlock> blocks;
+  Seen seen;
+  std::vector<StageNumbers> stages;
+};
+
+Preparer preparer_of(const DatasetOptions& options);
+
+/// Reads `source` once: a thread per partition reads, `options.workers`
+/// threads parse; with 0 all is done on the caller's thread. Throws what a
+/// reader throws; threads have ended when it returns or throws.
+Pass read_all(Source& source, const DatasetOptions& options);
+
+/// A raw row by where it arrived.
+struct RowRef {
+  std::uint32_t block;
+  std::uint32_t row;
+};
+
+/// The rows by ascending key: a sample's id is its place here. Two rows with
+/// one key are an Error(source); `source` is for that message.
+std::vector<RowRef> rows_by_key(const std::vector<RawBlock>& blocks,
+                                const std::string& source);
+
+}  // namespace penstock

@@ -1,0 +1,62 @@
+#include "penstock/loader/dataset.h"
+#include "penstock/loader/pass.h"
+
+namespace penstock {
+
+struct Dataset::RowReader::State {
+  const Dataset& dataset;
+  std::unique_ptr<Reader> reader;
+  Preparer preparer;
+  KeyList keys;
+  Block block;
+};
+
+Dataset::RowReader::RowReader(const Dataset& dataset)
+    : state_(new State{dataset,
+                       dataset.source_->open_reader(),
+                       preparer_of(dataset.options_),
+                       KeyList(dataset.keys_.type()),
+                       {}}) {}
+
+Dataset::RowReader::~RowReader() = default;
+
+void Dataset::RowReader::read(std::span<const SampleId> ids, RawBlock& rows) {
+  State& s = *state_;
+  s.keys.clear();
+  for (SampleId id : ids) s.keys.append(s.dataset.keys_, id);
+  if (read_meter != nullptr) {
+    BusyScope busy(*read_meter);
+    s.reader->read(s.keys, s.block);
+    read_meter->add_items(s.block.rows,
+                          static_cast<std::int64_t>(s.block.bytes()));
+    read_meter->add_calls(1);
+  } else {
+    s.reader->read(s.keys, s.block);
+  }
+  std::optional<BusyScope> busy;
+  if (prepare_meter != nullptr) busy.emplace(*prepare_meter);
+  Seen seen;
+  rows = s.preparer.prepare(s.block, seen);
+  if (prepare_meter != nullptr)
+    prepare_meter->add_items(s.block.rows,
+                             static_cast<std::int64_t>(rows.values.size() * 8));
+  // Rows keep their order, so the first difference names the changed row.
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    auto at = static_cast<std::int64_t>(i);
+    bool same = at < rows.rows() &&
+                rows.keys.canonical(at) == s.keys.canonical(at) &&
+                rows.row_hash(at) ==
+                    s.dataset.row_hashes_[static_cast<std::size_t>(ids[i])];
+    if (same) continue;
+    throw Error(ErrorKind::source,
+                {.code = "source.row_changed",
+                 .what = "row " + s.keys.shown(at) +
+                         " is no longer what it was when training began",
+                 .where = s.dataset.source_->shown(),
+                 .why = "another program has written to the table",
+                 .next = "start again, or keep the rows with \"loader.cache\": "
+                         "\"ram\""});
+  }
+}
+
+}  // namespace penstock
