@@ -1,7 +1,8 @@
 #pragma once
 
 /// The words that every room uses: bytes, blocks, tensors, errors, settings,
-/// time, randomness and the seam to the file system. Includes no other room.
+/// time, randomness, limits and the seams to the system. Includes no other
+/// room.
 #include "penstock/base/block.h"
 #include "penstock/base/bytes.h"
 #include "penstock/base/clock.h"
@@ -9,9 +10,11 @@
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
 #include "penstock/base/hash.h"
+#include "penstock/base/host_limits.h"
 #include "penstock/base/json.h"
 #include "penstock/base/key.h"
 #include "penstock/base/log.h"
+#include "penstock/base/part.h"
 #include "penstock/base/random.h"
 #include "penstock/base/secret.h"
 #include "penstock/base/spec.h"

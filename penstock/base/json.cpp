@@ -1,50 +1,11 @@
 #include "penstock/base/json.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "penstock/base/error.h"
-
 namespace penstock {
 namespace {
-
-using Parsed = nlohmann::ordered_json;
-
-/// Settings are shallow; this keeps recursion off the end of the stack.
-constexpr int kDeepest = 200;
-
-Json converted(const Parsed& from) {
-  switch (from.type()) {
-    case Parsed::value_t::boolean:
-      return from.get<bool>();
-    case Parsed::value_t::number_integer:
-      return from.get<std::int64_t>();
-    case Parsed::value_t::number_unsigned: {
-      auto value = from.get<std::uint64_t>();
-      if (value > INT64_MAX) return static_cast<double>(value);
-      return static_cast<std::int64_t>(value);
-    }
-    case Parsed::value_t::number_float:
-      return from.get<double>();
-    case Parsed::value_t::string:
-      return from.get<std::string>();
-    case Parsed::value_t::array: {
-      Json::Array array;
-      for (const Parsed& item : from) array.push_back(converted(item));
-      return array;
-    }
-    case Parsed::value_t::object: {
-      Json::Object object;
-      for (const auto& [key, item] : from.items())
-        object.emplace_back(key, converted(item));
-      return object;
-    }
-    default:
-      return nullptr;
-  }
-}
 
 void write_text(std::string_view text, std::string& out) {
   // nlohmann escapes; bytes that are not UTF-8 become U+FFFD.
@@ -111,42 +72,6 @@ void write(const Json& json, int indent, int depth, std::string& out) {
 
 Json::Json(double value) : value_(nullptr) {
   if (std::isfinite(value)) value_ = value;
-}
-
-Json Json::parse(std::string_view text, std::string_view origin) {
-  const char* why = "this is no valid JSON from here on";
-  const char* next =
-      "look for a missing comma, quote or bracket just before that place";
-  std::size_t byte = 0;  // counted from 1
-  try {
-    auto too_deep = [&](int depth, Parsed::parse_event_t, Parsed&) {
-      if (depth <= kDeepest) return true;
-      why = "lists and objects are nested more than 200 levels deep";
-      next = "write the settings in fewer levels";
-      throw nlohmann::json::other_error::create(0, why, nullptr);
-    };
-    return converted(Parsed::parse(text, too_deep));
-  } catch (const nlohmann::json::parse_error& error) {
-    byte = error.byte;
-  } catch (const nlohmann::json::out_of_range&) {
-    why = "it holds a number that is too large";
-    next = "write a number below 1.8e308";
-  } catch (const nlohmann::json::other_error&) {
-  }
-  std::string where(origin);
-  if (byte > 0) {
-    std::string_view before = text.substr(0, std::min(byte - 1, text.size()));
-    auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    std::size_t start = before.rfind('\n') + 1;  // npos + 1 is 0
-    where = "line " + std::to_string(line) + ", column " +
-            std::to_string(before.size() - start + 1);
-  }
-  throw Error(ErrorKind::request,
-              {.code = "json.syntax",
-               .what = "cannot parse the JSON of " + std::string(origin),
-               .where = std::move(where),
-               .why = why,
-               .next = next});
 }
 
 std::string Json::dump(int indent) const {

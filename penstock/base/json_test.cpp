@@ -27,36 +27,69 @@ TEST(Json, WritesWhatIsNotFiniteAsNull) {
   EXPECT_EQ(Json(HUGE_VAL).dump(), "null");
 }
 
-TEST(Json, RefusesANumberBeyondADouble) {
+/// What is wrong with a text, and where.
+ErrorParts fault_of(const std::string& text) {
   try {
-    Json::parse(R"({"lr": -720E518})", "job.json");
-    FAIL();
+    Json::parse(text, "job.json");
   } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
     EXPECT_EQ(error.parts().code, "json.syntax");
-    EXPECT_NE(error.parts().why.find("too large"), std::string::npos);
+    EXPECT_NE(error.parts().what.find("job.json"), std::string::npos);
+    EXPECT_FALSE(error.parts().next.empty());
+    return error.parts();
   }
+  return {};
+}
+
+TEST(Json, RefusesANumberBeyondADouble) {
+  ErrorParts fault = fault_of("{\n \"lr\": -720E518, \"a\": 1}");
+  EXPECT_EQ(fault.where, "line 2, column 8");
+  EXPECT_NE(fault.why.find("too large"), std::string::npos);
+}
+
+TEST(Json, RefusesAnIntegerBeyond64BitsAsItIsWritten) {
+  for (const char* written :
+       {"18446744073709551615", "9223372036854775808", "-9223372036854775809",
+        "99999999999999999999999"}) {
+    ErrorParts fault = fault_of("[1,\n" + std::string(written) + "," +
+                                std::string(written) + "]");
+    EXPECT_EQ(fault.where, "line 2, column 1");
+    EXPECT_EQ(fault.why, "found " + std::string(written) +
+                             ", expected an integer from "
+                             "-9223372036854775808 to 9223372036854775807");
+    EXPECT_EQ(fault_of(written).where, "line 1, column 1");
+  }
+  EXPECT_EQ(Json::parse("9223372036854775807", "x").integer(), INT64_MAX);
+  EXPECT_EQ(Json::parse("-9223372036854775808", "x").integer(), INT64_MIN);
+  EXPECT_EQ(Json::parse("1e20", "x").number(), 1e20);
 }
 
 TEST(Json, RefusesNestingThatWouldExhaustTheStack) {
   EXPECT_NO_THROW(
       Json::parse(std::string(200, '[') + std::string(200, ']'), "x"));
-  try {
-    Json::parse(std::string(1000000, '['), "job.json");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(error.parts().why.find("200 levels"), std::string::npos);
-  }
+  ErrorParts fault = fault_of("\n\n" + std::string(1000000, '['));
+  EXPECT_NE(fault.why.find("200 levels"), std::string::npos);
+  EXPECT_EQ(fault.where, "line 3, column 201");
+}
+
+TEST(Json, RefusesAKeyThatIsGivenTwice) {
+  ErrorParts fault =
+      fault_of("{\"y\": {\"a\": 1},\n \"x\": {\"a\": [2]}, \"y\" : 3}");
+  EXPECT_EQ(fault.where, "line 2, column 19");
+  EXPECT_EQ(fault.why, "the key \"y\" is already there in this object");
+  EXPECT_EQ(fault_of(R"({"": 1, "": 2})").where, "line 1, column 9");
+  EXPECT_EQ(fault_of(R"({"a\"\\": 1, "\u0061\"\\": 2})").where,
+            "line 1, column 14");
+  EXPECT_EQ(fault_of(R"([{"a": 1}, {"a": 1, "a": null}])").where,
+            "line 1, column 21");
 }
 
 TEST(Json, NamesLineAndColumnOfASyntaxError) {
-  try {
-    Json::parse("{\n  \"a\": 1,\n  \"b\" 2\n}", "job.json");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::request);
-    EXPECT_NE(error.parts().where.find("line 3"), std::string::npos);
-    EXPECT_NE(error.parts().what.find("job.json"), std::string::npos);
-  }
+  EXPECT_EQ(fault_of("{\n  \"a\": 1,\n  \"b\" 2\n}").where, "line 3, column 7");
+  EXPECT_EQ(fault_of("").where, "line 1, column 1");
+  EXPECT_EQ(fault_of("{\"a\": 1").where, "line 1, column 8");
+  EXPECT_EQ(fault_of("{\"a\": 1} x").where, "line 1, column 10");
+  EXPECT_EQ(fault_of("[\"\xff\"]").where, "line 1, column 3");
 }
 
 TEST(Json, AddsMembersAndItems) {

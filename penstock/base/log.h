@@ -17,4 +17,9 @@ void set_log_level(LogLevel level);
 /// Replaces the writer; an empty function brings the default back.
 void set_log_writer(std::function<void(LogLevel, std::string_view)> writer);
 
+/// Looked up in a loadable part, whose own copy of the log then writes all its
+/// messages to `writer`: the program's log.
+using PartLogEntry = void (*)(void (*writer)(LogLevel, std::string_view));
+inline constexpr const char* kPartLogEntry = "penstock_part_log_to";
+
 }  // namespace penstock

@@ -1,38 +1,184 @@
 #include "penstock/base/secret.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 
 namespace penstock {
+namespace {
 
-std::string without_password(const std::string& uri) {
-  std::string shown = uri;
-  std::size_t scheme = shown.find("://");
-  if (scheme != std::string::npos) {
-    std::size_t start = scheme + 3;
-    std::size_t end = shown.find_first_of("/?", start);
-    std::size_t at = shown.rfind('@', end);
-    std::size_t colon = shown.find(':', start);
-    if (at != std::string::npos && at >= start && colon < at)
-      shown.replace(colon + 1, at - colon - 1, "***");
+constexpr std::string_view kHidden = "***";
+
+/// Parameters of a URI whose values may be shown; of all others we know
+/// nothing, so that a key in disguise ("passwor%64") hides its value too.
+constexpr std::string_view kHarmless[] = {
+    "host",
+    "hostaddr",
+    "port",
+    "user",
+    "dbname",
+    "options",
+    "client_encoding",
+    "application_name",
+    "fallback_application_name",
+    "connect_timeout",
+    "tcp_user_timeout",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_count",
+    "sslmode",
+    "ssl",
+    "sslnegotiation",
+    "sslcompression",
+    "sslcert",
+    "sslkey",
+    "sslrootcert",
+    "sslcrl",
+    "sslcrldir",
+    "sslsni",
+    "ssl_min_protocol_version",
+    "ssl_max_protocol_version",
+    "gssencmode",
+    "krbsrvname",
+    "gsslib",
+    "channel_binding",
+    "require_auth",
+    "passfile",
+    "service",
+    "target_session_attrs",
+    "load_balance_hosts",
+};
+
+/// What the name of a secret ends in, in lower case.
+constexpr std::string_view kSecretNames[] = {
+    "password", "passwd", "secret", "scram_client_key", "scram_server_key"};
+
+bool is_port(char c) {
+  return std::string_view("0123456789/?,").find(c) != std::string_view::npos;
+}
+
+bool space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+std::size_t skip_space(std::string_view text, std::size_t at) {
+  while (at < text.size() && space(text[at])) ++at;
+  return at;
+}
+
+/// Where a value of libpq's key=value form ends: a quoted one behind its
+/// closing quote, another at white space; a backslash takes what follows.
+std::size_t end_of_value(std::string_view text, std::size_t at) {
+  bool quoted = at < text.size() && text[at] == '\'';
+  if (quoted) ++at;
+  for (; at < text.size(); ++at) {
+    if (quoted && text[at] == '\'') return at + 1;
+    if (!quoted && space(text[at])) return at;
+    if (text[at] == '\\') ++at;
   }
-  for (std::size_t at = 0;
-       (at = shown.find("password", at)) != std::string::npos;) {
-    at += 8;
-    std::size_t value = shown.find_first_not_of(' ', at);
-    if (value == std::string::npos || shown[value] != '=') continue;
-    value = shown.find_first_not_of(' ', value + 1);
-    if (value == std::string::npos) break;
-    bool quoted = shown[value] == '\'';
-    std::size_t end = value + 1;
-    while (
-        end < shown.size() &&
-        (quoted ? shown[end] != '\'' : shown[end] != ' ' && shown[end] != '&'))
-      end += quoted && shown[end] == '\\' ? 2 : 1;
-    if (quoted && end < shown.size()) ++end;
-    shown.replace(value, std::min(end, shown.size()) - value, "***");
-    at = value + 3;
+  return text.size();
+}
+
+/// From `begin` to `end` lies the next value that is given to a secret.
+struct Found {
+  std::size_t begin = std::string_view::npos;
+  std::size_t end = std::string_view::npos;
+};
+
+Found next_secret(std::string_view text, std::size_t from) {
+  for (std::size_t equals = text.find('=', from); equals != text.npos;
+       equals = text.find('=', equals + 1)) {
+    std::size_t end = equals;
+    while (end > from && space(text[end - 1])) --end;
+    std::string name(text.substr(from, end - from));
+    std::ranges::transform(name, name.begin(), [](unsigned char c) {
+      return static_cast<char>(std::tolower(c));
+    });
+    bool secret = std::ranges::any_of(
+        kSecretNames, [&](std::string_view s) { return name.ends_with(s); });
+    std::size_t value = skip_space(text, equals + 1);
+    if (secret) return {value, end_of_value(text, value)};
+  }
+  return {};
+}
+
+std::string without_assigned(std::string_view text) {
+  std::string shown;
+  std::size_t at = 0;
+  for (Found found = next_secret(text, at); found.begin != text.npos;
+       found = next_secret(text, at)) {
+    shown += text.substr(at, found.begin - at);
+    if (found.end > found.begin) shown += kHidden;
+    at = found.end;
+  }
+  return shown + std::string(text.substr(at));
+}
+
+/// A parameter of a URI, as it may be shown.
+std::string shown_parameter(std::string_view parameter) {
+  std::size_t equals = parameter.find('=');
+  std::string_view key = parameter.substr(0, equals);
+  if (equals == parameter.npos)
+    return std::string(parameter.empty() ? parameter : kHidden);
+  std::string_view value = parameter.substr(equals + 1);
+  bool harmless = std::ranges::find(kHarmless, key) != std::end(kHarmless) &&
+                  value.find('@') == value.npos &&
+                  std::ranges::none_of(value, space);
+  return std::string(key) + "=" + std::string(harmless ? value : kHidden);
+}
+
+std::string shown_query(std::string_view query) {
+  std::string shown;
+  for (std::size_t at = 0; at <= query.size();) {
+    std::size_t end = std::min(query.find('&', at), query.size());
+    shown +=
+        (at == 0 ? "?" : "&") + shown_parameter(query.substr(at, end - at));
+    at = end + 1;
   }
   return shown;
+}
+
+/// What stands behind "scheme://", without its secrets. A password may hold
+/// any character, and a query an '@': where both readings are possible,
+/// nothing behind the first ':' is shown.
+std::string shown_authority(std::string_view text) {
+  std::size_t colon = text.find(':');
+  std::size_t at = text.rfind('@');
+  std::size_t question = text.find('?');
+  std::string shown;
+  if (colon < question && at != text.npos && colon < at) {
+    shown = std::string(text.substr(0, colon + 1)) + std::string(kHidden);
+    if (question < at &&
+        text.substr(question, at - question).find('=') != text.npos)
+      return shown;
+    text.remove_prefix(at);
+    question = text.find('?');
+  } else if (at == text.npos && colon < text.find_first_of("/?") &&
+             text.front() != '[' && colon + 1 < text.size() &&
+             !is_port(text[colon + 1])) {
+    // No port: a password whose '@' and host were forgotten.
+    return std::string(text.substr(0, colon + 1)) + std::string(kHidden);
+  }
+  shown += without_assigned(text.substr(0, question));
+  if (question != text.npos) shown += shown_query(text.substr(question + 1));
+  return shown;
+}
+
+}  // namespace
+
+std::string without_password(const std::string& text) {
+  constexpr std::string_view kMark = "://";
+  std::size_t mark = text.find(kMark);
+  if (mark < next_secret(text, 0).begin) {
+    std::size_t start = mark + kMark.size();
+    return text.substr(0, start) +
+           shown_authority(std::string_view(text).substr(start));
+  }
+  std::string shown = without_assigned(text);
+  mark = shown.find(kMark);
+  if (mark == std::string::npos) return shown;
+  std::size_t start = mark + kMark.size();
+  return shown.substr(0, start) +
+         shown_authority(std::string_view(shown).substr(start));
 }
 
 }  // namespace penstock

@@ -6,20 +6,88 @@ namespace penstock {
 namespace {
 
 TEST(WithoutPassword, HidesItInBothForms) {
-  EXPECT_EQ(without_password("postgresql://me:hush@host:5432/db?a=b"),
-            "postgresql://me:***@host:5432/db?a=b");
-  EXPECT_EQ(without_password("postgresql://host:5432/db?password=hush&x=1"),
-            "postgresql://host:5432/db?password=***&x=1");
+  EXPECT_EQ(
+      without_password("postgresql://me:hush@host:5432/db?sslmode=require"),
+      "postgresql://me:***@host:5432/db?sslmode=require");
+  EXPECT_EQ(without_password("postgresql://host:5432/db?password=hush&port=1"),
+            "postgresql://host:5432/db?password=***&port=1");
   EXPECT_EQ(without_password("host=h password=hush user=me"),
             "host=h password=*** user=me");
   EXPECT_EQ(without_password("password = 'a b\\'c' host=h"),
             "password = *** host=h");
 }
 
+TEST(WithoutPassword, MayHoldAnyCharacterInAUri) {
+  for (const char* password : {"SEC?RET", "SEC/RET", "SEC@RET", "SEC:RET",
+                               "SEC#RET", "SEC RET", "SEC%3fRET", "SEC&RET"})
+    EXPECT_EQ(without_password("postgresql://u:" + std::string(password) +
+                               "@h/db?sslmode=require"),
+              "postgresql://u:***@h/db?sslmode=require")
+        << password;
+}
+
+TEST(WithoutPassword, IsHiddenWhereAUriCanBeReadInTwoWays) {
+  for (const char* uri :
+       {"postgresql://u:SEC?RET=x@h/db",
+        "postgresql://h:5432/db?password=SE@RET",
+        "postgresql://h/db?password=SE@RET", "postgresql://u?x:SECRET@h/db",
+        "postgresql://u@h/db?password=SEC:RET@x", "postgresql://u:SECRET",
+        "postgresql://h/db?user=u:SECRET@h",
+        "postgresql://h/db password=SECRET",
+        "postgresql://h/db?host=x password=SECRET"})
+    for (const char* part : {"SE", "RET"})
+      EXPECT_EQ(without_password(uri).find(part), std::string::npos)
+          << uri << " -> " << without_password(uri);
+}
+
+TEST(WithoutPassword, ShowsOnlyTheParametersOfAUriThatAreHarmless) {
+  EXPECT_EQ(
+      without_password("postgresql://h/db?passwor%64=SECRET&user=u&connect_"
+                       "timeout=5&sslpassword=SECRET&future=SECRET&SECRET"),
+      "postgresql://h/db?passwor%64=***&user=u&connect_timeout=5&"
+      "sslpassword=***&future=***&***");
+  EXPECT_EQ(without_password("postgresql://h1:5432,[::1]:5433/db?host=%2Ftmp&"
+                             "options=-csearch_path%3Dx"),
+            "postgresql://h1:5432,[::1]:5433/db?host=%2Ftmp&"
+            "options=-csearch_path%3Dx");
+}
+
+TEST(WithoutPassword, EndsAtWhiteSpaceInTheKeyValueForm) {
+  EXPECT_EQ(without_password("host=h password=SEC&RET"), "host=h password=***");
+  EXPECT_EQ(without_password("password=SEC\\ RET user=x"),
+            "password=*** user=x");
+  EXPECT_EQ(without_password("password=SEC'RE\tuser=x"),
+            "password=***\tuser=x");
+  EXPECT_EQ(without_password("password='SEC\\\\' user=x"),
+            "password=*** user=x");
+  EXPECT_EQ(without_password("password='SECRET user=x"), "password=***");
+  EXPECT_EQ(without_password("password=SECRET\\"), "password=***");
+  EXPECT_EQ(without_password("password=a://SE:CRET host=h"),
+            "password=*** host=h");
+  EXPECT_EQ(without_password("sslpassword=A PASSWORD = B "
+                             "oauth_client_secret=C scram_client_key=D="),
+            "sslpassword=*** PASSWORD = *** oauth_client_secret=*** "
+            "scram_client_key=***");
+}
+
+TEST(WithoutPassword, IsFoundInAMessageToo) {
+  EXPECT_EQ(without_password("source.uri:postgresql://u:SECRET@h/db"),
+            "source.uri:postgresql://u:***@h/db");
+  EXPECT_EQ(without_password("uri=host=h password=SECRET"),
+            "uri=host=h password=***");
+  EXPECT_EQ(without_password("missing \"=\" after \"x\": host=h password=S "
+                             "http://u:P@h"),
+            "missing \"=\" after \"x\": host=h password=*** http://u:***@h");
+}
+
 TEST(WithoutPassword, LeavesOthersAlone) {
   EXPECT_EQ(without_password("postgresql://me@host:5432/db"),
             "postgresql://me@host:5432/db");
-  EXPECT_EQ(without_password("postgresql://host/db"), "postgresql://host/db");
+  for (const char* text :
+       {"postgresql://host/db", "postgresql://", "postgresql://h:/db",
+        "postgresql://[::1]/db", "host=h user=me", "half", "", "password",
+        "password=", "a=b=c", "train.sqlite"})
+    EXPECT_EQ(without_password(text), text);
 }
 
 }  // namespace

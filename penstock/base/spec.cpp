@@ -4,11 +4,29 @@
 #include <cmath>
 
 #include "penstock/base/error.h"
+#include "penstock/base/secret.h"
 
 namespace penstock {
 namespace {
 
 std::string shown(double number) { return Json(number).dump(); }
+
+/// A value as a message may show it. A list or an object may hold a secret
+/// anywhere: only its size is told.
+std::string shown(const Json& value) {
+  auto sized = [&](std::size_t count, const char* thing) {
+    return std::string(value.type_name()) + " of " + std::to_string(count) +
+           " " + thing + (count == 1 ? "" : "s");
+  };
+  if (value.is_array()) return sized(value.array().size(), "item");
+  if (value.is_object()) return sized(value.object().size(), "key");
+  if (value.is_string()) return Json(without_password(value.string())).dump();
+  return value.dump();
+}
+
+std::string range(std::int64_t min, std::int64_t max) {
+  return std::to_string(min) + " to " + std::to_string(max);
+}
 
 }  // namespace
 
@@ -53,7 +71,7 @@ std::string Spec::text(std::string_view key) {
   const Json* found = look_up(key);
   if (found == nullptr) refuse(key, "it is missing", "add it; it is a text");
   if (!found->is_string())
-    refuse(key, "found " + found->dump() + ", expected a text");
+    refuse(key, "found " + shown(*found) + ", expected a text");
   return found->string();
 }
 
@@ -70,10 +88,11 @@ std::int64_t Spec::integer(std::string_view key,
     refuse(key, "it is missing", "add it; it is an integer");
   auto* value = std::get_if<std::int64_t>(&found->value());
   if (value == nullptr)
-    refuse(key, "found " + found->dump() + ", expected an integer");
+    refuse(key, "found " + shown(*found) + ", expected an integer from " +
+                    range(min, max));
   if (*value < min || *value > max)
-    refuse(key, "found " + std::to_string(*value) + ", expected " +
-                    std::to_string(min) + " to " + std::to_string(max));
+    refuse(key,
+           "found " + std::to_string(*value) + ", expected " + range(min, max));
   return *value;
 }
 
@@ -83,7 +102,7 @@ double Spec::number(std::string_view key, std::optional<double> otherwise,
   if (found == nullptr && otherwise) return *otherwise;
   if (found == nullptr) refuse(key, "it is missing", "add it; it is a number");
   if (!found->is_number())
-    refuse(key, "found " + found->dump() + ", expected a number");
+    refuse(key, "found " + shown(*found) + ", expected a number");
   double value = found->number();
   if (!(value >= min && value <= max))
     refuse(key, "found " + shown(value) + ", expected " + shown(min) + " to " +
@@ -96,7 +115,7 @@ bool Spec::boolean(std::string_view key, bool otherwise) {
   if (found == nullptr) return otherwise;
   auto* value = std::get_if<bool>(&found->value());
   if (value == nullptr)
-    refuse(key, "found " + found->dump() + ", expected true or false");
+    refuse(key, "found " + shown(*found) + ", expected true or false");
   return *value;
 }
 
@@ -107,7 +126,7 @@ std::string Spec::choice(std::string_view key, std::string_view otherwise,
   std::string all;
   for (std::string_view name : allowed)
     all += (all.empty() ? "" : ", ") + std::string(name);
-  refuse(key, "found \"" + value + "\", expected one of: " + all);
+  refuse(key, "found " + shown(Json(value)) + ", expected one of: " + all);
 }
 
 std::vector<std::string> Spec::texts(std::string_view key) {
@@ -115,10 +134,10 @@ std::vector<std::string> Spec::texts(std::string_view key) {
   std::vector<std::string> values;
   if (found == nullptr) return values;
   if (!found->is_array())
-    refuse(key, "found " + found->dump() + ", expected a list of texts");
+    refuse(key, "found " + shown(*found) + ", expected a list of texts");
   for (const Json& item : found->array()) {
     if (!item.is_string())
-      refuse(key, "found " + item.dump() + " in a list of texts");
+      refuse(key, "found " + shown(item) + " in a list of texts");
     values.push_back(item.string());
   }
   return values;
@@ -136,7 +155,7 @@ void Spec::finish() const {
     if (std::ranges::find(known_, key) != known_.end()) continue;
     throw Error(ErrorKind::request, {.code = "settings.unknown_key",
                                      .what = "cannot use the settings",
-                                     .where = path_of(key),
+                                     .where = without_password(path_of(key)),
                                      .why = "there is no such key",
                                      .next = did_you_mean(key, known_)});
   }

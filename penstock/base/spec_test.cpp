@@ -37,6 +37,17 @@ TEST(Spec, GivesValuesAndDefaults) {
   EXPECT_FALSE(spec.has("nothing"));
 }
 
+TEST(Spec, ReadsASectionAndThenRefusesWhatItDoesNotKnow) {
+  struct {
+    std::int64_t batch_size = 0;
+  } options;
+  Json json = Json::parse(R"({"batch_size": 64})", "test");
+  Spec spec(json, "loader");
+  options.batch_size = spec.integer("batch_size", 256, 1, 1 << 20);
+  spec.finish();
+  EXPECT_EQ(options.batch_size, 64);
+}
+
 TEST(Spec, NamesThePathTheValueAndWhatWasExpected) {
   Spec spec(kLoader, "loader");
   EXPECT_THAT(error_of([&] { spec.integer("batch_size", 1, 1, 32); }),
@@ -54,6 +65,47 @@ TEST(Spec, NamesThePathTheValueAndWhatWasExpected) {
               HasSubstr("loader.path: it is missing"));
   EXPECT_THAT(error_of([&] { spec.section("tail"); }),
               HasSubstr("expected an object"));
+}
+
+TEST(Spec, NamesTheRangeToWhomGivesNoInteger) {
+  Json json =
+      Json::parse(R"({"seed": 2.0, "n": "18446744073709551615"})", "test");
+  Spec spec(json, "loader");
+  EXPECT_THAT(error_of([&] { spec.integer("seed", 0, 0, INT64_MAX); }),
+              HasSubstr("found 2.0, expected an integer from 0 to "
+                        "9223372036854775807"));
+  EXPECT_THAT(error_of([&] { spec.integer("n", 0, -1, 7); }),
+              HasSubstr("found \"18446744073709551615\", expected an integer "
+                        "from -1 to 7"));
+}
+
+TEST(Spec, ShowsNoSecret) {
+  Json json = Json::parse(
+      R"({"object": {"password": "SECRET"}, "list": ["a", "SECRET"],
+          "inner": [["SECRET"]], "uri": "postgresql://u:SECRET@h/db",
+          "pairs": "host=h password='SECRET'",
+          "postgresql://u:SECRET@h/db": 1})",
+      "test");
+  Spec spec(json, "source");
+  std::vector<std::string> all;
+  for (const char* key : {"object", "list", "inner", "uri", "pairs"}) {
+    all.push_back(error_of([&] { spec.integer(key, 0, 0, 1); }));
+    all.push_back(error_of([&] { spec.number(key, 0, 0, 1); }));
+    all.push_back(error_of([&] { spec.boolean(key, true); }));
+  }
+  for (const char* key : {"object", "list"})
+    all.push_back(error_of([&] { spec.text(key); }));
+  for (const char* key : {"object", "inner", "uri"})
+    all.push_back(error_of([&] { spec.texts(key); }));
+  all.push_back(error_of([&] { spec.choice("uri", "", {"a"}); }));
+  all.push_back(error_of([&] { spec.finish(); }));
+  for (const std::string& text : all) {
+    EXPECT_NE(text, "no error");
+    EXPECT_EQ(text.find("SECRET"), std::string::npos) << text;
+  }
+  EXPECT_THAT(all[0], HasSubstr("source.object: found an object of 1 key,"));
+  EXPECT_THAT(all[3], HasSubstr("source.list: found a list of 2 items,"));
+  EXPECT_THAT(all[9], HasSubstr("found \"postgresql://u:***@h/db\","));
 }
 
 TEST(Spec, RefusesAnUnknownKeyAndNamesTheNearest) {

@@ -39,6 +39,21 @@ class PENSTOCK_ANNOTATE(scoped_lockable) Lock {
   Mutex& mutex_;
 };
 
+/// Lets a held Mutex go for a scope, and takes it again however the scope ends.
+class PENSTOCK_ANNOTATE(scoped_lockable) Unlock {
+ public:
+  explicit Unlock(Mutex& mutex) PENSTOCK_ANNOTATE(release_capability(mutex))
+      : mutex_(mutex) {
+    mutex_.unlock();
+  }
+  ~Unlock() PENSTOCK_ANNOTATE(release_capability()) { mutex_.lock(); }
+  Unlock(const Unlock&) = delete;
+  Unlock& operator=(const Unlock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
 /// Waits on our Mutex. Loop on the condition around wait(); the mutex is held
 /// again when wait() returns.
 class Condition {

@@ -2,18 +2,24 @@
 
 namespace penstock {
 
+std::optional<Nanoseconds> StageMeter::Blocked::value() const {
+  if (!measured_.load(std::memory_order_relaxed)) return std::nullopt;
+  return Nanoseconds(time_.load(std::memory_order_relaxed));
+}
+
 StageNumbers StageMeter::numbers() const {
   auto time = [](const std::atomic<std::int64_t>& count) {
     return Nanoseconds(count.load(std::memory_order_relaxed));
   };
   return {.name = name_,
           .workers = workers_,
+          .pool = pool_,
           .items = items_.load(std::memory_order_relaxed),
           .calls = calls_.load(std::memory_order_relaxed),
           .busy_wall = time(busy_wall_),
           .busy_cpu = time(busy_cpu_),
-          .blocked_get = time(blocked_get_),
-          .blocked_put = time(blocked_put_),
+          .blocked_get = blocked_get_.value(),
+          .blocked_put = blocked_put_.value(),
           .bytes = bytes_.load(std::memory_order_relaxed)};
 }
 

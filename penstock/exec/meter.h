@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "penstock/base/clock.h"
@@ -11,22 +12,25 @@ namespace penstock {
 /// What a stage did up to now. Times are summed over its workers.
 struct StageNumbers {
   std::string name;
-  int workers = 0;
-  std::int64_t items = 0;      ///< rows
-  std::int64_t calls = 0;      ///< statements sent, where there are any
-  Nanoseconds busy_wall{0};    ///< working, by the wall clock
-  Nanoseconds busy_cpu{0};     ///< working, by the threads' CPU clocks
-  Nanoseconds blocked_get{0};  ///< waiting for input
-  Nanoseconds blocked_put{0};  ///< waiting for room
-  std::int64_t bytes = 0;      ///< produced
+  int workers = 0;  ///< threads; 0: it is done on the consumer's own thread
+  /// Stages of one pool are done by the same threads, one after the other, and
+  /// name the same number of workers. Empty: threads of its own.
+  std::string pool;
+  std::int64_t items = 0;    ///< rows
+  std::int64_t calls = 0;    ///< statements sent, where there are any
+  Nanoseconds busy_wall{0};  ///< working, by the wall clock
+  Nanoseconds busy_cpu{0};   ///< working, by the threads' CPU clocks
+  std::optional<Nanoseconds> blocked_get;  ///< for input; if ever measured
+  std::optional<Nanoseconds> blocked_put;  ///< for room; if ever measured
+  std::int64_t bytes = 0;                  ///< produced
 };
 
 /// Counts for one stage. Thread-safe and cheap: relaxed atomics, because each
 /// number is only ever added to and read as a statistic.
 class StageMeter {
  public:
-  StageMeter(std::string name, int workers)
-      : name_(std::move(name)), workers_(workers) {}
+  StageMeter(std::string name, int workers, std::string pool = "")
+      : name_(std::move(name)), workers_(workers), pool_(std::move(pool)) {}
 
   void add_items(std::int64_t items, std::int64_t bytes) {
     items_.fetch_add(items, std::memory_order_relaxed);
@@ -39,24 +43,35 @@ class StageMeter {
     busy_wall_.fetch_add(wall.count(), std::memory_order_relaxed);
     busy_cpu_.fetch_add(cpu.count(), std::memory_order_relaxed);
   }
-  void add_blocked_get(Nanoseconds time) {
-    blocked_get_.fetch_add(time.count(), std::memory_order_relaxed);
-  }
-  void add_blocked_put(Nanoseconds time) {
-    blocked_put_.fetch_add(time.count(), std::memory_order_relaxed);
-  }
+  void add_blocked_get(Nanoseconds time) { blocked_get_.add(time); }
+  void add_blocked_put(Nanoseconds time) { blocked_put_.add(time); }
   StageNumbers numbers() const;
 
  private:
+  /// A time that is unknown until something was added, be it nothing.
+  class Blocked {
+   public:
+    void add(Nanoseconds time) {
+      time_.fetch_add(time.count(), std::memory_order_relaxed);
+      measured_.store(true, std::memory_order_relaxed);
+    }
+    std::optional<Nanoseconds> value() const;
+
+   private:
+    std::atomic<std::int64_t> time_{0};
+    std::atomic<bool> measured_{false};
+  };
+
   const std::string name_;
   const int workers_;
+  const std::string pool_;
   std::atomic<std::int64_t> items_{0};
   std::atomic<std::int64_t> calls_{0};
   std::atomic<std::int64_t> bytes_{0};
   std::atomic<std::int64_t> busy_wall_{0};
   std::atomic<std::int64_t> busy_cpu_{0};
-  std::atomic<std::int64_t> blocked_get_{0};
-  std::atomic<std::int64_t> blocked_put_{0};
+  Blocked blocked_get_;
+  Blocked blocked_put_;
 };
 
 /// Adds the time of a scope to a meter's busy numbers.

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <exception>
 #include <optional>
 #include <utility>
 
 #include "penstock/base/error.h"
 #include "penstock/base/sync.h"
+#include "penstock/exec/ring.h"
 
 namespace penstock {
 
@@ -28,7 +28,7 @@ class Queue {
     Lock lock(mutex_);
     while (items_.size() >= capacity_ && !closed_) room_.wait(mutex_);
     if (closed_) return false;
-    items_.push_back(std::move(item));
+    items_.push(std::move(item));
     filled_.notify_one();
     return true;
   }
@@ -41,8 +41,7 @@ class Queue {
       if (error_) std::rethrow_exception(error_);
       return std::nullopt;
     }
-    std::optional<T> item(std::move(items_.front()));
-    items_.pop_front();
+    std::optional<T> item(items_.pop());
     room_.notify_one();
     return item;
   }
@@ -52,15 +51,14 @@ class Queue {
   bool try_push(T item) {
     Lock lock(mutex_);
     if (closed_ || items_.size() >= capacity_) return false;
-    items_.push_back(std::move(item));
+    items_.push(std::move(item));
     filled_.notify_one();
     return true;
   }
   std::optional<T> try_pop() {
     Lock lock(mutex_);
     if (items_.empty()) return std::nullopt;
-    std::optional<T> item(std::move(items_.front()));
-    items_.pop_front();
+    std::optional<T> item(items_.pop());
     room_.notify_one();
     return item;
   }
@@ -82,7 +80,7 @@ class Queue {
   mutable Mutex mutex_;
   Condition room_;
   Condition filled_;
-  std::deque<T> items_ PENSTOCK_GUARDED_BY(mutex_);
+  Ring<T> items_ PENSTOCK_GUARDED_BY(mutex_);
   std::exception_ptr error_ PENSTOCK_GUARDED_BY(mutex_);
   bool closed_ PENSTOCK_GUARDED_BY(mutex_) = false;
 };

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "penstock/base/clock.h"
 #include "penstock/base/sync.h"
@@ -20,55 +20,88 @@ namespace penstock {
 template <class T>
 class Sequencer {
  public:
-  /// False when closed.
+  /// Of two puts under one number the first counts. False when closed.
   bool put(std::int64_t number, T item) {
-    Lock lock(mutex_);
-    if (closed_) return false;
-    arrived_.emplace(number, std::move(item));
-    if (number == next_) ready_.notify_one();
-    return true;
+    return arrive(number, {.item = std::move(item)});
+  }
+  /// Item `number` could not be made: take() throws `error` when its turn
+  /// comes, and from then on.
+  bool put_error(std::int64_t number, std::exception_ptr error) {
+    return arrive(number, {.error = std::move(error)});
   }
 
   /// Waits for the next number; nullopt when closed and that number is not
-  /// here. Throws the error of fail() at the point where it is all that is
-  /// left, so what came before it in order is still delivered.
+  /// here.
   std::optional<T> take() {
     Lock lock(mutex_);
-    while (!closed_ && arrived_.find(next_) == arrived_.end())
-      ready_.wait(mutex_);
-    auto found = arrived_.find(next_);
-    if (found == arrived_.end()) {
-      if (error_) std::rethrow_exception(error_);
-      return std::nullopt;
-    }
-    std::optional<T> item(std::move(found->second));
-    arrived_.erase(found);
+    while (!closed_ && !here(next_)) ready_.wait(mutex_);
+    if (!here(next_)) return std::nullopt;
+    Arrived& arrived = place(next_);
+    if (arrived.error) std::rethrow_exception(arrived.error);
+    std::optional<T> item = std::exchange(arrived.item, std::nullopt);
     ++next_;
+    --waiting_;
     return item;
   }
 
-  void close() { end(nullptr); }
-  void fail(std::exception_ptr error) { end(std::move(error)); }
-
-  /// Items that wait because an earlier one is missing.
-  std::size_t waiting() const {
+  /// Wakes the taker; later puts are dropped.
+  void close() {
     Lock lock(mutex_);
-    return arrived_.size();
-  }
-
- private:
-  void end(std::exception_ptr error) {
-    Lock lock(mutex_);
-    if (!error_) error_ = std::move(error);
     closed_ = true;
     ready_.notify_all();
   }
 
+  /// True while later items are here and the next one is not.
+  bool misses_next() const {
+    Lock lock(mutex_);
+    return waiting_ > 0 && !here(next_);
+  }
+
+ private:
+  struct Arrived {
+    std::optional<T> item = std::nullopt;
+    std::exception_ptr error = nullptr;
+    bool empty() const { return !item && !error; }
+  };
+
+  // Number n waits at place n modulo the number of places, of which there are
+  // more than numbers can lie ahead.
+  Arrived& place(std::int64_t number) PENSTOCK_REQUIRES(mutex_) {
+    return places_[static_cast<std::size_t>(number) % places_.size()];
+  }
+  bool here(std::int64_t number) const PENSTOCK_REQUIRES(mutex_) {
+    if (places_.empty()) return false;
+    return !places_[static_cast<std::size_t>(number) % places_.size()].empty();
+  }
+
+  bool arrive(std::int64_t number, Arrived arrived) {
+    Lock lock(mutex_);
+    if (closed_ || number < next_) return false;
+    make_room_for(number);
+    if (!here(number)) {
+      place(number) = std::move(arrived);
+      ++waiting_;
+    }
+    if (number == next_) ready_.notify_one();
+    return true;
+  }
+
+  void make_room_for(std::int64_t number) PENSTOCK_REQUIRES(mutex_) {
+    auto ahead = static_cast<std::size_t>(number - next_);
+    if (ahead < places_.size()) return;
+    std::vector<Arrived> larger(2 * ahead + 4);
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      auto at = static_cast<std::size_t>(next_) + i;
+      larger[at % larger.size()] = std::move(places_[at % places_.size()]);
+    }
+    places_ = std::move(larger);
+  }
+
   mutable Mutex mutex_;
   Condition ready_;
-  std::map<std::int64_t, T> arrived_ PENSTOCK_GUARDED_BY(mutex_);
+  std::vector<Arrived> places_ PENSTOCK_GUARDED_BY(mutex_);
   std::int64_t next_ PENSTOCK_GUARDED_BY(mutex_) = 0;
-  std::exception_ptr error_ PENSTOCK_GUARDED_BY(mutex_);
+  std::int64_t waiting_ PENSTOCK_GUARDED_BY(mutex_) = 0;
   bool closed_ PENSTOCK_GUARDED_BY(mutex_) = false;
 };
 

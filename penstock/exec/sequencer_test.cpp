@@ -19,23 +19,37 @@ TEST(Sequencer, RestoresTheOrder) {
   EXPECT_EQ(sequencer.take(), 20);
 }
 
+TEST(Sequencer, RestoresTheOrderHoweverFarAheadNumbersRun) {
+  Sequencer<int> sequencer;
+  int taken = 0;
+  for (int ahead : {1, 2, 7, 100, 3}) {
+    for (int i = taken + ahead - 1; i >= taken; --i) sequencer.put(i, i);
+    for (int i = 0; i < ahead; ++i) EXPECT_EQ(sequencer.take(), taken++);
+  }
+  EXPECT_FALSE(sequencer.put(3, 3)) << "its turn has passed";
+}
+
 TEST(Sequencer, WaitsForTheOneThatIsMissing) {
   Sequencer<int> sequencer;
+  EXPECT_FALSE(sequencer.misses_next());
   sequencer.put(1, 10);
+  EXPECT_TRUE(sequencer.misses_next());
   std::thread late([&] { sequencer.put(0, 5); });
   EXPECT_EQ(sequencer.take(), 5);
   late.join();
-  EXPECT_EQ(sequencer.waiting(), 1u);
+  EXPECT_FALSE(sequencer.misses_next());
 }
 
-TEST(Sequencer, DeliversWhatCameBeforeAnErrorFirst) {
+TEST(Sequencer, AnErrorTakesTheTurnOfItsItem) {
   Sequencer<int> sequencer;
-  sequencer.put(0, 1);
-  sequencer.fail(std::make_exception_ptr(
-      Error(ErrorKind::source, {.what = "the disk is gone"})));
+  sequencer.put_error(1, std::make_exception_ptr(Error(
+                             ErrorKind::source, {.what = "the disk is gone"})));
+  EXPECT_TRUE(sequencer.put(0, 1)) << "what comes before it is still wanted";
   EXPECT_EQ(sequencer.take(), 1);
   EXPECT_THROW(sequencer.take(), Error);
-  EXPECT_FALSE(sequencer.put(1, 2));
+  sequencer.put(1, 2);
+  sequencer.close();
+  EXPECT_THROW(sequencer.take(), Error) << "and it stays";
 }
 
 TEST(Sequencer, CloseWakesTheTaker) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <new>
+#include <system_error>
 
 #include "penstock/base/error.h"
 
@@ -28,12 +29,27 @@ Stage::Stage(Options options) : state_(std::make_unique<State>()) {
   int workers = options.workers;
   state_->options = std::move(options);
   state_->running = workers > 0 ? workers : 1;
-  for (int i = 0; i < workers; ++i) {
-    threads_.emplace_back([state = state_.get(), i] { state->run(i); });
-    // Linux shows 15 letters: "read-0".
-    std::string name =
-        state_->options.name.substr(0, 12) + "-" + std::to_string(i);
-    pthread_setname_np(threads_.back().native_handle(), name.c_str());
+  const std::string& stage = state_->options.name;
+  try {
+    for (int i = 0; i < workers; ++i) {
+      threads_.emplace_back([state = state_.get(), i] { state->run(i); });
+      // Linux shows 15 letters: "read-0".
+      std::string name = stage.substr(0, 12) + "-" + std::to_string(i);
+      pthread_setname_np(threads_.back().native_handle(), name.c_str());
+    }
+  } catch (const std::system_error& error) {
+    Error refused(ErrorKind::request,
+                  {.code = "exec.threads",
+                   .what = stage + ": cannot start thread " +
+                           std::to_string(threads_.size() + 1) + " of " +
+                           std::to_string(workers),
+                   .why = error.what(),
+                   .next = "ask for fewer workers, or raise the limits on "
+                           "threads and memory of this process"});
+    if (state_->options.failed)  // ends the threads that did start
+      state_->options.failed(std::make_exception_ptr(refused));
+    join();
+    throw refused;
   }
 }
 

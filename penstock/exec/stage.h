@@ -16,6 +16,9 @@ namespace penstock {
 /// its output. An exception of the body goes to `failed`, on that worker,
 /// before `last`, as an Error that carries the stage's name.
 ///
+/// When the system refuses a thread, `failed` hears of it, so that the others
+/// end, and the constructor throws it: Error(request), code exec.threads.
+///
 /// With 0 workers nothing runs until `run_inline()`, which runs the body as
 /// worker 0 on the caller's thread.
 class Stage {

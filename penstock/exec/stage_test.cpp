@@ -1,14 +1,18 @@
 #include "penstock/exec/stage.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 
 #include "penstock/base/error.h"
 #include "penstock/exec/meter.h"
+#include "penstock/exec/queue.h"
 
 namespace penstock {
 namespace {
@@ -71,6 +75,34 @@ TEST(StageMeter, AddsUpWhatItsWorkersSay) {
   EXPECT_EQ(numbers.blocked_get, Nanoseconds(5));
   EXPECT_EQ(numbers.workers, 2);
 }
+
+// Threads need address space for their stacks: a limit on it stands for any
+// reason for which a system refuses a thread. Sanitizers need all there is.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(StageDeathTest, ARefusedThreadEndsThoseThatStarted) {
+  auto start_too_many = [] {
+    rlimit limit{.rlim_cur = 2u << 30, .rlim_max = 2u << 30};
+    setrlimit(RLIMIT_AS, &limit);
+    Queue<int> never(1);
+    try {
+      Stage stage({.name = "work",
+                   .workers = 4096,
+                   .body = [&](int) { never.pop(); },
+                   .failed =
+                       [&](std::exception_ptr error) {
+                         never.fail(std::move(error));
+                       }});
+    } catch (const Error& error) {
+      std::fputs(error.what(), stderr);
+      std::_Exit(error.kind() == ErrorKind::request ? 7 : 8);
+    }
+    std::_Exit(9);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(start_too_many(), testing::ExitedWithCode(7),
+              "work: cannot start thread [0-9]+ of 4096");
+}
+#endif
 
 }  // namespace
 }  // namespace penstock

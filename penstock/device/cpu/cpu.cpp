@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "penstock/device/cpu/host_bytes.h"
-#include "penstock/device/cpu/host_limits.h"
 
 namespace penstock {
 namespace {
@@ -31,7 +30,7 @@ class CpuDevice final : public Device {
   std::unique_ptr<Stream> make_stream() override {
     return std::make_unique<CpuStream>();
   }
-  DeviceMemory memory() const override { return host_limits(); }
+  DeviceMemory memory() const override { return host_memory(); }
   Clock& clock() const override { return wall_clock(); }
 };
 

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 
-#include "penstock/device/cpu/host_limits.h"
+#include "penstock/base/host_limits.h"
 #include "penstock/device/shortage.h"
 
 namespace penstock {
@@ -26,7 +27,7 @@ void FreeHostBytes::operator()(std::byte* bytes) const { std::free(bytes); }
 HostBytes allocate_host(std::size_t bytes, std::string_view device) {
   // Asked first, because Linux promises memory that it does not have.
   if (bytes >= kHugeFrom) {
-    DeviceMemory memory = host_limits();
+    DeviceMemory memory = host_memory();
     if (bytes > std::min<std::size_t>(memory.total, PTRDIFF_MAX))
       throw shortage(device, bytes, memory);
   }
@@ -34,10 +35,17 @@ HostBytes allocate_host(std::size_t bytes, std::string_view device) {
   std::size_t rounded =
       (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit;
   HostBytes data(static_cast<std::byte*>(std::aligned_alloc(unit, rounded)));
-  if (data == nullptr) throw shortage(device, bytes, host_limits());
+  if (data == nullptr) throw shortage(device, bytes, host_memory());
   // A wish: where it is refused, the pages are small and all else is the same.
   if (unit == kHugePage) ::madvise(data.get(), rounded, MADV_HUGEPAGE);
   return data;
+}
+
+DeviceMemory host_memory() {
+  constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+  HostLimits limits = read_host_limits();
+  return {.free = limits.memory_free.value_or(kNoLimit),
+          .total = limits.memory.value_or(kNoLimit)};
 }
 
 Buffer host_buffer(std::size_t bytes, std::string_view device) {

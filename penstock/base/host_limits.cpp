@@ -1,0 +1,104 @@
+#include "penstock/base/host_limits.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "penstock/base/kernel_files.h"
+
+namespace penstock {
+namespace {
+
+using std::filesystem::path;
+
+// Version 1 writes nearly 2^63 where there is no limit.
+constexpr std::int64_t kNone = std::int64_t{1} << 62;
+
+/// As the process sees the file, whatever the root of a test.
+std::string shown(const path& file, const path& root) {
+  return "/" + file.lexically_relative(root).string();
+}
+
+void lower(std::optional<std::size_t>& value, std::string& origin,
+           std::int64_t to, const std::string& from) {
+  auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(0, to));
+  if (value && *value <= bytes) return;
+  value = bytes;
+  origin = from;
+}
+
+std::optional<double> quota_of(const path& folder, bool version_2) {
+  double quota = -1, period = 0;
+  if (version_2) {
+    std::ifstream file(folder / "cpu.max");  // "max 100000" means none
+    if (!(file >> quota >> period)) return std::nullopt;
+  } else {
+    quota = static_cast<double>(
+        number_in(folder / "cpu.cfs_quota_us").value_or(-1));
+    period = static_cast<double>(
+        number_in(folder / "cpu.cfs_period_us").value_or(0));
+  }
+  if (quota <= 0 || period <= 0) return std::nullopt;
+  return quota / period;
+}
+
+void apply_cpu_quota(const path& root, HostLimits& limits) {
+  CgroupFolders cpu = cgroup_folders("cpu", root);
+  for (const path& folder : cpu.folders) {
+    std::optional<double> quota = quota_of(folder, cpu.version_2);
+    if (!quota || *quota >= limits.cpus) continue;
+    limits.cpus = *quota;
+    limits.cpus_origin =
+        shown(folder / (cpu.version_2 ? "cpu.max" : "cpu.cfs_quota_us"), root);
+  }
+}
+
+void apply_memory_limit(const path& root, HostLimits& limits) {
+  CgroupFolders memory = cgroup_folders("memory", root);
+  bool v2 = memory.version_2;
+  for (const path& folder : memory.folders) {
+    path file = folder / (v2 ? "memory.max" : "memory.limit_in_bytes");
+    std::optional<std::int64_t> limit = number_in(file);
+    if (!limit || *limit >= kNone) continue;
+    lower(limits.memory, limits.memory_origin, *limit, shown(file, root));
+    std::optional<std::int64_t> used =
+        number_in(folder / (v2 ? "memory.current" : "memory.usage_in_bytes"));
+    if (!used) continue;
+    std::int64_t cache = number_in(folder / "memory.stat",
+                                   v2 ? "inactive_file" : "total_inactive_file")
+                             .value_or(0);
+    lower(limits.memory_free, limits.free_origin,
+          *limit - std::max<std::int64_t>(0, *used - cache),
+          shown(folder, root));
+  }
+}
+
+}  // namespace
+
+HostLimits read_host_limits(const path& root) {
+  HostLimits limits;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  limits.cpus =
+      ::sched_getaffinity(0, sizeof(set), &set) == 0
+          ? CPU_COUNT(&set)
+          : static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  limits.cpus_origin = "affinity";
+  apply_cpu_quota(root, limits);
+  path info = root / "proc/meminfo";
+  if (auto kib = number_in(info, "MemTotal:"))
+    lower(limits.memory, limits.memory_origin, *kib * 1024, "MemTotal");
+  if (auto kib = number_in(info, "MemAvailable:"))
+    lower(limits.memory_free, limits.free_origin, *kib * 1024, "MemAvailable");
+  apply_memory_limit(root, limits);
+  if (limits.memory && limits.memory_free > limits.memory) {
+    limits.memory_free = limits.memory;
+    limits.free_origin = limits.memory_origin;
+  }
+  return limits;
+}
+
+}  // namespace penstock

@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "penstock/base/error.h"
+#include "penstock/base/json.h"
+#include "penstock/base/secret.h"
+
+namespace penstock {
+namespace {
+
+/// Settings are shallow; this keeps recursion off the end of the stack.
+constexpr std::size_t kDeepest = 200;
+
+[[noreturn]] void refuse(std::string_view text, std::string_view origin,
+                         std::size_t byte, std::string why, std::string next) {
+  std::string_view before = text.substr(0, std::min(byte, text.size()));
+  auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  std::size_t start = before.rfind('\n') + 1;  // npos + 1 is 0
+  throw Error(ErrorKind::request,
+              {.code = "json.syntax",
+               .what = "cannot parse the JSON of " + std::string(origin),
+               .where = "line " + std::to_string(line) + ", column " +
+                        std::to_string(before.size() - start + 1),
+               .why = std::move(why),
+               .next = std::move(next)});
+}
+
+/// Walks over a text and tells how far it has come.
+struct Walk {
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  const char* at;
+  const char** latest;
+
+  reference operator*() const { return *at; }
+  Walk& operator++() {
+    *latest = ++at;
+    return *this;
+  }
+  friend bool operator==(const Walk& a, const Walk& b) { return a.at == b.at; }
+};
+
+/// Builds a Json from what nlohmann's parser reports (its SAX interface).
+class Builder {
+ public:
+  Builder(std::string_view text, std::string_view origin)
+      : text_(text), origin_(origin), latest_(text.data()) {}
+
+  Json parse() {
+    nlohmann::json::sax_parse(Walk{text_.data(), &latest_},
+                              Walk{text_.data() + text_.size(), &latest_},
+                              this);
+    return std::move(root_);
+  }
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(std::int64_t value) { return add(value); }
+  bool number_unsigned(std::uint64_t value) {
+    if (value > INT64_MAX) refuse_integer(std::to_string(value));
+    return add(static_cast<std::int64_t>(value));
+  }
+  bool number_float(double value, const std::string& written) {
+    if (written.find_first_of(".eE") == std::string::npos)
+      refuse_integer(written);
+    return add(value);
+  }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(const std::vector<std::uint8_t>&) { return false; }
+  bool start_object(std::size_t) { return open(true); }
+  bool start_array(std::size_t) { return open(false); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+
+  bool key(std::string& key) {
+    if (!open_.back().keys.insert(key).second)
+      refuse(text_, origin_, start_of_text(),
+             "the key " + Json(without_password(key)).dump() +
+                 " is already there in this object",
+             "keep one of the two");
+    open_.back().key = std::move(key);
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string& token,
+                   const nlohmann::json::exception& error) {
+    std::size_t byte = position == 0 ? 0 : position - 1;
+    if (dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr)
+      refuse(text_, origin_, start_of_number(token),
+             "it holds a number that is too large",
+             "write a number below 1.8e308");
+    refuse(text_, origin_, byte, "this is no valid JSON from here on",
+           "look for a missing comma, quote or bracket just before that place");
+  }
+
+ private:
+  /// A list or object whose end has not come yet.
+  struct Open {
+    bool object;
+    Json::Array items = {};
+    Json::Object members = {};
+    std::string key = {};  // of the member that comes next
+    std::set<std::string> keys = {};
+  };
+
+  bool add(Json value) {
+    if (open_.empty())
+      root_ = std::move(value);
+    else if (!open_.back().object)
+      open_.back().items.push_back(std::move(value));
+    else
+      open_.back().members.emplace_back(std::move(open_.back().key),
+                                        std::move(value));
+    return true;
+  }
+
+  bool open(bool object) {
+    if (open_.size() == kDeepest)
+      refuse(text_, origin_, read() - 1,
+             "lists and objects are nested more than 200 levels deep",
+             "write the settings in fewer levels");
+    open_.push_back({.object = object});
+    return true;
+  }
+
+  bool close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    return closed.object ? add(std::move(closed.members))
+                         : add(std::move(closed.items));
+  }
+
+  [[noreturn]] void refuse_integer(const std::string& written) {
+    refuse(text_, origin_, start_of_number(written),
+           "found " + written + ", expected an integer from " +
+               std::to_string(INT64_MIN) + " to " + std::to_string(INT64_MAX),
+           "write a smaller one, or a number with a fraction or an exponent");
+  }
+
+  /// How many bytes the parser has seen.
+  std::size_t read() const {
+    return static_cast<std::size_t>(latest_ - text_.data());
+  }
+  /// Where the number begins that was read last; of what follows, the parser
+  /// has seen one character at most.
+  std::size_t start_of_number(const std::string& number) const {
+    std::size_t start = text_.rfind(number, read() - number.size());
+    return start == text_.npos ? 0 : start;
+  }
+  /// Where the text begins whose closing quote was read last. The quotes in
+  /// it stand behind backslashes, the opening one does not.
+  std::size_t start_of_text() const {
+    std::size_t at = read() - 2;
+    while (text_[at] != '"' || text_[at - 1] == '\\') --at;
+    return at;
+  }
+
+  std::string_view text_;
+  std::string_view origin_;
+  const char* latest_;
+  Json root_;
+  std::vector<Open> open_;
+};
+
+}  // namespace
+
+Json Json::parse(std::string_view text, std::string_view origin) {
+  return Builder(text, origin).parse();
+}
+
+}  // namespace penstock

@@ -1,0 +1,115 @@
+#include "penstock/base/kernel_files.h"
+
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+namespace penstock {
+namespace {
+
+using std::filesystem::path;
+
+std::optional<std::int64_t> number_at(std::string_view text) {
+  std::size_t start = text.find_first_not_of(" \t");
+  if (start == text.npos) return std::nullopt;
+  std::int64_t value = 0;
+  auto read =
+      std::from_chars(text.data() + start, text.data() + text.size(), value);
+  return read.ec == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+/// True when `word` is one of the words between commas.
+bool among(std::string_view word, const std::string& list) {
+  return ("," + list + ",").find("," + std::string(word) + ",") !=
+         std::string::npos;
+}
+
+/// The process's own group, as the kernel names it.
+struct Group {
+  std::string name;
+  bool version_2 = false;
+};
+
+std::optional<Group> group_of(std::string_view controller, const path& root) {
+  std::optional<Group> found;
+  // Lines "number:controllers:/group"; version 2 names no controllers.
+  std::ifstream groups(root / "proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == line.npos || second == line.npos) continue;
+    std::string names = line.substr(first + 1, second - first - 1);
+    std::string name = line.substr(second + 1);
+    if (among(controller, names)) return Group{name, false};
+    if (names.empty()) found = Group{name, true};
+  }
+  return found;
+}
+
+/// Where the group's tree is mounted, and which of its folders is there.
+struct Mount {
+  path at;
+  std::string shows = "/";
+};
+
+Mount mount_of(std::string_view controller, bool version_2, const path& root) {
+  std::ifstream mounts(root / "proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    std::size_t dash = line.find(" - ");
+    if (dash == line.npos) continue;
+    std::istringstream head(line.substr(0, dash)), tail(line.substr(dash + 3));
+    std::string id, parent, device, shows, at, type, source, options;
+    head >> id >> parent >> device >> shows >> at;
+    tail >> type >> source >> options;
+    if (version_2 ? type == "cgroup2"
+                  : type == "cgroup" && among(controller, options))
+      return {root / path(at).relative_path(), shows};
+  }
+  path usual = root / "sys/fs/cgroup";
+  return {version_2 ? usual : usual / controller};
+}
+
+/// The group's path below its mount; empty when it is not visible there.
+path below(const Mount& mount, const std::string& group) {
+  path own = path(group).relative_path();
+  if (mount.shows != "/")
+    own = path(group).lexically_relative(mount.shows).relative_path();
+  for (const path& part : own)
+    if (part == "..") return {};
+  return own == "." ? path() : own;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> number_in(const path& file) {
+  std::ifstream lines(file);
+  std::string line;
+  std::getline(lines, line);
+  return number_at(line);
+}
+
+std::optional<std::int64_t> number_in(const path& file, std::string_view key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    std::string_view rest = line;
+    if (!rest.starts_with(key)) continue;
+    rest.remove_prefix(key.size());
+    if (rest.starts_with(' ') || rest.starts_with('\t')) return number_at(rest);
+  }
+  return std::nullopt;
+}
+
+CgroupFolders cgroup_folders(std::string_view controller, const path& root) {
+  CgroupFolders found;
+  std::optional<Group> group = group_of(controller, root);
+  if (!group) return found;
+  found.version_2 = group->version_2;
+  Mount mount = mount_of(controller, group->version_2, root);
+  for (path own = below(mount, group->name); !own.empty();
+       own = own.parent_path())
+    if (std::filesystem::exists(mount.at / own))
+      found.folders.push_back(mount.at / own);
+  found.folders.push_back(mount.at);
+  return found;
+}
+
+}  // namespace penstock

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock {
+
+/// The number that a small file of the kernel holds. No such file, or a word
+/// such as "max" in it, is nullopt.
+std::optional<std::int64_t> number_in(const std::filesystem::path& file);
+
+/// The number of the line "KEY number" or "KEY: number"; `key` is the whole
+/// word before it, colon included.
+std::optional<std::int64_t> number_in(const std::filesystem::path& file,
+                                      std::string_view key);
+
+/// Where one controller of the cgroups keeps its files for this process.
+struct CgroupFolders {
+  /// The process's own folder first, then those above it up to the mount. A
+  /// limit holds for all below it, so each of them counts. Where the inner
+  /// ones are not visible (in a container) the mount alone; empty without
+  /// cgroups.
+  std::vector<std::filesystem::path> folders;
+  bool version_2 = false;
+};
+
+/// Hosts mix controllers of version 1 with an empty tree of version 2, so
+/// each controller ("cpu", "memory") is looked up alone. `root` is "/" except
+/// in tests, which hand in a made-up tree.
+CgroupFolders cgroup_folders(std::string_view controller,
+                             const std::filesystem::path& root = "/");
+
+}  // namespace penstock

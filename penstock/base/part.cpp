@@ -1,0 +1,81 @@
+#include "penstock/base/part.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+#include "penstock/base/log.h"
+
+namespace penstock {
+namespace {
+
+/// Never closed: opening it again gives the same library.
+void* opened(const std::filesystem::path& file) {
+  return ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+LoadedPart loaded(void* library, const std::filesystem::path& file,
+                  const WantedPart& wanted) {
+  // A part has a copy of base, and with it of the log: it shall write to ours.
+  if (void* log_to = ::dlsym(library, kPartLogEntry))
+    reinterpret_cast<PartLogEntry>(log_to)(log);
+  return {file, ::dlsym(library, wanted.entry.c_str())};
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> part_folders() {
+  std::vector<std::filesystem::path> folders;
+  if (const char* named = std::getenv("PENSTOCK_PARTS"))
+    if (*named != '\0') folders.emplace_back(named);
+  std::error_code unknown;
+  auto program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  if (!unknown) {
+    std::filesystem::path up = program.parent_path().parent_path();
+    folders.push_back(up / "lib" / "penstock");
+    folders.push_back(up / "lib");
+  }
+  folders.emplace_back(PENSTOCK_PART_FOLDER);
+  return folders;
+}
+
+LoadedPart load_library(const WantedPart& wanted,
+                        const std::vector<std::filesystem::path>& folders) {
+  auto missing = [&](std::string where, std::string why) {
+    return Error(wanted.kind, {.code = wanted.code + ".part_missing",
+                               .what = "cannot load " + wanted.shown,
+                               .where = std::move(where),
+                               .why = std::move(why),
+                               .next = wanted.install});
+  };
+  std::string searched;
+  for (const std::filesystem::path& folder : folders) {
+    std::filesystem::path file = folder / wanted.library;
+    if (void* library = opened(file)) return loaded(library, file, wanted);
+    std::string why = ::dlerror();
+    std::error_code unknown;
+    if (std::filesystem::exists(file, unknown))
+      throw missing(file.string(), std::move(why));
+    searched += (searched.empty() ? "" : ", ") + folder.string();
+  }
+  // Where the program's own run path and the system's libraries are.
+  if (void* library = opened(wanted.library))
+    return loaded(library, wanted.library, wanted);
+  throw missing(wanted.library, "it was not found in " + searched);
+}
+
+void refuse_part(const WantedPart& wanted, const LoadedPart& part,
+                 const std::int64_t* version, std::int64_t needed) {
+  throw Error(
+      wanted.kind,
+      {.code = wanted.code + ".part_version",
+       .what = "cannot use " + wanted.shown,
+       .where = part.file.string(),
+       .why = version == nullptr
+                  ? "it is no part of Penstock"
+                  : "it has version " + std::to_string(*version) +
+                        ", this program needs " + std::to_string(needed),
+       .next = "install the program and its parts from the same build"});
+}
+
+}  // namespace penstock
