@@ -9,6 +9,8 @@
 
 namespace penstock {
 
+struct TierPlan;
+
 /// What holds a run back.
 enum class Limit { compute, data, copy, order, host, unknown };
 
@@ -17,7 +19,8 @@ std::string_view name_of(Limit limit);
 /// One thing to change, with what it would bring.
 struct Action {
   std::string knob;  ///< a key of the job: "loader.cache"
-  Json from, to;
+  Json from;         ///< what the window was measured with
+  Json to;
   double predicted_gain = 0;  ///< of the rate: 0.5 means half as fast again
   std::string cost;
 };
@@ -35,8 +38,12 @@ struct Verdict {
 /// Finds what limits a finished window: a pure function of its numbers.
 ///
 /// A window in which the accelerator waited less than 3 % is compute-bound.
-/// Else the largest part decides; for data, the stage with the lowest rate
-/// workers x rows / busy time. What was not measured never counts as zero.
+/// Else the largest part decides; for data, the pool of threads with the
+/// lowest rate, and in it the stage that keeps it busy longest. What was not
+/// measured never counts as zero, and what does not fit is not advised.
 Verdict diagnose(const Snapshot& window);
+
+/// The tiers of a plan as a snapshot carries them.
+std::vector<TierRoom> tiers_of(const TierPlan& plan);
 
 }  // namespace penstock

@@ -1,14 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/advisor/pools.h"
 
 namespace penstock {
 namespace {
 
-constexpr double kEndless = std::numeric_limits<double>::infinity();
 constexpr double kSmallestGain = 0.02;
 
 template <class... Values>
@@ -18,192 +17,300 @@ std::string format(const char* pattern, Values... values) {
   return text;
 }
 
-/// Samples per second that a stage could do if it were never made to wait.
-double rate_of(const StageNumbers& stage) {
-  double busy = seconds(stage.busy_wall);
-  if (busy <= 0 || stage.items == 0) return kEndless;
-  return stage.workers * static_cast<double>(stage.items) / busy;
-}
-
 /// Share of its busy time in which a stage used a processor.
 double cpu_share(const StageNumbers& stage) {
   double busy = seconds(stage.busy_wall);
   return busy <= 0 ? 0 : seconds(stage.busy_cpu) / busy;
 }
 
+/// The stages of a loader that fall away when prepared rows are kept.
 bool reads_source(const StageNumbers& stage) {
-  return stage.name.starts_with("read") || stage.name == "prepare";
+  return stage.name.starts_with("read") || stage.name == "prepare" ||
+         stage.name == "pack";
 }
 
-/// The window seen as rates, in samples per second.
-struct Rates {
-  double now;      ///< what the run did
-  double compute;  ///< what the accelerator could do
-  double slowest_but(const Snapshot& window, const StageNumbers* left_out,
-                     bool without_source) const {
-    double rate = compute;
-    for (const StageNumbers& stage : window.stages)
-      if (&stage != left_out && !(without_source && reads_source(stage)))
-        rate = std::min(rate, rate_of(stage));
-    return rate;
-  }
-  double gain(double rate) const { return rate / now - 1; }
+/// `loader.read: "per_sample"`, which is always done on the consumer's thread.
+bool reads_per_sample(const StageNumbers& stage) {
+  return stage.name == "read per sample";
+}
+
+bool row_by_row(const StageNumbers& stage) {
+  return stage.calls > 0 && static_cast<double>(stage.items) <
+                                1.5 * static_cast<double>(stage.calls);
+}
+
+/// The tier in use and the fastest one above it that has room; null where
+/// that was not measured or is not so.
+struct Tiers {
+  const TierRoom* used = nullptr;
+  const TierRoom* faster = nullptr;
+  std::string no_room;  // why none of the faster ones can be had
 };
 
-void offer(std::vector<Action>& actions, Action action) {
-  if (action.predicted_gain >= kSmallestGain &&
-      std::isfinite(action.predicted_gain))
-    actions.push_back(std::move(action));
-}
-
-void explain_stage(const Snapshot& window, const StageNumbers& stage,
-                   const Rates& rates, Verdict& verdict) {
-  verdict.stage = stage.name;
-  double per_call = stage.calls == 0 ? 0
-                                     : static_cast<double>(stage.items) /
-                                           static_cast<double>(stage.calls);
-  bool row_by_row = stage.calls > 0 && per_call < 1.5;
-  double u = cpu_share(stage);
-  if (row_by_row)
-    verdict.cause = format(
-        "the database is asked once per sample, %.2f ms each time",
-        1e3 * seconds(stage.busy_wall) / static_cast<double>(stage.calls));
-  else if (u > 0.8)
-    verdict.cause = "'" + stage.name + "' needs more processor time";
-  else if (stage.calls > 0 && u < 0.3)
-    verdict.cause = format(
-        "'%s' waits for answers: %.0f rows per statement, %.2f ms each",
-        stage.name.c_str(), per_call,
-        1e3 * seconds(stage.busy_wall) / static_cast<double>(stage.calls));
-  else
-    verdict.cause = "'" + stage.name + "' is the slowest stage";
-  verdict.because += format(
-      "; '%s' gives %.0f samples/s with %d worker%s, its processor share is "
-      "%.0f %%",
-      stage.name.c_str(), rate_of(stage), stage.workers,
-      stage.workers == 1 ? "" : "s", 100 * u);
-
-  if (reads_source(stage)) {
-    double rate = rates.slowest_but(window, &stage, true);
-    Action keep{
-        .knob = "loader.cache",
-        .from = "none",
-        .to = "auto",
-        .predicted_gain = rates.gain(rate),
-        .cost = "memory for the prepared rows, and one pass to fill it"};
-    if (row_by_row && stage.name == "read per sample") {
-      keep.knob = "loader.read";
-      keep.from = "per_sample";
-      keep.to = "batch";
+Tiers tiers_in(const Snapshot& window) {
+  Tiers tiers;
+  for (const TierRoom& tier : window.tiers) {
+    if (tier.in_use) {
+      tiers.used = &tier;
+      break;
     }
-    offer(verdict.actions, std::move(keep));
+    if (tier.fits && tiers.faster == nullptr) tiers.faster = &tier;
+    if (!tier.fits)
+      tiers.no_room +=
+          (tiers.no_room.empty() ? "'" : "; '") + tier.name + "' " + tier.why;
   }
-  if (!row_by_row && stage.workers + 1 <= window.limits.cpus) {
-    double more = rate_of(stage) * (stage.workers + 1) / stage.workers;
-    double rate = std::min(more, rates.slowest_but(window, &stage, false));
-    offer(verdict.actions, {.knob = "loader.workers",
-                            .from = stage.workers,
-                            .to = stage.workers + 1,
-                            .predicted_gain = rates.gain(rate),
-                            .cost = "one more processor"});
-  }
-  std::ranges::stable_sort(verdict.actions,
-                           [](const Action& a, const Action& b) {
-                             return a.predicted_gain > b.predicted_gain;
-                           });
+  if (tiers.used == nullptr) return {};
+  if (tiers.faster != nullptr) tiers.no_room.clear();
+  if (!tiers.no_room.empty())
+    tiers.no_room = "; no faster tier has room: " + tiers.no_room;
+  return tiers;
 }
+
+/// Makes a verdict on one window, part by part.
+class Diagnosis {
+ public:
+  explicit Diagnosis(const Snapshot& window)
+      : window_(window),
+        wall_(seconds(window.parts.wall)),
+        compute_(seconds(window.parts.compute)),
+        tiers_(tiers_in(window)) {}
+
+  Verdict make() {
+    if (!says_anything()) return verdict_;
+    double data = seconds(window_.parts.wait_data) / wall_;
+    double copy = seconds(window_.parts.wait_copy) / wall_;
+    double host = seconds(window_.parts.host) / wall_;
+    double order = std::min(seconds(window_.wait_order) / wall_, data);
+    verdict_.because = format(
+        "of the wall time %.1f %% computes, %.1f %% waits for data, %.1f %% "
+        "for the copy, %.1f %% for the host",
+        100 * compute_ / wall_, 100 * data, 100 * copy, 100 * host);
+    if (window_.virtual_time)
+      verdict_.because +=
+          "; these are by a virtual clock, which stands still while the host "
+          "works: the times of the stages cannot be compared with them";
+
+    if (data + copy + host < 0.03) {
+      compute();
+    } else if (copy > data && copy > host) {
+      copies();
+    } else if (host > data) {
+      verdict_.limit = Limit::host;
+      verdict_.cause =
+          "the training loop itself is late to queue the next step";
+    } else {
+      verdict_.limit = order > data / 2 ? Limit::order : Limit::data;
+      late();
+    }
+    std::ranges::stable_sort(verdict_.actions,
+                             [](const Action& a, const Action& b) {
+                               return a.predicted_gain > b.predicted_gain;
+                             });
+    return verdict_;
+  }
+
+ private:
+  bool says_anything() {
+    const StepParts& parts = window_.parts;
+    if (parts.steps < 1 || wall_ <= 0) {
+      verdict_.cause = "too few steps to say";
+      verdict_.because = format("%ld steps were timed", long(parts.steps));
+      return false;
+    }
+    if (parts.steps_take_time()) return true;
+    verdict_.cause =
+        "the steps take practically no time, so there is nothing to wait for";
+    verdict_.because =
+        format("a step computes for %.2f us on the average",
+               1e6 * compute_ / static_cast<double>(parts.steps));
+    return false;
+  }
+
+  void compute() {
+    verdict_.limit = Limit::compute;
+    verdict_.cause =
+        window_.virtual_time
+            ? "the accelerator is busy; whether the input keeps up, a virtual "
+              "clock cannot tell"
+            : "the accelerator is busy; the input keeps up";
+  }
+
+  void copies() {
+    verdict_.limit = Limit::copy;
+    verdict_.cause = "batches wait for their copy to the device";
+    bool on_device =
+        tiers_.faster != nullptr && tiers_.faster->name == "device";
+    if (on_device)
+      offer({.knob = "loader.cache",
+             .from = tiers_.used->name,
+             .to = "device",
+             .predicted_gain = gain({}),
+             .cost = "device memory for the prepared rows"});
+    else
+      verdict_.because += tiers_.no_room;
+  }
+
+  void late() {
+    if (window_.virtual_time) {
+      verdict_.cause = "batches come late by the virtual clock";
+      return;
+    }
+    std::vector<Pool> pools = pools_of(window_.stages);
+    auto slowest = std::ranges::min_element(pools, {}, &Pool::rate);
+    if (slowest == pools.end() || std::isinf(slowest->rate())) {
+      verdict_.cause = "batches come late, and no stage was measured";
+      return;
+    }
+    verdict_.stage = slowest->busiest().name;
+    bool quick = slowest->rate() > 1.05 * compute_rate();
+    if (quick && slowest->workers > 0) {
+      verdict_.cause = "every stage is fast enough, but batches come in bursts";
+      return;
+    }
+    explain(*slowest);
+    if (quick)
+      verdict_.cause =
+          "batches are made on the training thread, between the steps";
+    if (verdict_.limit == Limit::order)
+      verdict_.cause =
+          "later batches are complete, but an earlier one is missing: " +
+          verdict_.cause;
+    offer_keeping(*slowest);
+    offer_workers(*slowest);
+  }
+
+  void explain(const Pool& pool) {
+    const StageNumbers& stage = pool.busiest();
+    double u = cpu_share(stage);
+    double calls = static_cast<double>(stage.calls);
+    double call_ms = 1e3 * seconds(stage.busy_wall) / calls;
+    if (row_by_row(stage))
+      verdict_.cause = format(
+          "the database is asked once per sample, %.2f ms each time", call_ms);
+    else if (u > 0.8)
+      verdict_.cause = "'" + stage.name + "' needs more processor time";
+    else if (stage.calls > 0 && u < 0.3)
+      verdict_.cause = format(
+          "'%s' waits for answers: %.0f rows per statement, %.2f ms each",
+          stage.name.c_str(), static_cast<double>(stage.items) / calls,
+          call_ms);
+    else
+      verdict_.cause = "'" + stage.name + "' is the slowest stage";
+
+    double share = pool.share_of(stage);
+    verdict_.because += "; '" + stage.name + "'";
+    if (share < 0.995)
+      verdict_.because +=
+          format(" is %.0f %% of the work of threads that", 100 * share);
+    verdict_.because +=
+        format(" give%s %.0f samples/s", share < 0.995 ? "" : "s", pool.rate());
+    verdict_.because += pool.workers == 0
+                            ? std::string(" on the training thread")
+                            : format(" with %d worker%s", pool.workers,
+                                     pool.workers == 1 ? "" : "s");
+    verdict_.because += format(", its processor share is %.0f %%", 100 * u);
+  }
+
+  /// Rows that are kept need not be read again; rows that are read by the
+  /// batch wait for one answer per batch.
+  void offer_keeping(const Pool& pool) {
+    if (std::ranges::none_of(pool.stages, reads_source)) return;
+    std::vector<StageNumbers> kept = window_.stages;
+    std::erase_if(kept, reads_source);
+    bool per_sample = std::ranges::any_of(pool.stages, reads_per_sample);
+    if (!per_sample && tiers_.faster != nullptr)
+      offer({.knob = "loader.cache",
+             .from = tiers_.used->name,
+             .to = "auto",
+             .predicted_gain = gain(kept),
+             .cost = "memory for the prepared rows, and one pass to fill it"});
+    if (per_sample && tiers_.faster != nullptr)
+      offer({.knob = "loader.read",
+             .from = "per_sample",
+             .to = "batch",
+             .predicted_gain = gain(kept),
+             .cost = "memory for the prepared rows, which are then kept while "
+                     "'loader.cache' is \"auto\""});
+    if (per_sample && tiers_.faster == nullptr)
+      offer({.knob = "loader.read",
+             .from = "per_sample",
+             .to = "batch",
+             .predicted_gain = gain(read_by_batch()),
+             .cost = "memory for the rows of one statement"});
+    verdict_.because += tiers_.no_room;
+  }
+
+  void offer_workers(const Pool& pool) {
+    if (std::ranges::any_of(pool.stages, reads_per_sample)) return;
+    // A first worker may only take over what the consumer's thread did while
+    // the accelerator was busy; then it takes two to gain anything.
+    int most = pool.workers == 0 ? 2 : pool.workers + 1;
+    for (int to = pool.workers + 1; to <= most; ++to) {
+      if (to > window_.limits.cpus) return;
+      std::vector<StageNumbers> stages = window_.stages;
+      for (StageNumbers& stage : stages)
+        if (is_of(pool, stage)) stage.workers = to;
+      bool offered = offer({.knob = "loader.workers",
+                            .from = pool.workers,
+                            .to = to,
+                            .predicted_gain = gain(stages),
+                            .cost = cost_of(pool.workers, to)});
+      if (offered) return;
+    }
+  }
+
+  static const char* cost_of(int from, int to) {
+    if (from > 0) return "one more processor";
+    return to == 1 ? "one more processor, and 'loader.prefetch' above 0"
+                   : "two more processors, and 'loader.prefetch' above 0";
+  }
+
+  static bool is_of(const Pool& pool, const StageNumbers& stage) {
+    return pool.name.empty() ? stage.name == pool.stages.front().name
+                             : stage.pool == pool.name;
+  }
+
+  /// What a statement per row waited for is paid once per batch.
+  std::vector<StageNumbers> read_by_batch() const {
+    double rows = static_cast<double>(window_.samples) /
+                  static_cast<double>(window_.parts.steps);
+    std::vector<StageNumbers> stages = window_.stages;
+    for (StageNumbers& stage : stages) {
+      if (!reads_per_sample(stage)) continue;
+      Nanoseconds waited = stage.busy_wall - stage.busy_cpu;
+      stage.busy_wall =
+          stage.busy_cpu + from_seconds(seconds(waited) / std::max(1.0, rows));
+    }
+    return stages;
+  }
+
+  double compute_rate() const {
+    return static_cast<double>(window_.samples) / compute_;
+  }
+  /// Of the rate, if the stages were these: the slowest of them or the
+  /// accelerator decides.
+  double gain(const std::vector<StageNumbers>& stages) const {
+    double now = static_cast<double>(window_.samples) / wall_;
+    return std::min(compute_rate(), slowest_rate(stages)) / now - 1;
+  }
+  /// True when it is worth telling.
+  bool offer(Action action) {
+    if (!(action.predicted_gain >= kSmallestGain) ||
+        std::isinf(action.predicted_gain))
+      return false;
+    verdict_.actions.push_back(std::move(action));
+    return true;
+  }
+
+  const Snapshot& window_;
+  const double wall_;
+  const double compute_;
+  const Tiers tiers_;
+  Verdict verdict_;
+};
 
 }  // namespace
 
-std::string_view name_of(Limit limit) {
-  static constexpr std::string_view kNames[] = {"compute", "data", "copy",
-                                                "order",   "host", "unknown"};
-  return kNames[static_cast<std::size_t>(limit)];
-}
-
-Json Verdict::json() const {
-  Json json;
-  json["limit"] = name_of(limit);
-  json["stage"] = stage.empty() ? Json() : Json(stage);
-  json["cause"] = cause;
-  json["because"] = because;
-  json["actions"] = Json::Array{};
-  for (const Action& action : actions) {
-    Json entry;
-    entry["knob"] = action.knob;
-    entry["from"] = action.from;
-    entry["to"] = action.to;
-    entry["predicted_gain"] = action.predicted_gain;
-    entry["cost"] = action.cost;
-    json["actions"].push_back(std::move(entry));
-  }
-  return json;
-}
-
-Verdict diagnose(const Snapshot& window) {
-  Verdict verdict;
-  const StepParts& parts = window.parts;
-  double wall = seconds(parts.wall);
-  double compute = seconds(parts.compute);
-  if (parts.steps < 1 || wall <= 0) {
-    verdict.cause = "too few steps to say";
-    verdict.because = format("%ld steps were timed", long(parts.steps));
-    return verdict;
-  }
-  if (compute <= 0) {
-    verdict.cause = "the steps take no time, so nothing can wait for them";
-    verdict.because = "no time was spent computing";
-    return verdict;
-  }
-  double data = seconds(parts.wait_data) / wall;
-  double copy = seconds(parts.wait_copy) / wall;
-  double host = seconds(parts.host) / wall;
-  double order = std::min(seconds(window.wait_order) / wall, data);
-  verdict.because = format(
-      "of the wall time %.1f %% computes, %.1f %% waits for data, %.1f %% for "
-      "the copy, %.1f %% for the host",
-      100 * compute / wall, 100 * data, 100 * copy, 100 * host);
-  Rates rates{.now = static_cast<double>(window.samples) / wall,
-              .compute = static_cast<double>(window.samples) / compute};
-
-  if (data + copy + host < 0.03) {
-    verdict.limit = Limit::compute;
-    verdict.cause = "the accelerator is busy; the input keeps up";
-    return verdict;
-  }
-  if (copy > data && copy > host) {
-    verdict.limit = Limit::copy;
-    verdict.cause = "batches wait for their copy to the device";
-    offer(verdict.actions, {.knob = "loader.cache",
-                            .from = "ram",
-                            .to = "device",
-                            .predicted_gain = rates.gain(rates.compute),
-                            .cost = "device memory for the prepared rows"});
-    return verdict;
-  }
-  if (host > data) {
-    verdict.limit = Limit::host;
-    verdict.cause = "the training loop itself is late to queue the next step";
-    return verdict;
-  }
-  if (order > data / 2) {
-    verdict.limit = Limit::order;
-    verdict.cause = "later batches are complete, but an earlier one is missing";
-  } else {
-    verdict.limit = Limit::data;
-  }
-  auto slowest = std::ranges::min_element(window.stages, {}, rate_of);
-  if (slowest == window.stages.end() || rate_of(*slowest) == kEndless) {
-    verdict.cause = "batches come late, and no stage was measured";
-    return verdict;
-  }
-  if (rate_of(*slowest) > 1.05 * rates.compute) {
-    verdict.stage = slowest->name;
-    verdict.cause = "every stage is fast enough, but batches come in bursts";
-    return verdict;
-  }
-  explain_stage(window, *slowest, rates, verdict);
-  return verdict;
-}
+Verdict diagnose(const Snapshot& window) { return Diagnosis(window).make(); }
 
 }  // namespace penstock

@@ -3,11 +3,13 @@
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/base/random.h"
+#include "penstock/loader/loader.h"
 
 namespace penstock {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using namespace std::chrono_literals;
 
 StageNumbers stage(std::string name, int workers, std::int64_t items,
@@ -20,6 +22,33 @@ StageNumbers stage(std::string name, int workers, std::int64_t items,
               cpu * static_cast<double>(busy.count())))};
 }
 
+/// The same threads do all of them, as in the loader; then they are delivered.
+std::vector<StageNumbers> pool(std::vector<StageNumbers> stages) {
+  for (StageNumbers& stage : stages) stage.pool = "loader";
+  stages.push_back({.name = "deliver", .workers = 1, .items = 1000});
+  stages.back().blocked_get = 1s;
+  return stages;
+}
+
+/// The rows are read from the source, and `faster` would have room or not.
+std::vector<TierRoom> reading(bool ram_fits, bool device_fits = false) {
+  return {{.name = "device",
+           .fits = device_fits,
+           .why = device_fits ? "fits" : "needs 9.0 GiB on the device"},
+          {.name = "ram",
+           .fits = ram_fits,
+           .why = ram_fits ? "fits" : "needs 8.0 GiB on the host"},
+          {.name = "none", .fits = true, .in_use = true, .why = "fits"}};
+}
+
+/// The rows are in RAM, and the device would have room or not.
+std::vector<TierRoom> in_ram(bool device_fits) {
+  std::vector<TierRoom> tiers = reading(true, device_fits);
+  tiers[1].in_use = true;
+  tiers[2].in_use = false;
+  return tiers;
+}
+
 /// 100 steps of 10 samples; the accelerator needs 10 ms per step.
 Snapshot window(Nanoseconds wall, std::vector<StageNumbers> stages) {
   Snapshot snapshot;
@@ -27,6 +56,7 @@ Snapshot window(Nanoseconds wall, std::vector<StageNumbers> stages) {
   snapshot.parts.wait_data = wall - 1s;
   snapshot.samples = 1000;
   snapshot.stages = std::move(stages);
+  snapshot.tiers = reading(true);
   snapshot.limits.cpus = 8;
   return snapshot;
 }
@@ -50,36 +80,131 @@ TEST(Diagnose, NamesTheStageWithTheLowestRate) {
   EXPECT_NEAR(verdict.actions[1].predicted_gain, 0.5, 1e-9);
 }
 
+// Two threads do reading and preparing: 2 s + 2 s per 1000 rows are 500 rows
+// per second. Taken alone, each would look twice as fast.
+TEST(Diagnose, AddsUpTheStagesOfOnePool) {
+  Verdict verdict =
+      diagnose(window(2s, pool({stage("plan", 2, 1000, 10ms),
+                                stage("read", 2, 1000, 1500ms, 0.5),
+                                stage("prepare", 2, 1000, 2490ms)})));
+  EXPECT_EQ(verdict.limit, Limit::data);
+  EXPECT_EQ(verdict.stage, "prepare");
+  EXPECT_THAT(verdict.because,
+              HasSubstr("'prepare' is 62 % of the work of threads that give "
+                        "500 samples/s with 2 workers"));
+  ASSERT_EQ(verdict.actions.size(), 2u);
+  EXPECT_EQ(verdict.actions[1].knob, "loader.workers");
+  EXPECT_EQ(verdict.actions[1].from.dump(), "2");
+  EXPECT_EQ(verdict.actions[1].to.dump(), "3");
+  EXPECT_NEAR(verdict.actions[1].predicted_gain, 0.5, 1e-9);
+}
+
+TEST(Diagnose, TheFirstWorkerTakesTheLoadOffTheTrainingThread) {
+  Verdict verdict = diagnose(window(
+      3s,
+      pool({stage("plan", 0, 1000, 1ms), stage("gather", 0, 1000, 1999ms)})));
+  EXPECT_EQ(verdict.stage, "gather");
+  EXPECT_THAT(verdict.because, HasSubstr("on the training thread"));
+  ASSERT_EQ(verdict.actions.size(), 1u);
+  EXPECT_EQ(verdict.actions[0].knob, "loader.workers");
+  EXPECT_EQ(verdict.actions[0].from.dump(), "0");
+  EXPECT_EQ(verdict.actions[0].to.dump(), "1");
+  EXPECT_THAT(verdict.actions[0].cost, HasSubstr("'loader.prefetch' above 0"));
+  EXPECT_NEAR(verdict.actions[0].predicted_gain, 0.5, 1e-9);
+}
+
+TEST(Diagnose, SeesStepsThatWaitForAFastTrainingThread) {
+  Verdict verdict =
+      diagnose(window(1500ms, pool({stage("gather", 0, 1000, 500ms)})));
+  EXPECT_THAT(verdict.cause, HasSubstr("on the training thread, between"));
+  EXPECT_NEAR(verdict.actions.at(0).predicted_gain, 0.5, 1e-9);
+}
+
+// The training thread filled batches while the accelerator was busy, so one
+// worker in its place would be no faster.
+TEST(Diagnose, OffersTwoWorkersWhereOneGainsNothing) {
+  Verdict verdict = diagnose(window(2s, pool({stage("gather", 0, 1000, 2s)})));
+  ASSERT_EQ(verdict.actions.size(), 1u);
+  EXPECT_EQ(verdict.actions[0].from.dump(), "0");
+  EXPECT_EQ(verdict.actions[0].to.dump(), "2");
+  EXPECT_NEAR(verdict.actions[0].predicted_gain, 1.0, 1e-9);
+}
+
 TEST(Diagnose, SeesAQueryPerSample) {
-  StageNumbers read = stage("read per sample", 1, 1000, 5s, 0.1);
+  StageNumbers read = stage("read per sample", 0, 1000, 5s, 0.1);
   read.calls = 1000;
-  Verdict verdict = diagnose(window(5s, {read}));
+  Verdict verdict = diagnose(window(5s, pool({read})));
   EXPECT_THAT(verdict.cause, HasSubstr("once per sample, 5.00 ms"));
   ASSERT_EQ(verdict.actions.size(), 1u);
   EXPECT_EQ(verdict.actions[0].knob, "loader.read");
   EXPECT_NEAR(verdict.actions[0].predicted_gain, 4.0, 1e-9);
+  EXPECT_THAT(verdict.actions[0].cost, HasSubstr("then kept"));
+}
+
+// 0.5 s of work stay, the 9 s of waiting are paid once per 10 rows: 1.4 s.
+TEST(Diagnose, ReadingByTheBatchHelpsWhereNothingCanBeKept) {
+  StageNumbers read = stage("read per sample", 0, 1000, 9500ms, 0.5 / 9.5);
+  read.calls = 1000;
+  Snapshot snapshot = window(9500ms, pool({read}));
+  snapshot.tiers = reading(false);
+  Verdict verdict = diagnose(snapshot);
+  ASSERT_EQ(verdict.actions.size(), 1u);
+  EXPECT_EQ(verdict.actions[0].knob, "loader.read");
+  EXPECT_NEAR(verdict.actions[0].predicted_gain, 9.5 / 1.4 - 1, 1e-6);
+  EXPECT_THAT(verdict.actions[0].cost, HasSubstr("one statement"));
+  EXPECT_THAT(verdict.because, HasSubstr("no faster tier has room"));
 }
 
 TEST(Diagnose, SeesRoundTrips) {
   StageNumbers read = stage("read", 1, 1000, 5s, 0.1);
   read.calls = 100;
-  EXPECT_THAT(diagnose(window(5s, {read})).cause,
+  EXPECT_THAT(diagnose(window(5s, pool({read}))).cause,
               HasSubstr("10 rows per statement, 50.00 ms"));
 }
 
+TEST(Diagnose, AdvisesToKeepTheRowsOnlyWhereTheyFit) {
+  Snapshot snapshot = window(4s, pool({stage("read", 8, 1000, 32s)}));
+  Action keep = diagnose(snapshot).actions.at(0);
+  EXPECT_EQ(keep.knob, "loader.cache");
+  EXPECT_EQ(keep.from.string(), "none");
+  EXPECT_EQ(keep.to.string(), "auto");
+
+  snapshot.tiers = reading(false);
+  Verdict verdict = diagnose(snapshot);
+  EXPECT_TRUE(verdict.actions.empty());
+  EXPECT_THAT(verdict.because,
+              HasSubstr("no faster tier has room: 'device' needs 9.0 GiB on "
+                        "the device; 'ram' needs 8.0 GiB on the host"));
+
+  snapshot.tiers.clear();
+  EXPECT_TRUE(diagnose(snapshot).actions.empty()) << "nothing was measured";
+}
+
 TEST(Diagnose, DoesNotAdviseMoreWorkersThanProcessors) {
-  Snapshot snapshot = window(4s, {stage("gather", 2, 1000, 8s)});
+  Snapshot snapshot = window(4s, pool({stage("gather", 2, 1000, 8s)}));
   snapshot.limits.cpus = 2;
   EXPECT_TRUE(diagnose(snapshot).actions.empty());
 }
 
-TEST(Diagnose, SeesTheCopy) {
-  Snapshot snapshot = window(2s, {stage("gather", 1, 1000, 100ms)});
+TEST(Diagnose, AdvisesTheDeviceAgainstCopiesOnlyWhereItHasRoom) {
+  Snapshot snapshot = window(2s, pool({stage("gather", 1, 1000, 100ms)}));
   snapshot.parts.wait_copy = 1s;
   snapshot.parts.wait_data = 0s;
+  snapshot.tiers = in_ram(true);
   Verdict verdict = diagnose(snapshot);
   EXPECT_EQ(verdict.limit, Limit::copy);
-  EXPECT_NEAR(verdict.actions.at(0).predicted_gain, 1.0, 1e-9);
+  ASSERT_EQ(verdict.actions.size(), 1u);
+  EXPECT_EQ(verdict.actions[0].from.string(), "ram");
+  EXPECT_EQ(verdict.actions[0].to.string(), "device");
+  EXPECT_NEAR(verdict.actions[0].predicted_gain, 1.0, 1e-9);
+
+  snapshot.tiers = reading(true, true);
+  EXPECT_EQ(diagnose(snapshot).actions.at(0).from.string(), "none");
+
+  snapshot.tiers = in_ram(false);
+  EXPECT_TRUE(diagnose(snapshot).actions.empty());
+  EXPECT_THAT(diagnose(snapshot).because,
+              HasSubstr("'device' needs 9.0 GiB on the device"));
 }
 
 TEST(Diagnose, SeesTheHostLoop) {
@@ -90,27 +215,87 @@ TEST(Diagnose, SeesTheHostLoop) {
 }
 
 TEST(Diagnose, SeesThatOrderIsTheTrouble) {
-  Snapshot snapshot = window(2s, {stage("read", 4, 1000, 3900ms)});
+  Snapshot snapshot = window(2s, pool({stage("read", 4, 1000, 8s)}));
   snapshot.wait_order = 900ms;
   EXPECT_EQ(diagnose(snapshot).limit, Limit::order);
+  EXPECT_THAT(diagnose(snapshot).cause, HasSubstr("an earlier one is missing"));
 }
 
 TEST(Diagnose, SeesBursts) {
-  Verdict verdict = diagnose(window(2s, {stage("read", 1, 1000, 100ms)}));
+  Verdict verdict = diagnose(window(2s, pool({stage("read", 1, 1000, 100ms)})));
   EXPECT_EQ(verdict.limit, Limit::data);
   EXPECT_THAT(verdict.cause, HasSubstr("bursts"));
+  EXPECT_TRUE(verdict.actions.empty());
 }
 
 TEST(Diagnose, DoesNotGuess) {
   EXPECT_EQ(diagnose(Snapshot()).limit, Limit::unknown);
-  Snapshot no_steps = window(1s, {});
-  no_steps.parts.compute = 0s;
-  EXPECT_EQ(diagnose(no_steps).limit, Limit::unknown);
   EXPECT_THAT(diagnose(window(2s, {})).cause, HasSubstr("no stage"));
+  EXPECT_THAT(diagnose(window(2s, pool({}))).cause, HasSubstr("no stage"));
 }
 
-// The slowest of four random stages is named whatever the others do.
-TEST(Diagnose, NamesTheSlowestOfRandomPipelines) {
+TEST(Diagnose, NothingWaitsForStepsThatTakeNoTime) {
+  Snapshot snapshot = window(1s, pool({stage("plan", 1, 1000, 900ms)}));
+  for (Nanoseconds per_step : {0us, 1us, 4us}) {
+    snapshot.parts.compute = 100 * per_step;
+    snapshot.parts.wait_data = 1s - 100 * per_step;
+    Verdict verdict = diagnose(snapshot);
+    EXPECT_EQ(verdict.limit, Limit::unknown);
+    EXPECT_THAT(verdict.cause, HasSubstr("nothing to wait for"));
+    EXPECT_TRUE(verdict.actions.empty());
+  }
+  snapshot.parts.compute = 100 * 10us;
+  snapshot.parts.wait_data = 999ms;
+  EXPECT_EQ(diagnose(snapshot).limit, Limit::data);
+}
+
+TEST(Diagnose, DoesNotCompareStagesWithAVirtualClock) {
+  Snapshot snapshot = window(4s, pool({stage("read", 1, 1000, 4s)}));
+  snapshot.virtual_time = true;
+  Verdict verdict = diagnose(snapshot);
+  EXPECT_EQ(verdict.limit, Limit::data);
+  EXPECT_EQ(verdict.stage, "");
+  EXPECT_THAT(verdict.because, HasSubstr("cannot be compared"));
+  EXPECT_THAT(verdict.because, Not(HasSubstr("samples/s")));
+  EXPECT_TRUE(verdict.actions.empty());
+
+  snapshot.parts.wall = 1s;
+  snapshot.parts.wait_data = 0s;
+  verdict = diagnose(snapshot);
+  EXPECT_EQ(verdict.limit, Limit::compute);
+  EXPECT_THAT(verdict.cause, HasSubstr("virtual clock cannot tell"));
+}
+
+// The loader: one pool of 1 to 8 threads does all stages, then delivers. The
+// rate that its stages give together decides whether the pool is the trouble,
+// and the longest of them is named.
+TEST(Diagnose, NamesTheLongestStageOfRandomPools) {
+  const char* names[] = {"plan", "read", "prepare", "pack"};
+  int slow = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed, 0, 0, 0);
+    int workers = 1 + static_cast<int>(random.below(8));
+    std::size_t longest = random.below(4);
+    double share[4], sum = 0;
+    for (std::size_t i = 0; i < 4; ++i)
+      sum += share[i] = i == longest ? 1.1 : random.uniform();
+    // The accelerator takes 1000 rows per second.
+    double rate = 250 * (1 + 7 * random.uniform());
+    std::vector<StageNumbers> stages;
+    for (std::size_t i = 0; i < 4; ++i)
+      stages.push_back(
+          stage(names[i], workers, 1000,
+                from_seconds(workers * 1000 / rate * share[i] / sum)));
+    Verdict verdict = diagnose(window(5s, pool(stages)));
+    EXPECT_EQ(verdict.stage, names[longest]) << seed;
+    bool bursts = verdict.cause.find("bursts") != std::string::npos;
+    EXPECT_EQ(bursts, rate > 1050) << seed;
+    slow += !bursts;
+  }
+  EXPECT_GT(slow, 30);
+}
+
+TEST(Diagnose, NamesTheSlowestOfRandomPipelinesWithThreadsOfTheirOwn) {
   const char* names[] = {"plan", "read", "prepare", "gather"};
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed, 0, 0, 0);
@@ -128,12 +313,36 @@ TEST(Diagnose, NamesTheSlowestOfRandomPipelines) {
 
 TEST(Verdict, EveryLimitHasItsName) {
   EXPECT_EQ(name_of(Limit::compute), "compute");
+  EXPECT_EQ(name_of(Limit::data), "data");
   EXPECT_EQ(name_of(Limit::copy), "copy");
+  EXPECT_EQ(name_of(Limit::order), "order");
   EXPECT_EQ(name_of(Limit::host), "host");
+  EXPECT_EQ(name_of(Limit::unknown), "unknown");
   Verdict verdict = diagnose(window(4s, {stage("read", 1, 1000, 4s)}));
   EXPECT_EQ(verdict.json().find("limit")->string(), "data");
   EXPECT_EQ(verdict.json().find("actions")->array().size(),
             verdict.actions.size());
+}
+
+TEST(TiersOf, TellWhatWouldFitWhateverWasAskedFor) {
+  TierRequest request{.rows = 1024, .row_bytes = 1024, .wish = "none"};
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  std::vector<TierRoom> tiers = tiers_of(
+      plan_tiers(request, {.ram_free = 2 * kMiB, .device_free = kMiB}));
+  ASSERT_EQ(tiers.size(), 3u);
+  EXPECT_FALSE(tiers[0].fits);
+  EXPECT_TRUE(tiers[1].fits);
+  EXPECT_TRUE(tiers[2].in_use);
+  EXPECT_EQ(tiers[1].name, "ram");
+  EXPECT_THAT(tiers[0].why, HasSubstr("needs 1.0 MiB on the device"));
+}
+
+TEST(TiersOf, TheHostsOwnMemoryIsNoFasterTier) {
+  std::vector<TierRoom> tiers =
+      tiers_of(plan_tiers({.rows = 1, .row_bytes = 1, .wish = "none"},
+                          {.ram_free = 100'000, .device_is_host = true}));
+  ASSERT_EQ(tiers.size(), 2u);
+  EXPECT_EQ(tiers[0].name, "ram");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,41 +23,57 @@ enum class Tier : std::uint8_t {
 
 std::string_view name_of(Tier tier);
 
-/// What is to be kept, as measured by the first pass.
+/// What is to be kept, as measured by the first pass, and what the ring of
+/// batches takes beside it, whatever the tier.
 struct TierRequest {
   std::int64_t rows = 0;
   std::size_t row_bytes = 0;
-  std::size_t slot_bytes = 0;  ///< device memory that the ring of slots takes
-  std::string wish = "auto";   ///< auto, device, ram or none
+  /// Memory of the device for the slots of the ring. On a device that is the
+  /// host, host memory.
+  std::size_t ring_device_bytes = 0;
+  /// Pinned memory for the slots of the ring, in tiers `ram` and `none`. Does
+  /// not count on a device that is the host: there is no copy to stage.
+  std::size_t ring_host_bytes = 0;
+  std::string wish = "auto";  ///< auto, device, ram or none
 };
 
 /// What there is, from real limits (cgroup, free memory, the device's memory).
 struct TierLimits {
-  std::size_t ram_free = 0;
-  std::string ram_origin;  ///< "MemAvailable", "cgroup memory.max", ...
+  /// Unknown where the system does not tell; then it refuses no tier.
+  std::optional<std::size_t> ram_free;
+  std::string ram_origin;  ///< "MemAvailable", "/sys/fs/cgroup/job", ...
   std::size_t device_free = 0;
   bool device_is_host = false;  ///< cpu: its memory is the host's
 };
 
 /// The decision, with its reasons, made before anything is allocated.
 struct TierPlan {
+  /// What a tier would take, the ring of batches included.
   struct Line {
     Tier tier;
-    std::size_t needed;     ///< predicted bytes
-    std::size_t available;  ///< of which at most 80 % are taken
-    bool chosen;
-    std::string why;  ///< "fits", "needs 3.1 GiB of 2.0 GiB", "not asked"
+    std::size_t rows_bytes = 0;    ///< of the rows alone, or of their hashes
+    std::size_t host_bytes = 0;    ///< in all, of the host's memory
+    std::size_t device_bytes = 0;  ///< in all, of a device's own memory
+    bool fits = false;             ///< in 80 % of what is free, wished or not
+    bool chosen = false;
+    /// "fits", "needs 3.1 GiB on the device, 80 % of 2.0 GiB are free", "fits,
+    /// not asked for", "the device's memory is the host's", ...
+    std::string why;
+
+    std::size_t bytes() const { return host_bytes + device_bytes; }
   };
   Tier tier = Tier::none;
-  std::vector<Line> lines;
+  std::vector<Line> lines;  ///< the fastest first
+  TierLimits limits;
 
-  /// One line per tier, for people.
+  /// One line per tier and one on what is free, for people.
   std::string text() const;
   Json json() const;
 };
 
 /// The fastest tier that fits in 80 % of what is free, or the wished one. A
-/// wish that does not fit is an Error(out_of_memory) with both numbers.
+/// wish that does not fit is an Error(out_of_memory) with both numbers, and so
+/// is a ring of batches that leaves room for no tier, not even `none`.
 TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits);
 
 /// The rows of a data set, packed one after the other in order of id.

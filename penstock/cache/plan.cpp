@@ -9,8 +9,94 @@ namespace {
 // The rest is for what we cannot foresee: the model, the libraries, others.
 constexpr double kShare = 0.8;
 
-bool fits(std::size_t needed, std::size_t available) {
-  return static_cast<double>(needed) <= kShare * static_cast<double>(available);
+bool fits(std::size_t needed, std::optional<std::size_t> available) {
+  return !available || static_cast<double>(needed) <=
+                           kShare * static_cast<double>(*available);
+}
+
+/// One kind of memory: what a tier would take of it.
+struct Need {
+  std::size_t bytes;
+  std::size_t ring;  ///< of these
+  std::optional<std::size_t> available;
+  const char* where;
+
+  bool met() const { return fits(bytes, available); }
+  std::string why_not() const {
+    bool ring_alone = !fits(ring, available);
+    return (ring_alone ? "the ring of batches alone needs " + shown_bytes(ring)
+                       : "needs " + shown_bytes(bytes)) +
+           where + ", 80 % of " + shown_bytes(*available) + " are free";
+  }
+};
+
+/// A tier's needs of the host's and of the device's own memory.
+struct Needs {
+  Need host, device;
+};
+
+Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
+               const TierLimits& limits) {
+  Need host{0, 0, limits.ram_free, " on the host"};
+  Need device{0, 0, limits.device_free, " on the device"};
+  Need& ring_here = limits.device_is_host ? host : device;
+  ring_here.ring = request.ring_device_bytes;
+  if (tier != Tier::device && !limits.device_is_host)
+    host.ring = request.ring_host_bytes;
+  host.bytes = host.ring;
+  device.bytes = device.ring;
+  bool on_device = tier == Tier::device && !limits.device_is_host;
+  (on_device ? device : host).bytes += rows_bytes;
+  return {host, device};
+}
+
+TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
+                       const TierRequest& request, const TierLimits& limits) {
+  auto [host, device] = needs_of(tier, rows_bytes, request, limits);
+  TierPlan::Line line{.tier = tier,
+                      .rows_bytes = rows_bytes,
+                      .host_bytes = host.bytes,
+                      .device_bytes = device.bytes,
+                      .fits = host.met() && device.met()};
+  if (!device.met())
+    line.why = device.why_not();
+  else if (!host.met())
+    line.why = host.why_not();
+  else if (host.bytes > 0 && !limits.ram_free)
+    line.why = "fits as far as is known: nobody tells what is free";
+  else
+    line.why = "fits";
+  return line;
+}
+
+[[noreturn]] void refuse(const TierRequest& request, const TierPlan& plan) {
+  std::string why;
+  bool rows_are_the_trouble = true;
+  for (const TierPlan::Line& line : plan.lines) {
+    if (request.wish != "auto" && request.wish != name_of(line.tier)) continue;
+    why += (why.empty() ? "" : "; ") + std::string(name_of(line.tier)) + ": " +
+           line.why;
+    rows_are_the_trouble = !line.why.starts_with("the ring");
+  }
+  std::string smaller = "a smaller 'loader.batch_size' or 'loader.prefetch'";
+  throw Error(
+      ErrorKind::out_of_memory,
+      {.code = "cache.no_room",
+       .what = "cannot keep " + std::to_string(request.rows) + " rows of " +
+               std::to_string(request.row_bytes) + " bytes and a ring of " +
+               "batches",
+       .where = "loader.cache = \"" + request.wish + "\"",
+       .why = why,
+       .next = !rows_are_the_trouble
+                   ? "use " + smaller + ", or give the job more memory"
+               : request.wish == "auto" || request.wish == "none"
+                   ? "give the job more memory, or use " + smaller
+                   : "use \"loader.cache\": \"auto\", or give the job more "
+                     "memory"});
+}
+
+Json json_of(std::optional<std::size_t> bytes) {
+  return bytes ? Json(*bytes) : Json();
 }
 
 }  // namespace
@@ -42,69 +128,73 @@ TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
   std::size_t rows = static_cast<std::size_t>(request.rows);
   std::size_t table = rows * request.row_bytes;
   // Reading anew keeps a hash per row, to notice rows that changed.
+  std::size_t hashes = rows * sizeof(std::uint64_t);
   TierPlan plan;
-  plan.lines = {
-      {Tier::device, table + request.slot_bytes,
-       limits.device_is_host ? limits.ram_free : limits.device_free, false, ""},
-      {Tier::ram, table, limits.ram_free, false, ""},
-      {Tier::none, rows * sizeof(std::uint64_t), limits.ram_free, false, ""}};
+  plan.limits = limits;
+  plan.lines = {line_of(Tier::device, table, request, limits),
+                line_of(Tier::ram, table, request, limits),
+                line_of(Tier::none, hashes, request, limits)};
   bool found = false;
   for (TierPlan::Line& line : plan.lines) {
-    bool wished = request.wish == "auto" || request.wish == name_of(line.tier);
-    bool room = fits(line.needed, line.available);
-    line.why = room ? "fits"
-                    : "needs " + shown_bytes(line.needed) + ", 80 % of " +
-                          shown_bytes(line.available) + " are there";
-    if (line.tier == Tier::device && limits.device_is_host &&
-        request.wish == "auto") {
+    bool automatic = request.wish == "auto";
+    if (automatic && line.tier == Tier::device && limits.device_is_host) {
       line.why = "the device's memory is the host's";
       continue;
     }
-    if (!wished) line.why = "not asked for";
-    if (found || !wished || !room) continue;
+    if (!automatic && request.wish != name_of(line.tier)) {
+      line.why += ", not asked for";
+      continue;
+    }
+    if (found || !line.fits) continue;
     line.chosen = found = true;
     plan.tier = line.tier;
   }
-  if (!found) {
-    std::string why;
-    for (const TierPlan::Line& line : plan.lines)
-      if (request.wish == "auto" || request.wish == name_of(line.tier))
-        why += (why.empty() ? "" : "; ") + std::string(name_of(line.tier)) +
-               " " + line.why;
-    throw Error(
-        ErrorKind::out_of_memory,
-        {.code = "cache.no_room",
-         .what = "cannot keep " + std::to_string(request.rows) + " rows of " +
-                 std::to_string(request.row_bytes) + " bytes",
-         .where = "loader.cache = \"" + request.wish + "\"",
-         .why = why,
-         .next = "use \"loader.cache\": \"auto\", or give the job "
-                 "more memory"});
-  }
+  if (!found) refuse(request, plan);
   return plan;
 }
 
 std::string TierPlan::text() const {
   std::string all;
-  for (const Line& line : lines)
+  for (const Line& line : lines) {
     all += std::string(line.chosen ? "  * " : "    ") +
-           std::string(name_of(line.tier)) + ": " + shown_bytes(line.needed) +
-           " of " + shown_bytes(line.available) + " free, " + line.why + "\n";
-  return all;
+           std::string(name_of(line.tier)) + ": ";
+    if (line.device_bytes > 0)
+      all += shown_bytes(line.device_bytes) + " on the device" +
+             (line.host_bytes > 0 ? " and " : "");
+    if (line.host_bytes > 0 || line.device_bytes == 0)
+      all += shown_bytes(line.host_bytes) + " on the host";
+    all += ", " + line.why + "\n";
+  }
+  all +=
+      "    free: " + (limits.ram_free ? shown_bytes(*limits.ram_free) : "n/a") +
+      " on the host";
+  if (!limits.ram_origin.empty()) all += " (" + limits.ram_origin + ")";
+  if (!limits.device_is_host)
+    all += ", " + shown_bytes(limits.device_free) + " on the device";
+  return all + "\n";
 }
 
 Json TierPlan::json() const {
   Json json;
   json["tier"] = name_of(tier);
   for (const Line& line : lines) {
+    bool own = line.tier == Tier::device && !limits.device_is_host;
     Json entry;
     entry["tier"] = name_of(line.tier);
-    entry["bytes"] = line.needed;
-    entry["free"] = line.available;
+    entry["bytes"] = line.bytes();
+    entry["rows_bytes"] = line.rows_bytes;
+    entry["host_bytes"] = line.host_bytes;
+    entry["device_bytes"] = line.device_bytes;
+    entry["free"] = own ? Json(limits.device_free) : json_of(limits.ram_free);
+    entry["fits"] = line.fits;
     entry["chosen"] = line.chosen;
     entry["why"] = line.why;
     json["tiers"].push_back(std::move(entry));
   }
+  json["host_free"] = json_of(limits.ram_free);
+  json["host_free_from"] = limits.ram_origin;
+  json["device_free"] =
+      limits.device_is_host ? Json() : Json(limits.device_free);
   return json;
 }
 

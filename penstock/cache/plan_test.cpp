@@ -7,12 +7,15 @@
 namespace penstock {
 namespace {
 
+using testing::HasSubstr;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-TierPlan plan(std::string wish, std::size_t device_free, std::size_t ram_free,
+TierPlan plan(std::string wish, std::size_t device_free,
+              std::optional<std::size_t> ram_free,
               bool device_is_host = false) {
   return plan_tiers({.rows = 1024, .row_bytes = 1024, .wish = std::move(wish)},
                     {.ram_free = ram_free,
+                     .ram_origin = "MemAvailable",
                      .device_free = device_free,
                      .device_is_host = device_is_host});
 }
@@ -49,8 +52,88 @@ TEST(PlanTiers, AWishThatDoesNotFitIsOutOfMemoryWithBothNumbers) {
 
 TEST(PlanTiers, ShowsEveryTierWithItsBytes) {
   TierPlan shown = plan("auto", 2 * kMiB, 2 * kMiB);
-  EXPECT_THAT(shown.text(), testing::HasSubstr("* device: 1.0 MiB of 2.0 MiB"));
+  EXPECT_THAT(shown.text(), HasSubstr("* device: 1.0 MiB on the device, fits"));
+  EXPECT_THAT(shown.text(), HasSubstr("free: 2.0 MiB on the host (MemAvailable"
+                                      "), 2.0 MiB on the device"));
   EXPECT_EQ(shown.json().find("tiers")->array().size(), 3u);
+}
+
+TEST(PlanTiers, SaysWhatFitsOfTheTiersThatWereNotAskedFor) {
+  TierPlan shown = plan("none", kMiB, 2 * kMiB);
+  EXPECT_FALSE(shown.lines[0].fits);
+  EXPECT_EQ(shown.lines[0].why,
+            "needs 1.0 MiB on the device, 80 % of 1.0 MiB are free, not asked "
+            "for");
+  EXPECT_TRUE(shown.lines[1].fits);
+  EXPECT_EQ(shown.lines[1].why, "fits, not asked for");
+}
+
+TEST(PlanTiers, UnknownMemoryRefusesNoTier) {
+  TierPlan shown = plan("auto", 0, std::nullopt);
+  EXPECT_EQ(shown.tier, Tier::ram);
+  EXPECT_THAT(shown.lines[1].why, HasSubstr("nobody tells"));
+  EXPECT_THAT(shown.text(), HasSubstr("free: n/a on the host"));
+  EXPECT_TRUE(shown.json().find("host_free")->is_null());
+}
+
+/// 1 MiB of rows and a ring of 512 KiB of slots.
+TierPlan plan_with_ring(std::string wish, std::size_t device_free,
+                        std::size_t ram_free, bool device_is_host = false) {
+  return plan_tiers({.rows = 1024,
+                     .row_bytes = 1024,
+                     .ring_device_bytes = kMiB / 2,
+                     .ring_host_bytes = kMiB / 2,
+                     .wish = std::move(wish)},
+                    {.ram_free = ram_free,
+                     .ram_origin = "MemAvailable",
+                     .device_free = device_free,
+                     .device_is_host = device_is_host});
+}
+
+TEST(PlanTiers, TheRingCountsWhereItLives) {
+  TierPlan shown = plan_with_ring("auto", 8 * kMiB, 8 * kMiB);
+  EXPECT_EQ(shown.lines[0].device_bytes, kMiB + kMiB / 2);
+  EXPECT_EQ(shown.lines[0].host_bytes, 0u);
+  EXPECT_EQ(shown.lines[1].device_bytes, kMiB / 2);
+  EXPECT_EQ(shown.lines[1].host_bytes, kMiB + kMiB / 2);
+  EXPECT_EQ(shown.lines[2].device_bytes, kMiB / 2);
+  EXPECT_EQ(shown.lines[2].host_bytes, 8192 + kMiB / 2);
+  Json json = shown.json();
+  const Json& ram = json.find("tiers")->array()[1];
+  EXPECT_EQ(ram.find("bytes")->integer(), std::int64_t{2 * kMiB});
+  EXPECT_EQ(ram.find("rows_bytes")->integer(), std::int64_t{kMiB});
+  EXPECT_THAT(
+      shown.text(),
+      HasSubstr("ram: 512.0 KiB on the device and 1.5 MiB on the host"));
+}
+
+TEST(PlanTiers, OnADeviceThatIsTheHostTheRingIsThereOnce) {
+  TierPlan shown = plan_with_ring("auto", 0, 8 * kMiB, true);
+  for (const TierPlan::Line& line : shown.lines)
+    EXPECT_EQ(line.host_bytes, line.rows_bytes + kMiB / 2);
+  EXPECT_EQ(shown.lines[1].device_bytes, 0u);
+}
+
+TEST(PlanTiers, PinnedSlotsMayTakeTheRoomOfTheRows) {
+  EXPECT_EQ(plan("auto", kMiB, kMiB + kMiB / 2).tier, Tier::ram);
+  EXPECT_EQ(plan_with_ring("auto", kMiB, kMiB + kMiB / 2).tier, Tier::none);
+}
+
+TEST(PlanTiers, ARingThatDoesNotFitIsToldBeforeAnythingIsAllocated) {
+  for (const char* wish : {"auto", "device", "ram", "none"}) {
+    try {
+      plan_with_ring(wish, kMiB / 2, 64 * kMiB);
+      FAIL() << wish;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
+      EXPECT_THAT(error.parts().why,
+                  HasSubstr("the ring of batches alone needs 512.0 KiB on the "
+                            "device, 80 % of 512.0 KiB are free"));
+      EXPECT_THAT(error.parts().next, HasSubstr("batch_size"));
+    }
+  }
+  EXPECT_THROW(plan_with_ring("none", 8 * kMiB, kMiB / 2), Error)
+      << "the pinned half of it";
 }
 
 TEST(ShownBytes, PicksTheUnit) {

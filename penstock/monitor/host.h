@@ -6,22 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "penstock/base/host_limits.h"
 #include "penstock/base/json.h"
+#include "penstock/device/device.h"
 
 namespace penstock {
-
-/// What this process may use, each with where the number comes from. The
-/// host's totals never count where something smaller holds.
-struct HostLimits {
-  double cpus = 1;          ///< min(affinity, cgroup quota); may be fractional
-  std::string cpus_origin;  ///< "affinity", "cgroup v2 /x/cpu.max", ...
-  std::size_t memory = 0;   ///< the smallest limit, in bytes
-  std::size_t memory_free = 0;  ///< what of it may still be taken
-  std::string memory_origin;
-};
-
-/// `root` is "/" except in tests, which hand in a made-up tree.
-HostLimits read_host_limits(const std::filesystem::path& root = "/");
 
 /// What this process has used up to now. A number that the system does not
 /// tell is missing.
@@ -32,7 +21,21 @@ struct HostUse {
   std::optional<std::int64_t> throttled_us;  ///< by the cgroup's CPU quota
   std::optional<std::int64_t> read_bytes;    ///< from storage devices
 };
+/// `root` is "/" except in tests, which hand in a made-up tree.
 HostUse read_host_use(const std::filesystem::path& root = "/");
+
+/// Processors that were busy for this process between two readings, on the
+/// average; missing where one of them did not tell, or no time passed.
+std::optional<double> cpus_used(const HostUse& earlier, const HostUse& later,
+                                Nanoseconds between);
+
+/// A device's memory, of all who use it. Missing where the device has none of
+/// its own (cpu): then it is the host's.
+struct DeviceUse {
+  std::optional<std::size_t> used;
+  std::optional<std::size_t> total;
+};
+DeviceUse read_device_use(const Device& device);
 
 /// For reports: processor, cores, limits with their origins, system.
 Json machine_json();

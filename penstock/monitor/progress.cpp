@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 namespace penstock {
 namespace {
@@ -15,13 +16,17 @@ std::string format(const char* pattern, Values... values) {
 
 double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
+/// "AU 71 % <- data 22 % host 7 %"; "AU n/a <- ..." where steps are no work:
+/// what they computed is then the host's time.
 std::string shares(const StepParts& parts) {
   double wall = seconds(parts.wall);
   if (wall <= 0) return "AU n/a";
+  bool known = parts.steps_take_time();
   // Largest remainders, so that the shown percentages sum to 100.
   const char* names[] = {"AU", "data", "copy", "host", "sync"};
-  double exact[] = {seconds(parts.compute), seconds(parts.wait_data),
-                    seconds(parts.wait_copy), seconds(parts.host),
+  double exact[] = {known ? seconds(parts.compute) : 0,
+                    seconds(parts.wait_data), seconds(parts.wait_copy),
+                    seconds(parts.host) + (known ? 0 : seconds(parts.compute)),
                     seconds(parts.sync)};
   int shown[5];
   int sum = 0;
@@ -31,12 +36,12 @@ std::string shares(const StepParts& parts) {
     sum += shown[i];
   }
   for (; sum < 100; ++sum) {
-    int most = 0;
-    for (int i = 1; i < 5; ++i)
+    int most = known ? 0 : 1;
+    for (int i = most + 1; i < 5; ++i)
       if (exact[i] - shown[i] > exact[most] - shown[most]) most = i;
     ++shown[most];
   }
-  std::string text = format("AU %d %%", shown[0]);
+  std::string text = known ? format("AU %d %%", shown[0]) : "AU n/a";
   bool first = true;
   for (int i = 1; i < 5; ++i) {
     if (shown[i] == 0) continue;
@@ -44,6 +49,20 @@ std::string shares(const StepParts& parts) {
     first = false;
   }
   return text;
+}
+
+/// "17.9/24.0 GiB", "1.2 GiB" without a known total, "n/a".
+std::string memory(std::optional<std::size_t> used,
+                   std::optional<std::size_t> total) {
+  if (!used) return "n/a";
+  return total ? format("%.1f/%.1f GiB", gib(*used), gib(*total))
+               : format("%.1f GiB", gib(*used));
+}
+
+double left_s(const Progress& p) {
+  if (p.steps_taken < 1) return std::numeric_limits<double>::quiet_NaN();
+  return p.elapsed_s / static_cast<double>(p.steps_taken) *
+         static_cast<double>(p.steps_left);
 }
 
 }  // namespace
@@ -60,19 +79,28 @@ std::string progress_line(const Progress& p) {
   double wall = seconds(p.parts.wall);
   std::string line = format("ep %ld/%ld %ld/%ld", long(p.epoch) + 1,
                             long(p.epochs), long(p.step), long(p.steps));
-  line += " [" + shown_time(p.elapsed_s) + "<" + shown_time(p.left_s) + "]";
+  line += " [" + shown_time(p.elapsed_s) + "<" + shown_time(left_s(p)) + "]";
   if (wall > 0)
     line += format(" %.2f it/s", static_cast<double>(p.parts.steps) / wall);
   if (p.loss) line += format(" loss %.4g", *p.loss);
   line += " | " + shares(p.parts) + " |";
-  if (p.vram_used && p.vram_total)
-    line +=
-        format(" VRAM %.1f/%.1f GiB", gib(*p.vram_used), gib(*p.vram_total));
-  else
-    line += " VRAM n/a";
-  line += p.use.resident_bytes
-              ? format(" RAM %.2f GiB", gib(*p.use.resident_bytes))
-              : std::string(" RAM n/a");
+  line += " VRAM " + memory(p.device.used, p.device.total);
+  line += " RAM " + memory(p.use.resident_bytes, p.limits.memory);
+  line += p.cpus_used ? format(" CPU %.1f/%.3g", *p.cpus_used, p.limits.cpus)
+                      : std::string(" CPU n/a");
+  return line;
+}
+
+std::string epoch_summary(const EpochNumbers& e) {
+  double wall = seconds(e.parts.wall);
+  std::string line =
+      format("epoch %ld/%ld: ", long(e.epoch) + 1, long(e.epochs));
+  line += wall > 0 ? format("%.*f s, %.0f samples/s", wall < 10 ? 2 : 1, wall,
+                            static_cast<double>(e.samples) / wall)
+                   : "n/a s, n/a samples/s";
+  line += ", " + shares(e.parts);
+  if (e.train_loss) line += format(", loss %.4g", *e.train_loss);
+  if (e.val_loss) line += format(", val loss %.4g", *e.val_loss);
   return line;
 }
 

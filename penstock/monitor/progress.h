@@ -4,7 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "penstock/monitor/snapshot.h"
+#include "penstock/monitor/host.h"
+#include "penstock/monitor/step_clock.h"
 
 namespace penstock {
 
@@ -14,18 +15,38 @@ struct Progress {
   std::int64_t epochs = 0;
   std::int64_t step = 0;
   std::int64_t steps = 0;  ///< of the epoch
-  double elapsed_s = 0;
-  double left_s = 0;  ///< of the whole run, from the pace so far
+  double elapsed_s = 0;    ///< since this run began to take steps
+  /// By this run alone: a run that it resumes had a pace of its own.
+  std::int64_t steps_taken = 0;
+  std::int64_t steps_left = 0;  ///< of the whole job
   std::optional<double> loss;
   StepParts parts;  ///< of the last window
+  HostLimits limits;
   HostUse use;
-  std::optional<std::size_t> vram_used, vram_total;
+  std::optional<double> cpus_used;  ///< of the last window
+  DeviceUse device;
 };
 
 /// One line: `ep 2/10 412/980 [03:10<04:22] 2.16 it/s loss 2.31 | AU 71 % <-
-/// data 22 % copy 5 % host 2 % | VRAM 17.9/24.0 GiB RAM 1.2 GiB`. The shares
-/// sum to 100; what is not known is `n/a`.
+/// data 22 % copy 5 % host 2 % | VRAM 17.9/24.0 GiB RAM 1.2/64.0 GiB CPU
+/// 7.4/8`. The time left is from this run's own pace. The shares sum to 100
+/// and the arrow names where missing time goes. What is not known is `n/a`:
+/// AU too, where the steps take no time.
 std::string progress_line(const Progress& progress);
+
+/// What one epoch came to.
+struct EpochNumbers {
+  std::int64_t epoch = 0;
+  std::int64_t epochs = 0;
+  std::int64_t samples = 0;  ///< consumed by the steps of `parts`
+  StepParts parts;
+  std::optional<double> train_loss, val_loss;
+};
+
+/// One line at the end of an epoch: `epoch 2/10: 12.3 s, 3276 samples/s, AU
+/// 71 % <- data 22 % copy 5 % host 2 %, loss 2.31, val loss 2.4`. Losses only
+/// where there are any.
+std::string epoch_summary(const EpochNumbers& epoch);
 
 /// "03:10", "1:02:03"; "--:--" when unknown.
 std::string shown_time(double seconds);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -11,38 +11,99 @@ namespace {
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
+constexpr std::size_t kGiB = std::size_t{1} << 30;
+
+/// 100 s of steps of which 29.4 were lost.
+StepParts some_parts() {
+  return {.steps = 216,
+          .wall = 100s,
+          .compute = 70'600ms,
+          .wait_data = 22'700ms,
+          .wait_copy = 4'700ms,
+          .host = 2s};
+}
+
+/// The same on a device whose steps are no work: 0.1 us each.
+StepParts idle_parts() {
+  return {.steps = 10'000'000,
+          .wall = 4s,
+          .compute = 1s,
+          .wait_data = 2s,
+          .host = 1s};
+}
+
 TEST(ProgressLine, ShowsWhereTheMissingTimeGoes) {
   Progress progress{.epoch = 1,
                     .epochs = 10,
                     .step = 412,
                     .steps = 980,
                     .elapsed_s = 190,
-                    .left_s = 262,
-                    .loss = 2.31};
-  progress.parts = {.steps = 216,
-                    .wall = 100s,
-                    .compute = 70'600ms,
-                    .wait_data = 22'700ms,
-                    .wait_copy = 4'700ms,
-                    .host = 2s};
-  progress.use.resident_bytes = std::size_t{3} << 29;
+                    .steps_taken = 190,
+                    .steps_left = 262,
+                    .loss = 2.31,
+                    .parts = some_parts()};
+  progress.use.resident_bytes = kGiB + kGiB / 2;
+  progress.limits.memory = 8 * kGiB;
+  progress.limits.cpus = 2.5;
+  progress.cpus_used = 1.44;
   EXPECT_EQ(progress_line(progress),
             "ep 2/10 412/980 [03:10<04:22] 2.16 it/s loss 2.31 | AU 70 % <- "
-            "data 23 % copy 5 % host 2 % | VRAM n/a RAM 1.50 GiB");
+            "data 23 % copy 5 % host 2 % | VRAM n/a RAM 1.5/8.0 GiB CPU "
+            "1.4/2.5");
 }
 
 TEST(ProgressLine, SaysWhatIsUnknown) {
-  std::string line = progress_line({.epochs = 1, .steps = 5, .left_s = NAN});
+  std::string line = progress_line({.epochs = 1, .steps = 5});
   EXPECT_THAT(line, HasSubstr("AU n/a"));
-  EXPECT_THAT(line, HasSubstr("VRAM n/a RAM n/a"));
+  EXPECT_THAT(line, HasSubstr("VRAM n/a RAM n/a CPU n/a"));
   EXPECT_THAT(line, HasSubstr("<--:--"));
+}
+
+TEST(ProgressLine, UtilisationOfStepsThatTakeNoTimeIsUnknown) {
+  Progress progress{.epochs = 1, .steps = 5, .parts = idle_parts()};
+  EXPECT_THAT(progress_line(progress),
+              HasSubstr("| AU n/a <- data 50 % host 50 % |"));
+  progress.parts.host += std::exchange(progress.parts.compute, 0s);
+  EXPECT_THAT(progress_line(progress),
+              HasSubstr("| AU n/a <- data 50 % host 50 % |"));
+}
+
+// 1000 steps were taken by the run that this one resumes, in no time of ours.
+TEST(ProgressLine, TheTimeLeftIsFromThisRunsOwnPace) {
+  EXPECT_THAT(progress_line({.epochs = 1,
+                             .step = 1010,
+                             .steps = 1110,
+                             .elapsed_s = 20,
+                             .steps_taken = 10,
+                             .steps_left = 100}),
+              HasSubstr("[00:20<03:20]"));
 }
 
 TEST(ProgressLine, ShowsDeviceMemory) {
   Progress progress{.epochs = 1, .steps = 5};
-  progress.vram_used = std::size_t{1} << 30;
-  progress.vram_total = std::size_t{24} << 30;
+  progress.device = {.used = kGiB, .total = 24 * kGiB};
   EXPECT_THAT(progress_line(progress), HasSubstr("VRAM 1.0/24.0 GiB"));
+}
+
+TEST(EpochSummary, SaysWhatAnEpochCameTo) {
+  EXPECT_EQ(epoch_summary({.epoch = 1,
+                           .epochs = 10,
+                           .samples = 327'600,
+                           .parts = some_parts(),
+                           .train_loss = 2.31,
+                           .val_loss = 2.4}),
+            "epoch 2/10: 100.0 s, 3276 samples/s, AU 70 % <- data 23 % copy 5 "
+            "% host 2 %, loss 2.31, val loss 2.4");
+}
+
+TEST(EpochSummary, ShowsNoLossWhereThereIsNone) {
+  EXPECT_EQ(epoch_summary({.epochs = 2, .samples = 40, .parts = idle_parts()}),
+            "epoch 1/2: 4.00 s, 10 samples/s, AU n/a <- data 50 % host 50 %");
+}
+
+TEST(EpochSummary, AnEpochWithoutATimedStepIsUnknown) {
+  EXPECT_EQ(epoch_summary({.epochs = 2, .samples = 40}),
+            "epoch 1/2: n/a s, n/a samples/s, AU n/a");
 }
 
 TEST(ShownTime, GrowsWithTheTime) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "penstock/exec/exec.h"
@@ -8,12 +9,26 @@
 
 namespace penstock {
 
+/// A place where the prepared rows of a data set can live, as it was measured
+/// before anything was allocated.
+struct TierRoom {
+  std::string name;  ///< what `loader.cache` calls it: "device", "ram", "none"
+  bool fits = false;
+  bool in_use = false;
+  std::string why;  ///< "fits", "needs 3.1 GiB on the device, ..."
+};
+
 /// All numbers of a run at one moment, or of a window between two.
 struct Snapshot {
   StepParts parts;
+  /// The steps were timed on a clock that stands still while the host works.
+  /// Their parts cannot be compared with the times of the stages, which are
+  /// by the wall clock.
+  bool virtual_time = false;
   std::int64_t samples = 0;          ///< consumed by the steps of `parts`
   std::vector<StageNumbers> stages;  ///< of the loader, in order of the data
-  Nanoseconds wait_order{0};  ///< part of wait_data: out-of-order results
+  Nanoseconds wait_order{0};    ///< part of wait_data: out-of-order results
+  std::vector<TierRoom> tiers;  ///< the fastest first; empty: not measured
   HostLimits limits;
   HostUse use;
 };

@@ -6,6 +6,11 @@
 
 namespace penstock {
 
+bool StepParts::steps_take_time() const {
+  constexpr Nanoseconds kLeast = std::chrono::microseconds(5);
+  return steps > 0 && compute >= kLeast * steps;
+}
+
 double StepParts::utilisation() const {
   if (wall.count() <= 0) return std::numeric_limits<double>::quiet_NaN();
   return seconds(compute) / seconds(wall);
@@ -34,7 +39,11 @@ StepParts StepParts::operator-(const StepParts& earlier) const {
   return rest;
 }
 
-void StepClock::ask() { current_.asked = clock_->now(); }
+void StepClock::ask() {
+  current_.asked = clock_->now();
+  // All steps before a pause are accounted for: the next one follows from here.
+  if (std::exchange(paused_, false)) last_end_ = current_.asked;
+}
 void StepClock::got() { current_.got = clock_->now(); }
 
 void StepClock::before_wait(Stream& stream) {
@@ -56,7 +65,7 @@ void StepClock::after_step(Stream& stream) {
 
 void StepClock::pause() {
   finish();
-  starts_clock_ = true;
+  paused_ = true;
 }
 
 void StepClock::finish() { collect(true); }

@@ -19,7 +19,12 @@ struct StepParts {
   Nanoseconds host{0};       ///< idle because the host had queued nothing
   Nanoseconds sync{0};       ///< in waits among ranks
 
-  /// Accelerator utilisation: compute / wall; NaN when no time passed.
+  /// False when no step was timed or a step computes for less than 5 us on
+  /// the average. That is what recording the events costs, and less than any
+  /// kernel takes: there was no work that an input could keep waiting.
+  bool steps_take_time() const;
+  /// Accelerator utilisation: compute / wall; NaN when no time passed. Means
+  /// nothing where steps take no time.
   double utilisation() const;
   StepParts& operator+=(const StepParts& other);
   StepParts operator-(const StepParts& earlier) const;
@@ -44,7 +49,7 @@ class StepClock {
   void before_wait(Stream& stream);
   void after_wait(Stream& stream);
   void after_step(Stream& stream);
-  /// Time between here and the next ask() belongs to nobody: validation,
+  /// Time between here and the next ask() is left out: validation and
   /// checkpoints. Waits for the steps before it.
   void pause();
   /// Waits for all steps.
@@ -71,6 +76,7 @@ class StepClock {
   Step current_;
   std::deque<Step> pending_;
   bool starts_clock_ = true;
+  bool paused_ = false;
   Nanoseconds last_end_{0};
   std::int64_t group_ = 0;
   StepParts total_;

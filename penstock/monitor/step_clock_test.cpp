@@ -80,6 +80,14 @@ TEST_F(StepClockTest, WithoutTimeThereIsNoUtilisation) {
   EXPECT_TRUE(std::isnan(clock_->total().utilisation()));
 }
 
+TEST_F(StepClockTest, StepsTakeTimeFromFiveMicrosecondsOn) {
+  EXPECT_FALSE(StepParts().steps_take_time());
+  StepParts parts{.steps = 1000, .wall = 1s, .compute = 4999us};
+  EXPECT_FALSE(parts.steps_take_time());
+  parts.compute = 5000us;
+  EXPECT_TRUE(parts.steps_take_time());
+}
+
 TEST_F(StepClockTest, APauseBelongsToNobody) {
   step(0ms, 0ms);
   step(0ms, 0ms);
@@ -88,7 +96,8 @@ TEST_F(StepClockTest, APauseBelongsToNobody) {
   step(0ms, 0ms);
   step(0ms, 0ms);
   clock_->finish();
-  EXPECT_EQ(clock_->total().wall, 20ms);
+  EXPECT_EQ(clock_->total().steps, 3);
+  EXPECT_EQ(clock_->total().wall, 30ms);
 }
 
 TEST_F(StepClockTest, KeepsGroupsApart) {
