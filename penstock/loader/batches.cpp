@@ -22,25 +22,61 @@ std::int64_t most_rows(const LoaderOptions& options) {
   return (options.batch_size + options.rank.world - 1) / options.rank.world;
 }
 
+/// The options as they are carried out.
+LoaderOptions resolved(LoaderOptions options) {
+  if (options.per_sample || options.prefetch == 0) options.workers = 0;
+  if (options.workers == 0) options.prefetch = 0;
+  return options;
+}
+
+/// One in the consumer's hands, one on its way back, the rest ahead.
+int slots_of(const LoaderOptions& options) {
+  return 2 + resolved(options).prefetch;
+}
+
+[[noreturn]] void refuse_empty_side(Side side, std::int64_t rows) {
+  std::string name = side == Side::train ? "train" : "val";
+  throw Error(ErrorKind::request,
+              {.code = "loader.empty_side",
+               .what = "there is no row to make a batch of",
+               .where = "split." + name,
+               .why = "none of the " + std::to_string(rows) +
+                      " rows falls on the side '" + name + "'",
+               .next = "raise split." + name + ", or choose another split.by"});
+}
+
 }  // namespace
 
-std::size_t slot_bytes(const LoaderOptions& options, const RowLayout& layout) {
-  return slot_offsets(layout, most_rows(options), options.tail == Tail::pad)
-      .back();
+std::size_t ring_bytes(const LoaderOptions& options, const RowLayout& layout) {
+  std::size_t slot =
+      slot_offsets(layout, most_rows(options), options.tail == Tail::pad)
+          .back();
+  return static_cast<std::size_t>(slots_of(options)) * slot;
 }
 
 // Workers take pieces of the earliest batch that is not yet complete, so a
 // batch is filled by all of them and the first one is there soonest. Whoever
 // fills the last piece sends the batch off; the sequencer restores order.
+//
+// Pieces are given out in order. So when one cannot be filled, all pieces of
+// earlier batches are in good hands, and planning just ends: the error is
+// delivered after those batches, whatever the number of workers.
 struct Loader::State {
-  std::shared_ptr<const Dataset> dataset;
-  LoaderOptions options;
-  Order order;
-  std::int64_t piece_rows = 0;
+  /// A piece of work: rows [begin, end) of a slot.
+  struct Piece {
+    std::shared_ptr<Slot> slot;
+    std::int64_t begin = 0, end = 0;
+  };
+
+  const std::shared_ptr<const Dataset> dataset;
+  const LoaderOptions options;
+  Device& device;
+  const Order order;
+  const bool resident;
   Filler::Meters meters;
   StageMeter deliver{"deliver", 1};
 
-  std::shared_ptr<SlotRing> ring = std::make_shared<SlotRing>();
+  const std::shared_ptr<SlotRing> ring = std::make_shared<SlotRing>();
   Sequencer<std::shared_ptr<Slot>> complete;
   std::atomic<std::int64_t> wait_order{0};
 
@@ -51,27 +87,42 @@ struct Loader::State {
   std::shared_ptr<Slot> current PENSTOCK_GUARDED_BY(mutex);
   std::int64_t current_row PENSTOCK_GUARDED_BY(mutex) = 0;
   bool opening PENSTOCK_GUARDED_BY(mutex) = false;
-  bool closed PENSTOCK_GUARDED_BY(mutex) = false;
+  std::int64_t delivered PENSTOCK_GUARDED_BY(mutex) = 0;
+  bool ended PENSTOCK_GUARDED_BY(mutex) = false;
 
-  Position position;                      // of the consumer
+  // The consumer's.
+  Position position;
+  int slots = 0;
+  std::exception_ptr broken;              // workers == 0
   std::unique_ptr<Filler> inline_filler;  // workers == 0
   std::unique_ptr<Stage> stage;           // last: its threads use all the above
 
-  State(std::shared_ptr<const Dataset> set, const LoaderOptions& given)
+  State(std::shared_ptr<const Dataset> set, const LoaderOptions& given,
+        Device& on)
       : dataset(std::move(set)),
-        options(given),
-        order(order_of(given, *dataset)),
-        meters(std::max(1, given.workers), given.per_sample) {}
+        options(resolved(given)),
+        device(on),
+        order(order_of(options, *dataset)),
+        resident(dataset->plan().tier == Tier::device),
+        meters(options.workers, options.per_sample),
+        next_plan(options.start),
+        position(options.start) {}
 
-  /// A piece of work: rows [begin, end) of a slot.
-  struct Piece {
-    std::shared_ptr<Slot> slot;
-    std::int64_t begin = 0, end = 0;
-  };
+  void add_slot() {
+    bool staged = device.memory_kind() != MemoryKind::cpu && !resident;
+    std::shared_ptr<Slot> slot =
+        make_slot(dataset->layout(), most_rows(options),
+                  options.tail == Tail::pad, staged, device);
+    slot->ring = ring;
+    ring->give_back(std::move(slot));
+    ++slots;
+  }
 
-  /// Makes the plan of the next batch in `slot`; false when there is no more.
-  bool plan_next(Slot& slot) PENSTOCK_REQUIRES(mutex) {
-    if (options.batches >= 0 && planned == options.batches) return false;
+  bool no_more() const PENSTOCK_REQUIRES(mutex) {
+    return options.batches >= 0 && planned == options.batches;
+  }
+
+  void plan_next(Slot& slot) PENSTOCK_REQUIRES(mutex) {
     BusyScope busy(meters.plan);
     plan_step(order, options.rank, next_plan, slot.plan);
     next_plan = next_position(order, next_plan);
@@ -84,50 +135,68 @@ struct Loader::State {
     for (NamedTensor& tensor : slot.tensors) tensor.view.shape[0] = rows;
     slot.rows_left = rows;
     meters.plan.add_items(rows, 0);
-    return true;
+  }
+
+  // A gather on the device is one launch; on the host the rows are shared out.
+  std::int64_t piece_rows(std::int64_t rows) const {
+    if (resident || options.workers < 2) return rows;
+    return std::max<std::int64_t>(
+        32, (rows + options.workers - 1) / options.workers);
+  }
+
+  Piece next_piece() PENSTOCK_REQUIRES(mutex) {
+    auto rows = static_cast<std::int64_t>(current->ids.size());
+    std::int64_t end = std::min(rows, current_row + piece_rows(rows));
+    Piece piece{current, current_row, end};
+    current_row = end;
+    if (end == rows) {
+      current.reset();
+      changed.notify_all();
+    }
+    return piece;
   }
 
   std::optional<Piece> take_piece() {
     Lock lock(mutex);
     for (;;) {
-      if (closed) return std::nullopt;
-      if (current != nullptr) {
-        std::int64_t rows = static_cast<std::int64_t>(current->ids.size());
-        std::int64_t end = std::min(rows, current_row + piece_rows);
-        Piece piece{current, current_row, end};
-        current_row = end;
-        if (end == rows) {
-          current.reset();
-          changed.notify_all();
-        }
-        return piece;
-      }
-      if (opening) {
+      if (ended) return std::nullopt;
+      if (current != nullptr) return next_piece();
+      if (no_more()) return std::nullopt;
+      bool far_enough = planned - delivered >= options.prefetch;
+      if (opening || far_enough) {
+        Nanoseconds asked = wall_clock().now();
         changed.wait(mutex);
+        if (far_enough)
+          last_stage().add_blocked_put(wall_clock().now() - asked);
         continue;
       }
-      if (options.batches >= 0 && planned == options.batches)
-        return std::nullopt;
       opening = true;
-      mutex.unlock();
-      std::shared_ptr<Slot> slot = open_slot();
-      mutex.lock();
+      std::shared_ptr<Slot> slot;
+      {
+        Unlock unlock(mutex);
+        slot = open_slot();
+      }
       opening = false;
       changed.notify_all();
-      if (slot == nullptr) return std::nullopt;
+      if (slot == nullptr || ended) return std::nullopt;
       plan_next(*slot);
       current = std::move(slot);
       current_row = 0;
     }
   }
 
-  /// Waits for a free slot that its consumer has really finished with.
+  /// Waits for a free slot that its consumer has really finished with; null
+  /// when the loader ends.
   std::shared_ptr<Slot> open_slot() {
     Nanoseconds asked = wall_clock().now();
     std::shared_ptr<Slot> slot = ring->take();
     if (slot != nullptr) slot->consumed.wait();
-    meters.gather.add_blocked_put(wall_clock().now() - asked);
+    last_stage().add_blocked_put(wall_clock().now() - asked);
     return slot;
+  }
+
+  StageMeter& last_stage() {
+    return dataset->table() != nullptr ? meters.gather : meters.pack;
   }
 
   /// True for whoever filled the last rows.
@@ -137,109 +206,121 @@ struct Loader::State {
     return slot.rows_left == 0;
   }
 
-  void work(Filler& filler) {
+  void work() {
+    Filler filler(*dataset, device, meters, options.per_sample);
     while (std::optional<Piece> piece = take_piece()) {
-      filler.fill(*piece->slot, piece->begin, piece->end);
-      if (!rows_done(*piece->slot, piece->end - piece->begin)) continue;
-      filler.send(*piece->slot);
-      std::int64_t number = piece->slot->number;
-      if (!complete.put(number, std::move(piece->slot))) return;
+      Slot& slot = *piece->slot;
+      try {
+        filler.fill(slot, piece->begin, piece->end);
+        if (!rows_done(slot, piece->end - piece->begin)) continue;
+        filler.send(slot);
+      } catch (...) {
+        complete.put_error(slot.number,
+                           named_error(std::current_exception(), "loader"));
+        end_planning();
+        filler.settle();
+        return;
+      }
+      if (!complete.put(slot.number, std::move(piece->slot))) return;
     }
   }
 
-  void close() {
+  /// A worker died of something that belongs to no batch.
+  void fail(std::exception_ptr error) {
+    std::int64_t unplanned = end_planning();
+    complete.put_error(unplanned, std::move(error));
+  }
+
+  /// Returns the number of the first batch that will never be planned.
+  std::int64_t end_planning() {
+    Lock lock(mutex);
+    ended = true;
+    changed.notify_all();
+    ring->close();
+    return planned;
+  }
+
+  std::shared_ptr<Slot> fill_here() {
+    if (broken) std::rethrow_exception(broken);
     {
       Lock lock(mutex);
-      closed = true;
-      changed.notify_all();
+      if (no_more()) return nullptr;
     }
-    ring->close();
+    try {
+      if (inline_filler == nullptr)
+        inline_filler = std::make_unique<Filler>(*dataset, device, meters,
+                                                 options.per_sample);
+      std::shared_ptr<Slot> slot = open_slot();
+      {
+        Lock lock(mutex);
+        plan_next(*slot);
+      }
+      inline_filler->fill(*slot, 0, std::ssize(slot->ids));
+      inline_filler->send(*slot);
+      return slot;
+    } catch (...) {
+      broken = named_error(std::current_exception(), "loader");
+      std::rethrow_exception(broken);
+    }
+  }
+
+  std::shared_ptr<Slot> wait_for_next() {
+    Nanoseconds asked = wall_clock().now();
+    bool out_of_order = complete.misses_next();
+    std::optional<std::shared_ptr<Slot>> taken = complete.take();
+    if (!taken) return nullptr;
+    Nanoseconds waited = wall_clock().now() - asked;
+    deliver.add_blocked_get(waited);
+    if (out_of_order) wait_order.fetch_add(waited.count());
+    Lock lock(mutex);
+    ++delivered;
+    changed.notify_one();
+    return std::move(*taken);
+  }
+
+  /// Without a free slot there would be no next batch, ever.
+  void keep_a_slot_free() {
+    if (ring->lent() < slots) return;
+    log(LogLevel::warning,
+        "the loop holds " + std::to_string(slots) +
+            " batches at once: the ring grows by one; destroy a batch when "
+            "its step is queued, or raise 'loader.prefetch'");
+    add_slot();
   }
 };
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset,
                const LoaderOptions& options, Device& device)
-    : state_(std::make_unique<State>(std::move(dataset), options)) {
+    : state_(std::make_unique<State>(std::move(dataset), options, device)) {
   State& s = *state_;
-  if (options.per_sample) s.options.workers = 0;
   PENSTOCK_ASSERT(!options.per_sample || s.dataset->table() == nullptr,
                   "a query per sample reads from the source");
+  if (s.order.samples == 0) refuse_empty_side(options.side, s.dataset->rows());
   penstock::steps_per_epoch(s.order);  // refuses an epoch without a step
-  s.position = options.start;
-  {
-    Lock lock(s.mutex);
-    s.next_plan = options.start;
-  }
-  bool resident = s.dataset->plan().tier == Tier::device;
-  std::int64_t rows = most_rows(options);
-  int workers = s.options.workers;
-  // A gather on the device is one launch; on the host the rows are shared out.
-  s.piece_rows =
-      resident || workers < 2
-          ? rows
-          : std::max<std::int64_t>(32, (rows + workers - 1) / workers);
-  bool staged = device.memory_kind() != MemoryKind::cpu && !resident;
-  // One slot in the consumer's hands, one on its way back, the rest ahead.
-  int slots = 2 + (workers > 0 ? std::max(1, options.prefetch) : 0);
-  for (int i = 0; i < slots; ++i) {
-    std::shared_ptr<Slot> slot = make_slot(
-        s.dataset->layout(), rows, options.tail == Tail::pad, staged, device);
-    slot->ring = s.ring;
-    s.ring->give_back(std::move(slot));
-  }
-  if (workers == 0) {
-    s.inline_filler = std::make_unique<Filler>(*s.dataset, device, s.meters,
-                                               options.per_sample);
-    return;
-  }
-  s.stage = std::make_unique<Stage>(
-      Stage::Options{.name = "loader",
-                     .workers = workers,
-                     .body =
-                         [&s, &device](int) {
-                           Filler filler(*s.dataset, device, s.meters, false);
-                           s.work(filler);
-                         },
-                     .failed =
-                         [&s](std::exception_ptr error) {
-                           s.complete.fail(error);
-                           s.close();
-                         },
-                     .last = [&s] { s.complete.close(); }});
+  while (s.slots < slots_of(s.options)) s.add_slot();
+  if (s.options.workers == 0) return;
+  s.stage = std::make_unique<Stage>(Stage::Options{
+      .name = "loader",
+      .workers = s.options.workers,
+      .body = [&s](int) { s.work(); },
+      .failed = [&s](std::exception_ptr error) { s.fail(std::move(error)); },
+      .last = [&s] { s.complete.close(); }});
 }
 
 Loader::~Loader() {
-  state_->close();
+  state_->end_planning();
   state_->complete.close();
   state_->stage.reset();  // joins
 }
 
 std::optional<Batch> Loader::next() {
   State& s = *state_;
-  Nanoseconds asked = wall_clock().now();
-  std::shared_ptr<Slot> slot;
-  if (s.inline_filler != nullptr) {
-    slot = s.open_slot();
-    {
-      Lock lock(s.mutex);
-      if (!s.plan_next(*slot)) {
-        s.ring->give_back(std::move(slot));
-        return std::nullopt;
-      }
-    }
-    s.inline_filler->fill(*slot, 0,
-                          static_cast<std::int64_t>(slot->ids.size()));
-    s.inline_filler->send(*slot);
-  } else {
-    bool later_ones_wait = s.complete.waiting() > 0;
-    std::optional<std::shared_ptr<Slot>> taken = s.complete.take();
-    if (!taken) return std::nullopt;
-    slot = std::move(*taken);
-    Nanoseconds waited = wall_clock().now() - asked;
-    s.deliver.add_blocked_get(waited);
-    if (later_ones_wait) s.wait_order.fetch_add(waited.count());
-  }
-  s.deliver.add_items(static_cast<std::int64_t>(slot->ids.size()), 0);
+  s.keep_a_slot_free();
+  std::shared_ptr<Slot> slot =
+      s.options.workers == 0 ? s.fill_here() : s.wait_for_next();
+  if (slot == nullptr) return std::nullopt;
+  s.ring->lend(*slot);
+  s.deliver.add_items(std::ssize(slot->ids), 0);
   s.position = next_position(s.order, slot->plan.at);
   return Batch(std::move(slot));
 }
@@ -262,6 +343,7 @@ std::vector<StageNumbers> Loader::stages() const {
   if (s.dataset->table() == nullptr) {
     stages.push_back(s.meters.read.numbers());
     stages.push_back(s.meters.prepare.numbers());
+    stages.push_back(s.meters.pack.numbers());
   } else {
     stages.push_back(s.meters.gather.numbers());
   }

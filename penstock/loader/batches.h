@@ -20,7 +20,8 @@ struct LoaderOptions {
   Rank rank;
   /// Threads that fill batches; 0: all on the caller's thread, when asked.
   int workers = 1;
-  /// Batches ready ahead, in total; only with workers.
+  /// Batches ready ahead, in total. 0: none, each is filled on the caller's
+  /// thread when asked for, as with 0 workers.
   int prefetch = 2;
   /// One statement per row, as a comparison: what a query per sample costs.
   bool per_sample = false;
@@ -31,23 +32,28 @@ struct LoaderOptions {
 /// The order that these options mean for `dataset`.
 Order order_of(const LoaderOptions& options, const Dataset& dataset);
 
-/// Rows in the largest batch of this rank, and the bytes of one slot.
-std::size_t slot_bytes(const LoaderOptions& options, const RowLayout& layout);
+/// The bytes that a loader's ring of slots takes: on the device, and again as
+/// much pinned on the host where batches are copied.
+std::size_t ring_bytes(const LoaderOptions& options, const RowLayout& layout);
 
 /// Hands out the batches of a data set in order, epoch after epoch, prepared
 /// ahead across the seam between epochs.
 ///
 /// One consumer thread. The bytes of a batch depend on the data set, seed,
 /// position, batch size and rank alone, never on workers, prefetch or tier.
-/// Batches may outlive the loader, but not the device.
+/// Batches may outlive the loader, but not the device. A consumer that holds
+/// all slots gets one more, and the log a warning.
 class Loader {
  public:
+  /// Throws Error(request) for a side without rows, and with Tail::drop for
+  /// one with fewer rows than a batch.
   Loader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options,
          Device& device);
   ~Loader();
 
   /// The next batch, whose data may still be on its way: call wait_on().
-  /// nullopt after `options.batches`. Throws what a worker died of.
+  /// nullopt after `options.batches`. A batch that could not be made throws
+  /// in its turn, after all before it, and so does every later call.
   std::optional<Batch> next();
   /// The same, and `stream` already waits for it.
   std::optional<Batch> next(Stream& stream);

@@ -9,21 +9,28 @@ namespace penstock {
 std::vector<Wanted> wanted_of(const DatasetOptions& options) {
   std::vector<Wanted> wanted;
   for (const NeededColumn& column : needed_columns(options.fields))
-    wanted.push_back({column.name, column.json      ? ReadAs::json
-                                   : column.integer ? ReadAs::integer
-                                                    : ReadAs::number});
+    wanted.push_back({.column = column.name,
+                      .as = column.json      ? ReadAs::json
+                            : column.integer ? ReadAs::integer
+                                             : ReadAs::number,
+                      .setting = column.setting,
+                      .rounded = column.rounded});
   if (!options.split.by.empty())
-    wanted.push_back({options.split.by, ReadAs::value});
+    wanted.push_back({.column = options.split.by,
+                      .as = ReadAs::value,
+                      .setting = "split.by",
+                      .hashed = true});
   return wanted;
 }
 
 namespace {
 
-/// A timestamp in seconds needs more than float32's 24 bits.
+/// Seconds since 1970 need more than float32's 24 bits, and fractions of them
+/// more than an integer.
 void check_timestamps(const std::vector<Field>& fields, const Schema& schema) {
   for (const Field& field : fields) {
     const Columns* rule = field.columns();
-    if (rule == nullptr || field.standardize || rule->dtype != Dtype::float32)
+    if (rule == nullptr || field.standardize || rule->dtype == Dtype::float64)
       continue;
     for (const std::string& name : rule->columns) {
       const ColumnInfo* column = schema.find(name);
@@ -32,8 +39,10 @@ void check_timestamps(const std::vector<Field>& fields, const Schema& schema) {
                   {.code = "fields.timestamp",
                    .what = "cannot use the settings",
                    .where = "fields." + field.name,
-                   .why = "column '" + name +
-                          "' is a timestamp, whose seconds do not fit float32",
+                   .why = "column '" + name + "' (" + column->declared +
+                          ") holds timestamps, whose seconds since 1970 do "
+                          "not fit " +
+                          std::string(name_of(rule->dtype)),
                    .next = "add \"dtype\": \"float64\" or "
                            "\"standardize\": true"});
     }
@@ -88,14 +97,6 @@ std::vector<std::vector<bool>> boolean_columns(const std::vector<Field>& fields,
        .next = "check 'source.where' and the fields' 'min'"});
 }
 
-void sort_by_key(std::vector<BadRow>& bad) {
-  std::ranges::sort(bad, [](const BadRow& a, const BadRow& b) {
-    const Json &x = a.key, &y = b.key;
-    if (x.is_number() && y.is_number()) return x.number() < y.number();
-    return a.shown_key < b.shown_key;
-  });
-}
-
 }  // namespace
 
 /// The rows of a finished pass by sample id.
@@ -140,7 +141,6 @@ std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
   Pass pass = read_all(*set->source_, options);
   set->too_short_ = pass.seen.too_short;
   set->bad_ = std::move(pass.seen.bad);
-  sort_by_key(set->bad_);
   if (!set->bad_.empty() && !options.source.skip_bad)
     refuse_bad_rows(set->bad_, source);
 
@@ -189,10 +189,11 @@ void Dataset::plan(std::int64_t rows, const Device& device) {
   plan_ =
       plan_tiers({.rows = rows,
                   .row_bytes = layout_.row_bytes,
-                  .slot_bytes = options_.slot_bytes,
+                  .ring_device_bytes = options_.ring_bytes,
+                  .ring_host_bytes = options_.ring_bytes,
                   .wish = options_.cache},
                  {.ram_free = host.memory_free,
-                  .ram_origin = host.memory_origin,
+                  .ram_origin = host.free_origin,
                   .device_free = device.memory().free,
                   .device_is_host = device.memory_kind() == MemoryKind::cpu});
   if (options_.planned) options_.planned(plan_);

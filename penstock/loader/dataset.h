@@ -25,7 +25,7 @@ struct DatasetOptions {
   Split split;
   std::string cache = "auto";  ///< auto, device, ram or none
   int workers = 1;             ///< threads that parse; 0: on the caller's
-  std::size_t slot_bytes = 0;  ///< device memory that batches will take
+  std::size_t ring_bytes = 0;  ///< what the loaders' rings will take
   /// Statistics of an earlier run, to be applied instead of fitting anew.
   std::optional<Fitted> fitted;
   /// Called with the tier plan before the memory is allocated. May be empty.

@@ -19,9 +19,16 @@ Filler::Filler(const Dataset& dataset, Device& device, Meters& meters,
   reader_->prepare_meter = &meters.prepare;
 }
 
-Filler::~Filler() {
-  // What is still queued names memory of slots: it must end before they do.
-  stream_->synchronize();
+// What is still queued names memory of slots: it must end before they do.
+Filler::~Filler() { settle(); }
+
+void Filler::settle() noexcept {
+  try {
+    stream_->synchronize();
+  } catch (const std::exception& error) {
+    log(LogLevel::warning,
+        "a loader's stream ended badly: " + std::string(error.what()));
+  }
 }
 
 void Filler::fill(Slot& slot, std::int64_t begin, std::int64_t end) {
@@ -63,28 +70,30 @@ void Filler::read(Slot& slot, std::int64_t begin, std::int64_t end) {
       present_.push_back(id);
   std::size_t per_call = per_sample_ ? 1 : present_.size();
   std::int64_t row = begin;
-  auto write = [&](const std::byte* packed) {
-    for (std::size_t t = 0; t < fields_.size(); ++t) {
-      std::byte* out = slot.fill_at() + slot.offsets[t] +
-                       static_cast<std::size_t>(row) * fields_[t].bytes;
-      if (packed != nullptr)
-        std::memcpy(out, packed + fields_[t].table_offset, fields_[t].bytes);
-      else
-        std::memset(out, 0, fields_[t].bytes);
-    }
-    ++row;
-  };
   for (std::size_t at = 0; at < present_.size(); at += per_call) {
     std::span<const SampleId> ids = std::span(present_).subspan(at, per_call);
     reader_->read(ids, raw_);
+    BusyScope busy(meters_.pack);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       pack_row(dataset_.fields(), dataset_.layout(), dataset_.fitted(),
                raw_.row(static_cast<std::int64_t>(i)), row_.data(),
                [&] { return "row " + dataset_.keys().shown(ids[i]); });
-      write(row_.data());
+      write(slot, row++, row_.data());
     }
+    meters_.pack.add_items(std::ssize(ids), std::ssize(ids) * std::ssize(row_));
   }
-  while (row < end) write(nullptr);  // padding stands at the end
+  while (row < end) write(slot, row++, nullptr);  // padding stands at the end
+}
+
+void Filler::write(Slot& slot, std::int64_t row, const std::byte* packed) {
+  for (std::size_t t = 0; t < fields_.size(); ++t) {
+    std::byte* out = slot.fill_at() + slot.offsets[t] +
+                     static_cast<std::size_t>(row) * fields_[t].bytes;
+    if (packed != nullptr)
+      std::memcpy(out, packed + fields_[t].table_offset, fields_[t].bytes);
+    else
+      std::memset(out, 0, fields_[t].bytes);
+  }
 }
 
 void Filler::send(Slot& slot) {

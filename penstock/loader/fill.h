@@ -15,11 +15,12 @@ class Filler {
   /// The meters of a loader's stages, shared by its fillers.
   struct Meters {
     Meters(int workers, bool per_sample)
-        : plan("plan", workers),
-          read(per_sample ? "read per sample" : "read", workers),
-          prepare("prepare", workers),
-          gather("gather", workers) {}
-    StageMeter plan, read, prepare, gather;
+        : plan("plan", workers, "loader"),
+          read(per_sample ? "read per sample" : "read", workers, "loader"),
+          prepare("prepare", workers, "loader"),
+          pack("pack", workers, "loader"),
+          gather("gather", workers, "loader") {}
+    StageMeter plan, read, prepare, pack, gather;
   };
 
   Filler(const Dataset& dataset, Device& device, Meters& meters,
@@ -31,10 +32,14 @@ class Filler {
   /// Called once all rows are filled: queues the copy to the device, if any,
   /// and sets `slot.ready`.
   void send(Slot& slot);
+  /// Waits for all that is queued: afterwards any slot may go. Never throws.
+  void settle() noexcept;
 
  private:
   void gather(Slot& slot, std::int64_t begin, std::int64_t end);
   void read(Slot& slot, std::int64_t begin, std::int64_t end);
+  /// A packed row, or zeros, as row `row` of the slot.
+  void write(Slot& slot, std::int64_t row, const std::byte* packed);
 
   const Dataset& dataset_;
   Meters& meters_;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 #include <set>
+#include <thread>
 
 #include "penstock/loader/fake_dataset.h"
 
@@ -166,6 +167,34 @@ TEST_P(LoaderTest, ABatchMayOutliveItsLoader) {
   stream->synchronize();
 }
 
+// Destroying a batch says "when my stream is here, it may be filled again":
+// the copy below is only queued when batch and loader go.
+TEST_P(LoaderTest, MemoryStaysUntilTheConsumersWorkIsDone) {
+  std::string expected = run(1)[0].bytes;
+  std::unique_ptr<Stream> stream = device_->make_stream();
+  std::string got(expected.size(), '\0');
+  {
+    Loader loader(set_, options_, *device_);
+    std::optional<Batch> batch = loader.next(*stream);
+    std::size_t at = 0;
+    for (const NamedTensor& tensor : batch->tensors()) {
+      stream->copy(reinterpret_cast<std::byte*>(got.data() + at),
+                   tensor.view.data, tensor.view.bytes());
+      at += tensor.view.bytes();
+    }
+  }
+  stream->synchronize();
+  EXPECT_TRUE(got == expected);
+}
+
+TEST_P(LoaderTest, ALoopMayHoldMoreBatchesThanThereAreSlots) {
+  prepare();
+  Loader loader(set_, options_, *device_);
+  std::vector<Batch> held;
+  for (int i = 0; i < 9; ++i) held.push_back(*loader.next());
+  EXPECT_EQ(held[8].at(), (Position{0, 8}));
+}
+
 TEST_P(LoaderTest, CanBeDroppedInTheMiddle) {
   prepare();
   for (int taken : {0, 1, 3}) {
@@ -189,18 +218,30 @@ TEST_P(LoaderTest, RefusesMoreRowsPerBatchThanThereAre) {
   EXPECT_THROW(Loader(set_, options_, *device_), Error);
 }
 
-TEST_P(LoaderTest, ASourceThatFailsHalfWayIsHeardInOrder) {
+TEST_P(LoaderTest, DeliversAllBatchesBeforeTheOneThatFails) {
   if (GetParam().cache != std::string("none")) return;
-  fake_.trouble.fail_at_read = 5;
+  prepare();
+  options_.shuffle = false;
+  options_.prefetch = 8;
+  fake_.source->remove_row(9 * 64 + 5);
+  Loader loader(set_, options_, *device_);
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(loader.next()->at().step, i);
+  for (int again = 0; again < 3; ++again) {
+    try {
+      loader.next();
+      FAIL() << "the error stays";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::source);
+    }
+  }
+}
+
+TEST_P(LoaderTest, AnEarlyFailureOfTheSourceIsHeard) {
+  if (GetParam().cache != std::string("none")) return;
+  fake_.trouble.fail_at_read = 1;
   prepare();
   Loader loader(set_, options_, *device_);
-  int delivered = 0;
-  try {
-    for (;; ++delivered) loader.next();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::source);
-  }
-  EXPECT_LE(delivered, 4);
+  EXPECT_THROW(for (int i = 0; i < 20; ++i) loader.next(), Error);
 }
 
 TEST_P(LoaderTest, AReaderWithAGlobalLockChangesNothing) {
@@ -260,6 +301,21 @@ TEST(LoaderEquality, TimeChangesBytesNever) {
       }
 }
 
+TEST(LoaderSide, ASideWithoutRowsIsRefusedWhateverTheTail) {
+  std::unique_ptr<Device> device = open_device({.kind = "cpu"});
+  FakeDataset fake;
+  std::shared_ptr<const Dataset> set = fake.prepare(*device);
+  for (Tail tail : {Tail::drop, Tail::pad, Tail::exact}) {
+    try {
+      Loader loader(set, {.side = Side::val, .tail = tail}, *device);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.parts().code, "loader.empty_side");
+      EXPECT_EQ(error.parts().where, "split.val");
+    }
+  }
+}
+
 TEST(LoaderPerSample, SendsOneStatementPerRow) {
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});
   FakeDataset fake;
@@ -274,18 +330,61 @@ TEST(LoaderPerSample, SendsOneStatementPerRow) {
   EXPECT_EQ(loader.stages()[1].calls, 20);
 }
 
-TEST(LoaderPrefetch, GoesNoFurtherAheadThanAsked) {
+TEST(LoaderPerSample, TakesNoThreadsWhateverIsAsked) {
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});
   FakeDataset fake;
   fake.options.cache = "none";
   std::shared_ptr<const Dataset> set = fake.prepare(*device);
-  {
-    Loader loader(set, {.batch_size = 10, .workers = 1, .prefetch = 3},
-                  *device);
-    std::optional<Batch> held = loader.next();
-    held.reset();
-  }
-  EXPECT_LE(fake.source->counts().reads, 1 + 3 + 2);
+  Loader loader(set, {.batch_size = 10, .workers = 8, .per_sample = true},
+                *device);
+  loader.next();
+  EXPECT_EQ(loader.stages()[1].workers, 0);
+}
+
+// Reads are counted after the loader had all the time that it wanted.
+TEST(LoaderPrefetch, GoesExactlyAsFarAheadAsAsked) {
+  for (int workers : {1, 2, 8})
+    for (int prefetch : {1, 3}) {
+      std::unique_ptr<Device> device = open_device({.kind = "cpu"});
+      FakeDataset fake;
+      fake.options.cache = "none";
+      std::shared_ptr<const Dataset> set = fake.prepare(*device);
+      Loader loader(
+          set, {.batch_size = 10, .workers = workers, .prefetch = prefetch},
+          *device);
+      auto rows_read = [&] { return loader.stages()[3].items; };
+      loader.next();
+      std::int64_t expected = 10 * (1 + prefetch);
+      while (rows_read() < expected) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      EXPECT_EQ(rows_read(), expected) << workers << " workers";
+    }
+}
+
+TEST(LoaderPrefetch, WithoutPrefetchNothingIsReadAhead) {
+  std::unique_ptr<Device> device = open_device({.kind = "cpu"});
+  FakeDataset fake;
+  fake.options.cache = "none";
+  std::shared_ptr<const Dataset> set = fake.prepare(*device);
+  Loader loader(set, {.batch_size = 10, .workers = 4, .prefetch = 0}, *device);
+  loader.next();
+  EXPECT_EQ(fake.source->counts().reads, 1);
+}
+
+TEST(LoaderRing, TakesTheMemoryThatItPredicts) {
+  for (int prefetch : {0, 2, 7})
+    for (Tail tail : {Tail::drop, Tail::pad}) {
+      std::unique_ptr<Device> device = open_device({.kind = "sim"});
+      FakeDataset fake;
+      fake.options.cache = "none";
+      std::shared_ptr<const Dataset> set = fake.prepare(*device);
+      LoaderOptions options{
+          .tail = tail, .batch_size = 100, .workers = 2, .prefetch = prefetch};
+      std::size_t before = device->memory().free;
+      Loader loader(set, options, *device);
+      EXPECT_EQ(before - device->memory().free,
+                ring_bytes(options, set->layout()));
+    }
 }
 
 }  // namespace

@@ -160,6 +160,7 @@ class Belt {
 Preparer preparer_of(const DatasetOptions& options) {
   return Preparer({.fields = options.fields,
                    .by_column = !options.split.by.empty(),
+                   .by_name = options.split.by,
                    .mark = [split = options.split](std::string_view by) {
                      return static_cast<std::uint8_t>(side_of(split, by));
                    }});
@@ -183,25 +184,32 @@ Pass read_all(Source& source, const DatasetOptions& options) {
 
 std::vector<RowRef> rows_by_key(const std::vector<RawBlock>& blocks,
                                 const std::string& source) {
-  std::int64_t rows = 0;
-  ColumnType type = ColumnType::int64;
-  for (const RawBlock& block : blocks) {
-    rows += block.rows();
-    if (block.rows() > 0) type = block.keys.type();
+  std::vector<std::uint32_t> order;  // of the blocks that hold rows
+  std::size_t rows = 0;
+  for (std::uint32_t b = 0; b < blocks.size(); ++b) {
+    if (blocks[b].rows() == 0) continue;
+    order.push_back(b);
+    rows += blocks[b].ends.size();
   }
-  std::vector<RowRef> refs;
-  refs.reserve(static_cast<std::size_t>(rows));
-  for (std::uint32_t b = 0; b < blocks.size(); ++b)
-    for (std::uint32_t r = 0; r < blocks[b].ends.size(); ++r)
-      refs.push_back({b, r});
+  if (order.empty()) return {};
+  bool integers = blocks[order[0]].keys.type() == ColumnType::int64;
   auto less = [&](const RowRef& a, const RowRef& b) {
     const KeyList& x = blocks[a.block].keys;
     const KeyList& y = blocks[b.block].keys;
-    if (type == ColumnType::int64) return x.integer(a.row) < y.integer(b.row);
+    if (integers) return x.integer(a.row) < y.integer(b.row);
     return x.bytes(a.row) < y.bytes(b.row);
   };
-  if (!std::is_sorted(refs.begin(), refs.end(), less))
-    std::sort(refs.begin(), refs.end(), less);
+  // Parsing threads finish blocks in any order; where the source gives its rows
+  // by key, the order of the blocks is all that is left to be done.
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    return less({a, 0}, {b, 0});
+  });
+  std::vector<RowRef> refs;
+  refs.reserve(rows);
+  for (std::uint32_t b : order)
+    for (std::uint32_t r = 0; r < blocks[b].ends.size(); ++r)
+      refs.push_back({b, r});
+  if (!std::ranges::is_sorted(refs, less)) std::ranges::sort(refs, less);
   for (std::size_t i = 1; i < refs.size(); ++i) {
     if (less(refs[i - 1], refs[i])) continue;
     throw Error(ErrorKind::source,

@@ -2,19 +2,40 @@
 
 namespace penstock {
 
+Slot::~Slot() {
+  try {
+    consumed.wait();
+    ready.wait();
+  } catch (const std::exception& error) {
+    log(LogLevel::warning, "a batch's memory is let go without waiting: " +
+                               std::string(error.what()));
+  }
+}
+
 std::shared_ptr<Slot> SlotRing::take() {
   Lock lock(mutex_);
   while (free_.empty() && !closed_) returned_.wait(mutex_);
   if (closed_) return nullptr;
-  std::shared_ptr<Slot> slot = std::move(free_.front());
-  free_.pop_front();
-  return slot;
+  return free_.pop();
 }
 
 void SlotRing::give_back(std::shared_ptr<Slot> slot) {
   Lock lock(mutex_);
-  free_.push_back(std::move(slot));
+  if (slot->lent) --lent_;
+  slot->lent = false;
+  free_.push(std::move(slot));
   returned_.notify_one();
+}
+
+void SlotRing::lend(Slot& slot) {
+  Lock lock(mutex_);
+  slot.lent = true;
+  ++lent_;
+}
+
+int SlotRing::lent() const {
+  Lock lock(mutex_);
+  return lent_;
 }
 
 void SlotRing::close() {
@@ -74,12 +95,15 @@ Batch::Batch(std::shared_ptr<Slot> slot) : slot_(std::move(slot)) {}
 
 Batch::~Batch() {
   if (slot_ == nullptr) return;
-  // Without a consumer the data itself is the last use of the memory.
-  slot_->consumed = consumer_ != nullptr ? consumer_->record() : slot_->ready;
-  if (std::shared_ptr<SlotRing> ring = slot_->ring.lock())
-    ring->give_back(std::move(slot_));
-  else
-    slot_->consumed.wait();
+  try {
+    // Without a consumer the data itself is the last use of the memory.
+    slot_->consumed = consumer_ != nullptr ? consumer_->record() : slot_->ready;
+    if (std::shared_ptr<SlotRing> ring = slot_->ring.lock())
+      ring->give_back(std::move(slot_));
+  } catch (const std::exception& error) {
+    log(LogLevel::warning,
+        "a batch's memory does not return: " + std::string(error.what()));
+  }
 }
 
 Batch& Batch::operator=(Batch&& other) noexcept {

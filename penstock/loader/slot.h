@@ -1,9 +1,9 @@
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <vector>
 
+#include "penstock/exec/exec.h"
 #include "penstock/loader/batch.h"
 #include "penstock/loader/batches.h"
 
@@ -12,8 +12,14 @@ namespace penstock {
 class SlotRing;
 
 /// The memory of one batch, used again and again. While it is filled it
-/// belongs to the workers, then to a Batch, then to the ring.
+/// belongs to the workers, then to a Batch, then to the ring. Its end waits for
+/// what is still queued on its memory.
 struct Slot {
+  Slot() = default;
+  ~Slot();
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
   Buffer host;    ///< pinned; empty when rows go straight to `target`
   Buffer target;  ///< where the consumer reads
   std::vector<std::size_t> offsets;  ///< of each tensor, in host and target
@@ -26,6 +32,7 @@ struct Slot {
   std::int64_t rows_left = 0;  ///< to be filled; guarded by the loader
   Event ready;                 ///< the data is on the device
   Event consumed;              ///< the consumer has read it
+  bool lent = false;           ///< in the consumer's hands
   std::weak_ptr<SlotRing> ring;
 
   std::byte* fill_at() const {
@@ -33,19 +40,25 @@ struct Slot {
   }
 };
 
-/// The free slots of a loader. Thread-safe. Batches that outlive their loader
-/// keep their slot alive; the ring just does not get it back.
+/// The free slots of a loader, and the count of those that are lent.
+/// Thread-safe. Batches that outlive their loader keep their slot alive; the
+/// ring just does not get it back.
 class SlotRing {
  public:
   /// Waits for a slot; null when closed.
   std::shared_ptr<Slot> take();
   void give_back(std::shared_ptr<Slot> slot);
+  /// A slot goes to the consumer, and comes back (by give_back() too).
+  void lend(Slot& slot);
+  /// Slots in the consumer's hands.
+  int lent() const;
   void close();
 
  private:
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Condition returned_;
-  std::deque<std::shared_ptr<Slot>> free_ PENSTOCK_GUARDED_BY(mutex_);
+  int lent_ PENSTOCK_GUARDED_BY(mutex_) = 0;
+  Ring<std::shared_ptr<Slot>> free_ PENSTOCK_GUARDED_BY(mutex_);
   bool closed_ PENSTOCK_GUARDED_BY(mutex_) = false;
 };
 

@@ -81,15 +81,19 @@ Field parse_field(const std::string& name, const Json& json,
   return field;
 }
 
-// `weight` is the tensor that tail "pad" adds to a batch.
+// `weight` is the tensor that tail "pad" adds to a batch; a safetensors file
+// holds remarks under `__metadata__`, where readers look for no tensor.
 void check_tensor_names(const Spec& section, const std::vector<Field>& fields) {
-  std::set<std::string> taken = {"weight"};
+  std::set<std::string> taken;
   for (const Field& field : fields) {
     if (field.name.empty())
-      section.refuse("", "a field has an empty name", "name it");
-    if (field.name == "weight")
-      section.refuse("weight", "this name is kept for the weights of padding",
-                     "give the field another name");
+      section.refuse("\"\"", "a field has an empty name", "name it");
+    for (auto [kept, what] :
+         {std::pair("weight", "the weights of padding"),
+          std::pair("__metadata__", "remarks in safetensors files")})
+      if (field.name == kept)
+        section.refuse(kept, "this name is kept for " + std::string(what),
+                       "give the field another name");
     std::vector<std::string> names = {field.name};
     if (field.json_set() != nullptr) names.push_back(field.name + "_mask");
     for (const std::string& name : names)
@@ -166,21 +170,24 @@ RowLayout layout_of(const std::vector<Field>& fields) {
 
 std::vector<NeededColumn> needed_columns(const std::vector<Field>& fields) {
   std::vector<NeededColumn> needed;
-  auto need = [&](const std::string& name) -> NeededColumn& {
+  auto need = [&](const std::string& name,
+                  const std::string& setting) -> NeededColumn& {
     auto found = std::ranges::find(needed, name, &NeededColumn::name);
-    return found != needed.end() ? *found
-                                 : needed.emplace_back(NeededColumn{name});
+    if (found != needed.end()) return *found;
+    return needed.emplace_back(
+        NeededColumn{.name = name, .setting = "fields." + setting});
   };
   for (const Field& field : fields) {
     if (const JsonSet* set = field.json_set()) {
-      need(set->column).json = true;
+      need(set->column, field.name + ".json_set.column").json = true;
       continue;
     }
-    for (const std::string& column : field.columns()->columns)
-      if (field.columns()->dtype == Dtype::int64)
-        need(column).integer = true;
-      else
-        need(column);
+    Dtype dtype = field.columns()->dtype;
+    for (const std::string& name : field.columns()->columns) {
+      NeededColumn& column = need(name, field.name + ".columns");
+      column.integer |= dtype == Dtype::int64;
+      column.rounded |= dtype == Dtype::float32 && !field.standardize;
+    }
   }
   return needed;
 }

@@ -141,7 +141,15 @@ TEST(Fields, TwoTensorsOfOneNameAreRefused) {
               HasSubstr("two fields would make a tensor named 'x_mask'"));
   EXPECT_THAT(error_of(R"({"weight": {"columns": ["a"]}})"),
               AllOf(HasSubstr("fields.weight"), HasSubstr("padding")));
-  EXPECT_THAT(error_of(R"({"": {"columns": ["a"]}})"), HasSubstr("empty name"));
+  EXPECT_THAT(error_of(R"({"": {"columns": ["a"]}})"),
+              HasSubstr("fields.\"\": a field has an empty name"));
+  EXPECT_THAT(
+      error_of(R"({"__metadata__": {"columns": ["a"]}})"),
+      AllOf(HasSubstr("fields.__metadata__"), HasSubstr("safetensors")));
+  for (const char* fine : {"__metadata", "metadata", "a/b\\n", "\\u0000"})
+    EXPECT_EQ(
+        error_of("{\"" + std::string(fine) + "\": {\"columns\": [\"a\"]}}"),
+        "no error");
   EXPECT_EQ(error_of(R"({"y": {"columns": ["a"]},
                          "y_mask": {"columns": ["a"]}})"),
             "no error");
@@ -183,6 +191,20 @@ TEST(Fields, EachColumnIsNeededOnce) {
   EXPECT_TRUE(needed[1].integer);
   EXPECT_EQ(needed[2].name, "c");
   EXPECT_TRUE(needed[2].json);
+  EXPECT_EQ(needed[0].setting, "fields.a.columns");
+  EXPECT_EQ(needed[1].setting, "fields.a.columns");
+  EXPECT_EQ(needed[2].setting, "fields.r.json_set.column");
+}
+
+TEST(Fields, AColumnIsRoundedWhenAnyFieldMakesItFloat32) {
+  std::vector<NeededColumn> needed = needed_columns(parse(R"({
+      "a": {"columns": ["x", "y"], "dtype": "float64"},
+      "b": {"columns": ["y", "z"]},
+      "c": {"columns": ["s"], "standardize": true},
+      "d": {"columns": ["i"], "dtype": "int64"}})"));
+  for (const NeededColumn& column : needed)
+    EXPECT_EQ(column.rounded, column.name == "y" || column.name == "z")
+        << column.name;
 }
 
 }  // namespace

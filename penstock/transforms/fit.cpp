@@ -10,6 +10,10 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kBlockOfIds = 1024;
+/// No sum of fewer than 2^63 values overflows that are scaled by this.
+constexpr double kSmall = 0x1p-64;
+/// A scale of squares, and its reciprocal, is a power of two up to this one's.
+constexpr int kMostExponent = 1000;
 
 const std::vector<std::string>& names_of(const Field& field) {
   return field.json_set() != nullptr ? field.json_set()->keys
@@ -21,8 +25,9 @@ std::string place_of(const Field& field, const std::string& name) {
          (field.json_set() != nullptr ? "key" : "column") + " '" + name + "'";
 }
 
-void refuse_mixed(const Field& field, const std::string& key,
-                  const Seen::Key& seen) {
+void refuse_if_mixed(const Field& field, const std::string& key,
+                     const Seen::Key& seen) {
+  if (seen.numbers == 0 || seen.booleans == 0) return;
   throw Error(ErrorKind::transform,
               {.code = "transform.mixed_types",
                .what = "cannot use a key that holds both numbers and booleans",
@@ -30,8 +35,7 @@ void refuse_mixed(const Field& field, const std::string& key,
                .why = "the row with key " + seen.number_row +
                       " holds a number, the row with key " + seen.boolean_row +
                       " a boolean",
-               .next = "make it one type in the data, or leave the key out of "
-                       "'keys'"});
+               .next = "make it one type in the data, or name another key"});
 }
 
 // The names and types, before any value is looked at.
@@ -50,14 +54,15 @@ std::vector<std::vector<Standard>> empty_standards(
                            i < boolean_columns[f].size() &&
                            boolean_columns[f][i];
       } else if (f < seen.sets.size() && i < seen.sets[f].size()) {
-        const Seen::Key& key = seen.sets[f][i];
-        if (key.numbers > 0 && key.booleans > 0)
-          refuse_mixed(field, names[i], key);
-        standard.boolean = key.booleans > 0;
+        refuse_if_mixed(field, names[i], seen.sets[f][i]);
+        standard.boolean = seen.sets[f][i].booleans > 0;
       }
       standard.standardize = field.standardize && !standard.boolean;
       of_field.push_back(std::move(standard));
     }
+    if (f < seen.sets.size() && seen.sets[f].size() > names.size())
+      refuse_if_mixed(field, field.json_set()->sort_by,
+                      seen.sets[f][names.size()]);
   }
   return standards;
 }
@@ -66,7 +71,8 @@ std::vector<std::vector<Standard>> empty_standards(
 struct Sum {
   double block = 0;  // of the current 1024 ids
   double total = 0;
-  double mean = 0;  // what the second pass measures from
+  double mean = 0;   // what the second pass measures from,
+  double scale = 1;  // in these units
   double min = std::numeric_limits<double>::infinity();
   double max = -std::numeric_limits<double>::infinity();
   std::int64_t count = 0;
@@ -121,6 +127,25 @@ void pass_over(const RowsInOrder& rows, std::vector<Sum>& sums,
   }
 }
 
+bool overflowed(const Sum& sum) { return !std::isfinite(sum.total); }
+
+// Sums of small parts of the values, for those that were too large.
+void add_anew(const std::vector<Part>& parts, const RowsInOrder& rows,
+              std::vector<Sum>& sums) {
+  std::vector<Sum> small(sums.size());
+  pass_over(rows, small, [&](std::span<const double> row, bool train) {
+    if (!train) return;
+    walk(parts, row, small, [](Sum& sum, double value) {
+      if (!std::isnan(value)) sum.block += value * kSmall;
+    });
+  });
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (!overflowed(sums[i])) continue;
+    sums[i].total = small[i].total;
+    sums[i].scale = kSmall;
+  }
+}
+
 void find_means(const std::vector<Part>& parts, const RowsInOrder& rows,
                 std::vector<Sum>& sums) {
   pass_over(rows, sums, [&](std::span<const double> row, bool train) {
@@ -134,21 +159,29 @@ void find_means(const std::vector<Part>& parts, const RowsInOrder& rows,
       sum.max = std::max(sum.max, value);
     });
   });
+  if (std::ranges::any_of(sums, overflowed)) add_anew(parts, rows, sums);
   for (Sum& sum : sums) {
     if (sum.count == 0) continue;
-    sum.mean = sum.min == sum.max ? sum.min
-                                  : sum.total / static_cast<double>(sum.count);
+    sum.mean = sum.total / static_cast<double>(sum.count);
+    // Rounding may take the scaled mean of huge values beyond them.
+    if (sum.scale != 1)
+      sum.mean = std::clamp(sum.mean / sum.scale, sum.min, sum.max);
+    if (sum.min == sum.max) sum.mean = sum.min;
+    double farthest = std::max(sum.max - sum.mean, sum.mean - sum.min);
+    if (farthest > 0 && std::isfinite(farthest))
+      sum.scale = std::ldexp(1.0, std::clamp(-std::ilogb(farthest),
+                                             -kMostExponent, kMostExponent));
     sum.total = 0;
   }
 }
 
-// Leaves the summed squares in `total`.
+// Leaves the summed squares in `total`, in units of the scale's.
 void find_squares(const std::vector<Part>& parts, const RowsInOrder& rows,
                   std::vector<Sum>& sums) {
   pass_over(rows, sums, [&](std::span<const double> row, bool train) {
     if (!train) return;
     walk(parts, row, sums, [](Sum& sum, double value) {
-      double off = value - sum.mean;
+      double off = (value - sum.mean) * sum.scale;
       if (!std::isnan(value)) sum.block += off * off;
     });
   });
@@ -160,18 +193,20 @@ void set_standard(const Field& field, const Sum& sum, Standard& standard) {
   if (!standard.standardize || sum.count == 0) return;
   standard.mean = sum.mean;
   if (sum.min == sum.max) return;
-  standard.deviation = std::sqrt(sum.total / static_cast<double>(sum.count));
-  if (!std::isfinite(standard.mean) || !std::isfinite(standard.deviation))
+  if (!std::isfinite(sum.max - sum.mean) || !std::isfinite(sum.mean - sum.min))
     throw Error(ErrorKind::transform,
                 {.code = "transform.range",
                  .what = "cannot standardise values this far apart",
                  .where = place_of(field, standard.name),
-                 .why = "their mean or deviation is beyond float64; they run "
-                        "from " +
+                 .why = "their distance from the mean is beyond float64; they "
+                        "run from " +
                         Json(sum.min).dump() + " to " + Json(sum.max).dump(),
                  .next = "check the data, or leave out the rows with these "
                          "values by 'where'"});
-  // So close together that the squares vanish: as good as a constant.
+  standard.deviation =
+      std::sqrt(sum.total / static_cast<double>(sum.count)) / sum.scale;
+  // So close together that float64 has no such deviation: as good as a
+  // constant.
   if (standard.deviation > 0) standard.divisor = standard.deviation;
 }
 

@@ -46,10 +46,12 @@ struct RowsInOrder {
 
 /// Finds the statistics over the train rows, in float64, in two passes whose
 /// sums run over fixed blocks of 1024 ids: threads, blocks and sources change
-/// no bit. `boolean_columns[f][c]` marks boolean columns of `columns` fields
-/// (an empty list marks none).
-/// Throws Error(transform) when a key holds numbers and booleans, or when
-/// values are so large that their mean or deviation is beyond float64.
+/// no bit. Squares are scaled by a power of two, so that they neither overflow
+/// nor vanish; that changes no bit where plain ones would not.
+/// `boolean_columns[f][c]` marks boolean columns of `columns` fields (an empty
+/// list marks none). Throws Error(transform) when a key (of the tensor, or to
+/// sort by) holds numbers and booleans, or when a value lies so far from the
+/// mean that their difference is beyond float64.
 Fitted fit(const std::vector<Field>& fields, const Seen& seen,
            const std::vector<std::vector<bool>>& boolean_columns,
            const RowsInOrder& rows);

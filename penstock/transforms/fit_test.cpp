@@ -108,10 +108,72 @@ TEST_F(Fit, AConstantIsItsOwnMeanAndDividesBy1) {
   EXPECT_EQ(x.deviation, 0);
 }
 
-TEST_F(Fit, ValuesWhoseSquaresVanishDivideBy1) {
+TEST_F(Fit, SquaresNeitherOverflowNorVanish) {
+  for (double size : {1e200, 1.7e308, 1e154, 3e-162, 1e-200, 1e-307}) {
+    columns_job();
+    rows_ = {{size}, {-size}};
+    EXPECT_EQ(run().fields[0][0].mean, 0);
+    EXPECT_EQ(run().fields[0][0].deviation, size);
+    EXPECT_EQ(run().fields[0][0].divisor, size);
+  }
+  rows_ = {{1e-200}, {3e-200}};
+  const Standard tiny = run().fields[0][0];
+  EXPECT_EQ(tiny.mean, 2e-200);
+  EXPECT_NEAR(tiny.deviation / 1e-200, 1, 1e-15);
+}
+
+TEST_F(Fit, TheSmallestNumbersOfAllHaveAMeanAndADivisor) {
   columns_job();
-  rows_ = {{1e-200}, {2e-200}};
+  double least = std::numeric_limits<double>::denorm_min();
+  rows_ = {{0}, {4 * least}};
+  EXPECT_EQ(run().fields[0][0].mean, 2 * least);
+  EXPECT_EQ(run().fields[0][0].divisor, 2 * least);
+  rows_.assign(1000, {0});
+  rows_[0][0] = least;
+  EXPECT_EQ(run().fields[0][0].deviation, 0);
   EXPECT_EQ(run().fields[0][0].divisor, 1);
+}
+
+TEST_F(Fit, TheSumForTheMeanDoesNotOverflow) {
+  columns_job();
+  double largest = std::numeric_limits<double>::max();
+  rows_ = {{1.7e308}, {1.5e308}, {1.6e308}, {1.6e308}};
+  const Standard x = run().fields[0][0];
+  EXPECT_DOUBLE_EQ(x.mean, 1.6e308);
+  EXPECT_NEAR(x.deviation / 1e307, std::sqrt(0.5), 1e-13);
+  rows_ = {{largest}, {largest}, {std::nextafter(largest, 0)}};
+  EXPECT_LE(run().fields[0][0].mean, largest);
+  rows_ = {{1e308, 5}, {1e308, 6}, {1e308, 7}};  // and its neighbour's
+  job(R"({"t": {"columns": ["x", "y"], "standardize": true}})");
+  EXPECT_EQ(run().fields[0][0].mean, 1e308);
+  EXPECT_EQ(run().fields[0][1].mean, 6);
+}
+
+TEST_F(Fit, AScaleChangesNoBit) {
+  columns_job();
+  for (double size : {1e-120, 1e-30, 1.0, 3e7, 1e30, 1e120}) {
+    Random random(2, 0, 0, 0);
+    rows_.clear();
+    for (int i = 0; i < 3000; ++i)
+      rows_.push_back(
+          {size * (random.uniform() - 0.3) * std::exp(30 * random.uniform())});
+    auto in_blocks = [&](auto part) {
+      double total = 0;
+      for (std::size_t start = 0; start < rows_.size(); start += 1024) {
+        double block = 0;
+        for (std::size_t id = start; id < std::min(start + 1024, rows_.size());
+             ++id)
+          block += part(rows_[id][0]);
+        total += block;
+      }
+      return total / static_cast<double>(rows_.size());
+    };
+    double mean = in_blocks([](double value) { return value; });
+    double square = in_blocks(
+        [&](double value) { return (value - mean) * (value - mean); });
+    EXPECT_EQ(run().fields[0][0].mean, mean) << size;
+    EXPECT_EQ(run().fields[0][0].deviation, std::sqrt(square)) << size;
+  }
 }
 
 TEST_F(Fit, SumsRunInBlocksOf1024Ids) {
@@ -188,12 +250,25 @@ TEST_F(Fit, NumbersMixedWithBooleansAreAnErrorThatNamesOneRowOfEach) {
                           HasSubstr("key 'abc' a boolean")));
 }
 
-TEST_F(Fit, ADeviationBeyondFloat64IsAnError) {
+TEST_F(Fit, ADistanceBeyondFloat64IsAnError) {
   columns_job();
-  rows_ = {{1e300}, {-1e300}};
+  rows_ = {{1.7e308}, {-1.7e308}, {-1.7e308}};
   std::string text;
   EXPECT_EQ(error_code(ErrorKind::transform, &text), "transform.range");
-  EXPECT_THAT(text, AllOf(HasSubstr("column 'x'"), HasSubstr("1e+300")));
+  EXPECT_THAT(text, AllOf(HasSubstr("column 'x'"), HasSubstr("1.7e+308")));
+}
+
+TEST_F(Fit, AKeyToSortByIsNoMixtureEither) {
+  job(R"({"r": {"json_set": {"column": "c", "keys": ["a"], "max": 9,
+                "overflow": "strongest", "sort_by": "s"}}})");
+  rows_ = {{1, 5}};
+  seen_.sets[0] = {{.numbers = 1}, {.numbers = 4}};
+  EXPECT_EQ(error_code(ErrorKind::transform), "no error");
+  seen_.sets[0][1] = {3, 2, "42", "43"};
+  std::string text;
+  EXPECT_EQ(error_code(ErrorKind::transform, &text), "transform.mixed_types");
+  EXPECT_THAT(text, AllOf(HasSubstr("field 'r', key 's'"),
+                          HasSubstr("key 42 holds a number")));
 }
 
 TEST_F(Fit, ComesBackFromJsonBitForBit) {

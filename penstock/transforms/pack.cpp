@@ -27,7 +27,7 @@ inline double standardized(const Standard& by, double raw) {
       {.code = "transform.range",
        .what = "cannot hold a value in " + std::string(dtype),
        .where = "field '" + field.name + "', " + (set ? "key" : "column") +
-                " '" + standard.name + "', row " + row_name(),
+                " '" + standard.name + "', " + row_name(),
        .why = "found " + Json(raw).dump() +
               (standard.standardize
                    ? ", which is " +

@@ -44,7 +44,7 @@ class Pack : public testing::Test {
     bytes_.assign(layout_.row_bytes, std::byte{0xdb});
     pack_row(fields_, layout_, fitted_, raw, bytes_.data(), [this] {
       ++asked_;
-      return std::string("42");
+      return std::string("row 42");
     });
   }
   template <class T>
@@ -127,7 +127,7 @@ TEST_F(Pack, AValueBeyondFloat32NamesItsFieldKeyAndRow) {
   job(R"({"r": {"json_set": {"column": "c", "keys": ["a", "b"], "max": 3}}})");
   EXPECT_THAT(error_of({2, 1, 2, 3, -1e39}),
               AllOf(HasSubstr("float32"), HasSubstr("field 'r', key 'b'"),
-                    HasSubstr("row 42"), HasSubstr("found -1e+39")));
+                    HasSubstr("key 'b', row 42: found -1e+39")));
 }
 
 TEST_F(Pack, TheRangeIsCheckedAfterStandardising) {

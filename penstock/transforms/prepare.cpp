@@ -123,7 +123,7 @@ struct Preparer::State {
       if (const JsonSet* set = field.json_set()) {
         part.set = std::make_unique<SetReader>(*set);
         part.set_column = place_of(set->column);
-        part.tally = std::make_unique<Tally>(set->keys.size());
+        part.tally = std::make_unique<Tally>(part.set->numeric());
         continue;
       }
       for (const std::string& name : field.columns()->columns)
@@ -152,8 +152,7 @@ struct Preparer::State {
 
   std::string name_of_column(std::size_t column) const {
     if (column == 0) return "the key";
-    return column <= needed.size() ? needed[column - 1].name
-                                   : "the column that the split goes by";
+    return column <= needed.size() ? needed[column - 1].name : options.by_name;
   }
 
   Outcome refuse(const Block& block, std::int64_t row, std::size_t column,

@@ -43,17 +43,19 @@ struct BadRow {
   std::int64_t byte = -1;  ///< offset in the JSON text, when known
 };
 
-/// What was seen of each key of each json_set, in all elements of the kept
-/// rows; merged over all blocks before anything is decided from it. Adding is
-/// commutative: `bad` is sorted by key.
+/// What was seen of each key of each json_set, and of the key to sort by, in
+/// all elements of the kept rows; merged over all blocks before anything is
+/// decided from it. Adding is commutative: `bad` is sorted by key.
 struct Seen {
   struct Key {
     std::int64_t numbers = 0;
     std::int64_t booleans = 0;
     std::string number_row, boolean_row;  ///< the smallest row seen, for errors
   };
-  std::vector<std::vector<Key>> sets;  ///< by field (empty for columns), by key
-  std::int64_t too_short = 0;          ///< rows with fewer than `min` elements
+  /// By field (empty for columns), by key; a `sort_by` that is none of the
+  /// keys comes last.
+  std::vector<std::vector<Key>> sets;
+  std::int64_t too_short = 0;  ///< rows with fewer than `min` elements
   std::vector<BadRow> bad;
 
   void merge(Seen&& other);
@@ -71,6 +73,7 @@ class Preparer {
   struct Options {
     std::vector<Field> fields;
     bool by_column = false;
+    std::string by_name = {};  ///< of that column, for messages
     std::function<std::uint8_t(std::string_view by_value)> mark;
   };
   explicit Preparer(Options options);
@@ -89,8 +92,10 @@ class Preparer {
 /// The columns that fields read, each once, in order of first use.
 struct NeededColumn {
   std::string name;
-  bool json = false;     ///< else a number
-  bool integer = false;  ///< a number that must keep its 64 bits
+  bool json = false;         ///< else a number
+  bool integer = false;      ///< a number that must keep its 64 bits
+  bool rounded = false;      ///< a field makes it float32 without standardising
+  std::string setting = {};  ///< who asks first: "fields.y.columns"
 };
 std::vector<NeededColumn> needed_columns(const std::vector<Field>& fields);
 

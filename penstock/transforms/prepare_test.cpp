@@ -253,6 +253,7 @@ TEST_F(Prepare, IntegersKeepTheir64Bits) {
 TEST_F(Prepare, ProblemsOfTheReaderNameTheirColumn) {
   job(R"({"t": {"columns": ["x"]}})");
   options_.by_column = true;
+  options_.by_name = "session";
   Block rows = block(numbers({1, 2, 3, 4}), numbers({0, 0, 0, 0}));
   rows.problems = {{3, 2, "holds a blob"},
                    {1, 1, "holds text 'abc' where a number is expected"},
@@ -266,7 +267,7 @@ TEST_F(Prepare, ProblemsOfTheReaderNameTheirColumn) {
   EXPECT_EQ(seen_.bad[1].column, "x");
   EXPECT_EQ(seen_.bad[1].shown_key, "11");
   EXPECT_THAT(seen_.bad[1].why, HasSubstr("'abc'"));
-  EXPECT_EQ(seen_.bad[2].column, "the column that the split goes by");
+  EXPECT_EQ(seen_.bad[2].column, "session");
 }
 
 TEST_F(Prepare, ARowWithoutAKeyIsBad) {
@@ -312,6 +313,21 @@ TEST_F(Prepare, CountsManyKeysAndLongLists) {
     EXPECT_EQ(seen_.sets[0][i].numbers, i % 3 == 0 ? 0 : 600);
     EXPECT_EQ(seen_.sets[0][i].booleans, i % 3 == 0 ? 600 : 0);
   }
+}
+
+TEST_F(Prepare, CountsTheKeyToSortByToo) {
+  set(R"("max": 1, "overflow": "strongest", "sort_by": "s",
+         "required": ["t"])");
+  run_lists({R"([{"a": 1, "s": 0.5, "t": 1}, {"a": 2, "s": true, "t": true}])",
+             R"([{"a": 1, "t": "x"}])"});
+  ASSERT_EQ(seen_.sets[0].size(), 3u);
+  EXPECT_EQ(seen_.sets[0][2].numbers, 1);
+  EXPECT_EQ(seen_.sets[0][2].booleans, 1);
+  EXPECT_EQ(seen_.sets[0][0].numbers, 3);
+  seen_ = Seen();
+  set(R"("max": 1, "overflow": "strongest", "sort_by": "b")");
+  run_lists({R"([{"a": 1, "b": 0.5}])"});
+  EXPECT_EQ(seen_.sets[0].size(), 2u);
 }
 
 TEST_F(Prepare, ShowsTheSmallestKeyWhateverTheOrder) {

@@ -9,8 +9,9 @@
 
 namespace penstock {
 
-/// Counts what the kept rows of one block hold under each key of one json_set,
-/// and remembers the row with the smallest key that holds it. One thread.
+/// Counts what the kept rows of one block hold under each numeric key of one
+/// json_set, and remembers the row with the smallest key that holds it. One
+/// thread.
 class Tally {
  public:
   explicit Tally(std::size_t keys);
