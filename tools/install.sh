@@ -1,9 +1,9 @@
 # Sourced by ./quickstart and ./check: install_packages GROUP... installs the
 # Debian packages of these groups that are missing, and says which.
 packages_run="g++ cmake ninja-build ccache nlohmann-json3-dev libcli11-dev
-  libsimdjson-dev libsqlite3-dev python3 git"
-packages_build="$packages_run clang-14 clang-format-14 libclang-rt-14-dev
-  libgtest-dev libgmock-dev"
+  libsimdjson-dev libsqlite3-dev libpq-dev python3 git"
+packages_build="clang-14 clang-format-14 libclang-rt-14-dev libgtest-dev
+  libgmock-dev postgresql"
 
 install_packages() {
   local group list missing=""
@@ -28,8 +28,19 @@ install_packages() {
     }
     sudo=sudo
   fi
+  case "$missing" in *postgresql*) without_main_cluster "$sudo" ;; esac
   $sudo apt-get update -qq
   # shellcheck disable=SC2086
   DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq \
-    --no-install-recommends $missing >/dev/null
+    --no-install-recommends -o Dpkg::Options::=--force-confold \
+    $missing >/dev/null
+}
+
+# Debian's PostgreSQL makes and starts a cluster of its own unless it is told
+# not to before it is installed.
+without_main_cluster() {  # SUDO
+  local file=/etc/postgresql-common/createcluster.conf
+  [ -e "$file" ] && return
+  $1 mkdir -p "$(dirname "$file")"
+  echo "create_main_cluster = false" | $1 tee "$file" >/dev/null
 }

@@ -28,12 +28,6 @@ struct SourcePart {
 
 /// The one symbol that is looked up in a part.
 inline constexpr const char* kSourcePartEntry = "penstock_source_part";
-using SourcePartEntry = const SourcePart* (*)();
-
-/// Where parts are looked for: the folder that PENSTOCK_PARTS names,
-/// ../lib/penstock and ../lib beside the program's own folder, the folder of
-/// the installation.
-std::vector<std::filesystem::path> part_folders();
 
 /// The part for `kind` out of the first of these folders that has it. It stays
 /// loaded. Throws Error(source) that says which package to install.

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 
 #include "penstock/base/error.h"
@@ -81,24 +80,6 @@ TEST(Part, WithoutAnEntryIsRefused) {
   Error error = refusal("empty", kTestParts);
   EXPECT_EQ(error.parts().code, "source.part_version");
   EXPECT_THAT(error.what(), HasSubstr("no part of Penstock"));
-}
-
-TEST(Part, IsLookedForWhereTheEnvironmentSaysFirst) {
-  ::setenv("PENSTOCK_PARTS", "/from/the/environment", 1);
-  auto folders = part_folders();
-  ::unsetenv("PENSTOCK_PARTS");
-  ASSERT_EQ(folders.size(), part_folders().size() + 1);
-  EXPECT_EQ(folders[0], "/from/the/environment");
-}
-
-TEST(Part, IsLookedForBesideTheProgram) {
-  auto folders = part_folders();
-  auto up = std::filesystem::read_symlink("/proc/self/exe")
-                .parent_path()
-                .parent_path();
-  EXPECT_THAT(folders,
-              testing::IsSupersetOf({up / "lib/penstock", up / "lib"}));
-  EXPECT_EQ(folders.size(), 3u);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "penstock/sources/sources.h"
 
+#include "penstock/base/part.h"
 #include "penstock/sources/part.h"
 
 namespace penstock {

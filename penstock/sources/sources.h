@@ -25,6 +25,13 @@ enum class ReadAs : std::uint8_t {
 struct Wanted {
   std::string column;
   ReadAs as = ReadAs::number;
+  std::string setting = {};  ///< who asks, for errors: "fields.y.columns"
+  /// Of a number: float32 would round a time, so none may stand in a column
+  /// that declares no type.
+  bool rounded = false;
+  /// Of a value: it is for hashing alone. One of another type than the column's
+  /// is no problem then, but a number that stands for it.
+  bool hashed = false;
 };
 
 /// What the source says about a column before any row is read.
@@ -32,7 +39,7 @@ struct ColumnInfo {
   std::string name;
   std::string declared;      ///< the source's own word: "jsonb", "BOOLEAN"
   bool boolean = false;      ///< values become 0/1 and are not standardised
-  bool timestamp = false;    ///< values become seconds since 1970 UTC
+  bool timestamp = false;    ///< a number is its seconds since 1970 UTC
   bool primary_key = false;  ///< the only column of the primary key
 };
 

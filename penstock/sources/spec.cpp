@@ -43,6 +43,11 @@ SourceSpec from_uri(const std::string& uri, const std::string& path) {
              place.starts_with("postgres://")) {
     spec.kind = "postgres";
     spec.uri = place;
+    // Then the table is a piece of a password, and is not shown.
+    if (spec.table.find('@') != std::string::npos)
+      refuse_uri("postgresql://...", path,
+                 "an '@' follows the '#': in a password, '#' is written as "
+                 "%23");
   } else {
     refuse_uri(uri, path, "expected it to begin with sqlite: or postgresql://");
   }

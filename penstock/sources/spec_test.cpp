@@ -121,6 +121,9 @@ TEST(SourceUri, ShowsNoPassword) {
   EXPECT_THAT(
       refusal(R"("mysql://me:hunter2@host/db")"),
       AllOf(HasSubstr("mysql://me:***@host"), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(
+      refusal(R"("postgresql://me:hunt#er/2@host/db")"),
+      AllOf(HasSubstr("%23"), Not(HasSubstr("hunt")), Not(HasSubstr("er/2"))));
 }
 
 }  // namespace

@@ -22,6 +22,36 @@ Error refusal(ErrorKind kind, std::string code, std::string doing,
                       .next = std::move(next)});
 }
 
+/// What a path leads to that is neither a file nor a folder. Opening a pipe
+/// would wait for its writer.
+const char* odd_kind(std::filesystem::file_type type) {
+  switch (type) {
+    case std::filesystem::file_type::fifo:
+      return "it is a pipe";
+    case std::filesystem::file_type::character:
+    case std::filesystem::file_type::block:
+      return "it is a device";
+    case std::filesystem::file_type::socket:
+      return "it is a socket";
+    case std::filesystem::file_type::unknown:
+      return "it is no file";
+    default:
+      return nullptr;
+  }
+}
+
+void refuse_odd(ErrorKind kind, const std::string& path,
+                const std::string& doing,
+                const std::filesystem::file_status& status) {
+  const char* why = path.find('\0') != std::string::npos
+                        ? "its name holds a zero byte"
+                        : odd_kind(status.type());
+  if (why != nullptr)
+    throw refusal(kind, "sqlite.no_file", doing, path, why,
+                  "name a database file: SQLite reads it at any place, so a "
+                  "pipe or device cannot stand for it");
+}
+
 // SQLite says "unable to open database file" to all of these.
 void check_readable(const std::string& path, const std::string& doing) {
   std::error_code failed;
@@ -34,6 +64,7 @@ void check_readable(const std::string& path, const std::string& doing) {
   if (std::filesystem::is_directory(status))
     throw refusal(ErrorKind::source, "sqlite.folder", doing, path,
                   "it is a folder", "name the database file in it");
+  refuse_odd(ErrorKind::source, path, doing, status);
   if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0)
     throw refusal(ErrorKind::source, "sqlite.unreadable", doing, path,
                   std::strerror(errno), "make the file readable for this user");
@@ -49,6 +80,8 @@ void check_folder(const std::string& path, const std::string& doing) {
   if (std::filesystem::is_directory(path, failed))
     throw refusal(ErrorKind::request, "sqlite.folder", doing, path,
                   "it is a folder", "name a file in it");
+  refuse_odd(ErrorKind::request, path, doing,
+             std::filesystem::status(path, failed));
 }
 
 /// Bytes 18 and 19 of the header say 2 for a write-ahead log.
@@ -62,6 +95,7 @@ bool keeps_wal(const std::string& path) {
 
 Connection::Connection(const SourceSpec& spec, Open how)
     : path_(spec.path),
+      where_(spec.where),
       doing_(
           (how == Open::to_read ? "cannot read " : "cannot write ") +
           (spec.table.empty() ? "the database" : "table '" + spec.table + "'")),
@@ -112,6 +146,11 @@ void Connection::execute(const std::string& sql) { send(prepare(sql).get()); }
 Error Connection::error() const {
   int status = sqlite3_extended_errcode(get());
   std::string says = sqlite3_errmsg(get());
+  int number = sqlite3_system_errno(get());
+  if ((status & 0xff) == SQLITE_NOMEM || status == SQLITE_IOERR_NOMEM)
+    return refusal(ErrorKind::out_of_memory, "sqlite.out_of_memory", doing_,
+                   path_, says,
+                   "free some memory, or give the program more of it");
   auto about = [&](std::string code, std::string next) {
     return refusal(ErrorKind::source, std::move(code), doing_, path_, says,
                    std::move(next));
@@ -132,10 +171,16 @@ Error Connection::error() const {
           "the file or its disk is damaged; see what is left with: sqlite3 '" +
               path_ + "' .recover");
     case SQLITE_FULL:
-      return about("sqlite.disk_full", "free some space on that disk");
+      return about("sqlite.disk_full",
+                   "free some space on that disk and where temporary files "
+                   "go, or set SQLITE_TMPDIR to a roomier folder");
     case SQLITE_IOERR:
-      return about("sqlite.io", std::string("the system says: ") +
-                                    std::strerror(sqlite3_system_errno(get())));
+      if (number != 0)
+        says +=
+            std::string(" (the system says: ") + std::strerror(number) + ")";
+      return about("sqlite.io",
+                   "see that its disk or network share is well, or point "
+                   "source.path at a copy on another one");
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
       if (status == SQLITE_READONLY_ROLLBACK)
@@ -150,7 +195,13 @@ Error Connection::error() const {
                      "run: PRAGMA journal_mode=DELETE");
       return about("sqlite.access", "check the rights of the file and folder");
     default:
-      return about("sqlite.failed", "");
+      if (status == SQLITE_ERROR && !where_.empty())
+        return about("sqlite.failed",
+                     "check source.where: it may fail on single rows, as "
+                     "json_extract does where a text is no JSON (ask for "
+                     "json_valid first)");
+      return about("sqlite.failed",
+                   "look at the table with: sqlite3 '" + path_ + "' .schema");
   }
 }
 
@@ -160,6 +211,13 @@ std::string_view text_at(sqlite3_stmt* row, int at, bool utf8) {
   const void* text =
       utf8 ? sqlite3_column_blob(row, at)
            : static_cast<const void*>(sqlite3_column_text(row, at));
+  if (text == nullptr &&  // an empty BLOB, or:
+      sqlite3_errcode(sqlite3_db_handle(row)) == SQLITE_NOMEM)
+    throw Error(ErrorKind::out_of_memory,
+                {.code = "sqlite.out_of_memory",
+                 .what = "cannot read a text of a SQLite database",
+                 .why = "there is no memory to convert it to UTF-8",
+                 .next = "free some memory, or give the program more of it"});
   auto bytes = static_cast<std::size_t>(sqlite3_column_bytes(row, at));
   return {static_cast<const char*>(text), bytes};
 }

@@ -23,10 +23,12 @@ struct CloseStatement {
 using Statement = std::unique_ptr<sqlite3_stmt, CloseStatement>;
 
 /// One connection to a database file. Belongs to one thread at a time, and
-/// outlives its statements. Throws Error(source) in words for people.
+/// outlives its statements. Throws Error(source) in words for people, or
+/// Error(out_of_memory).
 ///
-/// Opening to read never makes a file, opening to write makes one that is
-/// missing. A lock that somebody else holds is waited for up to two seconds.
+/// The path names a regular file. Opening to read never makes one, opening to
+/// write makes one that is missing. A lock that somebody else holds is waited
+/// for up to two seconds.
 class Connection {
  public:
   enum class Open { to_read, to_write };
@@ -48,13 +50,15 @@ class Connection {
 
  private:
   std::string path_;
+  std::string where_;  // source.where
   std::string doing_;  // "cannot read table 'measurements'"
   Nanoseconds round_trip_;
   std::unique_ptr<sqlite3, CloseConnection> connection_;
 };
 
 /// The text in column `at` of the current row; gone with the next step. The
-/// value is TEXT or BLOB; TEXT of a database in UTF-16 is converted.
+/// value is TEXT or BLOB; TEXT of a database in UTF-16 is converted, for which
+/// there may be no memory: Error(out_of_memory).
 std::string_view text_at(sqlite3_stmt* row, int at, bool utf8 = true);
 
 /// A name as an SQL identifier: "it's" -> "\"it's\"".

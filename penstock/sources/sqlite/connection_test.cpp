@@ -1,5 +1,9 @@
 #include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 
+#include <cstring>
 #include <fstream>
 
 #include "penstock/sources/sqlite/test_database.h"
@@ -33,6 +37,45 @@ TEST(SqliteConnection, SaysThatAFolderIsOne) {
   SourceSpec spec = database.spec();
   spec.path = database.folder();
   EXPECT_EQ(opening(spec).parts().code, "sqlite.folder");
+}
+
+TEST(SqliteConnection, OpensNeitherPipeNorDeviceNorSocket) {
+  TestDatabase database;
+  SourceSpec spec = database.spec();
+  auto expect = [&](const std::string& path, const char* why) {
+    spec.path = path;
+    Error error = opening(spec);
+    EXPECT_EQ(error.kind(), ErrorKind::source);
+    EXPECT_EQ(error.parts().code, "sqlite.no_file");
+    EXPECT_EQ(error.parts().where, path);
+    EXPECT_EQ(error.parts().why, why);
+    Error writing =
+        error_of([&] { create_table(spec, {{.name = "x"}}, true); });
+    EXPECT_EQ(writing.kind(), ErrorKind::request);
+    EXPECT_EQ(writing.parts().code, "sqlite.no_file");
+  };
+  std::string pipe = database.folder() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect(pipe, "it is a pipe");
+  std::filesystem::create_symlink(pipe, database.folder() + "/link");
+  expect(database.folder() + "/link", "it is a pipe");
+  expect("/dev/null", "it is a device");
+  std::string path = database.folder() + "/socket";
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::strcpy(address.sun_path, path.c_str());
+  int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(
+      ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)),
+      0);
+  expect(path, "it is a socket");
+  ::close(socket);
+}
+
+TEST(SqliteConnection, IsNotFooledByAZeroByteInTheName) {
+  TestDatabase database(kRows);
+  SourceSpec spec = database.spec();
+  spec.path += std::string("\0x", 2);
+  EXPECT_EQ(opening(spec).parts().code, "sqlite.no_file");
 }
 
 TEST(SqliteConnection, SaysThatAFileCannotBeRead) {
@@ -135,7 +178,41 @@ TEST(SqliteConnection, PassesOnWhatTheDiskSays) {
   });
   EXPECT_EQ(error.kind(), ErrorKind::source);
   EXPECT_EQ(error.parts().code, "sqlite.io");
-  EXPECT_THAT(error.what(), HasSubstr("Stale file handle"));
+  EXPECT_THAT(error.parts().why, HasSubstr("Stale file handle"));
+  EXPECT_THAT(error.parts().next, HasSubstr("disk or network share"));
+}
+
+TEST(SqliteConnection, TellsMissingMemoryApart) {
+  TestDatabase database(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, x REAL, s TEXT);"
+      "INSERT INTO t VALUES (1, 2, hex(zeroblob(2000000)))");
+  SourceSpec spec = database.spec();
+  spec.where = "length(upper(s)) > 0";
+  auto source = open_source(spec, {{"x", ReadAs::number}});
+  auto parts = source->partitions(1);
+  sqlite3_hard_heap_limit64(sqlite3_memory_used() + 3'000'000);
+  Error error = error_of([&] {
+    source->open_reader()->scan(parts[0], 10, [](Block&) { return true; });
+  });
+  sqlite3_hard_heap_limit64(0);
+  EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
+  EXPECT_EQ(error.parts().code, "sqlite.out_of_memory");
+  EXPECT_FALSE(error.parts().next.empty());
+}
+
+TEST(SqliteConnection, TakesNoTextThatCannotBeConvertedForAnEmptyOne) {
+  TestDatabase database("PRAGMA encoding = 'UTF-16le';");
+  database.execute(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, x REAL, s TEXT);"
+      "INSERT INTO t VALUES (1, 2, hex(zeroblob(2000000)))");
+  auto source = open_source(database.spec(), {{"s", ReadAs::json}});
+  auto parts = source->partitions(1);
+  sqlite3_hard_heap_limit64(sqlite3_memory_used() + 9'000'000);
+  Error error = error_of([&] {
+    source->open_reader()->scan(parts[0], 10, [](Block&) { return true; });
+  });
+  sqlite3_hard_heap_limit64(0);
+  EXPECT_EQ(error.kind(), ErrorKind::out_of_memory) << error.what();
 }
 
 TEST(SqliteConnection, TakesNoPathForAUri) {

@@ -224,6 +224,7 @@ TEST(SqliteReader, NamesTheTableThatWentAway) {
   EXPECT_EQ(error.kind(), ErrorKind::source);
   EXPECT_EQ(error.parts().code, "sqlite.failed");
   EXPECT_THAT(error.what(), HasSubstr("no such table: t"));
+  EXPECT_THAT(error.parts().next, HasSubstr(".schema"));
 }
 
 TEST(SqliteReader, LetsTwoScansOfOnePassTakeTurns) {

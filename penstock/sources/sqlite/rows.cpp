@@ -1,7 +1,6 @@
 #include "penstock/sources/sqlite/rows.h"
 
 #include "penstock/sources/schema.h"
-#include "penstock/sources/sqlite/value.h"
 
 namespace penstock::sqlite {
 namespace {
@@ -10,9 +9,10 @@ namespace {
 ColumnType first_key_type(Connection& connection, const SourceSpec& spec,
                           const Table& table, const std::string& column) {
   std::string name = identifier(column);
-  Statement first = connection.prepare("SELECT typeof(" + name + ") FROM " +
-                                       identifier(table.name) + " WHERE " +
-                                       name + " IS NOT NULL LIMIT 1");
+  std::string sql = "SELECT typeof(" + name + ") FROM " +
+                    identifier(table.name) + " WHERE " + name + " IS NOT NULL";
+  if (!spec.where.empty()) sql += " AND (" + spec.where + "\n)";
+  Statement first = connection.prepare(sql + " LIMIT 1");
   if (!connection.send(first.get())) return ColumnType::int64;
   std::string found(text_at(first.get(), 0, false));
   if (found == "integer") return ColumnType::int64;
@@ -48,7 +48,13 @@ ColumnType type_of(Connection& connection, const SourceSpec& spec,
   return ColumnType::text;
 }
 
-bool is_utf8(Connection& connection) {
+Times times_of(const ColumnInfo& column, const Wanted& want) {
+  if (column.timestamp) return Times::taken;
+  if (affinity_of(column.declared) != Affinity::blob) return Times::unexpected;
+  return want.rounded ? Times::rounded : Times::taken;
+}
+
+bool keeps_utf8(Connection& connection) {
   Statement encoding = connection.prepare("PRAGMA encoding");
   connection.send(encoding.get());
   return text_at(encoding.get(), 0, false) == "UTF-8";
@@ -61,19 +67,18 @@ RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
     : table_(table.name),
       path_(spec.path),
       has_rowid_(!table.rowid.empty()),
-      utf8_(is_utf8(connection)) {
+      utf8_(keeps_utf8(connection)) {
   std::string place = table.name + " in " + spec.path;
-  auto add = [&](const ColumnInfo& column, ReadAs as) {
+  auto add = [&](const ColumnInfo& column, const Wanted& want) {
     select_ += (parts_.empty() ? "SELECT " : ", ") + identifier(column.name);
-    parts_.push_back({column.name, as,
-                      type_of(connection, spec, table, column, as),
-                      column.boolean});
+    parts_.push_back({column.name, want.as,
+                      type_of(connection, spec, table, column, want.as),
+                      column.boolean, times_of(column, want), want.hashed});
   };
-  add(key_of(table.schema, spec.key, place), ReadAs::key);
+  add(key_of(table.schema, spec.key, place), {.as = ReadAs::key});
   key_identifier_ = identifier(parts_[0].name);
   for (const Wanted& want : wanted)
-    add(column_of(table.schema, want.column, "a wanted column", place),
-        want.as);
+    add(column_of(table.schema, want.column, want.setting, place), want);
   if (has_rowid_) select_ += ", " + table.rowid;
   select_ += " FROM " + identifier(table.name);
 }
@@ -106,7 +111,7 @@ void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,
   bool integers = column.type == ColumnType::int64;
   if (integers && value.type == SQLITE_INTEGER)
     return column.append_int64(sqlite3_column_int64(row, value.at));
-  if (!integers && value.type == SQLITE_TEXT)
+  if (!integers && value.type == SQLITE_TEXT && is_utf8(value.text()))
     return column.append_text(value.text());
   std::string which =
       has_rowid_
@@ -123,6 +128,21 @@ void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,
                .next = "correct that row, or leave it out by source.where"});
 }
 
+bool RowFormat::append_value(const Value& value, const Part& part,
+                             ColumnData& column, const char*& expected) const {
+  bool boolean = part.boolean && !part.hashed;
+  bool taken = true;
+  if (part.type == ColumnType::int64)
+    taken = append_integer(value, boolean, column, expected);
+  else if (part.type == ColumnType::float64)
+    taken = append_number(value, false, Times::unexpected, column, expected);
+  else
+    append_as_text(value, column);
+  if (taken || !part.hashed) return taken;
+  append_stand_in(value, column);
+  return true;
+}
+
 void RowFormat::append(sqlite3_stmt* row, std::int64_t number,
                        Block& block) const {
   for (std::size_t at = 0; at < parts_.size(); ++at) {
@@ -136,7 +156,8 @@ void RowFormat::append(sqlite3_stmt* row, std::int64_t number,
         append_key(row, number, at, column);
         break;
       case ReadAs::number:
-        taken = append_number(value, part.boolean, column, expected);
+        taken =
+            append_number(value, part.boolean, part.times, column, expected);
         break;
       case ReadAs::integer:
         taken = append_integer(value, part.boolean, column, expected);
@@ -145,12 +166,7 @@ void RowFormat::append(sqlite3_stmt* row, std::int64_t number,
         taken = append_json(value, column, expected);
         break;
       case ReadAs::value:
-        if (part.type == ColumnType::int64)
-          taken = append_integer(value, part.boolean, column, expected);
-        else if (part.type == ColumnType::float64)
-          taken = append_number(value, false, column, expected);
-        else
-          append_as_text(value, column);
+        taken = append_value(value, part, column, expected);
         break;
     }
     if (taken) continue;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/sources/sqlite/table.h"
+#include "penstock/sources/sqlite/value.h"
 
 namespace penstock::sqlite {
 
@@ -13,8 +14,11 @@ namespace penstock::sqlite {
 ///
 /// The block's types follow from what is declared, before a row is read:
 /// - key: int64 for integer affinity, text for text affinity; for any other
-///   the first row decides (int64 in an empty table). A row whose key is of
-///   another type, or NULL, ends the reading: it could not be named later.
+///   the first row that is read decides (int64 when there is none). A row whose
+///   key is of another type, NULL or no UTF-8 ends the reading: it could not be
+///   named later.
+/// - number: also the time in an ISO-8601 text, where the column is a timestamp
+///   or declares no type and the number is not rounded to float32.
 /// - value: int64 for integer affinity and booleans, float64 for real
 ///   affinity; all else is text, numbers in it in their shortest decimal form.
 class RowFormat {
@@ -41,9 +45,13 @@ class RowFormat {
     ReadAs as;
     ColumnType type;
     bool boolean;
+    Times times;
+    bool hashed;
   };
   void append_key(sqlite3_stmt* row, std::int64_t number, std::size_t at,
                   ColumnData& column) const;
+  bool append_value(const Value& value, const Part& part, ColumnData& column,
+                    const char*& expected) const;
 
   std::vector<Part> parts_;  // the key first
   std::string select_;

@@ -19,12 +19,14 @@ class Column {
       database_.execute("INSERT INTO t(x) VALUES (" + value + ")");
   }
 
-  Block read(ReadAs as) {
-    return scan_all(*open_source(database_.spec(), {{"x", as}}));
+  Block read(ReadAs as) { return read({.column = "x", .as = as}); }
+  Block read(const Wanted& wanted) {
+    return scan_all(*open_source(database_.spec(), {wanted}));
   }
   /// What is wrong with the only value, or "nothing".
-  std::string problem(ReadAs as) {
-    Block block = read(as);
+  std::string problem(ReadAs as) { return problem({.column = "x", .as = as}); }
+  std::string problem(const Wanted& wanted) {
+    Block block = read(wanted);
     if (block.problems.empty()) return "nothing";
     EXPECT_EQ(block.problems[0].row, 0);
     EXPECT_EQ(block.problems[0].column, 1u);
@@ -68,6 +70,32 @@ TEST(SqliteNumber, IsTheSecondsOfAnIsoTime) {
               testing::ElementsAre(1700000000, 1700000000.25, 1700006400));
 }
 
+TEST(SqliteNumber, IsATimeWhereTheColumnDoesNotDeclareNumbers) {
+  for (const char* declared : {"", "BLOB", "VARCHAR(30)", "DATETIME", "date"})
+    EXPECT_EQ(Column(declared, {"'2023-11-15'"}).problem(ReadAs::number),
+              "nothing")
+        << declared;
+  for (const char* declared : {"REAL", "INTEGER", "NUMERIC", "STRING"})
+    EXPECT_EQ(Column(declared, {"'2023-11-15'"}).problem(ReadAs::number),
+              "holds text '2023-11-15' where a number (times belong in a "
+              "column declared TEXT, DATE or TIME) is expected")
+        << declared;
+  EXPECT_EQ(Column("REAL", {"'abc'"}).problem(ReadAs::number),
+            "holds text 'abc' where a number is expected");
+}
+
+TEST(SqliteNumber, IsNoTimeThatWouldBeRounded) {
+  Wanted rounded{.column = "x", .rounded = true};
+  for (const char* declared : {"", "BLOB"})
+    EXPECT_EQ(Column(declared, {"'2023-11-15'"}).problem(rounded),
+              "holds text '2023-11-15' where a number (a time needs "
+              "\"dtype\": \"float64\" or \"standardize\": true) is "
+              "expected");
+  EXPECT_EQ(Column("", {"5.5"}).problem(rounded), "nothing");
+  EXPECT_EQ(Column("", {"'abc'"}).problem(rounded),
+            "holds text 'abc' where a number is expected");
+}
+
 TEST(SqliteNumber, IsNoOtherText) {
   EXPECT_EQ(Column("", {"'abc'"}).problem(ReadAs::number),
             "holds text 'abc' where a number or an ISO-8601 time is expected");
@@ -81,6 +109,22 @@ TEST(SqliteNumber, IsShownWithoutCuttingACharacter) {
   for (int i = 0; i < 39; ++i) text += 'x';
   EXPECT_THAT(Column("", {"'" + text + "\xc3\xa4zzz'"}).problem(ReadAs::number),
               HasSubstr("'" + text + "...'"));
+}
+
+TEST(SqliteNumber, IsShownByItsBytesWhereItIsNoUtf8) {
+  for (const char* bytes : {"ff0041", "80", "c0af", "e08080", "eda080",
+                            "f4908080", "c3", "e282", "f09f98", "61e4"})
+    EXPECT_EQ(Column("", {"cast(x'" + std::string(bytes) + "' AS TEXT)"})
+                  .problem(ReadAs::number),
+              "holds text x'" + std::string(bytes) +
+                  "', which is no UTF-8 where a number or an ISO-8601 time is "
+                  "expected");
+  EXPECT_THAT(Column("", {"'\xc3\xa4\xe6\x9d\xb1\xf0\x9f\x98\x80'"})
+                  .problem(ReadAs::number),
+              HasSubstr("text '\xc3\xa4\xe6\x9d\xb1\xf0\x9f\x98\x80'"));
+  EXPECT_THAT(Column("", {"cast(zeroblob(30) || x'ff' AS TEXT)"})
+                  .problem(ReadAs::number),
+              HasSubstr("00...'"));
 }
 
 TEST(SqliteNumber, IsNoBlob) {
@@ -192,6 +236,48 @@ TEST(SqliteValue, IsTextWhereTheDeclarationLeavesItOpen) {
               testing::ElementsAre("5"));
 }
 
+TEST(SqliteValue, IsOneTextForEqualNumbers) {
+  EXPECT_THAT(texts(Column("", {"1e15", "1000000000000000", "-3.0", "-0.0",
+                                "1e19", "9007199254740993"})
+                        .read(ReadAs::value)),
+              testing::ElementsAre("1000000000000000", "1000000000000000", "-3",
+                                   "0", "1e+19", "9007199254740993"));
+}
+
+TEST(SqliteValue, ThatIsHashedMayBeOfAnyType) {
+  Wanted by{.column = "x", .as = ReadAs::value, .hashed = true};
+  std::vector<std::string> all = {"'x'", "2.5", "x'78'", "1e19", "7",
+                                  "7.0", "'y'", "NULL",  "9e999"};
+  for (const char* declared : {"INTEGER", "REAL", "BOOLEAN", "TEXT", ""}) {
+    Block block = Column(declared, all).read(by);
+    ASSERT_EQ(block.rows, 9) << declared;
+    EXPECT_TRUE(block.problems.empty()) << declared;
+    const ColumnData& column = block.columns[1];
+    bool text = declared == std::string("TEXT");  // where 7.0 is '7.0'
+    auto same = [&](std::int64_t a, std::int64_t b) {
+      switch (column.type) {
+        case ColumnType::int64:
+          return column.int64(a) == column.int64(b);
+        case ColumnType::float64:
+          return column.float64(a) == column.float64(b);
+        default:
+          return column.text(a) == column.text(b);
+      }
+    };
+    for (std::int64_t a = 0; a < 9; ++a) {
+      EXPECT_EQ(column.valid(a), a != 7) << declared;
+      for (std::int64_t b = a + 1; b < 9; ++b)
+        EXPECT_EQ(same(a, b), (a == 0 && b == 2) || (a == 4 && b == 5 && !text))
+            << declared << " " << all[static_cast<std::size_t>(a)] << " "
+            << all[static_cast<std::size_t>(b)];
+    }
+  }
+  EXPECT_THAT(integers(Column("BOOLEAN", {"2", "1"}).read(by)),
+              testing::ElementsAre(2, 1));
+  EXPECT_THAT(numbers(Column("REAL", {"2", "2.5"}).read(by)),
+              testing::ElementsAre(2, 2.5));
+}
+
 TEST(SqliteValue, MayBeNullInEveryType) {
   for (const char* declared : {"INT", "REAL", "TEXT", ""})
     EXPECT_FALSE(
@@ -236,6 +322,32 @@ TEST_F(SqliteKey, IsWhatTheFirstRowSaysElsewhere) {
   EXPECT_EQ(type("", "('a')"), ColumnType::text);
   database_.execute("DROP TABLE t");
   EXPECT_EQ(type("DECIMAL(10)", "(12)"), ColumnType::int64);
+}
+
+TEST_F(SqliteKey, IsWhatTheFirstRowThatIsReadSays) {
+  database_.execute("CREATE TABLE t(k); INSERT INTO t VALUES ('x'), (1), (2)");
+  SourceSpec spec = database_.spec();
+  spec.key = "k";
+  spec.where = "typeof(k) = 'integer' -- the new ones";
+  Block block = scan_all(*open_source(spec, {}));
+  EXPECT_EQ(block.columns[0].type, ColumnType::int64);
+  EXPECT_EQ(block.rows, 2);
+  spec.where = "nothing = 1";
+  EXPECT_EQ(error_of([&] { open_source(spec, {}); }).parts().code,
+            "source.where");
+}
+
+TEST_F(SqliteKey, IsUtf8) {
+  Error error = error_of([&] {
+    scan(
+        "CREATE TABLE t(k TEXT); INSERT INTO t VALUES ('\xc3\xa4'), "
+        "(cast(x'fe' AS TEXT))");
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::source);
+  EXPECT_EQ(error.parts().code, "source.bad_key");
+  EXPECT_THAT(error.what(),
+              AllOf(HasSubstr("rowid 2"), HasSubstr("holds text x'fe', which "
+                                                    "is no UTF-8 where")));
 }
 
 TEST_F(SqliteKey, MayBeTextWithAZeroByteOrNone) {

@@ -39,6 +39,16 @@ void check_where(Connection& connection, const SourceSpec& spec) {
     refuse_where(spec, "it has a parameter, which nobody fills");
 }
 
+/// Whoever reads a text as a number reads a time: nothing else is taken.
+void mark_times(Schema& schema, const std::vector<Wanted>& wanted) {
+  for (const Wanted& want : wanted)
+    for (ColumnInfo& column : schema.columns)
+      if (column.name == want.column &&
+          (want.as == ReadAs::number || want.as == ReadAs::integer) &&
+          affinity_of(column.declared) == Affinity::text)
+        column.timestamp = true;
+}
+
 class SqliteSource : public Source {
  public:
   explicit SqliteSource(OpenTable opened)
@@ -97,8 +107,9 @@ std::unique_ptr<Source> open_table(const SourceSpec& spec,
   Table table = find_table(connection, spec);
   SourceSpec found = spec;
   found.table = table.name;
-  RowFormat format(connection, found, table, wanted);
   check_where(connection, found);
+  mark_times(table.schema, wanted);
+  RowFormat format(connection, found, table, wanted);
   return std::make_unique<SqliteSource>(
       OpenTable{std::move(found), std::move(table), std::move(format)});
 }

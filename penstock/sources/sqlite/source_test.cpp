@@ -57,6 +57,18 @@ TEST(SqliteWhere, IsOneConditionWithoutParameters) {
   EXPECT_EQ(rows_where(database, ""), 3);
 }
 
+TEST(SqliteWhere, ThatFailsOnARowIsNamed) {
+  TestDatabase database(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, js TEXT, x REAL); INSERT INTO t "
+      "VALUES (1, '[1]', 1), (2, '{x', 2)");
+  Error error =
+      error_of([&] { rows_where(database, "json_extract(js, '$[0]') > 0"); });
+  EXPECT_EQ(error.kind(), ErrorKind::source);
+  EXPECT_EQ(error.parts().code, "sqlite.failed");
+  EXPECT_THAT(error.parts().why, HasSubstr("malformed JSON"));
+  EXPECT_THAT(error.parts().next, HasSubstr("check source.where"));
+}
+
 TEST(SqliteSource, CannotWrite) {
   TestDatabase database(kTable);
   auto source = open_source(database.spec(), {});

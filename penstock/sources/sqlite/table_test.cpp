@@ -39,6 +39,22 @@ TEST(SqliteTable, KnowsBooleansAndTimestampsByTheirDeclaration) {
   }
 }
 
+TEST(SqliteTable, HoldsTimesWhereATextIsReadAsANumber) {
+  TestDatabase database(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b VARCHAR, c TEXT, d "
+      "REAL, e TEXT, f)");
+  Schema schema = open_source(database.spec(), {{"a", ReadAs::number},
+                                                {"b", ReadAs::integer},
+                                                {"c", ReadAs::json},
+                                                {"d", ReadAs::number},
+                                                {"e", ReadAs::value},
+                                                {"f", ReadAs::number}})
+                      ->schema();
+  for (const ColumnInfo& column : schema.columns)
+    EXPECT_EQ(column.timestamp, column.name == "a" || column.name == "b")
+        << column.name;
+}
+
 TEST(SqliteTable, HasTheKeyThatIsDeclared) {
   TestDatabase database(
       "CREATE TABLE t(a TEXT PRIMARY KEY, b); CREATE TABLE two(a, b, PRIMARY "
@@ -78,10 +94,13 @@ TEST(SqliteTable, NamesTheNearestColumn) {
   TestDatabase database(
       "CREATE TABLE t(id INTEGER PRIMARY KEY, receivers TEXT)");
   Error error = error_of([&] {
-    open_source(database.spec(), {{"recievers", ReadAs::json}});
+    open_source(database.spec(), {{.column = "recievers",
+                                   .as = ReadAs::json,
+                                   .setting = "fields.r.json_set.column"}});
   });
   EXPECT_EQ(error.kind(), ErrorKind::request);
   EXPECT_EQ(error.parts().code, "source.unknown_column");
+  EXPECT_EQ(error.parts().where, "fields.r.json_set.column");
   EXPECT_THAT(error.what(), AllOf(HasSubstr("t in " + database.path()),
                                   HasSubstr("did you mean 'receivers'?")));
 }

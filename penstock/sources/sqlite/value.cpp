@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "penstock/base/hash.h"
 #include "penstock/sources/sqlite/connection.h"
 #include "penstock/sources/timestamp.h"
 
@@ -12,6 +13,15 @@ namespace {
 
 constexpr std::size_t kShownBytes = 40;
 constexpr const char* kBoolean = "a boolean (0 or 1)";
+
+/// What a column expects that holds a time although it cannot be one there.
+const char* instead_of_time(Times times) {
+  return times == Times::rounded
+             ? "a number (a time needs \"dtype\": \"float64\" or "
+               "\"standardize\": true)"
+             : "a number (times belong in a column declared TEXT, DATE or "
+               "TIME)";
+}
 
 bool null(const Value& value, ColumnData& to) {
   if (value.type != SQLITE_NULL) return false;
@@ -28,13 +38,69 @@ std::string beginning(std::string_view text) {
   return std::string(text.substr(0, end)) + "...";
 }
 
+std::string hexadecimal(std::string_view bytes) {
+  std::string text = "x'";
+  for (char c : bytes.substr(0, kShownBytes / 2)) {
+    auto byte = static_cast<unsigned char>(c);
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text + (bytes.size() > kShownBytes / 2 ? "...'" : "'");
+}
+
 template <class T>
 std::string_view decimal(T number, char (&buffer)[32]) {
   char* end = std::to_chars(buffer, buffer + sizeof(buffer), number).ptr;
   return {buffer, static_cast<std::size_t>(end - buffer)};
 }
 
+/// Whole numbers look alike, whether they are INTEGER or REAL.
+std::string_view decimal_of(const Value& value, char (&buffer)[32]) {
+  if (value.type == SQLITE_INTEGER)
+    return decimal(sqlite3_column_int64(value.row, value.at), buffer);
+  double number = sqlite3_column_double(value.row, value.at);
+  if (std::abs(number) < 0x1p63 && number == std::trunc(number))
+    return decimal(static_cast<std::int64_t>(number), buffer);
+  return decimal(number, buffer);
+}
+
+/// Any value but NULL as text.
+std::string_view own_text(const Value& value, char (&buffer)[32]) {
+  return value.type == SQLITE_INTEGER || value.type == SQLITE_FLOAT
+             ? decimal_of(value, buffer)
+             : value.text();
+}
+
+/// How many bytes the character has that begins here; 0 when it is none.
+std::size_t character_at(std::string_view text) {
+  auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  auto follows = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  unsigned first = byte(0), second = byte(1);
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4 || !follows(1)) return 0;
+  if (first < 0xe0) return 2;
+  if (first < 0xf0) {
+    bool overlong = first == 0xe0 && second < 0xa0;
+    bool surrogate = first == 0xed && second > 0x9f;
+    return overlong || surrogate || !follows(2) ? 0 : 3;
+  }
+  bool overlong = first == 0xf0 && second < 0x90;
+  bool beyond = first == 0xf4 && second > 0x8f;
+  return overlong || beyond || !follows(2) || !follows(3) ? 0 : 4;
+}
+
 }  // namespace
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t size = character_at(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
 
 std::string_view Value::text() const {
   return text_at(row, at, utf8 || type == SQLITE_BLOB);
@@ -48,6 +114,8 @@ std::string Value::shown() const {
     case SQLITE_FLOAT:
       return std::string(decimal(sqlite3_column_double(row, at), buffer));
     case SQLITE_TEXT:
+      if (!is_utf8(text()))
+        return "text " + hexadecimal(text()) + ", which is no UTF-8";
       return "text '" + beginning(text()) + "'";
     case SQLITE_BLOB:
       return "a BLOB of " + std::to_string(sqlite3_column_bytes(row, at)) +
@@ -57,15 +125,21 @@ std::string Value::shown() const {
   }
 }
 
-bool append_number(const Value& value, bool boolean, ColumnData& to,
-                   const char*& expected) {
+bool append_number(const Value& value, bool boolean, Times times,
+                   ColumnData& to, const char*& expected) {
   if (null(value, to)) return true;
-  expected = boolean ? kBoolean : "a number or an ISO-8601 time";
+  expected = boolean                 ? kBoolean
+             : times == Times::taken ? "a number or an ISO-8601 time"
+                                     : "a number";
   std::optional<double> number;
   if (value.type == SQLITE_INTEGER || value.type == SQLITE_FLOAT)
     number = sqlite3_column_double(value.row, value.at);
   else if (value.type == SQLITE_TEXT && !boolean)
     number = timestamp_from(value.text());
+  if (number && value.type == SQLITE_TEXT && times != Times::taken) {
+    expected = instead_of_time(times);
+    return false;
+  }
   if (!number || (boolean && *number != 0 && *number != 1)) return false;
   if (!std::isfinite(*number)) {
     expected = "a finite number";
@@ -105,18 +179,17 @@ bool append_json(const Value& value, ColumnData& to, const char*& expected) {
 
 void append_as_text(const Value& value, ColumnData& to) {
   char buffer[32];
-  switch (value.type) {
-    case SQLITE_NULL:
-      return to.append_null();
-    case SQLITE_INTEGER:
-      return to.append_text(
-          decimal(sqlite3_column_int64(value.row, value.at), buffer));
-    case SQLITE_FLOAT:
-      return to.append_text(
-          decimal(sqlite3_column_double(value.row, value.at), buffer));
-    default:
-      return to.append_text(value.text());
-  }
+  if (!null(value, to)) to.append_text(own_text(value, buffer));
+}
+
+void append_stand_in(const Value& value, ColumnData& to) {
+  char buffer[32];
+  if (null(value, to)) return;
+  std::uint64_t hash = hash64(own_text(value, buffer));
+  if (to.type == ColumnType::int64)
+    to.append_int64(static_cast<std::int64_t>(hash));
+  else  // float64 holds 53 bits
+    to.append_float64(static_cast<double>(hash >> 11));
 }
 
 }  // namespace penstock::sqlite

@@ -1,0 +1,229 @@
+#include "penstock/sources/postgres/connection.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "penstock/base/log.h"
+
+namespace penstock::postgres {
+namespace {
+
+// Dates in `where` mean UTC; compiling a scan costs more than it saves; a
+// statement that is prepared once is planned once.
+constexpr const char* kSession =
+    "SET TimeZone = 'UTC'; SET lock_timeout = '10s'";
+constexpr const char* kReadOnly = "; SET default_transaction_read_only = on";
+constexpr const char* kNoJit = "; SET jit = off";
+constexpr const char* kPlanOnce = "; SET plan_cache_mode = force_generic_plan";
+constexpr const char* kTimeoutS = "10";
+
+struct FreeOptions {
+  void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
+};
+using Options = std::unique_ptr<PQconninfoOption, FreeOptions>;
+
+std::string value_of(const Options& options, std::string_view keyword) {
+  for (PQconninfoOption* option = options.get();
+       option != nullptr && option->keyword != nullptr; ++option)
+    if (option->keyword == keyword)
+      return option->val == nullptr ? "" : option->val;
+  return "";
+}
+
+/// A connection string may also be the bare name of a database.
+bool has_keywords(const std::string& uri) {
+  return uri.find('=') != uri.npos || uri.starts_with("postgresql://") ||
+         uri.starts_with("postgres://");
+}
+
+/// A '/' or '@' of a password that is not written as %2F or %40 moves a piece
+/// of it into the port or the database's name, which messages show.
+std::string misplaced(const Options& options) {
+  if (value_of(options, "port").find_first_not_of("0123456789,") !=
+      std::string::npos)
+    return "its port is no number";
+  if (value_of(options, "dbname").find('@') != std::string::npos)
+    return "its database has an '@' in its name";
+  return "";
+}
+
+void check_readable(const std::string& uri, const std::string& doing) {
+  if (!has_keywords(uri)) return;
+  char* says = nullptr;
+  Options options(PQconninfoParse(uri.c_str(), &says));
+  std::string why = options == nullptr && says != nullptr
+                        ? without_secret(without_quotes(says), "")
+                        : misplaced(options);
+  PQfreemem(says);
+  if (why.empty()) return;
+  throw Error(ErrorKind::request,
+              {.code = "postgres.uri",
+               .what = doing,
+               .where = "source.uri",
+               .why = "it cannot be read: " + why,
+               .next = "write postgresql://user@host:port/database; in a "
+                       "password, '/', '@', ':', '#' and '%' are written as "
+                       "%2F, %40, %3A, %23 and %25"});
+}
+
+std::string text_of(const char* text) { return text == nullptr ? "" : text; }
+
+}  // namespace
+
+std::string_view text_in(const Result& result, int row, int column) {
+  return {PQgetvalue(result.get(), row, column),
+          static_cast<std::size_t>(PQgetlength(result.get(), row, column))};
+}
+
+std::string identifier(std::string_view name) {
+  std::string text = "\"";
+  for (char c : name) text.append(c == '"' ? 2 : 1, c);
+  return text + '"';
+}
+
+Connection::Connection(const SourceSpec& spec, Use use)
+    : about_{.doing = (use == Use::to_read ? "cannot read " : "cannot write ") +
+                      (spec.table.empty() ? "the database"
+                                          : "table '" + spec.table + "'"),
+             .place = "postgresql://",
+             .table = spec.table},
+      round_trip_(from_seconds(1e-3 * spec.round_trip_ms)) {
+  check_readable(spec.uri, about_.doing);
+  connect(spec.uri);
+  std::string session = kSession;
+  if (use == Use::to_read) session += kReadOnly;
+  if (version() >= 110000) session += kNoJit;
+  if (version() >= 120000) session += kPlanOnce;
+  execute(session);
+}
+
+void Connection::connect(const std::string& uri) {
+  // What stands before dbname is overridden by the connection string, what
+  // stands behind it overrides.
+  std::vector<const char*> names = {"fallback_application_name"};
+  std::vector<const char*> values = {"penstock"};
+  if (std::getenv("PGCONNECT_TIMEOUT") == nullptr) {
+    names.push_back("connect_timeout");
+    values.push_back(kTimeoutS);
+  }
+  for (auto [name, value] : {std::pair{"dbname", uri.c_str()},
+                             {"client_encoding", "UTF8"},
+                             {nullptr, nullptr}}) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+  connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
+  if (get() == nullptr) throw std::bad_alloc();
+  learn_place();
+  if (!alive()) throw connection_failure(about_, says(nullptr));
+  PQsetNoticeProcessor(
+      get(),
+      [](void*, const char* notice) {
+        log(LogLevel::debug, "PostgreSQL: " + std::string(notice));
+      },
+      nullptr);
+}
+
+void Connection::learn_place() {
+  Options options(PQconninfo(get()));
+  std::string host = text_of(PQhost(get()));
+  std::string port = text_of(PQport(get()));
+  about_.database = text_of(PQdb(get()));
+  about_.user = text_of(PQuser(get()));
+  about_.sslmode = value_of(options, "sslmode");
+  password_ = text_of(PQpass(get()));
+  if (password_.empty()) password_ = value_of(options, "password");
+  about_.place = host.starts_with('/') ? "postgresql:///" + about_.database +
+                                             "?host=" + host + "&port=" + port
+                                       : "postgresql://" + host + ":" + port +
+                                             "/" + about_.database;
+}
+
+void Connection::pay_round_trip() const {
+  if (round_trip_.count() > 0)
+    wall_clock().sleep_until(wall_clock().now() + round_trip_);
+}
+
+std::string Connection::says(const PGresult* result) const {
+  const char* primary =
+      result == nullptr ? nullptr
+                        : PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  if (primary == nullptr)
+    return without_secret(result == nullptr ? PQerrorMessage(get())
+                                            : PQresultErrorMessage(result),
+                          password_);
+  std::string text = primary;
+  if (const char* detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL))
+    text += std::string(" (") + detail + ")";
+  return without_secret(std::move(text), password_);
+}
+
+Error Connection::error(const PGresult* result) const {
+  const char* state = result == nullptr
+                          ? nullptr
+                          : PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  std::string why = says(result);
+  if (why.empty()) why = "the connection is gone";
+  return statement_failure(about_, text_of(state), why);
+}
+
+/// The last result, or the first that is an error: when a server ends, it says
+/// why, and libpq adds that it is gone.
+Result Connection::answer(int sent) {
+  if (sent == 0) throw error(nullptr);
+  Result last;
+  while (PGresult* next = PQgetResult(get())) {
+    Result result(next);
+    switch (PQresultStatus(next)) {
+      case PGRES_COPY_OUT:
+      case PGRES_COPY_IN:
+        return result;
+      case PGRES_COMMAND_OK:
+      case PGRES_TUPLES_OK:
+        last = std::move(result);
+        break;
+      default:
+        Error failed = error(next);
+        while (PGresult* more = PQgetResult(get())) PQclear(more);
+        throw failed;
+    }
+  }
+  if (last == nullptr) throw error(nullptr);
+  return last;
+}
+
+Result Connection::execute(const std::string& sql) {
+  pay_round_trip();
+  return answer(PQsendQuery(get(), sql.c_str()));
+}
+
+Result Connection::ask(const std::string& sql,
+                       const std::vector<std::string>& parameters) {
+  std::vector<const char*> values;
+  for (const std::string& parameter : parameters)
+    values.push_back(parameter.c_str());
+  pay_round_trip();
+  return answer(PQsendQueryParams(get(), sql.c_str(),
+                                  static_cast<int>(values.size()), nullptr,
+                                  values.data(), nullptr, nullptr, 0));
+}
+
+void Connection::prepare(const std::string& name, const std::string& sql) {
+  pay_round_trip();
+  answer(PQsendPrepare(get(), name.c_str(), sql.c_str(), 0, nullptr));
+}
+
+Result Connection::run(const std::string& name, std::string_view parameter) {
+  const char* values[] = {parameter.data()};
+  int lengths[] = {static_cast<int>(parameter.size())};
+  int formats[] = {1};
+  pay_round_trip();
+  return answer(
+      PQsendQueryPrepared(get(), name.c_str(), 1, values, lengths, formats, 1));
+}
+
+void Connection::clean_up(const char* sql) noexcept {
+  PQclear(PQexec(get(), sql));
+}
+
+}  // namespace penstock::postgres

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/base/clock.h"
+#include "penstock/sources/postgres/failure.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock::postgres {
+
+struct CloseConnection {
+  void operator()(PGconn* connection) const { PQfinish(connection); }
+};
+struct ClearResult {
+  void operator()(PGresult* result) const { PQclear(result); }
+};
+using Result = std::unique_ptr<PGresult, ClearResult>;
+
+/// The text in a result's row and column.
+std::string_view text_in(const Result& result, int row, int column);
+
+/// A name as an SQL identifier: it"s -> "it""s".
+std::string identifier(std::string_view name);
+
+/// One session with a server. Belongs to one thread at a time. Throws
+/// Error(source) in words for people, with no password in them.
+///
+/// Connecting takes at most ten seconds, and a table that is locked is waited
+/// for as long, unless the connection string says otherwise. Each text that is
+/// sent pays the declared round trip once.
+class Connection {
+ public:
+  enum class Use { to_read, to_write };
+
+  Connection(const SourceSpec& spec, Use use);
+
+  /// Sends statements; the result is the last one's, as text.
+  Result execute(const std::string& sql);
+  /// One statement with the text parameters $1, $2, ...; a result as text.
+  Result ask(const std::string& sql,
+             const std::vector<std::string>& parameters);
+  /// Gives a statement a name that `run` knows.
+  void prepare(const std::string& name, const std::string& sql);
+  /// One binary parameter, a binary result.
+  Result run(const std::string& name, std::string_view parameter);
+  /// Tries what ends a transaction. What fails is not heard of: the next
+  /// statement will say it.
+  void clean_up(const char* sql) noexcept;
+
+  /// False when the server or the network is known to be gone.
+  bool alive() const { return PQstatus(get()) == CONNECTION_OK; }
+  int version() const { return PQserverVersion(get()); }
+  /// "postgresql://db.lab:5432/lab".
+  const std::string& place() const { return about_.place; }
+
+  /// For a copy of rows, which walks the protocol by itself.
+  PGconn* get() const { return connection_.get(); }
+  void pay_round_trip() const;
+  /// What `result` failed of or, without one, the connection.
+  Error error(const PGresult* result) const;
+  /// The same text as `error` tells as its reason.
+  std::string says(const PGresult* result) const;
+  /// `what` for errors that others make of this connection's table.
+  const About& about() const { return about_; }
+
+ private:
+  void connect(const std::string& uri);
+  void learn_place();
+  Result answer(int sent);
+
+  About about_;
+  std::string password_;
+  Nanoseconds round_trip_;
+  std::unique_ptr<PGconn, CloseConnection> connection_;
+};
+
+}  // namespace penstock::postgres

@@ -1,0 +1,151 @@
+#include "penstock/sources/postgres/copy.h"
+
+#include "penstock/sources/postgres/big_endian.h"
+
+namespace penstock::postgres {
+namespace {
+
+constexpr std::string_view kSignature("PGCOPY\n\377\r\n\0", 11);
+constexpr std::size_t kHead = kSignature.size() + 8;  // flags, length of rest
+/// A reader must understand what these flags announce; we know of none.
+constexpr std::uint32_t kCriticalFlags = 0xffff0000;
+constexpr std::int16_t kTrailer = -1;
+constexpr std::int32_t kNull = -1;
+constexpr std::size_t kCancelSays = 256;  // as PQcancel's manual asks for
+
+}  // namespace
+
+CopyDecoder::CopyDecoder(std::size_t fields, std::string place)
+    : place_(std::move(place)), row_(fields) {}
+
+void CopyDecoder::refuse(std::string why) const {
+  throw Error(ErrorKind::source,
+              {.code = "postgres.stream",
+               .what = "cannot read what the server sent",
+               .where = place_,
+               .why = std::move(why),
+               .next = "try again; if it stays, see the server's log"});
+}
+
+void CopyDecoder::feed(std::string_view bytes) {
+  if (rest_.empty()) {
+    pending_ = bytes;
+    return;
+  }
+  rest_ += bytes;
+  pending_ = rest_;
+}
+
+/// False, always; what is pending is kept until more comes.
+bool CopyDecoder::keep_rest() {
+  rest_ = std::string(pending_);
+  pending_ = {};
+  return false;
+}
+
+bool CopyDecoder::take_header() {
+  std::string_view signature = pending_.substr(0, kSignature.size());
+  if (signature != kSignature.substr(0, signature.size()))
+    refuse("it does not begin as a binary COPY does");
+  if (pending_.size() < kHead) return false;
+  auto flags = load_big<std::uint32_t>(pending_.data() + kSignature.size());
+  if ((flags & kCriticalFlags) != 0)
+    refuse("it has features that are not known here (flags " +
+           std::to_string(flags) + ")");
+  auto extension =
+      load_big<std::int32_t>(pending_.data() + kSignature.size() + 4);
+  if (extension < 0) refuse("its header has a negative length");
+  std::size_t whole = kHead + static_cast<std::size_t>(extension);
+  if (pending_.size() < whole) return false;
+  pending_.remove_prefix(whole);
+  in_header_ = false;
+  return true;
+}
+
+bool CopyDecoder::next() {
+  if (in_header_ && !take_header()) return keep_rest();
+  if (pending_.empty()) {
+    rest_.clear();
+    return false;
+  }
+  if (ended_) refuse("bytes follow its end");
+  if (pending_.size() < 2) return keep_rest();
+  auto fields = load_big<std::int16_t>(pending_.data());
+  std::size_t at = 2;
+  if (fields == kTrailer) {
+    ended_ = true;
+    pending_.remove_prefix(at);
+    return next();
+  }
+  if (static_cast<std::size_t>(fields) != row_.size() || fields < 0)
+    refuse("a row has " + std::to_string(fields) + " columns where " +
+           std::to_string(row_.size()) + " were asked for");
+  for (Field& field : row_) {
+    if (pending_.size() - at < 4) return keep_rest();
+    auto size = load_big<std::int32_t>(pending_.data() + at);
+    at += 4;
+    field = {};
+    if (size == kNull) continue;
+    if (size < 0) refuse("a value has the length " + std::to_string(size));
+    if (pending_.size() - at < static_cast<std::size_t>(size))
+      return keep_rest();
+    field = {pending_.data() + at, static_cast<std::size_t>(size)};
+    at += field.size;
+  }
+  pending_.remove_prefix(at);
+  return true;
+}
+
+void CopyDecoder::finish() const {
+  if (in_header_ || !rest_.empty() || !pending_.empty())
+    refuse("it ends in the middle of a row");
+  if (!ended_) refuse("it ends without its trailer");
+}
+
+CopyOut::CopyOut(Connection& connection, const std::string& sql)
+    : connection_(connection) {
+  Result result = connection_.execute(sql);
+  PENSTOCK_ASSERT(PQresultStatus(result.get()) == PGRES_COPY_OUT,
+                  "one of the statements is a COPY TO STDOUT");
+  running_ = true;
+}
+
+CopyOut::~CopyOut() {
+  if (!running_) return;
+  PGconn* connection = connection_.get();
+  char says[kCancelSays];
+  if (PGcancel* cancel = PQgetCancel(connection)) {
+    PQcancel(cancel, says, sizeof(says));  // or the rest is simply taken
+    PQfreeCancel(cancel);
+  }
+  char* bytes = nullptr;
+  while (PQgetCopyData(connection, &bytes, 0) > 0) PQfreemem(bytes);
+  while (PGresult* result = PQgetResult(connection)) {
+    bool broken = PQresultStatus(result) == PGRES_COPY_OUT;
+    PQclear(result);
+    if (broken) break;
+  }
+}
+
+std::optional<std::string_view> CopyOut::next() {
+  char* bytes = nullptr;
+  int size = PQgetCopyData(connection_.get(), &bytes, 0);
+  bytes_.reset(bytes);
+  if (size > 0) return std::string_view(bytes, static_cast<std::size_t>(size));
+  running_ = false;
+  std::optional<Error> failed;
+  while (PGresult* got = PQgetResult(connection_.get())) {
+    Result result(got);
+    ExecStatusType status = PQresultStatus(got);
+    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || failed)
+      continue;
+    failed = connection_.error(got);
+    if (status == PGRES_COPY_OUT) break;
+  }
+  if (failed) throw *failed;
+  // libpq itself failed, and says why at the connection alone.
+  if (size == -2) throw connection_.error(nullptr);
+  return std::nullopt;
+}
+
+}  // namespace penstock::postgres

@@ -1,0 +1,213 @@
+#include "penstock/sources/postgres/failure.h"
+
+#include <vector>
+
+#include "penstock/base/secret.h"
+
+namespace penstock::postgres {
+namespace {
+
+/// A cause and the next step; @user, @database and @table are filled in.
+struct Cause {
+  std::string_view sign;  // words, or an SQLSTATE or its first two characters
+  const char* code;
+  const char* next;
+};
+
+constexpr const char* kNotReady =
+    "wait until the server has started, then try again";
+constexpr const char* kTooMany =
+    "close other connections, lower source.connections, or let the server's "
+    "administrator raise max_connections or the role's limit";
+
+// In this order: the first sign that is found names the cause.
+constexpr Cause kConnecting[] = {
+    {"could not translate host name", "postgres.unknown_host",
+     "check the host's name in source.uri"},
+    {"Connection refused", "postgres.refused",
+     "check host and port in source.uri, and that the server runs and listens "
+     "there (listen_addresses)"},
+    {"No such file or directory", "postgres.refused",
+     "no server has this socket: start it, or name host and port in "
+     "source.uri"},
+    {"timeout expired", "postgres.connect_timeout",
+     "check host and port in source.uri and firewalls between; "
+     "connect_timeout=SECONDS in source.uri waits longer"},
+    {"No route to host", "postgres.unreachable",
+     "check the host in source.uri and the network"},
+    {"Network is unreachable", "postgres.unreachable",
+     "check the host in source.uri and the network"},
+    {"password authentication failed", "postgres.password",
+     "check the password: libpq takes it from source.uri, PGPASSWORD or "
+     "~/.pgpass"},
+    {"no password supplied", "postgres.password",
+     "give one in ~/.pgpass or PGPASSWORD"},
+    {"authentication failed", "postgres.authentication",
+     "check how the server lets user '@user' in (pg_hba.conf)"},
+    {"sorry, too many clients", "postgres.too_many_connections", kTooMany},
+    {"too many connections", "postgres.too_many_connections", kTooMany},
+    {"connection slots are reserved", "postgres.too_many_connections",
+     kTooMany},
+    {"the database system is", "postgres.not_ready", kNotReady},
+    {"server does not support SSL", "postgres.tls_refused",
+     "let the server use TLS (ssl = on), or choose another sslmode in "
+     "source.uri"},
+    {"certificate", "postgres.tls_certificate",
+     "check sslrootcert, sslcert and sslmode in source.uri"},
+    {"SSL error", "postgres.tls",
+     "check sslmode in source.uri and the server's TLS settings"},
+    {"no pg_hba.conf entry", "postgres.not_admitted",
+     "ask for an entry in the server's pg_hba.conf for user '@user' and "
+     "database '@database' from this host"},
+    {"pg_hba.conf rejects", "postgres.not_admitted",
+     "ask for an entry in the server's pg_hba.conf for user '@user' and "
+     "database '@database' from this host"},
+    {"permission denied for database", "postgres.permission",
+     "as its owner: GRANT CONNECT ON DATABASE \"@database\" TO \"@user\""},
+    {"role \"", "postgres.no_role",
+     "check the user in source.uri; libpq takes the login name where none is "
+     "named"},
+    {"is not permitted to log in", "postgres.no_role",
+     "name another user in source.uri, or ALTER ROLE ... LOGIN"},
+    {"database \"", "postgres.no_database",
+     "check the database in source.uri; psql -l lists what there is"},
+    {"closed the connection unexpectedly", "postgres.lost",
+     "see the server's log, then try again"},
+};
+
+constexpr Cause kStatements[] = {
+    {"", "postgres.lost",
+     "the server ended or the network broke: see the server's log, then start "
+     "again"},
+    {"08", "postgres.lost",
+     "the server ended or the network broke: see the server's log, then start "
+     "again"},
+    {"57P01", "postgres.killed",
+     "an administrator ended the connection or the server: start again when "
+     "it is there"},
+    {"57P02", "postgres.killed",
+     "the server crashed or was ended: start again when it is there"},
+    {"57P03", "postgres.not_ready", kNotReady},
+    {"57P05", "postgres.killed", "raise idle_session_timeout for user '@user'"},
+    {"25P03", "postgres.killed",
+     "raise idle_in_transaction_session_timeout for user '@user'"},
+    {"57014", "postgres.statement_timeout",
+     "raise it: ALTER ROLE \"@user\" SET statement_timeout = 0, or "
+     "options=-c%20statement_timeout%3D0 in source.uri"},
+    {"55P03", "postgres.locked",
+     "another program holds the table: try again when it is done"},
+    {"40P01", "postgres.locked",
+     "another program holds the table: try again when it is done"},
+    {"40001", "postgres.conflict",
+     "the server needed the rows' old versions to go: try again"},
+    {"42501", "postgres.permission",
+     "as its owner: GRANT SELECT ON @table TO \"@user\""},
+    {"25006", "postgres.read_only",
+     "the server is a standby or read-only: name the primary in source.uri"},
+    {"53100", "postgres.server_disk_full",
+     "free some space on the server's disk"},
+    {"53200", "postgres.server_memory",
+     "the server ran out of memory: see its log; lower source.connections or "
+     "work_mem"},
+    {"53300", "postgres.too_many_connections", kTooMany},
+    {"22P05", "postgres.encoding",
+     "the database's encoding cannot be turned into UTF-8, or text holds "
+     "\\u0000"},
+    {"22021", "postgres.encoding",
+     "text must be valid in the database's encoding, without zero bytes"},
+    {"XX001", "postgres.corrupt",
+     "the server's files are damaged: see its log"},
+    {"XX002", "postgres.corrupt", "an index is damaged: REINDEX TABLE @table"},
+    {"2BP01", "postgres.dependents",
+     "drop what depends on the table first, or choose another name"},
+    {"3F000", "postgres.no_schema",
+     "make the schema first, or choose another name"},
+};
+
+std::string filled_in(std::string text, const About& about) {
+  auto fill = [&](std::string_view name, const std::string& value) {
+    for (std::size_t at; (at = text.find(name)) != text.npos;)
+      text.replace(at, name.size(), value.empty() ? "..." : value);
+  };
+  fill("@user", about.user);
+  fill("@database", about.database);
+  fill("@table", about.table);
+  return text;
+}
+
+Error refusal(const About& about, std::string code, const std::string& says,
+              const std::string& next) {
+  return Error(ErrorKind::source, {.code = std::move(code),
+                                   .what = about.doing,
+                                   .where = about.place,
+                                   .why = says,
+                                   .next = filled_in(next, about)});
+}
+
+bool asks_for_tls(const About& about, const std::string& says) {
+  return says.find("pg_hba.conf") != says.npos &&
+         (says.find("no encryption") != says.npos ||
+          says.find("SSL off") != says.npos) &&
+         (about.sslmode == "disable" || about.sslmode == "allow");
+}
+
+}  // namespace
+
+Error connection_failure(const About& about, const std::string& says) {
+  if (asks_for_tls(about, says))
+    return refusal(about, "postgres.tls_required", says,
+                   "the server may let in encrypted connections alone: write "
+                   "sslmode=require in source.uri");
+  for (const Cause& cause : kConnecting)
+    if (says.find(cause.sign) != says.npos)
+      return refusal(about, cause.code, says, cause.next);
+  return refusal(
+      about, "postgres.connect", says,
+      "check source.uri; the same with psql: psql '" + about.place + "'");
+}
+
+Error statement_failure(const About& about, std::string_view sqlstate,
+                        const std::string& says) {
+  // A client that cancels and a time limit share one SQLSTATE.
+  if (sqlstate == "57014" && says.find("user request") != says.npos)
+    return refusal(about, "postgres.cancelled", says,
+                   "somebody cancelled the statement (pg_cancel_backend)");
+  for (const Cause& cause : kStatements)
+    if (cause.sign == sqlstate ||
+        (cause.sign.size() == 2 && sqlstate.starts_with(cause.sign)))
+      return refusal(about, cause.code, says, cause.next);
+  return refusal(about, "postgres.failed",
+                 says + " (SQLSTATE " + std::string(sqlstate) + ")", "");
+}
+
+std::string without_secret(std::string says, const std::string& password) {
+  says = without_password(says);
+  if (!password.empty())
+    for (std::size_t at = 0; (at = says.find(password, at)) != says.npos;
+         at += 3)
+      says.replace(at, password.size(), "***");
+  std::string line;
+  for (char c : says) {
+    bool blank = c == '\n' || c == '\t' || c == ' ';
+    if (blank && (line.empty() || line.back() == ' ')) continue;
+    line += blank ? ' ' : c;
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
+std::string without_quotes(const std::string& says) {
+  std::string hidden;
+  bool inside = false;
+  for (char c : says) {
+    if (c == '"') {
+      inside = !inside;
+      hidden += inside ? "\"...\"" : "";
+    } else if (!inside) {
+      hidden += c;
+    }
+  }
+  return hidden;
+}
+
+}  // namespace penstock::postgres

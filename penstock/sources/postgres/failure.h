@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "penstock/base/error.h"
+
+namespace penstock::postgres {
+
+/// What a message about a failure may name. Nothing here is a secret.
+struct About {
+  std::string doing;     ///< "cannot read table 'measurements'"
+  std::string place;     ///< "postgresql://db.lab:5432/lab"
+  std::string table;     ///< "lab.measurements"; may be empty
+  std::string user;      ///< as far as it is known
+  std::string database;  ///< likewise
+  std::string sslmode;   ///< likewise
+};
+
+/// Why no connection came about. libpq tells the cause in words alone, so the
+/// words are looked at; what is not recognised is `postgres.connect`.
+Error connection_failure(const About& about, const std::string& says);
+
+/// Why a statement failed, by its SQLSTATE. An empty one stands for a
+/// connection that is gone.
+Error statement_failure(const About& about, std::string_view sqlstate,
+                        const std::string& says);
+
+/// What libpq or the server said, on one line and without the password.
+std::string without_secret(std::string says, const std::string& password);
+
+/// The same with every quoted word hidden: what is said of a connection string
+/// that cannot be read may quote any part of it.
+std::string without_quotes(const std::string& says);
+
+}  // namespace penstock::postgres

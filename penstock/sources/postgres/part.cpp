@@ -1,0 +1,12 @@
+#include "penstock/sources/part.h"
+
+#include "penstock/sources/postgres/postgres.h"
+
+extern "C" const penstock::SourcePart* penstock_source_part() {
+  static constexpr penstock::SourcePart kPart{
+      .version = penstock::SourcePart::kVersion,
+      .open_source = penstock::postgres::open_table,
+      .read_schema = penstock::postgres::read_table_schema,
+      .create_table = penstock::postgres::make_table};
+  return &kPart;
+}

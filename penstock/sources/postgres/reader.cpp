@@ -1,0 +1,248 @@
+#include "penstock/sources/postgres/reader.h"
+
+#include <array>
+#include <functional>
+
+#include "penstock/sources/postgres/big_endian.h"
+
+namespace penstock::postgres {
+namespace {
+
+constexpr const char* kReadByKeys = "penstock_read";
+
+/// How much memory the columns of a block took, to give the next one as much.
+class Room {
+ public:
+  void measure(const Block& block) {
+    sizes_.clear();
+    for (const ColumnData& column : block.columns)
+      sizes_.push_back({column.validity.size(), column.offsets.size(),
+                        column.values.size()});
+  }
+  void make(Block& block) const {
+    for (std::size_t at = 0; at < sizes_.size(); ++at) {
+      ColumnData& column = block.columns[at];
+      column.validity.resize(sizes_[at][0]);
+      column.offsets.resize(sizes_[at][1]);
+      column.values.resize(sizes_[at][2]);
+      column.clear();
+    }
+  }
+
+ private:
+  std::vector<std::array<std::size_t, 3>> sizes_;
+};
+
+/// Whose connection a scan runs on, and how its transaction ends.
+///
+/// On the snapshot's own connection a savepoint stands before the statement,
+/// because that transaction must outlive a scan that fails.
+class Turn {
+ public:
+  Turn(Snapshot& snapshot, const std::function<Connection&()>& own)
+      : snapshot_(snapshot), entered_(snapshot.enter()) {
+    connection_ = entered_ == nullptr ? &own() : entered_;
+  }
+  ~Turn() {
+    // A scan that was ended early may have been over on the server before.
+    if (PQtransactionStatus(connection_->get()) == PQTRANS_INERROR)
+      connection_->clean_up(joins() ? "ROLLBACK"
+                                    : "ROLLBACK TO SAVEPOINT scan; RELEASE "
+                                      "SAVEPOINT scan");
+    if (!joins()) snapshot_.leave();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  Connection& connection() { return *connection_; }
+  bool joins() const { return entered_ == nullptr; }
+  /// All statements in one text, which costs one round trip.
+  std::string around(const std::string& copy) const {
+    return joins() ? snapshot_.join() + "; " + copy + "; COMMIT"
+                   : "SAVEPOINT scan; " + copy + "; RELEASE SAVEPOINT scan";
+  }
+
+ private:
+  Snapshot& snapshot_;
+  Connection* entered_;
+  Connection* connection_;
+};
+
+/// Joining a snapshot that has ended fails in one of these ways.
+bool is_snapshot_gone(const Error& error) {
+  for (const char* state : {"22023", "55000", "42704"})
+    if (error.parts().why.ends_with("(SQLSTATE " + std::string(state) + ")"))
+      return true;
+  return false;
+}
+
+std::unique_ptr<CopyOut> begin_copy(Turn& turn, const std::string& select) {
+  try {
+    return std::make_unique<CopyOut>(
+        turn.connection(),
+        turn.around("COPY (" + select + ") TO STDOUT (FORMAT binary)"));
+  } catch (const Error& error) {
+    if (!turn.joins() || !is_snapshot_gone(error)) throw;
+    ErrorParts parts = error.parts();
+    parts.code = "postgres.snapshot_gone";
+    parts.next =
+        "the connection that held the snapshot has ended (see the server's "
+        "log): start again";
+    throw Error(error.kind(), std::move(parts));
+  }
+}
+
+void append_element(std::string& array, const KeyList& keys, std::int64_t at) {
+  if (keys.type() == ColumnType::int64) {
+    append_big(array, std::int32_t{8});
+    append_big(array, keys.integer(at));
+    return;
+  }
+  std::string_view key = keys.bytes(at);
+  append_big(array, static_cast<std::int32_t>(key.size()));
+  array += key;
+}
+
+}  // namespace
+
+Connection& PostgresReader::connection() {
+  if (connection_ && !connection_->alive()) connection_.reset();
+  if (!connection_) {
+    connection_.emplace(opened_->connect());
+    prepared_ = false;
+  }
+  return *connection_;
+}
+
+void PostgresReader::scan(const Partition& partition, std::int64_t block_rows,
+                          const std::function<bool(Block&)>& sink) {
+  PENSTOCK_ASSERT(block_rows > 0, "a block holds at least one row");
+  auto& snapshot = *static_cast<Snapshot*>(partition.snapshot.get());
+  Turn turn(snapshot, [&]() -> Connection& { return connection(); });
+  std::string condition =
+      snapshot.condition(static_cast<std::size_t>(partition.index));
+  std::unique_ptr<CopyOut> copying =
+      begin_copy(turn, opened_->select_where(condition));
+  copy(*copying, partition, block_rows, sink);
+}
+
+void PostgresReader::copy(CopyOut& copy, const Partition& partition,
+                          std::int64_t block_rows,
+                          const std::function<bool(Block&)>& sink) {
+  const RowFormat& format = opened_->format;
+  CopyDecoder decoder(format.fields(), format.place());
+  Room room;
+  Block block = format.empty_block();
+  std::int64_t number = 0;
+  auto full = [&] {
+    room.measure(block);
+    if (!sink(block)) return false;
+    if (format.fits(block)) {
+      block.clear();
+    } else {
+      block = format.empty_block();
+      room.make(block);
+    }
+    return true;
+  };
+  while (std::optional<std::string_view> bytes = copy.next()) {
+    decoder.feed(*bytes);
+    while (decoder.next()) {
+      // Handed on with the next row, so that the last one may be smaller.
+      if (block.rows == block_rows && !full()) return;
+      format.append(decoder.row(), ++number, partition.range, block);
+    }
+  }
+  decoder.finish();
+  if (block.rows > 0) sink(block);
+}
+
+Error PostgresReader::row_error(const KeyList& keys, std::int64_t at,
+                                std::string code, std::string why,
+                                std::string next) const {
+  return Error(ErrorKind::source,
+               {.code = std::move(code),
+                .what = "cannot read the row with key " + keys.shown(at) +
+                        " of table '" + opened_->spec.table + "'",
+                .where = opened_->format.place(),
+                .why = std::move(why),
+                .next = std::move(next)});
+}
+
+void PostgresReader::take_fields(int row) {
+  fields_.resize(opened_->format.fields());
+  for (std::size_t at = 0; at < fields_.size(); ++at) {
+    auto column = static_cast<int>(at);
+    const PGresult* result = result_.get();
+    fields_[at] = {};
+    if (PQgetisnull(result, row, column) == 0)
+      fields_[at] = {
+          PQgetvalue(result, row, column),
+          static_cast<std::size_t>(PQgetlength(result, row, column))};
+  }
+}
+
+/// Sends the keys as an array of one dimension (array_recv in PostgreSQL).
+void PostgresReader::fetch(const KeyList& keys) {
+  const RowFormat& format = opened_->format;
+  Connection& session = connection();
+  if (!prepared_) {
+    session.prepare(kReadByKeys, opened_->select_where(
+                                     format.key_identifier() +
+                                     " = ANY($1::" + format.key_array() + ")"));
+    prepared_ = true;
+  }
+  parameter_.clear();
+  append_big(parameter_, std::int32_t{1});  // dimensions
+  append_big(parameter_, std::int32_t{0});  // no element is NULL
+  append_big(parameter_, format.key_oid());
+  append_big(parameter_, static_cast<std::int32_t>(asked_.groups()));
+  append_big(parameter_, std::int32_t{1});  // its first index
+  for (std::size_t group = 0; group < asked_.groups(); ++group)
+    append_element(parameter_, keys, asked_.position(group));
+  result_ = session.run(kReadByKeys, parameter_);
+}
+
+void PostgresReader::place_rows(const KeyList& keys) {
+  const RowFormat& format = opened_->format;
+  row_of_.assign(asked_.groups(), -1);
+  bool integers = keys.type() == ColumnType::int64;
+  for (int row = 0; row < PQntuples(result_.get()); ++row) {
+    take_fields(row);
+    format.check_key(fields_[0], row + 1, "the result");
+    auto group = integers ? asked_.find(format.key_integer(fields_[0]))
+                          : asked_.find(fields_[0].text());
+    // A key column that ignores case finds more than was asked for.
+    if (!group) continue;
+    if (row_of_[*group] >= 0)
+      throw row_error(keys, asked_.position(*group), "source.key_twice",
+                      "two rows have this key",
+                      "make the key unique, or choose another one");
+    row_of_[*group] = row;
+  }
+}
+
+void PostgresReader::read(const KeyList& keys, Block& out) {
+  const RowFormat& format = opened_->format;
+  if (!format.fits(out)) out = format.empty_block();
+  out.clear();
+  if (keys.size() == 0) return;
+  PENSTOCK_ASSERT(keys.type() == format.key_type(),
+                  "keys are of the type that the key column has");
+  asked_.assign(keys);
+  fetch(keys);
+  place_rows(keys);
+  for (std::int64_t at = 0; at < keys.size(); ++at) {
+    int row = row_of_[asked_.group_of(at)];
+    if (row < 0)
+      throw row_error(keys, at, "source.row_gone",
+                      "it is gone, or source.where does not hold for it any "
+                      "more",
+                      "the table has changed: start the run anew");
+    take_fields(row);
+    format.append(fields_, row + 1, "the result", out);
+  }
+  result_.reset();
+}
+
+}  // namespace penstock::postgres

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/sources/postgres/asked.h"
+#include "penstock/sources/postgres/copy.h"
+#include "penstock/sources/postgres/snapshot.h"
+
+namespace penstock::postgres {
+
+/// Scans on the snapshot's connection where nobody else does, and on one of its
+/// own otherwise; reads by keys on its own. It makes that one with the first
+/// use and keeps it for all partitions and reads, but in no transaction.
+class PostgresReader : public Reader {
+ public:
+  explicit PostgresReader(std::shared_ptr<OpenTable> opened)
+      : opened_(std::move(opened)) {}
+
+  void scan(const Partition& partition, std::int64_t block_rows,
+            const std::function<bool(Block&)>& sink) override;
+  void read(const KeyList& keys, Block& out) override;
+
+ private:
+  Connection& connection();
+  void copy(CopyOut& copy, const Partition& partition, std::int64_t block_rows,
+            const std::function<bool(Block&)>& sink);
+  void fetch(const KeyList& keys);
+  void place_rows(const KeyList& keys);
+  void take_fields(int row);
+  Error row_error(const KeyList& keys, std::int64_t at, std::string code,
+                  std::string why, std::string next) const;
+
+  std::shared_ptr<OpenTable> opened_;
+  std::optional<Connection> connection_;
+  bool prepared_ = false;  // the statement that reads by keys
+
+  // Of the read that goes on.
+  AskedKeys asked_;
+  std::string parameter_;    // an array of the keys, in binary
+  Result result_;            // rows in any order
+  std::vector<int> row_of_;  // by group of keys: its row in the result, or -1
+  std::vector<Field> fields_;
+};
+
+}  // namespace penstock::postgres

@@ -1,0 +1,228 @@
+#include "penstock/sources/postgres/rows.h"
+
+#include "penstock/sources/schema.h"
+
+namespace penstock::postgres {
+namespace {
+
+bool is_integer(Kind kind) {
+  return kind == Kind::int2 || kind == Kind::int4 || kind == Kind::int8;
+}
+bool is_text(Kind kind) {
+  return kind == Kind::text || kind == Kind::padded_text;
+}
+bool is_real(Kind kind) {
+  return kind == Kind::float4 || kind == Kind::float8 || kind == Kind::numeric;
+}
+bool is_time(Kind kind) {
+  return kind == Kind::date || kind == Kind::timestamp ||
+         kind == Kind::timestamptz;
+}
+
+/// Whether a column of this kind may be asked for in this way.
+bool allowed(Kind kind, ReadAs as) {
+  bool number = is_integer(kind) || is_real(kind) || kind == Kind::boolean;
+  switch (as) {
+    case ReadAs::key:
+      return is_integer(kind) || is_text(kind) || kind == Kind::uuid;
+    case ReadAs::number:
+      return number || is_time(kind) || is_text(kind);
+    case ReadAs::integer:
+      return number;
+    case ReadAs::json:
+      return is_text(kind) || kind == Kind::json || kind == Kind::jsonb;
+    case ReadAs::value:
+      return true;
+  }
+  return false;
+}
+
+struct Wish {
+  const char* what;  // is expected
+  const char* cast;
+};
+
+Wish wish_of(ReadAs as, Kind kind) {
+  switch (as) {
+    case ReadAs::key:
+      return {"an integer, text or uuid",
+              kind == Kind::numeric ? "bigint" : "text"};
+    case ReadAs::number:
+      // No cast leads from json or uuid to a number but by way of text.
+      return {"a number or a time", "text::float8"};
+    case ReadAs::integer:
+      return {"an integer", is_time(kind) ? "text" : "text::bigint"};
+    default:
+      return {"json, jsonb or text", "text"};
+  }
+}
+
+[[noreturn]] void refuse_type(const ColumnInfo& column, const Table& table,
+                              const std::string& place, const Wanted& want,
+                              Kind kind) {
+  ReadAs as = want.as;
+  Wish wish = wish_of(as, kind);
+  std::string name = identifier(column.name);
+  std::string expression = as == ReadAs::integer && is_time(kind)
+                               ? "extract(epoch FROM " + name + ")::bigint"
+                               : name + "::" + wish.cast;
+  throw Error(
+      ErrorKind::request,
+      {.code = as == ReadAs::key ? "source.key_type" : "source.column_type",
+       .what = "cannot read column '" + column.name + "' of " + place,
+       .where = want.setting,
+       .why = "its type is " + column.declared + ", where " + wish.what +
+              " is expected",
+       .next = "name another column, or a view with a cast as source.table: "
+               "CREATE VIEW v AS SELECT ..., " +
+               expression + " AS " + name + " FROM " + table.identifier});
+}
+
+ColumnType type_of(Kind kind, ReadAs as) {
+  switch (as) {
+    case ReadAs::key:
+      return kind == Kind::uuid ? ColumnType::uuid
+             : is_integer(kind) ? ColumnType::int64
+                                : ColumnType::text;
+    case ReadAs::number:
+      return ColumnType::float64;
+    case ReadAs::integer:
+      return ColumnType::int64;
+    case ReadAs::json:
+      return ColumnType::json;
+    case ReadAs::value:
+      break;
+  }
+  return value_type(kind);
+}
+
+}  // namespace
+
+RowFormat::RowFormat(const SourceSpec& spec, const Table& table,
+                     std::string place, const std::vector<Wanted>& wanted)
+    : table_(table.name), place_(std::move(place)) {
+  add(key_of(table.schema, spec.key, place_), table,
+      {.as = ReadAs::key, .setting = "source.key"});
+  key_identifier_ = identifier(parts_[0].name);
+  for (const Wanted& want : wanted)
+    add(column_of(table.schema, want.column, want.setting, place_), table,
+        want);
+  select_ += " FROM " + table.identifier;
+}
+
+void RowFormat::add(const ColumnInfo& column, const Table& table,
+                    const Wanted& want) {
+  ReadAs as = want.as;
+  auto at = static_cast<std::size_t>(&column - table.schema.columns.data());
+  Kind kind = table.kinds[at];
+  if (!allowed(kind, as)) refuse_type(column, table, place_, want, kind);
+  select_ += (parts_.empty() ? "SELECT " : ", ") + identifier(column.name);
+  // To be looked at or hashed, everything is a text.
+  if (kind == Kind::padded_text || kind == Kind::other) {
+    select_ += "::text";
+    if (kind == Kind::other) kind = Kind::text;
+  }
+  parts_.push_back({column.name, as, kind, type_of(kind, as)});
+}
+
+std::vector<ColumnType> RowFormat::types() const {
+  std::vector<ColumnType> types;
+  for (const Part& part : parts_) types.push_back(part.type);
+  types.erase(types.begin());
+  return types;
+}
+
+const char* RowFormat::key_array() const {
+  if (parts_[0].type == ColumnType::uuid) return "uuid[]";
+  if (parts_[0].type == ColumnType::int64) return "bigint[]";
+  return parts_[0].kind == Kind::padded_text ? "bpchar[]" : "text[]";
+}
+
+std::uint32_t RowFormat::key_oid() const {  // of pg_type.dat
+  if (parts_[0].type == ColumnType::uuid) return 2950;
+  if (parts_[0].type == ColumnType::int64) return 20;
+  return parts_[0].kind == Kind::padded_text ? 1042 : 25;
+}
+
+Block RowFormat::empty_block() const {
+  Block block;
+  block.columns.resize(parts_.size());
+  for (std::size_t at = 0; at < parts_.size(); ++at)
+    block.columns[at].type = parts_[at].type;
+  return block;
+}
+
+bool RowFormat::fits(const Block& block) const {
+  if (block.columns.size() != parts_.size()) return false;
+  for (std::size_t at = 0; at < parts_.size(); ++at)
+    if (block.columns[at].type != parts_[at].type) return false;
+  return true;
+}
+
+void RowFormat::refuse_bytes(const Part& part, const Field& field) const {
+  throw Error(ErrorKind::source,
+              {.code = "postgres.stream",
+               .what = "cannot read column '" + part.name + "'",
+               .where = place_,
+               .why = "the server sent " + std::to_string(field.size) +
+                      " bytes that are no value of its type",
+               .next = "its columns may have changed meanwhile: start again"});
+}
+
+void RowFormat::check_key(const Part& part, const Field& key,
+                          std::int64_t number, const std::string& range) const {
+  if (!well_formed(part.kind, key)) refuse_bytes(part, key);
+  if (!key.null()) return;
+  std::string name = identifier(part.name);
+  throw Error(
+      ErrorKind::source,
+      {.code = "source.bad_key",
+       .what =
+           "cannot use the key '" + part.name + "' of table '" + table_ + "'",
+       .where =
+           place_ + ", row number " + std::to_string(number) + " of " + range,
+       .why = "it is NULL",
+       .next = "correct the rows that SELECT ctid, * FROM " + table_ +
+               " WHERE " + name +
+               " IS NULL shows, or leave them out by source.where: " + name +
+               " IS NOT NULL"});
+}
+
+bool RowFormat::append(const Part& part, const Field& field, ColumnData& column,
+                       const char*& expected) const {
+  switch (part.as) {
+    case ReadAs::number:
+      return append_number(part.kind, field, column, expected);
+    case ReadAs::integer:
+      return append_integer(part.kind, field, column, expected);
+    case ReadAs::json:
+      append_text(part.kind, field, column);
+      return true;
+    case ReadAs::key:
+    case ReadAs::value:
+      append_value(part.kind, field, column);
+      return true;
+  }
+  return false;
+}
+
+void RowFormat::append(std::span<const Field> row, std::int64_t number,
+                       const std::string& range, Block& block) const {
+  for (std::size_t at = 0; at < parts_.size(); ++at) {
+    const Part& part = parts_[at];
+    if (part.as == ReadAs::key)
+      check_key(part, row[at], number, range);
+    else if (!well_formed(part.kind, row[at]))
+      refuse_bytes(part, row[at]);
+    ColumnData& column = block.columns[at];
+    const char* expected = "";
+    if (append(part, row[at], column, expected)) continue;
+    block.problems.push_back({block.rows, at,
+                              "holds " + shown(part.kind, row[at]) + " where " +
+                                  expected + " is expected"});
+    column.append_null();
+  }
+  ++block.rows;
+}
+
+}  // namespace penstock::postgres

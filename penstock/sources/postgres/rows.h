@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/sources/postgres/table.h"
+
+namespace penstock::postgres {
+
+/// Which columns a statement selects, and how a row of its binary result
+/// becomes a row of a block. Immutable: shared by all readers of a source.
+///
+/// The types follow from the columns' alone. What can be seen to be wrong
+/// before a row is read (a uuid as a number) is an Error(request) that says
+/// which cast to write; where a value decides (text as a time), it is a
+/// problem of its row.
+class RowFormat {
+ public:
+  /// `place` is for messages: "measurements in postgresql://db.lab:5432/lab".
+  RowFormat(const SourceSpec& spec, const Table& table, std::string place,
+            const std::vector<Wanted>& wanted);
+
+  ColumnType key_type() const { return parts_[0].type; }
+  /// By `Wanted`, without the key.
+  std::vector<ColumnType> types() const;
+  std::size_t fields() const { return parts_.size(); }
+  /// "SELECT ... FROM ...", where the key is the first column.
+  const std::string& select() const { return select_; }
+  const std::string& key_identifier() const { return key_identifier_; }
+  /// The type of an array of keys: "bigint[]", and the oid of its elements.
+  const char* key_array() const;
+  std::uint32_t key_oid() const;
+  const std::string& place() const { return place_; }
+
+  Block empty_block() const;
+  bool fits(const Block& block) const;
+  /// Adds a row. `number` counts the rows of the result from 1 and `range`
+  /// says which result, for messages about a row whose key is NULL.
+  void append(std::span<const Field> row, std::int64_t number,
+              const std::string& range, Block& block) const;
+  /// The key of a row that was checked: a number, or bytes.
+  std::int64_t key_integer(const Field& key) const {
+    return integer_in(parts_[0].kind, key);
+  }
+  /// Throws when a row's key is NULL or no value of its type.
+  void check_key(const Field& key, std::int64_t number,
+                 const std::string& range) const {
+    check_key(parts_[0], key, number, range);
+  }
+
+ private:
+  struct Part {
+    std::string name;
+    ReadAs as;
+    Kind kind;
+    ColumnType type;
+  };
+  void add(const ColumnInfo& column, const Table& table, const Wanted& want);
+  void check_key(const Part& part, const Field& key, std::int64_t number,
+                 const std::string& range) const;
+  bool append(const Part& part, const Field& field, ColumnData& column,
+              const char*& expected) const;
+  [[noreturn]] void refuse_bytes(const Part& part, const Field& field) const;
+
+  std::vector<Part> parts_;  // the key first
+  std::string select_;
+  std::string key_identifier_;
+  std::string table_;
+  std::string place_;
+};
+
+}  // namespace penstock::postgres

@@ -1,0 +1,140 @@
+#include <charconv>
+
+#include "penstock/sources/postgres/postgres.h"
+#include "penstock/sources/postgres/reader.h"
+
+namespace penstock::postgres {
+namespace {
+
+/// Up to this size counting all rows takes a few milliseconds.
+constexpr std::int64_t kCountedBytes = 16 << 20;
+
+std::string place_of(const Table& table, const Connection& connection) {
+  return table.name + " in " + connection.place();
+}
+
+/// Lets the server plan the statement and check rights, without a row.
+void check_statement(Connection& connection, const OpenTable& opened) {
+  const SourceSpec& spec = opened.spec;
+  std::string sql = opened.select_where("") + " LIMIT 0";
+  connection.pay_round_trip();
+  // Not as simple text, which may hold several statements.
+  Result result(PQexecParams(connection.get(), sql.c_str(), 0, nullptr, nullptr,
+                             nullptr, nullptr, 1));
+  if (PQresultStatus(result.get()) == PGRES_TUPLES_OK) return;
+  const char* found = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
+  std::string_view state = found == nullptr ? "" : found;
+  // Class 42 is what SQL itself finds wrong, 42501 a right that is missing; 22
+  // a constant that is no value of its type, 0A what cannot be done, 08P01 that
+  // a value is missing.
+  bool parameter = state == "08P01";
+  bool wrong = parameter || (state.starts_with("42") && state != "42501") ||
+               state.starts_with("22") || state.starts_with("0A");
+  if (spec.where.empty() || !wrong) throw connection.error(result.get());
+  throw Error(
+      ErrorKind::request,
+      {.code = "source.where",
+       .what = "cannot select rows of table '" + spec.table + "' by '" +
+               spec.where + "'",
+       .where = "source.where",
+       .why = parameter ? "it has a parameter, which nobody fills"
+                        : "PostgreSQL says: " + connection.says(result.get()),
+       .next = "write an SQL condition, such as: snr_db > 3"});
+}
+
+/// Whoever reads a text as a number reads a time: nothing else is taken.
+void mark_times(Table& table, const std::vector<Wanted>& wanted) {
+  for (const Wanted& want : wanted)
+    for (std::size_t at = 0; at < table.kinds.size(); ++at) {
+      ColumnInfo& column = table.schema.columns[at];
+      bool text =
+          table.kinds[at] == Kind::text || table.kinds[at] == Kind::padded_text;
+      if (text && column.name == want.column && want.as == ReadAs::number)
+        column.timestamp = true;
+    }
+}
+
+class PostgresSource : public Source {
+ public:
+  explicit PostgresSource(std::shared_ptr<OpenTable> opened)
+      : opened_(std::move(opened)) {}
+
+  const Schema& schema() const override { return opened_->table.schema; }
+  std::vector<ColumnType> types() const override {
+    return opened_->format.types();
+  }
+  std::optional<std::int64_t> estimated_rows() const override;
+  std::vector<Partition> partitions(int wish) override;
+  std::unique_ptr<Reader> open_reader() override {
+    return std::make_unique<PostgresReader>(opened_);
+  }
+  std::string shown() const override { return opened_->format.place(); }
+
+ private:
+  std::shared_ptr<OpenTable> opened_;
+};
+
+std::vector<Partition> PostgresSource::partitions(int wish) {
+  auto snapshot = std::make_shared<Snapshot>(*opened_, wish);
+  std::vector<Partition> parts;
+  for (std::size_t at = 0; at < snapshot->parts(); ++at)
+    parts.push_back(
+        {snapshot->range(at), static_cast<std::int64_t>(at), snapshot});
+  return parts;
+}
+
+/// Exact for a small table; else the server's own estimate, scaled to the size
+/// that the table has now.
+std::optional<std::int64_t> PostgresSource::estimated_rows() const {
+  const Table& table = opened_->table;
+  const std::string& where = opened_->spec.where;
+  if (!table.has_pages()) return std::nullopt;
+  Connection connection = opened_->connect();
+  auto number_of = [&](const std::string& sql) {
+    Result result = connection.execute(sql);
+    std::string_view text = text_in(result, 0, 0);
+    std::int64_t number = -1;  // stays for NULL: it was never estimated
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+  };
+  std::int64_t rows = -1;
+  std::string size = "pg_relation_size(" + table.oid + ")";
+  if (number_of("SELECT " + size) <= kCountedBytes)
+    rows = number_of("SELECT count(*) FROM " + table.identifier +
+                     (where.empty() ? "" : " WHERE (" + where + "\n)"));
+  else if (where.empty())
+    rows = number_of(
+        "SELECT CASE WHEN relpages > 0 AND reltuples >= 0 THEN (reltuples / "
+        "relpages * (" +
+        size +
+        " / current_setting('block_size')::int))::bigint END FROM pg_class "
+        "WHERE oid = " +
+        table.oid);
+  opened_->give(std::move(connection));
+  if (rows < 0) return std::nullopt;
+  return rows;
+}
+
+}  // namespace
+
+std::unique_ptr<Source> open_table(const SourceSpec& spec,
+                                   const std::vector<Wanted>& wanted) {
+  Connection connection(spec, Connection::Use::to_read);
+  Table table = find_table(connection, spec);
+  mark_times(table, wanted);
+  SourceSpec found = spec;
+  found.table = table.name;
+  RowFormat format(found, table, place_of(table, connection), wanted);
+  auto opened = std::make_shared<OpenTable>(std::move(found), std::move(table),
+                                            std::move(format));
+  check_statement(connection, *opened);
+  opened->give(std::move(connection));
+  return std::make_unique<PostgresSource>(std::move(opened));
+}
+
+Schema read_table_schema(const SourceSpec& spec) {
+  Connection connection(spec, Connection::Use::to_read);
+  return find_table(connection, spec).schema;
+}
+
+}  // namespace penstock::postgres

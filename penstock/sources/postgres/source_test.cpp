@@ -1,0 +1,130 @@
+#include <gmock/gmock.h>
+
+#include "penstock/sources/postgres/test_server.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kTable =
+    "CREATE TABLE t(id int PRIMARY KEY, band text, x float8); INSERT INTO t "
+    "VALUES (1, 'uhf', 1.0), (2, 'vhf', 2.0), (3, 'uhf', 3.0)";
+
+class PostgresSource : public testing::Test {
+ protected:
+  std::int64_t rows_where(const std::string& where) {
+    SourceSpec spec = schema_.spec();
+    spec.where = where;
+    return scan_all(*open_source(spec, {{"x", ReadAs::number}})).rows;
+  }
+  Error where_error(const std::string& where) {
+    return error_of([&] { rows_where(where); });
+  }
+
+  TestSchema schema_{kTable};
+};
+
+TEST_F(PostgresSource, SelectsRowsByWhere) {
+  EXPECT_EQ(rows_where(""), 3);
+  EXPECT_EQ(rows_where("band = 'uhf'"), 2);
+  EXPECT_EQ(rows_where("id = 1 OR id = 3"), 2);
+  EXPECT_EQ(rows_where("x > 5"), 0);
+  EXPECT_EQ(rows_where("x >= 2 -- strong ones"), 2);
+}
+
+TEST_F(PostgresSource, RefusesAWhereThatIsNoSql) {
+  Error error = where_error("x >> > 2");
+  EXPECT_EQ(error.kind(), ErrorKind::request);
+  EXPECT_EQ(error.parts().code, "source.where");
+  EXPECT_EQ(error.parts().where, "source.where");
+  EXPECT_THAT(error.what(), HasSubstr("syntax error"));
+}
+
+TEST_F(PostgresSource, NamesAnUnknownColumnOfWhere) {
+  Error error = where_error("bandd = 'uhf'");
+  EXPECT_EQ(error.parts().code, "source.where");
+  EXPECT_THAT(error.what(), HasSubstr("column \"bandd\" does not exist"));
+}
+
+TEST_F(PostgresSource, TakesOneConditionWithoutParameters) {
+  for (const char* where :
+       {"true); DELETE FROM t WHERE (true", "x > $1", "true /* and so on", "x",
+        "band > 5", "x > 'abc'", "count(*) > 1"})
+    EXPECT_EQ(where_error(where).parts().code, "source.where") << where;
+  EXPECT_EQ(rows_where(""), 3);
+}
+
+TEST_F(PostgresSource, ReadsTimesInWhereAsUtc) {
+  schema_.execute(
+      "ALTER TABLE t ADD seen timestamptz DEFAULT '2026-01-01 "
+      "00:30:00+00'; SET TimeZone = 'Asia/Tokyo'");
+  EXPECT_EQ(rows_where("seen < '2026-01-01 00:31:00'"), 3);
+  EXPECT_EQ(rows_where("seen < '2026-01-01 00:29:00'"), 0);
+}
+
+TEST_F(PostgresSource, CountsTheRowsOfASmallTable) {
+  EXPECT_EQ(open_source(schema_.spec(), {})->estimated_rows(), 3);
+  SourceSpec spec = schema_.spec();
+  spec.where = "band = 'uhf'";
+  EXPECT_EQ(open_source(spec, {})->estimated_rows(), 2);
+}
+
+TEST_F(PostgresSource, EstimatesTheRowsOfALargeTable) {
+  schema_.execute(
+      "CREATE TABLE large(id int PRIMARY KEY, filler text) WITH "
+      "(autovacuum_enabled = off); ALTER TABLE large ALTER filler SET STORAGE "
+      "PLAIN; INSERT INTO large SELECT i, repeat('x', 5000) FROM "
+      "generate_series(1, 3000) i; CREATE VIEW v AS SELECT * FROM t");
+  auto source = open_source(schema_.spec("large"), {});
+  EXPECT_EQ(source->estimated_rows(), std::nullopt);  // never analysed
+  schema_.execute("ANALYZE large");
+  EXPECT_EQ(source->estimated_rows(), 3000);
+  SourceSpec some = schema_.spec("large");
+  some.where = "id > 700";
+  EXPECT_EQ(open_source(some, {})->estimated_rows(), std::nullopt);
+  SourceSpec view = schema_.spec("v");
+  view.key = "id";
+  EXPECT_EQ(open_source(view, {})->estimated_rows(), std::nullopt);
+}
+
+TEST_F(PostgresSource, OutlivesNothingThatItsReadersNeed) {
+  auto source = open_source(schema_.spec(), {{"x", ReadAs::number}});
+  auto parts = source->partitions(1);
+  auto reader = source->open_reader();
+  source.reset();
+  std::int64_t rows = 0;
+  reader->scan(parts[0], 10, [&](Block& block) {
+    rows += block.rows;
+    return true;
+  });
+  EXPECT_EQ(rows, 3);
+}
+
+TEST_F(PostgresSource, IsShownWithItsPlaceAndNoSecret) {
+  schema_.execute("GRANT USAGE ON SCHEMA " + schema_.name() +
+                  " TO password_only; GRANT SELECT ON t TO password_only");
+  SourceSpec spec = schema_.spec();
+  spec.uri = schema_.uri_of("password_only:open%2C%20sesame");
+  std::string shown = open_source(spec, {})->shown();
+  EXPECT_THAT(shown, HasSubstr(spec.table + " in postgresql://127.0.0.1:"));
+  EXPECT_THAT(shown, testing::Not(HasSubstr("sesame")));
+}
+
+TEST_F(PostgresSource, NamesTheGrantThatIsMissing) {
+  schema_.execute("GRANT USAGE ON SCHEMA " + schema_.name() +
+                  " TO password_only");
+  SourceSpec spec = schema_.spec();
+  spec.uri = schema_.uri_of("password_only:open%2C%20sesame");
+  for (const char* where : {"", "x > 1"}) {
+    spec.where = where;
+    Error error = error_of([&] { open_source(spec, {}); });
+    EXPECT_EQ(error.kind(), ErrorKind::source);
+    EXPECT_EQ(error.parts().code, "postgres.permission");
+    EXPECT_THAT(error.parts().next, HasSubstr("GRANT SELECT ON " + spec.table +
+                                              " TO \"password_only\""));
+  }
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,129 @@
+#include "penstock/sources/postgres/table.h"
+
+#include <charconv>
+
+namespace penstock::postgres {
+namespace {
+
+constexpr const char* kTables =
+    "SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname "
+    "ELSE n.nspname || '.' || c.relname END, "
+    "pg_table_is_visible(c.oid) AND c.relkind IN ('r', 'p') "
+    "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE c.relkind IN ('r', 'm', 'v', 'p', 'f') AND NOT c.relispartition "
+    "AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' "
+    "ORDER BY 1";
+
+// to_regclass gives NULL for a name that is not there.
+constexpr const char* kFind =
+    "SELECT c.oid, c.relkind, quote_ident(n.nspname) || '.' || "
+    "quote_ident(c.relname) FROM pg_class c JOIN pg_namespace n ON "
+    "n.oid = c.relnamespace WHERE c.relkind IN ('r', 'm', 'v', 'p', 'f') "
+    "AND c.oid = coalesce(to_regclass($1), to_regclass($2), to_regclass($3), "
+    "to_regclass($4))";
+
+// A domain's values come as those of the type at its end.
+constexpr const char* kColumns =
+    "SELECT a.attname, format_type(a.atttypid, a.atttypmod), (WITH RECURSIVE "
+    "b AS (SELECT t.oid, t.typbasetype FROM pg_type t WHERE t.oid = a.atttypid "
+    "UNION ALL SELECT t.oid, t.typbasetype FROM b JOIN pg_type t ON "
+    "t.oid = b.typbasetype) SELECT oid FROM b WHERE typbasetype = 0), "
+    "EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND "
+    "i.indisprimary AND i.indnatts = 1 AND i.indkey[0] = a.attnum) "
+    "FROM pg_attribute a WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT "
+    "a.attisdropped ORDER BY a.attnum";
+
+Error no_table(const Connection& connection, std::string what, std::string why,
+               std::string next) {
+  return Error(ErrorKind::request, {.code = "source.unknown_table",
+                                    .what = std::move(what),
+                                    .where = connection.place(),
+                                    .why = std::move(why),
+                                    .next = std::move(next)});
+}
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+std::string only_table(Connection& connection) {
+  Result list = connection.execute(kTables);
+  std::string name, all;
+  int tables = 0;
+  for (int row = 0; row < PQntuples(list.get()); ++row) {
+    if (text_in(list, row, 1) != "t") continue;
+    name = text_in(list, row, 0);
+    all += (tables++ == 0 ? "" : ", ") + name;
+  }
+  if (tables == 1) return name;
+  if (tables == 0)
+    throw no_table(connection, "cannot read the database",
+                   "it holds no table that user '" + connection.about().user +
+                       "' finds in the search path",
+                   "name one as source.table, with its schema in front, and "
+                   "check the database in source.uri");
+  throw no_table(connection, "cannot choose a table",
+                 "it holds " + std::to_string(tables) + " tables",
+                 "name one as source.table: " + all);
+}
+
+[[noreturn]] void refuse_unknown(Connection& connection,
+                                 const std::string& name) {
+  Result list = connection.execute(kTables);
+  std::vector<std::string> names;
+  for (int row = 0; row < PQntuples(list.get()); ++row)
+    names.emplace_back(text_in(list, row, 0));
+  throw no_table(connection, "cannot read table '" + name + "'",
+                 "there is no such table", did_you_mean(name, names));
+}
+
+void read_columns(Connection& connection, Table& table) {
+  Result list = connection.ask(kColumns, {table.oid});
+  for (int row = 0; row < PQntuples(list.get()); ++row) {
+    std::string_view digits = text_in(list, row, 2);
+    std::uint32_t oid = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), oid);
+    Kind kind = kind_of(oid);
+    table.kinds.push_back(kind);
+    table.schema.columns.push_back(
+        {.name = std::string(text_in(list, row, 0)),
+         .declared = std::string(text_in(list, row, 1)),
+         .boolean = kind == Kind::boolean,
+         .timestamp = kind == Kind::date || kind == Kind::timestamp ||
+                      kind == Kind::timestamptz,
+         .primary_key = text_in(list, row, 3) == "t"});
+  }
+}
+
+}  // namespace
+
+TableName::TableName(const std::string& written) : name(written) {
+  std::size_t dot = written.find('.');
+  if (dot == written.npos || dot == 0 || dot + 1 == written.size()) return;
+  schema = written.substr(0, dot);
+  name = written.substr(dot + 1);
+}
+
+std::string TableName::identifier() const {
+  return (schema.empty() ? "" : postgres::identifier(schema) + ".") +
+         postgres::identifier(name);
+}
+
+Table find_table(Connection& connection, const SourceSpec& spec) {
+  Table table;
+  table.name = spec.table.empty() ? only_table(connection) : spec.table;
+  TableName small(lower(table.name));
+  Result found = connection.ask(
+      kFind, {TableName(table.name).identifier(), identifier(table.name),
+              small.identifier(), identifier(lower(table.name))});
+  if (PQntuples(found.get()) == 0) refuse_unknown(connection, table.name);
+  table.oid = text_in(found, 0, 0);
+  table.relkind = text_in(found, 0, 1)[0];
+  table.identifier = text_in(found, 0, 2);
+  read_columns(connection, table);
+  return table;
+}
+
+}  // namespace penstock::postgres

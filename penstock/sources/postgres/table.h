@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "penstock/sources/postgres/connection.h"
+#include "penstock/sources/postgres/types.h"
+
+namespace penstock::postgres {
+
+/// A table, view or whatever else rows can be selected from.
+struct Table {
+  std::string name;        ///< as people write it: "lab.measurements"
+  std::string identifier;  ///< as SQL does: "\"lab\".\"measurements\""
+  std::string oid;
+  char relkind = 'r';  ///< of pg_class: r, m, v, p or f
+  Schema schema;
+  std::vector<Kind> kinds;  ///< by column; a domain has its base type's
+
+  /// Rows lie in numbered pages of one file.
+  bool has_pages() const { return relkind == 'r' || relkind == 'm'; }
+};
+
+/// A table's name as somebody wrote it, perhaps with a schema in front.
+struct TableName {
+  std::string schema;  ///< empty: what the search path says
+  std::string name;
+
+  explicit TableName(const std::string& written);
+  std::string identifier() const;
+};
+
+/// The table that `spec.table` names: exactly as it is written, else as SQL
+/// would read it (in small letters). An empty name stands for the only table
+/// in the search path. Error(request) with the nearest name when there is none.
+Table find_table(Connection& connection, const SourceSpec& spec);
+
+}  // namespace penstock::postgres

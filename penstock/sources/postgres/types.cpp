@@ -1,0 +1,283 @@
+#include "penstock/sources/postgres/types.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "penstock/sources/postgres/big_endian.h"
+#include "penstock/sources/postgres/moment.h"
+#include "penstock/sources/postgres/numeric.h"
+#include "penstock/sources/timestamp.h"
+
+namespace penstock::postgres {
+namespace {
+
+constexpr std::size_t kShownBytes = 40;
+constexpr const char* kInteger = "an integer of 64 bits";
+constexpr const char* kFinite = "a finite number";
+
+/// The beginning of a text, not cut within a character.
+std::string beginning(std::string_view text) {
+  if (text.size() <= kShownBytes) return std::string(text);
+  std::size_t end = kShownBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+    --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
+template <class T>
+std::string_view decimal(T number, char (&buffer)[32]) {
+  char* end = std::to_chars(buffer, buffer + sizeof(buffer), number).ptr;
+  return {buffer, static_cast<std::size_t>(end - buffer)};
+}
+
+double float_in(Kind kind, const Field& field) {
+  return kind == Kind::float4 ? static_cast<double>(load_big<float>(field.data))
+                              : load_big<double>(field.data);
+}
+
+std::optional<std::int64_t> whole(double number) {
+  bool fits = number >= -0x1p63 && number < 0x1p63;
+  if (!fits || number != std::floor(number)) return std::nullopt;
+  return static_cast<std::int64_t>(number);
+}
+
+bool is_time(Kind kind) {
+  return kind == Kind::date || kind == Kind::timestamp ||
+         kind == Kind::timestamptz;
+}
+
+Moment moment_in(Kind kind, const Field& field) {
+  return kind == Kind::date
+             ? Moment::of_days(load_big<std::int32_t>(field.data))
+             : Moment::of_microseconds(load_big<std::int64_t>(field.data));
+}
+
+/// The text of a value of kind text, json or jsonb.
+std::string_view text_of(Kind kind, const Field& field) {
+  return kind == Kind::jsonb ? field.text().substr(1) : field.text();
+}
+
+}  // namespace
+
+Kind kind_of(std::uint32_t oid) {
+  switch (oid) {  // pg_type.dat of PostgreSQL
+    case 16:
+      return Kind::boolean;
+    case 20:
+      return Kind::int8;
+    case 21:
+      return Kind::int2;
+    case 23:
+      return Kind::int4;
+    case 25:
+    case 1043:  // varchar
+      return Kind::text;
+    case 114:
+      return Kind::json;
+    case 700:
+      return Kind::float4;
+    case 701:
+      return Kind::float8;
+    case 1042:  // char(n)
+      return Kind::padded_text;
+    case 1082:
+      return Kind::date;
+    case 1114:
+      return Kind::timestamp;
+    case 1184:
+      return Kind::timestamptz;
+    case 1700:
+      return Kind::numeric;
+    case 2950:
+      return Kind::uuid;
+    case 3802:
+      return Kind::jsonb;
+    default:
+      return Kind::other;
+  }
+}
+
+bool well_formed(Kind kind, const Field& field) {
+  if (field.null()) return true;
+  switch (kind) {
+    case Kind::boolean:
+      return field.size == 1;
+    case Kind::int2:
+      return field.size == 2;
+    case Kind::int4:
+    case Kind::float4:
+    case Kind::date:
+      return field.size == 4;
+    case Kind::int8:
+    case Kind::float8:
+    case Kind::timestamp:
+    case Kind::timestamptz:
+      return field.size == 8;
+    case Kind::uuid:
+      return field.size == 16;
+    case Kind::numeric:
+      return Numeric::from(field.text()).has_value();
+    case Kind::jsonb:  // the one version that there is
+      return field.size > 0 && field.data[0] == 1;
+    default:
+      return true;
+  }
+}
+
+std::int64_t integer_in(Kind kind, const Field& field) {
+  switch (kind) {
+    case Kind::int2:
+      return load_big<std::int16_t>(field.data);
+    case Kind::int4:
+      return load_big<std::int32_t>(field.data);
+    default:
+      return load_big<std::int64_t>(field.data);
+  }
+}
+
+std::string shown(Kind kind, const Field& field) {
+  if (field.null()) return "NULL";
+  char buffer[32];
+  switch (kind) {
+    case Kind::boolean:
+      return field.data[0] != 0 ? "true" : "false";
+    case Kind::int2:
+    case Kind::int4:
+    case Kind::int8:
+      return std::to_string(integer_in(kind, field));
+    case Kind::float4:
+      return std::string(decimal(load_big<float>(field.data), buffer));
+    case Kind::float8:
+      return std::string(decimal(load_big<double>(field.data), buffer));
+    case Kind::numeric:
+      return beginning(Numeric::from(field.text())->text());
+    case Kind::date:
+    case Kind::timestamp:
+    case Kind::timestamptz:
+      return moment_in(kind, field).text(kind == Kind::timestamptz);
+    case Kind::uuid:
+      return "a uuid";
+    default:
+      return "text '" + beginning(text_of(kind, field)) + "'";
+  }
+}
+
+bool append_number(Kind kind, const Field& field, ColumnData& to,
+                   const char*& expected) {
+  if (field.null()) return to.append_null(), true;
+  expected = kFinite;
+  std::optional<double> number;
+  switch (kind) {
+    case Kind::boolean:
+      number = field.data[0] != 0 ? 1.0 : 0.0;
+      break;
+    case Kind::int2:
+    case Kind::int4:
+    case Kind::int8:
+      number = static_cast<double>(integer_in(kind, field));
+      break;
+    case Kind::float4:
+    case Kind::float8:
+      number = float_in(kind, field);
+      break;
+    case Kind::numeric:
+      number = Numeric::from(field.text())->float64();
+      break;
+    case Kind::date:
+    case Kind::timestamp:
+    case Kind::timestamptz:
+      expected = "a finite time";
+      number = moment_in(kind, field).seconds();
+      break;
+    default:
+      expected = "a number or an ISO-8601 time";
+      number = timestamp_from(text_of(kind, field));
+      break;
+  }
+  if (!number || !std::isfinite(*number)) return false;
+  to.append_float64(*number);
+  return true;
+}
+
+bool append_integer(Kind kind, const Field& field, ColumnData& to,
+                    const char*& expected) {
+  if (field.null()) return to.append_null(), true;
+  expected = kInteger;
+  std::optional<std::int64_t> integer;
+  switch (kind) {
+    case Kind::boolean:
+      integer = field.data[0] != 0 ? 1 : 0;
+      break;
+    case Kind::int2:
+    case Kind::int4:
+    case Kind::int8:
+      integer = integer_in(kind, field);
+      break;
+    case Kind::float4:
+    case Kind::float8:
+      integer = whole(float_in(kind, field));
+      break;
+    case Kind::numeric:
+      integer = Numeric::from(field.text())->int64();
+      break;
+    default:
+      break;
+  }
+  if (!integer) return false;
+  to.append_int64(*integer);
+  return true;
+}
+
+void append_text(Kind kind, const Field& field, ColumnData& to) {
+  if (field.null()) return to.append_null();
+  to.append_text(text_of(kind, field));
+}
+
+ColumnType value_type(Kind kind) {
+  switch (kind) {
+    case Kind::boolean:
+      return ColumnType::boolean;
+    case Kind::int2:
+    case Kind::int4:
+    case Kind::int8:
+      return ColumnType::int64;
+    case Kind::float4:
+    case Kind::float8:
+      return ColumnType::float64;
+    case Kind::uuid:
+      return ColumnType::uuid;
+    default:
+      return ColumnType::text;
+  }
+}
+
+void append_value(Kind kind, const Field& field, ColumnData& to) {
+  if (field.null()) return to.append_null();
+  char buffer[32];
+  switch (value_type(kind)) {
+    case ColumnType::boolean:
+      return to.append_boolean(field.data[0] != 0);
+    case ColumnType::int64:
+      return to.append_int64(integer_in(kind, field));
+    case ColumnType::float64:
+      return to.append_float64(float_in(kind, field));
+    case ColumnType::uuid:
+      return to.append_uuid(reinterpret_cast<const std::byte*>(field.data));
+    default:
+      break;
+  }
+  if (is_time(kind))
+    return to.append_text(
+        moment_in(kind, field).text(kind == Kind::timestamptz));
+  if (kind != Kind::numeric) return to.append_text(text_of(kind, field));
+  Numeric number = *Numeric::from(field.text());
+  if (std::optional<std::int64_t> integer = number.int64())
+    return to.append_text(decimal(*integer, buffer));
+  if (std::optional<double> real = number.float64())
+    return to.append_text(decimal(*real, buffer));
+  to.append_text(number.text());
+}
+
+}  // namespace penstock::postgres

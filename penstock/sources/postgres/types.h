@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "penstock/base/block.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock::postgres {
+
+/// The types whose binary form we read. `other` is everything else.
+enum class Kind : std::uint8_t {
+  boolean,
+  int2,
+  int4,
+  int8,
+  float4,
+  float8,
+  numeric,
+  text,         ///< and varchar
+  padded_text,  ///< char(n): asked for as text, which drops its blanks
+  json,
+  jsonb,
+  date,
+  timestamp,
+  timestamptz,
+  uuid,
+  other,
+};
+
+/// The kind of a pg_type.oid, which are the same on every server.
+Kind kind_of(std::uint32_t oid);
+
+/// A binary value where it lies in a message; no data is SQL NULL.
+struct Field {
+  const char* data = nullptr;
+  std::size_t size = 0;
+
+  bool null() const { return data == nullptr; }
+  std::string_view text() const { return {data, size}; }
+};
+
+/// Whether these bytes can be a value of that kind.
+bool well_formed(Kind kind, const Field& field);
+
+/// A value as in a message: "2.5", "text 'abc'", "infinity".
+std::string shown(Kind kind, const Field& field);
+
+/// These add a well-formed value to a column of their type; NULL stays null.
+/// False, with nothing added, when the value is of another kind; `expected`
+/// then says what it should have been.
+bool append_number(Kind kind, const Field& field, ColumnData& to,
+                   const char*& expected);
+bool append_integer(Kind kind, const Field& field, ColumnData& to,
+                    const char*& expected);
+void append_text(Kind kind, const Field& field, ColumnData& to);
+/// As the source holds it: int64, float64, boolean, uuid; all else as text
+/// that is the same from other sources (numbers in their shortest decimal
+/// form, times in ISO-8601).
+void append_value(Kind kind, const Field& field, ColumnData& to);
+
+/// What `append_value` makes of a kind.
+ColumnType value_type(Kind kind);
+
+/// The integer in a field of kind int2, int4 or int8.
+std::int64_t integer_in(Kind kind, const Field& field);
+
+}  // namespace penstock::postgres

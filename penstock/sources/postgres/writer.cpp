@@ -1,0 +1,221 @@
+#include "penstock/sources/postgres/encode.h"
+#include "penstock/sources/postgres/postgres.h"
+#include "penstock/sources/postgres/table.h"
+
+namespace penstock::postgres {
+namespace {
+
+/// Sent when so much has gathered.
+constexpr std::size_t kSendBytes = 1 << 20;
+
+[[noreturn]] void refuse(const SourceSpec& spec, const std::string& place,
+                         std::string code, std::string why, std::string next) {
+  throw Error(ErrorKind::request,
+              {.code = std::move(code),
+               .what = "cannot make table '" + spec.table + "'",
+               .where = place,
+               .why = std::move(why),
+               .next = std::move(next)});
+}
+
+std::string declared(const NewColumn& column) {
+  if (!column.declared.empty()) return column.declared;
+  switch (column.type) {
+    case ColumnType::boolean:
+      return "boolean";
+    case ColumnType::int64:
+      return "bigint";
+    case ColumnType::float64:
+      return "double precision";
+    case ColumnType::json:
+      return "json";
+    case ColumnType::uuid:
+      return "uuid";
+    default:
+      return "text";
+  }
+}
+
+std::string relation_word(char relkind) {
+  switch (relkind) {
+    case 'v':
+    case 'm':
+      return "view";
+    case 'i':
+    case 'I':
+      return "index";
+    case 'S':
+      return "sequence";
+    case 'f':
+      return "foreign table";
+    case 'c':
+      return "type";
+    default:
+      return "table";
+  }
+}
+
+/// Everything happens in one transaction: without COMMIT it leaves what was
+/// there before.
+class PostgresWriter : public TableWriter {
+ public:
+  PostgresWriter(const SourceSpec& spec, const std::vector<NewColumn>& columns,
+                 bool replace);
+  ~PostgresWriter() override;
+  PostgresWriter(const PostgresWriter&) = delete;
+  PostgresWriter& operator=(const PostgresWriter&) = delete;
+  void write(const Block& block) override;
+  void finish() override;
+
+ private:
+  void make_room(const SourceSpec& spec, bool replace);
+  void choose_encodings(const SourceSpec& spec);
+  void send();
+  Result end_copy(const char* reason);
+
+  std::vector<NewColumn> columns_;
+  Connection connection_;
+  TableName name_;
+  std::vector<Kind> kinds_;  // by column: what its values are sent as
+  std::string pending_;
+  std::int64_t rows_ = 0;
+  bool copying_ = false;
+};
+
+/// The writer's statements are not a reader's: no round trip is declared.
+SourceSpec without_delay(SourceSpec spec) {
+  spec.round_trip_ms = 0;
+  return spec;
+}
+
+PostgresWriter::PostgresWriter(const SourceSpec& spec,
+                               const std::vector<NewColumn>& columns,
+                               bool replace)
+    : columns_(columns),
+      connection_(without_delay(spec), Connection::Use::to_write),
+      name_(spec.table) {
+  std::string create = "CREATE TABLE " + name_.identifier() + " (";
+  for (const NewColumn& column : columns) {
+    create += (&column == columns.data() ? "" : ", ") +
+              identifier(column.name) + " " + declared(column);
+    if (column.primary_key) create += " PRIMARY KEY";
+  }
+  connection_.execute("BEGIN");
+  make_room(spec, replace);
+  connection_.execute(create + ")");
+  choose_encodings(spec);
+  connection_.execute("COPY " + name_.identifier() +
+                      " FROM STDIN (FORMAT binary)");
+  copying_ = true;
+  append_copy_header(pending_);
+}
+
+void PostgresWriter::make_room(const SourceSpec& spec, bool replace) {
+  Result found = connection_.ask(
+      "SELECT c.relkind FROM pg_class c JOIN pg_namespace n ON "
+      "n.oid = c.relnamespace WHERE c.relname = $1 AND n.nspname = "
+      "coalesce(nullif($2, ''), current_schema())",
+      {name_.name, name_.schema});
+  if (PQntuples(found.get()) == 0) return;
+  std::string word = relation_word(text_in(found, 0, 0)[0]);
+  if (word != "table")
+    refuse(spec, connection_.place(), "source.table_exists",
+           "there is a " + word + " of this name already",
+           "choose another name");
+  if (!replace)
+    refuse(spec, connection_.place(), "source.table_exists",
+           "there is such a table already",
+           "choose another name, or ask for it to be replaced");
+  connection_.execute("DROP TABLE " + name_.identifier());
+}
+
+void PostgresWriter::choose_encodings(const SourceSpec& spec) {
+  SourceSpec made = spec;
+  Table table = find_table(connection_, made);
+  kinds_ = table.kinds;
+  for (std::size_t at = 0; at < columns_.size(); ++at)
+    if (!can_encode(columns_[at].type, kinds_[at]))
+      refuse(
+          spec, connection_.place(), "postgres.type",
+          "column '" + columns_[at].name + "' holds " +
+              std::string(name_of(columns_[at].type)) +
+              ", which is not written as " + table.schema.columns[at].declared,
+          "declare it as " + declared({.name = "", .type = columns_[at].type}));
+}
+
+PostgresWriter::~PostgresWriter() {
+  if (copying_) end_copy("the table was not finished");
+  if (connection_.alive()) connection_.clean_up("ROLLBACK");
+}
+
+void PostgresWriter::write(const Block& block) {
+  PENSTOCK_ASSERT(copying_, "the table is not finished");
+  PENSTOCK_ASSERT(block.columns.size() == columns_.size(),
+                  "a block has the columns of its table");
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    PENSTOCK_ASSERT(block.columns[c].type == columns_[c].type,
+                    "a block has the types of its table");
+  for (std::int64_t row = 0; row < block.rows; ++row, ++rows_) {
+    append_row_head(pending_, columns_.size());
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (!encode(block.columns[c], row, kinds_[c], pending_))
+        throw Error(ErrorKind::request,
+                    {.code = "postgres.value",
+                     .what = "cannot write row " + std::to_string(rows_ + 1),
+                     .where = connection_.place() + ", column '" +
+                              columns_[c].name + "'",
+                     .why = "its value does not fit the column's type, " +
+                            declared(columns_[c])});
+    if (pending_.size() >= kSendBytes) send();
+  }
+}
+
+void PostgresWriter::send() {
+  int sent = PQputCopyData(connection_.get(), pending_.data(),
+                           static_cast<int>(pending_.size()));
+  pending_.clear();
+  if (sent == 1) return;
+  copying_ = false;
+  Result result = end_copy(nullptr);
+  throw connection_.error(connection_.alive() ? result.get() : nullptr);
+}
+
+/// The result of the COPY; a reason makes it fail.
+Result PostgresWriter::end_copy(const char* reason) {
+  PQputCopyEnd(connection_.get(), reason);
+  Result first;
+  while (PGresult* result = PQgetResult(connection_.get())) {
+    bool stuck = PQresultStatus(result) == PGRES_COPY_IN;
+    if (first == nullptr)
+      first.reset(result);
+    else
+      PQclear(result);
+    if (stuck) break;
+  }
+  return first;
+}
+
+void PostgresWriter::finish() {
+  PENSTOCK_ASSERT(copying_, "a table is finished once");
+  append_copy_trailer(pending_);
+  send();
+  copying_ = false;
+  Result result = end_copy(nullptr);
+  if (PQresultStatus(result.get()) != PGRES_COMMAND_OK)
+    throw connection_.error(result.get());
+  connection_.execute("COMMIT");
+}
+
+}  // namespace
+
+std::unique_ptr<TableWriter> make_table(const SourceSpec& spec,
+                                        const std::vector<NewColumn>& columns,
+                                        bool replace) {
+  if (spec.table.empty())
+    refuse(spec, "source.uri", "source.no_table", "no table is named",
+           "write it behind the URI: postgresql://host/database#table");
+  PENSTOCK_ASSERT(!columns.empty(), "a table has at least one column");
+  return std::make_unique<PostgresWriter>(spec, columns, replace);
+}
+
+}  // namespace penstock::postgres
