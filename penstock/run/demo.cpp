@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "penstock/base/base.h"
+#include "penstock/monitor/monitor.h"
 
 namespace penstock {
 namespace {
@@ -273,6 +274,32 @@ bool PositionsDemo::next(std::int64_t most, Block& block) {
   return block.rows > 0;
 }
 
+namespace {
+
+/// Tells how far the writing is, at most twice a second.
+class Pace {
+ public:
+  explicit Pace(const DemoOptions& options) : options_(options) {}
+
+  void wrote(std::int64_t rows) {
+    double now = seconds(wall_clock().now() - start_);
+    if (!options_.progress || now < next_) return;
+    next_ = now + 0.5;
+    double left = now * static_cast<double>(options_.rows - rows) /
+                  static_cast<double>(rows);
+    options_.progress("wrote " + std::to_string(rows) + " of " +
+                      std::to_string(options_.rows) + " rows [" +
+                      shown_time(now) + "<" + shown_time(left) + "]");
+  }
+
+ private:
+  const DemoOptions& options_;
+  Nanoseconds start_ = wall_clock().now();
+  double next_ = options_.quiet_s;
+};
+
+}  // namespace
+
 std::int64_t write_positions_demo(const DemoOptions& options) {
   auto refuse = [](std::string where, std::string why, std::string next) {
     throw Error(ErrorKind::request, {.code = "demo.options",
@@ -296,10 +323,12 @@ std::int64_t write_positions_demo(const DemoOptions& options) {
       to, PositionsDemo::columns(time_type, json_type), options.replace);
   PositionsDemo demo(options.seed, options.rows);
   Block block;
+  Pace pace(options);
   std::int64_t written = 0;
   while (demo.next(kBlockRows, block)) {
     table->write(block);
     written += block.rows;
+    pace.wrote(written);
   }
   table->finish();
   return written;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,10 @@ struct DemoOptions {
   SourceSpec to;                    ///< table "measurements" if it names none
   std::string json_type = "jsonb";  ///< of `receivers`: jsonb, json or text
   bool replace = false;             ///< a table that is there already
+  /// Hears a line from time to time once `quiet_s` have passed: "wrote 412000
+  /// of 1000000 rows [00:03<00:04]". May be empty.
+  std::function<void(const std::string& line)> progress = {};
+  double quiet_s = 2;  ///< before the first such line
 };
 
 /// Makes the table of the demo and returns how many rows it wrote. An existing

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "penstock/base/base.h"
+#include "penstock/run/digest.h"
+#include "penstock/run/positions_run.h"
 
 namespace penstock {
 namespace {
@@ -360,6 +362,85 @@ TEST_F(PositionsTable, RefusesWhatCannotBeMade) {
   EXPECT_THAT(error_of(wish), HasSubstr("jsonb, json, text"));
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
+
+TEST_F(PositionsTable, TellsHowFarItIs) {
+  DemoOptions wish = options(2500);
+  std::vector<std::string> lines;
+  wish.quiet_s = 0;
+  wish.progress = [&](const std::string& line) { lines.push_back(line); };
+  write_positions_demo(wish);
+  ASSERT_FALSE(lines.empty());
+  EXPECT_THAT(lines[0],
+              MatchesRegex("wrote 1024 of 2500 rows [[]00:0.<00:0.[]]"));
+  lines.clear();
+  wish.quiet_s = 1000;
+  wish.replace = true;
+  write_positions_demo(wish);
+  EXPECT_TRUE(lines.empty());
+}
+
+/// The demo's rows in a PostgreSQL table of their own and in a SQLite file;
+/// skipped without a server (see tools/with_postgres).
+class PositionsInPostgres : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const char* uri = std::getenv("PENSTOCK_TEST_POSTGRES");
+    const char* required = std::getenv("PENSTOCK_REQUIRE_POSTGRES");
+    if (uri == nullptr && required != nullptr && required[0] == '1')
+      FAIL() << "there is no server: run this through tools/with_postgres";
+    if (uri == nullptr)
+      GTEST_SKIP() << "no server: run this through tools/with_postgres";
+    uri_ = uri;
+    write_positions_demo(
+        {.rows = kRows,
+         .to = {.kind = "postgres", .uri = uri_, .table = table_},
+         .json_type = GetParam(),
+         .replace = true});
+  }
+
+  static std::vector<std::string> batches(const Job& job) {
+    std::vector<std::string> lines;
+    look_at_batches(job, {.epoch = 2, .end_step = 5},
+                    [&](const Json& line) { lines.push_back(line.dump()); });
+    return lines;
+  }
+  static std::string fingerprint(const Job& job) {
+    std::unique_ptr<Device> device = open_device(job.device);
+    return Dataset::prepare(dataset_options(job), *device)->fingerprint();
+  }
+  Job job(int connections, const std::string& cache) const {
+    Json source;
+    source["kind"] = "postgres";
+    source["uri"] = uri_;
+    source["table"] = table_;
+    source["connections"] = connections;
+    return file_.job({"source=" + source.dump(), "loader.cache=" + cache,
+                      R"(fields.when={"columns": ["recorded_at"], "dtype": )"
+                      R"("float64"})"});
+  }
+
+  static constexpr std::int64_t kRows = 5000;  // enough to be cut in two
+  PositionsRun file_{kRows};
+  std::string uri_;
+  std::string table_ =
+      "demo_" + std::string(GetParam()) + std::to_string(::getpid());
+};
+
+TEST_P(PositionsInPostgres, GiveTheBatchesThatTheyGiveInSqlite) {
+  Job in_file =
+      file_.job({R"(fields.when={"columns": ["recorded_at"], "dtype": )"
+                 R"("float64"})"});
+  std::vector<std::string> expected = batches(in_file);
+  ASSERT_EQ(expected.size(), 5u);
+  EXPECT_EQ(fingerprint(job(2, "ram")), fingerprint(in_file));
+  for (int connections : {1, 2, 4})
+    for (const char* cache : {"none", "ram", "device"})
+      EXPECT_EQ(batches(job(connections, cache)), expected)
+          << connections << " connections, cache " << cache;
+}
+
+INSTANTIATE_TEST_SUITE_P(JsonTypes, PositionsInPostgres,
+                         testing::Values("json", "jsonb", "text"));
 
 }  // namespace
 }  // namespace penstock

@@ -5,6 +5,10 @@
 #include <cstring>
 #include <filesystem>
 
+#include "penstock/run/folder.h"
+#include "penstock/run/safetensors.h"
+#include "penstock/run/stoppable.h"
+
 namespace penstock {
 namespace {
 
@@ -50,40 +54,21 @@ Json describe(const Batch& batch, const HostCopy& copy,
   return json;
 }
 
-}  // namespace
-
-std::string safetensors(const std::vector<NamedTensor>& tensors) {
-  Json header{Json::Object{}};
-  std::size_t at = 0;
-  for (const NamedTensor& tensor : tensors) {
-    Json& entry = header[tensor.name];
-    entry["dtype"] = tensor.view.dtype == Dtype::float32   ? "F32"
-                     : tensor.view.dtype == Dtype::float64 ? "F64"
-                                                           : "I64";
-    entry["shape"] = Json::Array{};
-    for (std::int64_t extent : tensor.view.shape)
-      entry["shape"].push_back(extent);
-    entry["data_offsets"].push_back(at);
-    at += tensor.view.bytes();
-    entry["data_offsets"].push_back(at);
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  std::uint64_t length = text.size();
-  std::string file(sizeof(length), '\0');
-  std::memcpy(file.data(), &length, sizeof(length));
-  file += text;
-  for (const NamedTensor& tensor : tensors)
-    file.append(reinterpret_cast<const char*>(tensor.view.data),
-                tensor.view.bytes());
-  return file;
+std::string file_of(Position at) {
+  char name[80];
+  std::snprintf(name, sizeof(name), "epoch-%06ld-step-%09ld.safetensors",
+                long(at.epoch), long(at.step));
+  return name;
 }
 
-void look_at_batches(const Job& job, const BatchQuery& query,
-                     const std::function<void(const Json&)>& each) {
+void look(const Job& job, const BatchQuery& query,
+          const std::function<void(const Json&)>& each) {
   std::unique_ptr<Device> device = open_device(job.device);
-  std::shared_ptr<const Dataset> dataset =
-      Dataset::prepare(dataset_options(job), *device);
+  DatasetOptions wanted = dataset_options(job);
+  std::shared_ptr<const Dataset> dataset = Dataset::prepare(
+      wanted,
+      stoppable(open_source(wanted.source, wanted_of(wanted)), query.stop),
+      *device);
   LoaderOptions options = loader_options(job, query.side);
   std::int64_t end =
       std::min(query.end_step, steps_per_epoch(order_of(options, *dataset)));
@@ -91,20 +76,29 @@ void look_at_batches(const Job& job, const BatchQuery& query,
   options.start = {.epoch = query.epoch, .step = query.first_step};
   options.batches = std::max<std::int64_t>(0, end - query.first_step);
   if (options.batches == 0) return;
-  if (!query.out.empty()) real_files().make_folders(query.out);
+  std::optional<OutputFolder> out;
+  if (!query.out.empty()) out.emplace(real_files(), query.out, "--out");
   std::unique_ptr<Stream> stream = device->make_stream();
   Loader loader(dataset, options, *device);
   while (std::optional<Batch> batch = loader.next(*stream)) {
     HostCopy copy(*batch, *stream);
-    if (!query.out.empty()) {
-      char name[64];
-      std::snprintf(name, sizeof(name), "epoch-%06ld-step-%09ld.safetensors",
-                    long(batch->at().epoch), long(batch->at().step));
-      real_files().write_atomic(std::filesystem::path(query.out) / name,
-                                safetensors(copy.tensors()));
-    }
+    if (out) out->write(file_of(batch->at()), safetensors(copy.tensors()));
     each(describe(*batch, copy, *dataset));
+    end_if_stopped(query.stop);
   }
+}
+
+}  // namespace
+
+bool look_at_batches(const Job& job, const BatchQuery& query,
+                     const std::function<void(const Json&)>& each) {
+  try {
+    look(job, query, each);
+  } catch (const Error& error) {
+    if (!is_stop(error)) throw;
+    return false;
+  }
+  return true;
 }
 
 }  // namespace penstock

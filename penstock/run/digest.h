@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,17 +18,14 @@ struct BatchQuery {
   std::int64_t end_step = 1;  ///< half-open; beyond the epoch it stops
   Rank rank;
   std::string out;  ///< a folder for one .safetensors per step; may be empty
+  const std::atomic<bool>* stop = nullptr;  ///< ends after the step at hand
 };
 
 /// Makes these batches as training would, without walking through the steps
 /// before them, and hands each as {epoch, step, keys, order_digest,
 /// bytes_digest}. Digests are SHA-256: of the ids as little-endian int64; of
-/// all tensors in order, little-endian, C order.
-void look_at_batches(const Job& job, const BatchQuery& query,
+/// all tensors in order, little-endian, C order. False when it was stopped.
+bool look_at_batches(const Job& job, const BatchQuery& query,
                      const std::function<void(const Json&)>& each);
-
-/// The safetensors format (huggingface/safetensors, README "Format"): length
-/// of a JSON header, the header, the tensors' bytes one after the other.
-std::string safetensors(const std::vector<NamedTensor>& tensors);
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 #include "penstock/base/base.h"
 #include "penstock/device/device.h"
 #include "penstock/monitor/monitor.h"
+#include "penstock/run/model.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {
@@ -21,7 +22,7 @@ Json source_part(const char* kind, const SourceSpec& spec) {
   try {
     read_schema(spec);
   } catch (const Error& error) {
-    if (error.parts().code == "source.part_missing")
+    if (error.parts().code.starts_with("source.part_"))
       return part(kind, false, error.what());
   }
   return part(kind, true, "ready");
@@ -37,6 +38,14 @@ Json device_part(const char* kind) {
   }
 }
 
+Json trainer_part() {
+  try {
+    return part("trainer", true, load_trainer().described());
+  } catch (const Error& error) {
+    return part("trainer", false, error.what());
+  }
+}
+
 }  // namespace
 
 Json doctor() {
@@ -46,9 +55,14 @@ Json doctor() {
       source_part("sqlite", {.kind = "sqlite",
                              .path = "/nonexistent/penstock-doctor.sqlite",
                              .table = "t"}));
+  json["parts"].push_back(
+      source_part("postgres", {.kind = "postgres",
+                               .uri = "postgresql:///?host=/nonexistent",
+                               .table = "t"}));
   json["parts"].push_back(device_part("cpu"));
   json["parts"].push_back(device_part("sim"));
   json["parts"].push_back(device_part("cuda"));
+  json["parts"].push_back(trainer_part());
   return json;
 }
 

@@ -3,34 +3,91 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <utility>
 
 namespace penstock {
+namespace {
 
-RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
-                     const Json& run)
-    : files_(files) {
+constexpr const char* kSetting = "'output.dir'";
+
+/// <UTC time>-<hex>: sorts by time, and two runs of one moment differ.
+std::string new_name() {
   auto now = std::chrono::system_clock::now();
-  std::string time;
+  std::string name;
   for (char c : utc_text(now))
-    if (c != '-' && c != ':' && c != '.') time += c;
+    if (c != '-' && c != ':' && c != '.') name += c;
   std::uint64_t unique =
       mix64(static_cast<std::uint64_t>(now.time_since_epoch().count()) ^
             (static_cast<std::uint64_t>(::getpid()) << 40));
-  std::string hex;
+  name += '-';
   for (int i = 0; i < 6; ++i)
-    hex += "0123456789abcdef"[(unique >> (4 * i)) & 15];
-  path_ = dir / (time + "-" + hex);
-  files_.make_folders(path_);
-  write("run.json", run);
-  files_.link_to(path_.filename(), dir / "latest");
+    name += "0123456789abcdef"[(unique >> (4 * i)) & 15];
+  return name;
+}
+
+}  // namespace
+
+template <class Work>
+void OutputFolder::named(Work work) const {
+  try {
+    work();
+  } catch (const Error& error) {
+    ErrorParts parts = error.parts();
+    parts.next = "check that " + path_.string() +
+                 " is a folder that you may write to and that has room, or "
+                 "choose another one with " +
+                 setting_;
+    throw Error(error.kind(), std::move(parts));
+  }
+}
+
+OutputFolder::OutputFolder(FileSystem& files, std::filesystem::path path,
+                           std::string setting)
+    : files_(files), path_(std::move(path)), setting_(std::move(setting)) {
+  named([&] { files_.make_folders(path_); });
+}
+
+void OutputFolder::write(const std::string& name, const std::string& bytes) {
+  named([&] { files_.write_atomic(path_ / name, bytes); });
+}
+
+void OutputFolder::append(const std::string& name, const std::string& lines) {
+  named([&] { files_.append_line(path_ / name, lines); });
+}
+
+void OutputFolder::remove(const std::string& name) {
+  std::error_code failed;
+  std::filesystem::remove(path_ / name, failed);
+  if (failed)
+    log(LogLevel::warning,
+        "cannot remove " + (path_ / name).string() + ": " + failed.message());
+}
+
+void OutputFolder::link(const std::string& name,
+                        const std::filesystem::path& target) {
+  named([&] { files_.link_to(target, path_ / name); });
+}
+
+RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
+                     const Json& run)
+    : folder_(files, dir / new_name(), kSetting) {
+  try {
+    write("run.json", run);
+    OutputFolder(files, dir, kSetting).link("latest", path().filename());
+  } catch (const Error&) {
+    std::error_code ignored;  // the first error is the one to tell
+    std::filesystem::remove(path() / "run.json", ignored);
+    std::filesystem::remove(path(), ignored);
+    throw;
+  }
 }
 
 void RunFolder::write(const std::string& name, const Json& document) {
-  files_.write_atomic(path_ / name, document.dump(2) + "\n");
+  folder_.write(name, document.dump(2) + "\n");
 }
 
 void RunFolder::append(const std::string& name, const std::string& lines) {
-  if (!lines.empty()) files_.append_line(path_ / name, lines);
+  if (!lines.empty()) folder_.append(name, lines);
 }
 
 }  // namespace penstock

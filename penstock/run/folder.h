@@ -7,23 +7,51 @@
 
 namespace penstock {
 
+/// A folder that we write files into, made when it is missing. Its errors are
+/// Error(request) and name the setting that chose it.
+class OutputFolder {
+ public:
+  OutputFolder(FileSystem& files, std::filesystem::path path,
+               std::string setting);
+
+  const std::filesystem::path& path() const { return path_; }
+  /// The file is whole or as it was before.
+  void write(const std::string& name, const std::string& bytes);
+  void append(const std::string& name, const std::string& lines);
+  /// A file that cannot be removed stays: the log says so.
+  void remove(const std::string& name);
+  /// Points `name` at `target`, which lies in this folder.
+  void link(const std::string& name, const std::filesystem::path& target);
+
+ private:
+  template <class Work>
+  void named(Work work) const;
+
+  FileSystem& files_;
+  std::filesystem::path path_;
+  std::string setting_;
+};
+
 /// The folder that a run writes: DIR/<UTC time>-<hex>, with DIR/latest
 /// pointing at the newest. Every file is whole or not there, but for the
 /// growing `steps.jsonl` and `quarantine.jsonl`.
 class RunFolder {
  public:
   /// Makes the folder and writes `run.json` into it. Throws Error(request)
-  /// when `dir` cannot be written to.
+  /// when `dir` cannot be written to, and then leaves nothing behind.
   RunFolder(FileSystem& files, const std::filesystem::path& dir,
             const Json& run);
 
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return folder_.path(); }
   void write(const std::string& name, const Json& document);
+  void write_bytes(const std::string& name, const std::string& bytes) {
+    folder_.write(name, bytes);
+  }
   void append(const std::string& name, const std::string& lines);
+  void remove(const std::string& name) { folder_.remove(name); }
 
  private:
-  FileSystem& files_;
-  std::filesystem::path path_;
+  OutputFolder folder_;
 };
 
 }  // namespace penstock

@@ -45,26 +45,18 @@ Job::Loading parse_loading(Spec spec) {
   return loading;
 }
 
-Job::Training parse_training(Spec spec) {
+Job::Training parse_training(Spec spec, ModelSpec& model) {
   Job::Training training;
+  auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
+    if (!spec.has(key)) return spec.raw(key), std::nullopt;
+    return spec.integer(key, {}, 1, kMany);
+  };
   training.epochs = spec.integer("epochs", 1, 1, kMany);
-  if (spec.has("max_steps"))
-    training.max_steps = spec.integer("max_steps", {}, 1, kMany);
-  else
-    spec.raw("max_steps");
+  training.max_steps = count("max_steps");
+  training.checkpoint_every_steps = count("checkpoint_every_steps");
+  add_training(spec, model);
   spec.finish();
   return training;
-}
-
-void check_model(const Json* model) {
-  if (model == nullptr) return;
-  if (model->is_string() && model->string() == "none") return;
-  throw Error(ErrorKind::request,
-              {.code = "model.missing_part",
-               .what = "cannot train a model",
-               .where = "model",
-               .why = "this program was built without the trainer",
-               .next = "use \"model\": \"none\" to measure the input alone"});
 }
 
 int automatic_workers(const Job& job) {
@@ -73,9 +65,13 @@ int automatic_workers(const Job& job) {
   return std::clamp(static_cast<int>(std::floor(cpus)), 1, 16);
 }
 
-}  // namespace
+/// In a job a source is an object, never the short form of a URI.
+const Json* section_of(Spec& spec, std::string_view key) {
+  Spec checked(*spec.raw(key), std::string(key));
+  return spec.raw(key);
+}
 
-Job parse_job(const Json& document) {
+Job checked_job(const Json& document) {
   Job job;
   job.document = document;
   Spec spec(document, "");
@@ -91,15 +87,15 @@ Job parse_job(const Json& document) {
   if (!spec.has("fields"))
     spec.refuse("fields", "this section is missing",
                 "name the tensors that a batch shall hold");
-  job.source = parse_source_spec(*spec.raw("source"), "source");
+  job.source = parse_source_spec(*section_of(spec, "source"), "source");
   job.fields = parse_fields(*spec.raw("fields"), "fields");
   job.split = parse_split(spec.raw("split"), "split");
   job.loading = parse_loading(section("loader"));
-  job.training = parse_training(section("train"));
+  job.model = parse_model(spec.raw("model"), job.fields);
+  job.training = parse_training(section("train"), job.model);
   const Json* device = spec.raw("device");
   job.device =
       parse_device_spec(device == nullptr ? Json("auto") : *device, "device");
-  check_model(spec.raw("model"));
   Spec output = section("output");
   job.output = output.text("dir", "runs");
   output.finish();
@@ -107,14 +103,40 @@ Job parse_job(const Json& document) {
   return job;
 }
 
+}  // namespace
+
+Job parse_job(const Json& document) {
+  try {
+    return checked_job(document);
+  } catch (const Error& error) {
+    ErrorParts parts = error.parts();
+    if (parts.next.empty())
+      parts.next = "'penstock schema' lists every key with its values";
+    throw Error(error.kind(), std::move(parts));
+  }
+}
+
+Json without_secrets(Json document) {
+  const Json* source = document.find("source");
+  const Json* uri = source->find("uri");
+  if (uri != nullptr && uri->is_string())
+    document["source"]["uri"] = without_password(uri->string());
+  return document;
+}
+
 void apply_setting(Json& document, const std::string& set) {
-  std::size_t equals = set.find('=');
-  if (equals == std::string::npos || equals == 0)
+  auto refuse = [&](const std::string& where, std::string why) {
     throw Error(ErrorKind::request,
                 {.code = "settings.override",
-                 .what = "cannot use --set " + set,
-                 .why = "expected section.key=value",
+                 .what = "cannot use --set " +
+                         without_password(set.substr(0, set.find('='))),
+                 .where = where,
+                 .why = std::move(why) + ", expected section.key=value",
                  .next = "for example --set loader.batch_size=512"});
+  };
+  std::size_t equals = set.find('=');
+  if (equals == std::string::npos || equals == 0)
+    refuse("--set", equals == 0 ? "no key is named" : "there is no '='");
   std::string text = set.substr(equals + 1);
   Json value(text);
   try {
@@ -126,7 +148,14 @@ void apply_setting(Json& document, const std::string& set) {
   std::string path = set.substr(0, equals);
   for (std::size_t start = 0; start <= path.size();) {
     std::size_t dot = std::min(path.find('.', start), path.size());
-    if (!at->is_null() && !at->is_object()) *at = Json();
+    std::string so_far = path.substr(0, start == 0 ? 0 : start - 1);
+    if (so_far == "device" && at->is_string()) {
+      Json kind = *at;
+      *at = Json(Json::Object{{"kind", std::move(kind)}});
+    }
+    if (!at->is_null() && !at->is_object())
+      refuse(so_far.empty() ? "the top of the file" : so_far,
+             "found " + std::string(at->type_name()));
     at = &(*at)[path.substr(start, dot - start)];
     start = dot + 1;
   }
@@ -160,19 +189,21 @@ LoaderOptions loader_options(const Job& job, Side side) {
 }
 
 DatasetOptions dataset_options(const Job& job) {
-  LoaderOptions loading = loader_options(job, Side::train);
-  std::size_t slots = static_cast<std::size_t>(job.loading.prefetch) + 2;
+  RowLayout layout = layout_of(job.fields);
+  std::size_t rings = ring_bytes(loader_options(job, Side::train), layout);
+  if (!job.model.none())
+    rings += ring_bytes(loader_options(job, Side::val), layout);
   return {.source = job.source,
           .fields = job.fields,
           .split = job.split,
           .cache = job.loading.cache,
           .workers =
               job.loading.workers.value_or(std::max(1, automatic_workers(job))),
-          .slot_bytes = slots * slot_bytes(loading, layout_of(job.fields))};
+          .ring_bytes = rings};
 }
 
 Json resolved_settings(const Job& job, const Device& device) {
-  Json settings = job.document;
+  Json settings = without_secrets(job.document);
   LoaderOptions loading = loader_options(job, Side::train);
   Json& loader = settings["loader"];
   loader["batch_size"] = loading.batch_size;
@@ -186,10 +217,11 @@ Json resolved_settings(const Job& job, const Device& device) {
   Json& train = settings["train"];
   train["epochs"] = job.training.epochs;
   if (job.training.max_steps) train["max_steps"] = *job.training.max_steps;
+  if (job.training.checkpoint_every_steps)
+    train["checkpoint_every_steps"] = *job.training.checkpoint_every_steps;
+  show_model(job.model, settings);
   settings["output"]["dir"] = job.output;
   settings["device_used"] = device.name();
-  if (!job.source.uri.empty())
-    settings["source"]["uri"] = without_password(job.source.uri);
   return settings;
 }
 

@@ -8,6 +8,7 @@
 #include "penstock/base/base.h"
 #include "penstock/device/device.h"
 #include "penstock/loader/loader.h"
+#include "penstock/run/model.h"
 
 namespace penstock {
 
@@ -24,10 +25,12 @@ struct Job {
     bool per_sample = false;
     std::optional<Tail> tail;  ///< missing: drop for train, exact for val
   };
-  /// The `train` section that needs no model.
+  /// The `train` section but for what only a model needs.
   struct Training {
     std::int64_t epochs = 1;
     std::optional<std::int64_t> max_steps;
+    /// Missing: a model is saved at the end of every epoch.
+    std::optional<std::int64_t> checkpoint_every_steps;
   };
 
   Json document;  ///< the settings as given, overrides included
@@ -37,6 +40,7 @@ struct Job {
   Loading loading;
   DeviceSpec device;
   Training training;
+  ModelSpec model;
   std::string output = "runs";
 };
 
@@ -44,8 +48,12 @@ struct Job {
 Job parse_job(const Json& document);
 
 /// Reads a job file and applies `sets`, each "section.key=value" (a value that
-/// parses as JSON is JSON, else text).
+/// parses as JSON is JSON, else text; "device.key" makes an object of a device
+/// that was given by its name).
 Job load_job(const std::string& path, const std::vector<std::string>& sets);
+
+/// The settings as they may be stored and shown.
+Json without_secrets(Json document);
 
 void apply_setting(Json& document, const std::string& set);
 

@@ -54,6 +54,32 @@ TEST(Job, SetOverridesAnyKeyAsJsonOrElseAsText) {
   EXPECT_THAT(error_of({"loader"}), HasSubstr("section.key=value"));
 }
 
+TEST(Job, SetGoesIntoObjectsAlone) {
+  EXPECT_EQ(job_with({"device=sim", "device.step_ms=3"}).device.kind, "sim");
+  EXPECT_THAT(error_of({"loader.seed=1", "loader.seed.deep=1"}),
+              HasSubstr("section.key=value"));
+  Json list = Json::parse("[1]", "test");
+  EXPECT_THROW(apply_setting(list, "loader.seed=1"), Error);
+}
+
+TEST(Job, EveryRefusalHasANextStep) {
+  try {
+    job_with({"loader.batch_size=0"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_FALSE(error.parts().next.empty());
+  }
+}
+
+TEST(Job, KeepsNoPasswordInWhatItShows) {
+  Job job = job_with({R"(source={"kind": "postgres", "table": "t",
+                                 "uri": "postgresql://me:hunter2@h/b"})"});
+  EXPECT_THAT(without_secrets(job.document).dump(),
+              testing::Not(HasSubstr("hunter2")));
+  EXPECT_THAT(resolved_settings(job, *open_device({.kind = "cpu"})).dump(),
+              testing::Not(HasSubstr("hunter2")));
+}
+
 TEST(Job, NamesTheNearestKnownKey) {
   EXPECT_THAT(error_of({"loader.batchsize=1"}),
               HasSubstr("did you mean 'batch_size'?"));
@@ -76,12 +102,6 @@ TEST(Job, AQueryPerSampleKeepsNothing) {
   EXPECT_EQ(loader_options(job, Side::train).workers, 0);
   EXPECT_THAT(error_of({"loader.read=per_sample", "loader.cache=ram"}),
               HasSubstr("reads from the source"));
-}
-
-TEST(Job, SaysThatAModelNeedsTheTrainer) {
-  EXPECT_NO_THROW(job_with({"model=none"}));
-  EXPECT_THAT(error_of({"model={\"kind\": \"set_position\"}"}),
-              HasSubstr("without the trainer"));
 }
 
 TEST(Job, SourceAndFieldsAreNeeded) {

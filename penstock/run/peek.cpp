@@ -7,7 +7,15 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kShownRows = 3;
-constexpr std::size_t kShownChars = 200;
+constexpr std::size_t kShownBytes = 200;
+
+/// Not cut within a character.
+std::string beginning(const std::string& text) {
+  std::size_t end = kShownBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+    --end;
+  return text.substr(0, end);
+}
 
 Json value_json(const ColumnData& column, std::int64_t row) {
   if (!column.valid(row)) return nullptr;
@@ -26,7 +34,7 @@ Json value_json(const ColumnData& column, std::int64_t row) {
     }
     default: {
       std::string text(column.text(row));
-      if (text.size() > kShownChars) text = text.substr(0, kShownChars) + "...";
+      if (text.size() > kShownBytes) text = beginning(text) + "...";
       return text;
     }
   }

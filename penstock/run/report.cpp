@@ -1,5 +1,6 @@
 #include "penstock/run/report.h"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
@@ -12,7 +13,7 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 /// NaN where the device does not take time: JSON then shows null.
 double utilisation(const StepParts& parts) {
-  return parts.compute.count() > 0 ? parts.utilisation() : kUnknown;
+  return parts.steps_take_time() ? parts.utilisation() : kUnknown;
 }
 
 Json parts_json(const StepParts& parts) {
@@ -31,18 +32,22 @@ Json parts_json(const StepParts& parts) {
 
 Json stage_json(const StageNumbers& stage, double wall) {
   double busy = seconds(stage.busy_wall);
-  double thread_time = wall * stage.workers;
-  auto share = [&](Nanoseconds time) {
-    return Json(thread_time > 0 ? seconds(time) / thread_time : kUnknown);
+  // Without workers of its own a stage is done on the consumer's thread.
+  int threads = std::max(1, stage.workers);
+  double thread_time = wall * threads;
+  auto share = [&](std::optional<Nanoseconds> time) {
+    return Json(time && thread_time > 0 ? seconds(*time) / thread_time
+                                        : kUnknown);
   };
   Json json;
   json["name"] = stage.name;
   json["workers"] = stage.workers;
-  json["rate"] = busy > 0
-                     ? stage.workers * static_cast<double>(stage.items) / busy
-                     : kUnknown;
-  json["busy"] = share(stage.busy_wall);
-  json["cpu"] = share(stage.busy_cpu);
+  if (!stage.pool.empty()) json["pool"] = stage.pool;
+  json["rate"] =
+      busy > 0 ? threads * static_cast<double>(stage.items) / busy : kUnknown;
+  bool timed = stage.busy_wall.count() > 0;
+  json["busy"] = timed ? share(stage.busy_wall) : Json();
+  json["cpu"] = timed ? share(stage.busy_cpu) : Json();
   json["blocked_get"] = share(stage.blocked_get);
   json["blocked_put"] = share(stage.blocked_put);
   json["bytes"] = stage.bytes;
@@ -51,27 +56,44 @@ Json stage_json(const StageNumbers& stage, double wall) {
   return json;
 }
 
-}  // namespace
-
-std::int64_t RunNumbers::samples_timed() const {
-  if (steps < 2) return 0;
-  // The first step is as large as any other but for a short last batch.
-  return samples - samples / steps;
+Json dataset_json(const Dataset& dataset) {
+  Json json;
+  json["rows"] = dataset.rows();
+  json["train"] = dataset.side(Side::train).size();
+  json["val"] = dataset.side(Side::val).size();
+  json["left_out"] = dataset.left_out();
+  json["fingerprint"] = dataset.fingerprint();
+  return json;
 }
+
+Json epoch_json(std::int64_t number, const RunNumbers::Epoch& epoch) {
+  bool timed = epoch.parts.steps > 0;
+  Json json;
+  json["epoch"] = number;
+  json["seconds"] = timed ? seconds(epoch.parts.wall) : kUnknown;
+  json["au"] = timed ? utilisation(epoch.parts) : kUnknown;
+  json["samples"] = epoch.samples;
+  json["train_loss"] = epoch.train_loss.value_or(kUnknown);
+  json["val_loss"] = nullptr;
+  for (const auto& [name, value] : epoch.validated.object()) json[name] = value;
+  return json;
+}
+
+}  // namespace
 
 Json run_json(const Job& job, const Device& device,
               const std::string& resumed) {
   Json json;
   json["version"] = 1;
   json["started"] = utc_text(std::chrono::system_clock::now());
-  json["job"] = job.document;
+  json["job"] = without_secrets(job.document);
   json["settings"] = resolved_settings(job, device);
   json["machine"] = machine_json();
   if (!resumed.empty()) json["resumed_from"] = resumed;
   return json;
 }
 
-Json report_json(const RunNumbers& run, const Job& job, const Dataset& dataset,
+Json report_json(const RunNumbers& run, const Job& job, const Dataset* dataset,
                  const Device& device) {
   const Snapshot& snapshot = run.snapshot;
   double wall = seconds(snapshot.parts.wall);
@@ -86,33 +108,21 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset& dataset,
   json["first_batch_ms"] =
       run.steps > 0 ? 1e3 * seconds(run.first_step - run.started) : kUnknown;
   json["epochs"] = Json::Array{};
-  for (const auto& [epoch, samples] : run.samples_by_epoch) {
-    Json entry;
-    entry["epoch"] = epoch;
-    auto parts = run.by_epoch.find(epoch);
-    bool timed = parts != run.by_epoch.end();
-    entry["seconds"] = timed ? seconds(parts->second.wall) : kUnknown;
-    entry["au"] = timed ? utilisation(parts->second) : kUnknown;
-    entry["samples"] = samples;
-    entry["train_loss"] = nullptr;
-    entry["val_loss"] = nullptr;
-    json["epochs"].push_back(std::move(entry));
-  }
+  for (const auto& [number, epoch] : run.epochs)
+    json["epochs"].push_back(epoch_json(number, epoch));
+  json["validation_s"] = seconds(run.validation);
+  json["checkpoint_s"] = seconds(run.checkpoints);
   json["verdict"] = diagnose(snapshot).json();
-  json["plan"] = dataset.plan().json();
-  Json& data = json["dataset"];
-  data["rows"] = dataset.rows();
-  data["train"] = dataset.side(Side::train).size();
-  data["val"] = dataset.side(Side::val).size();
-  data["left_out"] = dataset.left_out();
-  data["fingerprint"] = dataset.fingerprint();
+  json["plan"] = dataset == nullptr ? Json() : dataset->plan().json();
+  json["dataset"] = dataset == nullptr ? Json() : dataset_json(*dataset);
   json["stages"] = Json::Array{};
   for (const StageNumbers& stage : snapshot.stages)
     json["stages"].push_back(stage_json(stage, wall));
   json["prepare"] = Json::Array{};
-  for (const StageNumbers& stage : dataset.stages())
-    json["prepare"].push_back(
-        stage_json(stage, seconds(run.first_step - run.started)));
+  if (dataset != nullptr)
+    for (const StageNumbers& stage : dataset->stages())
+      json["prepare"].push_back(
+          stage_json(stage, seconds(run.first_step - run.started)));
   json["machine"] = machine_json();
   if (snapshot.use.peak_bytes)
     json["machine"]["peak_bytes"] = *snapshot.use.peak_bytes;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "penstock/monitor/monitor.h"
@@ -16,19 +17,25 @@ struct RunNumbers {
   Nanoseconds first_step{0};
   std::int64_t steps = 0;
   std::int64_t samples = 0;
-  std::map<std::int64_t, std::int64_t> samples_by_epoch;
-  std::map<std::int64_t, StepParts> by_epoch;
+  std::int64_t first_step_rows = 0;  ///< of the step that starts the clock
+  Nanoseconds validation{0};         ///< outside the time of the steps,
+  Nanoseconds checkpoints{0};        ///< and so is this
+  struct Epoch {
+    std::int64_t samples = 0;
+    StepParts parts;
+    std::optional<double> train_loss;
+    Json validated{Json::Object{}};  ///< "val_loss", "val_median_km"...
+  };
+  std::map<std::int64_t, Epoch> epochs;
   Snapshot snapshot;
-
-  /// Samples of the steps that were timed: all but the first step's.
-  std::int64_t samples_timed() const;
 };
 
 /// The first thing a run folder holds.
 Json run_json(const Job& job, const Device& device, const std::string& resumed);
 
-/// The document of report.json.
-Json report_json(const RunNumbers& run, const Job& job, const Dataset& dataset,
+/// The document of report.json. Without a data set (the run was stopped before
+/// there was one) what is not known is null.
+Json report_json(const RunNumbers& run, const Job& job, const Dataset* dataset,
                  const Device& device);
 
 }  // namespace penstock

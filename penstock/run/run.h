@@ -5,6 +5,8 @@
 #include "penstock/run/digest.h"
 #include "penstock/run/doctor.h"
 #include "penstock/run/job.h"
+#include "penstock/run/model.h"
+#include "penstock/run/open_loader.h"
 #include "penstock/run/peek.h"
 #include "penstock/run/quickstart.h"
 #include "penstock/run/stepper.h"

@@ -1,13 +1,25 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "penstock/loader/loader.h"
 
 namespace penstock {
 
+/// A model's whole state on the host: what a checkpoint holds.
+struct ModelState {
+  std::vector<NamedTensor> tensors;  ///< views into `memory`; names are unique
+  std::vector<std::byte> memory;
+  Json json;  ///< what is no tensor: counts, the learning rate's place...
+};
+
 /// What is done with each batch. The trainer brings one with a model.
+///
+/// One thread. Steps are queued in order; whatever asks for a number may wait
+/// for the device.
 class Stepper {
  public:
   virtual ~Stepper() = default;
@@ -16,8 +28,21 @@ class Stepper {
                     std::int64_t number) = 0;
   /// False when a step is no work at all, so that utilisation means nothing.
   virtual bool takes_time() const = 0;
-  /// The loss of the last step, where there is one; may wait for the device.
+  /// The mean loss of the last step, where there is one.
   virtual std::optional<double> loss() = 0;
+
+  /// False: there is nothing to validate or to save.
+  virtual bool has_model() const { return false; }
+  /// Looks at a batch of held-out rows without learning from it.
+  virtual void validate(const Batch&, Stream&) {}
+  /// What validate() saw since the last call, by name: "val_loss" and what the
+  /// model measures, "val_median_km" say. Starts anew.
+  virtual Json validated() { return Json::Object{}; }
+  /// Weights, optimiser and all else that the next step depends on.
+  virtual ModelState save() { return {}; }
+  /// Goes on from there, bit for bit. Throws Error(request) when `state` is
+  /// of another model.
+  virtual void restore(const ModelState&) {}
 };
 
 /// Steps without a model: the device alone takes its step time.

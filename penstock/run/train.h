@@ -26,7 +26,8 @@ struct TrainOptions {
   /// Set (by a signal handler, say) to end after the step at hand.
   const std::atomic<bool>* stop = nullptr;
   TrainListener listener;
-  /// A run folder to go on from: position and statistics are taken from it.
+  /// A run folder to go on from: position and model are taken from it. The
+  /// rows must be the same; statistics are fitted anew and so are the same.
   std::string resume;
 };
 

@@ -21,6 +21,14 @@ std::int64_t lines_of(const std::string& path) {
   return std::count(text.begin(), text.end(), '\n');
 }
 
+/// The first step is told at once; then the listener asks for the end.
+TrainResult stopped_after_a_step(const Job& job) {
+  std::atomic<bool> stop{false};
+  TrainOptions options{.stop = &stop};
+  options.listener.progress = [&](const Progress&) { stop = true; };
+  return train(job, options);
+}
+
 TEST(Train, WritesARunFolderThatHoldsTogether) {
   PositionsRun positions;
   Json report = train(positions.job({"train.epochs=2"}), {}).report;
@@ -69,8 +77,7 @@ TEST(Train, StopsAfterSoManySteps) {
 
 TEST(Train, GoesOnWhereItWasInterrupted) {
   PositionsRun positions;
-  std::atomic<bool> stop{true};
-  TrainResult first = train(positions.job({"train.epochs=2"}), {.stop = &stop});
+  TrainResult first = stopped_after_a_step(positions.job({"train.epochs=2"}));
   EXPECT_TRUE(first.interrupted);
   EXPECT_EQ(first.report.find("steps")->integer(), 1);
   std::string folder = first.report.find("run")->string();
@@ -81,11 +88,37 @@ TEST(Train, GoesOnWhereItWasInterrupted) {
             whole.find("steps")->integer());
 }
 
-TEST(Train, RefusesToResumeOnOtherRows) {
+TEST(Train, StopsInTheMiddleOfReadingTheTable) {
   PositionsRun positions;
   std::atomic<bool> stop{true};
+  TrainResult first = train(positions.job(), {.stop = &stop});
+  EXPECT_TRUE(first.interrupted);
+  EXPECT_TRUE(first.report.find("dataset")->is_null());
+  EXPECT_EQ(first.report.find("steps")->integer(), 0);
+  std::string folder = first.report.find("run")->string();
+  TrainResult rest = train(job_of_run(folder), {.resume = folder});
+  EXPECT_GT(rest.report.find("steps")->integer(), 0);
+}
+
+TEST(Train, RefusesToResumeInAnotherOrder) {
+  PositionsRun positions;
   std::string folder =
-      train(positions.job(), {.stop = &stop}).report.find("run")->string();
+      stopped_after_a_step(positions.job()).report.find("run")->string();
+  Json document = job_of_run(folder).document;
+  apply_setting(document, "loader.seed=99");
+  try {
+    train(parse_job(document), {.resume = folder});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    EXPECT_EQ(error.parts().code, "resume.other_order");
+  }
+}
+
+TEST(Train, RefusesToResumeOnOtherRows) {
+  PositionsRun positions;
+  std::string folder =
+      stopped_after_a_step(positions.job()).report.find("run")->string();
   Json document = job_of_run(folder).document;
   apply_setting(document, "source.where=id > 3");
   try {

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
-#include <cstdio>
-#include <iostream>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "penstock/frontends/cli/verbs.h"
 
@@ -14,19 +17,67 @@ namespace {
 // Written by the signal handler alone, read by the loop over steps.
 std::atomic<bool> stop_asked{false};
 std::atomic<int> stop_signal{0};
+// Set before the handler is there.
+std::atomic<bool> ends_in_order{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 extern "C" void on_signal(int number) {
-  // The second time the user means it: end at once.
-  if (stop_asked.exchange(true)) ::_exit(128 + number);
+  // The second time the user means it: end at once. So does a verb that has
+  // nothing to save.
+  if (stop_asked.exchange(true) || !ends_in_order) ::_exit(128 + number);
   stop_signal = number;
 }
 
-void watch_signals() {
+void watch_signals(bool in_order) {
+  ends_in_order = in_order;
   struct sigaction action {};
   action.sa_handler = on_signal;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+}
+
+// Known before the arguments are, so that even their errors are documents.
+bool wants_json(int argc, char** argv) {
+  return std::any_of(argv, argv + argc, [](const char* argument) {
+    return std::string_view(argument) == "--json";
+  });
+}
+
+penstock::Error argument_error(const CLI::App& app, int argc, char** argv,
+                               const CLI::ParseError& error) {
+  using namespace penstock;
+  ErrorParts parts{.code = "cli.arguments",
+                   .what = "cannot read the command line",
+                   .where = "the arguments",
+                   .why = error.what(),
+                   .next = "see penstock --help"};
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({}))
+    names.push_back(verb->get_name());
+  std::string first = argc > 1 ? argv[1] : "-";
+  if (!first.starts_with('-') && std::ranges::find(names, first) == names.end())
+    parts.why =
+        "there is no verb '" + first + "'; " + did_you_mean(first, names);
+  return Error(ErrorKind::request, std::move(parts));
+}
+
+void choose_log_level(const std::string& option) {
+  using namespace penstock;
+  LogLevel level{};
+  const char* variable = std::getenv("PENSTOCK_LOG");
+  if (variable != nullptr && !log_level_from(variable, level))
+    log(LogLevel::warning,
+        "PENSTOCK_LOG is '" + std::string(variable) +
+            "', expected debug, info, warning, error or off");
+  if (option.empty()) return;
+  if (!log_level_from(option, level))
+    throw Error(ErrorKind::request,
+                {.code = "cli.log",
+                 .what = "cannot use the log level '" + option + "'",
+                 .where = "--log",
+                 .why = "there is no such level",
+                 .next = "use debug, info, warning, error or off"});
+  set_log_level(level);
 }
 
 }  // namespace
@@ -50,7 +101,7 @@ int main(int argc, char** argv) {
   app.add_option("--log", level,
                  "debug, info, warning, error or off (or PENSTOCK_LOG)");
 
-  Verbs verbs{.stop = &stop_asked};
+  Verbs verbs{.stop = &stop_asked, .json = wants_json(argc, argv)};
   add_verbs(app, verbs);
   try {
     app.parse(argc, argv);
@@ -59,24 +110,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::CallForVersion& version) {
     return app.exit(version);
   } catch (const CLI::ParseError& error) {
-    return report_error(
-        Error(ErrorKind::request, {.code = "cli.arguments",
-                                   .what = "cannot read the command line",
-                                   .why = error.what(),
-                                   .next = "see penstock --help"}),
-        verbs.json);
+    return report_error(argument_error(app, argc, argv, error), verbs.json);
   }
-  watch_signals();
+  watch_signals(verbs.ends_in_order);
   try {
-    LogLevel wanted{};
-    if (!level.empty()) {
-      if (!log_level_from(level, wanted))
-        throw Error(ErrorKind::request,
-                    {.code = "cli.log",
-                     .what = "cannot use --log " + level,
-                     .why = "expected debug, info, warning, error or off"});
-      set_log_level(wanted);
-    }
+    choose_log_level(level);
     verbs.run();
   } catch (const Error& error) {
     return report_error(error, verbs.json);

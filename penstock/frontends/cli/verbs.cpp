@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 
 #include "penstock/frontends/cli/terminal.h"
@@ -12,8 +15,12 @@ namespace penstock {
 namespace {
 
 void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
+  throw Error(ErrorKind::request, {.code = "cli.output",
+                                   .what = "cannot write the result",
+                                   .where = "standard output",
+                                   .why = std::strerror(errno),
+                                   .next = "send it to a place that has room"});
 }
 
 void print_document(const Json& json) { print(json.dump(2) + "\n"); }
@@ -47,6 +54,36 @@ std::string train_summary(const Json& report) {
   return text;
 }
 
+/// "A:B", half-open.
+void parse_steps(const std::string& text, BatchQuery& query) {
+  const char* end = text.data() + text.size();
+  auto first = std::from_chars(text.data(), end, query.first_step);
+  bool good = first.ec == std::errc() && first.ptr != end && *first.ptr == ':';
+  if (good) {
+    auto last = std::from_chars(first.ptr + 1, end, query.end_step);
+    good = last.ec == std::errc() && last.ptr == end;
+  }
+  if (good && query.first_step >= 0 && query.end_step >= query.first_step)
+    return;
+  throw Error(ErrorKind::request,
+              {.code = "cli.steps",
+               .what = "cannot use the steps '" + text + "'",
+               .where = "--steps",
+               .why = "expected A:B with 0 <= A <= B",
+               .next = "for example --steps 10:12"});
+}
+
+void check_rank(const Rank& rank) {
+  if (rank.world >= 1 && rank.rank >= 0 && rank.rank < rank.world) return;
+  throw Error(ErrorKind::request,
+              {.code = "cli.rank",
+               .what = "cannot use rank " + std::to_string(rank.rank) + " of " +
+                       std::to_string(rank.world),
+               .where = "--rank, --world",
+               .why = "expected 0 <= rank < world",
+               .next = "ranks count from 0: --rank 0 --world 2"});
+}
+
 void add_train(CLI::App& app, Verbs& verbs) {
   struct Arguments {
     std::string job, resume;
@@ -61,12 +98,17 @@ void add_train(CLI::App& app, Verbs& verbs) {
   verb->add_flag("--json", verbs.json, "The report on standard output");
   verb->footer("Example: penstock train job.json --set loader.cache=none");
   verb->callback([arguments, &verbs] {
+    verbs.ends_in_order = true;
     verbs.run = [arguments, &verbs] {
       if (arguments->job.empty() == arguments->resume.empty())
-        throw Error(ErrorKind::request,
-                    {.code = "cli.arguments",
-                     .what = "cannot tell what to train",
-                     .why = "expected either a job file or --resume RUN"});
+        throw Error(
+            ErrorKind::request,
+            {.code = "cli.arguments",
+             .what = "cannot tell what to train",
+             .where = "the command line",
+             .why = arguments->job.empty() ? "neither a job nor a run is named"
+                                           : "both a job and a run are named",
+             .next = "name either a job file or --resume RUN"});
       Job job;
       if (arguments->resume.empty()) {
         job = load_job(arguments->job, arguments->sets);
@@ -113,28 +155,17 @@ void add_batch(CLI::App& app, Verbs& verbs) {
   verb->add_flag("--json", verbs.json, "Errors as a document");
   verb->footer("Example: penstock batch job.json --epoch 3 --steps 10:12");
   verb->callback([arguments, &verbs] {
-    verbs.run = [arguments] {
+    verbs.ends_in_order = true;
+    verbs.run = [arguments, &verbs] {
       BatchQuery& query = arguments->query;
-      char rest = 0;
-      if (std::sscanf(arguments->steps.c_str(), "%ld:%ld%c", &query.first_step,
-                      &query.end_step, &rest) != 2 ||
-          query.first_step < 0 || query.end_step < query.first_step)
-        throw Error(ErrorKind::request,
-                    {.code = "cli.steps",
-                     .what = "cannot use --steps " + arguments->steps,
-                     .why = "expected A:B with 0 <= A <= B",
-                     .next = "for example --steps 10:12"});
-      if (query.rank.world < 1 || query.rank.rank < 0 ||
-          query.rank.rank >= query.rank.world)
-        throw Error(
-            ErrorKind::request,
-            {.code = "cli.rank",
-             .what = "cannot use --rank " + std::to_string(query.rank.rank) +
-                     " --world " + std::to_string(query.rank.world),
-             .why = "expected 0 <= rank < world"});
+      parse_steps(arguments->steps, query);
+      check_rank(query.rank);
       query.side = arguments->split == "val" ? Side::val : Side::train;
-      look_at_batches(load_job(arguments->job, arguments->sets), query,
-                      [](const Json& line) { print(line.dump() + "\n"); });
+      query.stop = verbs.stop;
+      bool whole =
+          look_at_batches(load_job(arguments->job, arguments->sets), query,
+                          [](const Json& line) { print(line.dump() + "\n"); });
+      verbs.interrupted = !whole;
     };
   });
 }
@@ -223,6 +254,7 @@ void add_quickstart(CLI::App& app, Verbs& verbs) {
   verb->add_option("--epochs", options->epochs, "Of each run");
   verb->add_flag("--json", verbs.json, "One JSON document");
   verb->callback([options, &verbs] {
+    verbs.ends_in_order = true;
     verbs.run = [options, &verbs] {
       Terminal terminal;
       options->stop = verbs.stop;
@@ -251,14 +283,16 @@ void add_verbs(CLI::App& app, Verbs& verbs) {
   add_doctor(app, verbs);
   CLI::App* schema =
       app.add_subcommand("schema", "Print the JSON Schema of the job file");
+  schema->add_flag("--json", verbs.json, "It is JSON anyway");
   schema->callback([&verbs] { verbs.run = [] { print(job_schema()); }; });
 }
 
 int report_error(const Error& error, bool json) {
-  if (json)
-    print(error.json() + "\n");
-  else
-    std::fprintf(stderr, "penstock: %s\n", error.what());
+  // Where standard output fails, that very error must be seen elsewhere.
+  bool told = json && error.parts().code != "cli.output" &&
+              std::fputs((error.json() + "\n").c_str(), stdout) >= 0 &&
+              std::fflush(stdout) == 0;
+  if (!told) std::fprintf(stderr, "penstock: %s\n", error.what());
   return exit_code_of(error.kind());
 }
 

@@ -11,9 +11,10 @@ namespace penstock {
 /// What the command line asked for.
 struct Verbs {
   const std::atomic<bool>* stop = nullptr;
-  std::function<void()> run;  ///< set by the verb that was named
-  bool json = false;          ///< one JSON document on standard output
-  bool interrupted = false;   ///< the run was stopped, its state is saved
+  std::function<void()> run;   ///< set by the verb that was named
+  bool json = false;           ///< one JSON document on standard output
+  bool ends_in_order = false;  ///< the verb heeds `stop`
+  bool interrupted = false;    ///< the run was stopped, its state is saved
 };
 
 /// Adds all verbs to `app`; parsing then sets `verbs.run`.

@@ -1,0 +1,98 @@
+#include "penstock/run/checkpoint.h"
+
+#include <algorithm>
+
+#include "penstock/run/safetensors.h"
+
+namespace penstock {
+namespace {
+
+constexpr const char* kModelRemark = "penstock_model";
+
+/// Sorts by steps.
+std::string file_of(std::int64_t steps) {
+  std::string digits = std::to_string(steps);
+  return "checkpoint-" +
+         std::string(12 - std::min<std::size_t>(12, digits.size()), '0') +
+         digits + ".safetensors";
+}
+
+std::string sha256_of(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.hex();
+}
+
+/// The model of a commit; nullopt when the run had none. Throws Error(request)
+/// when the file is missing or is not what was committed.
+std::optional<ModelState> read_model(const std::string& run_folder,
+                                     const SavedState& state) {
+  if (state.checkpoint.empty()) return std::nullopt;
+  std::string path = run_folder + "/" + state.checkpoint;
+  auto refuse = [&](std::string why) {
+    throw Error(ErrorKind::request,
+                {.code = "resume.damaged_checkpoint",
+                 .what = "cannot resume the run",
+                 .where = path,
+                 .why = std::move(why),
+                 .next = "bring the file back from a copy, or start a new "
+                         "run"});
+  };
+  std::string bytes;
+  try {
+    bytes = real_files().read(path);
+  } catch (const Error& error) {
+    refuse(error.parts().why);
+  }
+  std::string found = sha256_of(bytes);
+  if (found != state.checkpoint_sha256)
+    refuse("its " + std::to_string(bytes.size()) + " bytes have the SHA-256 " +
+           found.substr(0, 12) + ", the run wrote " +
+           state.checkpoint_sha256.substr(0, 12));
+  ModelState model = read_safetensors(bytes, path);
+  const Json* remark =
+      model.json.is_object() ? model.json.find(kModelRemark) : nullptr;
+  if (remark == nullptr || !remark->is_string())
+    refuse("it holds no model of ours");
+  model.json = Json::parse(std::string(remark->string()), path);
+  return model;
+}
+
+}  // namespace
+
+void Checkpoints::save(SavedState state, const ModelState* model) {
+  state.checkpoint.clear();
+  if (model != nullptr) {
+    Json remarks;
+    remarks[kModelRemark] = model->json.dump();
+    std::string bytes = safetensors(model->tensors, remarks);
+    state.checkpoint = file_of(state.steps_taken);
+    state.checkpoint_sha256 = sha256_of(bytes);
+    folder_.write_bytes(state.checkpoint, bytes);
+  }
+  Json document = json_of(state);
+  bool moved_on = last_ && last_->checkpoint != state.checkpoint;
+  if (moved_on) document["before"] = json_of(*last_);
+  folder_.write("state.json", document);
+  if (moved_on && !oldest_.empty()) folder_.remove(oldest_);
+  if (moved_on) oldest_ = last_->checkpoint;
+  last_ = std::move(state);
+}
+
+Resumption read_resumption(const std::string& run_folder) {
+  SavedState newest = read_state(run_folder);
+  try {
+    return {.state = newest, .model = read_model(run_folder, newest)};
+  } catch (const Error& error) {
+    std::optional<SavedState> before = read_state_before(run_folder);
+    if (!before || before->checkpoint.empty()) throw;
+    return {.state = *before,
+            .model = read_model(run_folder, *before),
+            .warning = "the newest checkpoint is not usable (" +
+                       error.parts().where + ": " + error.parts().why +
+                       "); going on from step " +
+                       std::to_string(before->steps_taken) + " instead"};
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "penstock/run/folder.h"
+#include "penstock/run/state.h"
+#include "penstock/run/stepper.h"
+
+namespace penstock {
+
+/// Saves where a run stands, model and data position in one commit.
+///
+/// The model's file `checkpoint-<steps>.safetensors` is written first, then
+/// `state.json`, which names it with its SHA-256: that rename is the commit, so
+/// that a crash at any point leaves the state before or after. The two newest
+/// models are kept.
+class Checkpoints {
+ public:
+  explicit Checkpoints(RunFolder& folder) : folder_(folder) {}
+  /// Without a model (null) only the position is saved.
+  void save(SavedState state, const ModelState* model);
+
+ private:
+  RunFolder& folder_;
+  std::optional<SavedState> last_;  // the commit before
+  std::string oldest_;              // the model's file of the one before that
+};
+
+/// Where a run goes on from.
+struct Resumption {
+  SavedState state;
+  std::optional<ModelState> model;  ///< where the run had one
+  std::string warning;  ///< that the newest checkpoint was not usable
+};
+
+/// The newest commit of a run whose checkpoint is whole; the one before it,
+/// with a warning, when the newest is damaged. Throws Error(request) when there
+/// is none.
+Resumption read_resumption(const std::string& run_folder);
+
+}  // namespace penstock

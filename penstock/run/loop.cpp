@@ -1,0 +1,174 @@
+#include "penstock/run/loop.h"
+
+#include "penstock/run/stoppable.h"
+
+namespace penstock {
+namespace {
+
+LoaderOptions steps_left(const Loop::Parts& p, std::int64_t in_all) {
+  LoaderOptions options = loader_options(p.job, Side::train);
+  options.start = p.state.position;
+  options.batches = std::max<std::int64_t>(0, in_all - p.state.steps_taken);
+  return options;
+}
+
+std::unique_ptr<Loader> held_out_rows(const Loop::Parts& p) {
+  if (!p.stepper.has_model() || p.data->side(Side::val).size() == 0)
+    return nullptr;
+  return std::make_unique<Loader>(p.data, loader_options(p.job, Side::val),
+                                  p.device);
+}
+
+}  // namespace
+
+void StepLog::add(Position at, std::int64_t rows, Nanoseconds since_start,
+                  std::optional<double> loss) {
+  Json entry;
+  entry["epoch"] = at.epoch;
+  entry["step"] = at.step;
+  entry["rows"] = rows;
+  entry["seconds"] = seconds(since_start);
+  if (loss) entry["loss"] = *loss;
+  lines_ += (lines_.empty() ? "" : "\n") + entry.dump();
+  if (since_start - written_ < std::chrono::seconds(1)) return;
+  written_ = since_start;
+  flush();
+}
+
+void StepLog::flush() {
+  folder_.append("steps.jsonl", lines_);
+  lines_.clear();
+}
+
+Loop::Loop(const Parts& parts, std::int64_t in_all)
+    : p_(parts),
+      in_all_(in_all),
+      stream_(p_.device.make_stream()),
+      clock_(p_.device.clock()),
+      log_(p_.folder),
+      loader_(p_.data, steps_left(p_, in_all), p_.device),
+      held_out_(held_out_rows(p_)),
+      teller_(p_.options.listener, clock_, p_.device,
+              {.epochs = p_.job.training.epochs,
+               .steps_per_epoch = loader_.steps_per_epoch(),
+               .steps_left = in_all - p_.state.steps_taken}) {}
+
+bool Loop::stopped() const {
+  return p_.options.stop != nullptr && p_.options.stop->load();
+}
+
+bool Loop::run() {
+  try {
+    take_steps();
+    save();
+  } catch (const Error&) {
+    // What was done is not lost; the error of the run is the one to tell.
+    try {
+      save();
+    } catch (const std::exception& error) {
+      log(LogLevel::warning, error.what());
+    }
+    throw;
+  }
+  return !stopped() || p_.state.steps_taken == in_all_;
+}
+
+void Loop::take_steps() {
+  std::int64_t every = p_.job.training.checkpoint_every_steps.value_or(0);
+  while (!stopped()) {
+    std::optional<Batch> batch = next_batch();
+    if (!batch) break;
+    take(*batch);
+    Position at = batch->at();
+    batch.reset();
+    bool epoch_ends = at.step + 1 == loader_.steps_per_epoch();
+    if (epoch_ends) end_epoch(at.epoch);
+    bool due = every > 0 ? p_.state.steps_taken % every == 0
+                         : epoch_ends && p_.stepper.has_model();
+    if (due) save();
+  }
+  clock_.finish();
+}
+
+/// No batch also when a signal ended the reading of it.
+std::optional<Batch> Loop::next_batch() try {
+  clock_.ask();
+  std::optional<Batch> batch = loader_.next();
+  clock_.got();
+  return batch;
+} catch (const Error& error) {
+  if (!is_stop(error)) throw;
+  return std::nullopt;
+}
+
+void Loop::take(Batch& batch) {
+  clock_.group(batch.at().epoch);
+  clock_.before_wait(*stream_);
+  batch.wait_on(*stream_);
+  clock_.after_wait(*stream_);
+  p_.stepper.step(batch, *stream_, p_.state.steps_taken);
+  clock_.after_step(*stream_);
+  RunNumbers& run = p_.run;
+  if (run.steps == 0) {
+    run.first_step = wall_clock().now();
+    run.first_step_rows = batch.rows();
+  }
+  ++run.steps;
+  run.samples += batch.rows();
+  run.epochs[batch.at().epoch].samples += batch.rows();
+  p_.state.position = loader_.position();
+  ++p_.state.steps_taken;
+  unsaved_ = true;
+  std::optional<double> loss = p_.stepper.loss();
+  if (loss) loss_sum_ += *loss, ++losses_;
+  log_.add(batch.at(), batch.rows(), wall_clock().now() - run.started, loss);
+  teller_.step(batch.at(), loss);
+}
+
+void Loop::end_epoch(std::int64_t at) {
+  RunNumbers::Epoch& epoch = p_.run.epochs[at];
+  if (losses_ > 0) epoch.train_loss = loss_sum_ / static_cast<double>(losses_);
+  loss_sum_ = 0, losses_ = 0;
+  if (held_out_ != nullptr) validate(epoch);
+  const Json* loss = epoch.validated.find("val_loss");
+  auto parts = clock_.by_group().find(at);
+  // The very first step only started the clock.
+  bool first = p_.run.epochs.begin()->first == at;
+  teller_.epoch(
+      {.epoch = at,
+       .epochs = p_.job.training.epochs,
+       .samples = epoch.samples - (first ? p_.run.first_step_rows : 0),
+       .parts = parts == clock_.by_group().end() ? StepParts() : parts->second,
+       .train_loss = epoch.train_loss,
+       .val_loss = loss != nullptr && loss->is_number()
+                       ? std::optional(loss->number())
+                       : std::nullopt});
+}
+
+void Loop::validate(RunNumbers::Epoch& epoch) {
+  clock_.pause();
+  Nanoseconds start = wall_clock().now();
+  for (std::int64_t i = 0; i < held_out_->steps_per_epoch(); ++i) {
+    std::optional<Batch> batch = held_out_->next(*stream_);
+    p_.stepper.validate(*batch, *stream_);
+  }
+  epoch.validated = p_.stepper.validated();
+  p_.run.validation += wall_clock().now() - start;
+}
+
+void Loop::save() {
+  log_.flush();
+  if (!unsaved_) return;
+  clock_.pause();
+  Nanoseconds start = wall_clock().now();
+  if (p_.stepper.has_model()) {
+    ModelState model = p_.stepper.save();
+    p_.checkpoints.save(p_.state, &model);
+  } else {
+    p_.checkpoints.save(p_.state, nullptr);
+  }
+  unsaved_ = false;
+  p_.run.checkpoints += wall_clock().now() - start;
+}
+
+}  // namespace penstock

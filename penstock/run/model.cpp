@@ -1,0 +1,156 @@
+#include "penstock/run/model.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kMostWidth = 4096;
+constexpr std::int64_t kWidthStep = 8;
+constexpr std::int64_t kMany = std::int64_t{1} << 40;
+
+const Field& field_named(Spec& spec, std::string_view key,
+                         const std::vector<Field>& fields) {
+  std::string name = spec.text(key);
+  auto found = std::ranges::find(fields, name, &Field::name);
+  if (found != fields.end()) return *found;
+  std::vector<std::string> names;
+  for (const Field& field : fields) names.push_back(field.name);
+  spec.refuse(key, "there is no field '" + name + "'",
+              did_you_mean(name, names));
+}
+
+const Field& set_of(Spec& spec, const std::vector<Field>& fields) {
+  const Field& field = field_named(spec, "set", fields);
+  if (field.json_set() == nullptr)
+    spec.refuse("set", "field '" + field.name + "' is no json_set",
+                "name the field that holds the receivers");
+  if (field.json_set()->min < 1)
+    spec.refuse("set",
+                "field '" + field.name + "' may be empty: its \"min\" is 0",
+                "set \"min\" to at least 1: a position needs a receiver");
+  return field;
+}
+
+const Field& target_of(Spec& spec, const std::vector<Field>& fields) {
+  const Field& field = field_named(spec, "target", fields);
+  const Columns* columns = field.columns();
+  if (columns == nullptr || columns->columns.size() != 2)
+    spec.refuse("target",
+                "field '" + field.name + "' is not made of two columns",
+                "name a field with the columns of latitude and longitude");
+  if (columns->dtype == Dtype::int64)
+    spec.refuse("target", "field '" + field.name + "' holds whole numbers",
+                "leave out its \"dtype\", or make it float64");
+  return field;
+}
+
+std::string key_of_set(Spec& spec, std::string_view key, const JsonSet& set) {
+  std::string name = spec.text(key);
+  if (std::ranges::find(set.keys, name) == set.keys.end())
+    spec.refuse(key, "the set has no key '" + name + "'",
+                did_you_mean(name, set.keys));
+  return name;
+}
+
+}  // namespace
+
+ModelSpec parse_model(const Json* section, const std::vector<Field>& fields) {
+  ModelSpec model;
+  if (section == nullptr) return model;
+  if (section->is_string()) {
+    if (section->string() == "none") return model;
+    throw Error(
+        ErrorKind::request,
+        {.code = "settings.value",
+         .what = "cannot use a setting",
+         .where = "model",
+         .why = "found \"" + section->string() +
+                "\", expected \"none\" or an object",
+         .next = R"(for example {"kind": "set_position", "set": ...})"});
+  }
+  Spec spec(*section, "model");
+  spec.text("kind");  // it has no default
+  model.kind = spec.choice("kind", "", {"set_position"});
+  const Field& set = set_of(spec, fields);
+  model.set = set.name;
+  model.target = target_of(spec, fields).name;
+  model.latitude = key_of_set(spec, "latitude", *set.json_set());
+  model.longitude = key_of_set(spec, "longitude", *set.json_set());
+  model.strength = key_of_set(spec, "strength", *set.json_set());
+  model.width = spec.integer("width", model.width, kWidthStep, kMostWidth);
+  if (model.width % kWidthStep != 0)
+    spec.refuse("width", "found " + std::to_string(model.width) +
+                             ", expected a multiple of " +
+                             std::to_string(kWidthStep));
+  model.seed = static_cast<std::uint64_t>(
+      spec.integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
+  spec.finish();
+  return model;
+}
+
+void add_training(Spec& train, ModelSpec& model) {
+  model.lr = train.number("lr", model.lr, 0, 1000);
+  model.warmup_steps =
+      train.integer("warmup_steps", model.warmup_steps, 0, kMany);
+  model.weight_decay =
+      train.number("weight_decay", model.weight_decay, 0, 1000);
+  model.clip_norm = train.number("clip_norm", model.clip_norm, 0, 1e9);
+  model.threads =
+      static_cast<int>(train.integer("threads", model.threads, 0, 1024));
+}
+
+void show_model(const ModelSpec& model, Json& settings) {
+  if (model.none()) {
+    settings["model"] = "none";
+    return;
+  }
+  Json& section = settings["model"];
+  section["kind"] = model.kind;
+  section["set"] = model.set;
+  section["target"] = model.target;
+  section["latitude"] = model.latitude;
+  section["longitude"] = model.longitude;
+  section["strength"] = model.strength;
+  section["width"] = model.width;
+  section["seed"] = static_cast<std::int64_t>(model.seed);
+  Json& train = settings["train"];
+  train["lr"] = model.lr;
+  train["warmup_steps"] = model.warmup_steps;
+  train["weight_decay"] = model.weight_decay;
+  train["clip_norm"] = model.clip_norm;
+  train["threads"] = model.threads;
+}
+
+void check_model_device(const ModelSpec& model, MemoryKind memory) {
+  if (model.none() || memory != MemoryKind::sim) return;
+  throw Error(ErrorKind::request,
+              {.code = "model.on_sim",
+               .what = "cannot train a model on the simulated device",
+               .where = "model",
+               .why = "\"device\" is sim, which only takes time",
+               .next = "set \"device\" to \"auto\", or \"model\" to \"none\""});
+}
+
+const TrainerPart& load_trainer(
+    const std::vector<std::filesystem::path>& folders) {
+  return load_face<TrainerPart>(
+      {.library = "libpenstock_trainer.so",
+       .entry = kTrainerPartEntry,
+       .shown = "the part that trains models",
+       .kind = ErrorKind::request,
+       .code = "trainer",
+       .install = "in the sources, run tools/fetch_torch and build again; or "
+                  "use \"model\": \"none\" to measure the input alone"},
+      folders);
+}
+
+std::unique_ptr<Stepper> open_model(const ModelSpec& spec, const Dataset& data,
+                                    Device& device, std::int64_t steps) {
+  PENSTOCK_ASSERT(!spec.none(), "there is a model to open");
+  check_model_device(spec, device.memory_kind());
+  return load_trainer().make_stepper(spec, data, device, steps);
+}
+
+}  // namespace penstock

@@ -1,0 +1,138 @@
+#include "penstock/run/safetensors.h"
+
+#include <cstring>
+
+namespace penstock {
+namespace {
+
+constexpr std::string_view kRemarks = "__metadata__";
+constexpr std::uint64_t kLongestHeader = 100'000'000;  // as the format says
+
+struct Name {
+  std::string_view in_file;
+  Dtype dtype;
+};
+constexpr Name kDtypes[] = {
+    {"F32", Dtype::float32}, {"F64", Dtype::float64}, {"I64", Dtype::int64}};
+
+std::string_view name_in_file(Dtype dtype) {
+  return kDtypes[static_cast<std::size_t>(dtype)].in_file;
+}
+
+[[noreturn]] void refuse(const std::string& path, std::string why) {
+  throw Error(ErrorKind::request,
+              {.code = "safetensors.damaged",
+               .what = "cannot read a safetensors file",
+               .where = path,
+               .why = std::move(why),
+               .next = "the file is damaged or was not written by this "
+                       "program: use another one"});
+}
+
+/// Bytes of a tensor of this shape; refuses a product that is no size.
+std::uint64_t bytes_of(const Shape& shape, Dtype dtype, std::uint64_t most) {
+  std::uint64_t bytes = size_of(dtype);
+  for (std::int64_t extent : shape) {
+    if (extent == 0) return 0;
+    if (bytes > most / static_cast<std::uint64_t>(extent)) return most + 1;
+    bytes *= static_cast<std::uint64_t>(extent);
+  }
+  return bytes;
+}
+
+/// Checks one entry of the header and gives its view into `data`.
+NamedTensor parse_tensor(const std::string& name, const Json& entry,
+                         std::vector<std::byte>& data,
+                         const std::string& path) {
+  Spec spec(entry, name);
+  NamedTensor tensor{.name = name};
+  std::string dtype = spec.choice("dtype", "", {"F32", "F64", "I64"});
+  for (const Name& known : kDtypes)
+    if (known.in_file == dtype) tensor.view.dtype = known.dtype;
+  auto numbers = [&](const char* key) {
+    const Json* list = spec.raw(key);
+    std::vector<std::int64_t> values;
+    if (list == nullptr || !list->is_array())
+      refuse(path, "tensor '" + name + "' has no list '" + key + "'");
+    for (const Json& item : list->array()) {
+      auto* number = std::get_if<std::int64_t>(&item.value());
+      if (number == nullptr || *number < 0)
+        refuse(path, "tensor '" + name + "': '" + key + "' holds " +
+                         item.dump() + ", expected a count");
+      values.push_back(*number);
+    }
+    return values;
+  };
+  tensor.view.shape = numbers("shape");
+  std::vector<std::int64_t> range = numbers("data_offsets");
+  spec.finish();
+  std::uint64_t needed =
+      bytes_of(tensor.view.shape, tensor.view.dtype, data.size());
+  if (range.size() != 2 || range[1] < range[0] ||
+      static_cast<std::uint64_t>(range[1]) > data.size() ||
+      static_cast<std::uint64_t>(range[1] - range[0]) != needed)
+    refuse(path, "tensor '" + name + "' of shape " +
+                     text_of(tensor.view.shape) +
+                     " does not lie within the file");
+  tensor.view.data = data.data() + range[0];
+  return tensor;
+}
+
+}  // namespace
+
+std::string safetensors(const std::vector<NamedTensor>& tensors,
+                        const Json& remarks) {
+  Json header{Json::Object{}};
+  if (!remarks.is_null()) header[kRemarks] = remarks;
+  std::size_t at = 0;
+  for (const NamedTensor& tensor : tensors) {
+    Json& entry = header[tensor.name];
+    entry["dtype"] = name_in_file(tensor.view.dtype);
+    entry["shape"] = Json::Array{};
+    for (std::int64_t extent : tensor.view.shape)
+      entry["shape"].push_back(extent);
+    entry["data_offsets"].push_back(at);
+    at += tensor.view.bytes();
+    entry["data_offsets"].push_back(at);
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  std::uint64_t length = text.size();
+  std::string file(sizeof(length), '\0');
+  std::memcpy(file.data(), &length, sizeof(length));
+  file += text;
+  for (const NamedTensor& tensor : tensors)
+    file.append(reinterpret_cast<const char*>(tensor.view.data),
+                tensor.view.bytes());
+  return file;
+}
+
+ModelState read_safetensors(std::string_view bytes, const std::string& path) {
+  std::uint64_t length = 0;
+  if (bytes.size() < sizeof(length)) refuse(path, "it has no header");
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  if (length > kLongestHeader || length > bytes.size() - sizeof(length))
+    refuse(path, "its header of " + std::to_string(length) +
+                     " bytes is longer than the file");
+  std::string_view text = bytes.substr(sizeof(length), length);
+  std::string_view rest = bytes.substr(sizeof(length) + length);
+  try {
+    Json header = Json::parse(text, path);
+    if (!header.is_object()) refuse(path, "its header is no object");
+    ModelState state;
+    auto* data = reinterpret_cast<const std::byte*>(rest.data());
+    state.memory.assign(data, data + rest.size());
+    for (const auto& [name, entry] : header.object()) {
+      if (name == kRemarks)
+        state.json = entry;
+      else
+        state.tensors.push_back(parse_tensor(name, entry, state.memory, path));
+    }
+    return state;
+  } catch (const Error& error) {
+    if (error.parts().code == "safetensors.damaged") throw;
+    refuse(path, error.parts().where + ": " + error.parts().why);
+  }
+}
+
+}  // namespace penstock

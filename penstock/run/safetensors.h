@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/run/stepper.h"
+
+namespace penstock {
+
+/// The safetensors format (huggingface/safetensors, README "Format"): length
+/// of a JSON header, the header, the tensors' bytes one after the other.
+/// `remarks` go into its `__metadata__`, whose values are texts.
+std::string safetensors(const std::vector<NamedTensor>& tensors,
+                        const Json& remarks = nullptr);
+
+/// The tensors of such a file, copied out of `bytes`; ModelState::json holds
+/// its `__metadata__`, or null. Throws Error(request) that names `path` and
+/// what is wrong with it: nothing outside the bytes is ever read.
+ModelState read_safetensors(std::string_view bytes, const std::string& path);
+
+}  // namespace penstock

@@ -1,0 +1,107 @@
+#include "penstock/run/state.h"
+
+namespace penstock {
+namespace {
+
+[[noreturn]] void refuse(std::string code, std::string where, std::string why,
+                         std::string next) {
+  throw Error(ErrorKind::request, {.code = std::move(code),
+                                   .what = "cannot resume the run",
+                                   .where = std::move(where),
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+SavedState parse_state(const Json& json, const std::string& path) {
+  SavedState state;
+  Spec spec(json, path);
+  state.position.epoch = spec.integer("epoch", {}, 0, INT64_MAX);
+  state.position.step = spec.integer("step", {}, 0, INT64_MAX);
+  state.steps_taken = spec.integer("steps_taken", {}, 0, INT64_MAX);
+  state.fingerprint = spec.text("fingerprint");
+  if (const Json* order = spec.raw("order")) state.order = *order;
+  state.checkpoint = spec.text("checkpoint", "");
+  state.checkpoint_sha256 = spec.text("checkpoint_sha256", "");
+  spec.raw("before");
+  spec.finish();
+  if (state.checkpoint.find('/') != std::string::npos)
+    spec.refuse("checkpoint", "it is no file of the run's own folder");
+  return state;
+}
+
+}  // namespace
+
+Json json_of(const SavedState& state) {
+  Json json;
+  json["epoch"] = state.position.epoch;
+  json["step"] = state.position.step;
+  json["steps_taken"] = state.steps_taken;
+  json["fingerprint"] = state.fingerprint;
+  json["order"] = state.order;
+  if (!state.checkpoint.empty()) {
+    json["checkpoint"] = state.checkpoint;
+    json["checkpoint_sha256"] = state.checkpoint_sha256;
+  }
+  return json;
+}
+
+SavedState read_state(const std::string& run_folder) {
+  std::string path = run_folder + "/state.json";
+  try {
+    return parse_state(Json::parse(real_files().read(path), path), "");
+  } catch (const Error& error) {
+    refuse("resume.no_state", path,
+           error.parts().where == path
+               ? error.parts().why
+               : error.parts().where + ": " + error.parts().why,
+           "name the folder of a run that was interrupted, or start anew");
+  }
+}
+
+std::optional<SavedState> read_state_before(const std::string& run_folder) {
+  std::string path = run_folder + "/state.json";
+  Json json = Json::parse(real_files().read(path), path);
+  const Json* before = json.find("before");
+  if (before == nullptr) return std::nullopt;
+  return parse_state(*before, "before");
+}
+
+Json order_json(const Order& order, const Split& split) {
+  Json json;
+  json["samples"] = order.samples;
+  json["seed"] = static_cast<std::int64_t>(order.seed);
+  json["shuffle"] = order.shuffle;
+  json["batch_size"] = order.batch_size;
+  json["tail"] = order.tail == Tail::drop  ? "drop"
+                 : order.tail == Tail::pad ? "pad"
+                                           : "exact";
+  Json& sides = json["split"];
+  sides["train"] = split.train;
+  sides["val"] = split.val;
+  sides["seed"] = static_cast<std::int64_t>(split.seed);
+  sides["by"] = split.by;
+  return json;
+}
+
+void check_goes_on(const SavedState& state, const Dataset& dataset,
+                   const Order& order, const Split& split) {
+  if (state.fingerprint.empty()) return;  // it had not begun
+  if (state.fingerprint != dataset.fingerprint())
+    refuse("resume.other_data", "dataset.fingerprint",
+           "found " + dataset.fingerprint().substr(0, 12) +
+               ", the run was made with " + state.fingerprint.substr(0, 12) +
+               ": rows were added, removed or changed",
+           "start a new run, or bring the old rows back");
+  if (state.order != order_json(order, split))
+    refuse("resume.other_order", "the loader's settings",
+           "found " + order_json(order, split).dump() +
+               ", the run was made with " + state.order.dump(),
+           "resume without changing split, batch_size, seed, shuffle or tail");
+  if (state.position.step > 0 && state.position.step >= steps_per_epoch(order))
+    refuse("resume.no_state", "state.json",
+           "found step " + std::to_string(state.position.step) +
+               ", an epoch has " + std::to_string(steps_per_epoch(order)),
+           "the file is damaged: start anew");
+}
+
+}  // namespace penstock

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "penstock/loader/loader.h"
+
+namespace penstock {
+
+/// Where a run stands: its folder's `state.json`, and what `--resume` reads.
+struct SavedState {
+  Position position;  ///< of the next batch
+  std::int64_t steps_taken = 0;
+  std::string fingerprint;  ///< empty: the rows had not all been read
+  Json order;               ///< what decides which sample comes when
+  std::string checkpoint;   ///< the model's file in the folder; may be empty
+  std::string checkpoint_sha256;
+};
+
+Json json_of(const SavedState& state);
+
+/// Throws Error(request) when there is none or it is damaged.
+SavedState read_state(const std::string& run_folder);
+/// The one that was saved before it, where that still has its checkpoint.
+std::optional<SavedState> read_state_before(const std::string& run_folder);
+
+/// What a resumed run must share: the order and how rows fall on sides.
+Json order_json(const Order& order, const Split& split);
+
+/// Throws Error(request) when going on from `state` would give other batches
+/// than the run would have had.
+void check_goes_on(const SavedState& state, const Dataset& dataset,
+                   const Order& order, const Split& split);
+
+}  // namespace penstock

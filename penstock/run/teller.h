@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+
+#include "penstock/run/train.h"
+
+namespace penstock {
+
+/// Tells a run's listener how it goes: the progress ten times a second, with
+/// the parts of the last seconds, and what every epoch came to.
+class Teller {
+ public:
+  struct Whole {
+    std::int64_t epochs = 0;
+    std::int64_t steps_per_epoch = 0;
+    std::int64_t steps_left = 0;  ///< for this run to take
+  };
+  Teller(const TrainListener& listener, StepClock& clock, const Device& device,
+         Whole whole)
+      : listener_(listener), clock_(clock), device_(device), whole_(whole) {}
+
+  void step(Position at, std::optional<double> loss);
+  void epoch(const EpochNumbers& epoch);
+
+ private:
+  void next_window(Nanoseconds now);
+
+  const TrainListener& listener_;
+  StepClock& clock_;
+  const Device& device_;
+  const Whole whole_;
+  const HostLimits limits_ = read_host_limits();
+  const Nanoseconds start_ = wall_clock().now();
+  std::int64_t steps_ = 0;
+  Nanoseconds told_{0};
+  Nanoseconds window_start_ = start_;
+  StepParts window_, last_window_;
+  HostUse window_use_ = read_host_use();
+  std::optional<double> cpus_used_;  // of the last window
+};
+
+/// Warns when the accelerator starved: the measured cause and the best action.
+void warn_if_starved(const Snapshot& run, const TrainListener& listener);
+
+}  // namespace penstock
