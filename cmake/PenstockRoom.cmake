@@ -15,7 +15,8 @@ function(penstock_room name)
   foreach(dep ${ROOM_DEPS})
     target_link_libraries(${target} PUBLIC penstock_${dep})
   endforeach()
-  target_link_libraries(${target} PUBLIC ${ROOM_LIBS} PRIVATE penstock_warnings)
+  target_link_libraries(${target} PUBLIC ${ROOM_LIBS}
+    PRIVATE $<BUILD_INTERFACE:penstock_warnings>)
   install(TARGETS ${target} EXPORT penstockTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   if(ROOM_TESTS)

@@ -3,7 +3,8 @@
 
 Checks: a room includes only what it may see, and of other rooms (base
 excepted) only the face; every *_test.cpp is listed in a CMakeLists.txt; no
-file of ours is over 600 lines; no dumping-ground names.
+file of ours is over 600 lines; no dumping-ground names; an example in a header
+of a room or in the README stands, line by line, in code that is compiled.
 """
 import pathlib
 import re
@@ -32,11 +33,21 @@ INCLUDE = re.compile(r'#include "penstock/(\w+)/([\w/.]+)"')
 DUMPS = re.compile(r"(util|helper|common|misc)s?\b")
 
 
+EXAMPLE = re.compile(r"(?:^/// {5}[^\n]*\n)*^/// {5}[^\n]*;$|^```cpp\n.*?^```",
+                     re.M | re.S)
+
+
 def files(*folders):
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.is_file() and path.suffix in OURS:
                 yield path
+
+
+def squeezed(line):
+    """A line of code without its comment marks and indentation."""
+    line = line.strip().removeprefix("///").strip()
+    return "" if line.startswith("```") else line
 
 
 def main():
@@ -66,6 +77,16 @@ def main():
             bad.append(f"{name}: {lines} lines; 600 is the end")
         if DUMPS.search(file.stem):
             bad.append(f"{name}: name it after the noun that it holds")
+    compiled = {squeezed(line) for file in files("penstock", "tests", "examples")
+                if file.suffix == ".cpp" for line in file.open()}
+    for file in [*files("penstock"), ROOT / "README.md"]:
+        if file.suffix not in (".h", ".md"):
+            continue
+        for example in EXAMPLE.findall(file.read_text()):
+            for line in example.splitlines():
+                if (line := squeezed(line)) and line not in compiled:
+                    bad.append(f"{file.relative_to(ROOT)}: no code that is "
+                               f"compiled holds the example line '{line}'")
     print("\n".join(bad) if bad else "the rooms are in order")
     return 1 if bad else 0
 

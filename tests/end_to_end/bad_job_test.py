@@ -1,0 +1,195 @@
+"""Job files that say what cannot be: each error names the place in the job,
+what was found and what is allowed."""
+import json
+import unittest
+
+from penstock_cli import Case
+
+
+class JobFiles(Case):
+    def test_a_missing_file(self):
+        self.refuse("request", "file.read", "nowhere.json",
+                    arguments=["train", "nowhere.json"])
+
+    def test_text_that_is_no_json_with_line_and_column(self):
+        self.write_job('{\n  "source": {"kind" "sqlite"}\n}')
+        self.refuse("request", "json.syntax", "job.json", "line 2, column")
+
+    def test_a_document_that_is_no_object(self):
+        self.write_job("[1, 2]")
+        self.refuse("request", "settings.type", "the top of the file", "a list",
+                    "an object")
+        self.refuse("request", "settings.override", "the top of the file",
+                    "a list", sets=["train.epochs=2"])
+
+    def test_a_number_beyond_all_types(self):
+        self.write_job(json.dumps(self.job()).replace(
+            '"seed": 3', '"seed": -720E518'))
+        answer = self.run_it("train", "job.json", "--json")
+        self.assertEqual(answer.code, 2, answer.out)
+        self.assertEqual(answer.json()["error"]["kind"], "request")
+
+    def test_an_unknown_key_names_the_nearest_one(self):
+        self.good_start()
+        for change, place, nearest in (
+                ("lodaer.seed=1", "lodaer", "'loader'"),
+                ("loader.batchsize=1", "loader.batchsize", "'batch_size'"),
+                ("source.tabel=t", "source.tabel", "'table'"),
+                ("split.trian=1", "split.trian", "'train'"),
+                ("train.epoch=1", "train.epoch", "'epochs'"),
+                ("device.stepms=1", "device.stepms", "'step_ms'"),
+                ("output.dri=x", "output.dri", "dir"),
+                ("fields.y.column=[]", "fields.y.column", "'columns'"),
+                ("fields.heard.json_set.kyes=[]", "fields.heard.json_set.kyes",
+                 "'keys'")):
+            self.refuse("request", "settings.unknown_key", place, nearest,
+                        sets=[change])
+
+    def test_values_out_of_range_or_of_another_type(self):
+        self.good_start()
+        for change, place, found in (
+                ("loader.batch_size=0", "loader.batch_size", "found 0"),
+                ("loader.batch_size=1.5", "loader.batch_size", "found 1.5"),
+                ('loader.batch_size="8"', "loader.batch_size", 'found "8"'),
+                ("loader.shuffle=1", "loader.shuffle", "true or false"),
+                ("loader.workers=-1", "loader.workers", "found -1"),
+                ("loader.prefetch=-1", "loader.prefetch", "found -1"),
+                ("loader.cache=vram", "loader.cache", "auto, device, ram"),
+                ("loader.read=row", "loader.read", "batch, per_sample"),
+                ("loader.tail=keep", "loader.tail", "drop, pad, exact"),
+                ("train.epochs=0", "train.epochs", "found 0"),
+                ("train.max_steps=0", "train.max_steps", "found 0"),
+                ("source.on_bad=ignore", "source.on_bad", "stop, skip"),
+                ("source.round_trip_ms=-1", "source.round_trip_ms", "found -1"),
+                ("source.kind=mysql", "source.kind", "sqlite, postgres"),
+                ("source.path=", "source.path", "empty"),
+                ("split.train=1.5", "split.train", "found 1.5"),
+                ("device.kind=tpu", "device.kind", "auto, cpu, sim, cuda"),
+                ("device=tpu", "device", "auto, cpu, sim, cuda"),
+                ("device=3", "device", "found 3"),
+                ("device.step_ms=-1", "device.step_ms", "found -1"),
+                ("device.memory_gib=0", "device.memory_gib", "found 0"),
+                ("device.clock=atomic", "device.clock", "wall, virtual"),
+                ("output.dir=5", "output.dir", "found 5"),
+                ("fields.heard.json_set.max=0", "fields.heard.json_set.max",
+                 "found 0"),
+                ("fields.heard.json_set.min=4", "fields.heard.json_set.min",
+                 "found 4"),
+                ("fields.heard.json_set.overflow=last",
+                 "fields.heard.json_set.overflow", "first, strongest, error"),
+                ("fields.heard.json_set.overflow=strongest",
+                 "fields.heard.json_set.sort_by", "missing"),
+                ("fields.heard.json_set.sort_by=a",
+                 "fields.heard.json_set.sort_by", "strongest"),
+                ("fields.heard.json_set.keys=[]", "fields.heard.json_set.keys",
+                 "empty"),
+                ('fields.heard.json_set.keys=["a", "a"]',
+                 "fields.heard.json_set.keys", "twice"),
+                ("fields.y.dtype=float16", "fields.y.dtype", "float32")):
+            with self.subTest(change=change):
+                self.refuse("request", "settings.value", place, found,
+                            sets=[change])
+
+    def test_a_section_that_is_no_object(self):
+        self.good_start()
+        for section in ("source", "fields", "split", "loader", "train",
+                        "output"):
+            self.refuse("request", "settings.type", section, "an integer",
+                        "an object", sets=[section + "=7"])
+
+    def test_settings_that_contradict_each_other(self):
+        self.good_start()
+        for sets, place in (
+                (["split.train=0.9", "split.val=0.2"], "split"),
+                (["loader.read=per_sample", "loader.cache=ram"], "loader.read"),
+                (['fields.y={"columns": ["y"], "dtype": "int64", '
+                  '"standardize": true}'], "fields.y.standardize"),
+                (['fields.weight={"columns": ["y"]}'], "fields.weight"),
+                (['fields.heard_mask={"columns": ["y"]}'], "heard_mask"),
+                (['fields.z={"columns": ["heard"]}'], "fields.z.columns"),
+                (["fields={}"], "fields")):
+            with self.subTest(sets=sets):
+                self.refuse("request", "settings.value", place, sets=sets)
+
+    def test_missing_sections(self):
+        for section in ("source", "fields"):
+            self.write_job(self.job(**{section: None}))
+            self.refuse("request", "settings.value", section, "missing")
+
+    def test_a_source_is_an_object_not_a_uri(self):
+        self.good_start(source="sqlite:d.sqlite#t")
+        self.refuse("request", "settings.type", "source", "a text",
+                    "an object")
+
+    def test_a_model_needs_the_trainer_or_no_simulation(self):
+        self.good_start(model={"kind": "set_position"})
+        answer = self.run_it("train", "job.json", "--json")
+        self.assertEqual(answer.code, 2, answer.out)
+        self.assertIn("model", answer.json()["error"]["where"] +
+                      answer.json()["error"]["what"])
+
+    def test_seconds_since_1970_need_more_than_float32(self):
+        self.database([(i, "2024-05-06T07:08:09Z") for i in range(64)],
+                      "id INTEGER PRIMARY KEY, at TIMESTAMP")
+        self.write_job(self.job(fields={"at": {"columns": ["at"]}}))
+        self.refuse("request", "fields.timestamp", "fields.at", "'at'",
+                    "float64")
+        self.train("--set", "fields.at.dtype=float64")
+        self.train("--set", "fields.at.standardize=true")
+
+    def test_nothing_is_written_when_the_job_is_refused(self):
+        self.good_start()
+        self.refuse("request", "settings.value", "loader.seed",
+                    sets=["loader.seed=-1"])
+        self.assertFalse((self.folder / "runs").exists())
+
+
+class Overrides(Case):
+    def settings(self, *sets):
+        arguments = [a for change in sets for a in ("--set", change)]
+        return self.train(*arguments)["settings"]
+
+    def test_json_is_json_and_all_else_is_text(self):
+        self.good_start()
+        settings = self.settings("loader.batch_size=8", "loader.shuffle=false",
+                                 "output.dir=else where", "loader.tail=pad")
+        self.assertEqual(settings["loader"]["batch_size"], 8)
+        self.assertIs(settings["loader"]["shuffle"], False)
+        self.assertEqual(settings["loader"]["tail"], "pad")
+        self.assertEqual(settings["output"]["dir"], "else where")
+        self.assertTrue((self.folder / "else where" / "latest").is_symlink())
+
+    def test_the_last_one_counts_and_an_equals_sign_may_follow(self):
+        self.good_start()
+        settings = self.settings("loader.seed=1", "loader.seed=2",
+                                 "source.where=id>=3")
+        self.assertEqual(settings["loader"]["seed"], 2)
+        self.assertEqual(settings["source"]["where"], "id>=3")
+
+    def test_a_device_given_by_name_keeps_it(self):
+        self.good_start(device="sim")
+        settings = self.settings("device.step_ms=0.5", "device.clock=virtual")
+        self.assertEqual(settings["device"], {"kind": "sim", "step_ms": 0.5,
+                                              "clock": "virtual"})
+        self.assertEqual(settings["device_used"], "sim")
+
+    def test_null_takes_a_setting_back(self):
+        self.good_start()
+        report = self.train("--set", "loader.seed=null")
+        self.assertEqual(report["settings"]["loader"]["seed"], 0)
+
+    def test_a_place_that_holds_no_object_is_refused(self):
+        self.good_start()
+        self.refuse("request", "settings.override", "loader.seed", "an integer",
+                    sets=["loader.seed.deep=1"])
+
+    def test_what_is_no_assignment_is_refused(self):
+        self.good_start()
+        self.refuse("request", "settings.override", "loader.seed",
+                    "section.key=value", sets=["loader.seed"])
+        self.refuse("request", "settings.override", "section.key=value",
+                    sets=["=3"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,209 @@
+"""Databases that cannot be read as the job says."""
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import unittest
+
+from penstock_cli import Case, tree_of, without_roots_rights
+
+
+class BadFiles(Case):
+    def test_a_missing_file(self):
+        self.write_job()
+        self.refuse("source", "sqlite.missing", "d.sqlite", "no such file",
+                    str(self.folder))
+        self.assertFalse((self.folder / "d.sqlite").exists())
+
+    def test_a_folder_in_place_of_the_file(self):
+        (self.folder / "d.sqlite").mkdir()
+        self.write_job()
+        self.refuse("source", "sqlite.folder", "d.sqlite", "it is a folder")
+
+    def test_a_file_that_is_no_database(self):
+        path = self.folder / "d.sqlite"
+        path.write_bytes(b"id,heard,y\n" * 100)
+        self.write_job()
+        self.refuse("source", "sqlite.not_a_database", "d.sqlite",
+                    "not a database")
+        self.assertEqual(path.read_bytes(), b"id,heard,y\n" * 100)
+
+    def test_an_empty_file(self):
+        (self.folder / "d.sqlite").touch()
+        self.write_job()
+        self.refuse("request", "source.unknown_table", "d.sqlite", "no table")
+
+    def test_a_damaged_database(self):
+        path = self.database(self.rows(4000))
+        raw = bytearray(path.read_bytes())
+        raw[4096 * 3:4096 * 30] = b"\xa5" * (4096 * 27)
+        path.write_bytes(raw)
+        self.write_job()
+        self.refuse("source", "sqlite.corrupt", "d.sqlite", "malformed",
+                    ".recover")
+
+    def test_a_file_that_may_not_be_read(self):
+        prefix = without_roots_rights()
+        if prefix is None:
+            self.skipTest("root may read everything here")
+        self.good_start()
+        (self.folder / "d.sqlite").chmod(0)
+        answer = self.run_it("train", "job.json", "--json", prefix=prefix)
+        self.refused(answer, "source", "sqlite.unreadable", "d.sqlite",
+                     "Permission denied")
+
+    def test_a_locked_database(self):
+        self.good_start()
+        base = sqlite3.connect(self.folder / "d.sqlite", isolation_level=None)
+        self.addCleanup(base.close)
+        base.execute("BEGIN EXCLUSIVE")
+        base.execute("UPDATE t SET y = 9")
+        answer = self.run_it("train", "job.json", "--json")
+        self.refused(answer, "source", "sqlite.locked", "d.sqlite", "'t'",
+                     "locked", "a copy")
+        base.execute("COMMIT")
+        self.assertEqual(self.train()["dataset"]["rows"], 64)
+
+    def test_a_writer_in_wal_mode_is_no_obstacle(self):
+        self.good_start()
+        base = sqlite3.connect(self.folder / "d.sqlite", isolation_level=None)
+        self.addCleanup(base.close)
+        base.execute("PRAGMA journal_mode=WAL")
+        base.execute("BEGIN IMMEDIATE")
+        base.execute("UPDATE t SET y = 9")
+        self.assertEqual(self.train()["dataset"]["rows"], 64)
+        base.execute("ROLLBACK")
+
+    def test_reading_leaves_no_trace_in_the_databases_folder(self):
+        self.good_start(output={"dir": "elsewhere"})
+        before = tree_of(self.folder)
+        self.train()
+        after = tree_of(self.folder)
+        self.assertEqual({name: tree for name, tree in after.items()
+                          if not name.startswith("elsewhere")}, before)
+
+
+class BadNames(Case):
+    def test_an_unknown_table_with_the_nearest_name(self):
+        self.database(self.rows(), table="measurements")
+        self.write_job()
+        self.refuse("request", "source.unknown_table", "'measurments'",
+                    "d.sqlite", "did you mean 'measurements'?",
+                    sets=["source.table=measurments"])
+
+    def test_an_unknown_column_with_the_nearest_name(self):
+        self.good_start()
+        error = self.refuse("request", "source.unknown_column", "'hear'",
+                            "'heard'",
+                            sets=["fields.heard.json_set.column=hear"])
+        self.assertIn("did you mean 'heard'?", error["next"])
+
+    def test_an_unknown_key_with_the_nearest_name(self):
+        self.good_start()
+        answer = self.run_it("train", "job.json", "--json", "--set",
+                             "source.key=idd")
+        self.refused(answer, "request", "source.unknown_column", "'idd'",
+                     "did you mean 'id'?")
+
+    def test_an_unknown_column_to_split_by(self):
+        self.good_start(split={"train": 0.5, "val": 0.5, "by": "yy"})
+        self.refuse("request", "source.unknown_column", "'yy'",
+                    "did you mean 'y'?")
+
+    def test_several_tables_and_none_named(self):
+        self.database(self.rows())
+        self.database(self.rows(), table="other", name="d.sqlite")
+        self.write_job(self.job(source={"kind": "sqlite", "path": "d.sqlite"}))
+        self.refuse("request", "source.unknown_table", "2 tables", "other")
+
+    def test_the_only_table_need_not_be_named(self):
+        self.database(self.rows())
+        self.write_job(self.job(source={"kind": "sqlite", "path": "d.sqlite"}))
+        self.assertEqual(self.train()["dataset"]["rows"], 64)
+
+    def test_a_condition_that_is_none(self):
+        self.good_start()
+        for where, says in (("y >", "SQLite says"), ("yy > 3", "yy"),
+                            ("y > ?", "parameter"), ("1) ; DROP TABLE t; --",
+                                                     "where")):
+            self.refuse("request", "source.where", where, says,
+                        sets=["source.where=" + where])
+        self.assertEqual(self.train()["dataset"]["rows"], 64)
+
+    def test_the_password_of_a_server_that_is_not_there_is_told_to_nobody(
+            self):
+        self.good_start()
+        answer = self.run_it(
+            "train", "job.json", "--json", "--set",
+            'source={"kind": "postgres", "table": "t", '
+            '"uri": "postgresql://me:hunter2@127.0.0.1:1/x"}')
+        self.assertEqual(answer.code, 3)
+        self.assertNotIn("hunter2", answer.out + answer.err)
+        files = list((self.folder / "runs").rglob("*.json"))
+        self.assertTrue(files)
+        for path in files:
+            self.assertNotIn("hunter2", path.read_text(), path)
+
+
+class TooLittle(Case):
+    def test_a_table_without_rows(self):
+        self.database([])
+        self.write_job()
+        self.refuse("source", "source.empty", "t in d.sqlite", "no row")
+
+    def test_a_condition_that_leaves_no_row(self):
+        self.good_start()
+        self.refuse("source", "source.empty", "no row", "'source.where'",
+                    sets=["source.where=y > 1e9"])
+
+    def test_rows_that_are_all_left_out(self):
+        self.good_start()
+        self.refuse("source", "source.empty", "32 rows", "'min'",
+                    sets=["source.where=id % 4 in (1, 2)",
+                          "fields.heard.json_set.min=3"])
+
+    def test_fewer_rows_than_a_batch_with_drop(self):
+        self.good_start()
+        self.refuse("request", "sampling.too_few", "64 rows", "batch of 65",
+                    "'drop'", "loader.batch_size", "'pad' or 'exact'",
+                    sets=["loader.batch_size=65"])
+
+    def test_fewer_rows_than_a_batch_otherwise(self):
+        self.good_start()
+        for tail, rows in (("pad", 65), ("exact", 64)):
+            report = self.train("--set", "loader.batch_size=65", "--set",
+                                "loader.tail=" + tail)
+            self.assertEqual((report["steps"], report["samples"]), (1, rows))
+
+    def test_a_side_without_rows(self):
+        self.good_start(split={"train": 0, "val": 1})
+        self.refuse("request", "sampling.too_few", "0 rows", "'split'")
+
+
+class DeadWriter(Case):
+    """A program that was killed in the middle of writing left its journal."""
+
+    def test_its_half_done_work_is_never_read(self):
+        self.good_start()
+        writer = textwrap.dedent("""
+            import os, sqlite3
+            base = sqlite3.connect("d.sqlite", isolation_level=None)
+            base.execute("PRAGMA cache_size=1")
+            base.execute("BEGIN")
+            for i in range(100, 4000):
+                base.execute("INSERT INTO t VALUES (?, '[]', 0)", (i,))
+            os._exit(1)
+        """)
+        subprocess.run([sys.executable, "-c", writer], cwd=self.folder,
+                       check=False)
+        self.assertTrue((self.folder / "d.sqlite-journal").exists())
+        answer = self.run_it("train", "job.json", "--json")
+        if answer.code == 0:
+            self.assertEqual(answer.json()["dataset"]["rows"], 64)
+            return
+        self.refused(answer, "source", "sqlite.unfinished_write", "d.sqlite",
+                     "died while writing", ".tables")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,217 @@
+"""`penstock schema` and the parser know the same keys, and give the same
+verdict on every job of which a schema can tell."""
+import json
+import pathlib
+import re
+import unittest
+
+from penstock_cli import Case, run
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool,
+         "integer": int, "number": (int, float)}
+PROBE = "qqqqqqqqqqqqqqqqqqqq"  # near no key, so that all are listed
+
+
+def valid(value, schema):
+    """A validator for the words that our schema uses."""
+    known = {"$schema", "title", "description", "default", "type", "enum",
+             "const", "required", "properties", "additionalProperties",
+             "minProperties", "items", "minItems", "uniqueItems", "minimum",
+             "maximum", "multipleOf", "minLength", "oneOf", "anyOf", "not"}
+    assert set(schema) <= known, set(schema) - known
+    if "type" in schema:
+        if not isinstance(value, TYPES[schema["type"]]):
+            return False
+        if isinstance(value, bool) and schema["type"] != "boolean":
+            return False
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    if "const" in schema and value != schema["const"]:
+        return False
+    if "oneOf" in schema and sum(valid(value, s) for s in schema["oneOf"]) != 1:
+        return False
+    if "anyOf" in schema and not any(valid(value, s) for s in schema["anyOf"]):
+        return False
+    if "not" in schema and valid(value, schema["not"]):
+        return False
+    if isinstance(value, dict):
+        own = schema.get("properties", {})
+        other = schema.get("additionalProperties", True)
+        if not set(schema.get("required", ())) <= set(value):
+            return False
+        if len(value) < schema.get("minProperties", 0):
+            return False
+        for key, item in value.items():
+            rule = own.get(key, other)
+            if rule is False or (rule is not True and not valid(item, rule)):
+                return False
+    if isinstance(value, list):
+        if len(value) < schema.get("minItems", 0):
+            return False
+        if schema.get("uniqueItems") and len(set(map(str, value))) < len(value):
+            return False
+        return all(valid(item, schema.get("items", {})) for item in value)
+    if isinstance(value, str):
+        return len(value) >= schema.get("minLength", 0)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return (schema.get("minimum", value) <= value
+                <= schema.get("maximum", value)
+                and value % schema.get("multipleOf", value or 1) == 0)
+    return True
+
+
+class Schema(Case):
+    def setUp(self):
+        super().setUp()
+        self.schema = json.loads(run("schema").out)
+
+    def known_keys(self, document, place):
+        """The keys that the parser lists when it meets one it cannot know."""
+        at = document
+        for step in place:
+            at = at.setdefault(step, {})
+        at[PROBE] = 1
+        self.write_job(document)
+        answer = self.run_it("train", "job.json", "--json")
+        error = self.refused(answer, "request", "settings.unknown_key", PROBE)
+        return set(re.fullmatch(r"known are: (.*)", error["next"])[1]
+                   .split(", "))
+
+    def rules(self, *place):
+        at = self.schema
+        for step in place:
+            at = (at["properties"][step] if step in at.get("properties", {})
+                  else at["additionalProperties"])
+        return at
+
+    def test_has_the_keys_of_the_parser_section_by_section(self):
+        self.database(self.rows())
+        postgres = {"kind": "postgres", "uri": "postgresql:///x"}
+        self.assertEqual(
+            self.known_keys(self.job(), ["source"])
+            | self.known_keys(self.job(source=postgres), ["source"]),
+            set(self.rules("source")["properties"]))
+        self.assertEqual(
+            self.known_keys(self.job(), ["fields", "y"])
+            | self.known_keys(self.job(), ["fields", "heard"]),
+            set(self.rules("fields", "y")["properties"]))
+        self.assertEqual(
+            self.known_keys(self.job(), ["fields", "heard", "json_set"]),
+            set(self.rules("fields", "y", "json_set")["properties"]))
+        for section in ("split", "loader", "train", "output"):
+            self.assertEqual(self.known_keys(self.job(), [section]),
+                             set(self.rules(section)["properties"]), section)
+        self.assertEqual(self.known_keys(self.job(), []),
+                         set(self.schema["properties"]))
+        device = self.rules("device")["oneOf"][1]
+        self.assertEqual(self.known_keys(self.job(), ["device"]),
+                         set(device["properties"]))
+        step = device["properties"]["step_ms"]["oneOf"][1]
+        drawn = self.job(device={"kind": "sim", "step_ms": {"mean": 1}})
+        self.assertEqual(self.known_keys(drawn, ["device", "step_ms"]),
+                         set(step["properties"]))
+
+    def test_gives_the_verdict_of_the_parser(self):
+        self.database(self.rows())
+        fields = self.job()["fields"]
+        jobs = []
+
+        def section(name, *values):
+            jobs.extend(self.job(**{name: value}) for value in values)
+
+        def heard(**changes):
+            rule = {**fields["heard"]["json_set"], **changes}
+            jobs.append(self.job(fields={"heard": {"json_set": rule}}))
+
+        def loader(key, *values):
+            section("loader", *[{"batch_size": 16, key: v} for v in values])
+
+        def device(key, *values):
+            section("device", *[{"kind": "sim", "clock": "virtual", key: v}
+                                for v in values])
+
+        jobs.append(self.job())
+        jobs.append(self.job(source=None))
+        jobs.append(self.job(fields=None))
+        place = {"kind": "sqlite", "path": "d.sqlite"}
+        section("source", place, {**place, "table": "t"}, {"kind": "sqlite"},
+                {"path": "d.sqlite"}, {**place, "uri": "x"},
+                {**place, "path": ""}, {**place, "connections": 2},
+                {**place, "on_bad": "skip"}, {**place, "on_bad": "x"},
+                {**place, "round_trip_ms": 0.1}, {**place, "round_trip_ms": -1},
+                {**place, "round_trip_ms": 60001},
+                {**place, "where": "id > 3"}, {**place, "where": 3},
+                {**place, "kind": "mysql"}, "sqlite:d.sqlite#t", [])
+        section("fields", {}, {"y": {}}, {"y": {"columns": []}},
+                {"y": {"columns": ["y", "y"]}}, {"y": {"columns": "y"}},
+                {"y": {"columns": ["y"], "dtype": "float64"}},
+                {"y": {"columns": ["id"], "dtype": "int64"}},
+                {"y": {"columns": ["y"], "dtype": "half"}},
+                {"y": {"columns": ["y"], "standardize": 1}},
+                {"y": {**fields["y"], **fields["heard"]}},
+                {"heard": {**fields["heard"], "dtype": "float32"}})
+        heard(max=1)
+        heard(max=0)
+        heard(max=65536)
+        heard(max=65537)
+        heard(min=0)
+        heard(min=-1)
+        heard(keys=[])
+        heard(keys=["a", "a"])
+        heard(overflow="first")
+        heard(overflow="last")
+        heard(overflow="strongest", sort_by="a")
+        heard(overflow="strongest")
+        heard(overflow="first", sort_by="a")
+        heard(sort_by="a")
+        heard(required=["a"])
+        heard(required="a")
+        section("split", {}, {"train": 1}, {"train": 1.1}, {"val": -0.1},
+                {"train": 0.5, "by": "y"}, {"seed": -1}, {"seed": 1.5}, [])
+        loader("batch_size", 1, 0, 1.5, "16", (1 << 24) + 1)
+        loader("seed", 0, -1)
+        loader("shuffle", False, 0)
+        loader("workers", 0, 1024, 1025, -1)
+        loader("prefetch", 0, 9, 4097, -1)
+        loader("cache", "auto", "device", "ram", "none", "disk")
+        loader("read", "batch", "per_sample", "row")
+        loader("tail", "drop", "pad", "exact", "keep")
+        section("device", "auto", "cpu", "sim", "tpu", 3)
+        device("step_ms", 0, 2.5, -1, 3.7e6, "1", {"mean": 1}, {},
+               {"mean": 1, "deviation": 0.1}, {"mean": -1},
+               {"deviation": 1})
+        device("copy_gb_s", 1, 0, 1e6)
+        device("memory_gib", 1, 0, 1e6)
+        device("clock", "wall", "atomic")
+        section("model", "none", "some", 3, {}, {"kind": "set_position"})
+        section("train", {}, {"epochs": 2}, {"epochs": 0}, {"epochs": "2"},
+                {"max_steps": 1}, {"max_steps": 0}, {"lr": 0.1}, {"lr": -1},
+                {"warmup_steps": 0}, {"warmup_steps": 1.5}, {"threads": 1},
+                {"weight_decay": 0}, {"clip_norm": 0}, {"clip_norm": "1"},
+                {"checkpoint_every_steps": 1}, {"checkpoint_every_steps": 0})
+        section("output", {}, {"dir": "x"}, {"dir": 3})
+        accepted = 0
+        for document in jobs:
+            self.write_job(document)
+            answer = self.run_it("batch", "job.json", "--steps", "0:0",
+                                 "--json")
+            self.assertIn(answer.code, (0, 2), answer.out)
+            self.assertEqual(valid(document, self.schema), answer.code == 0,
+                             json.dumps(document) + answer.out)
+            accepted += answer.code == 0
+        self.assertGreater(accepted, 30)
+        self.assertGreater(len(jobs) - accepted, 50)
+
+    def test_accepts_the_example_job(self):
+        path = ROOT / "examples" / "positions" / "job.json"
+        self.assertTrue(valid(json.loads(path.read_text()), self.schema))
+
+    def test_is_a_schema_of_a_known_draft_and_explains_the_sections(self):
+        self.assertEqual(self.schema["$schema"],
+                         "https://json-schema.org/draft/2020-12/schema")
+        self.assertEqual(self.schema["required"], ["source", "fields"])
+
+
+if __name__ == "__main__":
+    unittest.main()

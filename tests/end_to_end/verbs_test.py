@@ -1,0 +1,190 @@
+"""The verbs beside train and batch: peek, doctor, demo, quickstart."""
+import json
+import sqlite3
+import unittest
+
+from penstock_cli import Case
+
+COLUMNS = ["id", "recorded_at", "session", "receivers", "tx_lat", "tx_lon"]
+RECEIVER = ["station", "lat", "lon", "alt_m", "snr_db", "freq_offset_hz",
+            "signal_present"]
+
+
+class Peek(Case):
+    def peek(self, uri):
+        return self.succeed("peek", uri, "--json").json()
+
+    def test_shows_schema_rows_values_and_rate(self):
+        self.database(self.rows())
+        seen = self.peek("sqlite:d.sqlite#t")
+        self.assertEqual(seen["source"], "t in d.sqlite")
+        self.assertEqual(seen["columns"], [
+            {"name": "id", "type": "INTEGER", "primary_key": True},
+            {"name": "heard", "type": "TEXT"}, {"name": "y", "type": "REAL"}])
+        self.assertEqual((seen["rows"], seen["rows_exact"]), (64, True))
+        self.assertGreater(seen["rows_per_s"], 0)
+        self.assertEqual(len(seen["first"]), 3)
+        self.assertEqual(seen["first"][1]["id"], 2)
+        self.assertEqual(seen["first"][1]["y"], 0.5)
+        self.assertEqual(json.loads(seen["first"][1]["heard"])[0]["a"], 1)
+
+    def test_needs_no_table_where_there_is_one_alone(self):
+        self.database(self.rows())
+        self.assertEqual(self.peek("sqlite:d.sqlite")["rows"], 64)
+
+    def test_cuts_long_texts_between_characters(self):
+        for start in ("", "a", "ab", "abc"):
+            path = self.folder / "long.sqlite"
+            path.unlink(missing_ok=True)
+            self.database([(1, start + "\U0001f4fb" * 100, None)],
+                          name="long.sqlite")
+            [row] = self.peek("sqlite:long.sqlite#t")["first"]
+            self.assertRegex(row["heard"], "^a?b?c?\U0001f4fb{49,50}[.]{3}$")
+            self.assertIsNone(row["y"])
+
+    def test_shows_bytes_that_are_no_text_as_valid_json(self):
+        self.database([(1, b"\xff\x00\xfe", 1.0)])
+        [row] = self.peek("sqlite:d.sqlite#t")["first"]
+        self.assertIn("\ufffd", row["heard"])
+
+    def test_an_empty_table(self):
+        self.database([])
+        seen = self.peek("sqlite:d.sqlite#t")
+        self.assertEqual((seen["rows"], seen["first"]), (0, []))
+
+    def test_refuses_what_is_no_source(self):
+        self.database(self.rows())
+        for uri, kind, code, name in (
+                ("d.sqlite", "request", "source.uri", "sqlite:PATH#table"),
+                ("sqlite:", "request", "source.uri", "names no file"),
+                ("sqlite:d.sqlite#", "request", "source.uri", "no table"),
+                ("sqlite:e.sqlite#t", "source", "sqlite.missing", "e.sqlite"),
+                ("sqlite:d.sqlite#tt", "request", "source.unknown_table",
+                 "did you mean 't'?")):
+            self.refuse(kind, code, name, arguments=["peek", uri])
+
+
+class Doctor(Case):
+    def test_says_what_is_there_and_why_the_rest_is_not(self):
+        found = self.succeed("doctor", "--json").json()
+        self.assertGreater(found["machine"]["cpus"], 0)
+        parts = {part["part"]: part for part in found["parts"]}
+        self.assertEqual(list(parts), ["sqlite", "postgres", "cpu", "sim",
+                                       "cuda", "trainer"])
+        for name in ("sqlite", "cpu", "sim"):
+            self.assertIs(parts[name]["there"], True, parts[name])
+        for part in parts.values():
+            self.assertTrue(part["says"])
+
+    def test_names_a_part_that_cannot_be_loaded(self):
+        """PENSTOCK_PARTS comes first: a file there that is no library."""
+        parts = self.folder / "parts"
+        parts.mkdir()
+        (parts / "libpenstock_source_sqlite.so").write_text("no library")
+        found = self.succeed("doctor", "--json",
+                             PENSTOCK_PARTS=str(parts)).json()
+        [sqlite] = [p for p in found["parts"] if p["part"] == "sqlite"]
+        self.assertIs(sqlite["there"], False)
+        self.assertIn("libsqlite3-0", sqlite["says"])
+        self.good_start()
+        answer = self.run_it("train", "job.json", "--json",
+                             PENSTOCK_PARTS=str(parts))
+        self.refused(answer, "source", "source.part_missing", str(parts))
+
+    def test_for_people_it_marks_each_part(self):
+        text = self.succeed("doctor").out
+        self.assertIn("  ok  sqlite: ", text)
+
+
+class Demo(Case):
+    def demo(self, *arguments, rows=40, to="sqlite:demo.sqlite"):
+        return self.succeed("demo", "positions", "--rows", rows, "--to", to,
+                            *arguments)
+
+    def table(self, name="demo.sqlite"):
+        base = sqlite3.connect(self.folder / name)
+        try:
+            return base.execute(
+                "SELECT * FROM measurements ORDER BY id").fetchall()
+        finally:
+            base.close()
+
+    def test_writes_the_table_that_was_promised(self):
+        self.demo("--seed", "3")
+        rows = self.table()
+        self.assertEqual([row[0] for row in rows], list(range(1, 41)))
+        for _, recorded_at, _, receivers, lat, lon in rows:
+            self.assertRegex(recorded_at,
+                             r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+            heard = json.loads(receivers)
+            self.assertTrue(3 <= len(heard) <= 10)
+            for receiver in heard:
+                self.assertLessEqual(set(receiver), set(RECEIVER))
+            self.assertIsInstance(lat, float)
+            self.assertIsInstance(lon, float)
+        seen = self.succeed("peek", "sqlite:demo.sqlite", "--json").json()
+        self.assertEqual([c["name"] for c in seen["columns"]], COLUMNS)
+
+    def test_the_same_seed_gives_the_same_rows(self):
+        for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+            self.demo("--seed", seed, to=f"sqlite:{name}.sqlite")
+        self.assertEqual(self.table("a.sqlite"), self.table("b.sqlite"))
+        self.assertNotEqual(self.table("a.sqlite"), self.table("c.sqlite"))
+
+    def test_an_existing_table_is_kept_unless_replace_is_said(self):
+        self.demo()
+        before = self.table()
+        self.refuse("request", "source.table_exists", "'measurements'",
+                    "demo.sqlite",
+                    arguments=["demo", "positions", "--rows", 5, "--to",
+                               "sqlite:demo.sqlite"])
+        self.assertEqual(self.table(), before)
+        self.demo("--replace", rows=5)
+        self.assertEqual(len(self.table()), 5)
+
+    def test_says_what_it_wrote(self):
+        answer = self.demo("--json")
+        self.assertEqual(answer.json(), {"rows": 40,
+                                         "to": "sqlite:demo.sqlite"})
+
+    def test_other_tables_of_the_file_stay(self):
+        self.database(self.rows(), name="demo.sqlite")
+        self.demo()
+        self.assertEqual(self.succeed("peek", "sqlite:demo.sqlite#t",
+                                      "--json").json()["rows"], 64)
+
+    def test_refuses_a_place_that_is_none(self):
+        for to, name in (("sqlite:no/such/folder.db", "no/such"),
+                         ("mysql://x/y", "sqlite:PATH"), ("sqlite:", "file")):
+            answer = self.run_it("demo", "positions", "--rows", 5, "--to", to,
+                                 "--json")
+            self.assertEqual(answer.code, 2, answer.out)
+            self.assertIn(name, " ".join(answer.json()["error"].values()))
+        self.assertEqual(self.run_it("demo", "positions", "--rows", "0", "--to",
+                                     "sqlite:x", "--json").code, 2)
+
+
+class Quickstart(Case):
+    def test_runs_the_job_both_ways_with_and_without_the_delay(self):
+        self.succeed("demo", "positions", "--rows", "10", "--to", "sqlite:x.db")
+        self.write_job(self.job(
+            source={"kind": "sqlite", "path": "anything",
+                    "table": "measurements"},
+            fields={"target": {"columns": ["tx_lat", "tx_lon"]}},
+            loader={"batch_size": 32}))
+        answer = self.succeed(
+            "quickstart", "--job", "job.json", "--rows", "200", "--step-ms",
+            "2", "--round-trip-ms", "0.5", "--epochs", "2", "--json")
+        runs = answer.json()["runs"]
+        self.assertEqual([(r["name"], r["round_trip_ms"]) for r in runs],
+                         [("a query per sample", 0.5), ("penstock", 0.5),
+                          ("a query per sample", 0.0), ("penstock", 0.0)])
+        self.assertGreater(runs[1]["report"]["au"], runs[0]["report"]["au"])
+        self.assertIn("0.5 ms per statement", answer.err)
+        for entry in runs:
+            saved = self.folder / entry["report"]["run"] / "report.json"
+            self.assertEqual(json.loads(saved.read_text()), entry["report"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Installs the build, builds examples/cpp_loop against the installed package
+# and runs it, as somebody would who has nothing but that package.
+#   installed_package.sh SOURCE BUILD COMPILER
+set -eu
+source=$1 build=$2 compiler=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$build" --prefix "$work/penstock" > "$work/install.log"
+cp -r "$source/examples/cpp_loop" "$work/"
+cmake -S "$work/cpp_loop" -B "$work/build" -DCMAKE_CXX_COMPILER="$compiler" \
+  -DCMAKE_PREFIX_PATH="$work/penstock" > "$work/configure.log" ||
+  { cat "$work/configure.log"; exit 1; }
+cmake --build "$work/build"
+cd "$work"
+penstock/bin/penstock demo positions --rows 600 --seed 1 --to sqlite:p.sqlite
+build/cpp_loop "$source/examples/positions/job.json" source.path=p.sqlite \
+  device=cpu loader.batch_size=64 | tee out
+grep -q ' steps over 600 rows' out
