@@ -1,21 +1,13 @@
 // How long does it take to know which sample comes next, among 10^9 of them,
-// and does that need memory which grows with them? One JSON document on
-// standard output; ns per index, median of five repeats after a warm-up.
+// and does that need memory which grows with them? In ns per index.
+//
+//     bench_order
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
-#include <cstdio>
 #include <fstream>
-#include <functional>
-#include <string>
-#include <thread>
-#include <vector>
 
-#include "penstock/base/base.h"
+#include "bench/measure.h"
 #include "penstock/sampling/sampling.h"
 
 namespace penstock {
@@ -82,68 +74,36 @@ Json measured(const char* name, const std::function<std::int64_t()>& run) {
   run();  // warm-up, also of what reads the memory's size
   resident_bytes();
   std::int64_t before = resident_bytes();
-  std::array<double, kRepeats> ns{};
-  for (double& repeat : ns) {
-    Nanoseconds begin = wall_clock().now();
-    std::int64_t made = run();
-    repeat =
-        1e9 * seconds(wall_clock().now() - begin) / static_cast<double>(made);
+  Repeats ns;
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    std::int64_t made = 0;
+    double time = wall_seconds([&] { made = run(); });
+    ns.add(1e9 * time / static_cast<double>(made));
   }
-  std::ranges::sort(ns);
   Json result;
   result["workload"] = name;
-  result["ns_per_index"] = ns[kRepeats / 2];
-  result["min"] = ns.front();
-  result["max"] = ns.back();
+  result["ns_per_index"] = ns.json();
   result["memory_growth_bytes"] = resident_bytes() - before;
+  result["must_reach"] = "about 150 ns; no growth";
   return result;
-}
-
-std::string processor() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);)
-    if (line.starts_with("model name") && line.find(": ") != line.npos)
-      return line.substr(line.find(": ") + 2);
-  utsname system{};
-  uname(&system);
-  return system.machine;
-}
-
-std::string commit() {
-  std::array<char, 64> text{};
-  if (FILE* git = popen("git describe --always --dirty 2>/dev/null", "r")) {
-    if (std::fgets(text.data(), text.size(), git) == nullptr) text[0] = 0;
-    pclose(git);
-  }
-  std::string name = text.data();
-  return name.substr(0, name.find('\n'));
-}
-
-Json report() {
-  std::int64_t sum = 0;
-  Json results{Json::Array{}};
-  results.push_back(
-      measured("sample_at, a jump per index", [&] { return run_jumps(sum); }));
-  for (const Workload& work : kPlans)
-    results.push_back(
-        measured(work.name, [&] { return run_plans(work, sum); }));
-  Json json;
-  json["bench"] = "order";
-  json["samples"] = kSamples;
-  json["repeats"] = kRepeats;
-  json["results"] = std::move(results);
-  json["machine"]["processor"] = processor();
-  json["machine"]["cores"] = std::int64_t{std::thread::hardware_concurrency()};
-  json["commit"] = commit();
-  json["measured_at"] = utc_text(std::chrono::system_clock::now());
-  json["checksum"] = sum;
-  return json;
 }
 
 }  // namespace
 }  // namespace penstock
 
-int main() {
-  std::printf("%s\n", penstock::report().dump(2).c_str());
-  return 0;
+int main(int count, char** arguments) {
+  using namespace penstock;
+  Json result = result_of("order",
+                          "How long does it take to know which sample comes "
+                          "next, among 10^9 of them?",
+                          count, arguments);
+  std::int64_t sum = 0;
+  result["samples"] = kSamples;
+  result["results"].push_back(
+      measured("sample_at, a jump per index", [&] { return run_jumps(sum); }));
+  for (const Workload& work : kPlans)
+    result["results"].push_back(
+        measured(work.name, [&] { return run_plans(work, sum); }));
+  result["checksum"] = sum;
+  return finish(result);
 }
