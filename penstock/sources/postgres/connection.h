@@ -28,7 +28,8 @@ std::string_view text_in(const Result& result, int row, int column);
 std::string identifier(std::string_view name);
 
 /// One session with a server. Belongs to one thread at a time. Throws
-/// Error(source) in words for people, with no password in them.
+/// Error(source) in words for people, with no password in them, or
+/// Error(out_of_memory).
 ///
 /// Connecting takes at most ten seconds, and a table that is locked is waited
 /// for as long, unless the connection string says otherwise. Each text that is

@@ -114,6 +114,7 @@ CopyOut::~CopyOut() {
   if (!running_) return;
   PGconn* connection = connection_.get();
   char says[kCancelSays];
+  if (!connection_.alive()) return;
   if (PGcancel* cancel = PQgetCancel(connection)) {
     PQcancel(cancel, says, sizeof(says));  // or the rest is simply taken
     PQfreeCancel(cancel);

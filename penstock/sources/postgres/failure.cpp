@@ -168,6 +168,13 @@ Error connection_failure(const About& about, const std::string& says) {
 
 Error statement_failure(const About& about, std::string_view sqlstate,
                         const std::string& says) {
+  if (sqlstate.empty() && says.find("out of memory") != says.npos)
+    return Error(ErrorKind::out_of_memory,
+                 {.code = "postgres.out_of_memory",
+                  .what = about.doing,
+                  .where = about.place,
+                  .why = "libpq says: " + says,
+                  .next = "free some memory, or give the program more of it"});
   // A client that cancels and a time limit share one SQLSTATE.
   if (sqlstate == "57014" && says.find("user request") != says.npos)
     return refusal(about, "postgres.cancelled", says,
@@ -177,7 +184,11 @@ Error statement_failure(const About& about, std::string_view sqlstate,
         (cause.sign.size() == 2 && sqlstate.starts_with(cause.sign)))
       return refusal(about, cause.code, says, cause.next);
   return refusal(about, "postgres.failed",
-                 says + " (SQLSTATE " + std::string(sqlstate) + ")", "");
+                 says + " (SQLSTATE " + std::string(sqlstate) + ")",
+                 sqlstate.starts_with("22")
+                     ? "check source.where: it may fail on single rows, as a "
+                       "cast does"
+                     : "look at the table with psql: \\d @table");
 }
 
 std::string without_secret(std::string says, const std::string& password) {

@@ -21,8 +21,8 @@ struct About {
 /// words are looked at; what is not recognised is `postgres.connect`.
 Error connection_failure(const About& about, const std::string& says);
 
-/// Why a statement failed, by its SQLSTATE. An empty one stands for a
-/// connection that is gone.
+/// Why a statement failed, by its SQLSTATE. Without one it was libpq that
+/// failed: mostly because the connection is gone.
 Error statement_failure(const About& about, std::string_view sqlstate,
                         const std::string& says);
 

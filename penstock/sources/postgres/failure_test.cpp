@@ -130,11 +130,22 @@ TEST(StatementFailure, HasACodeForEachState) {
     EXPECT_EQ(statement_code(state), "postgres." + std::string(code)) << state;
   EXPECT_EQ(statement_code("57014", "canceling statement due to user request"),
             "postgres.cancelled");
+  EXPECT_THAT(statement_failure(kAbout, "22P02", "").parts().next,
+              HasSubstr("source.where"));
 }
 
 TEST(StatementFailure, SaysTheStateItDoesNotKnow) {
   EXPECT_THAT(statement_failure(kAbout, "42P01", "it is not there").what(),
-              HasSubstr("it is not there (SQLSTATE 42P01)"));
+              testing::AllOf(HasSubstr("it is not there (SQLSTATE 42P01)"),
+                             HasSubstr("\\d t")));
+}
+
+TEST(StatementFailure, TellsOurMemoryFromTheServers) {
+  Error ours = statement_failure(kAbout, "", "out of memory for query result");
+  EXPECT_EQ(ours.kind(), ErrorKind::out_of_memory);
+  EXPECT_EQ(ours.parts().code, "postgres.out_of_memory");
+  Error theirs = statement_failure(kAbout, "53200", "out of memory");
+  EXPECT_EQ(theirs.kind(), ErrorKind::source);
 }
 
 TEST(StatementFailure, NamesTheGrantToMake) {

@@ -31,7 +31,8 @@ Moment Moment::of_microseconds(std::int64_t since_2000) {
   Moment moment;
   moment.infinite_ = infinity_of(since_2000);
   moment.seconds_ = floor_of(since_2000, kPerSecond);
-  moment.micros_ = since_2000 - moment.seconds_ * kPerSecond;
+  moment.micros_ = since_2000 % kPerSecond;
+  if (moment.micros_ < 0) moment.micros_ += kPerSecond;
   return moment;
 }
 
