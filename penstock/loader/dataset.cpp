@@ -217,11 +217,7 @@ void Dataset::pack(const Rows& rows, Device& device) {
     RawBlock& block = rows.block(id);
     std::int64_t at = rows.at(id);
     keys_.append(block.keys, at);
-    std::uint64_t hash = block.row_hash(at);
-    std::string key = keys_.canonical(id);
-    std::uint64_t size = key.size();
-    fingerprint.add(std::as_bytes(std::span(&size, 1)));
-    fingerprint.add(key);
+    std::uint64_t hash = block.hashes[static_cast<std::size_t>(at)];
     fingerprint.add(std::as_bytes(std::span(&hash, 1)));
     if (table_)
       pack_row(options_.fields, layout_, fitted_, block.row(at),

@@ -148,6 +148,29 @@ TEST(DatasetKeys, TwoRowsWithOneKeyAreRefused) {
   EXPECT_THAT(error.parts().what, HasSubstr("90"));
 }
 
+// Tier `none` reads by key and would find both rows.
+TEST(DatasetKeys, ARowThatIsLeftOutCountsToo) {
+  std::unique_ptr<Device> device = open_device({.kind = "cpu"});
+  for (const char* lists : {"[]", "no list"})
+    for (std::int64_t other : {3, 4}) {
+      FakeDataset fake;
+      fake.options.source.skip_bad = true;
+      FakeTable table = counting_table(fake.table);
+      std::vector<FakeCell> twin = table.rows[3];
+      twin[3] = lists;
+      table.rows.push_back(twin);
+      if (other == 4) table.rows[3][3] = lists;  // both are left out
+      Error error = error_of([&] {
+        Dataset::prepare(fake.options,
+                         std::make_unique<FakeSource>(
+                             table, wanted_of(fake.options), FakeTrouble{}),
+                         *device);
+      });
+      EXPECT_EQ(error.parts().code, "source.duplicate_key") << lists;
+      EXPECT_THAT(error.parts().what, HasSubstr("30"));
+    }
+}
+
 TEST(DatasetKeys, TextAndUuidKeysKeepTheirOrder) {
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});
   for (ColumnType key : {ColumnType::text, ColumnType::uuid}) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -155,6 +157,44 @@ class Belt {
   std::atomic<std::size_t> next_{0};  // each partition is taken once
 };
 
+[[noreturn]] void refuse_twice(const std::string& key,
+                               const std::string& source) {
+  throw Error(ErrorKind::source,
+              {.code = "source.duplicate_key",
+               .what = "two rows have the key " + key,
+               .where = source,
+               .why = "a sample's number is the rank of its key, so keys must "
+                      "differ",
+               .next = "choose a unique column as 'source.key'"});
+}
+
+/// A row that is left out has a key too, and who reads rows by their keys would
+/// find both.
+void refuse_left_out_twice(const std::vector<RawBlock>& blocks,
+                           const std::vector<RowRef>& kept,
+                           const std::string& source) {
+  auto key_of = [&](const RowRef& ref) {
+    return blocks[ref.block].keys.canonical(ref.row);
+  };
+  std::vector<std::pair<std::string, std::string>> left_out;  // key, as shown
+  for (const RawBlock& block : blocks)
+    for (std::int64_t i = 0; i < block.left_out.size(); ++i)
+      left_out.emplace_back(block.left_out.canonical(i),
+                            block.left_out.shown(i));
+  if (left_out.empty()) return;
+  std::ranges::sort(left_out);
+  for (std::size_t i = 1; i < left_out.size(); ++i)
+    if (left_out[i - 1].first == left_out[i].first)
+      refuse_twice(left_out[i].second, source);
+  for (const RowRef& ref : kept) {
+    std::string key = key_of(ref);
+    auto same = std::ranges::lower_bound(
+        left_out, key, {}, &std::pair<std::string, std::string>::first);
+    if (same != left_out.end() && same->first == key)
+      refuse_twice(same->second, source);
+  }
+}
+
 }  // namespace
 
 Preparer preparer_of(const DatasetOptions& options) {
@@ -210,17 +250,10 @@ std::vector<RowRef> rows_by_key(const std::vector<RawBlock>& blocks,
     for (std::uint32_t r = 0; r < blocks[b].ends.size(); ++r)
       refs.push_back({b, r});
   if (!std::ranges::is_sorted(refs, less)) std::ranges::sort(refs, less);
-  for (std::size_t i = 1; i < refs.size(); ++i) {
-    if (less(refs[i - 1], refs[i])) continue;
-    throw Error(ErrorKind::source,
-                {.code = "source.duplicate_key",
-                 .what = "two rows have the key " +
-                         blocks[refs[i].block].keys.shown(refs[i].row),
-                 .where = source,
-                 .why = "a sample's number is the rank of its key, so keys "
-                        "must differ",
-                 .next = "choose a unique column as 'source.key'"});
-  }
+  for (std::size_t i = 1; i < refs.size(); ++i)
+    if (!less(refs[i - 1], refs[i]))
+      refuse_twice(blocks[refs[i].block].keys.shown(refs[i].row), source);
+  refuse_left_out_twice(blocks, refs, source);
   return refs;
 }
 

@@ -45,7 +45,7 @@ void Dataset::RowReader::read(std::span<const SampleId> ids, RawBlock& rows) {
     auto at = static_cast<std::int64_t>(i);
     bool same = at < rows.rows() &&
                 rows.keys.canonical(at) == s.keys.canonical(at) &&
-                rows.row_hash(at) ==
+                rows.hashes[i] ==
                     s.dataset.row_hashes_[static_cast<std::size_t>(ids[i])];
     if (same) continue;
     throw Error(ErrorKind::source,

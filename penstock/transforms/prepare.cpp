@@ -74,6 +74,12 @@ class ByValue {
   std::int64_t value_ = 0;
 };
 
+std::uint64_t hash_of_key(const KeyList& keys, std::int64_t at) {
+  if (keys.type() != ColumnType::int64) return hash64(keys.bytes(at));
+  std::int64_t number = keys.integer(at);
+  return hash64(std::as_bytes(std::span(&number, 1)));
+}
+
 struct ColumnPart {
   std::size_t column;  // of the block
   bool keeps_bits;     // dtype int64
@@ -85,10 +91,6 @@ std::span<const double> RawBlock::row(std::int64_t at) const {
   auto i = static_cast<std::size_t>(at);
   std::size_t start = i == 0 ? 0 : ends[i - 1];
   return std::span(values).subspan(start, ends[i] - start);
-}
-
-std::uint64_t RawBlock::row_hash(std::int64_t at) const {
-  return hash64(std::as_bytes(row(at)));
 }
 
 struct Preparer::State {
@@ -108,6 +110,8 @@ struct Preparer::State {
   std::vector<double> values;
   std::vector<std::uint32_t> ends;
   std::vector<std::uint8_t> marks;
+  std::vector<std::uint64_t> hashes;
+  KeyList left_out;
   std::vector<const RowProblem*> problems;  // by row, then column
   std::size_t next_problem = 0;
   std::vector<BadRow> bad;
@@ -135,11 +139,13 @@ struct Preparer::State {
   void start(const Block& block) {
     check_types(block, needed, options.by_column);
     if (keys.type() != block.columns[0].type)
-      keys = KeyList(block.columns[0].type);
+      keys = left_out = KeyList(block.columns[0].type);
     keys.clear();
+    left_out.clear();
     values.clear();
     ends.clear();
     marks.clear();
+    hashes.clear();
     bad.clear();
     problems.clear();
     next_problem = 0;
@@ -229,8 +235,11 @@ struct Preparer::State {
   }
 
   void keep(const Block& block, std::int64_t row) {
+    std::size_t start = ends.empty() ? 0 : ends.back();
     ends.push_back(static_cast<std::uint32_t>(values.size()));
     keys.append(block.columns[0], row);
+    hashes.push_back(hash64(std::as_bytes(std::span(values).subspan(start)),
+                            hash_of_key(keys, keys.size() - 1)));
     ByValue by;
     marks.push_back(
         options.mark == nullptr
@@ -240,6 +249,13 @@ struct Preparer::State {
                                  row)));
     for (Part& part : parts)
       if (part.set != nullptr) part.tally->add(part.set->elements(), keys);
+  }
+
+  void leave_out(const Block& block, std::int64_t row) {
+    const RowProblem* problem = problem_of(row);
+    bool of_key = problem != nullptr && problem->column == 0;
+    if (!of_key && block.columns[0].valid(row))
+      left_out.append(block.columns[0], row);
   }
 
   RawBlock finish(Seen& seen, std::int64_t too_short) {
@@ -252,7 +268,8 @@ struct Preparer::State {
     std::ranges::stable_sort(bad, sorts_before, &BadRow::shown_key);
     of_block.bad = std::move(bad);
     seen.merge(std::move(of_block));
-    return {keys, values, ends, marks};  // copies have no room to spare
+    // Copies have no room to spare.
+    return {keys, values, ends, marks, hashes, left_out};
   }
 };
 
@@ -278,6 +295,7 @@ RawBlock Preparer::prepare(const Block& block, Seen& seen) {
         break;
     }
     state.values.resize(before);
+    state.leave_out(block, row);
   }
   return state.finish(seen, too_short);
 }

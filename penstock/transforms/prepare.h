@@ -26,11 +26,13 @@ struct RawBlock {
   std::vector<double> values;
   std::vector<std::uint32_t> ends;  ///< where each row's run ends in `values`
   std::vector<std::uint8_t> marks;  ///< what `mark` said of each row
+  /// One number per row, from its key and values: the same whatever source
+  /// held them.
+  std::vector<std::uint64_t> hashes;
+  KeyList left_out;  ///< of rows that are too short or bad; no order
 
   std::int64_t rows() const { return static_cast<std::int64_t>(ends.size()); }
   std::span<const double> row(std::int64_t at) const;
-  /// The same number for the same values, whatever source held them.
-  std::uint64_t row_hash(std::int64_t at) const;
 };
 
 /// A row that is left out because `source.on_bad` is `skip`, or that ends the

@@ -444,12 +444,23 @@ TEST_F(Prepare, BorrowedBytesAreNotReadBeyondTheirEnd) {
   EXPECT_THAT(row(0), ElementsAre(1, 1.25, 33));
 }
 
-TEST_F(Prepare, EqualRowsHaveEqualHashes) {
+TEST_F(Prepare, AHashIsOfKeyAndValuesAlone) {
   set();
-  run_lists({R"([{"a": 1.0, "b": -0.0}])", R"([ {"b": 0, "a": 10e-1} ])",
-             R"([{"a": 1, "b": null}])"});
-  EXPECT_EQ(raw_.row_hash(0), raw_.row_hash(1));
-  EXPECT_NE(raw_.row_hash(0), raw_.row_hash(2));
+  auto hashes = [&](const char* list) {
+    run_lists({list, list});
+    return raw_.hashes;
+  };
+  auto first = hashes(R"([{"a": 1.0, "b": -0.0}])");
+  EXPECT_EQ(first, hashes(R"([ {"b": 0, "a": 10e-1} ])"));
+  EXPECT_NE(first[0], hashes(R"([{"a": 1, "b": null}])")[0]);
+  EXPECT_NE(first[0], first[1]) << "their keys differ";
+}
+
+TEST_F(Prepare, KeepsTheKeysOfRowsThatAreLeftOut) {
+  set();
+  run_lists({R"([{"a": 1, "b": 2}])", "[]", "no list"});
+  EXPECT_EQ(raw_.keys.size(), 1);
+  EXPECT_EQ(raw_.left_out.size(), 2);
 }
 
 TEST_F(Prepare, ResultsHaveNoRoomToSpare) {
