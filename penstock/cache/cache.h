@@ -87,8 +87,11 @@ class Table {
   ~Table();
   Table(Table&&) noexcept;
 
-  /// Where the next row goes; write all `row_bytes` before the next call.
-  std::byte* append();
+  /// Where the next `rows` rows go, one after the other; write all of them,
+  /// from any threads, before the next call. At most `most_rows()` at a time.
+  std::byte* append(std::int64_t rows);
+  /// At least 1.
+  std::int64_t most_rows() const;
   /// Ends the filling: all rows are where they belong when it returns.
   void seal();
 

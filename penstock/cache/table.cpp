@@ -66,15 +66,22 @@ Table::Table(Tier tier, std::int64_t rows, std::size_t row_bytes,
 Table::~Table() = default;
 Table::Table(Table&&) noexcept = default;
 
-std::byte* Table::append() {
+std::int64_t Table::most_rows() const {
+  std::size_t rows = kStagingBytes / state_->row_bytes;
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(rows));
+}
+
+std::byte* Table::append(std::int64_t rows) {
   State& s = *state_;
-  PENSTOCK_ASSERT(s.filled + s.row_bytes <= s.size, "the table is full");
+  std::size_t bytes = static_cast<std::size_t>(rows) * s.row_bytes;
+  PENSTOCK_ASSERT(rows <= most_rows(), "so many rows fit at a time");
+  PENSTOCK_ASSERT(s.filled + bytes <= s.size, "the table is full");
   std::byte* at = s.memory.data() + s.filled;
   if (s.stream) {
-    if (s.filled - s.sent + s.row_bytes > s.staging.size()) s.send();
+    if (s.filled - s.sent + bytes > s.staging.size()) s.send();
     at = s.staging.data() + (s.filled - s.sent);
   }
-  s.filled += s.row_bytes;
+  s.filled += bytes;
   return at;
 }
 

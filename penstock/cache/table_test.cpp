@@ -30,7 +30,7 @@ TEST_P(TableTest, GivesBackEveryRowByItsId) {
   constexpr std::size_t kRowBytes = 4096;
   Table table(GetParam().tier, kRows, kRowBytes, *device_);
   for (std::int64_t id = 0; id < kRows; ++id)
-    std::memset(table.append(), static_cast<int>(id % 251), kRowBytes);
+    std::memset(table.append(1), static_cast<int>(id % 251), kRowBytes);
   table.seal();
   std::vector<std::int64_t> rows = {2999, 0, 1024, 1023};
   GatherField field{.table_offset = 8, .bytes = 16, .out_offset = 0};
@@ -56,8 +56,8 @@ TEST_P(TableTest, GivesBackEveryRowByItsId) {
 
 TEST_P(TableTest, RefusesMoreRowsThanPlanned) {
   Table table(GetParam().tier, 1, 8, *device_);
-  std::memset(table.append(), 0, 8);
-  EXPECT_THROW(table.append(), Error);
+  std::memset(table.append(1), 0, 8);
+  EXPECT_THROW(table.append(1), Error);
   table.seal();
   EXPECT_EQ(table.bytes(), 8u);
 }

@@ -5,6 +5,7 @@
 /// the sequencer that restores order, and the meters of a stage.
 #include "penstock/exec/meter.h"
 #include "penstock/exec/queue.h"
+#include "penstock/exec/ranges.h"
 #include "penstock/exec/ring.h"
 #include "penstock/exec/sequencer.h"
 #include "penstock/exec/stage.h"

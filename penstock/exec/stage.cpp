@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <new>
-#include <system_error>
 
 #include "penstock/base/error.h"
 
@@ -30,6 +29,7 @@ Stage::Stage(Options options) : state_(std::make_unique<State>()) {
   state_->options = std::move(options);
   state_->running = workers > 0 ? workers : 1;
   const std::string& stage = state_->options.name;
+  threads_.reserve(static_cast<std::size_t>(workers));
   try {
     for (int i = 0; i < workers; ++i) {
       threads_.emplace_back([state = state_.get(), i] { state->run(i); });
@@ -37,19 +37,21 @@ Stage::Stage(Options options) : state_(std::make_unique<State>()) {
       std::string name = stage.substr(0, 12) + "-" + std::to_string(i);
       pthread_setname_np(threads_.back().native_handle(), name.c_str());
     }
-  } catch (const std::system_error& error) {
-    Error refused(ErrorKind::request,
-                  {.code = "exec.threads",
-                   .what = stage + ": cannot start thread " +
-                           std::to_string(threads_.size() + 1) + " of " +
-                           std::to_string(workers),
-                   .why = error.what(),
-                   .next = "ask for fewer workers, or raise the limits on "
-                           "threads and memory of this process"});
-    if (state_->options.failed)  // ends the threads that did start
-      state_->options.failed(std::make_exception_ptr(refused));
+    return;
+  } catch (const std::exception& error) {
+    // No memory is a reason too, so nothing is made before threads have ended.
+    std::size_t started = threads_.size();
+    if (state_->options.failed)
+      state_->options.failed(std::current_exception());
     join();
-    throw refused;
+    throw Error(
+        ErrorKind::request,
+        {.code = "exec.threads",
+         .what = stage + ": cannot start thread " +
+                 std::to_string(started + 1) + " of " + std::to_string(workers),
+         .why = error.what(),
+         .next = "ask for fewer workers, or raise the limits on "
+                 "threads and memory of this process"});
   }
 }
 

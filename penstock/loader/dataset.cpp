@@ -144,7 +144,15 @@ std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
   if (!set->bad_.empty() && !options.source.skip_bad)
     refuse_bad_rows(set->bad_, source);
 
-  StageMeter meter("pack", 1);
+  StageMeter meter("pack", std::max(1, options.workers));
+  ShareOut share_out = [&](std::int64_t count, const RangeWork& work) {
+    in_ranges(
+        options.workers, count, [&](std::int64_t begin, std::int64_t end) {
+          std::optional<BusyScope> busy;  // the first range is this thread's
+          if (begin > 0) busy.emplace(meter);
+          work(begin, end);
+        });
+  };
   {
     BusyScope busy(meter);
     Rows rows{pass.blocks, rows_by_key(pass.blocks, source)};
@@ -159,9 +167,10 @@ std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
                               .is_train =
                                   [&](SampleId id) {
                                     return rows.side(id) == Side::train;
-                                  }});
+                                  },
+                              .share_out = share_out});
     set->plan(rows.count(), device);
-    set->pack(rows, device);
+    set->pack(rows, device, share_out);
     meter.add_items(rows.count(), static_cast<std::int64_t>(
                                       set->table_ ? set->table_->bytes() : 0));
   }
@@ -199,34 +208,49 @@ void Dataset::plan(std::int64_t rows, const Device& device) {
   if (options_.planned) options_.planned(plan_);
 }
 
-void Dataset::pack(const Rows& rows, Device& device) {
+void Dataset::pack_rows(const Rows& rows, SampleId first, SampleId end,
+                        std::byte* out) const {
+  for (SampleId id = first; id < end; ++id) {
+    const RawBlock& block = rows.block(id);
+    pack_row(options_.fields, layout_, fitted_, rows.row(id), out,
+             [&] { return "row " + block.keys.shown(rows.at(id)); });
+    out += layout_.row_bytes;
+  }
+}
+
+void Dataset::pack(const Rows& rows, Device& device,
+                   const ShareOut& share_out) {
   if (plan_.tier != Tier::none)
     table_ = std::make_unique<Table>(plan_.tier, rows.count(),
                                      layout_.row_bytes, device);
   else
     row_hashes_.reserve(rows.refs.size());
-  // A block is let go with its last row, so that raw and packed rows never
-  // stand side by side when rows arrive in order of their keys.
-  std::vector<std::uint32_t> left(rows.blocks.size());
-  for (std::size_t b = 0; b < left.size(); ++b)
-    left[b] = static_cast<std::uint32_t>(rows.blocks[b].ends.size());
+  // A block is let go when its last row is packed, so that raw and packed rows
+  // never stand side by side when rows arrive in order of their keys.
+  std::vector<std::size_t> left;
+  for (const RawBlock& block : rows.blocks) left.push_back(block.ends.size());
   keys_ = KeyList(rows.block(0).keys.type());
   keys_.reserve(rows.count());
   Sha256 fingerprint;
-  for (SampleId id = 0; id < rows.count(); ++id) {
-    RawBlock& block = rows.block(id);
-    std::int64_t at = rows.at(id);
-    keys_.append(block.keys, at);
-    std::uint64_t hash = block.hashes[static_cast<std::size_t>(at)];
-    fingerprint.add(std::as_bytes(std::span(&hash, 1)));
-    if (table_)
-      pack_row(options_.fields, layout_, fitted_, block.row(at),
-               table_->append(), [&] { return "row " + keys_.shown(id); });
-    else
-      row_hashes_.push_back(hash);
-    std::uint32_t& rows_left =
-        left[rows.refs[static_cast<std::size_t>(id)].block];
-    if (--rows_left == 0) block = RawBlock();
+  const std::int64_t most = table_ ? table_->most_rows() : rows.count();
+  for (SampleId first = 0; first < rows.count(); first += most) {
+    SampleId end = std::min(rows.count(), first + most);
+    if (table_) {
+      std::byte* out = table_->append(end - first);
+      share_out(end - first, [&](std::int64_t from, std::int64_t to) {
+        pack_rows(rows, first + from, first + to,
+                  out + static_cast<std::size_t>(from) * layout_.row_bytes);
+      });
+    }
+    for (SampleId id = first; id < end; ++id) {
+      RawBlock& block = rows.block(id);
+      std::uint64_t hash = block.hashes[rows.at(id)];
+      keys_.append(block.keys, rows.at(id));
+      fingerprint.add(std::as_bytes(std::span(&hash, 1)));
+      if (!table_) row_hashes_.push_back(hash);
+      if (--left[rows.refs[static_cast<std::size_t>(id)].block] == 0)
+        block = RawBlock();
+    }
   }
   if (table_) table_->seal();
   fingerprint_ = fingerprint.hex();

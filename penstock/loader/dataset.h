@@ -94,7 +94,9 @@ class Dataset {
   explicit Dataset(DatasetOptions options);
   void split(const Rows& rows);
   void plan(std::int64_t rows, const Device& device);
-  void pack(const Rows& rows, Device& device);
+  void pack(const Rows& rows, Device& device, const ShareOut& share_out);
+  void pack_rows(const Rows& rows, SampleId first, SampleId end,
+                 std::byte* out) const;
 
   DatasetOptions options_;
   std::unique_ptr<Source> source_;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "penstock/base/error.h"
+#include "penstock/base/sync.h"
 
 namespace penstock {
 namespace {
@@ -115,16 +116,46 @@ void walk(const std::vector<Part>& parts, std::span<const double> row,
   }
 }
 
+// What a range of blocks adds to counts and extremes; their order is no matter.
+void merge(const std::vector<Sum>& from, std::vector<Sum>& into) {
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    into[i].count += from[i].count;
+    into[i].missing += from[i].missing;
+    into[i].min = std::min(into[i].min, from[i].min);
+    into[i].max = std::max(into[i].max, from[i].max);
+  }
+}
+
+// Calls visit_row(row, is_train, sums) for all rows. Ranges of blocks may be
+// visited side by side; the sums of the blocks are added in the order of ids.
 template <class VisitRow>
 void pass_over(const RowsInOrder& rows, std::vector<Sum>& sums,
                VisitRow visit_row) {
-  for (std::int64_t start = 0; start < rows.count; start += kBlockOfIds) {
-    std::int64_t end = std::min(rows.count, start + kBlockOfIds);
-    for (Sum& sum : sums) sum.block = 0;
-    for (std::int64_t id = start; id < end; ++id)
-      visit_row(rows.row(id), rows.is_train(id));
-    for (Sum& sum : sums) sum.total += sum.block;
-  }
+  std::int64_t blocks = (rows.count + kBlockOfIds - 1) / kBlockOfIds;
+  std::vector<double> of_block(static_cast<std::size_t>(blocks) * sums.size());
+  std::vector<Sum> start = sums;
+  for (Sum& sum : start) sum = {.mean = sum.mean, .scale = sum.scale};
+  Mutex mutex;
+  auto visit_blocks = [&](std::int64_t first, std::int64_t last) {
+    std::vector<Sum> own = start;
+    for (std::int64_t block = first; block < last; ++block) {
+      for (Sum& sum : own) sum.block = 0;
+      std::int64_t end = std::min(rows.count, (block + 1) * kBlockOfIds);
+      for (std::int64_t id = block * kBlockOfIds; id < end; ++id)
+        visit_row(rows.row(id), rows.is_train(id), own);
+      double* to =
+          of_block.data() + static_cast<std::size_t>(block) * own.size();
+      for (const Sum& sum : own) *to++ = sum.block;
+    }
+    Lock lock(mutex);
+    merge(own, sums);
+  };
+  if (rows.share_out)
+    rows.share_out(blocks, visit_blocks);
+  else
+    visit_blocks(0, blocks);
+  for (std::size_t i = 0; i < of_block.size(); ++i)
+    sums[i % sums.size()].total += of_block[i];
 }
 
 bool overflowed(const Sum& sum) { return !std::isfinite(sum.total); }
@@ -133,9 +164,9 @@ bool overflowed(const Sum& sum) { return !std::isfinite(sum.total); }
 void add_anew(const std::vector<Part>& parts, const RowsInOrder& rows,
               std::vector<Sum>& sums) {
   std::vector<Sum> small(sums.size());
-  pass_over(rows, small, [&](std::span<const double> row, bool train) {
+  pass_over(rows, small, [&](auto row, bool train, std::vector<Sum>& own) {
     if (!train) return;
-    walk(parts, row, small, [](Sum& sum, double value) {
+    walk(parts, row, own, [](Sum& sum, double value) {
       if (!std::isnan(value)) sum.block += value * kSmall;
     });
   });
@@ -148,8 +179,8 @@ void add_anew(const std::vector<Part>& parts, const RowsInOrder& rows,
 
 void find_means(const std::vector<Part>& parts, const RowsInOrder& rows,
                 std::vector<Sum>& sums) {
-  pass_over(rows, sums, [&](std::span<const double> row, bool train) {
-    walk(parts, row, sums, [train](Sum& sum, double value) {
+  pass_over(rows, sums, [&](auto row, bool train, std::vector<Sum>& own) {
+    walk(parts, row, own, [train](Sum& sum, double value) {
       bool missing = std::isnan(value);
       sum.missing += missing;
       if (missing || !train) return;
@@ -178,9 +209,9 @@ void find_means(const std::vector<Part>& parts, const RowsInOrder& rows,
 // Leaves the summed squares in `total`, in units of the scale's.
 void find_squares(const std::vector<Part>& parts, const RowsInOrder& rows,
                   std::vector<Sum>& sums) {
-  pass_over(rows, sums, [&](std::span<const double> row, bool train) {
+  pass_over(rows, sums, [&](auto row, bool train, std::vector<Sum>& own) {
     if (!train) return;
-    walk(parts, row, sums, [](Sum& sum, double value) {
+    walk(parts, row, own, [](Sum& sum, double value) {
       double off = (value - sum.mean) * sum.scale;
       if (!std::isnan(value)) sum.block += off * off;
     });

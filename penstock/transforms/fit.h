@@ -37,11 +37,17 @@ struct Fitted {
 Fitted fitted_from_json(const Json& json, const std::vector<Field>& fields,
                         const std::string& path);
 
+using RangeWork = std::function<void(std::int64_t begin, std::int64_t end)>;
+/// Calls `work` for ranges that make up [0, count), on several threads where
+/// it pays.
+using ShareOut = std::function<void(std::int64_t count, const RangeWork& work)>;
+
 /// The rows of a data set in order of id.
 struct RowsInOrder {
   std::int64_t count = 0;
   std::function<std::span<const double>(std::int64_t id)> row;
   std::function<bool(std::int64_t id)> is_train;
+  ShareOut share_out = {};  ///< empty: all is done in place
 };
 
 /// Finds the statistics over the train rows, in float64, in two passes whose
