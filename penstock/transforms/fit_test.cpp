@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -42,7 +43,8 @@ class Fit : public testing::Test {
            return rows_[static_cast<std::size_t>(id)];
          },
          .is_train =
-             [this](SampleId id) { return !held_out_ || !held_out_(id); }});
+             [this](SampleId id) { return !held_out_ || !held_out_(id); },
+         .share_out = share_out_});
   }
   std::string error_code(ErrorKind kind, std::string* text = nullptr) {
     try {
@@ -55,12 +57,29 @@ class Fit : public testing::Test {
     return "no error";
   }
 
+  ShareOut share_out_;
   std::vector<Field> fields_;
   Seen seen_;
   std::vector<std::vector<bool>> booleans_;
   std::vector<std::vector<double>> rows_;
   std::function<bool(SampleId)> held_out_;
 };
+
+// As threads would: in pieces, in any order.
+TEST_F(Fit, GivesTheSameBitsHoweverTheWorkIsSharedOut) {
+  columns_job();
+  for (int i = 0; i < 5000; ++i) rows_.push_back({std::sin(i) * 1e3 + i});
+  Standard whole = run().fields[0][0];
+  share_out_ = [](std::int64_t count, const RangeWork& work) {
+    for (std::int64_t end = count; end > 0;
+         end -= std::min<std::int64_t>(2, end))
+      work(std::max<std::int64_t>(0, end - 2), end);
+  };
+  Standard pieces = run().fields[0][0];
+  EXPECT_EQ(pieces.mean, whole.mean);
+  EXPECT_EQ(pieces.deviation, whole.deviation);
+  EXPECT_EQ(pieces.count, whole.count);
+}
 
 TEST_F(Fit, TakesEachKeyOverTheKeptElementsOfTrainRows) {
   set_job();
