@@ -2,6 +2,7 @@
 # Debian packages of these groups that are missing, and says which.
 packages_run="g++ cmake ninja-build ccache nlohmann-json3-dev libcli11-dev
   libsimdjson-dev libsqlite3-dev libpq-dev python3 git"
+packages_torch="python3-pip"
 packages_build="clang-14 clang-format-14 libclang-rt-14-dev libgtest-dev
   libgmock-dev postgresql"
 
@@ -43,4 +44,21 @@ without_main_cluster() {  # SUDO
   [ -e "$file" ] && return
   $1 mkdir -p "$(dirname "$file")"
   echo "create_main_cluster = false" | $1 tee "$file" >/dev/null
+}
+
+# Finds or fetches libtorch, and leaves CMake's arguments for it in with_torch.
+# PENSTOCK_TORCH: auto (go on without it when it cannot be had), on or off.
+find_torch() {
+  local wish=${PENSTOCK_TORCH:-auto} folder
+  with_torch=("-DPENSTOCK_TORCH=$wish")
+  [ "$wish" = off ] && return
+  install_packages torch
+  if folder=$(tools/fetch_torch); then
+    with_torch+=("-DPENSTOCK_TORCH_DIR=$folder")
+  elif [ "$wish" = on ]; then
+    exit 1
+  else
+    echo "going on without libtorch: no network will be trained"
+    with_torch=(-DPENSTOCK_TORCH=off)
+  fi
 }

@@ -116,11 +116,19 @@ Job parse_job(const Json& document) {
   }
 }
 
+// A password is taken out, not starred: libpq then looks for one in its own
+// places, so that the run can be resumed.
 Json without_secrets(Json document) {
-  const Json* source = document.find("source");
-  const Json* uri = source->find("uri");
-  if (uri != nullptr && uri->is_string())
-    document["source"]["uri"] = without_password(uri->string());
+  const Json* uri = document.find("source")->find("uri");
+  if (uri == nullptr || !uri->is_string()) return document;
+  std::string shown = without_password(uri->string());
+  for (std::string_view starred : {":***@", "password=***&", "&password=***",
+                                   "?password=***", "password=***"}) {
+    std::size_t at = shown.find(starred);
+    if (at != shown.npos)
+      shown.replace(at, starred.size(), starred == ":***@" ? "@" : "");
+  }
+  document["source"]["uri"] = shown;
   return document;
 }
 

@@ -84,6 +84,8 @@ ModelSpec parse_model(const Json* section, const std::vector<Field>& fields) {
     spec.refuse("width", "found " + std::to_string(model.width) +
                              ", expected a multiple of " +
                              std::to_string(kWidthStep));
+  model.dropout = spec.number("dropout", model.dropout, 0, 0.9);
+  model.noise_db = spec.number("noise_db", model.noise_db, 0, 100);
   model.seed = static_cast<std::uint64_t>(
       spec.integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
   spec.finish();
@@ -114,6 +116,8 @@ void show_model(const ModelSpec& model, Json& settings) {
   section["longitude"] = model.longitude;
   section["strength"] = model.strength;
   section["width"] = model.width;
+  section["dropout"] = model.dropout;
+  section["noise_db"] = model.noise_db;
   section["seed"] = static_cast<std::int64_t>(model.seed);
   Json& train = settings["train"];
   train["lr"] = model.lr;

@@ -23,7 +23,10 @@ struct ModelSpec {
   std::string longitude;
   std::string strength;     ///< key of the set, in dB: weights its centroid
   std::int64_t width = 64;  ///< of all layers; a multiple of 8
-  std::uint64_t seed = 0;   ///< of the weights at the beginning
+  // What a set is learned from is made a little different in every epoch.
+  double dropout = 0.1;    ///< share of receivers left out
+  double noise_db = 3;     ///< deviation of the noise added to strengths
+  std::uint64_t seed = 0;  ///< of the first weights, and of these two
 
   double lr = 2e-3;  ///< the peak, after the warm-up
   std::int64_t warmup_steps = 50;

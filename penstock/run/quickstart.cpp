@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "penstock/run/centroid.h"
 #include "penstock/run/demo.h"
 
 namespace penstock {
@@ -16,9 +17,15 @@ struct Variant {
   double round_trip_ms;
 };
 
-Json run_variant(const QuickstartOptions& options, const Variant& variant) {
+Json document_of(const QuickstartOptions& options) {
   Json document = Json::parse(real_files().read(options.job), options.job);
   document["source"]["path"] = options.database;
+  document["output"]["dir"] = options.output;
+  return document;
+}
+
+Json run_variant(const QuickstartOptions& options, const Variant& variant) {
+  Json document = document_of(options);
   document["source"]["round_trip_ms"] = variant.round_trip_ms;
   Json device;
   device["kind"] = "sim";
@@ -28,19 +35,61 @@ Json run_variant(const QuickstartOptions& options, const Variant& variant) {
   if (variant.per_sample) document["loader"]["read"] = "per_sample";
   document["train"] = Json(Json::Object{});
   document["train"]["epochs"] = options.epochs;
-  document["output"]["dir"] = options.output;
   TrainResult result =
       train(parse_job(document),
             {.stop = options.stop, .listener = {.progress = options.progress}});
   return result.report;
 }
 
+/// Trains the job's model; the document of "model".
+Json train_model(const QuickstartOptions& options, const Job& job) {
+  std::unique_ptr<Device> host = open_device({.kind = "cpu"});
+  CentroidError centroid = weighted_centroid(
+      job, Dataset::prepare(dataset_options(job), *host), *host);
+  TrainResult result = train(
+      job, {.stop = options.stop, .listener = {.progress = options.progress}});
+  Json json;
+  json["report"] = result.report;
+  json["centroid_n"] = centroid.n;
+  json["centroid_median_km"] = centroid.val_median_km;
+  json["held_out_rows"] = centroid.val_rows;
+  const Json::Array& epochs = result.report.find("epochs")->array();
+  const Json* km =
+      epochs.empty() ? nullptr : epochs.back().find("val_median_km");
+  json["median_km"] = km == nullptr ? Json() : *km;
+  return json;
+}
+
+double number(const Json& json, const char* key) {
+  const Json* found = json.find(key);
+  return found != nullptr && found->is_number() ? found->number() : NAN;
+}
+
+std::string model_text(const Json& model) {
+  const Json& report = *model.find("report");
+  const Json::Array& epochs = report.find("epochs")->array();
+  if (epochs.empty() || !model.find("median_km")->is_number()) return "";
+  double took = 0;
+  for (const Json& epoch : epochs) took += number(epoch, "seconds");
+  double km = number(model, "median_km");
+  double centroid = number(model, "centroid_median_km");
+  char text[400];
+  std::snprintf(
+      text, sizeof(text),
+      "\nthe network, trained on %s: %zu epochs in %.1f s, AU %.1f %%, %.0f "
+      "samples/s\n"
+      "median error on %lld held-out rows: %.2f km; weighted centroid (n = "
+      "%.0f): %.2f km; ratio %.2f\n",
+      report.find("settings")->find("device_used")->string().c_str(),
+      epochs.size(), took, 100 * number(report, "au"),
+      number(report, "samples_per_s"),
+      static_cast<long long>(model.find("held_out_rows")->integer()), km,
+      number(model, "centroid_n"), centroid, km / centroid);
+  return text;
+}
+
 std::string row_text(const Json& entry) {
   const Json& report = *entry.find("report");
-  auto number = [&](const Json& json, const char* key) {
-    const Json* found = json.find(key);
-    return found != nullptr && found->is_number() ? found->number() : NAN;
-  };
   const Json::Array& epochs = report.find("epochs")->array();
   char text[200];
   std::snprintf(text, sizeof(text),
@@ -68,6 +117,24 @@ std::string table_of(const Json::Array& runs) {
   return table;
 }
 
+/// Adds what was trained, or why nothing was.
+void add_model(const QuickstartOptions& options,
+               const std::function<void(const std::string&)>& note,
+               Json& result) {
+  Job job = parse_job(document_of(options));
+  try {
+    if (job.model.none()) return;
+    load_trainer();
+  } catch (const Error& error) {
+    result["why_no_model"] = error.what();
+    note(std::string("no model is trained: ") + error.what());
+    return;
+  }
+  note("training the network: " + std::to_string(job.training.epochs) +
+       " epochs");
+  result["model"] = train_model(options, job);
+}
+
 }  // namespace
 
 Json quickstart(const QuickstartOptions& options) {
@@ -79,6 +146,7 @@ Json quickstart(const QuickstartOptions& options) {
   if (!folder.empty()) real_files().make_folders(folder);
   note("writing " + std::to_string(options.rows) + " samples to " +
        options.database);
+  load_job(options.job, {});  // a wrong one is heard before anything is done
   write_positions_demo({.rows = options.rows,
                         .seed = 1,
                         .to = {.kind = "sqlite",
@@ -112,7 +180,12 @@ Json quickstart(const QuickstartOptions& options) {
     result["runs"].push_back(std::move(entry));
     if (options.stop != nullptr && options.stop->load()) break;
   }
+  result["model"] = nullptr;
+  if (options.stop == nullptr || !options.stop->load())
+    add_model(options, note, result);
   result["table"] = table_of(result["runs"].array());
+  if (!result["model"].is_null())
+    result["table"] = result["table"].string() + model_text(result["model"]);
   return result;
 }
 

@@ -1,0 +1,17 @@
+#include "penstock/run/model.h"
+
+// A trainer for model_test.cpp: everything it does is throw. Built once as it
+// should be, and once with PENSTOCK_TEST_VERSION of a stranger.
+extern "C" const penstock::TrainerPart* penstock_trainer_part() {
+  using namespace penstock;
+  static constexpr TrainerPart kPart{
+      .version = PENSTOCK_TEST_VERSION,
+      .make_stepper = [](const ModelSpec& spec, const Dataset&, Device&,
+                         std::int64_t) -> std::unique_ptr<Stepper> {
+        throw Error(ErrorKind::request, {.code = "test.thrown",
+                                         .what = "a test part was used",
+                                         .where = spec.set});
+      },
+      .described = [] { return std::string("a test part"); }};
+  return &kPart;
+}

@@ -1,0 +1,83 @@
+#include "penstock/trainer/adamw.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+
+AdamW::AdamW(const std::vector<Parameter>& parameters, const Options& options)
+    : options_(options) {
+  PENSTOCK_ASSERT(!parameters.empty(), "there is something to learn");
+  groups_[0].weight_decay = options.weight_decay;
+  for (const Parameter& parameter : parameters) {
+    Group& group = groups_[parameter.value.dim() >= 2 ? 0 : 1];
+    group.parameters.push_back(parameter);
+    group.values.push_back(parameter.value.detach());
+    group.first_moments.push_back(at::zeros_like(group.values.back()));
+    group.second_moments.push_back(at::zeros_like(group.values.back()));
+  }
+  steps_ = at::zeros(
+      {1},
+      parameters[0].value.options().dtype(at::kFloat).requires_grad(false));
+}
+
+std::vector<at::Tensor> AdamW::gradients_of(const Group& group) {
+  std::vector<at::Tensor> gradients;
+  for (const Parameter& parameter : group.parameters) {
+    PENSTOCK_ASSERT(parameter.value.grad().defined(),
+                    "backward() leaves every parameter a gradient");
+    gradients.push_back(parameter.value.grad());
+  }
+  return gradients;
+}
+
+void AdamW::clip(std::array<std::vector<at::Tensor>, 2>& gradients) const {
+  std::vector<at::Tensor> norms;
+  for (const std::vector<at::Tensor>& group : gradients)
+    for (const at::Tensor& norm : at::_foreach_norm(group))
+      norms.push_back(norm);
+  at::Tensor norm = at::stack(norms).norm();
+  at::Tensor factor = (options_.clip_norm / (norm + 1e-6)).clamp_max(1);
+  for (std::vector<at::Tensor>& group : gradients)
+    if (!group.empty()) at::_foreach_mul_(group, factor);
+}
+
+void AdamW::step(double learning_rate) {
+  at::NoGradGuard no_graph;
+  std::array gradients{gradients_of(groups_[0]), gradients_of(groups_[1])};
+  if (options_.clip_norm > 0) clip(gradients);
+  steps_.add_(1);
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    Group& group = groups_[g];
+    if (group.values.empty()) continue;
+    // The kernels read the count of each parameter; ours are all the same.
+    std::vector<at::Tensor> steps(group.values.size(), steps_);
+    at::_fused_adamw_(group.values, gradients[g], group.first_moments,
+                      group.second_moments, {}, steps, learning_rate,
+                      options_.beta1, options_.beta2, group.weight_decay,
+                      options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+    for (Parameter& parameter : group.parameters)
+      parameter.value.mutable_grad().reset();
+  }
+}
+
+std::vector<Parameter> AdamW::state() const {
+  std::vector<Parameter> state{{"steps", steps_}};
+  for (const Group& group : groups_)
+    for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+      const std::string& name = group.parameters[i].name;
+      state.push_back({"first_moment." + name, group.first_moments[i]});
+      state.push_back({"second_moment." + name, group.second_moments[i]});
+    }
+  return state;
+}
+
+}  // namespace penstock

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+
+#include "penstock/run/run.h"
+
+namespace penstock {
+
+/// What a set is learned from: another time, some of its receivers would not
+/// have heard the transmission, and the others not as strongly. Without this, a
+/// network learns its few thousand rows by heart and is far too sure of itself.
+///
+/// What is drawn depends on the seed, the epoch and the rows' samples alone, so
+/// a step is the same whenever it is taken.
+struct Augment {
+  double dropout = 0;  ///< share of the receivers that are left out
+  double noise = 0;    ///< deviation of what is added to strengths, in the
+                       ///< units of the set: standardised, if it is
+  std::uint64_t seed = 0;
+
+  /// `mask` [rows, max] with some of its ones made 0. A row keeps all that it
+  /// has rather than none.
+  at::Tensor heard(const at::Tensor& mask, std::int64_t epoch,
+                   std::span<const SampleId> ids) const;
+  /// `set` [rows, max, keys] with noise on the numbers of one key.
+  at::Tensor noisy(const at::Tensor& set, std::int64_t key, std::int64_t epoch,
+                   std::span<const SampleId> ids) const;
+};
+
+}  // namespace penstock

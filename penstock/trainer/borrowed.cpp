@@ -1,0 +1,73 @@
+#include "penstock/trainer/borrowed.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include "penstock/base/error.h"
+#include "penstock/trainer/cuda_library.h"
+
+namespace penstock {
+namespace {
+
+at::ScalarType type_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float32:
+      return at::kFloat;
+    case Dtype::float64:
+      return at::kDouble;
+    case Dtype::int64:
+      return at::kLong;
+  }
+  fail_assertion("dtype", "every dtype has a type of libtorch", __FILE__,
+                 __LINE__);
+}
+
+at::Device device_of(const TensorView& view) {
+  if (view.memory != MemoryKind::cuda) return at::Device(at::kCPU);
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(view.device_id));
+}
+
+}  // namespace
+
+at::Tensor borrowed(const TensorView& view) {
+  return at::for_blob(view.data, view.shape)
+      .options(at::TensorOptions(type_of(view.dtype)).device(device_of(view)))
+      .target_device(device_of(view))
+      .make_tensor();
+}
+
+at::Device torch_device(const Device& device) {
+  switch (device.memory_kind()) {
+    case MemoryKind::cpu:
+      return at::Device(at::kCPU);
+    case MemoryKind::cuda: {
+      const CudaLibrary& cuda = cuda_library();
+      if (cuda.devices == 0)
+        throw Error(
+            ErrorKind::device,
+            {.code = "trainer.no_cuda",
+             .what = "cannot train on " + device.name(),
+             .why = cuda.why,
+             .next = "name a PyTorch with CUDA by PENSTOCK_TORCH_DIR and "
+                     "build again, or set \"device\" to \"cpu\""});
+      return at::Device(at::kCUDA,
+                        static_cast<at::DeviceIndex>(device.number()));
+    }
+    default:
+      throw Error(ErrorKind::request,
+                  {.code = "trainer.device",
+                   .what = "cannot train on " + device.name(),
+                   .why = "libtorch cannot compute in its memory",
+                   .next = "set \"device\" to \"cpu\" or \"cuda\""});
+  }
+}
+
+OnStream::OnStream(at::Device device, const Stream& stream) {
+  if (!device.is_cuda()) return;
+  // What libtorch makes of a cudaStream_t that is not its own: the address is
+  // the id (c10::cuda::getStreamFromExternal, which would need the CUDA half
+  // when this is linked).
+  auto id = reinterpret_cast<c10::StreamId>(stream.handle());
+  guard_.emplace(c10::Stream(c10::Stream::UNSAFE, device, id));
+}
+
+}  // namespace penstock

@@ -1,0 +1,29 @@
+#include "penstock/trainer/cuda_library.h"
+
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <dlfcn.h>
+
+namespace penstock {
+namespace {
+
+CudaLibrary open_cuda_library() {
+  // Global, because libraries that it opens in turn look for its symbols.
+  // Never closed: libtorch registers its functions for good.
+  if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
+    return {.why = ::dlerror()};
+  if (!c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA))
+    return {.why = "libtorch_cuda.so is there, but brings no CUDA device"};
+  int devices =
+      c10::impl::getDeviceGuardImpl(c10::DeviceType::CUDA)->deviceCount();
+  if (devices == 0) return {.why = "libtorch finds no driver or no device"};
+  return {.devices = devices};
+}
+
+}  // namespace
+
+const CudaLibrary& cuda_library() {
+  static const CudaLibrary library = open_cuda_library();
+  return library;
+}
+
+}  // namespace penstock

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace penstock {
+
+/// A tensor that is learned.
+struct Parameter {
+  std::string name;
+  at::Tensor value;
+};
+
+/// Sizes of a SetNetwork.
+struct NetworkShape {
+  std::int64_t inputs = 0;  ///< numbers per element
+  std::int64_t width = 64;  ///< of all layers; a multiple of kHeads
+};
+
+/// A network on sets: what it says does not depend on the order of a set's
+/// elements, nor on what lies beyond them.
+///
+/// Each element goes through the same layers, looks at the others (attention),
+/// and the set is pooled by learned questions, one per head, each of which
+/// weights the elements. Elements whose mask is 0 are seen by nobody; a set of
+/// none gives some finite numbers.
+class SetNetwork {
+ public:
+  static constexpr std::int64_t kHeads = 4;
+
+  /// The first weights depend on `seed` alone, whatever the device. Before
+  /// anything is learned, every answer is 0.
+  SetNetwork(const NetworkShape& shape, std::uint64_t seed,
+             const at::TensorOptions& options);
+
+  /// [rows, max, inputs] and [rows, max] -> [rows, 3].
+  at::Tensor operator()(const at::Tensor& elements,
+                        const at::Tensor& mask) const;
+
+  /// In a fixed order. They share memory with the network.
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+
+ private:
+  /// Weight and bias, by their place among the parameters.
+  struct Layer {
+    std::size_t weight, bias;
+  };
+  Layer linear(const std::string& name, std::int64_t in, std::int64_t out);
+  Layer normal(const std::string& name);
+  std::size_t add(const std::string& name, at::Tensor value);
+  at::Tensor apply(Layer layer, const at::Tensor& input) const;
+  at::Tensor normalised(Layer layer, const at::Tensor& input) const;
+  at::Tensor attention(const at::Tensor& elements,
+                       const at::Tensor& absent) const;
+  at::Tensor pooled(const at::Tensor& elements, const at::Tensor& absent) const;
+
+  NetworkShape shape_;
+  std::uint64_t seed_;
+  at::TensorOptions options_;
+  std::vector<Parameter> parameters_;
+  Layer embed_, embed_out_, attention_norm_, queries_keys_values_,
+      attention_out_, mlp_norm_, mlp_, mlp_out_, pool_norm_, pool_scores_,
+      pool_values_, head_norm_, head_, answer_;
+};
+
+}  // namespace penstock

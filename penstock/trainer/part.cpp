@@ -1,0 +1,9 @@
+#include "penstock/trainer/trainer.h"
+
+extern "C" const penstock::TrainerPart* penstock_trainer_part() {
+  static constexpr penstock::TrainerPart kPart{
+      .version = penstock::TrainerPart::kVersion,
+      .make_stepper = penstock::make_stepper,
+      .described = penstock::described};
+  return &kPart;
+}

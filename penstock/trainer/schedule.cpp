@@ -1,0 +1,19 @@
+#include "penstock/trainer/schedule.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace penstock {
+
+double learning_rate(const Schedule& schedule, std::int64_t number) {
+  if (number >= schedule.steps) return 0;
+  // The first step already learns, so step w - 1 is the first at the peak.
+  if (number < schedule.warmup_steps)
+    return schedule.peak * static_cast<double>(number + 1) /
+           static_cast<double>(schedule.warmup_steps);
+  auto gone = static_cast<double>(number - schedule.warmup_steps);
+  auto whole = static_cast<double>(schedule.steps - schedule.warmup_steps);
+  return 0.5 * schedule.peak * (1 + std::cos(std::numbers::pi * gone / whole));
+}
+
+}  // namespace penstock

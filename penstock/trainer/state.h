@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "penstock/run/run.h"
+#include "penstock/trainer/network.h"
+
+namespace penstock {
+
+/// Copies tensors to the host, under their names. Waits for the device.
+ModelState state_of(const std::vector<Parameter>& tensors);
+
+/// Copies a state into these tensors, by name. Throws Error(request) that names
+/// the first one that is missing, has another shape or type, or is not known;
+/// then nothing was changed.
+void copy_state(const ModelState& state, const std::vector<Parameter>& tensors);
+
+}  // namespace penstock

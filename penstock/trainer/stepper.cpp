@@ -1,0 +1,309 @@
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "penstock/trainer/adamw.h"
+#include "penstock/trainer/augment.h"
+#include "penstock/trainer/borrowed.h"
+#include "penstock/trainer/geometry.h"
+#include "penstock/trainer/network.h"
+#include "penstock/trainer/schedule.h"
+#include "penstock/trainer/state.h"
+#include "penstock/trainer/torch_error.h"
+#include "penstock/trainer/trainer.h"
+#include "penstock/trainer/validation.h"
+
+// A step, from the batch to the new weights. The batch's tensors are borrowed
+// where they lie -> Augment leaves some receivers out and adds noise to what
+// they heard -> plane_of() undoes the standardisation and puts each row's
+// receivers on a plane around their inner centroid -> the network sees every
+// receiver's numbers and its place on that plane, and answers where the
+// transmitter is and how sure it is of that -> the loss is the negative
+// log-likelihood of the true place -> backward() leaves the gradients -> AdamW
+// clips them and moves the weights, at the rate that the schedule has for the
+// step's number. All of this is queued on the batch's stream; only who asks for
+// a number waits.
+namespace penstock {
+namespace {
+
+// The network may be this sure and unsure: exp(8) is three thousand.
+constexpr double kMostLogSigma = 8;
+
+/// What a batch holds, as tensors of libtorch.
+struct Inputs {
+  at::Tensor set;     // [rows, max, keys]
+  at::Tensor mask;    // [rows, max]
+  at::Tensor target;  // [rows, 2]
+  at::Tensor weight;  // [rows], 0 for padding
+};
+
+/// What the network says of a batch, on the planes of its rows.
+struct Guess {
+  at::Tensor place;      // [rows, 2], in units of the spread
+  at::Tensor log_sigma;  // [rows], of the same unit
+};
+
+std::size_t field_number(const Dataset& data, const std::string& name) {
+  auto found = std::ranges::find(data.fields(), name, &Field::name);
+  if (found == data.fields().end())
+    throw Error(ErrorKind::request, {.code = "model.no_field",
+                                     .what = "cannot make the model",
+                                     .where = "model",
+                                     .why = "there is no field '" + name + "'",
+                                     .next = "name a field of the job"});
+  return static_cast<std::size_t>(found - data.fields().begin());
+}
+
+/// The number of a key or column, and what undoes its standardisation.
+std::pair<std::int64_t, Scale> number_and_scale(
+    const std::vector<Standard>& standards, const std::string& name) {
+  auto found = std::ranges::find(standards, name, &Standard::name);
+  auto refuse = [&](std::string why) {
+    throw Error(ErrorKind::request, {.code = "model.key",
+                                     .what = "cannot make the model",
+                                     .where = "key '" + name + "'",
+                                     .why = std::move(why),
+                                     .next = "name a key that holds numbers"});
+  };
+  if (found == standards.end()) refuse("the set has no such key");
+  if (found->boolean) refuse("it holds true and false, expected numbers");
+  return {found - standards.begin(), {found->mean, found->divisor}};
+}
+
+Geography geography_of(const ModelSpec& spec, const Dataset& data) {
+  const auto& set = data.fitted().fields[field_number(data, spec.set)];
+  const auto& target = data.fitted().fields[field_number(data, spec.target)];
+  Geography geography;
+  std::tie(geography.latitude, geography.latitude_scale) =
+      number_and_scale(set, spec.latitude);
+  std::tie(geography.longitude, geography.longitude_scale) =
+      number_and_scale(set, spec.longitude);
+  std::tie(geography.strength, geography.strength_scale) =
+      number_and_scale(set, spec.strength);
+  geography.target_latitude_scale = {target[0].mean, target[0].divisor};
+  geography.target_longitude_scale = {target[1].mean, target[1].divisor};
+  return geography;
+}
+
+std::int64_t keys_of(const ModelSpec& spec, const Dataset& data) {
+  const auto& set = data.fitted().fields[field_number(data, spec.set)];
+  return static_cast<std::int64_t>(set.size());
+}
+
+int threads_of(const ModelSpec& spec) {
+  if (spec.threads > 0) return spec.threads;
+  return std::max(1, static_cast<int>(std::floor(read_host_limits().cpus)));
+}
+
+/// Names with a prefix: a checkpoint tells weights from the optimiser's own.
+void append(std::vector<Parameter>& all, const std::string& prefix,
+            const std::vector<Parameter>& some) {
+  for (const Parameter& one : some)
+    all.push_back({prefix + one.name, one.value});
+}
+
+class SetPositionStepper final : public Stepper {
+ public:
+  SetPositionStepper(const ModelSpec& spec, const Dataset& data,
+                     at::Device device, std::int64_t steps)
+      : spec_(spec),
+        device_(device),
+        threads_(threads_of(spec)),
+        keys_(keys_of(spec, data)),
+        tensors_(data.layout().tensors.size()),
+        schedule_{spec.lr, spec.warmup_steps, steps},
+        geography_(geography_of(spec, data)),
+        spread_km_(spread_km(geography_)),
+        augment_{spec.dropout,
+                 spec.noise_db / geography_.strength_scale.divisor, spec.seed},
+        network_({.inputs = keys_ + 2, .width = spec.width}, spec.seed,
+                 at::TensorOptions(at::kFloat).device(device)),
+        optimizer_(network_.parameters(), {.weight_decay = spec.weight_decay,
+                                           .clip_norm = spec.clip_norm}) {
+    at::set_num_threads(threads_);
+  }
+
+  bool takes_time() const override { return true; }
+  bool has_model() const override { return true; }
+
+  void step(const Batch& batch, Stream& stream, std::int64_t number) override {
+    in_torch("taking a step of the model", [&] {
+      OnStream queued(device_, stream);
+      Inputs inputs = inputs_of(batch);
+      inputs.mask = augment_.heard(inputs.mask, batch.at().epoch, batch.ids());
+      inputs.set = augment_.noisy(inputs.set, geography_.strength,
+                                  batch.at().epoch, batch.ids());
+      Plane plane = plane_of(geography_, inputs.set, inputs.mask);
+      Guess guess = guess_of(inputs, plane);
+      at::Tensor truth =
+          on_plane(geography_, plane, inputs.target) / spread_km_;
+      at::Tensor rows = inputs.weight.sum().clamp_min(1);
+      at::Tensor loss = (losses(guess, truth) * inputs.weight).sum() / rows;
+      loss.backward();
+      optimizer_.step(learning_rate(schedule_, number));
+      loss_ = loss.detach();
+    });
+  }
+
+  std::optional<double> loss() override {
+    if (!loss_.defined()) return std::nullopt;
+    return in_torch("waiting for a step of the model",
+                    [&] { return loss_.item<double>(); });
+  }
+
+  void validate(const Batch& batch, Stream& stream) override {
+    in_torch("validating the model", [&] {
+      OnStream queued(device_, stream);
+      at::NoGradGuard no_graph;
+      Inputs inputs = inputs_of(batch);
+      Plane plane = plane_of(geography_, inputs.set, inputs.mask);
+      Guess guess = guess_of(inputs, plane);
+      at::Tensor truth =
+          on_plane(geography_, plane, inputs.target) / spread_km_;
+      at::Tensor km = distance_km(geography_, plane, guess.place * spread_km_,
+                                  inputs.target);
+      at::Tensor deviations = km / (guess.log_sigma.exp() * spread_km_);
+      validation_.add(losses(guess, truth), km, deviations, inputs.weight);
+    });
+  }
+
+  Json validated() override {
+    return in_torch("waiting for the validation of the model",
+                    [&] { return validation_.take(); });
+  }
+
+  ModelState save() override {
+    return in_torch("saving the model", [&] {
+      ModelState state = state_of(all_tensors());
+      state.json = description();
+      return state;
+    });
+  }
+
+  void restore(const ModelState& state) override {
+    in_torch("restoring the model", [&] {
+      check_description(state.json);
+      copy_state(state, all_tensors());
+    });
+  }
+
+ private:
+  Inputs inputs_of(const Batch& batch) const {
+    std::span<const NamedTensor> tensors = batch.tensors();
+    auto named = [&](const std::string& name) {
+      auto found = std::ranges::find(tensors, name, &NamedTensor::name);
+      PENSTOCK_ASSERT(found != tensors.end(), "a batch has its fields");
+      return borrowed(found->view);
+    };
+    Inputs inputs{.set = named(spec_.set),
+                  .mask = named(spec_.set + "_mask"),
+                  .target = named(spec_.target)};
+    // Where batches are padded, one more tensor tells the padding.
+    inputs.weight = tensors.size() > tensors_ ? borrowed(tensors.back().view)
+                                              : at::ones({inputs.mask.size(0)},
+                                                         inputs.mask.options());
+    return inputs;
+  }
+
+  Guess guess_of(const Inputs& inputs, const Plane& plane) const {
+    at::Tensor elements =
+        at::cat({inputs.set, plane.receivers / spread_km_}, 2);
+    at::Tensor answers = network_(elements, inputs.mask);
+    return {
+        .place = answers.slice(1, 0, 2),
+        .log_sigma = answers.select(1, 2).clamp(-kMostLogSigma, kMostLogSigma)};
+  }
+
+  /// The negative log-likelihood of each row's true place: the guess is the
+  /// middle of a round normal distribution.
+  static at::Tensor losses(const Guess& guess, const at::Tensor& truth) {
+    at::Tensor squares = (guess.place - truth).square().sum(1);
+    return squares * (guess.log_sigma * -2).exp() / 2 + guess.log_sigma * 2 +
+           std::log(2 * std::numbers::pi);
+  }
+
+  std::vector<Parameter> all_tensors() const {
+    std::vector<Parameter> all;
+    append(all, "model.", network_.parameters());
+    append(all, "adamw.", optimizer_.state());
+    return all;
+  }
+
+  Json description() const {
+    Json json;
+    json["kind"] = spec_.kind;
+    json["set"] = spec_.set;
+    json["target"] = spec_.target;
+    json["latitude"] = spec_.latitude;
+    json["longitude"] = spec_.longitude;
+    json["strength"] = spec_.strength;
+    json["keys"] = keys_;
+    json["width"] = spec_.width;
+    json["dropout"] = spec_.dropout;
+    json["noise_db"] = spec_.noise_db;
+    json["seed"] = static_cast<std::int64_t>(spec_.seed);
+    json["spread_km"] = spread_km_;
+    json["threads"] = threads_;
+    return json;
+  }
+
+  void check_description(const Json& found) const;
+
+  const ModelSpec spec_;
+  const at::Device device_;
+  const int threads_;
+  const std::int64_t keys_;
+  const std::size_t tensors_;  // of a batch without padding
+  const Schedule schedule_;
+  const Geography geography_;
+  const double spread_km_;
+  const Augment augment_;
+  SetNetwork network_;
+  AdamW optimizer_;
+  at::Tensor loss_;  // of the last step
+  Validation validation_;
+};
+
+// Threads may differ: then the last bits do, too.
+void SetPositionStepper::check_description(const Json& found) const {
+  const Json ours = description();
+  for (const auto& [key, expected] : ours.object()) {
+    const Json* value = found.is_object() ? found.find(key) : nullptr;
+    if (value != nullptr && *value == expected) continue;
+    std::string why = "found " +
+                      (value == nullptr ? "nothing" : value->dump()) +
+                      ", expected " + expected.dump();
+    if (key == "threads") {
+      log(LogLevel::warning,
+          "the checkpoint's numbers were made by another number of threads (" +
+              why + "): the run goes on, but not bit for bit");
+      continue;
+    }
+    throw Error(ErrorKind::request,
+                {.code = "resume.other_model",
+                 .what = "cannot go on from the checkpoint",
+                 .where = "model." + key,
+                 .why = std::move(why),
+                 .next = "resume with the job that wrote it, or start anew"});
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
+                                      const Dataset& data, Device& device,
+                                      std::int64_t steps) {
+  PENSTOCK_ASSERT(spec.kind == "set_position", "the only kind of model");
+  return in_torch("making the model", [&]() -> std::unique_ptr<Stepper> {
+    at::Device at = torch_device(device);
+    return std::make_unique<SetPositionStepper>(spec, data, at, steps);
+  });
+}
+
+}  // namespace penstock

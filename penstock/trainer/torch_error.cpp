@@ -1,0 +1,67 @@
+#include "penstock/trainer/torch_error.h"
+
+#include <c10/util/Exception.h>
+
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+// libtorch's allocator for the host has no class of its own for its error.
+bool tells_of_no_host_memory(std::string_view text) {
+  return text.find("DefaultCPUAllocator") != text.npos;
+}
+
+// Its first line; what follows names lines of libtorch's own code.
+std::string first_line(const c10::Error& error) {
+  std::string text = error.what_without_backtrace();
+  return text.substr(0, text.find('\n'));
+}
+
+Error shortage(const char* doing, std::string why) {
+  return Error(ErrorKind::out_of_memory,
+               {.code = "trainer.out_of_memory",
+                .what = "memory ran out while " + std::string(doing),
+                .why = std::move(why),
+                .next = "use a smaller loader.batch_size or model.width"});
+}
+
+}  // namespace
+
+void throw_as_error(const char* doing) {
+  try {
+    throw;
+  } catch (const Error&) {
+    throw;
+  } catch (const c10::OutOfMemoryError& error) {
+    throw shortage(doing, first_line(error));
+  } catch (const c10::AcceleratorError& error) {
+    throw Error(ErrorKind::device,
+                {.code = "trainer.device",
+                 .what = "the device failed while " + std::string(doing),
+                 .why = first_line(error),
+                 .next = "'penstock doctor' shows what this machine has"});
+  } catch (const c10::Error& error) {
+    std::string why = first_line(error);
+    if (tells_of_no_host_memory(why)) throw shortage(doing, std::move(why));
+    throw Error(ErrorKind::internal,
+                {.code = "trainer.libtorch",
+                 .what = "libtorch failed while " + std::string(doing),
+                 .why = std::move(why),
+                 .next = "report it with the job file"});
+  } catch (const std::bad_alloc& error) {
+    throw shortage(doing, error.what());
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::internal,
+                {.code = "trainer.unexpected",
+                 .what = "something failed while " + std::string(doing),
+                 .why = error.what(),
+                 .next = "report it with the job file"});
+  }
+}
+
+}  // namespace penstock

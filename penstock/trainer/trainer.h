@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "penstock/run/run.h"
+
+namespace penstock {
+
+/// Makes a model whose steps are taken by libtorch. It holds no reference to
+/// `data`, and computes where `device` has its memory.
+///
+/// One thread, which is also the one that made it. It sets the number of
+/// threads that libtorch uses in this process. Throws Error(request) for data
+/// or a device that it cannot use; nothing of libtorch passes this face, its
+/// exceptions become an Error.
+std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
+                                      const Dataset& data, Device& device,
+                                      std::int64_t steps);
+
+/// "libtorch 2.11.0, 2 threads, no CUDA".
+std::string described();
+
+}  // namespace penstock
