@@ -15,5 +15,5 @@ cmake --build "$work/build"
 cd "$work"
 penstock/bin/penstock demo positions --rows 600 --seed 1 --to sqlite:p.sqlite
 build/cpp_loop "$source/examples/positions/job.json" source.path=p.sqlite \
-  device=cpu loader.batch_size=64 | tee out
+  device=cpu loader.batch_size=64 train.epochs=2 | tee out
 grep -q ' steps over 600 rows' out

@@ -15,16 +15,22 @@ void Terminal::note(const std::string& line) {
 }
 
 void Terminal::progress(const Progress& progress) {
+  if (live_ || is_due()) this->progress(progress_line(progress));
+}
+
+void Terminal::progress(const std::string& text) {
   if (live_) {
     // Carriage return, the line, and "erase to the end" (ECMA-48 EL).
-    std::fprintf(stderr, "\r%s\x1b[K", progress_line(progress).c_str());
+    std::fprintf(stderr, "\r%s\x1b[K", text.c_str());
     open_ = true;
-    return;
+  } else if (is_due()) {
+    said_ = wall_clock().now();
+    std::fprintf(stderr, "%s\n", text.c_str());
   }
-  Nanoseconds now = wall_clock().now();
-  if (now - said_ < std::chrono::seconds(30)) return;
-  said_ = now;
-  std::fprintf(stderr, "%s\n", progress_line(progress).c_str());
+}
+
+bool Terminal::is_due() const {
+  return wall_clock().now() - said_ >= std::chrono::seconds(30);
 }
 
 void Terminal::end() {

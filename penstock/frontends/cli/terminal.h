@@ -14,10 +14,14 @@ class Terminal {
   /// A line that stays.
   void note(const std::string& line);
   void progress(const Progress& progress);
+  /// The same with a text of one's own.
+  void progress(const std::string& text);
   /// Ends the live line.
   void end();
 
  private:
+  bool is_due() const;  // for a plain line
+
   bool live_;          // standard error is a terminal
   bool open_ = false;  // the cursor stands behind a live line
   Nanoseconds said_;

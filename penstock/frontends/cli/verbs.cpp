@@ -185,7 +185,8 @@ void add_demo(CLI::App& app, Verbs& verbs) {
   verb->add_option("--rows", arguments->rows, "How many")
       ->check(CLI::PositiveNumber);
   verb->add_option("--seed", arguments->seed, "The same seed, the same rows");
-  verb->add_option("--to", arguments->to, "sqlite:PATH")->required();
+  verb->add_option("--to", arguments->to, "sqlite:PATH or postgresql://...")
+      ->required();
   verb->add_option("--json-type", arguments->json_type, "jsonb, json or text")
       ->check(CLI::IsMember({"jsonb", "json", "text"}));
   verb->add_flag("--replace", arguments->replace, "Replace an existing table");
@@ -195,12 +196,17 @@ void add_demo(CLI::App& app, Verbs& verbs) {
     verbs.run = [arguments, &verbs] {
       std::string to = arguments->to;
       if (to.find('#') == std::string::npos) to += "#measurements";
+      Terminal terminal;
       std::int64_t rows =
           write_positions_demo({.rows = arguments->rows,
                                 .seed = arguments->seed,
                                 .to = parse_source_spec(Json(to), "--to"),
                                 .json_type = arguments->json_type,
-                                .replace = arguments->replace});
+                                .replace = arguments->replace,
+                                .progress = [&](const std::string& line) {
+                                  terminal.progress(line);
+                                }});
+      terminal.end();
       Json json;
       json["rows"] = rows;
       json["to"] = without_password(arguments->to);
@@ -265,9 +271,10 @@ void add_quickstart(CLI::App& app, Verbs& verbs) {
       verbs.interrupted = verbs.stop->load();
       if (verbs.json) return print_document(result);
       print("\n" + result.find("table")->string());
-      const Json::Array& runs = result.find("runs")->array();
+      std::size_t runs = result.find("runs")->array().size() +
+                         (result.find("model")->is_null() ? 0 : 1);
       print("\nreports: " + options->output + "/*/report.json (" +
-            std::to_string(runs.size()) + " runs)\n");
+            std::to_string(runs) + " runs)\n");
     };
   });
 }
