@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <future>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -32,7 +34,19 @@ struct DeviceCase {
   std::function<std::unique_ptr<Device>()> open;
   /// Device::memory() knows every byte, so that a leak shows.
   bool counts_memory = false;
+  /// Why this machine lacks the hardware; empty when it has it. Not set: the
+  /// device is everywhere.
+  std::function<std::string()> missing;
 };
+
+/// Skips the test that runs, for want of a device; with PENSTOCK_REQUIRE_GPU=1
+/// it fails, so that no machine with a GPU passes without one.
+inline void no_device(const std::string& why) {
+  const char* required = std::getenv("PENSTOCK_REQUIRE_GPU");
+  if (required != nullptr && std::string_view(required) == "1")
+    FAIL() << "PENSTOCK_REQUIRE_GPU=1, but " << why;
+  GTEST_SKIP() << why;
+}
 
 inline std::string device_case_name(
     const testing::TestParamInfo<DeviceCase>& info) {
@@ -87,12 +101,17 @@ struct TestTable {
 class DeviceSuite : public testing::TestWithParam<DeviceCase> {
  protected:
   void SetUp() override {
+    if (GetParam().missing)
+      if (std::string why = GetParam().missing(); !why.empty()) {
+        no_device(why);
+        return;
+      }
     device_ = GetParam().open();
     free_ = device_->memory().free;
   }
   /// Nothing is borrowed for ever.
   void TearDown() override {
-    if (GetParam().counts_memory) {
+    if (device_ && GetParam().counts_memory) {
       EXPECT_EQ(device_->memory().free, free_);
     }
   }
@@ -234,6 +253,28 @@ TEST_P(DeviceSuite, AnEventOrdersTheWorkOfTwoStreams) {
   reads->copy(to.data(), there.data(), bytes.size());
   reads->record().wait();
   EXPECT_EQ(bytes_of(to), bytes);
+}
+
+TEST_P(DeviceSuite, AnUntimedEventOrdersTheWorkOfTwoStreamsAsWell) {
+  std::unique_ptr<Stream> copies = device_->make_stream();
+  std::unique_ptr<Stream> reads = device_->make_stream();
+  ByteVector bytes = random_bytes(1 << 20, 9);
+  Buffer from = pinned(bytes), to = pinned(ByteVector(bytes.size()));
+  Buffer there = device_->allocate(bytes.size());
+  copies->copy(there.data(), from.data(), bytes.size());
+  reads->wait(copies->record_untimed());
+  reads->copy(to.data(), there.data(), bytes.size());
+  Event read = reads->record_untimed();
+  read.wait();
+  EXPECT_TRUE(read.passed());
+  EXPECT_EQ(bytes_of(to), bytes);
+}
+
+TEST_P(DeviceSuite, ANullHandleBorrowsAStreamThatWorks) {
+  std::unique_ptr<Stream> stream = device_->borrow_stream(nullptr);
+  ByteVector bytes = random_bytes(100'003, 10);
+  Buffer there = upload(*stream, bytes);
+  EXPECT_EQ(download(*stream, there), bytes);
 }
 
 TEST_P(DeviceSuite, EventsOrderTheWorkOfStreamsInARow) {

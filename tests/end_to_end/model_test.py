@@ -1,0 +1,130 @@
+"""A model trained from a table: losses, checkpoints, and a resumed run that is
+bit for bit the run that was never interrupted."""
+import json
+import pathlib
+import signal
+import unittest
+
+from penstock_cli import Case, read_safetensors, run
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def trainer_is_there():
+    parts = json.loads(run("doctor", "--json").out)["parts"]
+    return next(p["there"] for p in parts if p["part"] == "trainer")
+
+
+class Positions(Case):
+    def positions(self, rows=400, **train):
+        self.succeed("demo", "positions", "--rows", rows, "--seed", 5, "--to",
+                     "sqlite:d.sqlite")
+        job = json.loads((ROOT / "examples/positions/job.json").read_text())
+        job["source"]["path"] = "d.sqlite"
+        job["loader"] = {"batch_size": 32, "seed": 1}
+        job["device"] = "cpu"
+        job["model"]["width"] = 16
+        job["train"] = {"epochs": 6, "threads": 1, **train}
+        self.write_job(job)
+
+
+@unittest.skipUnless(trainer_is_there(), "the trainer was not built")
+class Model(Positions):
+    def checkpoints(self, run_folder):
+        return sorted((self.folder / run_folder).glob("*.safetensors"))
+
+    def test_learns_and_reports_both_losses_of_every_epoch(self):
+        self.positions()
+        report = self.train()
+        self.assertEqual(len(report["epochs"]), 6)
+        for epoch in report["epochs"]:
+            self.assertGreater(epoch["val_median_km"], 0)
+        first, last = report["epochs"][0], report["epochs"][-1]
+        self.assertLess(last["train_loss"], first["train_loss"])
+        self.assertLess(last["val_loss"], first["val_loss"])
+        self.assertGreater(report["validation_s"], 0)
+        self.assertGreater(report["checkpoint_s"], 0)
+        self.assertAlmostEqual(sum(report["parts"].values()), 1)
+        self.assertEqual(len(self.checkpoints(report["run"])), 2)
+
+    def test_a_resumed_run_is_the_run_that_was_never_interrupted(self):
+        self.positions(epochs=40, checkpoint_every_steps=7)
+        whole = self.train()
+        process = self.start("train", "job.json", "--json")
+        runs = self.folder / "runs"
+        self.wait_for(lambda: (runs / "latest").resolve().name not in
+                      whole["run"] and self.checkpoints(runs / "latest"),
+                      "a checkpoint")
+        first = self.end_by(process)
+        self.assertEqual(first.code, 130, first.err)
+        report = first.json()
+        while report["interrupted"]:
+            process = self.start("train", "--resume", report["run"], "--json")
+            rest = process.communicate()[0]
+            report = json.loads(rest)
+        ends = [self.checkpoints(r["run"])[-1] for r in (whole, report)]
+        self.assertEqual(ends[0].name, ends[1].name)
+        self.assertEqual(ends[0].read_bytes(), ends[1].read_bytes())
+
+    def test_killed_hard_it_goes_on_from_the_last_checkpoint(self):
+        self.positions(epochs=400, checkpoint_every_steps=5)
+        process = self.start("train", "job.json", "--json")
+        latest = self.folder / "runs" / "latest"
+        self.wait_for(lambda: len(self.checkpoints(latest)) == 2,
+                      "two checkpoints")
+        self.end_by(process, signal.SIGKILL)
+        state = json.loads((latest / "state.json").read_text())
+        killed = str(latest.resolve())
+        process = self.start("train", "--resume", killed, "--json")
+        steps = latest / "steps.jsonl"
+        self.wait_for(lambda: str(latest.resolve()) != killed
+                      and steps.exists() and steps.read_text(), "a step")
+        self.end_by(process)
+        line = json.loads(steps.read_text().splitlines()[0])
+        self.assertEqual((line["epoch"], line["step"]),
+                         (state["epoch"], state["step"]))
+
+    def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(self):
+        self.positions()
+        report = self.train("--set", "train.max_steps=20")
+        older, newest = self.checkpoints(report["run"])
+        newest.write_bytes(newest.read_bytes()[:-1])
+        answer = self.succeed("train", "--resume", report["run"], "--json")
+        self.assertIn(newest.name, answer.err)
+        older.write_bytes(b"")
+        self.refused(self.run_it("train", "--resume", report["run"], "--json"),
+                     "request", "resume.damaged_checkpoint", ".safetensors")
+
+    def test_the_checkpoint_of_another_model_is_refused(self):
+        self.positions(epochs=1)
+        report = self.train()
+        answer = self.run_it("train", "--resume", report["run"], "--json",
+                             "--set", "model.width=8", "--set",
+                             "train.epochs=2")
+        self.assertEqual(answer.code, 2, answer.out)
+        self.assertIn("width", answer.out)
+
+    def test_a_checkpoint_is_a_safetensors_file(self):
+        self.positions(epochs=1)
+        newest = self.checkpoints(self.train()["run"])[-1]
+        tensors = read_safetensors(newest)
+        self.assertGreater(len(tensors), 10)
+
+    def test_a_model_on_sim_is_refused_before_anything_is_read(self):
+        self.positions()
+        self.refused(self.run_it("train", "job.json", "--json", "--set",
+                                 "device=sim"), "request", "model.on_sim",
+                     "sim")
+        self.assertFalse((self.folder / "runs").exists())
+
+
+@unittest.skipIf(trainer_is_there(), "the trainer was built")
+class NoModel(Positions):
+    def test_a_job_with_a_model_says_what_is_missing(self):
+        self.positions()
+        self.refused(self.run_it("train", "job.json", "--json"), "request",
+                     "trainer.part_missing", "libpenstock_trainer.so")
+
+
+if __name__ == "__main__":
+    unittest.main()
