@@ -140,7 +140,9 @@ std::string job_schema() {
             "longitude": {"type": "string", "description": "key of the set, in degrees"},
             "strength": {"type": "string", "description": "key of the set, in dB"},
             "width": {"type": "integer", "minimum": 8, "maximum": 4096, "multipleOf": 8, "default": 64},
-            "seed": {"type": "integer", "minimum": 0, "default": 0, "description": "of the weights at the beginning"}
+            "dropout": {"type": "number", "minimum": 0, "maximum": 0.9, "default": 0.1, "description": "share of receivers left out while learning"},
+            "noise_db": {"type": "number", "minimum": 0, "maximum": 100, "default": 3, "description": "deviation of the noise added to strengths while learning"},
+            "seed": {"type": "integer", "minimum": 0, "default": 0, "description": "of the weights at the beginning, and of what is drawn while learning"}
           }
         }
       ]

@@ -112,6 +112,18 @@ class Schema(Case):
         self.assertEqual(self.known_keys(drawn, ["device", "step_ms"]),
                          set(step["properties"]))
 
+        self.assertEqual(self.known_keys(self.with_model(), ["model"]),
+                         set(self.rules("model")["oneOf"][1]["properties"]))
+
+    def with_model(self, **changes):
+        """A job with a model; it is checked before the trainer is needed."""
+        fields = self.job()["fields"]
+        return self.job(
+            fields={**fields, "place": {"columns": ["y", "id"]}},
+            model={"kind": "set_position", "set": "heard", "target": "place",
+                   "latitude": "a", "longitude": "b", "strength": "a",
+                   **changes})
+
     def test_gives_the_verdict_of_the_parser(self):
         self.database(self.rows())
         fields = self.job()["fields"]
@@ -185,6 +197,10 @@ class Schema(Case):
         device("memory_gib", 1, 0, 1e6)
         device("clock", "wall", "atomic")
         section("model", "none", "some", 3, {}, {"kind": "set_position"})
+        jobs.extend(self.with_model(**changes) for changes in (
+            {}, {"width": 8}, {"width": 9}, {"width": 0}, {"dropout": 0.9},
+            {"dropout": 1}, {"noise_db": 0}, {"noise_db": -1}, {"seed": 1},
+            {"seed": -1}, {"kind": "other"}, {"set": 3}))
         section("train", {}, {"epochs": 2}, {"epochs": 0}, {"epochs": "2"},
                 {"max_steps": 1}, {"max_steps": 0}, {"lr": 0.1}, {"lr": -1},
                 {"warmup_steps": 0}, {"warmup_steps": 1.5}, {"threads": 1},
