@@ -8,7 +8,8 @@ install(TARGETS penstock_all EXPORT penstockTargets)
 install(DIRECTORY penstock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h"
   PATTERN "detail" EXCLUDE PATTERN "fake" EXCLUDE PATTERN "part_test" EXCLUDE
-  PATTERN "cpu" EXCLUDE PATTERN "sim" EXCLUDE PATTERN "sqlite" EXCLUDE
+  PATTERN "cpu" EXCLUDE PATTERN "sim" EXCLUDE
+  PATTERN "cuda" EXCLUDE PATTERN "sqlite" EXCLUDE
   PATTERN "postgres" EXCLUDE PATTERN "frontends" EXCLUDE)
 
 include(CMakePackageConfigHelpers)

@@ -117,6 +117,9 @@ class Stream {
                     std::size_t bytes) = 0;
   virtual void gather(const Gather& gather) = 0;
   virtual Event record() = 0;
+  /// An event that is only waited for: cheaper on a GPU, and asking it for its
+  /// time is an internal error (on cpu it has one).
+  virtual Event record_untimed() { return record(); }
   /// Later work of this stream starts after `event`; the host does not wait.
   virtual void wait(const Event& event) = 0;
   /// The stand-in for a model's step: takes the device's step time. Step
@@ -124,8 +127,15 @@ class Stream {
   virtual void step(std::uint64_t number) = 0;
   /// Waits until all queued work is done.
   virtual void synchronize() = 0;
-  /// The foreign handle of a borrowed stream (cudaStream_t), else null.
-  virtual void* handle() const { return nullptr; }
+  /// The cudaStream_t of a stream on cuda, null for its default stream; null
+  /// on other devices.
+  void* handle() const { return handle_; }
+
+ protected:
+  explicit Stream(void* handle = nullptr) : handle_(handle) {}
+
+ private:
+  void* handle_;
 };
 
 /// Free and total memory in bytes.
@@ -146,9 +156,29 @@ class Device {
   /// Host memory from which copies are asynchronous.
   virtual Buffer allocate_pinned(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
+  /// A stream that belongs to somebody else: work that is queued here takes
+  /// its turn there. On cuda `handle` is a cudaStream_t (null: the default
+  /// stream) that must outlive what is returned. Other devices have no streams
+  /// but their own: null gives one of those, all else is an Error(request).
+  virtual std::unique_ptr<Stream> borrow_stream(void* handle);
   virtual DeviceMemory memory() const = 0;
   /// The clock on which events tell their time.
   virtual Clock& clock() const = 0;
+
+  /// Which one it is, where there are several: TensorView::device_id.
+  std::int32_t number() const { return number_; }
+  /// Where a GPU is plugged in ("0000:41:00.0"), by which other programs and
+  /// libraries know it. Empty for a device that is no piece of hardware.
+  const std::string& pci_bus_id() const { return pci_bus_id_; }
+
+ protected:
+  Device() = default;
+  Device(std::int32_t number, std::string pci_bus_id)
+      : number_(number), pci_bus_id_(std::move(pci_bus_id)) {}
+
+ private:
+  std::int32_t number_ = 0;
+  std::string pci_bus_id_;
 };
 
 /// The `device` section of a job.
@@ -165,8 +195,9 @@ struct DeviceSpec {
 DeviceSpec parse_device_spec(const class Json& section,
                              const std::string& path);
 
-/// `auto` takes cuda when this build and machine have it, else cpu; it never
-/// picks sim. Throws Error(device) when the wanted one is not there.
+/// `auto` takes cuda when this build and machine have it, else cpu and says so
+/// in the log; it never picks sim. A GPU that is there and fails is an error
+/// with `auto` too. Throws Error(device) when the wanted one is not there.
 std::unique_ptr<Device> open_device(const DeviceSpec& spec);
 
 /// The definition of correct for Stream::gather, on host memory.

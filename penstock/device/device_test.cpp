@@ -1,5 +1,7 @@
 #include "penstock/device/device.h"
 
+#include <gtest/gtest-spi.h>
+
 #include "tests/conformance/device_suite.h"
 
 namespace penstock::conformance {
@@ -25,7 +27,8 @@ TEST(OpenDevice, NamesWhatItOpened) {
 }
 
 TEST(OpenDevice, AutoNeverPicksSim) {
-  EXPECT_EQ(open_device({.kind = "auto", .step_ms = 75})->name(), "cpu");
+  std::unique_ptr<Device> device = open_device({.kind = "auto", .step_ms = 75});
+  EXPECT_NE(device->memory_kind(), MemoryKind::sim);
 }
 
 TEST(OpenDevice, EachDeviceHasItsMemoryKindAndClock) {
@@ -40,15 +43,40 @@ TEST(OpenDevice, EachDeviceHasItsMemoryKindAndClock) {
   EXPECT_NE(dynamic_cast<VirtualClock*>(&test->clock()), nullptr);
 }
 
-TEST(OpenDevice, SaysThatThisBuildHasNoCuda) {
-  try {
-    open_device({.kind = "cuda"});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::device);
-    EXPECT_EQ(error.parts().code, "device.not_built");
-    EXPECT_THAT(error.what(), testing::HasSubstr("no CUDA device"));
+TEST(OpenDevice, WithoutStreamsOfOthersRefusesToBorrowOne) {
+  int somebodys = 0;
+  for (std::string kind : {"cpu", "sim"}) {
+    std::unique_ptr<Device> device = open_device({.kind = kind});
+    try {
+      device->borrow_stream(&somebodys);
+      FAIL() << kind;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::request);
+      EXPECT_EQ(error.parts().code, "device.foreign_stream");
+      EXPECT_THAT(error.what(), testing::HasSubstr(kind));
+    }
   }
+}
+
+TEST(OpenDevice, OnlyHardwareHasAPlaceOnTheBus) {
+  for (std::string kind : {"cpu", "sim"}) {
+    std::unique_ptr<Device> device = open_device({.kind = kind});
+    EXPECT_EQ(device->number(), 0);
+    EXPECT_EQ(device->pci_bus_id(), "");
+    EXPECT_EQ(device->make_stream()->handle(), nullptr);
+  }
+}
+
+TEST(DeviceSuiteItself, FailsWithoutAGpuWhereOneIsRequired) {
+  const char* before = std::getenv("PENSTOCK_REQUIRE_GPU");
+  std::string kept = before == nullptr ? "" : before;
+  ::setenv("PENSTOCK_REQUIRE_GPU", "1", 1);
+  EXPECT_FATAL_FAILURE(no_device("there is no driver"),
+                       "PENSTOCK_REQUIRE_GPU=1, but there is no driver");
+  if (before == nullptr)
+    ::unsetenv("PENSTOCK_REQUIRE_GPU");
+  else
+    ::setenv("PENSTOCK_REQUIRE_GPU", kept.c_str(), 1);
 }
 
 TEST(OpenDevice, RefusesAKindThatDoesNotExist) {

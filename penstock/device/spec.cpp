@@ -1,9 +1,6 @@
 #include "penstock/base/spec.h"
 
-#include "penstock/base/error.h"
-#include "penstock/device/cpu/cpu.h"
 #include "penstock/device/device.h"
-#include "penstock/device/sim/sim.h"
 
 namespace penstock {
 namespace {
@@ -53,22 +50,6 @@ DeviceSpec parse_device_spec(const Json& section, const std::string& path) {
       spec.choice("clock", "wall", {"wall", "virtual"}) == "virtual";
   spec.finish();
   return device;
-}
-
-std::unique_ptr<Device> open_device(const DeviceSpec& spec) {
-  if (spec.kind == "auto" || spec.kind == "cpu") return open_cpu();
-  if (spec.kind == "sim") return open_sim(spec);
-  if (spec.kind == "cuda")
-    throw Error(ErrorKind::device,
-                {.code = "device.not_built",
-                 .what = "cannot open device 'cuda'",
-                 .why = "this build has no CUDA device",
-                 .next = "use 'cpu', or 'sim' to measure the input path"});
-  throw Error(ErrorKind::request,
-              {.code = "device.unknown",
-               .what = "cannot open device '" + spec.kind + "'",
-               .why = "there is no such kind of device",
-               .next = "use auto, cpu, sim or cuda"});
 }
 
 }  // namespace penstock

@@ -103,7 +103,7 @@ void Filler::send(Slot& slot) {
     stream_->copy(slot.target.data() + slot.offsets.back(),
                   reinterpret_cast<const std::byte*>(slot.weights.data()),
                   slot.weights.size() * sizeof(float));
-  slot.ready = stream_->record();
+  slot.ready = stream_->record_untimed();
 }
 
 }  // namespace penstock

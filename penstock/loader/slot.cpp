@@ -76,6 +76,7 @@ std::shared_ptr<Slot> make_slot(const RowLayout& layout, std::int64_t rows,
     tensor.name = is_weight ? "weight" : layout.tensors[t].name;
     tensor.view.data = slot->target.data() + slot->offsets[t];
     tensor.view.memory = device.memory_kind();
+    tensor.view.device_id = device.number();
     tensor.view.shape = {rows};
     if (!is_weight) {
       const TensorSpec& spec = layout.tensors[t];
@@ -97,7 +98,8 @@ Batch::~Batch() {
   if (slot_ == nullptr) return;
   try {
     // Without a consumer the data itself is the last use of the memory.
-    slot_->consumed = consumer_ != nullptr ? consumer_->record() : slot_->ready;
+    slot_->consumed =
+        consumer_ != nullptr ? consumer_->record_untimed() : slot_->ready;
     if (std::shared_ptr<SlotRing> ring = slot_->ring.lock())
       ring->give_back(std::move(slot_));
   } catch (const std::exception& error) {

@@ -27,7 +27,13 @@ class ExitCodes(Case):
 
     def test_5_for_a_device_that_is_not_there(self):
         self.good_start(device="cuda")
-        self.refuse("device", "device.not_built", "cuda")
+        answer = self.run_it("train", "job.json", "--json")
+        if answer.code == 0:
+            self.skipTest("there is a GPU")
+        code = answer.json()["error"]["code"]
+        self.assertIn(code, ("device.not_built", "device.no_driver",
+                             "device.no_gpu"))
+        self.refused(answer, "device", code, "cuda")
 
     def test_6_when_a_memory_limit_is_reached(self):
         """Batches, then rows, that do not fit the device's memory."""

@@ -2,14 +2,19 @@
 
 #include <algorithm>
 
+#include "penstock/base/error.h"
+
 namespace penstock {
 namespace {
 
 // Never changes, so any thread may ask it.
 class SimEvent final : public Event::State {
  public:
-  SimEvent(SimDevice& device, Nanoseconds time, Horizon before)
-      : device_(device), time_(time), before_(std::move(before)) {}
+  SimEvent(SimDevice& device, Nanoseconds time, Horizon before, bool timed)
+      : device_(device),
+        time_(time),
+        before_(std::move(before)),
+        timed_(timed) {}
 
   bool passed() override {
     if (device_.clock().now() < time_) return false;
@@ -21,6 +26,8 @@ class SimEvent final : public Event::State {
     device_.finish(before_);
   }
   Nanoseconds time() override {
+    PENSTOCK_ASSERT(timed_,
+                    "an event that was recorded without a time tells none");
     wait();
     return time_;
   }
@@ -33,6 +40,7 @@ class SimEvent final : public Event::State {
   SimDevice& device_;
   const Nanoseconds time_;
   const Horizon before_;
+  const bool timed_;
 };
 
 }  // namespace
@@ -41,8 +49,13 @@ Nanoseconds SimStream::next_start() const {
   return std::max(device_.clock().now(), line_.end);
 }
 
-Event SimStream::record() {
-  return Event(std::make_shared<SimEvent>(device_, next_start(), line_.before));
+Event SimStream::record() { return recorded(true); }
+
+Event SimStream::record_untimed() { return recorded(false); }
+
+Event SimStream::recorded(bool timed) {
+  return Event(
+      std::make_shared<SimEvent>(device_, next_start(), line_.before, timed));
 }
 
 void SimStream::wait(const Event& event) {

@@ -22,12 +22,14 @@ class SimStream final : public Stream {
     device_.queue_gather(line_, gather);
   }
   Event record() override;
+  Event record_untimed() override;
   void wait(const Event& event) override;
   void step(std::uint64_t number) override;
   void synchronize() override;
 
  private:
   Nanoseconds next_start() const;
+  Event recorded(bool timed);
 
   SimDevice& device_;
   SimLine line_;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "penstock/base/error.h"
 #include "penstock/device/sim/sim.h"
 
 namespace penstock {
@@ -42,6 +43,20 @@ TEST_F(SimTime, AnIdleStreamStartsItsNextWorkNow) {
   EXPECT_EQ(stream_->record().time(), milliseconds(500));
   stream_->step(1);
   EXPECT_EQ(stream_->record().time(), milliseconds(575));
+}
+
+TEST_F(SimTime, AnUntimedEventIsWaitedForButTellsNoTime) {
+  stream_->step(0);
+  Event event = stream_->record_untimed();
+  EXPECT_FALSE(event.passed());
+  event.wait();
+  EXPECT_EQ(now(), milliseconds(75));
+  try {
+    event.time();
+    FAIL() << "it told a time";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::internal);
+  }
 }
 
 TEST_F(SimTime, ACopyTakesItsBytesByTheBandwidth) {

@@ -1,0 +1,56 @@
+#include "penstock/device/cuda/absence.h"
+
+namespace penstock::cuda {
+namespace {
+
+std::string shown(int version) {
+  return std::to_string(version / 1000) + "." +
+         std::to_string(version % 1000 / 10);
+}
+
+Error refusal(std::string code, std::string why, std::string next) {
+  return Error(ErrorKind::device, {.code = std::move(code),
+                                   .what = "cannot open device 'cuda'",
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+}  // namespace
+
+bool has_device(const Answer& answer) {
+  return answer.problem.empty() && !answer.old_driver && answer.devices > 0;
+}
+
+Error absence(const Answer& answer) {
+  if (answer.driver == 0)
+    return refusal("device.no_driver",
+                   "this machine has no NVIDIA driver (no libcuda.so.1 that "
+                   "works)",
+                   "install the driver, in a container start it with the GPU, "
+                   "or use 'cpu'");
+  if (answer.old_driver)
+    return refusal("device.old_driver",
+                   "the NVIDIA driver knows CUDA " + shown(answer.driver) +
+                       ", this build needs CUDA " + shown(answer.runtime),
+                   "update the driver, or build with an older CUDA toolkit");
+  std::string visible = answer.visible.empty() ? ""
+                                               : "; CUDA_VISIBLE_DEVICES is '" +
+                                                     answer.visible + "'";
+  if (answer.problem.empty() || answer.problem == "cudaErrorNoDevice")
+    return refusal("device.no_gpu",
+                   "there is an NVIDIA driver (CUDA " + shown(answer.driver) +
+                       ") but no GPU that it shows us" + visible,
+                   "look at `nvidia-smi` and CUDA_VISIBLE_DEVICES");
+  return refusal("device.cuda",
+                 "the CUDA runtime says " + answer.problem + visible,
+                 "look at `nvidia-smi` and at the system's log");
+}
+
+Error too_old(const std::string& device, int major, int minor) {
+  return refusal("device.too_old",
+                 device + " has compute capability " + std::to_string(major) +
+                     "." + std::to_string(minor) + ", this build needs 8.0",
+                 "use a GPU from 2020 or later, or 'cpu'");
+}
+
+}  // namespace penstock::cuda

@@ -1,0 +1,64 @@
+#include "penstock/device/cuda/call.h"
+
+#include "penstock/base/error.h"
+#include "penstock/base/log.h"
+
+namespace penstock::cuda {
+namespace {
+
+Error failed(cudaError_t result, std::string_view call,
+             const std::string& device) {
+  std::string said =
+      std::string(cudaGetErrorName(result)) + ", " + cudaGetErrorString(result);
+  bool memory = result == cudaErrorMemoryAllocation;
+  return Error(
+      memory ? ErrorKind::out_of_memory : ErrorKind::device,
+      {.code = memory ? "device.out_of_memory" : "device.cuda",
+       .what = std::string(call) + " failed",
+       .where = "device '" + device + "'",
+       .why = said + (memory ? "" : " (perhaps of work queued earlier)"),
+       .next = memory ? "use a smaller batch, less prefetch, or a cache tier "
+                        "that is not on this device"
+                      : "look at the system's log (dmesg, Xid); "
+                        "compute-sanitizer or CUDA_LAUNCH_BLOCKING=1 finds "
+                        "the call"});
+}
+
+}  // namespace
+
+void check(cudaError_t result, std::string_view call,
+           const std::string& device) {
+  if (result == cudaSuccess) return;
+  // CUDA keeps the last error until it is asked for: the next call, of ours or
+  // of libtorch, shall not be blamed for this one.
+  cudaGetLastError();
+  throw failed(result, call, device);
+}
+
+void check_quietly(cudaError_t result, std::string_view call,
+                   const std::string& device) noexcept {
+  // The driver goes before the last objects of a program that ends.
+  if (result == cudaSuccess || result == cudaErrorCudartUnloading) return;
+  cudaGetLastError();
+  try {
+    log(LogLevel::warning, failed(result, call, device).what());
+  } catch (const std::exception&) {
+    // No memory for the message: there is nobody left to tell.
+  }
+}
+
+OnDevice::OnDevice(int number) {
+  int current = number;
+  if (cudaGetDevice(&current) != cudaSuccess || current == number) return;
+  before_ = current;
+  check(cudaSetDevice(number), "cudaSetDevice",
+        "cuda:" + std::to_string(number));
+}
+
+OnDevice::~OnDevice() {
+  if (before_ >= 0)
+    check_quietly(cudaSetDevice(before_), "cudaSetDevice",
+                  "cuda:" + std::to_string(before_));
+}
+
+}  // namespace penstock::cuda

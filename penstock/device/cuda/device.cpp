@@ -1,0 +1,117 @@
+#include "penstock/device/cuda/device.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "penstock/device/cpu/host_bytes.h"
+#include "penstock/device/cuda/call.h"
+#include "penstock/device/cuda/gather_kernel.h"
+#include "penstock/device/cuda/stream.h"
+#include "penstock/device/shortage.h"
+
+namespace penstock::cuda {
+
+Answer ask_runtime() {
+  Answer answer;
+  // Without a driver it succeeds and says 0.
+  if (cudaDriverGetVersion(&answer.driver) != cudaSuccess) answer.driver = 0;
+  if (cudaRuntimeGetVersion(&answer.runtime) != cudaSuccess)
+    answer.runtime = CUDART_VERSION;
+  // When it fails it leaves the count as it was.
+  cudaError_t result = cudaGetDeviceCount(&answer.devices);
+  answer.old_driver = result == cudaErrorInsufficientDriver;
+  if (result != cudaSuccess) answer.problem = cudaGetErrorName(result);
+  cudaGetLastError();
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+    answer.visible = visible;
+  return answer;
+}
+
+CudaDevice::Found CudaDevice::find(int number) {
+  Answer answer = ask_runtime();
+  if (!has_device(answer)) throw absence(answer);
+  std::string label = "cuda:" + std::to_string(number);
+  cudaDeviceProp about{};
+  check(cudaGetDeviceProperties(&about, number), "cudaGetDeviceProperties",
+        label);
+  label += ' ' + std::string(about.name);
+  if (about.major < 8) throw too_old(label, about.major, about.minor);
+  char bus[32] = {};
+  check(cudaDeviceGetPCIBusId(bus, sizeof(bus), number),
+        "cudaDeviceGetPCIBusId", label);
+  // Makes the primary context, where nobody else has done so yet.
+  check(cudaSetDevice(number), "cudaSetDevice", label);
+  check(load_gather(), "loading the code of the gather", label);
+  return {number, bus, std::move(label), about.multiProcessorCount};
+}
+
+CudaDevice::CudaDevice(int number) : CudaDevice(find(number)) {}
+
+CudaDevice::CudaDevice(Found found)
+    : Device(found.number, found.pci_bus_id),
+      label_(found.label),
+      processors_(found.processors),
+      events_(found.number, found.label),
+      event_clock_(events_, found.number, found.label) {
+  event_clock_.anchor();
+}
+
+Buffer CudaDevice::allocate(std::size_t bytes) {
+  OnDevice current(number());
+  void* data = nullptr;
+  cudaError_t result = cudaMalloc(&data, std::max<std::size_t>(bytes, 1));
+  if (result == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // or the next call would be blamed for it
+    throw shortage(label_, bytes, memory());
+  }
+  check(result, "cudaMalloc", label_);
+  return Buffer(static_cast<std::byte*>(data), bytes, MemoryKind::cuda,
+                [this](std::byte* freed, std::size_t) {
+                  check_quietly(cudaFree(freed), "cudaFree", label_);
+                });
+}
+
+Buffer CudaDevice::allocate_pinned(std::size_t bytes) {
+  // Pinned pages are real at once, and the system ends a program that takes
+  // more of them than it may have. So it is asked first.
+  DeviceMemory host = host_memory();
+  if (bytes > host.free) throw shortage(label_ + ", pinned", bytes, host);
+  OnDevice current(number());
+  void* data = nullptr;
+  cudaError_t result =
+      cudaHostAlloc(&data, std::max<std::size_t>(bytes, 1),
+                    cudaHostAllocPortable | cudaHostAllocMapped);
+  if (result == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw shortage(label_ + ", pinned", bytes, host);
+  }
+  check(result, "cudaHostAlloc", label_);
+  return Buffer(static_cast<std::byte*>(data), bytes, MemoryKind::cuda_host,
+                [this](std::byte* freed, std::size_t) {
+                  check_quietly(cudaFreeHost(freed), "cudaFreeHost", label_);
+                });
+}
+
+std::unique_ptr<Stream> CudaDevice::make_stream() {
+  OnDevice current(number());
+  cudaStream_t stream = nullptr;
+  // Non-blocking: it has no business with the default stream, where libtorch
+  // works unless it is told otherwise.
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+        "cudaStreamCreateWithFlags", label_);
+  return std::make_unique<CudaStream>(*this, stream, true);
+}
+
+std::unique_ptr<Stream> CudaDevice::borrow_stream(void* handle) {
+  return std::make_unique<CudaStream>(*this, static_cast<cudaStream_t>(handle),
+                                      false);
+}
+
+DeviceMemory CudaDevice::memory() const {
+  OnDevice current(number());
+  DeviceMemory memory;
+  check(cudaMemGetInfo(&memory.free, &memory.total), "cudaMemGetInfo", label_);
+  return memory;
+}
+
+}  // namespace penstock::cuda

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string>
+
+#include "penstock/device/cuda/absence.h"
+#include "penstock/device/cuda/event.h"
+#include "penstock/device/device.h"
+
+namespace penstock::cuda {
+
+/// Asks the runtime for devices. Never throws: a machine without a driver is
+/// one of the answers.
+Answer ask_runtime();
+
+/// A GPU by the CUDA runtime, in its primary context: the one that libtorch
+/// and whoever else uses the runtime has too, so that memory and streams can
+/// be shared.
+class CudaDevice final : public Device {
+ public:
+  /// Makes it the thread's current device. Throws absence() without one.
+  explicit CudaDevice(int number);
+
+  std::string name() const override { return label_; }
+  MemoryKind memory_kind() const override { return MemoryKind::cuda; }
+  Buffer allocate(std::size_t bytes) override;
+  Buffer allocate_pinned(std::size_t bytes) override;
+  std::unique_ptr<Stream> make_stream() override;
+  std::unique_ptr<Stream> borrow_stream(void* handle) override;
+  DeviceMemory memory() const override;
+  Clock& clock() const override { return wall_clock(); }
+
+  /// "cuda:0 NVIDIA H200".
+  const std::string& label() const { return label_; }
+  int processors() const { return processors_; }
+  EventPool& events() { return events_; }
+  EventClock& event_clock() { return event_clock_; }
+
+ private:
+  struct Found {
+    int number;
+    std::string pci_bus_id;
+    std::string label;
+    int processors;
+  };
+  static Found find(int number);
+  explicit CudaDevice(Found found);
+
+  const std::string label_;
+  const int processors_;
+  EventPool events_;
+  EventClock event_clock_;
+};
+
+}  // namespace penstock::cuda

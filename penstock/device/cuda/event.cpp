@@ -1,0 +1,166 @@
+#include "penstock/device/cuda/event.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/device/cuda/call.h"
+
+namespace penstock::cuda {
+namespace {
+
+constexpr Nanoseconds kBetweenAnchors = std::chrono::seconds(1);
+// An idle stream passes an event within microseconds. Where the device is too
+// busy even for that, the anchor before serves on.
+constexpr Nanoseconds kPatience = std::chrono::microseconds(100);
+
+/// False when it is still to come.
+bool has_passed(cudaEvent_t event, const std::string& device) {
+  cudaError_t result = cudaEventQuery(event);
+  if (result == cudaErrorNotReady) {
+    cudaGetLastError();  // an answer, and no error to be kept
+    return false;
+  }
+  check(result, "cudaEventQuery", device);
+  return true;
+}
+
+}  // namespace
+
+PooledEvent::PooledEvent(PooledEvent&& other) noexcept
+    : pool_(std::exchange(other.pool_, nullptr)),
+      event_(other.event_),
+      timed_(other.timed_) {}
+
+PooledEvent::~PooledEvent() {
+  if (pool_ != nullptr) pool_->give_back(event_, timed_);
+}
+
+EventPool::EventPool(int number, std::string device)
+    : number_(number), device_(std::move(device)) {}
+
+EventPool::~EventPool() {
+  Lock lock(mutex_);
+  for (const std::vector<cudaEvent_t>& events : free_)
+    for (cudaEvent_t event : events)
+      check_quietly(cudaEventDestroy(event), "cudaEventDestroy", device_);
+}
+
+PooledEvent EventPool::take(bool timed) {
+  {
+    Lock lock(mutex_);
+    std::vector<cudaEvent_t>& free = free_[timed];
+    if (!free.empty()) {
+      cudaEvent_t event = free.back();
+      free.pop_back();
+      return PooledEvent(*this, event, timed);
+    }
+  }
+  OnDevice current(number_);
+  cudaEvent_t event = nullptr;
+  unsigned flags =
+      cudaEventBlockingSync | (timed ? 0u : cudaEventDisableTiming);
+  check(cudaEventCreateWithFlags(&event, flags), "cudaEventCreateWithFlags",
+        device_);
+  return PooledEvent(*this, event, timed);
+}
+
+void EventPool::give_back(cudaEvent_t event, bool timed) {
+  // What was told to wait for it waits for what it meant then, also when it
+  // is recorded anew.
+  Lock lock(mutex_);
+  free_[timed].push_back(event);
+}
+
+EventClock::EventClock(EventPool& pool, int number, std::string device)
+    : pool_(pool), device_(std::move(device)) {
+  OnDevice current(number);
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+        "cudaStreamCreateWithFlags", device_);
+}
+
+EventClock::~EventClock() {
+  check_quietly(cudaStreamDestroy(stream_), "cudaStreamDestroy", device_);
+}
+
+std::shared_ptr<const EventClock::Anchor> EventClock::anchor() {
+  Lock lock(mutex_);
+  if (anchor_ == nullptr)
+    set_anchor(true);
+  else if (wall_clock().now() - tried_ > kBetweenAnchors)
+    set_anchor(false);
+  return anchor_;
+}
+
+void EventClock::set_anchor(bool must) {
+  PooledEvent event = pool_.take(true);
+  Nanoseconds before = wall_clock().now();
+  tried_ = before;
+  check(cudaEventRecord(event.get(), stream_), "cudaEventRecord", device_);
+  Nanoseconds now = before;
+  while (!has_passed(event.get(), device_)) {
+    now = wall_clock().now();
+    if (!must && now - before > kPatience) return;
+  }
+  now = wall_clock().now();
+  // It passed between the two: what the clocks told so far is wrong only
+  // where it lies outside.
+  Nanoseconds time{0}, seen = before + (now - before) / 2;
+  if (anchor_ != nullptr) {
+    time = after(*anchor_, event.get());
+    seen = std::clamp(map_.host_time(time), before, now);
+  }
+  map_.read(time, seen);
+  anchor_ = std::make_shared<const Anchor>(Anchor{std::move(event), time});
+}
+
+Nanoseconds EventClock::after(const Anchor& anchor, cudaEvent_t event) const {
+  float ms = 0;
+  check(cudaEventElapsedTime(&ms, anchor.event.get(), event),
+        "cudaEventElapsedTime", device_);
+  return anchor.time + Nanoseconds(std::llround(1e6 * double{ms}));
+}
+
+Nanoseconds EventClock::time_of(cudaEvent_t event, const Anchor& anchor) {
+  Nanoseconds time = after(anchor, event);
+  Lock lock(mutex_);
+  return map_.host_time(time);
+}
+
+CudaEvent::CudaEvent(EventPool& pool, EventClock* clock, cudaStream_t stream,
+                     const std::string& device)
+    : device_(device),
+      clock_(clock),
+      anchor_(clock == nullptr ? nullptr : clock->anchor()),
+      recorded_(wall_clock().now()),
+      event_(pool.take(clock != nullptr)) {
+  check(cudaEventRecord(event_.get(), stream), "cudaEventRecord", device_);
+}
+
+bool CudaEvent::passed() {
+  if (!passed_) passed_ = has_passed(event_.get(), device_);
+  return passed_;
+}
+
+void CudaEvent::wait() {
+  if (passed_) return;
+  check(cudaEventSynchronize(event_.get()), "cudaEventSynchronize", device_);
+  passed_ = true;
+}
+
+Nanoseconds CudaEvent::time() {
+  PENSTOCK_ASSERT(clock_ != nullptr,
+                  "an event that was recorded without a time tells none");
+  if (told_ != kUntold) return Nanoseconds(told_);
+  wait();
+  // What the host knows for certain bounds what two clocks together tell.
+  Nanoseconds now = wall_clock().now();
+  Nanoseconds time =
+      std::clamp(clock_->time_of(event_.get(), *anchor_), recorded_, now);
+  std::int64_t untold = kUntold;
+  told_.compare_exchange_strong(untold, time.count());
+  return Nanoseconds(told_);
+}
+
+}  // namespace penstock::cuda

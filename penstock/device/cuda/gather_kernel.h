@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "penstock/device/cuda/gather_work.h"
+
+namespace penstock::cuda {
+
+/// Queues the kernel: `blocks` of kGatherThreads threads, each block with
+/// `near_bytes` for its row indices.
+cudaError_t launch_gather(const GatherWork& work, std::uint32_t blocks,
+                          std::uint32_t near_bytes, cudaStream_t stream);
+
+/// Loads the kernel's code for the current device; an error where this build
+/// has none that it can run.
+cudaError_t load_gather();
+
+}  // namespace penstock::cuda

@@ -1,0 +1,17 @@
+#include "penstock/device/device.h"
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+
+std::unique_ptr<Stream> Device::borrow_stream(void* handle) {
+  if (handle == nullptr) return make_stream();
+  throw Error(ErrorKind::request,
+              {.code = "device.foreign_stream",
+               .what = "cannot borrow a stream",
+               .where = "device '" + name() + "'",
+               .why = "it has no streams but its own",
+               .next = "hand in null, or use device 'cuda'"});
+}
+
+}  // namespace penstock

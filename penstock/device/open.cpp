@@ -1,0 +1,48 @@
+#include "penstock/base/error.h"
+#include "penstock/base/log.h"
+#include "penstock/base/part.h"
+#include "penstock/device/cpu/cpu.h"
+#include "penstock/device/device.h"
+#include "penstock/device/part.h"
+#include "penstock/device/sim/sim.h"
+
+namespace penstock {
+namespace {
+
+std::unique_ptr<Device> open_cuda() {
+  return load_cuda_part(part_folders()).open();
+}
+
+/// Nobody who left the choice to us wants to hear of a GPU that is not there.
+/// One that is there and cannot be used is another matter.
+std::unique_ptr<Device> open_best() {
+  try {
+    return open_cuda();
+  } catch (const Error& error) {
+    const std::string& code = error.parts().code;
+    bool absent = code == "device.not_built" || code == "device.no_driver" ||
+                  code == "device.no_gpu";
+    bool unusable = code == "device.old_driver" || code == "device.too_old" ||
+                    code == "device.part_version";
+    if (!absent && !unusable) throw;
+    log(absent ? LogLevel::info : LogLevel::warning,
+        "the device is 'cpu': " + std::string(error.what()));
+    return open_cpu();
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Device> open_device(const DeviceSpec& spec) {
+  if (spec.kind == "auto") return open_best();
+  if (spec.kind == "cpu") return open_cpu();
+  if (spec.kind == "sim") return open_sim(spec);
+  if (spec.kind == "cuda") return open_cuda();
+  throw Error(ErrorKind::request,
+              {.code = "device.unknown",
+               .what = "cannot open device '" + spec.kind + "'",
+               .why = "there is no such kind of device",
+               .next = "use auto, cpu, sim or cuda"});
+}
+
+}  // namespace penstock

@@ -1,0 +1,138 @@
+#include "penstock/monitor/nvml.h"
+
+#include <dlfcn.h>
+
+#include "penstock/base/log.h"
+
+namespace penstock {
+namespace {
+
+/// A problem of the machine that its owner wants to hear of; all others mean
+/// that this GPU, driver or user does not get that number.
+const char* trouble(NvmlCalls::Return result) {
+  switch (result) {
+    case 15:
+      return "the GPU is lost";
+    case 16:
+      return "the GPU needs a reset";
+    case 17:
+      return "the system or its cgroup keeps us from the GPU";
+    case 18:
+      return "driver and library have different versions: reboot, or load the "
+             "driver anew";
+    default:
+      return nullptr;
+  }
+}
+
+template <class Function>
+void find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+}
+
+NvmlCalls open_nvml() {
+  NvmlCalls calls;
+  void* library = nullptr;
+  // The second is where Windows puts it for its Linux.
+  for (const char* file :
+       {"libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1"})
+    if (library == nullptr) library = ::dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) return calls;
+  find(library, "nvmlInit_v2", calls.init);
+  find(library, "nvmlShutdown", calls.shutdown);
+  find(library, "nvmlDeviceGetHandleByPciBusId_v2", calls.find);
+  find(library, "nvmlDeviceGetTemperatureV", calls.temperature_1);
+  find(library, "nvmlDeviceGetTemperature", calls.temperature);
+  find(library, "nvmlDeviceGetPowerUsage", calls.power);
+  find(library, "nvmlDeviceGetUtilizationRates", calls.utilisation);
+  find(library, "nvmlDeviceGetMemoryInfo_v2", calls.memory_2);
+  find(library, "nvmlDeviceGetMemoryInfo", calls.memory);
+  return calls;
+}
+
+/// How the library wants the version of a struct: its size and a number.
+template <class Struct>
+constexpr unsigned version(unsigned number) {
+  return static_cast<unsigned>(sizeof(Struct)) | number << 24;
+}
+
+}  // namespace
+
+const NvmlCalls& nvml_of_this_machine() {
+  static const NvmlCalls calls = open_nvml();
+  return calls;
+}
+
+GpuSensor::GpuSensor(const std::string& pci_bus_id, const NvmlCalls& calls)
+    : calls_(calls), pci_bus_id_(pci_bus_id) {
+  if (pci_bus_id_.empty() || calls_.init == nullptr ||
+      calls_.shutdown == nullptr || calls_.find == nullptr)
+    return;
+  started_ = good(calls_.init(), "nvmlInit_v2");
+  if (!started_) return;
+  NvmlCalls::Device found = nullptr;
+  if (good(calls_.find(pci_bus_id_.c_str(), &found),
+           "nvmlDeviceGetHandleByPciBusId_v2"))
+    gpu_ = found;
+}
+
+GpuSensor::~GpuSensor() {
+  if (started_) calls_.shutdown();
+}
+
+GpuUse GpuSensor::read() {
+  GpuUse use;
+  if (gpu_ == nullptr) return use;
+  use.temperature_c = temperature();
+  unsigned milliwatts = 0;
+  if (calls_.power != nullptr &&
+      good(calls_.power(gpu_, &milliwatts), "nvmlDeviceGetPowerUsage"))
+    use.power_w = milliwatts / 1000.0;
+  NvmlCalls::Utilisation percent{};
+  if (calls_.utilisation != nullptr &&
+      good(calls_.utilisation(gpu_, &percent), "nvmlDeviceGetUtilizationRates"))
+    use.utilisation = percent.gpu / 100.0;
+  read_memory(use);
+  return use;
+}
+
+std::optional<double> GpuSensor::temperature() {
+  NvmlCalls::Temperature1 now{.version = version<NvmlCalls::Temperature1>(1),
+                              .sensor = 0};
+  if (calls_.temperature_1 != nullptr &&
+      good(calls_.temperature_1(gpu_, &now), "nvmlDeviceGetTemperatureV"))
+    return now.celsius;
+  unsigned celsius = 0;
+  if (calls_.temperature != nullptr &&
+      good(calls_.temperature(gpu_, 0, &celsius), "nvmlDeviceGetTemperature"))
+    return celsius;
+  return std::nullopt;
+}
+
+void GpuSensor::read_memory(GpuUse& use) {
+  NvmlCalls::Memory2 now{.version = version<NvmlCalls::Memory2>(2)};
+  if (calls_.memory_2 != nullptr &&
+      good(calls_.memory_2(gpu_, &now), "nvmlDeviceGetMemoryInfo_v2")) {
+    use.memory_used = now.used;
+    use.memory_total = now.total;
+    return;
+  }
+  NvmlCalls::Memory before{};
+  if (calls_.memory != nullptr &&
+      good(calls_.memory(gpu_, &before), "nvmlDeviceGetMemoryInfo")) {
+    use.memory_used = before.used;
+    use.memory_total = before.total;
+  }
+}
+
+bool GpuSensor::good(NvmlCalls::Return result, const char* call) {
+  if (result == 0) return true;
+  const char* why = trouble(result);
+  if (why == nullptr || told_) return false;
+  told_ = true;
+  log(LogLevel::warning, "no numbers from the driver of the GPU at " +
+                             pci_bus_id_ + ": " + call + ": " + why);
+  return false;
+}
+
+}  // namespace penstock

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "penstock/device/device.h"
+
+namespace penstock {
+
+/// What a GPU's driver tells of it, of all who use it. What it does not tell
+/// is missing, and never 0.
+struct GpuUse {
+  std::optional<double> temperature_c;
+  std::optional<double> power_w;  ///< over about the last second
+  /// 0 to 1: the share of the last sample period (a sixth of a second to one)
+  /// in which any kernel ran. A share of time, not of the GPU's capacity: one
+  /// small kernel after the other reads 1. It stands beside AU, not for it.
+  std::optional<double> utilisation;
+  std::optional<std::size_t> memory_used;
+  std::optional<std::size_t> memory_total;
+};
+
+/// The functions of NVIDIA's management library (libnvidia-ml.so.1) that we
+/// call, by declarations of our own, so that nothing of it is needed to build.
+/// Null: the library has no such function, which is no error.
+struct NvmlCalls {
+  using Device = struct NvmlDevice*;
+  using Return = int;  // 0 is success
+
+  struct Utilisation {  // percent
+    unsigned gpu, memory;
+  };
+  struct Memory {  // before version 2 "used" counted what the driver keeps
+    unsigned long long total, free, used;
+  };
+  struct Memory2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+  };
+  struct Temperature1 {
+    unsigned version;
+    int sensor;  // 0: the GPU itself
+    int celsius;
+  };
+
+  Return (*init)() = nullptr;
+  Return (*shutdown)() = nullptr;
+  Return (*find)(const char* pci_bus_id, Device*) = nullptr;
+  Return (*temperature_1)(Device, Temperature1*) = nullptr;
+  Return (*temperature)(Device, int sensor, unsigned* celsius) = nullptr;
+  Return (*power)(Device, unsigned* milliwatts) = nullptr;
+  Return (*utilisation)(Device, Utilisation*) = nullptr;
+  Return (*memory_2)(Device, Memory2*) = nullptr;
+  Return (*memory)(Device, Memory*) = nullptr;
+};
+
+/// The library of this machine, opened the first time and kept; all null where
+/// there is none.
+const NvmlCalls& nvml_of_this_machine();
+
+/// A GPU as its driver sees it. Whatever fails is a number that is missing,
+/// and never an error; a GPU that is lost, or kept from us, is told once in
+/// the log. One thread.
+class GpuSensor {
+ public:
+  /// The GPU of a device; a device that is none has no numbers.
+  explicit GpuSensor(const Device& device,
+                     const NvmlCalls& calls = nvml_of_this_machine())
+      : GpuSensor(device.pci_bus_id(), calls) {}
+  /// By its place on the bus, because the library counts GPUs in another order
+  /// than CUDA.
+  GpuSensor(const std::string& pci_bus_id, const NvmlCalls& calls);
+  ~GpuSensor();
+  GpuSensor(const GpuSensor&) = delete;
+  GpuSensor& operator=(const GpuSensor&) = delete;
+
+  GpuUse read();
+
+ private:
+  bool good(NvmlCalls::Return result, const char* call);
+  std::optional<double> temperature();
+  void read_memory(GpuUse& use);
+
+  const NvmlCalls& calls_;
+  const std::string pci_bus_id_;
+  bool started_ = false;
+  bool told_ = false;
+  NvmlCalls::Device gpu_ = nullptr;
+};
+
+}  // namespace penstock
