@@ -12,6 +12,14 @@
 
 #include "penstock/base/error.h"
 
+// Under a sanitizer, too much memory is refused as elsewhere, not fatal.
+extern "C" const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+extern "C" const char* __tsan_default_options() {
+  return "allocator_may_return_null=1";
+}
+
 namespace penstock {
 namespace {
 
