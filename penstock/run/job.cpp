@@ -116,19 +116,17 @@ Job parse_job(const Json& document) {
   }
 }
 
-// A password is taken out, not starred: libpq then looks for one in its own
+// A secret is left empty, not starred: libpq then looks for it in its own
 // places, so that the run can be resumed.
 Json without_secrets(Json document) {
   const Json* uri = document.find("source")->find("uri");
   if (uri == nullptr || !uri->is_string()) return document;
-  std::string shown = without_password(uri->string());
-  for (std::string_view starred : {":***@", "password=***&", "&password=***",
-                                   "?password=***", "password=***"}) {
-    std::size_t at = shown.find(starred);
-    if (at != shown.npos)
-      shown.replace(at, starred.size(), starred == ":***@" ? "@" : "");
-  }
-  document["source"]["uri"] = shown;
+  constexpr std::string_view kStars = "***";
+  std::string stored = without_password(uri->string());
+  bool is_uri = stored.find("://") != stored.npos;
+  for (std::size_t at; (at = stored.find(kStars)) != stored.npos;)
+    stored.replace(at, kStars.size(), is_uri ? "" : "''");
+  document["source"]["uri"] = stored;
   return document;
 }
 

@@ -104,6 +104,20 @@ TEST(Job, AQueryPerSampleKeepsNothing) {
               HasSubstr("reads from the source"));
 }
 
+// What is stored is parsed again by --resume: it must still be a URI of libpq.
+TEST(Job, ASecretIsLeftEmptyInWhatIsStored) {
+  auto stored = [](const std::string& uri) {
+    Json document;
+    document["source"]["uri"] = uri;
+    return without_secrets(document).find("source")->find("uri")->string();
+  };
+  EXPECT_EQ(stored("postgresql://u:geheim@h/d"), "postgresql://u:@h/d");
+  EXPECT_EQ(stored("postgresql://h/d?sslpassword=geheim&user=u"),
+            "postgresql://h/d?sslpassword=&user=u");
+  EXPECT_EQ(stored("host=h password=geheim user=u"),
+            "host=h password='' user=u");
+}
+
 TEST(Job, SourceAndFieldsAreNeeded) {
   EXPECT_THAT(error_of({"source=null"}), HasSubstr("source"));
   EXPECT_THAT(error_of({"fields=null"}), HasSubstr("fields"));
