@@ -161,12 +161,9 @@ void Loop::save() {
   if (!unsaved_) return;
   clock_.pause();
   Nanoseconds start = wall_clock().now();
-  if (p_.stepper.has_model()) {
-    ModelState model = p_.stepper.save();
-    p_.checkpoints.save(p_.state, &model);
-  } else {
-    p_.checkpoints.save(p_.state, nullptr);
-  }
+  std::optional<ModelState> model;
+  if (p_.stepper.has_model()) model = p_.stepper.save();
+  p_.checkpoints.save(p_.state, model ? &*model : nullptr);
   unsaved_ = false;
   p_.run.checkpoints += wall_clock().now() - start;
 }
