@@ -163,8 +163,19 @@ class OwnServer {
     ASSERT_GT(pid, 1);
     ASSERT_EQ(::kill(pid, signal), 0);
   }
+  /// The server takes its file away when all its processes have ended: one may
+  /// answer a little longer than another.
+  void wait_for_the_end() const {
+    for (int i = 0; i < 3000 && is_there(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_FALSE(is_there());
+  }
 
  private:
+  bool is_there() const {
+    return std::filesystem::exists(data_ + "/postmaster.pid");
+  }
+
   std::filesystem::path folder_;
   std::string uri_, data_;
   FILE* pipe_ = nullptr;
@@ -186,6 +197,7 @@ TEST(PostgresServer, ThatEndsInTheMiddleOfAScanIsHeardOf) {
   // At once and without a checkpoint, as a crash would.
   EXPECT_THAT(code_of_scan(*source, [&] { server.end(SIGQUIT); }),
               testing::AnyOf("postgres.killed", "postgres.lost"));
+  server.wait_for_the_end();
   EXPECT_THAT(error_of([&] { reader->read(one_key(), block); }).parts().code,
               testing::AnyOf("postgres.killed", "postgres.lost"));
   EXPECT_THAT(error_of([&] { open_source(spec, kX); }).parts().code,
