@@ -62,3 +62,11 @@ find_torch() {
     with_torch=(-DPENSTOCK_TORCH=off)
   fi
 }
+
+# Makes a build folder. One that was configured with another compiler starts
+# anew.
+build_folder() {  # FOLDER COMPILER
+  grep -qs "^CMAKE_CXX_COMPILER:.*/$2\$" "$1/CMakeCache.txt" ||
+    rm -rf "$1/CMakeCache.txt" "$1/CMakeFiles"
+  mkdir -p "$1"
+}
