@@ -1,37 +1,14 @@
 #include "penstock/sources/postgres/reader.h"
 
-#include <array>
 #include <functional>
 
+#include "penstock/sources/blocks.h"
 #include "penstock/sources/postgres/big_endian.h"
 
 namespace penstock::postgres {
 namespace {
 
 constexpr const char* kReadByKeys = "penstock_read";
-
-/// How much memory the columns of a block took, to give the next one as much.
-class Room {
- public:
-  void measure(const Block& block) {
-    sizes_.clear();
-    for (const ColumnData& column : block.columns)
-      sizes_.push_back({column.validity.size(), column.offsets.size(),
-                        column.values.size()});
-  }
-  void make(Block& block) const {
-    for (std::size_t at = 0; at < sizes_.size(); ++at) {
-      ColumnData& column = block.columns[at];
-      column.validity.resize(sizes_[at][0]);
-      column.offsets.resize(sizes_[at][1]);
-      column.values.resize(sizes_[at][2]);
-      column.clear();
-    }
-  }
-
- private:
-  std::vector<std::array<std::size_t, 3>> sizes_;
-};
 
 /// Whose connection a scan runs on, and how its transaction ends.
 ///

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/sources/postgres/asked.h"
+#include "penstock/sources/asked.h"
 #include "penstock/sources/postgres/copy.h"
 #include "penstock/sources/postgres/snapshot.h"
 

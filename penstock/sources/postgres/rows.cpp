@@ -1,5 +1,6 @@
 #include "penstock/sources/postgres/rows.h"
 
+#include "penstock/sources/blocks.h"
 #include "penstock/sources/schema.h"
 
 namespace penstock::postgres {
@@ -144,19 +145,10 @@ std::uint32_t RowFormat::key_oid() const {  // of pg_type.dat
   return parts_[0].kind == Kind::padded_text ? 1042 : 25;
 }
 
-Block RowFormat::empty_block() const {
-  Block block;
-  block.columns.resize(parts_.size());
-  for (std::size_t at = 0; at < parts_.size(); ++at)
-    block.columns[at].type = parts_[at].type;
-  return block;
-}
+Block RowFormat::empty_block() const { return block_of(parts_); }
 
 bool RowFormat::fits(const Block& block) const {
-  if (block.columns.size() != parts_.size()) return false;
-  for (std::size_t at = 0; at < parts_.size(); ++at)
-    if (block.columns[at].type != parts_[at].type) return false;
-  return true;
+  return is_block_of(parts_, block);
 }
 
 void RowFormat::refuse_bytes(const Part& part, const Field& field) const {

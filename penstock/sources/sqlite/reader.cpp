@@ -1,9 +1,9 @@
 #include "penstock/sources/sqlite/reader.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <numeric>
+
+#include "penstock/sources/blocks.h"
 
 namespace penstock::sqlite {
 namespace {
@@ -17,29 +17,6 @@ struct Reset {
 /// Ends the use of a kept statement, so that it holds no lock.
 using InUse = std::unique_ptr<sqlite3_stmt, Reset>;
 
-/// How much memory the columns of a block took, to give the next one as much.
-class Room {
- public:
-  void measure(const Block& block) {
-    sizes_.clear();
-    for (const ColumnData& column : block.columns)
-      sizes_.push_back({column.validity.size(), column.offsets.size(),
-                        column.values.size()});
-  }
-  void make(Block& block) const {
-    for (std::size_t at = 0; at < sizes_.size(); ++at) {
-      ColumnData& column = block.columns[at];
-      column.validity.resize(sizes_[at][0]);
-      column.offsets.resize(sizes_[at][1]);
-      column.values.resize(sizes_[at][2]);
-      column.clear();
-    }
-  }
-
- private:
-  std::vector<std::array<std::size_t, 3>> sizes_;
-};
-
 void append_from(const ColumnData& from, std::int64_t row, ColumnData& to) {
   if (!from.valid(row)) return to.append_null();
   switch (from.type) {
@@ -50,14 +27,6 @@ void append_from(const ColumnData& from, std::int64_t row, ColumnData& to) {
     default:  // no other types are made here
       return to.append_text(from.text(row));
   }
-}
-
-int compare(const KeyList& keys, std::int64_t at, const ColumnData& column,
-            std::int64_t row) {
-  if (keys.type() != ColumnType::int64)
-    return keys.bytes(at).compare(column.text(row));
-  std::int64_t key = keys.integer(at), found = column.int64(row);
-  return key < found ? -1 : key > found ? 1 : 0;
 }
 
 void bind(sqlite3_stmt* statement, int parameter, const KeyList& keys,
@@ -116,25 +85,6 @@ void SqliteReader::scan(const Partition& partition, std::int64_t block_rows,
   }
 }
 
-/// Sorts the keys, so that rows can be found by them and pages are visited in
-/// their order.
-void SqliteReader::group(const KeyList& keys) {
-  auto count = static_cast<std::size_t>(keys.size());
-  order_.resize(count);
-  std::iota(order_.begin(), order_.end(), std::int64_t{0});
-  std::ranges::sort(order_, [&](std::int64_t a, std::int64_t b) {
-    return keys.compare(a, b) < 0;
-  });
-  group_of_.resize(count);
-  first_.clear();
-  for (std::int64_t at : order_) {
-    if (first_.empty() || keys.compare(first_.back(), at) != 0)
-      first_.push_back(at);
-    group_of_[static_cast<std::size_t>(at)] = first_.size() - 1;
-  }
-  row_of_.assign(first_.size(), -1);
-}
-
 /// One statement for each power of two: the rest of its parameters repeats
 /// the last key.
 sqlite3_stmt* SqliteReader::statement_for(std::size_t parameters) {
@@ -147,17 +97,6 @@ sqlite3_stmt* SqliteReader::statement_for(std::size_t parameters) {
   return statement.get();
 }
 
-std::optional<std::size_t> SqliteReader::group_of_row(const KeyList& keys,
-                                                      const ColumnData& column,
-                                                      std::int64_t row) const {
-  auto found = std::ranges::partition_point(first_, [&](std::int64_t at) {
-    return compare(keys, at, column, row) < 0;
-  });
-  if (found == first_.end() || compare(keys, *found, column, row) != 0)
-    return std::nullopt;
-  return static_cast<std::size_t>(found - first_.begin());
-}
-
 /// Sends one statement for the groups begin..end and takes its rows.
 void SqliteReader::fetch(const KeyList& keys, std::size_t begin,
                          std::size_t end) {
@@ -166,19 +105,22 @@ void SqliteReader::fetch(const KeyList& keys, std::size_t begin,
   InUse statement(statement_for(parameters));
   for (std::size_t i = 0; i < parameters; ++i)
     bind(statement.get(), static_cast<int>(i + 1), keys,
-         first_[std::min(begin + i, end - 1)]);
+         asked_.position(std::min(begin + i, end - 1)));
   for (bool more = connection_->send(statement.get()); more;
        more = connection_->next(statement.get())) {
     std::int64_t row = arrived_.rows;
     opened_->format.append(statement.get(), row, arrived_);
     // A key column that ignores case finds more than was asked for.
-    auto found = group_of_row(keys, arrived_.columns[0], row);
+    const ColumnData& column = arrived_.columns[0];
+    auto found = keys.type() == ColumnType::int64
+                     ? asked_.find(column.int64(row))
+                     : asked_.find(column.text(row));
     if (!found) continue;
     if (row_of_[*found] >= 0)
       throw Error(ErrorKind::source,
                   {.code = "source.key_twice",
                    .what = "cannot read the row with key " +
-                           keys.shown(first_[*found]) + " of table '" +
+                           keys.shown(asked_.position(*found)) + " of table '" +
                            opened_->spec.table + "'",
                    .where = opened_->spec.path,
                    .why = "two rows have this key",
@@ -199,12 +141,14 @@ void SqliteReader::read(const KeyList& keys, Block& out) {
   if (!connection_)
     connection_.emplace(opened_->spec, Connection::Open::to_read);
 
-  group(keys);
-  for (std::size_t begin = 0; begin < first_.size(); begin += kMostParameters)
-    fetch(keys, begin, std::min(begin + kMostParameters, first_.size()));
+  // By ascending key, so that pages are visited in their order.
+  asked_.assign(keys);
+  row_of_.assign(asked_.groups(), -1);
+  for (std::size_t begin = 0; begin < asked_.groups(); begin += kMostParameters)
+    fetch(keys, begin, std::min(begin + kMostParameters, asked_.groups()));
 
   for (std::int64_t at = 0; at < keys.size(); ++at) {
-    std::int64_t row = row_of_[group_of_[static_cast<std::size_t>(at)]];
+    std::int64_t row = row_of_[asked_.group_of(at)];
     if (row < 0)
       throw Error(ErrorKind::source,
                   {.code = "source.row_gone",

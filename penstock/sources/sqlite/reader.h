@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/base/sync.h"
+#include "penstock/sources/asked.h"
 #include "penstock/sources/sqlite/rows.h"
 
 namespace penstock::sqlite {
@@ -42,23 +43,17 @@ class SqliteReader : public Reader {
   void read(const KeyList& keys, Block& out) override;
 
  private:
-  void group(const KeyList& keys);
   void fetch(const KeyList& keys, std::size_t begin, std::size_t end);
   sqlite3_stmt* statement_for(std::size_t parameters);
-  std::optional<std::size_t> group_of_row(const KeyList& keys,
-                                          const ColumnData& column,
-                                          std::int64_t row) const;
 
   std::shared_ptr<const OpenTable> opened_;
   std::optional<Connection> connection_;
   std::map<std::size_t, Statement> statements_;  // by number of parameters
 
-  // Of the read that goes on: equal keys are one group, groups ascend.
-  std::vector<std::int64_t> order_;    // positions by ascending key
-  std::vector<std::size_t> group_of_;  // by position
-  std::vector<std::int64_t> first_;    // by group: a position that asked for it
-  std::vector<std::int64_t> row_of_;   // by group: its row in arrived_, or -1
-  Block arrived_;                      // in the order of the result
+  // Of the read that goes on.
+  AskedKeys asked_;
+  std::vector<std::int64_t> row_of_;  // by group: its row in arrived_, or -1
+  Block arrived_;                     // in the order of the result
 };
 
 }  // namespace penstock::sqlite

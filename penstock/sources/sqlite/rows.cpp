@@ -1,5 +1,6 @@
 #include "penstock/sources/sqlite/rows.h"
 
+#include "penstock/sources/blocks.h"
 #include "penstock/sources/schema.h"
 
 namespace penstock::sqlite {
@@ -90,19 +91,10 @@ std::vector<ColumnType> RowFormat::types() const {
   return types;
 }
 
-Block RowFormat::empty_block() const {
-  Block block;
-  block.columns.resize(parts_.size());
-  for (std::size_t at = 0; at < parts_.size(); ++at)
-    block.columns[at].type = parts_[at].type;
-  return block;
-}
+Block RowFormat::empty_block() const { return block_of(parts_); }
 
 bool RowFormat::fits(const Block& block) const {
-  if (block.columns.size() != parts_.size()) return false;
-  for (std::size_t at = 0; at < parts_.size(); ++at)
-    if (block.columns[at].type != parts_[at].type) return false;
-  return true;
+  return is_block_of(parts_, block);
 }
 
 void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,

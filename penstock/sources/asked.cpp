@@ -1,9 +1,9 @@
-#include "penstock/sources/postgres/asked.h"
+#include "penstock/sources/asked.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace penstock::postgres {
+namespace penstock {
 
 void AskedKeys::assign(const KeyList& keys) {
   keys_ = &keys;
@@ -41,4 +41,4 @@ std::optional<std::size_t> AskedKeys::find(std::string_view key) const {
   return search([&](std::int64_t at) { return keys_->bytes(at).compare(key); });
 }
 
-}  // namespace penstock::postgres
+}  // namespace penstock

@@ -7,7 +7,7 @@
 
 #include "penstock/base/key.h"
 
-namespace penstock::postgres {
+namespace penstock {
 
 /// The keys that one read asks for, so that rows which come in any order can
 /// be put where they were asked for. Keeps its memory from read to read, and
@@ -37,4 +37,4 @@ class AskedKeys {
   std::vector<std::int64_t> first_;    // by group
 };
 
-}  // namespace penstock::postgres
+}  // namespace penstock

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "penstock/base/block.h"
+
+namespace penstock {
+
+/// An empty block with a column for each of `parts`, things with a `type`.
+template <class Part>
+Block block_of(const std::vector<Part>& parts) {
+  Block block;
+  block.columns.resize(parts.size());
+  for (std::size_t at = 0; at < parts.size(); ++at)
+    block.columns[at].type = parts[at].type;
+  return block;
+}
+
+/// True when the block has just these columns.
+template <class Part>
+bool is_block_of(const std::vector<Part>& parts, const Block& block) {
+  if (block.columns.size() != parts.size()) return false;
+  for (std::size_t at = 0; at < parts.size(); ++at)
+    if (block.columns[at].type != parts[at].type) return false;
+  return true;
+}
+
+/// How much memory the columns of a block took, to give the next one as much.
+class Room {
+ public:
+  void measure(const Block& block) {
+    sizes_.clear();
+    for (const ColumnData& column : block.columns)
+      sizes_.push_back({column.validity.size(), column.offsets.size(),
+                        column.values.size()});
+  }
+  void make(Block& block) const {
+    for (std::size_t at = 0; at < sizes_.size(); ++at) {
+      ColumnData& column = block.columns[at];
+      column.validity.resize(sizes_[at][0]);
+      column.offsets.resize(sizes_[at][1]);
+      column.values.resize(sizes_[at][2]);
+      column.clear();
+    }
+  }
+
+ private:
+  std::vector<std::array<std::size_t, 3>> sizes_;
+};
+
+}  // namespace penstock
