@@ -3,6 +3,7 @@
 /// The words that every room uses: bytes, blocks, tensors, errors, settings,
 /// time, randomness, limits and the seams to the system. Includes no other
 /// room.
+#include "penstock/base/aligned.h"
 #include "penstock/base/block.h"
 #include "penstock/base/bytes.h"
 #include "penstock/base/clock.h"
@@ -20,3 +21,4 @@
 #include "penstock/base/spec.h"
 #include "penstock/base/sync.h"
 #include "penstock/base/tensor.h"
+#include "penstock/base/utf8.h"

@@ -1,6 +1,7 @@
 #include "penstock/base/file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,19 +16,42 @@ namespace {
 
 using Path = std::filesystem::path;
 
+const char* after_reading(int reason) {
+  switch (reason) {
+    case EISDIR:
+      return "name a file in it";
+    case EACCES:
+      return "make it readable for this user, or name another file";
+    default:
+      return "check the path";
+  }
+}
+
+const char* after_writing(int reason) {
+  switch (reason) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space or choose another 'output.dir'";
+    case EFBIG:
+      return "raise the limit on the size of files (ulimit -f)";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "choose a folder that you may write to with 'output.dir'";
+    default:
+      return "check the path, or choose another 'output.dir'";
+  }
+}
+
 [[noreturn]] void refuse(ErrorKind kind, const char* doing, const Path& path,
-                         int reason) {
-  std::string next;
-  if (reason == ENOSPC) next = "free some space or choose another 'output.dir'";
-  if (reason == EACCES || reason == EROFS)
-    next = "choose a folder that you may write to with 'output.dir'";
-  if (reason == ENOENT && kind == ErrorKind::source) next = "check the path";
+                         int reason, const std::string& left = "") {
   throw Error(kind,
               {.code = kind == ErrorKind::source ? "file.read" : "file.write",
                .what = std::string("cannot ") + doing,
                .where = path.string(),
-               .why = std::strerror(reason),
-               .next = std::move(next)});
+               .why = std::strerror(reason) + left,
+               .next = kind == ErrorKind::source ? after_reading(reason)
+                                                 : after_writing(reason)});
 }
 
 /// A file descriptor that closes itself; close() reports what the system says.
@@ -102,8 +126,16 @@ class RealFiles final : public FileSystem {
   void append_line(const Path& path, std::string_view line) override {
     File file(path, O_WRONLY | O_CREAT | O_APPEND);
     std::string whole = std::string(line) + "\n";
-    if (!file.open() || !write_all(file.number(), whole) || !file.close())
+    struct stat before {};
+    if (!file.open() || ::fstat(file.number(), &before) != 0)
       refuse(ErrorKind::request, "write the file", path, errno);
+    if (write_all(file.number(), whole) && file.close()) return;
+    int reason = errno;
+    bool whole_again = ::truncate(path.c_str(), before.st_size) == 0;
+    refuse(ErrorKind::request, "write the file", path, reason,
+           whole_again ? "; the file is as it was before"
+                       : "; behind byte " + std::to_string(before.st_size) +
+                             " may stand a piece of a line");
   }
 
   void make_folders(const Path& path) override {

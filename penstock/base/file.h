@@ -19,7 +19,9 @@ class FileSystem {
   /// of the folder. Throws Error(request) with the path and the reason.
   virtual void write_atomic(const std::filesystem::path& path,
                             std::string_view bytes) = 0;
-  /// Adds one line at the end and flushes it to the system.
+  /// Adds one line at the end and hands it to the system. Where that takes
+  /// only a piece of it, the file becomes what it was, and the Error(request)
+  /// says so.
   virtual void append_line(const std::filesystem::path& path,
                            std::string_view line) = 0;
   virtual void make_folders(const std::filesystem::path& path) = 0;

@@ -1,6 +1,9 @@
 #include "penstock/base/file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "penstock/base/clock.h"
@@ -52,6 +55,84 @@ TEST_F(FileTest, AMissingFileIsASourceError) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::source);
     EXPECT_EQ(error.parts().why, "No such file or directory");
+    EXPECT_EQ(error.parts().next, "check the path");
+  }
+}
+
+TEST_F(FileTest, AFolderThatIsReadAsAFileIsNamed) {
+  try {
+    real_files().read(folder_);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::source);
+    EXPECT_EQ(error.parts().where, folder_.string());
+    EXPECT_EQ(error.parts().why, "Is a directory");
+    EXPECT_EQ(error.parts().next, "name a file in it");
+  }
+}
+
+/// Lets the system take no byte of a file beyond this size meanwhile, as a disk
+/// does that is full: a write ends in the middle.
+class FullAt {
+ public:
+  explicit FullAt(rlim_t bytes) : signal_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit now{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &now), 0);
+  }
+  ~FullAt() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, signal_);
+  }
+  FullAt(const FullAt&) = delete;
+  FullAt& operator=(const FullAt&) = delete;
+
+ private:
+  sighandler_t signal_;
+  rlimit before_{};
+};
+
+TEST_F(FileTest, ALineThatFindsNoRoomLeavesNoPieceAndSaysSo) {
+  FileSystem& files = real_files();
+  files.append_line(folder_ / "log", "first");
+  {
+    FullAt limit(10);
+    try {
+      files.append_line(folder_ / "log", "second, and longer");
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::request);
+      EXPECT_EQ(error.parts().code, "file.write");
+      EXPECT_EQ(error.parts().where, (folder_ / "log").string());
+      EXPECT_EQ(error.parts().why,
+                "File too large; the file is as it was before");
+      EXPECT_THAT(error.parts().next, testing::HasSubstr("ulimit -f"));
+    }
+    EXPECT_EQ(files.read(folder_ / "log"), "first\n");
+    files.append_line(folder_ / "log", "3rd");
+  }
+  files.append_line(folder_ / "log", "fourth");
+  EXPECT_EQ(files.read(folder_ / "log"), "first\n3rd\nfourth\n");
+}
+
+TEST_F(FileTest, APieceThatCannotBeTakenBackIsNamed) {
+  try {
+    real_files().append_line("/dev/full", "line");  // cannot be cut either
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().why,
+              "No space left on device; behind byte 0 may stand a piece of a "
+              "line");
+    EXPECT_THAT(error.parts().next, testing::HasSubstr("free some space"));
+  }
+}
+
+TEST_F(FileTest, ALineForAFolderIsRefused) {
+  try {
+    real_files().append_line(folder_, "line");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().why, "Is a directory");
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/json.h"
+#include "penstock/base/json_fault.h"
 #include "penstock/base/secret.h"
 
 namespace penstock {
@@ -95,7 +96,8 @@ class Builder {
       refuse(text_, origin_, start_of_number(token),
              "it holds a number that is too large",
              "write a number below 1.8e308");
-    refuse(text_, origin_, byte, "this is no valid JSON from here on",
+    refuse(text_, origin_, start_of_fault(text_, byte),
+           "this is no valid JSON from here on",
            "look for a missing comma, quote or bracket just before that place");
   }
 

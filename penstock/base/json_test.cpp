@@ -89,7 +89,43 @@ TEST(Json, NamesLineAndColumnOfASyntaxError) {
   EXPECT_EQ(fault_of("").where, "line 1, column 1");
   EXPECT_EQ(fault_of("{\"a\": 1").where, "line 1, column 8");
   EXPECT_EQ(fault_of("{\"a\": 1} x").where, "line 1, column 10");
+}
+
+TEST(Json, NamesTheStartOfTheWordThatIsWrong) {
+  for (auto [text, column] :
+       std::initializer_list<std::pair<const char*, const char*>>{
+           {R"({"a": nul})", "7"},         {R"({"a": truth, "b": 1})", "7"},
+           {R"({"a": falsely})", "7"},     {R"({"a": -x})", "7"},
+           {R"({"a": 1.2.3})", "7"},       {R"({"a": 0012})", "7"},
+           {R"({"a": 1e+})", "7"},         {R"({"a": .5})", "7"},
+           {R"({"a": 'text'})", "7"},      {R"({"a": NaN})", "7"},
+           {R"({"a": // why)", "7"},       {R"({"a": "x" "long text"})", "11"},
+           {R"({"a": "x" 123456})", "11"}, {R"({"a": "x" true})", "11"},
+           {R"({"a": 1,})", "9"},          {R"({"a": [1, 2})", "12"},
+           {R"({"a": 1} "more")", "10"},   {R"({abc: 1})", "2"},
+           {R"({"a\"b": "c\\" x})", "16"}, {"\xef\xbb\xbf{\"a\": x}", "10"}})
+    EXPECT_EQ(fault_of(text).where, "line 1, column " + std::string(column))
+        << text;
+  EXPECT_EQ(fault_of("{\n  \"a\": 1,\n  \"b\": nothing\n}").where,
+            "line 3, column 8");
+}
+
+TEST(Json, NamesTheStartOfATextThatIsNotClosed) {
+  EXPECT_EQ(fault_of("{\n  \"a\": \"lost,\n  \"b\": 2\n}").where,
+            "line 2, column 8");
+  EXPECT_EQ(fault_of("{\"a\": \"lost}").where, "line 1, column 7");
+  EXPECT_EQ(fault_of("\"\\").where, "line 1, column 1");
+  EXPECT_EQ(fault_of("\"").where, "line 1, column 1");
+}
+
+TEST(Json, NamesTheCharacterOfATextThatIsBad) {
   EXPECT_EQ(fault_of("[\"\xff\"]").where, "line 1, column 3");
+  EXPECT_EQ(fault_of("[\"ab\xc3\"]").where, "line 1, column 5");
+  EXPECT_EQ(fault_of("[\"ab\xe2\x82z\"]").where, "line 1, column 5");
+  EXPECT_EQ(fault_of("[\"\xf0\x9f\x98\x80\xed\xa0\x80\"]").where,
+            "line 1, column 7");
+  EXPECT_EQ(fault_of(R"(["ok\n", "C:\data"])").where, "line 1, column 13");
+  EXPECT_EQ(fault_of(R"(["\u12g4"])").where, "line 1, column 3");
 }
 
 TEST(Json, AddsMembersAndItems) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cstdint>
 #include <string_view>
 
 namespace penstock {
@@ -9,54 +11,21 @@ namespace {
 
 constexpr std::string_view kHidden = "***";
 
-/// Parameters of a URI whose values may be shown; of all others we know
-/// nothing, so that a key in disguise ("passwor%64") hides its value too.
-constexpr std::string_view kHarmless[] = {
-    "host",
-    "hostaddr",
-    "port",
-    "user",
-    "dbname",
-    "options",
-    "client_encoding",
-    "application_name",
-    "fallback_application_name",
-    "connect_timeout",
-    "tcp_user_timeout",
-    "keepalives",
-    "keepalives_idle",
-    "keepalives_interval",
-    "keepalives_count",
-    "sslmode",
-    "ssl",
-    "sslnegotiation",
-    "sslcompression",
-    "sslcert",
-    "sslkey",
-    "sslrootcert",
-    "sslcrl",
-    "sslcrldir",
-    "sslsni",
-    "ssl_min_protocol_version",
-    "ssl_max_protocol_version",
-    "gssencmode",
-    "krbsrvname",
-    "gsslib",
-    "channel_binding",
-    "require_auth",
-    "passfile",
-    "service",
-    "target_session_attrs",
-    "load_balance_hosts",
-};
+/// Parameters of a URI whose values may be shown, each between two blanks. Of
+/// all others we know nothing, so that a key in disguise ("passwor%64") hides
+/// its value too.
+constexpr std::string_view kHarmless =
+    " host hostaddr port user dbname options client_encoding "
+    "application_name fallback_application_name connect_timeout "
+    "tcp_user_timeout keepalives keepalives_idle keepalives_interval "
+    "keepalives_count sslmode ssl sslnegotiation sslcompression sslcert "
+    "sslkey sslrootcert sslcrl sslcrldir sslsni ssl_min_protocol_version "
+    "ssl_max_protocol_version gssencmode krbsrvname gsslib channel_binding "
+    "require_auth passfile service target_session_attrs load_balance_hosts ";
 
 /// What the name of a secret ends in, in lower case.
 constexpr std::string_view kSecretNames[] = {
     "password", "passwd", "secret", "scram_client_key", "scram_server_key"};
-
-bool is_port(char c) {
-  return std::string_view("0123456789/?,").find(c) != std::string_view::npos;
-}
 
 bool space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
@@ -120,7 +89,9 @@ std::string shown_parameter(std::string_view parameter) {
   if (equals == parameter.npos)
     return std::string(parameter.empty() ? parameter : kHidden);
   std::string_view value = parameter.substr(equals + 1);
-  bool harmless = std::ranges::find(kHarmless, key) != std::end(kHarmless) &&
+  std::string blanks = " " + std::string(key) + " ";
+  bool harmless = kHarmless.find(blanks) != kHarmless.npos &&
+                  std::ranges::none_of(key, space) &&
                   value.find('@') == value.npos &&
                   std::ranges::none_of(value, space);
   return std::string(key) + "=" + std::string(harmless ? value : kHidden);
@@ -137,27 +108,61 @@ std::string shown_query(std::string_view query) {
   return shown;
 }
 
+/// Where a ':' stands in a user's name and password, written as %3A or not.
+std::size_t colon_in(std::string_view text) {
+  return std::min({text.find(':'), text.find("%3a"), text.find("%3A")});
+}
+
+/// "", or a number that can be a port.
+bool is_port(std::string_view text) {
+  std::uint16_t port = 0;
+  auto [end, failed] = std::from_chars(text.begin(), text.end(), port);
+  return text.empty() || (failed == std::errc() && end == text.end());
+}
+
+/// Where in "h1:5432,[::1],h2" the first ':' is that no port follows.
+std::size_t odd_colon(std::string_view hosts) {
+  for (std::size_t at = 0; at <= hosts.size();) {
+    std::size_t end = std::min(hosts.find(',', at), hosts.size());
+    std::string_view host = hosts.substr(at, end - at);
+    std::size_t name = host.find(']') + 1;  // of IPv6; npos + 1 is 0
+    std::size_t colon = colon_in(host.substr(name));
+    if (colon != host.npos) {
+      colon += name;
+      if (host[colon] != ':' || !is_port(host.substr(colon + 1)))
+        return at + colon;
+    }
+    at = end + 1;
+  }
+  return hosts.npos;
+}
+
 /// What stands behind "scheme://", without its secrets. A password may hold
 /// any character, and a query an '@': where both readings are possible,
 /// nothing behind the first ':' is shown.
 std::string shown_authority(std::string_view text) {
-  std::size_t colon = text.find(':');
+  auto hidden_from = [](std::string_view all, std::size_t colon) {
+    return std::string(all.substr(0, colon)) + ":" + std::string(kHidden);
+  };
+  std::size_t colon = colon_in(text);
   std::size_t at = text.rfind('@');
   std::size_t question = text.find('?');
   std::string shown;
   if (colon < question && at != text.npos && colon < at) {
-    shown = std::string(text.substr(0, colon + 1)) + std::string(kHidden);
+    shown = hidden_from(text, colon);
     if (question < at &&
         text.substr(question, at - question).find('=') != text.npos)
       return shown;
     text.remove_prefix(at);
-    question = text.find('?');
-  } else if (at == text.npos && colon < text.find_first_of("/?") &&
-             text.front() != '[' && colon + 1 < text.size() &&
-             !is_port(text[colon + 1])) {
-    // No port: a password whose '@' and host were forgotten.
-    return std::string(text.substr(0, colon + 1)) + std::string(kHidden);
   }
+  std::string_view hosts = text.substr(0, text.find_first_of("/?"));
+  hosts.remove_prefix(hosts.rfind('@') + 1);  // npos + 1 is 0
+  std::size_t odd = odd_colon(hosts);
+  if (odd != hosts.npos)  // a password whose '@' and host were forgotten
+    return shown + hidden_from(text, static_cast<std::size_t>(hosts.data() -
+                                                              text.data()) +
+                                         odd);
+  question = text.find('?');
   shown += without_assigned(text.substr(0, question));
   if (question != text.npos) shown += shown_query(text.substr(question + 1));
   return shown;

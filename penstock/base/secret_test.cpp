@@ -40,6 +40,23 @@ TEST(WithoutPassword, IsHiddenWhereAUriCanBeReadInTwoWays) {
           << uri << " -> " << without_password(uri);
 }
 
+TEST(WithoutPassword, IsHiddenWhereItsAtOrColonIsEscapedOrForgotten) {
+  for (const char* uri :
+       {"postgresql://u:SECRET", "postgresql://u:5ECRET",
+        "postgresql://u:5ECRET%40h/db", "postgresql://u%3ASECRET@h/db",
+        "postgresql://u%3aSECRET%40h", "postgresql://u@h:SECRET/db",
+        "postgresql://h1:5432,h2:SECRET", "postgresql://[::1]:SECRET",
+        "postgresql://[u:SECRET", "postgresql://u:SE@RET@h:SECRET/db"})
+    for (const char* part : {"SE", "5ECRET"})
+      EXPECT_EQ(without_password(uri).find(part), std::string::npos)
+          << uri << " -> " << without_password(uri);
+  EXPECT_EQ(without_password("postgresql://u:5ECRET%40h/db"),
+            "postgresql://u:***");
+  EXPECT_EQ(without_password("postgresql://u%3ASECRET@h/db"),
+            "postgresql://u:***@h/db");
+  EXPECT_EQ(without_password("postgresql://u:99999"), "postgresql://u:***");
+}
+
 TEST(WithoutPassword, ShowsOnlyTheParametersOfAUriThatAreHarmless) {
   EXPECT_EQ(
       without_password("postgresql://h/db?passwor%64=SECRET&user=u&connect_"
@@ -85,8 +102,9 @@ TEST(WithoutPassword, LeavesOthersAlone) {
             "postgresql://me@host:5432/db");
   for (const char* text :
        {"postgresql://host/db", "postgresql://", "postgresql://h:/db",
-        "postgresql://[::1]/db", "host=h user=me", "half", "", "password",
-        "password=", "a=b=c", "train.sqlite"})
+        "postgresql://[::1]/db", "postgresql://[::1]:5432/db",
+        "postgresql://u@h1:1,[::1]:65535,h3/db?user=a:b", "host=h user=me",
+        "half", "", "password", "password=", "a=b=c", "train.sqlite"})
     EXPECT_EQ(without_password(text), text);
 }
 

@@ -38,7 +38,8 @@ Spec::Spec(const Json& object, std::string path)
                  .what = "cannot use the settings",
                  .where = path_.empty() ? "the top of the file" : path_,
                  .why = "found " + std::string(object.type_name()) +
-                        ", expected an object"});
+                        ", expected an object",
+                 .next = R"(write {"key": value, ...})"});
 }
 
 std::string Spec::path_of(std::string_view key) const {
@@ -71,7 +72,8 @@ std::string Spec::text(std::string_view key) {
   const Json* found = look_up(key);
   if (found == nullptr) refuse(key, "it is missing", "add it; it is a text");
   if (!found->is_string())
-    refuse(key, "found " + shown(*found) + ", expected a text");
+    refuse(key, "found " + shown(*found) + ", expected a text",
+           "write it in quotation marks");
   return found->string();
 }
 
@@ -88,11 +90,14 @@ std::int64_t Spec::integer(std::string_view key,
     refuse(key, "it is missing", "add it; it is an integer");
   auto* value = std::get_if<std::int64_t>(&found->value());
   if (value == nullptr)
-    refuse(key, "found " + shown(*found) + ", expected an integer from " +
-                    range(min, max));
+    refuse(key,
+           "found " + shown(*found) + ", expected an integer from " +
+               range(min, max),
+           "write digits alone, without quotation marks");
   if (*value < min || *value > max)
     refuse(key,
-           "found " + std::to_string(*value) + ", expected " + range(min, max));
+           "found " + std::to_string(*value) + ", expected " + range(min, max),
+           *value < min ? "write a larger number" : "write a smaller number");
   return *value;
 }
 
@@ -102,11 +107,14 @@ double Spec::number(std::string_view key, std::optional<double> otherwise,
   if (found == nullptr && otherwise) return *otherwise;
   if (found == nullptr) refuse(key, "it is missing", "add it; it is a number");
   if (!found->is_number())
-    refuse(key, "found " + shown(*found) + ", expected a number");
+    refuse(key, "found " + shown(*found) + ", expected a number",
+           "write a number, without quotation marks");
   double value = found->number();
   if (!(value >= min && value <= max))
-    refuse(key, "found " + shown(value) + ", expected " + shown(min) + " to " +
-                    shown(max));
+    refuse(key,
+           "found " + shown(value) + ", expected " + shown(min) + " to " +
+               shown(max),
+           value < min ? "write a larger number" : "write a smaller number");
   return value;
 }
 
@@ -115,7 +123,8 @@ bool Spec::boolean(std::string_view key, bool otherwise) {
   if (found == nullptr) return otherwise;
   auto* value = std::get_if<bool>(&found->value());
   if (value == nullptr)
-    refuse(key, "found " + shown(*found) + ", expected true or false");
+    refuse(key, "found " + shown(*found) + ", expected true or false",
+           "write true or false, without quotation marks");
   return *value;
 }
 
@@ -126,7 +135,9 @@ std::string Spec::choice(std::string_view key, std::string_view otherwise,
   std::string all;
   for (std::string_view name : allowed)
     all += (all.empty() ? "" : ", ") + std::string(name);
-  refuse(key, "found " + shown(Json(value)) + ", expected one of: " + all);
+  std::vector<std::string> names(allowed.begin(), allowed.end());
+  refuse(key, "found " + shown(Json(value)) + ", expected one of: " + all,
+         did_you_mean(value, names));
 }
 
 std::vector<std::string> Spec::texts(std::string_view key) {
@@ -134,10 +145,12 @@ std::vector<std::string> Spec::texts(std::string_view key) {
   std::vector<std::string> values;
   if (found == nullptr) return values;
   if (!found->is_array())
-    refuse(key, "found " + shown(*found) + ", expected a list of texts");
+    refuse(key, "found " + shown(*found) + ", expected a list of texts",
+           R"(write a list such as ["a", "b"])");
   for (const Json& item : found->array()) {
     if (!item.is_string())
-      refuse(key, "found " + shown(item) + " in a list of texts");
+      refuse(key, "found " + shown(item) + " in a list of texts",
+             "write it in quotation marks, or leave it out");
     values.push_back(item.string());
   }
   return values;

@@ -47,9 +47,10 @@ class Spec {
   std::string path_of(std::string_view key) const;
   const std::vector<std::string>& known() const { return known_; }
 
-  /// Error(request) at `key`: "batch_size: found "x", expected an integer".
+  /// Error(request) at `key`: "batch_size: found "x", expected an integer;
+  /// write a number".
   [[noreturn]] void refuse(std::string_view key, std::string why,
-                           std::string next = "") const;
+                           std::string next) const;
 
  private:
   const Json* look_up(std::string_view key);

@@ -1,6 +1,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "penstock/base/error.h"
 #include "penstock/cache/cache.h"
@@ -19,6 +21,8 @@ Buffer lazy_host_memory(std::size_t bytes) {
                 {.code = "memory.host",
                  .what = "cannot reserve " + shown_bytes(size) +
                          " of host memory for the data set",
+                 .where = "this process",
+                 .why = std::strerror(errno),
                  .next = "use \"loader.cache\": \"none\""});
   ::madvise(at, size, MADV_HUGEPAGE);  // fewer TLB misses for random rows
   return Buffer(

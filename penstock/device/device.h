@@ -150,7 +150,6 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string name() const = 0;
-  virtual MemoryKind memory_kind() const = 0;
   /// Throws Error(out_of_memory) with what was asked and what is left.
   virtual Buffer allocate(std::size_t bytes) = 0;
   /// Host memory from which copies are asynchronous.
@@ -165,6 +164,8 @@ class Device {
   /// The clock on which events tell their time.
   virtual Clock& clock() const = 0;
 
+  /// Where what allocate() gives lies.
+  MemoryKind memory_kind() const { return memory_kind_; }
   /// Which one it is, where there are several: TensorView::device_id.
   std::int32_t number() const { return number_; }
   /// Where a GPU is plugged in ("0000:41:00.0"), by which other programs and
@@ -172,12 +173,15 @@ class Device {
   const std::string& pci_bus_id() const { return pci_bus_id_; }
 
  protected:
-  Device() = default;
-  Device(std::int32_t number, std::string pci_bus_id)
-      : number_(number), pci_bus_id_(std::move(pci_bus_id)) {}
+  explicit Device(MemoryKind memory_kind, std::int32_t number = 0,
+                  std::string pci_bus_id = {})
+      : memory_kind_(memory_kind),
+        number_(number),
+        pci_bus_id_(std::move(pci_bus_id)) {}
 
  private:
-  std::int32_t number_ = 0;
+  MemoryKind memory_kind_;
+  std::int32_t number_;
   std::string pci_bus_id_;
 };
 

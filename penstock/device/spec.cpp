@@ -15,9 +15,11 @@ std::string parse_kind(Spec& spec, std::string_view key) {
 void parse_step(Spec& spec, DeviceSpec& device) {
   const Json* step = spec.raw("step_ms");
   if (step != nullptr && !step->is_number() && !step->is_object())
-    spec.refuse("step_ms", "found " + step->dump() +
-                               ", expected a number, or an object with "
-                               "'mean' and 'deviation'");
+    spec.refuse("step_ms",
+                "found " + std::string(step->type_name()) +
+                    ", expected a number, or an object with 'mean' and "
+                    "'deviation'",
+                "write milliseconds, as in \"step_ms\": 75");
   if (step == nullptr || step->is_number()) {
     device.step_ms = spec.number("step_ms", device.step_ms, 0, kHourMs);
     return;
@@ -36,8 +38,12 @@ DeviceSpec parse_device_spec(const Json& section, const std::string& path) {
     Json holder(Json::Object{{path, section}});
     Spec spec(holder, "");
     if (!section.is_null() && !section.is_string())
-      spec.refuse(path, "found " + section.dump() +
-                            ", expected the name of a device or an object");
+      spec.refuse(path,
+                  "found " +
+                      (section.is_array() ? std::string(section.type_name())
+                                          : section.dump()) +
+                      ", expected the name of a device or an object",
+                  R"(write one, as in "device": "auto")");
     device.kind = parse_kind(spec, path);
     return device;
   }

@@ -49,6 +49,7 @@ Stage::Stage(Options options) : state_(std::make_unique<State>()) {
         {.code = "exec.threads",
          .what = stage + ": cannot start thread " +
                  std::to_string(started + 1) + " of " + std::to_string(workers),
+         .where = "this process",
          .why = error.what(),
          .next = "ask for fewer workers, or raise the limits on "
                  "threads and memory of this process"});
@@ -75,13 +76,19 @@ std::exception_ptr named_error(std::exception_ptr error,
         Error(ErrorKind::out_of_memory,
               {.code = "memory.host",
                .what = stage + ": the host has no memory left",
+               .where = "this process",
+               .why = "the system gave no more of it",
                .next = "give the job less ('loader.cache': \"none\") or the "
                        "machine more"}));
   } catch (const std::exception& other) {
     return std::make_exception_ptr(
         Error(ErrorKind::internal, {.code = "internal.exception",
-                                    .what = stage + ": " + other.what(),
-                                    .next = "please report this"}));
+                                    .what = stage + ": it came to an end that "
+                                                    "nobody expected",
+                                    .where = "the program",
+                                    .why = other.what(),
+                                    .next = "this is a bug in Penstock, please "
+                                            "report it"}));
   }
 }
 

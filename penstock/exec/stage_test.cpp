@@ -43,8 +43,8 @@ TEST_P(StageWorkers, TellsOfAFailureUnderItsName) {
                        std::rethrow_exception(error);
                      } catch (const Error& known) {
                        EXPECT_EQ(known.kind(), ErrorKind::internal);
-                       EXPECT_NE(known.parts().what.find("decode: odd"),
-                                 std::string::npos);
+                       EXPECT_TRUE(known.parts().what.starts_with("decode: "));
+                       EXPECT_EQ(known.parts().why, "odd");
                        ++heard;
                      }
                    }});
@@ -62,6 +62,8 @@ TEST(Stage, KnowsThatAFailedAllocationIsOutOfMemory) {
     std::rethrow_exception(named);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
+    EXPECT_TRUE(error.parts().what.starts_with("prepare: "));
+    EXPECT_FALSE(error.parts().why.empty());
   }
 }
 

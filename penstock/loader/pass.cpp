@@ -41,7 +41,7 @@ class Parsing {
       BusyScope busy(meter_);
       rows = preparer.prepare(block, seen);
       meter_.add_items(block.rows,
-                       static_cast<std::int64_t>(rows.values.size() * 8));
+                       static_cast<std::int64_t>(rows.values.size()));
     }
     Lock lock(mutex_);
     blocks_.push_back(std::move(rows));
@@ -61,31 +61,62 @@ class Parsing {
   Seen seen_ PENSTOCK_GUARDED_BY(mutex_);
 };
 
-void read_here(Source& source, const std::vector<Partition>& partitions,
-               Parsing& parsing, StageMeter& meter) {
+/// The parts of a pass, each to be read once, by whatever thread is free.
+struct Parts {
+  Source& source;
+  const std::vector<Partition> all = {};
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> failed{false};
+
+  const Partition* take() {
+    std::size_t at = next.fetch_add(1);
+    return at < all.size() && !failed.load() ? &all[at] : nullptr;
+  }
+};
+
+/// Parses on the thread that reads: the text of a block stays in its
+/// processor's cache.
+void read_and_parse(Parts& parts, Parsing& parsing, StageMeter& meter) {
   Preparer preparer = parsing.preparer();
-  std::unique_ptr<Reader> reader = source.open_reader();
-  for (const Partition& partition : partitions) {
+  std::unique_ptr<Reader> reader = parts.source.open_reader();
+  while (const Partition* partition = parts.take()) {
     ScanTimer timer(meter);
-    reader->scan(partition, kBlockRows, [&](Block& block) {
+    reader->scan(*partition, kBlockRows, [&](Block& block) {
       timer.stop();
       meter.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
       parsing.parse(preparer, block);
       timer.start();
-      return true;
+      return !parts.failed.load();
     });
     timer.stop();
   }
+}
+
+void read_side_by_side(Parts& parts, int readers, Parsing& parsing,
+                       StageMeter& meter) {
+  Mutex mutex;
+  std::exception_ptr first;
+  Stage stage({.name = "read",
+               .workers = readers,
+               .body = [&](int) { read_and_parse(parts, parsing, meter); },
+               .failed =
+                   [&](std::exception_ptr error) {
+                     parts.failed = true;
+                     Lock lock(mutex);
+                     if (!first) first = std::move(error);
+                   }});
+  stage.join();
+  if (first) std::rethrow_exception(first);
 }
 
 /// Reading threads hand blocks to parsing threads; blocks that are used up go
 /// back, so that the steady state allocates nothing but the raw rows.
 class Belt {
  public:
-  Belt(Source& source, const std::vector<Partition>& partitions,
-       Parsing& parsing, int workers, StageMeter& read, StageMeter& prepare)
-      : source_(source),
-        partitions_(partitions),
+  Belt(Parts& parts, int readers, Parsing& parsing, int workers,
+       StageMeter& read, StageMeter& prepare)
+      : parts_(parts),
+        readers_(readers),
         parsing_(parsing),
         workers_(workers),
         read_(read),
@@ -100,14 +131,13 @@ class Belt {
                  .body = [this](int) { parse_blocks(); },
                  .failed = failed});
     {
-      // One partition is read on this thread: no thread more.
-      bool alone = partitions_.size() == 1;
+      // A single reader is this thread.
       Stage scan({.name = "read",
-                  .workers = alone ? 0 : static_cast<int>(partitions_.size()),
-                  .body = [this](int) { scan_partitions(); },
+                  .workers = readers_ == 1 ? 0 : readers_,
+                  .body = [this](int) { read_parts(); },
                   .failed = failed,
                   .last = [this] { filled_.close(); }});
-      if (alone) scan.run_inline();
+      if (readers_ == 1) scan.run_inline();
     }
     parse.join();
     while (filled_.pop()) {  // then throws what a thread has died of
@@ -128,11 +158,11 @@ class Belt {
     }
   }
 
-  void scan_partitions() {
-    std::unique_ptr<Reader> reader = source_.open_reader();
-    for (std::size_t i; (i = next_.fetch_add(1)) < partitions_.size();) {
+  void read_parts() {
+    std::unique_ptr<Reader> reader = parts_.source.open_reader();
+    while (const Partition* partition = parts_.take()) {
       ScanTimer timer(read_);
-      reader->scan(partitions_[i], kBlockRows, [&](Block& block) {
+      reader->scan(*partition, kBlockRows, [&](Block& block) {
         timer.stop();
         read_.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
         Nanoseconds asked = wall_clock().now();
@@ -146,15 +176,14 @@ class Belt {
     }
   }
 
-  Source& source_;
-  const std::vector<Partition>& partitions_;
+  Parts& parts_;
+  const int readers_;
   Parsing& parsing_;
   const int workers_;
   StageMeter& read_;
   StageMeter& prepare_;
   Queue<Block> filled_;
   Queue<Block> used_;
-  std::atomic<std::size_t> next_{0};  // each partition is taken once
 };
 
 [[noreturn]] void refuse_twice(const std::string& key,
@@ -207,15 +236,22 @@ Preparer preparer_of(const DatasetOptions& options) {
 }
 
 Pass read_all(Source& source, const DatasetOptions& options) {
-  const std::vector<Partition> partitions =
-      source.partitions(options.source.connections);
-  StageMeter read("read", static_cast<int>(partitions.size()));
-  StageMeter prepare("prepare", std::max(1, options.workers));
+  const int workers = std::max(1, options.workers);
+  const int most =
+      options.source.connections > 0 ? options.source.connections : workers;
+  Parts parts{source, source.partitions(most)};
+  const int readers = std::min(most, static_cast<int>(parts.all.size()));
+  const bool alone = options.workers == 0;
+  const bool belt = readers < workers || readers == 1;
+  StageMeter read("read", alone ? 1 : readers);
+  StageMeter prepare("prepare", belt ? workers : readers);
   Parsing parsing(options, prepare);
-  if (options.workers == 0)
-    read_here(source, partitions, parsing, read);
+  if (alone)
+    read_and_parse(parts, parsing, read);
+  else if (belt)
+    Belt(parts, readers, parsing, workers, read, prepare).run();
   else
-    Belt(source, partitions, parsing, options.workers, read, prepare).run();
+    read_side_by_side(parts, readers, parsing, read);
   Pass pass;
   parsing.give(pass);
   pass.stages = {read.numbers(), prepare.numbers()};

@@ -17,9 +17,10 @@ struct Pass {
 
 Preparer preparer_of(const DatasetOptions& options);
 
-/// Reads `source` once: a thread per partition reads, `options.workers`
-/// threads parse; with 0 all is done on the caller's thread. Throws what a
-/// reader throws; threads have ended when it returns or throws.
+/// Reads `source` once. Readers parse what they have read, where there are as
+/// many of them as `options.workers`; fewer, or a single one, hand it to those.
+/// With 0 workers all is done on the caller's thread. Throws what a reader
+/// throws; threads have ended when it returns or throws.
 Pass read_all(Source& source, const DatasetOptions& options);
 
 /// A raw row by where it arrived.

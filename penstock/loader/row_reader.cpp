@@ -39,7 +39,7 @@ void Dataset::RowReader::read(std::span<const SampleId> ids, RawBlock& rows) {
   rows = s.preparer.prepare(s.block, seen);
   if (prepare_meter != nullptr)
     prepare_meter->add_items(s.block.rows,
-                             static_cast<std::int64_t>(rows.values.size() * 8));
+                             static_cast<std::int64_t>(rows.values.size()));
   // Rows keep their order, so the first difference names the changed row.
   for (std::size_t i = 0; i < ids.size(); ++i) {
     auto at = static_cast<std::int64_t>(i);

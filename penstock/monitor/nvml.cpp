@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <cmath>
+
 #include "penstock/base/log.h"
 
 namespace penstock {
@@ -57,6 +59,28 @@ constexpr unsigned version(unsigned number) {
 }
 
 }  // namespace
+
+std::string GpuUse::text() const {
+  auto shown = [](std::optional<double> number, const char* unit) {
+    return number ? " " + std::to_string(std::lround(*number)) + unit
+                  : std::string(" n/a");
+  };
+  std::optional<double> percent = utilisation;
+  if (percent) *percent *= 100;
+  return "GPU" + shown(percent, " %") + shown(temperature_c, " C") +
+         shown(power_w, " W");
+}
+
+Json GpuUse::json() const {
+  auto known = [](auto number) { return number ? Json(*number) : Json(); };
+  Json json;
+  json["temperature_c"] = known(temperature_c);
+  json["power_w"] = known(power_w);
+  json["utilisation"] = known(utilisation);
+  json["memory_used_bytes"] = known(memory_used);
+  json["memory_total_bytes"] = known(memory_total);
+  return json;
+}
 
 const NvmlCalls& nvml_of_this_machine() {
   static const NvmlCalls calls = open_nvml();
@@ -133,6 +157,18 @@ bool GpuSensor::good(NvmlCalls::Return result, const char* call) {
   log(LogLevel::warning, "no numbers from the driver of the GPU at " +
                              pci_bus_id_ + ": " + call + ": " + why);
   return false;
+}
+
+std::unique_ptr<GpuSensor> gpu_sensor(const Device& device) {
+  if (device.pci_bus_id().empty()) return nullptr;
+  return std::make_unique<GpuSensor>(device.pci_bus_id(),
+                                     nvml_of_this_machine());
+}
+
+std::optional<GpuUse> read_gpu_use(const Device& device) {
+  std::unique_ptr<GpuSensor> sensor = gpu_sensor(device);
+  if (sensor == nullptr) return std::nullopt;
+  return sensor->read();
 }
 
 }  // namespace penstock

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "penstock/base/json.h"
 #include "penstock/device/device.h"
 
 namespace penstock {
@@ -19,6 +21,12 @@ struct GpuUse {
   std::optional<double> utilisation;
   std::optional<std::size_t> memory_used;
   std::optional<std::size_t> memory_total;
+
+  /// For people: "GPU 97 % 64 C 512 W", `n/a` in the place of what is missing.
+  /// The memory is not in it.
+  std::string text() const;
+  /// For reports: every number by its name, null where it is missing.
+  Json json() const;
 };
 
 /// The functions of NVIDIA's management library (libnvidia-ml.so.1) that we
@@ -64,12 +72,8 @@ const NvmlCalls& nvml_of_this_machine();
 /// the log. One thread.
 class GpuSensor {
  public:
-  /// The GPU of a device; a device that is none has no numbers.
-  explicit GpuSensor(const Device& device,
-                     const NvmlCalls& calls = nvml_of_this_machine())
-      : GpuSensor(device.pci_bus_id(), calls) {}
-  /// By its place on the bus, because the library counts GPUs in another order
-  /// than CUDA.
+  /// The GPU at a place on the bus, because the library counts GPUs in another
+  /// order than CUDA.
   GpuSensor(const std::string& pci_bus_id, const NvmlCalls& calls);
   ~GpuSensor();
   GpuSensor(const GpuSensor&) = delete;
@@ -88,5 +92,12 @@ class GpuSensor {
   bool told_ = false;
   NvmlCalls::Device gpu_ = nullptr;
 };
+
+/// The sensor of a device that is a GPU. Null for one that is none; then the
+/// library is not opened.
+std::unique_ptr<GpuSensor> gpu_sensor(const Device& device);
+
+/// What gpu_sensor() reads now; missing where the device is no GPU.
+std::optional<GpuUse> read_gpu_use(const Device& device);
 
 }  // namespace penstock

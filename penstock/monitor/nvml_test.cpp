@@ -207,13 +207,6 @@ TEST_F(Nvml, AGpuThatIsNotFoundHasNoNumbers) {
   EXPECT_THAT(logged_, IsEmpty());
 }
 
-TEST_F(Nvml, ADeviceThatIsNoGpuHasNoNumbers) {
-  std::unique_ptr<Device> cpu = open_device({.kind = "cpu"});
-  NvmlCalls library = calls();
-  GpuSensor sensor(*cpu, library);
-  expect_nothing(sensor.read());
-}
-
 TEST_F(Nvml, ALostGpuIsToldOnceAndItsNumbersAreMissing) {
   fake.temperature_1 = fake.temperature = fake.power = fake.utilisation =
       fake.memory_2 = fake.memory = 15;
@@ -232,6 +225,68 @@ TEST_F(Nvml, TroubleOfTheMachineIsTold) {
     expect_nothing(use());
     EXPECT_THAT(logged_, ElementsAre(HasSubstr(words)));
   }
+}
+
+/// A device that has nothing but a place on a bus where no GPU is.
+class UnknownGpu : public Device {
+ public:
+  UnknownGpu() : Device(MemoryKind::cuda, 0, "ffffffff:ff:1f.7") {}
+
+  std::string name() const override { return "cuda:0"; }
+  Buffer allocate(std::size_t) override { return {}; }
+  Buffer allocate_pinned(std::size_t) override { return {}; }
+  std::unique_ptr<Stream> make_stream() override { return nullptr; }
+  DeviceMemory memory() const override { return {}; }
+  Clock& clock() const override { return wall_clock(); }
+};
+
+TEST(GpuSensorOfADevice, IsThereWhereTheDeviceIsAGpu) {
+  UnknownGpu gpu;
+  EXPECT_NE(gpu_sensor(gpu), nullptr);
+  std::optional<GpuUse> use = read_gpu_use(gpu);
+  ASSERT_TRUE(use);
+  EXPECT_EQ(use->text(), "GPU n/a n/a n/a");
+}
+
+TEST(GpuSensorOfADevice, IsNoneWhereTheDeviceIsNoGpu) {
+  for (const char* kind : {"cpu", "sim"}) {
+    std::unique_ptr<Device> device = open_device({.kind = kind});
+    EXPECT_EQ(gpu_sensor(*device), nullptr) << kind;
+    EXPECT_FALSE(read_gpu_use(*device)) << kind;
+  }
+}
+
+TEST(GpuUse, IsShownRoundedWithItsUnits) {
+  EXPECT_EQ(GpuUse({.temperature_c = 64, .power_w = 511.6, .utilisation = 0.97})
+                .text(),
+            "GPU 97 % 64 C 512 W");
+}
+
+TEST(GpuUse, ShowsEachMissingNumberInItsPlace) {
+  EXPECT_EQ(GpuUse({.temperature_c = 64, .power_w = 80}).text(),
+            "GPU n/a 64 C 80 W");
+  EXPECT_EQ(GpuUse({.power_w = 80, .utilisation = 0}).text(),
+            "GPU 0 % n/a 80 W");
+  EXPECT_EQ(GpuUse({.temperature_c = 64, .utilisation = 1}).text(),
+            "GPU 100 % 64 C n/a");
+}
+
+TEST(GpuUse, InAReportNamesEveryNumber) {
+  EXPECT_EQ(GpuUse({.temperature_c = 64,
+                    .power_w = 511.5,
+                    .utilisation = 0.25,
+                    .memory_used = 200,
+                    .memory_total = 1000})
+                .json()
+                .dump(),
+            R"({"temperature_c": 64.0, "power_w": 511.5, "utilisation": 0.25, )"
+            R"("memory_used_bytes": 200, "memory_total_bytes": 1000})");
+}
+
+TEST(GpuUse, InAReportHasNullForWhatIsMissing) {
+  EXPECT_EQ(GpuUse().json().dump(),
+            R"({"temperature_c": null, "power_w": null, "utilisation": null, )"
+            R"("memory_used_bytes": null, "memory_total_bytes": null})");
 }
 
 TEST(NvmlOfThisMachine, IsOpenedOnceAndIsWholeOrAbsent) {

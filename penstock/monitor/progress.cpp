@@ -84,6 +84,7 @@ std::string progress_line(const Progress& p) {
     line += format(" %.2f it/s", static_cast<double>(p.parts.steps) / wall);
   if (p.loss) line += format(" loss %.4g", *p.loss);
   line += " | " + shares(p.parts) + " |";
+  if (p.gpu) line += " " + p.gpu->text();
   line += " VRAM " + memory(p.device.used, p.device.total);
   line += " RAM " + memory(p.use.resident_bytes, p.limits.memory);
   line += p.cpus_used ? format(" CPU %.1f/%.3g", *p.cpus_used, p.limits.cpus)

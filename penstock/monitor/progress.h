@@ -5,6 +5,7 @@
 #include <string>
 
 #include "penstock/monitor/host.h"
+#include "penstock/monitor/nvml.h"
 #include "penstock/monitor/step_clock.h"
 
 namespace penstock {
@@ -25,13 +26,15 @@ struct Progress {
   HostUse use;
   std::optional<double> cpus_used;  ///< of the last window
   DeviceUse device;
+  std::optional<GpuUse> gpu;  ///< of the last window; none: no GPU
 };
 
 /// One line: `ep 2/10 412/980 [03:10<04:22] 2.16 it/s loss 2.31 | AU 71 % <-
-/// data 22 % copy 5 % host 2 % | VRAM 17.9/24.0 GiB RAM 1.2/64.0 GiB CPU
-/// 7.4/8`. The time left is from this run's own pace. The shares sum to 100
-/// and the arrow names where missing time goes. What is not known is `n/a`:
-/// AU too, where the steps take no time.
+/// data 22 % copy 5 % host 2 % | GPU 97 % 64 C 512 W VRAM 17.9/24.0 GiB RAM
+/// 1.2/64.0 GiB CPU 7.4/8`. The time left is from this run's own pace. The
+/// shares sum to 100 and the arrow names where missing time goes. What is not
+/// known is `n/a`: AU too, where the steps take no time. `GPU` is left out
+/// where the device is none.
 std::string progress_line(const Progress& progress);
 
 /// What one epoch came to.

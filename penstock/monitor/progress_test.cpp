@@ -9,6 +9,7 @@ namespace penstock {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kGiB = std::size_t{1} << 30;
@@ -83,6 +84,24 @@ TEST(ProgressLine, ShowsDeviceMemory) {
   Progress progress{.epochs = 1, .steps = 5};
   progress.device = {.used = kGiB, .total = 24 * kGiB};
   EXPECT_THAT(progress_line(progress), HasSubstr("VRAM 1.0/24.0 GiB"));
+}
+
+TEST(ProgressLine, ShowsWhatTheGpusDriverTells) {
+  Progress progress{.epochs = 1, .steps = 5};
+  progress.device = {.used = kGiB, .total = 24 * kGiB};
+  progress.gpu = {.temperature_c = 64, .power_w = 511.6, .utilisation = 0.97};
+  EXPECT_THAT(progress_line(progress),
+              HasSubstr("| GPU 97 % 64 C 512 W VRAM 1.0/24.0 GiB RAM"));
+}
+
+TEST(ProgressLine, ShowsAGpuOfWhichNothingIsKnown) {
+  Progress progress{.epochs = 1, .steps = 5};
+  progress.gpu.emplace();
+  EXPECT_THAT(progress_line(progress), HasSubstr("| GPU n/a n/a n/a VRAM"));
+}
+
+TEST(ProgressLine, LeavesOutAGpuWhereTheDeviceIsNone) {
+  EXPECT_THAT(progress_line({.epochs = 1, .steps = 5}), Not(HasSubstr("GPU")));
 }
 
 TEST(EpochSummary, SaysWhatAnEpochCameTo) {

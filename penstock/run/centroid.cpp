@@ -10,24 +10,13 @@ namespace {
 
 constexpr double kExponents[] = {1, 2, 4};
 
-/// A column of a field as it was before standardising.
-class Column {
- public:
-  Column(const Dataset& data, const std::string& field, std::size_t at) {
-    const std::vector<Field>& fields = data.fields();
-    auto found = std::ranges::find(fields, field, &Field::name);
-    const auto& fitted = data.fitted().fields;
-    auto index = static_cast<std::size_t>(found - fields.begin());
-    standard_ = fitted.at(index).at(at);
-  }
-  double value(double standardised) const {
-    if (!standard_.standardize) return standardised;
-    return standardised * standard_.divisor + standard_.mean;
-  }
-
- private:
-  Standard standard_;
-};
+/// What undoes the standardisation of a key or column of a field.
+Scale scale_in(const Dataset& data, const std::string& field, std::size_t at) {
+  const std::vector<Field>& fields = data.fields();
+  auto found = std::ranges::find(fields, field, &Field::name);
+  auto index = static_cast<std::size_t>(found - fields.begin());
+  return scale_of(data.fitted().fields.at(index).at(at));
+}
 
 std::size_t key_at(const Field& field, const std::string& key) {
   const std::vector<std::string>& keys = field.json_set()->keys;
@@ -53,11 +42,11 @@ class Centroids {
         set_(*std::ranges::find(data.fields(), job.model.set, &Field::name)),
         at_{key_at(set_, model_.latitude), key_at(set_, model_.longitude),
             key_at(set_, model_.strength)},
-        latitude_(data, model_.set, at_[0]),
-        longitude_(data, model_.set, at_[1]),
-        strength_(data, model_.set, at_[2]),
-        target_latitude_(data, model_.target, 0),
-        target_longitude_(data, model_.target, 1) {}
+        latitude_(scale_in(data, model_.set, at_[0])),
+        longitude_(scale_in(data, model_.set, at_[1])),
+        strength_(scale_in(data, model_.set, at_[2])),
+        target_latitude_(scale_in(data, model_.target, 0)),
+        target_longitude_(scale_in(data, model_.target, 1)) {}
 
   void add(const Batch& batch, Errors& errors) const {
     const TensorView& set = tensor(batch, model_.set);
@@ -71,18 +60,18 @@ class Centroids {
         double weights = 0, latitude = 0, longitude = 0;
         for (std::size_t j = row * max; j < (row + 1) * max; ++j) {
           if (number_at(mask, j) == 0) continue;
-          double db = strength_.value(number_at(set, j * keys + at_[2]));
+          double db = strength_.restored(number_at(set, j * keys + at_[2]));
           double weight = std::pow(10, db / (10 * kExponents[e]));
           weights += weight;
           latitude +=
-              weight * latitude_.value(number_at(set, j * keys + at_[0]));
+              weight * latitude_.restored(number_at(set, j * keys + at_[0]));
           longitude +=
-              weight * longitude_.value(number_at(set, j * keys + at_[1]));
+              weight * longitude_.restored(number_at(set, j * keys + at_[1]));
         }
         errors.km[e].push_back(haversine_km(
             latitude / weights, longitude / weights,
-            target_latitude_.value(number_at(target, 2 * row)),
-            target_longitude_.value(number_at(target, 2 * row + 1))));
+            target_latitude_.restored(number_at(target, 2 * row)),
+            target_longitude_.restored(number_at(target, 2 * row + 1))));
       }
   }
 
@@ -94,8 +83,8 @@ class Centroids {
   const ModelSpec& model_;
   const Field& set_;
   const std::size_t at_[3];
-  const Column latitude_, longitude_, strength_;
-  const Column target_latitude_, target_longitude_;
+  const Scale latitude_, longitude_, strength_;
+  const Scale target_latitude_, target_longitude_;
 };
 
 double median(std::vector<double> values) {

@@ -80,11 +80,10 @@ void Checkpoints::save(SavedState state, const ModelState* model) {
 }
 
 Resumption read_resumption(const std::string& run_folder) {
-  SavedState newest = read_state(run_folder);
+  auto [newest, before] = read_states(run_folder);
   try {
     return {.state = newest, .model = read_model(run_folder, newest)};
   } catch (const Error& error) {
-    std::optional<SavedState> before = read_state_before(run_folder);
     if (!before || before->checkpoint.empty()) throw;
     return {.state = *before,
             .model = read_model(run_folder, *before),

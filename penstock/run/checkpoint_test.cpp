@@ -127,6 +127,24 @@ TEST_F(CheckpointsTest, WhenAllAreGoneTheErrorNamesTheFile) {
   }
 }
 
+TEST_F(CheckpointsTest, WhenTheOneBeforeCannotBeReadTheNewestIsStillTaken) {
+  save(1);
+  save(22);
+  std::filesystem::path path = folder_.path() / "state.json";
+  Json state = Json::parse(real_files().read(path), path.string());
+  state["before"]["epoch"] = -1;
+  real_files().write_atomic(path, state.dump());
+  EXPECT_EQ(number_of(*resumed().model), 122);
+  std::filesystem::remove(file(22));
+  try {
+    resumed();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "resume.damaged_checkpoint");
+    EXPECT_THAT(error.parts().where, HasSubstr("22.safetensors"));
+  }
+}
+
 TEST_F(CheckpointsTest, AStateThatPointsOutsideItsFolderIsRefused) {
   save(1);
   std::string state = real_files().read(folder_.path() / "state.json");

@@ -326,6 +326,7 @@ std::int64_t write_positions_demo(const DemoOptions& options) {
   Pace pace(options);
   std::int64_t written = 0;
   while (demo.next(kBlockRows, block)) {
+    if (options.stop != nullptr && options.stop->load()) return 0;
     table->write(block);
     written += block.rows;
     pace.wrote(written);

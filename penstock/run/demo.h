@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -86,12 +87,14 @@ struct DemoOptions {
   /// Hears a line from time to time once `quiet_s` have passed: "wrote 412000
   /// of 1000000 rows [00:03<00:04]". May be empty.
   std::function<void(const std::string& line)> progress = {};
-  double quiet_s = 2;  ///< before the first such line
+  double quiet_s = 2;                       ///< before the first such line
+  const std::atomic<bool>* stop = nullptr;  ///< ends the writing when it is set
 };
 
 /// Makes the table of the demo and returns how many rows it wrote. An existing
-/// table is an Error(request) unless `replace`; whatever fails, the table is
-/// there whole or as it was before.
+/// table is an Error(request) unless `replace`. Whatever fails, the table is
+/// there whole or as it was before; likewise when it is stopped, which gives 0
+/// rows.
 std::int64_t write_positions_demo(const DemoOptions& options);
 
 }  // namespace penstock

@@ -379,6 +379,23 @@ TEST_F(PositionsTable, TellsHowFarItIs) {
   EXPECT_TRUE(lines.empty());
 }
 
+TEST_F(PositionsTable, IsAsItWasWhenTheWritingIsStopped) {
+  std::atomic<bool> stop{false};
+  DemoOptions wish = options(5000);
+  wish.quiet_s = 0;
+  wish.progress = [&](const std::string&) { stop = true; };
+  wish.stop = &stop;
+  EXPECT_EQ(write_positions_demo(wish), 0);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  write_positions_demo(options(10));
+  wish.replace = true;
+  stop = false;
+  EXPECT_EQ(write_positions_demo(wish), 0);
+  EXPECT_TRUE(stop);
+  EXPECT_FALSE(std::filesystem::exists(path_.string() + "-journal"));
+  EXPECT_EQ(read().size(), 10u);
+}
+
 /// The demo's rows in a PostgreSQL table of their own and in a SQLite file;
 /// skipped without a server (see tools/with_postgres).
 class PositionsInPostgres : public testing::TestWithParam<const char*> {
@@ -414,11 +431,13 @@ class PositionsInPostgres : public testing::TestWithParam<const char*> {
     source["uri"] = uri_;
     source["table"] = table_;
     source["connections"] = connections;
-    return file_.job({"source=" + source.dump(), "loader.cache=" + cache,
-                      R"(fields.when={"columns": ["recorded_at"], "dtype": )"
-                      R"("float64"})"});
+    return file_.job(
+        {"source=" + source.dump(), "loader.cache=" + cache, kWhen});
   }
+  Job in_file() const { return file_.job({kWhen}); }
 
+  static constexpr const char* kWhen =
+      R"(fields.when={"columns": ["recorded_at"], "dtype": "float64"})";
   static constexpr std::int64_t kRows = 5000;  // enough to be cut in two
   PositionsRun file_{kRows};
   std::string uri_;
@@ -427,16 +446,28 @@ class PositionsInPostgres : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(PositionsInPostgres, GiveTheBatchesThatTheyGiveInSqlite) {
-  Job in_file =
-      file_.job({R"(fields.when={"columns": ["recorded_at"], "dtype": )"
-                 R"("float64"})"});
-  std::vector<std::string> expected = batches(in_file);
+  std::vector<std::string> expected = batches(in_file());
   ASSERT_EQ(expected.size(), 5u);
-  EXPECT_EQ(fingerprint(job(2, "ram")), fingerprint(in_file));
+  EXPECT_EQ(fingerprint(job(2, "ram")), fingerprint(in_file()));
   for (int connections : {1, 2, 4})
     for (const char* cache : {"none", "ram", "device"})
       EXPECT_EQ(batches(job(connections, cache)), expected)
           << connections << " connections, cache " << cache;
+}
+
+TEST_P(PositionsInPostgres, AreAsTheyWereWhenTheWritingIsStopped) {
+  std::atomic<bool> stop{false};
+  EXPECT_EQ(write_positions_demo(
+                {.rows = 2 * kRows,
+                 .to = {.kind = "postgres", .uri = uri_, .table = table_},
+                 .json_type = GetParam(),
+                 .replace = true,
+                 .progress = [&](const std::string&) { stop = true; },
+                 .quiet_s = 0,
+                 .stop = &stop}),
+            0);
+  EXPECT_TRUE(stop);
+  EXPECT_EQ(batches(job(1, "ram")), batches(in_file()));
 }
 
 INSTANTIATE_TEST_SUITE_P(JsonTypes, PositionsInPostgres,

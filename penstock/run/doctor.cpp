@@ -32,7 +32,12 @@ Json device_part(const char* kind) {
   try {
     DeviceSpec spec;
     spec.kind = kind;
-    return part(kind, true, open_device(spec)->name());
+    std::unique_ptr<Device> device = open_device(spec);
+    std::optional<GpuUse> gpu = read_gpu_use(*device);
+    if (!gpu) return part(kind, true, device->name());
+    Json json = part(kind, true, device->name() + ", " + gpu->text());
+    json["gpu"] = gpu->json();
+    return json;
   } catch (const Error& error) {
     return part(kind, false, error.what());
   }

@@ -1,6 +1,7 @@
 #include "penstock/run/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace penstock {
@@ -81,9 +82,11 @@ ModelSpec parse_model(const Json* section, const std::vector<Field>& fields) {
   model.strength = key_of_set(spec, "strength", *set.json_set());
   model.width = spec.integer("width", model.width, kWidthStep, kMostWidth);
   if (model.width % kWidthStep != 0)
-    spec.refuse("width", "found " + std::to_string(model.width) +
-                             ", expected a multiple of " +
-                             std::to_string(kWidthStep));
+    spec.refuse(
+        "width",
+        "found " + std::to_string(model.width) + ", expected a multiple of " +
+            std::to_string(kWidthStep),
+        "write " + std::to_string(model.width / kWidthStep * kWidthStep));
   model.dropout = spec.number("dropout", model.dropout, 0, 0.9);
   model.noise_db = spec.number("noise_db", model.noise_db, 0, 100);
   model.seed = static_cast<std::uint64_t>(
@@ -101,6 +104,11 @@ void add_training(Spec& train, ModelSpec& model) {
   model.clip_norm = train.number("clip_norm", model.clip_norm, 0, 1e9);
   model.threads =
       static_cast<int>(train.integer("threads", model.threads, 0, 1024));
+}
+
+int threads_of(const ModelSpec& model) {
+  if (model.threads > 0) return model.threads;
+  return std::max(1, static_cast<int>(std::floor(read_host_limits().cpus)));
 }
 
 void show_model(const ModelSpec& model, Json& settings) {
@@ -124,7 +132,7 @@ void show_model(const ModelSpec& model, Json& settings) {
   train["warmup_steps"] = model.warmup_steps;
   train["weight_decay"] = model.weight_decay;
   train["clip_norm"] = model.clip_norm;
-  train["threads"] = model.threads;
+  train["threads"] = threads_of(model);
 }
 
 void check_model_device(const ModelSpec& model, MemoryKind memory) {

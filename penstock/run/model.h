@@ -46,6 +46,9 @@ ModelSpec parse_model(const Json* section, const std::vector<Field>& fields);
 /// and then calls `train.finish()`.
 void add_training(Spec& train, ModelSpec& model);
 
+/// How many threads the mathematics of a model gets here.
+int threads_of(const ModelSpec& model);
+
 /// Writes a model's settings with every default filled in, and those of
 /// `train` that it needs, into a report's "settings".
 void show_model(const ModelSpec& model, Json& settings);

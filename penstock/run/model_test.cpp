@@ -121,6 +121,19 @@ TEST(Model, TakesItsPartOfTheTrainSection) {
   EXPECT_EQ(model.threads, 3);
 }
 
+TEST(Model, ShowsHowManyThreadsItGets) {
+  ModelSpec model;
+  model.kind = "set_position";
+  Json settings;
+  show_model(model, settings);
+  auto processors = static_cast<std::int64_t>(read_host_limits().cpus);
+  EXPECT_EQ(settings["train"]["threads"],
+            Json(std::max<std::int64_t>(1, processors)));
+  model.threads = 3;
+  show_model(model, settings);
+  EXPECT_EQ(settings["train"]["threads"], Json(3));
+}
+
 TEST(Model, ChecksItsPartOfTheTrainSection) {
   for (const char* key :
        {"lr", "warmup_steps", "weight_decay", "clip_norm", "threads"}) {

@@ -9,14 +9,6 @@ namespace {
 constexpr std::int64_t kShownRows = 3;
 constexpr std::size_t kShownBytes = 200;
 
-/// Not cut within a character.
-std::string beginning(const std::string& text) {
-  std::size_t end = kShownBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
-    --end;
-  return text.substr(0, end);
-}
-
 Json value_json(const ColumnData& column, std::int64_t row) {
   if (!column.valid(row)) return nullptr;
   switch (column.type) {
@@ -32,11 +24,8 @@ Json value_json(const ColumnData& column, std::int64_t row) {
       key.append(column, row);
       return key.json(0);
     }
-    default: {
-      std::string text(column.text(row));
-      if (text.size() > kShownBytes) text = beginning(text) + "...";
-      return text;
-    }
+    default:
+      return beginning(column.text(row), kShownBytes);
   }
 }
 

@@ -147,13 +147,19 @@ Json quickstart(const QuickstartOptions& options) {
   note("writing " + std::to_string(options.rows) + " samples to " +
        options.database);
   load_job(options.job, {});  // a wrong one is heard before anything is done
-  write_positions_demo({.rows = options.rows,
-                        .seed = 1,
-                        .to = {.kind = "sqlite",
-                               .path = options.database,
-                               .table = "measurements"},
-                        .json_type = "json",
-                        .replace = true});
+  Json result;
+  result["runs"] = Json::Array{};
+  result["model"] = nullptr;
+  result["table"] = "";
+  if (write_positions_demo({.rows = options.rows,
+                            .seed = 1,
+                            .to = {.kind = "sqlite",
+                                   .path = options.database,
+                                   .table = "measurements"},
+                            .json_type = "json",
+                            .replace = true,
+                            .stop = options.stop}) == 0)
+    return result;
   char delay[120];
   std::snprintf(delay, sizeof(delay),
                 "declared delay of the database: %.1f ms per statement, the "
@@ -165,8 +171,6 @@ Json quickstart(const QuickstartOptions& options) {
       {"penstock", false, options.round_trip_ms},
       {"a query per sample", true, 0},
       {"penstock", false, 0}};
-  Json result;
-  result["runs"] = Json::Array{};
   for (const Variant& variant : variants) {
     char line[120];
     std::snprintf(line, sizeof(line),
@@ -180,7 +184,6 @@ Json quickstart(const QuickstartOptions& options) {
     result["runs"].push_back(std::move(entry));
     if (options.stop != nullptr && options.stop->load()) break;
   }
-  result["model"] = nullptr;
   if (options.stop == nullptr || !options.stop->load())
     add_model(options, note, result);
   result["table"] = table_of(result["runs"].array());

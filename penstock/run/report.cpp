@@ -16,6 +16,14 @@ double utilisation(const StepParts& parts) {
   return parts.steps_take_time() ? parts.utilisation() : kUnknown;
 }
 
+/// The machine as it is now, with its GPU where the device is one.
+Json machine_of(const Device& device) {
+  Json json = machine_json();
+  if (std::optional<GpuUse> gpu = read_gpu_use(device))
+    json["gpu"] = gpu->json();
+  return json;
+}
+
 Json parts_json(const StepParts& parts) {
   double wall = seconds(parts.wall);
   auto share = [&](Nanoseconds part) {
@@ -88,7 +96,7 @@ Json run_json(const Job& job, const Device& device,
   json["started"] = utc_text(std::chrono::system_clock::now());
   json["job"] = without_secrets(job.document);
   json["settings"] = resolved_settings(job, device);
-  json["machine"] = machine_json();
+  json["machine"] = machine_of(device);
   if (!resumed.empty()) json["resumed_from"] = resumed;
   return json;
 }
@@ -123,7 +131,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* dataset,
     for (const StageNumbers& stage : dataset->stages())
       json["prepare"].push_back(
           stage_json(stage, seconds(run.first_step - run.started)));
-  json["machine"] = machine_json();
+  json["machine"] = machine_of(device);
   if (snapshot.use.peak_bytes)
     json["machine"]["peak_bytes"] = *snapshot.use.peak_bytes;
   json["settings"] = resolved_settings(job, device);

@@ -30,7 +30,9 @@ struct RunNumbers {
   Snapshot snapshot;
 };
 
-/// The first thing a run folder holds.
+/// The first thing a run folder holds. Here and in the report `machine.gpu` is
+/// what the GPU's driver tells at the time of the call; it is absent where the
+/// device is no GPU.
 Json run_json(const Job& job, const Device& device, const std::string& resumed);
 
 /// The document of report.json. Without a data set (the run was stopped before

@@ -25,8 +25,19 @@ SavedState parse_state(const Json& json, const std::string& path) {
   spec.raw("before");
   spec.finish();
   if (state.checkpoint.find('/') != std::string::npos)
-    spec.refuse("checkpoint", "it is no file of the run's own folder");
+    spec.refuse("checkpoint", "it is no file of the run's own folder",
+                "name the file without a folder");
   return state;
+}
+
+std::optional<SavedState> state_before(const Json& json) {
+  const Json* before = json.find("before");
+  if (before == nullptr) return std::nullopt;
+  try {
+    return parse_state(*before, "before");
+  } catch (const Error&) {
+    return std::nullopt;  // who needs it says what is wrong with the newest
+  }
 }
 
 }  // namespace
@@ -45,10 +56,11 @@ Json json_of(const SavedState& state) {
   return json;
 }
 
-SavedState read_state(const std::string& run_folder) {
+SavedStates read_states(const std::string& run_folder) {
   std::string path = run_folder + "/state.json";
   try {
-    return parse_state(Json::parse(real_files().read(path), path), "");
+    Json json = Json::parse(real_files().read(path), path);
+    return {.newest = parse_state(json, ""), .before = state_before(json)};
   } catch (const Error& error) {
     refuse("resume.no_state", path,
            error.parts().where == path
@@ -56,14 +68,6 @@ SavedState read_state(const std::string& run_folder) {
                : error.parts().where + ": " + error.parts().why,
            "name the folder of a run that was interrupted, or start anew");
   }
-}
-
-std::optional<SavedState> read_state_before(const std::string& run_folder) {
-  std::string path = run_folder + "/state.json";
-  Json json = Json::parse(real_files().read(path), path);
-  const Json* before = json.find("before");
-  if (before == nullptr) return std::nullopt;
-  return parse_state(*before, "before");
 }
 
 Json order_json(const Order& order, const Split& split) {

@@ -20,10 +20,16 @@ struct SavedState {
 
 Json json_of(const SavedState& state);
 
-/// Throws Error(request) when there is none or it is damaged.
-SavedState read_state(const std::string& run_folder);
-/// The one that was saved before it, where that still has its checkpoint.
-std::optional<SavedState> read_state_before(const std::string& run_folder);
+/// The states that a folder holds.
+struct SavedStates {
+  SavedState newest;
+  /// The one that was saved before it and still has its checkpoint, as far as
+  /// it can be read.
+  std::optional<SavedState> before;
+};
+
+/// Throws Error(request) when there is none or the newest is damaged.
+SavedStates read_states(const std::string& run_folder);
 
 /// What a resumed run must share: the order and how rows fall on sides.
 Json order_json(const Order& order, const Split& split);

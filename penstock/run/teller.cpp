@@ -4,18 +4,36 @@
 
 namespace penstock {
 
+Teller::Teller(const TrainListener& listener, StepClock& clock,
+               const Device& device, Whole whole)
+    : Teller(listener, clock, device, whole, wall_clock(),
+             listener.progress ? gpu_sensor(device) : nullptr) {}
+
+Teller::Teller(const TrainListener& listener, StepClock& clock,
+               const Device& device, Whole whole, const Clock& time,
+               std::unique_ptr<GpuSensor> sensor)
+    : listener_(listener),
+      clock_(clock),
+      device_(device),
+      whole_(whole),
+      time_(time),
+      sensor_(std::move(sensor)) {
+  if (sensor_ != nullptr) gpu_.emplace();
+}
+
 void Teller::next_window(Nanoseconds now) {
   last_window_ = clock_.total() - window_;
   window_ = clock_.total();
   HostUse use = read_host_use();
   cpus_used_ = cpus_used(window_use_, use, now - window_start_);
+  if (sensor_ != nullptr) gpu_ = sensor_->read();
   window_use_ = use;
   window_start_ = now;
 }
 
 void Teller::step(Position at, std::optional<double> loss) {
   ++steps_;
-  Nanoseconds now = wall_clock().now();
+  Nanoseconds now = time_.now();
   if (!listener_.progress || now - told_ < std::chrono::milliseconds(100))
     return;
   told_ = now;
@@ -33,7 +51,8 @@ void Teller::step(Position at, std::optional<double> loss) {
       .limits = limits_,
       .use = read_host_use(),
       .cpus_used = cpus_used_,
-      .device = read_device_use(device_)};
+      .device = read_device_use(device_),
+      .gpu = gpu_};
   if (!cpus_used_)
     progress.cpus_used =
         cpus_used(window_use_, progress.use, now - window_start_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "penstock/run/train.h"
@@ -7,7 +8,8 @@
 namespace penstock {
 
 /// Tells a run's listener how it goes: the progress ten times a second, with
-/// the parts of the last seconds, and what every epoch came to.
+/// the parts of the last seconds, and what every epoch came to. A GPU's driver
+/// is asked every two seconds, and not at all when nobody listens.
 class Teller {
  public:
   struct Whole {
@@ -16,8 +18,11 @@ class Teller {
     std::int64_t steps_left = 0;  ///< for this run to take
   };
   Teller(const TrainListener& listener, StepClock& clock, const Device& device,
-         Whole whole)
-      : listener_(listener), clock_(clock), device_(device), whole_(whole) {}
+         Whole whole);
+  /// By another clock than the wall's and with a sensor of the caller's (null:
+  /// the device is no GPU).
+  Teller(const TrainListener& listener, StepClock& clock, const Device& device,
+         Whole whole, const Clock& time, std::unique_ptr<GpuSensor> sensor);
 
   void step(Position at, std::optional<double> loss);
   void epoch(const EpochNumbers& epoch);
@@ -29,14 +34,18 @@ class Teller {
   StepClock& clock_;
   const Device& device_;
   const Whole whole_;
+  const Clock& time_;
+  const std::unique_ptr<GpuSensor> sensor_;  // null: the device is no GPU
   const HostLimits limits_ = read_host_limits();
-  const Nanoseconds start_ = wall_clock().now();
+  const Nanoseconds start_ = time_.now();
   std::int64_t steps_ = 0;
   Nanoseconds told_{0};
   Nanoseconds window_start_ = start_;
   StepParts window_, last_window_;
   HostUse window_use_ = read_host_use();
-  std::optional<double> cpus_used_;  // of the last window
+  // Of the last window. Of a GPU nothing is known before the first has ended.
+  std::optional<double> cpus_used_;
+  std::optional<GpuUse> gpu_;
 };
 
 /// Warns when the accelerator starved: the measured cause and the best action.

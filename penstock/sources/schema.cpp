@@ -11,6 +11,21 @@ const ColumnInfo* Schema::find(std::string_view name) const {
   return found == columns.end() ? nullptr : &*found;
 }
 
+std::optional<ColumnType> type_given_by(ReadAs as) {
+  switch (as) {
+    case ReadAs::number:
+      return ColumnType::float64;
+    case ReadAs::integer:
+      return ColumnType::int64;
+    case ReadAs::json:
+      return ColumnType::json;
+    case ReadAs::key:
+    case ReadAs::value:
+      break;
+  }
+  return std::nullopt;
+}
+
 const ColumnInfo& column_of(const Schema& schema, const std::string& name,
                             const std::string& setting,
                             const std::string& place) {

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "penstock/sources/sources.h"
 
 namespace penstock {
+
+/// The type that `as` gives a column, whatever the source says of it. A key and
+/// a value have their own: nullopt.
+std::optional<ColumnType> type_given_by(ReadAs as);
 
 /// The column `name` of `place` ("measurements in train.sqlite"), or
 /// Error(request) with the nearest one; `setting` tells who asked for it.

@@ -49,10 +49,10 @@ struct Schema {
   const ColumnInfo* find(std::string_view name) const;
 };
 
-/// A part of one consistent pass over all rows. The parts of one pass share a
-/// snapshot, which ends when the last of them is destroyed.
+/// A part of one consistent pass over all rows. The parts of one pass show the
+/// same snapshot, which ends when the last of them is destroyed.
 struct Partition {
-  std::string range;  ///< for messages: "rowid 1..4096"; source's own meaning
+  std::string range;  ///< for messages: "rows 1..4096"; source's own meaning
   std::int64_t index = 0;
   std::shared_ptr<void> snapshot;
 };
@@ -84,9 +84,9 @@ class Source {
   virtual std::vector<ColumnType> types() const = 0;
   /// Rows, exact or estimated; nullopt when finding out would cost a scan.
   virtual std::optional<std::int64_t> estimated_rows() const = 0;
-  /// One consistent pass in at most `wish` parts (fewer when the source
-  /// cannot be cut: at least one).
-  virtual std::vector<Partition> partitions(int wish) = 0;
+  /// One consistent pass for at most `readers` readers at a time: at least one
+  /// part, and more than `readers` where parts may differ much in size.
+  virtual std::vector<Partition> partitions(int readers) = 0;
   virtual std::unique_ptr<Reader> open_reader() = 0;
   /// For messages, without secrets: "measurements in train.sqlite".
   virtual std::string shown() const = 0;
@@ -102,7 +102,8 @@ struct SourceSpec {
   std::string where;         ///< SQL condition, pushed down; may be empty
   bool skip_bad = false;     ///< on_bad: "skip" instead of "stop"
   double round_trip_ms = 0;  ///< declared extra delay per statement sent
-  int connections = 2;       ///< postgres: at most this many for a pass
+  /// At most this many for a pass. 0: as many as there are threads to parse.
+  int connections = 0;
 };
 
 /// Checks a `source` section; a text is taken as a URI ("sqlite:PATH" or

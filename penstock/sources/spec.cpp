@@ -8,11 +8,12 @@ namespace penstock {
 namespace {
 
 constexpr double kLongestRoundTripMs = 60'000;
+constexpr int kConnections = 2;  // to a server, where nothing is said
 constexpr int kMostConnections = 64;
 
 std::string text_not_empty(Spec& section, std::string_view key) {
   std::string text = section.text(key);
-  if (text.empty()) section.refuse(key, "it is empty");
+  if (text.empty()) section.refuse(key, "it is empty", "write what it names");
   return text;
 }
 
@@ -43,6 +44,7 @@ SourceSpec from_uri(const std::string& uri, const std::string& path) {
              place.starts_with("postgres://")) {
     spec.kind = "postgres";
     spec.uri = place;
+    spec.connections = kConnections;
     // Then the table is a piece of a password, and is not shown.
     if (spec.table.find('@') != std::string::npos)
       refuse_uri("postgresql://...", path,
@@ -67,7 +69,7 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   } else {
     spec.uri = text_not_empty(section, "uri");
     spec.connections = static_cast<int>(
-        section.integer("connections", spec.connections, 1, kMostConnections));
+        section.integer("connections", kConnections, 1, kMostConnections));
   }
   spec.table = section.text("table", "");
   spec.key = section.text("key", "");

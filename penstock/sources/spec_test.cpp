@@ -49,7 +49,12 @@ TEST(SourceSpec, StopsAtBadRowsByDefault) {
   SourceSpec spec = parsed(R"({"kind": "sqlite", "path": "a"})");
   EXPECT_FALSE(spec.skip_bad);
   EXPECT_EQ(spec.round_trip_ms, 0);
-  EXPECT_EQ(spec.connections, 2);
+  EXPECT_EQ(spec.connections, 0) << "as many as there are threads";
+}
+
+TEST(SourceSpec, OpensTwoConnectionsToAServerByDefault) {
+  EXPECT_EQ(parsed(R"({"kind": "postgres", "uri": "a"})").connections, 2);
+  EXPECT_EQ(parsed(R"("postgresql://server/db#t")").connections, 2);
 }
 
 TEST(SourceSpec, NamesTheNearestKey) {

@@ -46,6 +46,7 @@ at::Device torch_device(const Device& device) {
             ErrorKind::device,
             {.code = "trainer.no_cuda",
              .what = "cannot train on " + device.name(),
+             .where = "device",
              .why = cuda.why,
              .next = "name a PyTorch with CUDA by PENSTOCK_TORCH_DIR and "
                      "build again, or set \"device\" to \"cpu\""});
@@ -56,6 +57,7 @@ at::Device torch_device(const Device& device) {
       throw Error(ErrorKind::request,
                   {.code = "trainer.device",
                    .what = "cannot train on " + device.name(),
+                   .where = "device",
                    .why = "libtorch cannot compute in its memory",
                    .next = "set \"device\" to \"cpu\" or \"cuda\""});
   }

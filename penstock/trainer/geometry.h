@@ -4,13 +4,9 @@
 
 #include <cstdint>
 
-namespace penstock {
+#include "penstock/loader/loader.h"
 
-/// What a standardised number was: value * divisor + mean.
-struct Scale {
-  double mean = 0;
-  double divisor = 1;
-};
+namespace penstock {
 
 /// Where the numbers of a set and of its target lie, and what they were.
 struct Geography {

@@ -73,7 +73,7 @@ std::pair<std::int64_t, Scale> number_and_scale(
   };
   if (found == standards.end()) refuse("the set has no such key");
   if (found->boolean) refuse("it holds true and false, expected numbers");
-  return {found - standards.begin(), {found->mean, found->divisor}};
+  return {found - standards.begin(), scale_of(*found)};
 }
 
 Geography geography_of(const ModelSpec& spec, const Dataset& data) {
@@ -86,19 +86,14 @@ Geography geography_of(const ModelSpec& spec, const Dataset& data) {
       number_and_scale(set, spec.longitude);
   std::tie(geography.strength, geography.strength_scale) =
       number_and_scale(set, spec.strength);
-  geography.target_latitude_scale = {target[0].mean, target[0].divisor};
-  geography.target_longitude_scale = {target[1].mean, target[1].divisor};
+  geography.target_latitude_scale = scale_of(target[0]);
+  geography.target_longitude_scale = scale_of(target[1]);
   return geography;
 }
 
 std::int64_t keys_of(const ModelSpec& spec, const Dataset& data) {
   const auto& set = data.fitted().fields[field_number(data, spec.set)];
   return static_cast<std::int64_t>(set.size());
-}
-
-int threads_of(const ModelSpec& spec) {
-  if (spec.threads > 0) return spec.threads;
-  return std::max(1, static_cast<int>(std::floor(read_host_limits().cpus)));
 }
 
 /// Names with a prefix: a checkpoint tells weights from the optimiser's own.

@@ -285,8 +285,9 @@ TEST_F(StepperTest, RefusesTheSimulatedDevice) {
 /// A cuda device that has nothing but its name.
 class NamedCuda : public Device {
  public:
+  NamedCuda() : Device(MemoryKind::cuda) {}
+
   std::string name() const override { return "cuda:0"; }
-  MemoryKind memory_kind() const override { return MemoryKind::cuda; }
   Buffer allocate(std::size_t) override { return {}; }
   Buffer allocate_pinned(std::size_t) override { return {}; }
   std::unique_ptr<Stream> make_stream() override { return nullptr; }
@@ -297,9 +298,9 @@ class NamedCuda : public Device {
 TEST_F(StepperTest, OnCudaSaysWhatLibtorchLacks) {
   if (cuda_library().devices > 0) GTEST_SKIP() << "libtorch has CUDA here";
   NamedCuda cuda;
-  EXPECT_THAT(
-      refusal(spec(), cuda),
-      HasSubstr("device: cannot train on cuda:0: " + cuda_library().why));
+  EXPECT_THAT(refusal(spec(), cuda),
+              HasSubstr("device: cannot train on cuda:0 at device: " +
+                        cuda_library().why));
   EXPECT_FALSE(cuda_library().why.empty());
 }
 

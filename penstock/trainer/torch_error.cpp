@@ -1,6 +1,7 @@
 #include "penstock/trainer/torch_error.h"
 
 #include <c10/util/Exception.h>
+#include <torch/headeronly/version.h>
 
 #include <new>
 #include <string>
@@ -10,6 +11,8 @@
 
 namespace penstock {
 namespace {
+
+constexpr const char* kWhere = "libtorch " TORCH_VERSION;
 
 // libtorch's allocator for the host has no class of its own for its error.
 bool tells_of_no_host_memory(std::string_view text) {
@@ -26,6 +29,7 @@ Error shortage(const char* doing, std::string why) {
   return Error(ErrorKind::out_of_memory,
                {.code = "trainer.out_of_memory",
                 .what = "memory ran out while " + std::string(doing),
+                .where = kWhere,
                 .why = std::move(why),
                 .next = "use a smaller loader.batch_size or model.width"});
 }
@@ -43,6 +47,7 @@ void throw_as_error(const char* doing) {
     throw Error(ErrorKind::device,
                 {.code = "trainer.device",
                  .what = "the device failed while " + std::string(doing),
+                 .where = kWhere,
                  .why = first_line(error),
                  .next = "'penstock doctor' shows what this machine has"});
   } catch (const c10::Error& error) {
@@ -51,6 +56,7 @@ void throw_as_error(const char* doing) {
     throw Error(ErrorKind::internal,
                 {.code = "trainer.libtorch",
                  .what = "libtorch failed while " + std::string(doing),
+                 .where = kWhere,
                  .why = std::move(why),
                  .next = "report it with the job file"});
   } catch (const std::bad_alloc& error) {
@@ -59,6 +65,7 @@ void throw_as_error(const char* doing) {
     throw Error(ErrorKind::internal,
                 {.code = "trainer.unexpected",
                  .what = "something failed while " + std::string(doing),
+                 .where = kWhere,
                  .why = error.what(),
                  .next = "report it with the job file"});
   }

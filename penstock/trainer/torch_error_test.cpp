@@ -56,6 +56,7 @@ TEST(TorchError, OfTheMathematicsIsInternalAndNamesNoFileOfLibtorch) {
   EXPECT_EQ(error.parts().code, "trainer.libtorch");
   EXPECT_THAT(error.what(), HasSubstr("libtorch failed while testing"));
   EXPECT_THAT(error.what(), HasSubstr("shape"));
+  EXPECT_THAT(error.parts().where, HasSubstr("libtorch "));
   EXPECT_THAT(error.what(), Not(HasSubstr(".cpp")));
 }
 

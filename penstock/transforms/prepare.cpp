@@ -6,6 +6,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
+#include "penstock/transforms/detail/raw_memory.h"
 #include "penstock/transforms/detail/set_reader.h"
 #include "penstock/transforms/detail/tally.h"
 
@@ -90,7 +91,7 @@ struct ColumnPart {
 std::span<const double> RawBlock::row(std::int64_t at) const {
   auto i = static_cast<std::size_t>(at);
   std::size_t start = i == 0 ? 0 : ends[i - 1];
-  return std::span(values).subspan(start, ends[i] - start);
+  return values.as<double>().subspan(start, ends[i] - start);
 }
 
 struct Preparer::State {
@@ -105,6 +106,7 @@ struct Preparer::State {
   Options options;
   std::vector<NeededColumn> needed;
   std::vector<Part> parts;  // by field
+  RawMemory memory;
   // Scratch, kept from block to block.
   KeyList keys;
   std::vector<double> values;
@@ -269,7 +271,7 @@ struct Preparer::State {
     of_block.bad = std::move(bad);
     seen.merge(std::move(of_block));
     // Copies have no room to spare.
-    return {keys, values, ends, marks, hashes, left_out};
+    return {keys, memory.keep(values), ends, marks, hashes, left_out};
   }
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/base/block.h"
+#include "penstock/base/bytes.h"
 #include "penstock/base/key.h"
 #include "penstock/transforms/fields.h"
 
@@ -23,7 +24,7 @@ namespace penstock {
 /// booleans are 0 and 1.
 struct RawBlock {
   KeyList keys;
-  std::vector<double> values;
+  Bytes values;                     ///< of float64
   std::vector<std::uint32_t> ends;  ///< where each row's run ends in `values`
   std::vector<std::uint8_t> marks;  ///< what `mark` said of each row
   /// One number per row, from its key and values: the same whatever source

@@ -11,9 +11,14 @@ class JobFiles(Case):
         self.refuse("request", "file.read", "nowhere.json",
                     arguments=["train", "nowhere.json"])
 
+    def test_a_folder_instead_of_a_file(self):
+        for verb in ("train", "batch"):
+            self.refuse("request", "file.read", "Is a directory",
+                        "name a file in it", arguments=[verb, "."])
+
     def test_text_that_is_no_json_with_line_and_column(self):
         self.write_job('{\n  "source": {"kind" "sqlite"}\n}')
-        self.refuse("request", "json.syntax", "job.json", "line 2, column")
+        self.refuse("request", "json.syntax", "job.json", "line 2, column 21")
 
     def test_a_document_that_is_no_object(self):
         self.write_job("[1, 2]")

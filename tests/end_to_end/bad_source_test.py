@@ -202,7 +202,7 @@ class DeadWriter(Case):
             self.assertEqual(answer.json()["dataset"]["rows"], 64)
             return
         self.refused(answer, "source", "sqlite.unfinished_write", "d.sqlite",
-                     "died while writing", ".tables")
+                     "died while writing", "PRAGMA user_version")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import sqlite3
 import time
 import unittest
 
-from penstock_cli import Case
+from penstock_cli import Case, tree_of
 
 
 class Interrupts(Case):
@@ -152,19 +152,44 @@ class Interrupts(Case):
             [f"epoch-000000-step-{i:09}.safetensors"
              for i in range(len(answer.lines()))])
 
-    def test_demo_leaves_the_old_table_as_it_was(self):
-        to = "sqlite:demo.sqlite"
-        self.succeed("demo", "positions", "--rows", "50", "--to", to)
-        process = self.start("demo", "positions", "--rows", "3000000",
-                             "--to", to, "--replace")
-        self.wait_for((self.folder / "demo.sqlite-journal").exists,
+    def endless_demo(self, *arguments):
+        """A demo that has written rows into demo.sqlite, and has more to do."""
+        process = self.start("demo", "positions", "--rows", "300000000",
+                             "--to", "sqlite:demo.sqlite", *arguments)
+        base = self.folder / "demo.sqlite"
+        self.wait_for(lambda: base.exists() and base.stat().st_size > 4 << 20,
                       "the first rows")
-        answer = self.end_by(process)
-        self.assertEqual(answer.code, 130)
+        self.assertTrue((self.folder / "demo.sqlite-journal").exists())
+        return process
+
+    def test_demo_leaves_the_old_table_and_no_journal(self):
+        self.succeed("demo", "positions", "--rows", "50", "--to",
+                     "sqlite:demo.sqlite")
+        before = tree_of(self.folder)
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with self.subTest(number=number):
+                answer = self.end_by(self.endless_demo("--replace"), number)
+                self.assertEqual((answer.code, answer.out), (code, ""))
+                self.assertEqual(tree_of(self.folder), before)
+
+    def test_demo_leaves_no_new_file(self):
+        answer = self.end_by(self.endless_demo("--json"))
+        self.assertEqual((answer.code, answer.json()["rows"]), (130, 0))
+        self.assertEqual(tree_of(self.folder), {})
+
+    def test_demo_that_is_killed_is_mended_by_the_command_of_the_error(self):
+        self.succeed("demo", "positions", "--rows", "50", "--to",
+                     "sqlite:demo.sqlite")
+        self.end_by(self.endless_demo("--replace"), signal.SIGKILL)
+        source = "sqlite:demo.sqlite#measurements"
+        error = self.refuse("source", "sqlite.unfinished_write", "demo.sqlite",
+                            arguments=["peek", source])
+        command = error["next"].partition(": ")[2]
+        self.assertEqual(command, "sqlite3 'demo.sqlite' 'PRAGMA user_version'")
         with sqlite3.connect(self.folder / "demo.sqlite") as base:
-            [[rows]] = base.execute("SELECT count(*) FROM measurements")
+            base.execute("PRAGMA user_version").fetchall()
         base.close()
-        self.assertEqual(rows, 50)
+        self.assertEqual(self.succeed("peek", source).json()["rows"], 50)
 
 
 class Resuming(Case):

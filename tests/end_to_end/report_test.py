@@ -79,6 +79,15 @@ class Report(Case):
         self.assertEqual(settings["output"]["dir"], "runs")
         self.assertEqual(settings["device_used"], "sim")
 
+    def test_shows_no_gpu_where_the_device_is_none(self):
+        self.good_start()
+        for device in ("sim", "cpu"):
+            report = self.train("--set", "device=" + device)
+            self.assertNotIn("gpu", report["machine"], device)
+            run = json.loads(
+                (self.folder / report["run"] / "run.json").read_text())
+            self.assertNotIn("gpu", run["machine"], device)
+
 
 class Utilisation(Case):
     def shares(self, report):

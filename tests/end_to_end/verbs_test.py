@@ -76,6 +76,14 @@ class Doctor(Case):
         for part in parts.values():
             self.assertTrue(part["says"])
 
+    def test_tells_of_a_gpu_only_where_the_device_is_one(self):
+        found = self.succeed("doctor", "--json").json()
+        parts = {part["part"]: part for part in found["parts"]}
+        for name in ("cpu", "sim"):
+            self.assertNotIn("gpu", parts[name])
+            self.assertEqual(parts[name]["says"], name)
+        self.assertEqual("gpu" in parts["cuda"], parts["cuda"]["there"])
+
     def test_names_a_part_that_cannot_be_loaded(self):
         """PENSTOCK_PARTS comes first: a file there that is no library."""
         parts = self.folder / "parts"

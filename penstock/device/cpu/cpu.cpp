@@ -21,8 +21,9 @@ class CpuStream final : public Stream {
 
 class CpuDevice final : public Device {
  public:
+  CpuDevice() : Device(MemoryKind::cpu) {}
+
   std::string name() const override { return "cpu"; }
-  MemoryKind memory_kind() const override { return MemoryKind::cpu; }
   Buffer allocate(std::size_t bytes) override {
     return host_buffer(bytes, "cpu");
   }

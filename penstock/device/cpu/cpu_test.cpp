@@ -66,7 +66,7 @@ TEST(Cpu, AnEventPassedWhenItWasRecorded) {
   EXPECT_EQ(stream->handle(), nullptr);
 }
 
-TEST(HostBytes, AreAlignedForVectorCodeAndLargeOnesForHugePages) {
+TEST(AlignedBytes, AreAlignedForVectorCodeAndLargeOnesForHugePages) {
   auto address = [](const Buffer& buffer) {
     return reinterpret_cast<std::uintptr_t>(buffer.data());
   };

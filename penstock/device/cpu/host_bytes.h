@@ -1,22 +1,16 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string_view>
 
+#include "penstock/base/aligned.h"
 #include "penstock/device/device.h"
 
 namespace penstock {
 
-struct FreeHostBytes {
-  void operator()(std::byte* bytes) const;
-};
-/// Memory of the host, aligned to at least a cache line, not initialised.
-using HostBytes = std::unique_ptr<std::byte, FreeHostBytes>;
-
 /// Never null, not even for 0 bytes. Throws shortage() in the name of
 /// `device` when the machine cannot have that much.
-HostBytes allocate_host(std::size_t bytes, std::string_view device);
+AlignedBytes allocate_host(std::size_t bytes, std::string_view device);
 
 /// The same as a Buffer of MemoryKind::cpu.
 Buffer host_buffer(std::size_t bytes, std::string_view device);

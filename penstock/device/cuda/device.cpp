@@ -48,7 +48,7 @@ CudaDevice::Found CudaDevice::find(int number) {
 CudaDevice::CudaDevice(int number) : CudaDevice(find(number)) {}
 
 CudaDevice::CudaDevice(Found found)
-    : Device(found.number, found.pci_bus_id),
+    : Device(MemoryKind::cuda, found.number, found.pci_bus_id),
       label_(found.label),
       processors_(found.processors),
       events_(found.number, found.label),

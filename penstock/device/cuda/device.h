@@ -24,7 +24,6 @@ class CudaDevice final : public Device {
   explicit CudaDevice(int number);
 
   std::string name() const override { return label_; }
-  MemoryKind memory_kind() const override { return MemoryKind::cuda; }
   Buffer allocate(std::size_t bytes) override;
   Buffer allocate_pinned(std::size_t bytes) override;
   std::unique_ptr<Stream> make_stream() override;

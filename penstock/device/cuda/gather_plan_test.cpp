@@ -87,8 +87,8 @@ Layout drawn_layout(Random& random, std::size_t unit, std::size_t rows) {
 }
 
 // Memory behind which the address sanitizer sees every step too far.
-HostBytes random_memory(std::size_t bytes, Random& random) {
-  HostBytes memory = allocate_host(bytes, "test");
+AlignedBytes random_memory(std::size_t bytes, Random& random) {
+  AlignedBytes memory = allocate_host(bytes, "test");
   for (std::size_t i = 0; i < bytes; ++i)
     memory.get()[i] = static_cast<std::byte>(random.next());
   return memory;
@@ -99,7 +99,7 @@ void expect_what_the_host_gives(std::uint64_t seed, std::size_t unit) {
   std::size_t count = random.below(3) == 0 ? 700 : 1 + random.below(40);
   Layout layout = drawn_layout(random, unit, count);
   constexpr std::size_t kTableRows = 50;
-  HostBytes table = random_memory(kTableRows * layout.row_bytes, random);
+  AlignedBytes table = random_memory(kTableRows * layout.row_bytes, random);
   std::vector<std::int64_t> rows(count);
   for (std::int64_t& row : rows)
     row = static_cast<std::int64_t>(random.below(kTableRows + 1)) - 1;

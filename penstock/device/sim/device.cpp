@@ -42,7 +42,8 @@ std::function<void()> effect_of(const Gather& gather) {
 
 SimDevice::SimDevice(const DeviceSpec& spec, Clock& clock,
                      std::unique_ptr<Clock> own_clock)
-    : spec_(spec),
+    : Device(MemoryKind::sim),
+      spec_(spec),
       own_clock_(std::move(own_clock)),
       clock_(clock),
       memory_("sim", bytes_of(spec.memory_gib)) {}
@@ -58,13 +59,13 @@ Buffer SimDevice::allocate(std::size_t bytes) {
 }
 
 Buffer SimDevice::allocate_pinned(std::size_t bytes) {
-  HostBytes data = allocate_host(bytes, "sim");
+  AlignedBytes data = allocate_host(bytes, "sim");
   std::memset(data.get(), std::to_integer<int>(kPoison), bytes);
   return Buffer(data.release(), bytes, MemoryKind::cpu,
                 [this](std::byte* freed, std::size_t size) {
                   Lock freeing(mutex_);
                   forget({freed, size});
-                  FreeHostBytes()(freed);
+                  FreeAligned()(freed);
                 });
 }
 

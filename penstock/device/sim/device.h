@@ -26,7 +26,6 @@ class SimDevice final : public Device {
             std::unique_ptr<Clock> own_clock);
 
   std::string name() const override { return "sim"; }
-  MemoryKind memory_kind() const override { return MemoryKind::sim; }
   Buffer allocate(std::size_t bytes) override;
   Buffer allocate_pinned(std::size_t bytes) override;
   std::unique_ptr<Stream> make_stream() override;

@@ -10,7 +10,7 @@ namespace penstock {
 
 std::byte* SimMemory::take(std::size_t bytes) {
   if (bytes > limit_ - used_) throw shortage(device_, bytes, state());
-  HostBytes data = allocate_host(bytes, device_);
+  AlignedBytes data = allocate_host(bytes, device_);
   std::byte* start = data.get();
   std::memset(start, std::to_integer<int>(kPoison), bytes);
   allocations_.emplace(start, Allocation{std::move(data), bytes});

@@ -27,7 +27,7 @@ class SimMemory {
 
  private:
   struct Allocation {
-    HostBytes bytes;
+    AlignedBytes bytes;
     std::size_t size;
   };
   std::string device_;

@@ -123,13 +123,18 @@ int main(int argc, char** argv) {
         Error(ErrorKind::out_of_memory,
               {.code = "memory.host",
                .what = "the host has no memory left",
+               .where = "this process",
+               .why = "the system gave no more of it",
                .next = "set \"loader.cache\" to \"none\", or give the job "
                        "more memory"}),
         verbs.json);
   } catch (const std::exception& error) {
     return report_error(
         Error(ErrorKind::internal, {.code = "internal.exception",
-                                    .what = error.what(),
+                                    .what = "it came to an end that nobody "
+                                            "expected",
+                                    .where = "the program",
+                                    .why = error.what(),
                                     .next = "this is a bug in Penstock, please "
                                             "report it"}),
         verbs.json);

@@ -193,26 +193,28 @@ void add_demo(CLI::App& app, Verbs& verbs) {
   verb->add_flag("--json", verbs.json, "Errors as a document");
   verb->footer("Example: penstock demo positions --rows 4030 --to sqlite:d.db");
   verb->callback([arguments, &verbs] {
+    verbs.ends_in_order = true;
     verbs.run = [arguments, &verbs] {
       std::string to = arguments->to;
       if (to.find('#') == std::string::npos) to += "#measurements";
       Terminal terminal;
-      std::int64_t rows =
-          write_positions_demo({.rows = arguments->rows,
-                                .seed = arguments->seed,
-                                .to = parse_source_spec(Json(to), "--to"),
-                                .json_type = arguments->json_type,
-                                .replace = arguments->replace,
-                                .progress = [&](const std::string& line) {
-                                  terminal.progress(line);
-                                }});
+      std::int64_t rows = write_positions_demo(
+          {.rows = arguments->rows,
+           .seed = arguments->seed,
+           .to = parse_source_spec(Json(to), "--to"),
+           .json_type = arguments->json_type,
+           .replace = arguments->replace,
+           .progress =
+               [&](const std::string& line) { terminal.progress(line); },
+           .stop = verbs.stop});
       terminal.end();
+      verbs.interrupted = rows == 0;
       Json json;
       json["rows"] = rows;
       json["to"] = without_password(arguments->to);
       if (verbs.json)
         print_document(json);
-      else
+      else if (rows > 0)
         print("wrote " + std::to_string(rows) + " rows to " +
               without_password(arguments->to) + "\n");
     };

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "penstock/base/error.h"
+#include "penstock/sources/schema.h"
 
 namespace penstock {
 namespace {
@@ -21,18 +22,8 @@ std::string padded(std::int64_t number, std::size_t digits) {
 }
 
 ColumnType type_of(const FakeTable& table, std::size_t column, ReadAs as) {
-  switch (as) {
-    case ReadAs::key:
-      return table.key;
-    case ReadAs::number:
-      return ColumnType::float64;
-    case ReadAs::integer:
-      return ColumnType::int64;
-    case ReadAs::json:
-      return ColumnType::json;
-    case ReadAs::value:
-      break;
-  }
+  if (std::optional<ColumnType> given = type_given_by(as)) return *given;
+  if (as == ReadAs::key) return table.key;
   const std::string& declared = table.schema.columns[column].declared;
   if (declared == "int64") return ColumnType::int64;
   if (declared == "float64") return ColumnType::float64;

@@ -1,5 +1,6 @@
 #include "penstock/sources/fake/fake_source.h"
 
+#include "penstock/sources/test_reading.h"
 #include "tests/conformance/source_suite.h"
 
 namespace penstock {
@@ -52,30 +53,9 @@ const std::vector<Wanted> kAll = {{"value", ReadAs::number},
                                   {"group", ReadAs::value},
                                   {"items", ReadAs::json}};
 
-KeyList keys_of(const std::vector<std::int64_t>& ids) {
-  ColumnData column;
-  column.type = ColumnType::int64;
-  KeyList keys;
-  for (std::int64_t id : ids) {
-    column.append_int64(id);
-    keys.append(column, column.length - 1);
-  }
-  return keys;
-}
-
-Block whole_scan(FakeSource& source) {
-  Block all;
-  source.open_reader()->scan(source.partitions(1)[0], 1 << 20,
-                             [&](Block& block) {
-                               all = std::move(block);
-                               return true;
-                             });
-  return all;
-}
-
 TEST(CountingTable, HasRowsThatFollowFromTheirNumber) {
   FakeSource source(counting_table({.rows = 20}), kAll);
-  Block block = whole_scan(source);
+  Block block = scan_all(source);
   ASSERT_EQ(block.rows, 20);
   EXPECT_EQ(block.columns[0].int64(12), 120);
   EXPECT_EQ(block.columns[1].float64(12), 12.0);
@@ -87,7 +67,7 @@ TEST(CountingTable, HasRowsThatFollowFromTheirNumber) {
 TEST(CountingTable, ArrivesInAnotherOrderWhenScrambled) {
   for (std::int64_t rows : {1, 2, 7, 10, 1000}) {
     FakeSource source(counting_table({.rows = rows, .scrambled = true}), kAll);
-    Block block = whole_scan(source);
+    Block block = scan_all(source);
     std::vector<std::int64_t> found, all;
     for (std::int64_t at = 0; at < rows; ++at) {
       found.push_back(block.columns[0].int64(at));
@@ -102,7 +82,7 @@ TEST(CountingTable, ArrivesInAnotherOrderWhenScrambled) {
 
 TEST(CountingTable, HoldsTheBadRowThatWasAskedFor) {
   FakeSource source(counting_table({.rows = 20, .bad_row = 4}), kAll);
-  Block block = whole_scan(source);
+  Block block = scan_all(source);
   ASSERT_EQ(block.problems.size(), 1u);
   EXPECT_EQ(block.problems[0].row, 4);
   EXPECT_EQ(block.problems[0].column, 1u);
@@ -114,7 +94,7 @@ TEST(CountingTable, HasKeysThatAscendInEveryType) {
   for (ColumnType type :
        {ColumnType::int64, ColumnType::text, ColumnType::uuid}) {
     FakeSource source(counting_table({.rows = 300, .key = type}), kAll);
-    Block block = whole_scan(source);
+    Block block = scan_all(source);
     KeyList keys(type);
     for (std::int64_t at = 0; at < 300; ++at) {
       keys.append(block.columns[0], at);
@@ -140,7 +120,7 @@ TEST(FakeSource, CountsWhatIsAskedOfIt) {
     EXPECT_EQ(source.counts().readers_open, 1);
     reader->scan(parts[0], 30, [](Block&) { return true; });
     Block block;
-    reader->read(keys_of({0, 10, 0}), block);
+    reader->read(integer_keys({0, 10, 0}), block);
   }
   EXPECT_EQ(source.counts().blocks, 4);
   EXPECT_EQ(source.counts().reads, 1);
@@ -153,9 +133,9 @@ TEST(FakeSource, FailsAtTheReadItIsTold) {
   FakeSource source(counting_table({}), kAll, {.fail_at_read = 2});
   auto reader = source.open_reader();
   Block block;
-  reader->read(keys_of({0}), block);
-  EXPECT_THROW(source.open_reader()->read(keys_of({0}), block), Error);
-  reader->read(keys_of({0}), block);
+  reader->read(integer_keys({0}), block);
+  EXPECT_THROW(source.open_reader()->read(integer_keys({0}), block), Error);
+  reader->read(integer_keys({0}), block);
 }
 
 TEST(FakeSource, FailsAtTheBlockItIsTold) {
@@ -173,7 +153,7 @@ TEST(FakeSource, TakesItsTimeOnTheClockItIsGiven) {
                     {.seconds_per_call = 0.5, .clock = &clock});
   auto reader = source.open_reader();
   Block block;
-  reader->read(keys_of({0}), block);
+  reader->read(integer_keys({0}), block);
   reader->scan(source.partitions(1)[0], 50, [](Block&) { return true; });
   EXPECT_DOUBLE_EQ(seconds(clock.now()), 1.5);
 }
@@ -206,7 +186,7 @@ TEST(FakeSource, LetsOneReaderInAtATimeUnderTheGlobalLock) {
     threads.emplace_back([&] {
       Block block;
       auto reader = source.open_reader();
-      for (int i = 0; i < 5; ++i) reader->read(keys_of({0, 10}), block);
+      for (int i = 0; i < 5; ++i) reader->read(integer_keys({0, 10}), block);
     });
   threads.clear();
   EXPECT_EQ(clock.most(), 1);
@@ -217,11 +197,11 @@ TEST(FakeSource, ShowsChangesToTheNextReadAndPass) {
   FakeSource source(counting_table({.rows = 3}), kAll);
   source.change_row(1, {std::int64_t{10}, 7.5, std::string("g"), nullptr});
   source.remove_row(2);
-  Block block = whole_scan(source);
+  Block block = scan_all(source);
   ASSERT_EQ(block.rows, 2);
   EXPECT_EQ(block.columns[1].float64(1), 7.5);
   EXPECT_FALSE(block.columns[3].valid(1));
-  EXPECT_THROW(source.open_reader()->read(keys_of({20}), block), Error);
+  EXPECT_THROW(source.open_reader()->read(integer_keys({20}), block), Error);
   EXPECT_EQ(source.estimated_rows(), 2);
 }
 

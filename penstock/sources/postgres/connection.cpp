@@ -1,5 +1,7 @@
 #include "penstock/sources/postgres/connection.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <new>
 
@@ -12,6 +14,10 @@ namespace {
 // statement that is prepared once is planned once.
 constexpr const char* kSession =
     "SET TimeZone = 'UTC'; SET lock_timeout = '10s'";
+// Such a database keeps bytes of any encoding. The server would end a whole
+// scan at the first that are no UTF-8; as they are, their row can be named.
+constexpr const char* kAnyBytes = "SQL_ASCII";
+constexpr const char* kTakeAnyBytes = "; SET client_encoding = SQL_ASCII";
 constexpr const char* kReadOnly = "; SET default_transaction_read_only = on";
 constexpr const char* kNoJit = "; SET jit = off";
 constexpr const char* kPlanOnce = "; SET plan_cache_mode = force_generic_plan";
@@ -30,40 +36,84 @@ std::string value_of(const Options& options, std::string_view keyword) {
   return "";
 }
 
-/// A connection string may also be the bare name of a database.
-bool has_keywords(const std::string& uri) {
-  return uri.find('=') != uri.npos || uri.starts_with("postgresql://") ||
-         uri.starts_with("postgres://");
+bool is_uri(const std::string& text) {
+  return text.starts_with("postgresql://") || text.starts_with("postgres://");
 }
 
-/// A '/' or '@' of a password that is not written as %2F or %40 moves a piece
-/// of it into the port or the database's name, which messages show.
-std::string misplaced(const Options& options) {
-  if (value_of(options, "port").find_first_not_of("0123456789,") !=
-      std::string::npos)
-    return "its port is no number";
-  if (value_of(options, "dbname").find('@') != std::string::npos)
+bool is_port(const std::string& text) {
+  std::uint16_t port = 0;
+  const char* end = text.data() + text.size();
+  return std::from_chars(text.data(), end, port).ptr == end && port > 0;
+}
+
+/// Whether all entries of a list "a,b,c" are empty or as `check` wants them.
+template <class Check>
+bool all_of_list(std::string_view list, Check check) {
+  for (std::size_t at = 0; at <= list.size();) {
+    std::size_t end = std::min(list.find(',', at), list.size());
+    std::string entry(list.substr(at, end - at));
+    if (!entry.empty() && !check(entry)) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+/// libpq ends the password at the first '@', and looks for none behind a '/'.
+/// Another '@' may mean that more of it belongs to the password.
+bool may_end_elsewhere(std::string_view uri) {
+  std::string_view text = uri.substr(uri.find("://") + 3);
+  std::size_t end = text.substr(0, text.find('/')).find('@');
+  std::size_t last = text.rfind('@');
+  return last != text.npos && last != end && text.find(':') < last;
+}
+
+/// What of a connection string may be a piece of a password in the wrong place,
+/// where messages would show it.
+const char* misplaced(const std::string& uri, const Options& options) {
+  if (is_uri(uri) && may_end_elsewhere(uri))
+    return "it has an '@' that may belong to a password";
+  if (!all_of_list(value_of(options, "port"), is_port))
+    return "its port is no number from 1 to 65535";
+  // A name that begins with '@' is an abstract socket of Linux.
+  if (!all_of_list(value_of(options, "host"), [](const std::string& host) {
+        return host.find('@', 1) == host.npos;
+      }))
+    return "its host has an '@' in its name";
+  std::string database = value_of(options, "dbname");
+  if (database.find('@') != database.npos)
     return "its database has an '@' in its name";
-  return "";
+  if (database.find("://") != database.npos)
+    return "its database is a connection string in turn";
+  if (is_uri(uri) && value_of(options, "user").find(':') != std::string::npos)
+    return "its user has a ':' in its name";
+  return nullptr;
+}
+
+std::string trouble_in(const std::string& uri) {
+  if (!is_uri(uri) && uri.find('=') == uri.npos)  // the name of a database
+    return uri.find_first_of(":/@") == uri.npos
+               ? ""
+               : "it does not begin with postgresql:// and has no key=value";
+  char* says = nullptr;
+  Options options(PQconninfoParse(uri.c_str(), &says));
+  std::string failed = says == nullptr ? "" : says;
+  PQfreemem(says);
+  if (options == nullptr) return without_secret(without_quotes(failed), "");
+  const char* found = misplaced(uri, options);
+  return found == nullptr ? "" : found;
 }
 
 void check_readable(const std::string& uri, const std::string& doing) {
-  if (!has_keywords(uri)) return;
-  char* says = nullptr;
-  Options options(PQconninfoParse(uri.c_str(), &says));
-  std::string why = options == nullptr && says != nullptr
-                        ? without_secret(without_quotes(says), "")
-                        : misplaced(options);
-  PQfreemem(says);
+  std::string why = trouble_in(uri);
   if (why.empty()) return;
   throw Error(ErrorKind::request,
               {.code = "postgres.uri",
                .what = doing,
                .where = "source.uri",
                .why = "it cannot be read: " + why,
-               .next = "write postgresql://user@host:port/database; in a "
-                       "password, '/', '@', ':', '#' and '%' are written as "
-                       "%2F, %40, %3A, %23 and %25"});
+               .next = "write postgresql://user@host:port/database; all other "
+                       "'/', '@', ':', '#' and '%' are written as %2F, %40, "
+                       "%3A, %23 and %25"});
 }
 
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
@@ -92,6 +142,7 @@ Connection::Connection(const SourceSpec& spec, Use use)
   connect(spec.uri);
   std::string session = kSession;
   if (use == Use::to_read) session += kReadOnly;
+  if (use == Use::to_read && keeps_any_bytes()) session += kTakeAnyBytes;
   if (version() >= 110000) session += kNoJit;
   if (version() >= 120000) session += kPlanOnce;
   execute(session);
@@ -122,6 +173,10 @@ void Connection::connect(const std::string& uri) {
         log(LogLevel::debug, "PostgreSQL: " + std::string(notice));
       },
       nullptr);
+}
+
+bool Connection::keeps_any_bytes() const {
+  return text_of(PQparameterStatus(get(), "server_encoding")) == kAnyBytes;
 }
 
 void Connection::learn_place() {

@@ -33,7 +33,8 @@ std::string identifier(std::string_view name);
 ///
 /// Connecting takes at most ten seconds, and a table that is locked is waited
 /// for as long, unless the connection string says otherwise. Each text that is
-/// sent pays the declared round trip once.
+/// sent pays the declared round trip once. Text comes in UTF-8, but that of a
+/// database in SQL_ASCII as it lies there: nobody knows its encoding.
 class Connection {
  public:
   enum class Use { to_read, to_write };
@@ -72,6 +73,7 @@ class Connection {
  private:
   void connect(const std::string& uri);
   void learn_place();
+  bool keeps_any_bytes() const;
   Result answer(int sent);
 
   About about_;

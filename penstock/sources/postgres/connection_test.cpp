@@ -95,6 +95,101 @@ TEST(PostgresConnection, HidesAPasswordInAStringThatCannotBeRead) {
   EXPECT_EQ(error.parts().code, "postgres.uri");
 }
 
+// All of these are refused before anything is sent.
+TEST(PostgresConnection, HidesAPasswordThatIsReadInAnotherWayThanMeant) {
+  for (const char* uri :
+       {"postgresql://u:SEC@RET@127.0.0.1:1/db",
+        "postgresql://u:SEC@RET@SEC@127.0.0.1:1/db",
+        "postgresql://u:a@@SECRET@127.0.0.1:1/db",
+        "postgresql://u:@SECRET@127.0.0.1:1/db",
+        "postgresql://u:SECRET@@127.0.0.1:1/db",
+        "postgresql://u:SEC@RET%40127.0.0.1:1/db",
+        "postgresql://u:SEC%40RET%40127.0.0.1/db",
+        "postgresql://u:a@SEC%40RET/db",
+        "postgresql://u:a@SEC/RET@127.0.0.1:1/db",
+        "postgresql://u:a@SEC:RET@127.0.0.1:1/db",
+        "postgresql://u:a@SEC,RET@127.0.0.1:1/db",
+        "postgresql://u:a@h,SEC%40RET/db",
+        "postgresql://u:SEC/RET@127.0.0.1:1/db",
+        "postgresql://u:1/SECRET@127.0.0.1:1/db",
+        "postgresql://u:1/SECRET?x@127.0.0.1:1/db",
+        "postgresql://u:1/SEC?user=RET@127.0.0.1:1/db",
+        "postgresql://u:1/SEC?password=RET@127.0.0.1/db",
+        "postgresql://127.0.0.1:1/db?user=u:SECRET@127.0.0.1",
+        "postgresql://u:SECRET",
+        "postgresql://u:SECRET/db",
+        "postgresql://u:99999",
+        "postgresql://u:5ECRET%40127.0.0.1/db",
+        "postgresql://u@127.0.0.1:SECRET/db",
+        "postgresql://127.0.0.1:1,h:SECRET/db",
+        "postgresql://u%3ASECRET@127.0.0.1:1/db",
+        "postgresql://u:SEC%RET@127.0.0.1:1/db",
+        "postgresql://u:\"SEC\"RET%@127.0.0.1:1/db",
+        "postgresql://u:%00SECRET@127.0.0.1:1/db",
+        "postgresql://[u:SECRET",
+        "postgresql://[::1]SECRET",
+        "postgresql://127.0.0.1:1/db?pasword=SECRET",
+        "postgresql://127.0.0.1:1/db?password=a&SEC=RET",
+        "postgresql://127.0.0.1:1/db?password=SEC=RET",
+        "postgresql://127.0.0.1:1/db?SECRET",
+        "postgresql://127.0.0.1:1/db?dbname=x://u:SECRET",
+        "POSTGRESQL://u:SECRET@127.0.0.1:1/db",
+        "POSTGRESQL://u:SECRET@127.0.0.1:1/db?sslmode=disable",
+        " postgresql://u:SECRET@127.0.0.1:1/db",
+        "postgres+psycopg2://u:SECRET@127.0.0.1:1/db",
+        "postgresql:/u:SECRET@127.0.0.1:1/db",
+        "u:SECRET@127.0.0.1/db",
+        "jdbc:postgresql://127.0.0.1:1/db?user=u&password=SECRET",
+        "host=127.0.0.1 port=1 password=SEC RET",
+        "host=127.0.0.1 port=1 password='SEC'RET' user=u",
+        "host=127.0.0.1 port=1 password='SECRET",
+        "host=127.0.0.1 port=1 pasword=SECRET",
+        "host=127.0.0.1 port=SECRET",
+        "host=SEC@RET port=1",
+        "host=127.0.0.1 port=1 dbname=u:SECRET@h",
+        "host=127.0.0.1 port=1 dbname=postgresql://u:5ECRET"}) {
+    Error error = connecting(uri);
+    EXPECT_EQ(error.parts().code, "postgres.uri")
+        << uri << ": " << error.what();
+    EXPECT_EQ(error.kind(), ErrorKind::request) << uri;
+    for (const char* part : {"SEC", "RET", "ECRET", "99999"})
+      EXPECT_THAT(error.json(), Not(HasSubstr(part))) << uri;
+  }
+}
+
+TEST(PostgresConnection, HidesAPasswordThatLibpqUnderstands) {
+  for (const char* uri :
+       {"postgresql://u:SEC%40RET@127.0.0.1:1/db",
+        "postgresql://u:SEC?RET@127.0.0.1:1/db",
+        "postgresql://u:SEC:RET@127.0.0.1:1/db",
+        "postgresql://u:SEC#RET@127.0.0.1:1/db",
+        "postgresql://u:SEC&RET=%22@127.0.0.1:1/db",
+        "postgresql://u:SEC RET@127.0.0.1:1/db",
+        "postgresql://u:\"SEC\"RET@127.0.0.1:1/db",
+        "postgresql://127.0.0.1:1/db?password=SEC%40RET",
+        "postgresql://u@127.0.0.1:1/db?password=SEC/RET",
+        "host=127.0.0.1 port=1 password=SEC@RET",
+        "host=127.0.0.1 port=1 password='SEC RET\\'' dbname=d"}) {
+    Error error = connecting(uri);
+    EXPECT_EQ(error.parts().code, "postgres.refused")
+        << uri << ": " << error.what();
+    for (const char* part : {"SEC", "RET"})
+      EXPECT_THAT(error.json(), Not(HasSubstr(part))) << uri;
+  }
+}
+
+TEST(PostgresConnection, TakesAnAtWhereItCannotBelongToAPassword) {
+  for (const char* uri :
+       {"postgresql://u@127.0.0.1:1/db", "postgresql://@127.0.0.1:1/db",
+        "postgresql://u%40corp:pw@127.0.0.1:1/db",
+        "host=127.0.0.1 port=1 user=u@corp", "host=@penstock-nobody port=1",
+        "postgresql:///db?host=@penstock-nobody&user=u@corp"})
+    EXPECT_EQ(connecting(uri).parts().code, "postgres.refused")
+        << connecting(uri).what();
+  EXPECT_THAT(connecting("host=127.0.0.1 port=1,1").what(),
+              HasSubstr("could not match 2 port numbers to 1 hosts"));
+}
+
 class PostgresSession : public testing::Test {
  protected:
   std::string code(const std::string& uri) {

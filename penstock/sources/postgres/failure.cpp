@@ -208,17 +208,8 @@ std::string without_secret(std::string says, const std::string& password) {
 }
 
 std::string without_quotes(const std::string& says) {
-  std::string hidden;
-  bool inside = false;
-  for (char c : says) {
-    if (c == '"') {
-      inside = !inside;
-      hidden += inside ? "\"...\"" : "";
-    } else if (!inside) {
-      hidden += c;
-    }
-  }
-  return hidden;
+  std::size_t quoted = says.find('"');
+  return quoted == says.npos ? says : says.substr(0, quoted) + "\"...\"";
 }
 
 }  // namespace penstock::postgres

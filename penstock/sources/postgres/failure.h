@@ -29,8 +29,8 @@ Error statement_failure(const About& about, std::string_view sqlstate,
 /// What libpq or the server said, on one line and without the password.
 std::string without_secret(std::string says, const std::string& password);
 
-/// The same with every quoted word hidden: what is said of a connection string
-/// that cannot be read may quote any part of it.
+/// What was said, up to its first quotation mark: of a connection string that
+/// cannot be read, any part may be quoted, with quotation marks of its own.
 std::string without_quotes(const std::string& says);
 
 }  // namespace penstock::postgres

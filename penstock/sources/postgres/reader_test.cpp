@@ -3,35 +3,12 @@
 #include <algorithm>
 #include <thread>
 
-#include "penstock/base/clock.h"
 #include "penstock/sources/postgres/test_server.h"
 
 namespace penstock {
 namespace {
 
 using ::testing::HasSubstr;
-
-KeyList integers(std::int64_t from, std::int64_t to) {
-  ColumnData column;
-  column.type = ColumnType::int64;
-  KeyList keys;
-  for (std::int64_t key = from; key < to; ++key) {
-    column.append_int64(key);
-    keys.append(column, column.length - 1);
-  }
-  return keys;
-}
-
-KeyList texts(const std::vector<std::string>& all) {
-  ColumnData column;
-  column.type = ColumnType::text;
-  KeyList keys(ColumnType::text);
-  for (const std::string& key : all) {
-    column.append_text(key);
-    keys.append(column, column.length - 1);
-  }
-  return keys;
-}
 
 /// Rows 0, 1, ... of which each takes about `bytes` in the table.
 std::string rows_sql(std::int64_t rows, int bytes = 0) {
@@ -46,11 +23,7 @@ const std::vector<Wanted> kX = {{"x", ReadAs::number}};
 
 class PostgresReader : public testing::Test {
  protected:
-  std::unique_ptr<Source> open(double round_trip_ms = 0) {
-    SourceSpec spec = schema_.spec();
-    spec.round_trip_ms = round_trip_ms;
-    return open_source(spec, kX);
-  }
+  std::unique_ptr<Source> open() { return open_source(schema_.spec(), kX); }
   std::vector<std::int64_t> keys_of(Source& source,
                                     const std::vector<Partition>& parts) {
     std::vector<std::int64_t> keys;
@@ -194,7 +167,7 @@ TEST_F(PostgresReader, HoldsNoTransactionBetweenReads) {
   auto source = open();
   auto reader = source->open_reader();
   Block block;
-  reader->read(integers(0, 10), block);
+  reader->read(integer_keys(0, 10), block);
   EXPECT_EQ(holders(), "0");
 }
 
@@ -210,75 +183,11 @@ TEST_F(PostgresReader, CannotWrite) {
   EXPECT_EQ(error_of([&] { scan_all(*source); }).parts().code,
             "postgres.read_only");
   EXPECT_EQ(
-      error_of([&] { source->open_reader()->read(integers(0, 1), block); })
+      error_of([&] { source->open_reader()->read(integer_keys(0, 1), block); })
           .parts()
           .code,
       "postgres.read_only");
   EXPECT_EQ(schema_.ask("SELECT count(*) FROM t"), "3");
-}
-
-TEST_F(PostgresReader, PaysOneRoundTripForAllKeysOfARead) {
-  schema_.execute(rows_sql(1000));
-  auto source = open(40);
-  auto reader = source->open_reader();
-  Block block;
-  reader->read(integers(0, 1), block);  // connects and prepares
-  Nanoseconds start = wall_clock().now();
-  reader->read(integers(0, 500), block);
-  double once = seconds(wall_clock().now() - start);
-  EXPECT_GE(once, 0.040);
-  EXPECT_LT(once, 20 * 0.040);  // 500 of them would take 20 s
-  for (int i = 0; i < 3; ++i) reader->read(integers(i, i + 1), block);
-  EXPECT_GE(seconds(wall_clock().now() - start), 0.160);
-}
-
-TEST_F(PostgresReader, PaysOneRoundTripForAWholeScan) {
-  schema_.execute(rows_sql(1000));
-  auto source = open(40);
-  auto parts = source->partitions(1);
-  auto reader = source->open_reader();
-  Nanoseconds start = wall_clock().now();
-  reader->scan(parts[0], 10, [](Block&) { return true; });
-  double once = seconds(wall_clock().now() - start);
-  EXPECT_GE(once, 0.040);
-  EXPECT_LT(once, 20 * 0.040);  // 100 blocks
-}
-
-TEST_F(PostgresReader, SeesRowsThatWereChangedBetweenReads) {
-  schema_.execute(rows_sql(10));
-  auto source = open();
-  auto reader = source->open_reader();
-  Block block;
-  reader->read(integers(3, 4), block);
-  schema_.execute("UPDATE t SET x = -1 WHERE id = 3");
-  reader->read(integers(3, 4), block);
-  EXPECT_EQ(block.columns[1].float64(0), -1.0);
-}
-
-TEST_F(PostgresReader, ReadsManyKeysByOneStatement) {
-  schema_.execute(rows_sql(70000));
-  auto source = open();
-  Block block;
-  source->open_reader()->read(integers(0, 70000), block);
-  ASSERT_EQ(block.rows, 70000);
-  for (std::int64_t row = 0; row < block.rows; ++row) {
-    ASSERT_EQ(block.columns[0].int64(row), row);
-    ASSERT_EQ(block.columns[1].float64(row), 0.5 * static_cast<double>(row));
-  }
-}
-
-TEST_F(PostgresReader, CountsARowThatWhereLeavesOutAsGone) {
-  schema_.execute(rows_sql(10));
-  SourceSpec spec = schema_.spec();
-  spec.where = "x < 2 -- metres";
-  auto source = open_source(spec, kX);
-  auto reader = source->open_reader();
-  Block block;
-  reader->read(integers(0, 4), block);
-  EXPECT_EQ(block.rows, 4);
-  Error error = error_of([&] { reader->read(integers(3, 6), block); });
-  EXPECT_EQ(error.parts().code, "source.row_gone");
-  EXPECT_THAT(error.what(), HasSubstr("key 4"));
 }
 
 TEST_F(PostgresReader, ReadsKeysOfEveryTextType) {
@@ -288,7 +197,7 @@ TEST_F(PostgresReader, ReadsKeysOfEveryTextType) {
                     " PRIMARY KEY, x float8); INSERT INTO t VALUES ('b', 1), "
                     "('', 2), ('a b', 3)");
     Block block;
-    open()->open_reader()->read(texts({"a b", "", "b"}), block);
+    open()->open_reader()->read(text_keys({"a b", "", "b"}), block);
     ASSERT_EQ(block.rows, 3) << type;
     EXPECT_EQ(block.columns[1].float64(0), 3.0) << type;
     EXPECT_EQ(block.columns[1].float64(1), 2.0) << type;
@@ -303,7 +212,7 @@ TEST_F(PostgresReader, ReadsKeysOfEveryIntegerTypeByItsIndex) {
                     " PRIMARY KEY, x float8); INSERT INTO t SELECT i, i FROM "
                     "generate_series(0, 29999) i; ANALYZE t");
     Block block;
-    open()->open_reader()->read(integers(20000, 20100), block);
+    open()->open_reader()->read(integer_keys(20000, 20100), block);
     EXPECT_EQ(block.columns[1].float64(99), 20099.0) << type;
     EXPECT_THAT(schema_.ask("EXPLAIN SELECT * FROM t WHERE id = ANY("
                             "ARRAY[1, 2, 3]::bigint[])"),
@@ -323,25 +232,10 @@ TEST_F(PostgresReader, TellsKeysApartThatTheColumnDoesNot) {
   SourceSpec spec = schema_.spec();
   spec.key = "id";
   Block block;
-  open_source(spec, kX)->open_reader()->read(texts({"b", "A"}), block);
+  open_source(spec, kX)->open_reader()->read(text_keys({"b", "A"}), block);
   ASSERT_EQ(block.rows, 2);
   EXPECT_EQ(block.columns[1].float64(0), 3.0);
   EXPECT_EQ(block.columns[1].float64(1), 2.0);
-}
-
-TEST_F(PostgresReader, RefusesAKeyThatTwoRowsHave) {
-  schema_.execute(
-      "CREATE TABLE t(id int, x float8); INSERT INTO t VALUES (7, "
-      "1), (7, 2)");
-  SourceSpec spec = schema_.spec();
-  spec.key = "id";
-  auto source = open_source(spec, kX);
-  Block block;
-  Error error =
-      error_of([&] { source->open_reader()->read(integers(7, 8), block); });
-  EXPECT_EQ(error.kind(), ErrorKind::source);
-  EXPECT_EQ(error.parts().code, "source.key_twice");
-  EXPECT_THAT(error.what(), HasSubstr("key 7"));
 }
 
 TEST_F(PostgresReader, NamesTheTableThatWentAway) {
@@ -350,7 +244,7 @@ TEST_F(PostgresReader, NamesTheTableThatWentAway) {
   schema_.execute("DROP TABLE t");
   Block block;
   Error error =
-      error_of([&] { source->open_reader()->read(integers(0, 1), block); });
+      error_of([&] { source->open_reader()->read(integer_keys(0, 1), block); });
   EXPECT_EQ(error.kind(), ErrorKind::source);
   EXPECT_EQ(error.parts().code, "postgres.failed");
   EXPECT_THAT(error.what(), HasSubstr("does not exist (SQLSTATE 42P01)"));

@@ -1,5 +1,6 @@
 #include "penstock/sources/postgres/rows.h"
 
+#include "penstock/base/utf8.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/schema.h"
 
@@ -80,21 +81,11 @@ Wish wish_of(ReadAs as, Kind kind) {
 }
 
 ColumnType type_of(Kind kind, ReadAs as) {
-  switch (as) {
-    case ReadAs::key:
-      return kind == Kind::uuid ? ColumnType::uuid
-             : is_integer(kind) ? ColumnType::int64
-                                : ColumnType::text;
-    case ReadAs::number:
-      return ColumnType::float64;
-    case ReadAs::integer:
-      return ColumnType::int64;
-    case ReadAs::json:
-      return ColumnType::json;
-    case ReadAs::value:
-      break;
-  }
-  return value_type(kind);
+  if (std::optional<ColumnType> given = type_given_by(as)) return *given;
+  if (as == ReadAs::value) return value_type(kind);
+  return kind == Kind::uuid ? ColumnType::uuid
+         : is_integer(kind) ? ColumnType::int64
+                            : ColumnType::text;
 }
 
 }  // namespace
@@ -164,20 +155,30 @@ void RowFormat::refuse_bytes(const Part& part, const Field& field) const {
 void RowFormat::check_key(const Part& part, const Field& key,
                           std::int64_t number, const std::string& range) const {
   if (!well_formed(part.kind, key)) refuse_bytes(part, key);
-  if (!key.null()) return;
+  bool text = part.type == ColumnType::text;
+  if (!key.null() && (!text || is_utf8(key.text()))) return;
+  auto refuse = [&](std::string why, std::string next) {
+    throw Error(ErrorKind::source,
+                {.code = "source.bad_key",
+                 .what = "cannot use the key '" + part.name + "' of table '" +
+                         table_ + "'",
+                 .where = place_ + ", row number " + std::to_string(number) +
+                          " of " + range,
+                 .why = std::move(why),
+                 .next = std::move(next)});
+  };
   std::string name = identifier(part.name);
-  throw Error(
-      ErrorKind::source,
-      {.code = "source.bad_key",
-       .what =
-           "cannot use the key '" + part.name + "' of table '" + table_ + "'",
-       .where =
-           place_ + ", row number " + std::to_string(number) + " of " + range,
-       .why = "it is NULL",
-       .next = "correct the rows that SELECT ctid, * FROM " + table_ +
-               " WHERE " + name +
-               " IS NULL shows, or leave them out by source.where: " + name +
-               " IS NOT NULL"});
+  if (key.null())
+    refuse("it is NULL",
+           "correct the rows that SELECT ctid, * FROM " + table_ + " WHERE " +
+               name + " IS NULL shows, or leave them out by source.where: " +
+               name + " IS NOT NULL");
+  refuse("it holds " + shown_text(key.text()),
+         "correct that row, or name a view as source.table that converts the "
+         "column, from LATIN1 say: CREATE VIEW v AS SELECT ..., "
+         "convert_from(convert(convert_to(" +
+             name + ", 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII') AS " +
+             name + " FROM " + table_);
 }
 
 bool RowFormat::append(const Part& part, const Field& field, ColumnData& column,

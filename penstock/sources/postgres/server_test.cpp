@@ -18,15 +18,6 @@ constexpr const char* kRows =
 
 const std::vector<Wanted> kX = {{"x", ReadAs::json}};
 
-KeyList one_key() {
-  ColumnData column;
-  column.type = ColumnType::int64;
-  column.append_int64(1);
-  KeyList keys;
-  keys.append(column, 0);
-  return keys;
-}
-
 /// The code of what a scan dies of when `act` happens after its first block.
 std::string code_of_scan(Source& source, const std::function<void()>& act) {
   auto parts = source.partitions(1);
@@ -116,11 +107,12 @@ TEST_F(PostgresTrouble, OfASnapshotThatHasEndedIsHeardOf) {
 TEST_F(PostgresTrouble, IsOverWithANewConnection) {
   auto reader = source_->open_reader();
   Block block;
-  reader->read(one_key(), block);
+  reader->read(integer_keys({1}), block);
   end_connections();
-  EXPECT_EQ(error_of([&] { reader->read(one_key(), block); }).parts().code,
-            "postgres.killed");
-  reader->read(one_key(), block);
+  EXPECT_EQ(
+      error_of([&] { reader->read(integer_keys({1}), block); }).parts().code,
+      "postgres.killed");
+  reader->read(integer_keys({1}), block);
   EXPECT_EQ(block.rows, 1);
 }
 
@@ -193,13 +185,14 @@ TEST(PostgresServer, ThatEndsInTheMiddleOfAScanIsHeardOf) {
   auto source = open_source(spec, kX);
   auto reader = source->open_reader();
   Block block;
-  reader->read(one_key(), block);
+  reader->read(integer_keys({1}), block);
   // At once and without a checkpoint, as a crash would.
   EXPECT_THAT(code_of_scan(*source, [&] { server.end(SIGQUIT); }),
               testing::AnyOf("postgres.killed", "postgres.lost"));
   server.wait_for_the_end();
-  EXPECT_THAT(error_of([&] { reader->read(one_key(), block); }).parts().code,
-              testing::AnyOf("postgres.killed", "postgres.lost"));
+  EXPECT_THAT(
+      error_of([&] { reader->read(integer_keys({1}), block); }).parts().code,
+      testing::AnyOf("postgres.killed", "postgres.lost"));
   EXPECT_THAT(error_of([&] { open_source(spec, kX); }).parts().code,
               testing::AnyOf("postgres.refused", "postgres.not_ready",
                              "postgres.lost"));

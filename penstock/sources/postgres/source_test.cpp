@@ -25,22 +25,6 @@ class PostgresSource : public testing::Test {
   TestSchema schema_{kTable};
 };
 
-TEST_F(PostgresSource, SelectsRowsByWhere) {
-  EXPECT_EQ(rows_where(""), 3);
-  EXPECT_EQ(rows_where("band = 'uhf'"), 2);
-  EXPECT_EQ(rows_where("id = 1 OR id = 3"), 2);
-  EXPECT_EQ(rows_where("x > 5"), 0);
-  EXPECT_EQ(rows_where("x >= 2 -- strong ones"), 2);
-}
-
-TEST_F(PostgresSource, RefusesAWhereThatIsNoSql) {
-  Error error = where_error("x >> > 2");
-  EXPECT_EQ(error.kind(), ErrorKind::request);
-  EXPECT_EQ(error.parts().code, "source.where");
-  EXPECT_EQ(error.parts().where, "source.where");
-  EXPECT_THAT(error.what(), HasSubstr("syntax error"));
-}
-
 TEST_F(PostgresSource, NamesAnUnknownColumnOfWhere) {
   Error error = where_error("bandd = 'uhf'");
   EXPECT_EQ(error.parts().code, "source.where");
@@ -63,13 +47,6 @@ TEST_F(PostgresSource, ReadsTimesInWhereAsUtc) {
   EXPECT_EQ(rows_where("seen < '2026-01-01 00:29:00'"), 0);
 }
 
-TEST_F(PostgresSource, CountsTheRowsOfASmallTable) {
-  EXPECT_EQ(open_source(schema_.spec(), {})->estimated_rows(), 3);
-  SourceSpec spec = schema_.spec();
-  spec.where = "band = 'uhf'";
-  EXPECT_EQ(open_source(spec, {})->estimated_rows(), 2);
-}
-
 TEST_F(PostgresSource, EstimatesTheRowsOfALargeTable) {
   schema_.execute(
       "CREATE TABLE large(id int PRIMARY KEY, filler text) WITH "
@@ -86,19 +63,6 @@ TEST_F(PostgresSource, EstimatesTheRowsOfALargeTable) {
   SourceSpec view = schema_.spec("v");
   view.key = "id";
   EXPECT_EQ(open_source(view, {})->estimated_rows(), std::nullopt);
-}
-
-TEST_F(PostgresSource, OutlivesNothingThatItsReadersNeed) {
-  auto source = open_source(schema_.spec(), {{"x", ReadAs::number}});
-  auto parts = source->partitions(1);
-  auto reader = source->open_reader();
-  source.reset();
-  std::int64_t rows = 0;
-  reader->scan(parts[0], 10, [&](Block& block) {
-    rows += block.rows;
-    return true;
-  });
-  EXPECT_EQ(rows, 3);
 }
 
 TEST_F(PostgresSource, IsShownWithItsPlaceAndNoSecret) {

@@ -1,4 +1,5 @@
 #include "penstock/sources/postgres/test_server.h"
+#include "tests/conformance/database_suite.h"
 #include "tests/conformance/source_suite.h"
 
 namespace penstock {
@@ -66,6 +67,8 @@ INSTANTIATE_TEST_SUITE_P(
                     SourceCase{"text", ColumnType::text, make_postgres},
                     SourceCase{"uuid", ColumnType::uuid, make_postgres}),
     testing::PrintToStringParamName());
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Postgres, DatabaseSuite, TestSchema);
 
 }  // namespace
 }  // namespace penstock

@@ -131,13 +131,8 @@ TEST_F(PostgresTable, WithDifficultNamesIsRead) {
   auto source =
       open_source(schema_.spec("it's \"t"), {{"select", ReadAs::integer}});
   EXPECT_EQ(scan_all(*source).columns[1].int64(0), 2);
-  ColumnData column;
-  column.type = ColumnType::int64;
-  column.append_int64(1);
-  KeyList keys;
-  keys.append(column, 0);
   Block block;
-  source->open_reader()->read(keys, block);
+  source->open_reader()->read(integer_keys({1}), block);
   EXPECT_EQ(block.rows, 1);
 }
 

@@ -5,13 +5,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "penstock/base/error.h"
-#include "penstock/sources/sources.h"
+#include "penstock/sources/test_reading.h"
 
 namespace penstock {
 
@@ -114,26 +112,5 @@ class TestSchema {
   std::string name_;
   std::unique_ptr<TestSession> session_;
 };
-
-/// The error that `act` throws, or one that says that it threw none.
-inline Error error_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorKind::internal, {.what = "nothing was thrown"});
-}
-
-/// All rows of a source in one block.
-inline Block scan_all(Source& source) {
-  Block all;
-  source.open_reader()->scan(source.partitions(1)[0], 1 << 20,
-                             [&](Block& block) {
-                               all = std::move(block);
-                               return true;
-                             });
-  return all;
-}
 
 }  // namespace penstock

@@ -1,10 +1,11 @@
 #include "penstock/sources/postgres/types.h"
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "penstock/base/utf8.h"
+#include "penstock/sources/decimal.h"
 #include "penstock/sources/postgres/big_endian.h"
 #include "penstock/sources/postgres/moment.h"
 #include "penstock/sources/postgres/numeric.h"
@@ -13,24 +14,8 @@
 namespace penstock::postgres {
 namespace {
 
-constexpr std::size_t kShownBytes = 40;
 constexpr const char* kInteger = "an integer of 64 bits";
 constexpr const char* kFinite = "a finite number";
-
-/// The beginning of a text, not cut within a character.
-std::string beginning(std::string_view text) {
-  if (text.size() <= kShownBytes) return std::string(text);
-  std::size_t end = kShownBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
-    --end;
-  return std::string(text.substr(0, end)) + "...";
-}
-
-template <class T>
-std::string_view decimal(T number, char (&buffer)[32]) {
-  char* end = std::to_chars(buffer, buffer + sizeof(buffer), number).ptr;
-  return {buffer, static_cast<std::size_t>(end - buffer)};
-}
 
 double float_in(Kind kind, const Field& field) {
   return kind == Kind::float4 ? static_cast<double>(load_big<float>(field.data))
@@ -160,7 +145,7 @@ std::string shown(Kind kind, const Field& field) {
     case Kind::uuid:
       return "a uuid";
     default:
-      return "text '" + beginning(text_of(kind, field)) + "'";
+      return shown_text(text_of(kind, field));
   }
 }
 

@@ -165,7 +165,9 @@ void PostgresWriter::write(const Block& block) {
                      .where = connection_.place() + ", column '" +
                               columns_[c].name + "'",
                      .why = "its value does not fit the column's type, " +
-                            declared(columns_[c])});
+                            declared(columns_[c]),
+                     .next = "declare the column with a wider type, or write "
+                             "another value"});
     if (pending_.size() >= kSendBytes) send();
   }
 }

@@ -84,11 +84,23 @@ void check_folder(const std::string& path, const std::string& doing) {
              std::filesystem::status(path, failed));
 }
 
+/// A text as one word of a shell's command line.
+std::string shell_word(const std::string& text) {
+  std::string word = "'";
+  for (char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
+
 /// Bytes 18 and 19 of the header say 2 for a write-ahead log.
 bool keeps_wal(const std::string& path) {
   char header[20] = {};
   std::ifstream(path, std::ios::binary).read(header, sizeof(header));
   return header[18] == 2 && header[19] == 2;
+}
+
+std::string path_of(sqlite3* connection) {
+  const char* path = sqlite3_db_filename(connection, "main");
+  return path == nullptr ? "" : path;
 }
 
 }  // namespace
@@ -168,8 +180,8 @@ Error Connection::error() const {
     case SQLITE_CORRUPT:
       return about(
           "sqlite.corrupt",
-          "the file or its disk is damaged; see what is left with: sqlite3 '" +
-              path_ + "' .recover");
+          "the file or its disk is damaged; see what is left with: sqlite3 " +
+              shell_word(path_) + " .recover");
     case SQLITE_FULL:
       return about("sqlite.disk_full",
                    "free some space on that disk and where temporary files "
@@ -184,10 +196,11 @@ Error Connection::error() const {
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
       if (status == SQLITE_READONLY_ROLLBACK)
-        return about("sqlite.unfinished_write",
-                     "a program died while writing: open the file once with "
-                     "write access, as with: sqlite3 '" +
-                         path_ + "' .tables");
+        return about(
+            "sqlite.unfinished_write",
+            "a program died while writing; whoever may write takes its "
+            "half-done work back with: sqlite3 " +
+                shell_word(path_) + " 'PRAGMA user_version'");
       if (keeps_wal(path_))
         return about("sqlite.wal_folder",
                      "the database keeps a write-ahead log, whose -shm file "
@@ -200,8 +213,8 @@ Error Connection::error() const {
                      "check source.where: it may fail on single rows, as "
                      "json_extract does where a text is no JSON (ask for "
                      "json_valid first)");
-      return about("sqlite.failed",
-                   "look at the table with: sqlite3 '" + path_ + "' .schema");
+      return about("sqlite.failed", "look at the table with: sqlite3 " +
+                                        shell_word(path_) + " .schema");
   }
 }
 
@@ -216,6 +229,7 @@ std::string_view text_at(sqlite3_stmt* row, int at, bool utf8) {
     throw Error(ErrorKind::out_of_memory,
                 {.code = "sqlite.out_of_memory",
                  .what = "cannot read a text of a SQLite database",
+                 .where = path_of(sqlite3_db_handle(row)),
                  .why = "there is no memory to convert it to UTF-8",
                  .next = "free some memory, or give the program more of it"});
   auto bytes = static_cast<std::size_t>(sqlite3_column_bytes(row, at));

@@ -167,6 +167,24 @@ TEST(SqliteConnection, SaysThatAWriterDiedHalfWay) {
   EXPECT_EQ(opening(copy.spec()).what(), std::string("nothing was thrown"));
 }
 
+TEST(SqliteConnection, NamesTheCommandThatEndsAnUnfinishedWrite) {
+  if (std::system("sqlite3 -version > /dev/null 2>&1") != 0)
+    GTEST_SKIP() << "there is no program sqlite3";
+  TestDatabase database(kRows);
+  database.execute("PRAGMA cache_size = 1; BEGIN; UPDATE t SET x = -x;");
+  TestDatabase copy;
+  SourceSpec spec = copy.spec();
+  spec.path = copy.folder() + "/it's one.sqlite";
+  for (const char* end : {"", "-journal"})
+    std::filesystem::copy_file(database.path() + end, spec.path + end);
+  database.execute("ROLLBACK");
+  std::string next = opening(spec).parts().next;
+  std::string command = next.substr(next.find("sqlite3 "));
+  EXPECT_EQ(std::system((command + " > /dev/null").c_str()), 0) << command;
+  EXPECT_FALSE(std::filesystem::exists(spec.path + "-journal"));
+  EXPECT_EQ(opening(spec).what(), std::string("nothing was thrown"));
+}
+
 TEST(SqliteConnection, PassesOnWhatTheDiskSays) {
   TestDatabase database(kRows);
   auto source = open_source(database.spec(), {{"x", ReadAs::number}});

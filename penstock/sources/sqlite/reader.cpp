@@ -50,21 +50,20 @@ std::string OpenTable::select_where(const std::string& condition) const {
   return format.select() + (all.empty() ? "" : " WHERE " + all);
 }
 
-Snapshot::Snapshot(const SourceSpec& spec)
-    : connection(spec, Connection::Open::to_read) {
-  connection.execute("BEGIN");
-  // A transaction sees the database as it is at its first read.
-  connection.execute("SELECT 1 FROM sqlite_master LIMIT 1");
-}
-
 void SqliteReader::scan(const Partition& partition, std::int64_t block_rows,
                         const std::function<bool(Block&)>& sink) {
   PENSTOCK_ASSERT(block_rows > 0, "a block holds at least one row");
-  auto& snapshot = *static_cast<Snapshot*>(partition.snapshot.get());
-  Lock lock(snapshot.mutex);
-  Connection& connection = snapshot.connection;
+  auto& part = *static_cast<Part*>(partition.snapshot.get());
+  Lock lock(part.snapshot->mutex);
+  Connection& connection = part.snapshot->connection;
   const RowFormat& format = opened_->format;
-  Statement statement = connection.prepare(opened_->select_where(""));
+  std::string condition;
+  if (part.rows) condition = opened_->table.rowid + " BETWEEN ? AND ?";
+  Statement statement = connection.prepare(opened_->select_where(condition));
+  if (part.rows) {
+    sqlite3_bind_int64(statement.get(), 1, part.rows->first);
+    sqlite3_bind_int64(statement.get(), 2, part.rows->last);
+  }
   Room room;
   Block block = format.empty_block();
   std::int64_t number = 0;

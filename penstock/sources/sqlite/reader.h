@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,10 +29,31 @@ struct OpenTable {
 /// Two scans of one snapshot take turns.
 struct Snapshot {
   explicit Snapshot(const SourceSpec& spec);
+  /// From here on it shows what is there now.
+  void take();
 
   Mutex mutex;
   Connection connection PENSTOCK_GUARDED_BY(mutex);
 };
+
+/// The rows of a table from one row number to another, both included.
+struct RowRange {
+  std::int64_t first = std::numeric_limits<std::int64_t>::min();
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+};
+
+/// A part of a pass: what Partition::snapshot of this source leads to.
+struct Part {
+  std::shared_ptr<Snapshot> snapshot;
+  std::optional<RowRange> rows;  ///< none: all
+};
+
+/// One snapshot of the table, in parts. A table with row numbers, in a file
+/// that is worth it, is cut by them, each part with a connection of its own:
+/// they all show the same, because nobody wrote between the first of their
+/// transactions and the last. Where somebody writes all the time, one
+/// connection serves all parts.
+std::vector<Partition> parts_of(const OpenTable& opened, int readers);
 
 /// Scans on the snapshot's connection; reads by keys on one of its own, which
 /// it opens with the first read.

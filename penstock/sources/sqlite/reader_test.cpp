@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "penstock/base/clock.h"
 #include "penstock/sources/sqlite/test_database.h"
+#include "tests/conformance/database_suite.h"
 #include "tests/conformance/source_suite.h"
 
 namespace penstock {
@@ -58,27 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
                     SourceCase{"text", ColumnType::text, make_sqlite}),
     testing::PrintToStringParamName());
 
-KeyList integers(std::int64_t from, std::int64_t to) {
-  ColumnData column;
-  column.type = ColumnType::int64;
-  KeyList keys;
-  for (std::int64_t key = from; key < to; ++key) {
-    column.append_int64(key);
-    keys.append(column, column.length - 1);
-  }
-  return keys;
-}
-
-KeyList texts(const std::vector<std::string>& all) {
-  ColumnData column;
-  column.type = ColumnType::text;
-  KeyList keys(ColumnType::text);
-  for (const std::string& key : all) {
-    column.append_text(key);
-    keys.append(column, column.length - 1);
-  }
-  return keys;
-}
+INSTANTIATE_TYPED_TEST_SUITE_P(Sqlite, DatabaseSuite, TestDatabase);
 
 std::string rows_sql(std::int64_t rows) {
   return "CREATE TABLE t(id INTEGER PRIMARY KEY, x REAL);"
@@ -89,65 +69,12 @@ std::string rows_sql(std::int64_t rows) {
 
 const std::vector<Wanted> kX = {{"x", ReadAs::number}};
 
-TEST(SqliteReader, ReadsMoreKeysThanAStatementHasParameters) {
-  TestDatabase database(rows_sql(70000));
-  auto source = open_source(database.spec(), kX);
-  Block block;
-  source->open_reader()->read(integers(0, 70000), block);
-  ASSERT_EQ(block.rows, 70000);
-  for (std::int64_t row = 0; row < block.rows; ++row) {
-    ASSERT_EQ(block.columns[0].int64(row), row);
-    ASSERT_EQ(block.columns[1].float64(row), 0.5 * static_cast<double>(row));
-  }
-}
-
-TEST(SqliteReader, PaysOneRoundTripForAllKeysOfARead) {
-  TestDatabase database(rows_sql(1000));
-  SourceSpec spec = database.spec();
-  spec.round_trip_ms = 40;
-  auto source = open_source(spec, kX);
-  auto reader = source->open_reader();
-  Block block;
-  Nanoseconds start = wall_clock().now();
-  reader->read(integers(0, 500), block);
-  double once = seconds(wall_clock().now() - start);
-  EXPECT_GE(once, 0.040);
-  EXPECT_LT(once, 20 * 0.040);  // 500 of them would take 20 s
-  for (int i = 0; i < 3; ++i) reader->read(integers(i, i + 1), block);
-  EXPECT_GE(seconds(wall_clock().now() - start), 0.160);
-}
-
-TEST(SqliteReader, PaysOneRoundTripForAWholeScan) {
-  TestDatabase database(rows_sql(1000));
-  SourceSpec spec = database.spec();
-  spec.round_trip_ms = 40;
-  auto source = open_source(spec, kX);
-  auto parts = source->partitions(1);
-  auto reader = source->open_reader();
-  Nanoseconds start = wall_clock().now();
-  reader->scan(parts[0], 10, [](Block&) { return true; });
-  double once = seconds(wall_clock().now() - start);
-  EXPECT_GE(once, 0.040);
-  EXPECT_LT(once, 20 * 0.040);  // 100 blocks
-}
-
-TEST(SqliteReader, SeesRowsThatWereChangedBetweenReads) {
-  TestDatabase database(rows_sql(10));
-  auto source = open_source(database.spec(), kX);
-  auto reader = source->open_reader();
-  Block block;
-  reader->read(integers(3, 4), block);
-  database.execute("UPDATE t SET x = -1 WHERE id = 3");
-  reader->read(integers(3, 4), block);
-  EXPECT_EQ(block.columns[1].float64(0), -1.0);
-}
-
 TEST(SqliteReader, HoldsNoLockBetweenReads) {
   TestDatabase database(rows_sql(10));
   auto source = open_source(database.spec(), kX);
   auto reader = source->open_reader();
   Block block;
-  reader->read(integers(0, 10), block);
+  reader->read(integer_keys(0, 10), block);
   EXPECT_EQ(database.try_execute("BEGIN EXCLUSIVE; COMMIT"), SQLITE_OK);
 }
 
@@ -160,20 +87,6 @@ TEST(SqliteReader, EndsItsTransactionWithTheLastPartition) {
   EXPECT_EQ(database.try_execute("UPDATE t SET x = 0"), SQLITE_OK);
 }
 
-TEST(SqliteReader, CountsARowThatWhereLeavesOutAsGone) {
-  TestDatabase database(rows_sql(10));
-  SourceSpec spec = database.spec();
-  spec.where = "x < 2 -- metres";
-  auto source = open_source(spec, kX);
-  auto reader = source->open_reader();
-  Block block;
-  reader->read(integers(0, 4), block);
-  EXPECT_EQ(block.rows, 4);
-  Error error = error_of([&] { reader->read(integers(3, 6), block); });
-  EXPECT_EQ(error.parts().code, "source.row_gone");
-  EXPECT_THAT(error.what(), HasSubstr("key 4"));
-}
-
 TEST(SqliteReader, TellsKeysApartThatTheColumnDoesNot) {
   TestDatabase database(
       "CREATE TABLE t(id TEXT COLLATE NOCASE, x REAL); INSERT INTO t VALUES "
@@ -181,7 +94,7 @@ TEST(SqliteReader, TellsKeysApartThatTheColumnDoesNot) {
   SourceSpec spec = database.spec();
   spec.key = "id";
   Block block;
-  open_source(spec, kX)->open_reader()->read(texts({"b", "A"}), block);
+  open_source(spec, kX)->open_reader()->read(text_keys({"b", "A"}), block);
   ASSERT_EQ(block.rows, 2);
   EXPECT_EQ(block.columns[1].float64(0), 3.0);
   EXPECT_EQ(block.columns[1].float64(1), 2.0);
@@ -194,24 +107,10 @@ TEST(SqliteReader, ReadsTextKeysWithAZeroByteOrNothing) {
   Block block;
   open_source(database.spec(), kX)
       ->open_reader()
-      ->read(texts({"", std::string("a\0b", 3), "a"}), block);
+      ->read(text_keys({"", std::string("a\0b", 3), "a"}), block);
   EXPECT_EQ(block.columns[1].float64(0), 3.0);
   EXPECT_EQ(block.columns[1].float64(1), 1.0);
   EXPECT_EQ(block.columns[1].float64(2), 2.0);
-}
-
-TEST(SqliteReader, RefusesAKeyThatTwoRowsHave) {
-  TestDatabase database(
-      "CREATE TABLE t(id INT, x REAL); INSERT INTO t VALUES (7, 1), (7, 2)");
-  SourceSpec spec = database.spec();
-  spec.key = "id";
-  auto source = open_source(spec, kX);
-  Block block;
-  Error error =
-      error_of([&] { source->open_reader()->read(integers(7, 8), block); });
-  EXPECT_EQ(error.kind(), ErrorKind::source);
-  EXPECT_EQ(error.parts().code, "source.key_twice");
-  EXPECT_THAT(error.what(), HasSubstr("key 7"));
 }
 
 TEST(SqliteReader, NamesTheTableThatWentAway) {
@@ -220,7 +119,7 @@ TEST(SqliteReader, NamesTheTableThatWentAway) {
   database.execute("DROP TABLE t");
   Block block;
   Error error =
-      error_of([&] { source->open_reader()->read(integers(0, 1), block); });
+      error_of([&] { source->open_reader()->read(integer_keys(0, 1), block); });
   EXPECT_EQ(error.kind(), ErrorKind::source);
   EXPECT_EQ(error.parts().code, "sqlite.failed");
   EXPECT_THAT(error.what(), HasSubstr("no such table: t"));

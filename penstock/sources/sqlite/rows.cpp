@@ -1,5 +1,6 @@
 #include "penstock/sources/sqlite/rows.h"
 
+#include "penstock/base/utf8.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/schema.h"
 
@@ -29,20 +30,12 @@ ColumnType first_key_type(Connection& connection, const SourceSpec& spec,
 
 ColumnType type_of(Connection& connection, const SourceSpec& spec,
                    const Table& table, const ColumnInfo& column, ReadAs as) {
+  if (std::optional<ColumnType> given = type_given_by(as)) return *given;
   Affinity affinity = affinity_of(column.declared);
-  switch (as) {
-    case ReadAs::key:
-      if (affinity == Affinity::integer) return ColumnType::int64;
-      if (affinity == Affinity::text) return ColumnType::text;
-      return first_key_type(connection, spec, table, column.name);
-    case ReadAs::number:
-      return ColumnType::float64;
-    case ReadAs::integer:
-      return ColumnType::int64;
-    case ReadAs::json:
-      return ColumnType::json;
-    case ReadAs::value:
-      break;
+  if (as == ReadAs::key) {
+    if (affinity == Affinity::integer) return ColumnType::int64;
+    if (affinity == Affinity::text) return ColumnType::text;
+    return first_key_type(connection, spec, table, column.name);
   }
   if (affinity == Affinity::integer || column.boolean) return ColumnType::int64;
   if (affinity == Affinity::real) return ColumnType::float64;

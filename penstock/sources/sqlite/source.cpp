@@ -59,8 +59,8 @@ class SqliteSource : public Source {
     return opened_->format.types();
   }
   std::optional<std::int64_t> estimated_rows() const override;
-  std::vector<Partition> partitions(int) override {
-    return {{"all rows", 0, std::make_shared<Snapshot>(opened_->spec)}};
+  std::vector<Partition> partitions(int readers) override {
+    return parts_of(*opened_, readers);
   }
   std::unique_ptr<Reader> open_reader() override {
     return std::make_unique<SqliteReader>(opened_);
@@ -87,9 +87,11 @@ std::optional<std::int64_t> SqliteSource::estimated_rows() const {
   if (!counted && (rowid.empty() || !spec.where.empty())) return std::nullopt;
 
   Connection connection(spec, Connection::Open::to_read);
-  std::string span = "max(" + rowid + ") - min(" + rowid + ") + 1";
-  std::string sql = "SELECT " + (counted ? "count(*)" : span) + " FROM " +
-                    identifier(spec.table);
+  std::string from = " FROM " + identifier(spec.table);
+  // Each end by itself is found without a walk over the table.
+  std::string span = "(SELECT max(" + rowid + ")" + from + ") - (SELECT min(" +
+                     rowid + ")" + from + ") + 1";
+  std::string sql = "SELECT " + (counted ? "count(*)" + from : span);
   if (!spec.where.empty()) sql += " WHERE (" + spec.where + "\n)";
   Statement statement = connection.prepare(sql);
   connection.send(statement.get());

@@ -18,27 +18,6 @@ std::int64_t rows_where(TestDatabase& database, const std::string& where) {
   return scan_all(*open_source(spec, {{"x", ReadAs::number}})).rows;
 }
 
-TEST(SqliteWhere, SelectsRows) {
-  TestDatabase database(kTable);
-  EXPECT_EQ(rows_where(database, "band = 'uhf'"), 2);
-  EXPECT_EQ(rows_where(database, "id = 1 OR id = 3"), 2);
-  EXPECT_EQ(rows_where(database, "x > 5"), 0);
-}
-
-TEST(SqliteWhere, MayEndInAComment) {
-  TestDatabase database(kTable);
-  EXPECT_EQ(rows_where(database, "x >= 2 -- strong ones"), 2);
-}
-
-TEST(SqliteWhere, ThatIsNoSqlIsARequestError) {
-  TestDatabase database(kTable);
-  Error error = error_of([&] { rows_where(database, "x >> > 2"); });
-  EXPECT_EQ(error.kind(), ErrorKind::request);
-  EXPECT_EQ(error.parts().code, "source.where");
-  EXPECT_EQ(error.parts().where, "source.where");
-  EXPECT_THAT(error.what(), HasSubstr("syntax error"));
-}
-
 TEST(SqliteWhere, NamesAnUnknownColumn) {
   TestDatabase database(kTable);
   for (const char* where : {"bandd = 'uhf'", "\"bandd\" = 'uhf'"}) {
@@ -84,14 +63,6 @@ TEST(SqliteSource, HasOnePartition) {
   EXPECT_EQ(source->partitions(1)[0].range, "all rows");
 }
 
-TEST(SqliteSource, CountsTheRowsOfASmallFile) {
-  TestDatabase database(kTable);
-  SourceSpec spec = database.spec();
-  EXPECT_EQ(open_source(spec, {})->estimated_rows(), 3);
-  spec.where = "band = 'uhf'";
-  EXPECT_EQ(open_source(spec, {})->estimated_rows(), 2);
-}
-
 TEST(SqliteSource, EstimatesTheRowsOfALargeFile) {
   TestDatabase database(
       "PRAGMA synchronous = OFF; CREATE TABLE t(id INTEGER PRIMARY KEY, x); "
@@ -108,20 +79,6 @@ TEST(SqliteSource, EstimatesTheRowsOfALargeFile) {
   SourceSpec view = database.spec("v");
   view.key = "id";
   EXPECT_EQ(open_source(view, {})->estimated_rows(), std::nullopt);
-}
-
-TEST(SqliteSource, OutlivesNothingThatItsReadersNeed) {
-  TestDatabase database(kTable);
-  auto source = open_source(database.spec(), {{"x", ReadAs::number}});
-  auto parts = source->partitions(1);
-  auto reader = source->open_reader();
-  source.reset();
-  std::int64_t rows = 0;
-  reader->scan(parts[0], 10, [&](Block& block) {
-    rows += block.rows;
-    return true;
-  });
-  EXPECT_EQ(rows, 3);
 }
 
 class GoldenRows : public testing::Test {
@@ -165,16 +122,12 @@ TEST_F(GoldenRows, HaveTheTimesThatAreWritten) {
   auto source = open_source(spec(), {{"recorded_at", ReadAs::number},
                                      {"seen_at", ReadAs::number},
                                      {"tx_lat", ReadAs::number}});
-  ColumnData column;
-  column.type = ColumnType::int64;
-  KeyList keys;
+  std::vector<std::int64_t> keys;
   const Json& rows = rows_of("strongest_3_plain");
-  for (const Json& row : rows.array()) {
-    column.append_int64(row.find("key")->integer());
-    keys.append(column, column.length - 1);
-  }
+  for (const Json& row : rows.array())
+    keys.push_back(row.find("key")->integer());
   Block block;
-  source->open_reader()->read(keys, block);
+  source->open_reader()->read(integer_keys(keys), block);
   ASSERT_EQ(block.rows, 42);
   for (std::int64_t at = 0; at < block.rows; ++at) {
     const Json& row = rows.array()[static_cast<std::size_t>(at)];

@@ -1,17 +1,17 @@
 #include "penstock/sources/sqlite/value.h"
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "penstock/base/hash.h"
+#include "penstock/base/utf8.h"
+#include "penstock/sources/decimal.h"
 #include "penstock/sources/sqlite/connection.h"
 #include "penstock/sources/timestamp.h"
 
 namespace penstock::sqlite {
 namespace {
 
-constexpr std::size_t kShownBytes = 40;
 constexpr const char* kBoolean = "a boolean (0 or 1)";
 
 /// What a column expects that holds a time although it cannot be one there.
@@ -27,31 +27,6 @@ bool null(const Value& value, ColumnData& to) {
   if (value.type != SQLITE_NULL) return false;
   to.append_null();
   return true;
-}
-
-/// The beginning of a text, not cut within a character.
-std::string beginning(std::string_view text) {
-  if (text.size() <= kShownBytes) return std::string(text);
-  std::size_t end = kShownBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
-    --end;
-  return std::string(text.substr(0, end)) + "...";
-}
-
-std::string hexadecimal(std::string_view bytes) {
-  std::string text = "x'";
-  for (char c : bytes.substr(0, kShownBytes / 2)) {
-    auto byte = static_cast<unsigned char>(c);
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text + (bytes.size() > kShownBytes / 2 ? "...'" : "'");
-}
-
-template <class T>
-std::string_view decimal(T number, char (&buffer)[32]) {
-  char* end = std::to_chars(buffer, buffer + sizeof(buffer), number).ptr;
-  return {buffer, static_cast<std::size_t>(end - buffer)};
 }
 
 /// Whole numbers look alike, whether they are INTEGER or REAL.
@@ -71,36 +46,7 @@ std::string_view own_text(const Value& value, char (&buffer)[32]) {
              : value.text();
 }
 
-/// How many bytes the character has that begins here; 0 when it is none.
-std::size_t character_at(std::string_view text) {
-  auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  auto follows = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  unsigned first = byte(0), second = byte(1);
-  if (first < 0x80) return 1;
-  if (first < 0xc2 || first > 0xf4 || !follows(1)) return 0;
-  if (first < 0xe0) return 2;
-  if (first < 0xf0) {
-    bool overlong = first == 0xe0 && second < 0xa0;
-    bool surrogate = first == 0xed && second > 0x9f;
-    return overlong || surrogate || !follows(2) ? 0 : 3;
-  }
-  bool overlong = first == 0xf0 && second < 0x90;
-  bool beyond = first == 0xf4 && second > 0x8f;
-  return overlong || beyond || !follows(2) || !follows(3) ? 0 : 4;
-}
-
 }  // namespace
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    std::size_t size = character_at(text);
-    if (size == 0) return false;
-    text.remove_prefix(size);
-  }
-  return true;
-}
 
 std::string_view Value::text() const {
   return text_at(row, at, utf8 || type == SQLITE_BLOB);
@@ -114,9 +60,7 @@ std::string Value::shown() const {
     case SQLITE_FLOAT:
       return std::string(decimal(sqlite3_column_double(row, at), buffer));
     case SQLITE_TEXT:
-      if (!is_utf8(text()))
-        return "text " + hexadecimal(text()) + ", which is no UTF-8";
-      return "text '" + beginning(text()) + "'";
+      return shown_text(text());
     case SQLITE_BLOB:
       return "a BLOB of " + std::to_string(sqlite3_column_bytes(row, at)) +
              " bytes";

@@ -29,8 +29,6 @@ enum class Times {
   unexpected,  ///< not here: the column declares numbers
 };
 
-bool is_utf8(std::string_view text);
-
 /// These add a value to a column of their type; NULL stays null. False, with
 /// nothing added, when the value is of another kind; `expected` then says
 /// what it should have been.

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "penstock/sources/sqlite/reader.h"
+
+namespace penstock::sqlite {
+namespace {
+
+/// Reading this much takes as long as some hundred connections.
+constexpr std::uintmax_t kPartBytes = 8 << 20;
+/// So that readers end at about the same time, however rows lie.
+constexpr int kPartsPerReader = 4;
+constexpr int kTries = 5;
+
+int parts_worth(const OpenTable& opened, int readers) {
+  if (readers < 2 || opened.table.rowid.empty()) return 1;
+  std::error_code unknown;
+  std::uintmax_t bytes = std::filesystem::file_size(opened.spec.path, unknown);
+  if (unknown) return 1;
+  return static_cast<int>(std::clamp<std::uintmax_t>(
+      bytes / kPartBytes, 1, static_cast<unsigned>(kPartsPerReader * readers)));
+}
+
+std::int64_t number_of(Connection& connection, const std::string& sql) {
+  Statement statement = connection.prepare(sql);
+  return connection.send(statement.get())
+             ? sqlite3_column_int64(statement.get(), 0)
+             : 0;
+}
+
+/// A number that changes when anybody else has written since it was last asked
+/// for on this connection (https://sqlite.org/pragma.html#pragma_data_version).
+std::int64_t data_version(Connection& connection) {
+  return number_of(connection, "PRAGMA data_version");
+}
+
+std::vector<std::shared_ptr<Snapshot>> snapshots_of(const SourceSpec& spec,
+                                                    int wish) {
+  std::vector<std::shared_ptr<Snapshot>> snapshots;
+  for (int i = 0; i < wish; ++i)
+    snapshots.push_back(std::make_shared<Snapshot>(spec));
+  if (wish > 1) {
+    Connection watch(spec, Connection::Open::to_read);
+    for (int i = 0; i < kTries; ++i) {
+      std::int64_t before = data_version(watch);
+      for (auto& snapshot : snapshots) snapshot->take();
+      if (data_version(watch) == before) return snapshots;
+    }
+    snapshots.resize(1);
+  }
+  snapshots[0]->take();
+  return snapshots;
+}
+
+/// Cuts `all` into ranges of equal length. Differences are taken without sign:
+/// row numbers may be as far apart as 64 bits allow.
+std::vector<RowRange> cut(RowRange all, int parts) {
+  auto start = static_cast<std::uint64_t>(all.first);
+  std::uint64_t span = static_cast<std::uint64_t>(all.last) - start;
+  std::uint64_t length = span / static_cast<unsigned>(parts) + 1;
+  std::vector<RowRange> ranges;
+  for (std::uint64_t from = 0;; from += length) {
+    bool last = span - from < length;
+    ranges.push_back(
+        {static_cast<std::int64_t>(start + from),
+         last ? all.last
+              : static_cast<std::int64_t>(start + from + length - 1)});
+    if (last) return ranges;
+  }
+}
+
+}  // namespace
+
+Snapshot::Snapshot(const SourceSpec& spec)
+    : connection(spec, Connection::Open::to_read) {}
+
+void Snapshot::take() {
+  Lock lock(mutex);
+  if (sqlite3_get_autocommit(connection.get()) == 0)
+    connection.execute("COMMIT");
+  connection.execute("BEGIN");
+  // A transaction sees the database as it is at its first read.
+  connection.execute("SELECT 1 FROM sqlite_master LIMIT 1");
+}
+
+std::vector<Partition> parts_of(const OpenTable& opened, int readers) {
+  int wish = parts_worth(opened, readers);
+  auto snapshots = snapshots_of(opened.spec, wish);
+  if (wish == 1)
+    return {{"all rows", 0,
+             std::make_shared<Part>(Part{snapshots[0], std::nullopt})}};
+  RowRange all;
+  {
+    Lock lock(snapshots[0]->mutex);
+    Connection& connection = snapshots[0]->connection;
+    // Each by itself is found without a walk over the table.
+    const std::string& rowid = opened.table.rowid;
+    std::string from = "(" + rowid + ") FROM " + identifier(opened.table.name);
+    all.first = number_of(connection, "SELECT min" + from);
+    all.last = number_of(connection, "SELECT max" + from);
+  }
+  std::vector<Partition> partitions;
+  for (const RowRange& range : cut(all, wish)) {
+    std::size_t at = partitions.size();
+    partitions.push_back({"rows " + std::to_string(range.first) + ".." +
+                              std::to_string(range.last),
+                          static_cast<std::int64_t>(at),
+                          std::make_shared<Part>(
+                              Part{snapshots[at % snapshots.size()], range})});
+  }
+  return partitions;
+}
+
+}  // namespace penstock::sqlite
