@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -59,6 +60,11 @@ class PENSTOCK_ANNOTATE(scoped_lockable) Unlock {
 class Condition {
  public:
   void wait(Mutex& mutex) PENSTOCK_REQUIRES(mutex) { condition_.wait(mutex); }
+  /// The same until `end` at the latest; false when that has passed.
+  bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point end)
+      PENSTOCK_REQUIRES(mutex) {
+    return condition_.wait_until(mutex, end) == std::cv_status::no_timeout;
+  }
   void notify_one() { condition_.notify_one(); }
   void notify_all() { condition_.notify_all(); }
 

@@ -44,6 +44,15 @@ class Sequencer {
     return item;
   }
 
+  /// Waits at most so long until take() would not wait; false when it would.
+  bool ready_within(Nanoseconds time) {
+    auto end = std::chrono::steady_clock::now() + time;
+    Lock lock(mutex_);
+    while (!closed_ && !here(next_))
+      if (!ready_.wait_until(mutex_, end)) return closed_ || here(next_);
+    return true;
+  }
+
   /// Wakes the taker; later puts are dropped.
   void close() {
     Lock lock(mutex_);

@@ -264,14 +264,26 @@ struct Loader::State {
     }
   }
 
+  void add_wait(Nanoseconds asked, bool out_of_order) {
+    Nanoseconds waited = wall_clock().now() - asked;
+    deliver.add_blocked_get(waited);
+    if (out_of_order) wait_order.fetch_add(waited.count());
+  }
+
+  bool ready_within(Nanoseconds time) {
+    Nanoseconds asked = wall_clock().now();
+    bool out_of_order = complete.misses_next();
+    bool ready = complete.ready_within(time);
+    add_wait(asked, out_of_order);
+    return ready;
+  }
+
   std::shared_ptr<Slot> wait_for_next() {
     Nanoseconds asked = wall_clock().now();
     bool out_of_order = complete.misses_next();
     std::optional<std::shared_ptr<Slot>> taken = complete.take();
     if (!taken) return nullptr;
-    Nanoseconds waited = wall_clock().now() - asked;
-    deliver.add_blocked_get(waited);
-    if (out_of_order) wait_order.fetch_add(waited.count());
+    add_wait(asked, out_of_order);
     Lock lock(mutex);
     ++delivered;
     changed.notify_one();
@@ -329,6 +341,10 @@ std::optional<Batch> Loader::next(Stream& stream) {
   std::optional<Batch> batch = next();
   if (batch) batch->wait_on(stream);
   return batch;
+}
+
+bool Loader::ready_within(Nanoseconds time) {
+  return state_->options.workers == 0 || state_->ready_within(time);
 }
 
 Position Loader::position() const { return state_->position; }

@@ -58,6 +58,10 @@ class Loader {
   /// The same, and `stream` already waits for it.
   std::optional<Batch> next(Stream& stream);
 
+  /// Waits at most so long for the next batch, the end or an error; false when
+  /// none is there. True at once with 0 workers: next() does the work itself.
+  bool ready_within(Nanoseconds time);
+
   /// Where the batch after the last one handed out begins: to be saved.
   Position position() const;
   std::int64_t steps_per_epoch() const;

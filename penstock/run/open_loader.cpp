@@ -2,43 +2,302 @@
 
 #include <algorithm>
 
+#include "penstock/advisor/advisor.h"
+#include "penstock/run/state.h"
+#include "penstock/run/stoppable.h"
+
 namespace penstock {
 namespace {
 
-LoaderOptions options_of(const Job& job, const Dataset& dataset) {
-  LoaderOptions options = loader_options(job, Side::train);
-  options.batches =
-      job.training.epochs * steps_per_epoch(order_of(options, dataset));
-  if (job.training.max_steps)
-    options.batches = std::min(options.batches, *job.training.max_steps);
-  return options;
+constexpr std::size_t kDigits = 16;  // of a SHA-256: enough to tell apart
+
+std::shared_ptr<const Dataset> prepared(const Job& job, Device& device,
+                                        const std::atomic<bool>* stop) {
+  DatasetOptions wanted = dataset_options(job);
+  return Dataset::prepare(
+      wanted, stoppable(open_source(wanted.source, wanted_of(wanted)), stop),
+      device);
 }
 
-class OpenJobLoader : public JobLoader {
- public:
-  explicit OpenJobLoader(const Job& job)
-      : device_(open_device(job.device)),
-        dataset_(Dataset::prepare(dataset_options(job), *device_)),
-        stream_(device_->make_stream()),
-        loader_(dataset_, options_of(job, *dataset_), *device_) {}
+std::int64_t batches_of(const Job& job, const Order& order) {
+  std::int64_t batches = job.training.epochs * steps_per_epoch(order);
+  return std::min(batches, job.training.max_steps.value_or(batches));
+}
 
-  std::optional<Batch> next() override { return loader_.next(*stream_); }
-  Stream& stream() override { return *stream_; }
-  Device& device() override { return *device_; }
-  const Dataset& dataset() const override { return *dataset_; }
-  const Loader& loader() const override { return loader_; }
+std::string order_digest(const Order& order, const Split& split, Side side) {
+  Sha256 digest;
+  std::string text = order_json(order, split).dump();
+  digest.add(std::as_bytes(std::span(text)));
+  if (side == Side::val) digest.add(std::as_bytes(std::span("val", 3)));
+  return digest.hex().substr(0, kDigits);
+}
 
- private:
-  std::unique_ptr<Device> device_;
-  std::shared_ptr<const Dataset> dataset_;
-  std::unique_ptr<Stream> stream_;
-  Loader loader_;
-};
+[[noreturn]] void refuse_state(std::string code, std::string where,
+                               std::string why, std::string next) {
+  throw Error(ErrorKind::request, {.code = std::move(code),
+                                   .what = "cannot go on from the state",
+                                   .where = std::move(where),
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+void check_rank(const Rank& rank) {
+  if (rank.world >= 1 && rank.rank >= 0 && rank.rank < rank.world) return;
+  throw Error(ErrorKind::request,
+              {.code = "loader.rank",
+               .what = "cannot use rank " + std::to_string(rank.rank) + " of " +
+                       std::to_string(rank.world),
+               .where = "rank, world",
+               .why = "expected 0 <= rank < world",
+               .next = "ranks count from 0: rank 0 and 1 of a world of 2"});
+}
 
 }  // namespace
 
-std::unique_ptr<JobLoader> open_loader(const Job& job) {
-  return std::make_unique<OpenJobLoader>(job);
+JobLoader::JobLoader(const Job& job, const OpenOptions& options)
+    : job_(job),
+      options_(options),
+      stop_(options.stop ? options.stop
+                         : std::make_shared<std::atomic<bool>>(false)),
+      numbers_{.started = wall_clock().now()},
+      device_((check_rank(options.rank), open_device(job.device))),
+      dataset_(prepared(job_, *device_, stop_.get())),
+      order_(order_of(loader_options(job_, options_.side), *dataset_)),
+      stream_(device_->make_stream()),
+      clock_(device_->clock()) {
+  if (!options_.batches) options_.batches = batches_of(job_, order_);
+  loader_ = std::make_unique<Loader>(dataset_, options_at({}), *device_);
+}
+
+JobLoader::~JobLoader() { close(); }
+
+LoaderOptions JobLoader::options_at(Position at) const {
+  LoaderOptions options = loader_options(job_, options_.side);
+  options.rank = options_.rank;
+  options.start = at;
+  options.batches =
+      *options_.batches < 0
+          ? -1
+          : std::max<std::int64_t>(0, *options_.batches - numbers_.steps);
+  return options;
+}
+
+void JobLoader::check_open() const {
+  if (!closed()) return;
+  throw Error(ErrorKind::request,
+              {.code = "loader.closed",
+               .what = "cannot use the loader",
+               .where = "the loader",
+               .why = "it was closed",
+               .next = "open it anew, and close it after the last batch"});
+}
+
+const Dataset& JobLoader::dataset() const {
+  check_open();
+  return *dataset_;
+}
+
+const Loader& JobLoader::loader() const {
+  check_open();
+  return *loader_;
+}
+
+void JobLoader::ask() {
+  end_step();
+  if (options_.timed && !asked_) clock_.ask();
+  asked_ = true;
+}
+
+bool JobLoader::ready_within(Nanoseconds time) {
+  check_open();
+  ask();
+  return loader_->ready_within(time);
+}
+
+std::optional<Batch> JobLoader::next() {
+  check_open();
+  ask();
+  std::optional<Batch> batch = loader_->next();
+  asked_ = false;
+  if (!batch) return batch;
+  if (options_.timed) {
+    clock_.got();
+    clock_.group(batch->at().epoch);
+  }
+  {
+    Lock lock(stream_mutex_);
+    if (options_.timed) clock_.before_wait(*stream_);
+    batch->wait_on(*stream_);
+    if (options_.timed) clock_.after_wait(*stream_);
+  }
+  in_step_ = options_.timed;
+  if (numbers_.steps == 0) {
+    numbers_.first_step = wall_clock().now();
+    numbers_.first_step_rows = batch->rows();
+  }
+  ++numbers_.steps;
+  numbers_.samples += batch->rows();
+  numbers_.epochs[batch->at().epoch].samples += batch->rows();
+  return batch;
+}
+
+std::optional<Batch> JobLoader::peek() {
+  LoaderOptions options = options_at(position());
+  options.workers = 0;
+  if (options.batches != 0) options.batches = 1;
+  Loader once(dataset_, options, *device_);
+  Lock lock(stream_mutex_);
+  return once.next(*stream_);
+}
+
+void JobLoader::release(Batch batch) {
+  Lock lock(stream_mutex_);
+  Batch last = std::move(batch);
+}
+
+void JobLoader::wait_on(const Batch& batch, Stream& other) {
+  Lock lock(stream_mutex_);
+  other.wait(batch.ready());
+}
+
+void JobLoader::follow(Stream& stream, Stream& other) {
+  Lock lock(stream_mutex_);
+  stream.wait(other.record_untimed());
+}
+
+void JobLoader::begin_step() {
+  if (!in_step_) return;
+  Lock lock(stream_mutex_);
+  clock_.before_wait(*stream_);
+  clock_.after_wait(*stream_);
+}
+
+void JobLoader::end_step() {
+  if (!std::exchange(in_step_, false)) return;
+  Lock lock(stream_mutex_);
+  stream_->step(static_cast<std::uint64_t>(numbers_.steps - 1));
+  clock_.after_step(*stream_);
+}
+
+Position JobLoader::position() const { return loader().position(); }
+
+void JobLoader::seek(Position at) {
+  check_open();
+  end_step();
+  if (at.step < 0 || at.epoch < 0 || at.step >= steps_per_epoch())
+    refuse_state("resume.no_state", "the position",
+                 "found epoch " + std::to_string(at.epoch) + ", step " +
+                     std::to_string(at.step) + "; an epoch has " +
+                     std::to_string(steps_per_epoch()) + " steps",
+                 "give a step of an epoch, from 0");
+  stages_ = stages();
+  wait_order_ += loader_->wait_order();
+  loader_.reset();
+  try {
+    loader_ = std::make_unique<Loader>(dataset_, options_at(at), *device_);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+Json JobLoader::state() const {
+  Position at = position();
+  Json json;
+  json["v"] = 1;
+  json["epoch"] = at.epoch;
+  json["step"] = at.step;
+  json["data"] = dataset_->fingerprint().substr(0, kDigits);
+  json["order"] = order_digest(order_, job_.split, options_.side);
+  return json;
+}
+
+void JobLoader::go_on(const Json& state) {
+  check_open();
+  Spec spec(state, "state");
+  Position at{.epoch = spec.integer("epoch", {}, 0, INT64_MAX),
+              .step = spec.integer("step", {}, 0, INT64_MAX)};
+  if (spec.has("fingerprint")) {  // of a run
+    SavedState saved{.position = at, .fingerprint = spec.text("fingerprint")};
+    if (const Json* order = spec.raw("order")) saved.order = *order;
+    if (options_.side != Side::train)
+      refuse_state("resume.other_order", "state",
+                   "it is that of a run's training rows",
+                   "open the job's side \"train\"");
+    check_goes_on(saved, *dataset_, order_, job_.split);
+    return seek(at);
+  }
+  spec.integer("v", {}, 1, 1);
+  std::string data = spec.text("data"), order = spec.text("order");
+  spec.finish();
+  std::string ours = dataset_->fingerprint().substr(0, kDigits);
+  if (data != ours)
+    refuse_state("resume.other_data", "state.data",
+                 "found " + ours + ", the state was saved with " + data +
+                     ": rows or fields were added, removed or changed",
+                 "start anew, or bring the old rows back");
+  if (order != order_digest(order_, job_.split, options_.side))
+    refuse_state(
+        "resume.other_order", "state.order",
+        "the order is another one: " + order_json(order_, job_.split).dump(),
+        "go on with the side, split, global batch_size, seed, "
+        "shuffle and tail that the state was saved with");
+  seek(at);
+}
+
+void JobLoader::use_stream(void* handle) {
+  Lock lock(stream_mutex_);
+  if (stream_->handle() == handle && !earlier_streams_.empty()) return;
+  earlier_streams_.push_back(
+      std::exchange(stream_, device_->borrow_stream(handle)));
+}
+
+/// Those of the loader, and of the ones before it, which had the same.
+std::vector<StageNumbers> JobLoader::stages() const {
+  std::vector<StageNumbers> stages = loader_->stages();
+  auto add = [](auto& sum, const auto& more) {
+    if (more) sum = sum.value_or(Nanoseconds(0)) + *more;
+  };
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    StageNumbers& stage = stages[i];
+    stage.items += stages_[i].items;
+    stage.calls += stages_[i].calls;
+    stage.busy_wall += stages_[i].busy_wall;
+    stage.busy_cpu += stages_[i].busy_cpu;
+    stage.bytes += stages_[i].bytes;
+    add(stage.blocked_get, stages_[i].blocked_get);
+    add(stage.blocked_put, stages_[i].blocked_put);
+  }
+  return stages;
+}
+
+Json JobLoader::report() {
+  check_open();
+  clock_.finish();
+  RunNumbers numbers = numbers_;
+  Snapshot& snapshot = numbers.snapshot;
+  snapshot.parts = clock_.total();
+  for (const auto& [epoch, parts] : clock_.by_group())
+    numbers.epochs[epoch].parts = parts;
+  snapshot.samples = numbers.samples - numbers.first_step_rows;
+  snapshot.stages = stages();
+  snapshot.wait_order = wait_order_ + loader_->wait_order();
+  snapshot.virtual_time = job_.device.virtual_time;
+  snapshot.tiers = tiers_of(dataset_->plan());
+  snapshot.limits = read_host_limits();
+  snapshot.use = read_host_use();
+  return report_json(numbers, job_, dataset_.get(), *device_);
+}
+
+void JobLoader::close() {
+  *stop_ = true;
+  loader_.reset();
+  dataset_.reset();
+}
+
+std::unique_ptr<JobLoader> open_loader(const Job& job,
+                                       const OpenOptions& options) {
+  return std::make_unique<JobLoader>(job, options);
 }
 
 }  // namespace penstock

@@ -1,11 +1,28 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "penstock/run/job.h"
+#include "penstock/run/report.h"
 
 namespace penstock {
+
+/// How a job is opened, where that is not in its file.
+struct OpenOptions {
+  Side side = Side::train;
+  Rank rank;
+  /// Batches in all. Missing: the job's epochs and max_steps; -1: no end.
+  std::optional<std::int64_t> batches;
+  /// What happens between a batch and the next call is a step: it is measured
+  /// for report(), and on `sim` it takes the device's step time.
+  bool timed = false;
+  /// Set by another thread to end the opening, or reading rows later, by an
+  /// error. Made where it is missing: close() sets it too.
+  std::shared_ptr<std::atomic<bool>> stop;
+};
 
 /// A job's batches, ready on its device: the loader with all that it stands
 /// on, for a loop of your own.
@@ -14,21 +31,87 @@ namespace penstock {
 ///     while (std::optional<penstock::Batch> batch = loader->next())
 ///       my_step(batch->tensors(), loader->stream());
 ///
-/// One thread at a time. Batches must be gone before it is destroyed.
+/// One thread at a time, where nothing else is said. Batches must be gone before it is
+/// destroyed; they may outlive close().
 class JobLoader {
  public:
-  virtual ~JobLoader() = default;
-  /// The next batch of the job's epochs; work queued on stream() after this
-  /// call sees its data. nullopt after the last one (`train.epochs`,
-  /// `train.max_steps`). Throws what reading and preparing throw.
-  virtual std::optional<Batch> next() = 0;
-  virtual Stream& stream() = 0;
-  virtual Device& device() = 0;
-  virtual const Dataset& dataset() const = 0;
-  virtual const Loader& loader() const = 0;
+  /// Reads and prepares the data set before it returns. Throws Error.
+  JobLoader(const Job& job, const OpenOptions& options);
+  ~JobLoader();
+
+  /// The next batch; work queued on stream() after this call sees its data.
+  /// nullopt after the last one. Throws what reading and preparing throw.
+  std::optional<Batch> next();
+  /// Waits at most so long for the next batch, the end or an error; false when
+  /// none is there. True at once with 0 workers: next() does the work itself.
+  bool ready_within(Nanoseconds time);
+  /// The batch that next() would give, made on this thread; it stays the next.
+  std::optional<Batch> peek();
+  /// Destroys a batch. This and the next two: from any thread.
+  void release(Batch batch);
+  /// Makes `other` wait for a batch's data too.
+  void wait_on(const Batch& batch, Stream& other);
+  /// Makes later work of `stream` wait for what `other` was given up to now.
+  void follow(Stream& stream, Stream& other);
+
+  /// A step that begins and ends here, and not at the calls of next().
+  void begin_step();
+  void end_step();
+
+  /// Where the next batch begins; and what to do to make it begin elsewhere.
+  /// Batches that were prepared ahead are let go, and are no error.
+  Position position() const;
+  void seek(Position at);
+  std::int64_t steps_per_epoch() const {
+    return penstock::steps_per_epoch(order_);
+  }
+  /// The position in at most 128 bytes of JSON; go_on() takes it, or the
+  /// `state.json` of a run, and throws Error(request) when the data set or the
+  /// order is another one. Ranks, workers, prefetch and tier may differ.
+  Json state() const;
+  void go_on(const Json& state);
+
+  Stream& stream() { return *stream_; }
+  /// Uses a stream that is somebody else's from the next batch on (see
+  /// Device::borrow_stream).
+  void use_stream(void* handle);
+  Device& device() { return *device_; }
+  const Dataset& dataset() const;
+  const Loader& loader() const;
+
+  /// The numbers up to now as in a run's `report.json`; waits for the steps.
+  Json report();
+
+  /// Ends the threads and lets the data set go. next() then throws
+  /// Error(request); batches that were handed out stay as they are.
+  void close();
+  bool closed() const { return loader_ == nullptr; }
+
+ private:
+  void check_open() const;
+  LoaderOptions options_at(Position at) const;
+  void ask();
+  std::vector<StageNumbers> stages() const;
+
+  const Job job_;
+  OpenOptions options_;
+  std::shared_ptr<std::atomic<bool>> stop_;
+  RunNumbers numbers_;
+  std::unique_ptr<Device> device_;
+  std::shared_ptr<const Dataset> dataset_;
+  Order order_;
+  mutable Mutex stream_mutex_;  ///< guards what is queued on the streams
+  std::unique_ptr<Stream> stream_;
+  std::vector<std::unique_ptr<Stream>> earlier_streams_;  ///< batches use them
+  StepClock clock_;
+  bool asked_ = false, in_step_ = false;
+  std::unique_ptr<Loader> loader_;
+  std::vector<StageNumbers> stages_;  ///< of the loaders before a seek
+  Nanoseconds wait_order_{0};
 };
 
-/// Reads and prepares the data set before it returns. Throws Error.
-std::unique_ptr<JobLoader> open_loader(const Job& job);
+/// The job's own batches, or those that `options` ask for. Throws Error.
+std::unique_ptr<JobLoader> open_loader(const Job& job,
+                                       const OpenOptions& options = {});
 
 }  // namespace penstock
