@@ -1,0 +1,69 @@
+#include "penstock/frontends/python/convert.h"
+
+#include "penstock/frontends/python/dlpack.h"
+
+namespace penstock::python {
+namespace {
+
+/// A function of a module that is imported when it is first asked for, and
+/// kept. Leaked on purpose: it must not be let go after Python has ended.
+class Imported {
+ public:
+  Imported(const char* module, const char* name)
+      : module_(module), name_(name) {}
+  nb::handle operator*() {
+    if (!function_.is_valid())
+      function_ =
+          nb::object(nb::module_::import_(module_).attr(name_)).release();
+    return function_;
+  }
+
+ private:
+  const char* module_;
+  const char* name_;
+  nb::handle function_;
+};
+
+void* current_torch_stream(int device) {
+  static Imported current_stream("torch.cuda", "current_stream");
+  nb::object stream = (*current_stream)(device);
+  return reinterpret_cast<void*>(
+      nb::cast<std::uintptr_t>(stream.attr("cuda_stream")));
+}
+
+}  // namespace
+
+void wait_on_host(const Held& held) {
+  if (held.batch().ready().passed()) return;
+  nb::gil_scoped_release others_may_run;
+  held.wait();
+}
+
+nb::object to_numpy(const Field& field) {
+  static Imported from_dlpack("numpy", "from_dlpack");
+  if (!field.held()->on_host())
+    throw nb::buffer_error(
+        "this batch is on a GPU, which numpy cannot read: use .torch() or "
+        ".to(\"cpu\")");
+  return (*from_dlpack)(nb::cast(field));
+}
+
+nb::object to_torch(const Field& field) {
+  static Imported from_dlpack("torch", "from_dlpack");
+  if (field.held()->on_host())
+    wait_on_host(*field.held());
+  else
+    field.held()->wait_on(current_torch_stream(field.view().device_id));
+  return (*from_dlpack)(dlpack_capsule(field, {}));
+}
+
+nb::object to_jax(const Field& field) {
+  static Imported from_dlpack("jax.dlpack", "from_dlpack");
+  return (*from_dlpack)(nb::cast(field));
+}
+
+nb::object to_device(const Field& field, nb::handle device) {
+  return to_torch(field).attr("to")(device);
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,281 @@
+#include "penstock/frontends/python/engine.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <future>
+
+#include "penstock/frontends/python/messages.h"
+
+namespace penstock::python {
+namespace {
+
+// How long Ctrl-C waits for its turn at most.
+constexpr std::chrono::milliseconds kTurn(50);
+
+Job job_of(const Opening& opening) {
+  Json document = Json::parse(opening.job, "the job");
+  for (const std::string& set : opening.sets) apply_setting(document, set);
+  return parse_job(document);
+}
+
+Side side_named(const std::string& name) {
+  if (name == "train") return Side::train;
+  if (name == "val") return Side::val;
+  throw Error(ErrorKind::request, {.code = "loader.side",
+                                   .what = "cannot open the loader",
+                                   .where = "side",
+                                   .why = "found '" + name + "'",
+                                   .next = "use \"train\" or \"val\""});
+}
+
+/// Opens on another thread, so that this one hears signals meanwhile.
+std::shared_ptr<JobLoader> opened(const Opening& opening) {
+  OpenOptions options{.side = side_named(opening.side),
+                      .rank = {opening.rank, opening.world},
+                      .batches = -1,
+                      .timed = true,
+                      .stop = std::make_shared<std::atomic<bool>>(false)};
+  std::future<std::shared_ptr<JobLoader>> made =
+      std::async(std::launch::async, [&] {
+        return std::shared_ptr<JobLoader>(
+            open_loader(job_of(opening), options));
+      });
+  for (;;) {
+    {
+      nb::gil_scoped_release others_may_run;
+      if (made.wait_for(kTurn) == std::future_status::ready) break;
+    }
+    if (PyErr_CheckSignals() == 0) continue;
+    nb::python_error interrupted;
+    *options.stop = true;
+    {
+      nb::gil_scoped_release others_may_run;
+      made.wait();
+    }
+    throw interrupted;
+  }
+  return made.get();
+}
+
+/// The stream that torch queues work on, where torch is used at all.
+std::optional<void*> torch_stream(int device) {
+  nb::object modules = nb::module_::import_("sys").attr("modules");
+  nb::object torch = modules.attr("get")("torch");
+  if (torch.is_none()) return std::nullopt;
+  nb::object stream = torch.attr("cuda").attr("current_stream")(device);
+  return reinterpret_cast<void*>(
+      nb::cast<std::uintptr_t>(stream.attr("cuda_stream")));
+}
+
+}  // namespace
+
+Engine::Engine(const Opening& opening) {
+  try {
+    loader_ = opened(opening);
+  } catch (...) {
+    tell_messages();
+    throw;
+  }
+  on_gpu_ = loader_->device().memory_kind() == MemoryKind::cuda;
+  tell_messages();
+}
+
+Engine::~Engine() {
+  if (fork_.forked())
+    new auto(std::move(loader_));  // leaked on purpose: its threads are gone
+  else
+    loader_->close();
+}
+
+template <class Work>
+auto Engine::with_loader(Work work) {
+  fork_.check();
+  nb::gil_scoped_release others_may_run;
+  std::lock_guard one_at_a_time(mutex_);
+  return work(*loader_);
+}
+
+std::int64_t Engine::upcoming_epoch() const {
+  Position at = loader_->position();
+  return at.step == 0 || resumed_ ? at.epoch : at.epoch + 1;
+}
+
+std::int64_t Engine::begin_epoch() {
+  return with_loader([&](JobLoader& loader) {
+    std::int64_t epoch = upcoming_epoch();
+    if (epoch != loader.position().epoch) loader.seek({.epoch = epoch});
+    return ++iteration_;
+  });
+}
+
+std::int64_t Engine::begin_here() {
+  return with_loader([&](JobLoader& loader) {
+    loader.position();  // refuses a loader that was closed
+    return ++iteration_;
+  });
+}
+
+std::int64_t Engine::steps_left() {
+  return with_loader([](JobLoader& loader) {
+    return loader.steps_per_epoch() - loader.position().step;
+  });
+}
+
+NamedBatch Engine::next(std::int64_t iteration) {
+  std::optional<Batch> batch;
+  if (on_gpu_)
+    if (std::optional<void*> handle = torch_stream(loader_->device().number()))
+      with_loader([&](JobLoader& loader) { loader.use_stream(*handle); });
+  auto taken = [&](JobLoader& loader) {
+    if (iteration != iteration_)
+      throw Error(ErrorKind::request,
+                  {.code = "loader.iteration",
+                   .what = "cannot go on with this iteration",
+                   .where = "the loader",
+                   .why = "a later one was begun, or the position was set",
+                   .next = "iterate over the loader anew; for two at a time "
+                           "open two loaders"});
+    if (!loader.ready_within(kTurn)) return false;
+    batch = loader.next();
+    resumed_ = false;
+    return true;
+  };
+  while (!with_loader(taken))
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  tell_messages();
+  return NamedBatch(std::make_shared<Held>(loader_, std::move(*batch)));
+}
+
+NamedBatch Engine::peek() {
+  std::optional<Batch> batch =
+      with_loader([](JobLoader& loader) { return loader.peek(); });
+  return NamedBatch(std::make_shared<Held>(loader_, std::move(*batch)));
+}
+
+void Engine::set_epoch(std::int64_t epoch) {
+  with_loader([&](JobLoader& loader) {
+    if (epoch == upcoming_epoch()) return;
+    loader.seek({.epoch = epoch});
+    resumed_ = false;
+    ++iteration_;
+  });
+}
+
+std::int64_t Engine::steps_per_epoch() {
+  return with_loader(
+      [](JobLoader& loader) { return loader.steps_per_epoch(); });
+}
+
+std::string Engine::state() {
+  return with_loader([](JobLoader& loader) { return loader.state().dump(); });
+}
+
+void Engine::go_on(const std::string& state) {
+  with_loader([&](JobLoader& loader) {
+    loader.go_on(Json::parse(state, "the state"));
+    resumed_ = true;
+    ++iteration_;
+  });
+}
+
+std::string Engine::report() {
+  std::string text =
+      with_loader([](JobLoader& loader) { return loader.report().dump(); });
+  tell_messages();
+  return text;
+}
+
+void Engine::begin_step() {
+  with_loader([](JobLoader& loader) { loader.begin_step(); });
+}
+
+void Engine::end_step() {
+  with_loader([](JobLoader& loader) { loader.end_step(); });
+}
+
+void Engine::close() {
+  if (fork_.forked()) return;
+  with_loader([](JobLoader& loader) { loader.close(); });
+  tell_messages();
+}
+
+bool Engine::closed() {
+  return with_loader([](JobLoader& loader) { return loader.closed(); });
+}
+
+namespace {
+
+/// An iteration over batches, of one epoch or with no end.
+struct Batches {
+  std::shared_ptr<Engine> engine;
+  std::int64_t iteration = 0;
+  std::int64_t left = -1;  ///< -1: no end
+
+  NamedBatch next() {
+    if (left == 0) throw nb::stop_iteration();
+    NamedBatch batch = engine->next(iteration);
+    if (left > 0) --left;
+    return batch;
+  }
+};
+
+Batches epoch_of(std::shared_ptr<Engine> engine) {
+  std::int64_t iteration = engine->begin_epoch();
+  std::int64_t left = engine->steps_left();
+  return {std::move(engine), iteration, left};
+}
+
+Batches batches_of(std::shared_ptr<Engine> engine,
+                   std::optional<std::int64_t> steps) {
+  std::int64_t iteration = engine->begin_here();
+  return {std::move(engine), iteration, steps.value_or(-1)};
+}
+
+std::string source_section(const std::string& uri) {
+  SourceSpec spec = parse_source_spec(Json(uri), "source");
+  Json json;
+  json["kind"] = spec.kind;
+  if (!spec.path.empty()) json["path"] = spec.path;
+  if (!spec.uri.empty()) json["uri"] = spec.uri;
+  if (!spec.table.empty()) json["table"] = spec.table;
+  return json.dump();
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  nb::class_<Batches>(module, "Batches", "Batches, one after the other.")
+      .def(
+          "__iter__", [](nb::handle self) { return self; },
+          nb::sig("def __iter__(self) -> Batches"))
+      .def("__next__", &Batches::next);
+  nb::class_<Engine>(module, "Engine",
+                     "What penstock.Loader is made of; settings are JSON.")
+      .def("epoch", &epoch_of)
+      .def("batches", &batches_of, nb::arg("steps").none())
+      .def("peek", &Engine::peek)
+      .def("set_epoch", &Engine::set_epoch, nb::arg("epoch"))
+      .def("steps_per_epoch", &Engine::steps_per_epoch)
+      .def("state", &Engine::state)
+      .def("go_on", &Engine::go_on, nb::arg("state"))
+      .def("report", &Engine::report)
+      .def("begin_step", &Engine::begin_step)
+      .def("end_step", &Engine::end_step)
+      .def("close", &Engine::close)
+      .def("closed", &Engine::closed);
+  module.def(
+      "open",
+      [](std::string job, std::vector<std::string> sets, std::string side,
+         int rank, int world) {
+        return std::make_shared<Engine>(Opening{std::move(job), std::move(sets),
+                                                std::move(side), rank, world});
+      },
+      nb::arg("job"), nb::arg("sets"), nb::arg("side"), nb::arg("rank"),
+      nb::arg("world"));
+  module.def("source_section", &source_section, nb::arg("uri"));
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/frontends/python/batch.h"
+
+namespace penstock::python {
+
+/// What a loader is opened with. Texts of JSON, because settings are checked by
+/// the same code as a job file's.
+struct Opening {
+  std::string job;                ///< the document
+  std::vector<std::string> sets;  ///< "section.key=value"
+  std::string side = "train";     ///< or "val"
+  int rank = 0;
+  int world = 1;
+};
+
+/// A loader for Python: lets other threads of Python run while it waits, hears
+/// Ctrl-C meanwhile, and refuses to work in a forked process. Calls of several
+/// threads take turns.
+class Engine {
+ public:
+  /// Reads and prepares the data set. Throws Error.
+  explicit Engine(const Opening& opening);
+  ~Engine();
+
+  /// Makes all iterations that were begun before end by an error, and returns
+  /// the number of the new one. Where an epoch was left in the middle, the next
+  /// one begins, but for a position that came from a saved state.
+  std::int64_t begin_epoch();
+  /// The same, from wherever the last iteration stopped.
+  std::int64_t begin_here();
+  /// Steps that are left of the epoch at hand.
+  std::int64_t steps_left();
+  /// The next batch of that iteration. Throws Error, or nb::python_error when a
+  /// signal's handler raised while it waited.
+  NamedBatch next(std::int64_t iteration);
+  NamedBatch peek();
+
+  void set_epoch(std::int64_t epoch);
+  std::int64_t steps_per_epoch();
+  std::string state();
+  void go_on(const std::string& state);
+  std::string report();
+  void begin_step();
+  void end_step();
+  void close();
+  bool closed();
+
+ private:
+  /// Runs `work` on the loader, by one thread at a time.
+  template <class Work>
+  auto with_loader(Work work);
+  std::int64_t upcoming_epoch() const;
+
+  ForkGuard fork_;
+  std::mutex mutex_;  ///< taken without Python's lock, never the other way
+  std::shared_ptr<JobLoader> loader_;
+  std::int64_t iteration_ = 0;
+  bool resumed_ = false;  ///< the position is a saved one
+  bool on_gpu_ = false;
+};
+
+void bind_engine(nb::module_& module);
+
+}  // namespace penstock::python

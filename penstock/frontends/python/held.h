@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "penstock/base/sync.h"
+#include "penstock/run/run.h"
+
+namespace penstock::python {
+
+/// Remembers the process that made it. After a fork the child has the memory
+/// of its parent's loaders but not their threads: nothing of them works there,
+/// and ending them would wait for ever.
+class ForkGuard {
+ public:
+  ForkGuard();
+  bool forked() const;
+  /// Throws Error(request) in a child.
+  void check() const;
+
+ private:
+  std::int64_t made_in_;
+};
+
+/// A batch that Python holds: by itself, its fields, and what other libraries
+/// made of them. The last of these to go gives the memory back to the ring, on
+/// whatever thread that is; it needs neither Python nor its lock.
+class Held {
+ public:
+  Held(std::shared_ptr<JobLoader> loader, Batch batch)
+      : loader_(std::move(loader)),
+        stream_(&loader_->stream()),
+        batch_(std::move(batch)) {}
+  ~Held();
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+  const Batch& batch() const { return batch_; }
+  JobLoader& loader() const { return *loader_; }
+  ForkGuard fork() const { return fork_; }
+
+  /// True when host memory holds the data, so that anybody may read it.
+  bool on_host() const;
+  /// Waits for the data.
+  void wait() const { batch_.ready().wait(); }
+  /// Makes a stream of somebody else wait for the data, and the memory wait for
+  /// what that stream does until the batch is given back.
+  void wait_on(void* stream);
+
+ private:
+  std::shared_ptr<JobLoader> loader_;
+  Stream* stream_;  ///< that the batch was handed to
+  Batch batch_;
+  ForkGuard fork_;
+  Mutex mutex_;
+  std::map<void*, std::unique_ptr<Stream>> consumers_
+      PENSTOCK_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock::python

@@ -1,0 +1,21 @@
+// The module penstock._engine: faces of the rooms, given to Python. No logic.
+#include <nanobind/nanobind.h>
+
+#include "penstock/frontends/python/batch.h"
+#include "penstock/frontends/python/engine.h"
+#include "penstock/frontends/python/messages.h"
+
+NB_MODULE(_engine, module) {
+  using namespace penstock::python;
+  // A loader that still is a global variable at the end is no leak.
+  nanobind::set_leak_warnings(false);
+  module.doc() = "The engine of Penstock; `penstock` is its face.";
+  module.attr("__version__") = PENSTOCK_VERSION;
+  translate_errors();
+  keep_messages();
+  bind_field(module);
+  bind_batch(module);
+  bind_engine(module);
+  module.def("tell_messages", &tell_messages,
+             "Hands over what the engine's threads wrote up to now.");
+}

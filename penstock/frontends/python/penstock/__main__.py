@@ -1,0 +1,5 @@
+"""`python -m penstock VERB ...`: the program."""
+
+from penstock.program import main
+
+main()

@@ -1,0 +1,93 @@
+"""Arguments: torch's names, and help with those that are not known."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import warnings
+from typing import Callable, Iterable, Mapping, ParamSpec, TypeVar
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+
+# Arguments of torch.utils.data.DataLoader that decide what a batch holds. To
+# ignore them would be wrong.
+_ELSEWHERE: Mapping[str, str] = {
+    "sampler": "the order is set by 'shuffle' and 'seed'",
+    "batch_sampler": "the order is set by 'shuffle', 'seed' and 'batch_size'",
+    "collate_fn": "the fields say how rows become a batch",
+    "worker_init_fn": "there are no worker processes: nothing to set up",
+    "generator": "the order is set by 'seed'",
+    "dataset": "it is the first argument, 'source'",
+    "num_replicas": "it is called 'world'",
+    "world_size": "it is called 'world'",
+}
+
+# Those that change no batch, and what happens instead.
+NO_MEANING: Mapping[str, str] = {
+    "pin_memory": "batches are staged in pinned memory wherever they are "
+                  "copied to a GPU",
+    "pin_memory_device": "batches are staged in pinned memory wherever they "
+                         "are copied to a GPU",
+    "persistent_workers": "threads live as long as the loader",
+    "timeout": "a reader that fails says so, and Ctrl-C ends a wait",
+    "multiprocessing_context": "there are no worker processes",
+    "in_order": "batches always come in order",
+}
+
+_told: set[str] = set()
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that resembles `word` most, or "".
+
+    >>> nearest("batchsize", ["batch_size", "seed"])
+    'batch_size'
+    >>> nearest("xyzzy", ["batch_size", "seed"])
+    ''
+    """
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return close[0] if close else ""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """What follows the name of an argument that is not known."""
+    names = list(known)
+    near = nearest(word, names)
+    return f"did you mean '{near}'?" if near else "known are " + ", ".join(
+        names)
+
+
+def checked(call: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
+    """`call`, which tells of an argument that it does not know what is near.
+
+    >>> @checked
+    ... def greet(*, name: str) -> str: return name
+    >>> greet(nmae="you")
+    Traceback (most recent call last):
+    TypeError: greet() has no argument 'nmae': did you mean 'name'?
+    """
+    names = [name for name in inspect.signature(call).parameters
+             if name != "self"]
+    shown = call.__qualname__.removesuffix(".__init__").split(".")[-1]
+
+    @functools.wraps(call)
+    def wrapper(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+        for name in named:
+            if name not in names:
+                why = _ELSEWHERE.get(name) or did_you_mean(name, names)
+                raise TypeError(f"{shown}() has no argument '{name}': {why}")
+        return call(*given, **named)
+
+    return wrapper
+
+
+def tell_no_meaning(given: Mapping[str, object]) -> None:
+    """Says of each such argument, once in a process, that it does nothing."""
+    for name, value in given.items():
+        if not value or name in _told:
+            continue
+        _told.add(name)
+        warnings.warn(f"'{name}' has no meaning here: {NO_MEANING[name]}",
+                      stacklevel=4)

@@ -1,0 +1,95 @@
+"""What can go wrong, by whom it is addressed to.
+
+Every error says what was done, on which thing, what was found and expected,
+and what to try next: the attributes `what`, `where`, `why` and `next`. `code`
+is stable and dotted, for scripts ("sqlite.locked"); docs/errors.md lists all.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Error", "RequestError", "SourceError", "TransformError",
+           "DeviceError", "OutOfMemory", "InternalError"]
+
+
+class Error(Exception):
+    """An error of Penstock; its text is one line for people.
+
+    >>> try:
+    ...     raise made("source", "the file is gone", "sqlite.open")
+    ... except OSError as error:
+    ...     print(error.kind, error.code, error)
+    source sqlite.open the file is gone
+    """
+
+    kind: str = ""
+    code: str = ""
+    what: str = ""
+    where: str = ""
+    why: str = ""
+    next: str = ""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return made, (self.kind, str(self), self.code, self.what, self.where,
+                      self.why, self.next)
+
+
+class RequestError(Error, ValueError):
+    """The settings or the call: exit code 2 of the program."""
+
+    kind = "request"
+
+
+class SourceError(Error, OSError):
+    """The place where the data lives."""
+
+    kind = "source"
+
+
+class TransformError(Error, ValueError):
+    """What the data says."""
+
+    kind = "transform"
+
+
+class DeviceError(Error, RuntimeError):
+    """The accelerator."""
+
+    kind = "device"
+
+
+class OutOfMemory(Error, MemoryError):
+    """A memory limit that is known to have been reached."""
+
+    kind = "out_of_memory"
+
+
+class InternalError(Error, RuntimeError):
+    """A bug in Penstock."""
+
+    kind = "internal"
+
+
+_KINDS: dict[str, type[Error]] = {
+    kind.kind: kind for kind in (RequestError, SourceError, TransformError,
+                                 DeviceError, OutOfMemory, InternalError)}
+
+
+def made(kind: str, text: str, code: str = "", what: str = "", where: str = "",
+         why: str = "", next: str = "") -> Error:
+    """The exception of that kind; the engine calls this."""
+    error = _KINDS[kind](text)
+    error.code, error.what, error.where = code, what, where
+    error.why, error.next = why, next
+    return error
+
+
+def refused(code: str, what: str, where: str, why: str,
+            next: str) -> RequestError:
+    """A RequestError with its parts, as the engine words them."""
+    error = RequestError(f"{what}: {where}: {why}; {next}")
+    error.code, error.what, error.where = code, what, where
+    error.why, error.next = why, next
+    return error

@@ -1,0 +1,42 @@
+"""The verdict on a loop, for people."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Mapping
+
+
+class Explanation:
+    """What limits a loop and what to change. `str()` is for people; `limit`,
+    `stage`, `cause`, `because` and `actions` are for programs.
+
+    `limit` is "compute", "data", "copy", "order", "host" or "unknown"; `au` is
+    the utilisation of the accelerator, None where it is not known.
+    """
+
+    def __init__(self, report: Mapping[str, Any]) -> None:
+        verdict = report["verdict"]
+        self.au: float | None = report["au"]
+        self.parts: dict[str, float | None] = dict(report["parts"])
+        self.samples_per_s: float | None = report["samples_per_s"]
+        self.limit: str = verdict["limit"]
+        self.stage: str | None = verdict["stage"]
+        self.cause: str = verdict["cause"]
+        self.because: str = verdict["because"]
+        self.actions: list[dict[str, Any]] = list(verdict["actions"])
+
+    def __str__(self) -> str:
+        known = "n/a" if self.au is None else f"{100 * self.au:.1f} %"
+        rate = self.samples_per_s
+        speed = "n/a" if rate is None else f"{rate:.0f}"
+        lines = [f"accelerator utilisation {known}, {speed} samples/s",
+                 f"{self.limit}: {self.cause}", f"  because {self.because}"]
+        for action in self.actions:
+            lines.append(
+                f"  set {action['knob']} from {json.dumps(action['from'])} to "
+                f"{json.dumps(action['to'])}: predicted "
+                f"{100 * action['predicted_gain']:.0f} % more; costs "
+                f"{action['cost']}")
+        return "\n".join(lines)
+
+    __repr__ = __str__

@@ -1,0 +1,18 @@
+"""The command line `penstock`, which comes with this package."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+
+
+def path() -> pathlib.Path:
+    """Where the program is."""
+    return pathlib.Path(__file__).parent / "bin" / "penstock"
+
+
+def main() -> None:
+    """Becomes the program, with this process's arguments."""
+    program = str(path())
+    os.execv(program, [program, *sys.argv[1:]])
