@@ -52,6 +52,28 @@ TEST(Sequencer, AnErrorTakesTheTurnOfItsItem) {
   EXPECT_THROW(sequencer.take(), Error) << "and it stays";
 }
 
+TEST(Sequencer, SaysWithinATimeWhetherTakingWouldWait) {
+  Sequencer<int> sequencer;
+  sequencer.put(1, 10);
+  EXPECT_FALSE(sequencer.ready_within(std::chrono::milliseconds(1)));
+  std::thread late([&] { sequencer.put(0, 5); });
+  EXPECT_TRUE(sequencer.ready_within(std::chrono::hours(1)));
+  late.join();
+  EXPECT_EQ(sequencer.take(), 5);
+  EXPECT_EQ(sequencer.take(), 10);
+  sequencer.put_error(2, std::make_exception_ptr(Error(
+                             ErrorKind::source, {.what = "the disk is gone"})));
+  EXPECT_TRUE(sequencer.ready_within(Nanoseconds(0))) << "an error is ready";
+}
+
+TEST(Sequencer, CloseEndsAWaitForATimeToo) {
+  Sequencer<int> sequencer;
+  std::thread taker(
+      [&] { EXPECT_TRUE(sequencer.ready_within(std::chrono::hours(1))); });
+  sequencer.close();
+  taker.join();
+}
+
 TEST(Sequencer, CloseWakesTheTaker) {
   Sequencer<int> sequencer;
   std::thread taker([&] { EXPECT_EQ(sequencer.take(), std::nullopt); });

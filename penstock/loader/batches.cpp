@@ -344,7 +344,9 @@ std::optional<Batch> Loader::next(Stream& stream) {
 }
 
 bool Loader::ready_within(Nanoseconds time) {
-  return state_->options.workers == 0 || state_->ready_within(time);
+  if (state_->options.workers == 0) return true;
+  state_->keep_a_slot_free();
+  return state_->ready_within(time);
 }
 
 Position Loader::position() const { return state_->position; }

@@ -73,6 +73,21 @@ class LoaderTest : public testing::TestWithParam<Case> {
   std::shared_ptr<const Dataset> set_;
 };
 
+TEST_P(LoaderTest, IsReadyWithinATimeThoughTheLoopHoldsEverything) {
+  prepare();
+  options_.batches = 12;
+  Loader loader(set_, options_, *device_);
+  std::unique_ptr<Stream> stream = device_->make_stream();
+  std::vector<Batch> held;
+  while (true) {
+    ASSERT_TRUE(loader.ready_within(std::chrono::hours(1)));
+    std::optional<Batch> batch = loader.next(*stream);
+    if (!batch) break;
+    held.push_back(std::move(*batch));
+  }
+  EXPECT_EQ(held.size(), 12u);
+}
+
 TEST_P(LoaderTest, DeliversEverySampleOncePerEpoch) {
   options_.tail = Tail::exact;
   std::vector<SeenBatch> seen = run(32);

@@ -1,0 +1,185 @@
+#include "penstock/run/open_loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "penstock/run/positions_run.h"
+#include "penstock/run/state.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+/// The ids of the batches that are left.
+std::vector<std::vector<SampleId>> ids_of(JobLoader& loader,
+                                          std::int64_t batches = 1 << 20) {
+  std::vector<std::vector<SampleId>> ids;
+  for (; batches > 0; --batches) {
+    std::optional<Batch> batch = loader.next();
+    if (!batch) break;
+    ids.emplace_back(batch->ids().begin(), batch->ids().end());
+  }
+  return ids;
+}
+
+template <class Call>
+ErrorParts parts_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    return error.parts();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+class OpenLoaderTest : public testing::Test {
+ protected:
+  std::unique_ptr<JobLoader> open(const OpenOptions& options = {},
+                                  const std::vector<std::string>& sets = {}) {
+    return open_loader(positions_.job(sets), options);
+  }
+  PositionsRun positions_;
+};
+
+TEST_F(OpenLoaderTest, EndsWithTheJobsEpochs) {
+  auto loader = open({}, {"train.epochs=2"});
+  EXPECT_EQ(std::ssize(ids_of(*loader)), 2 * loader->steps_per_epoch());
+  EXPECT_EQ(ids_of(*open({}, {"train.max_steps=3"})).size(), 3u);
+  EXPECT_EQ(ids_of(*open({.batches = 5})).size(), 5u);
+}
+
+TEST_F(OpenLoaderTest, GoesOnWhereAStateWasSavedWithOtherWorkersAndTiers) {
+  auto whole = open({.batches = 40});
+  std::vector<std::vector<SampleId>> all = ids_of(*whole);
+  for (std::int64_t taken : {0, 3, 17}) {
+    auto before = open({.batches = -1});
+    ids_of(*before, taken);
+    Json state = before->state();
+    EXPECT_LE(state.dump().size(), 128u);
+    auto after =
+        open({.batches = -1}, {"loader.workers=0", "loader.cache=none"});
+    after->go_on(state);
+    EXPECT_EQ(ids_of(*after, 40 - taken),
+              std::vector(all.begin() + taken, all.end()))
+        << taken;
+  }
+}
+
+TEST_F(OpenLoaderTest, AStateTakesAtMost128BytesWhereverItIs) {
+  auto loader = open({.batches = -1});
+  loader->seek({.epoch = INT64_MAX - 1, .step = 1});
+  EXPECT_LE(loader->state().dump().size(), 128u);
+}
+
+TEST_F(OpenLoaderTest, GoesOnFromTheStateOfARun) {
+  auto loader = open({.batches = -1});
+  const Job job = positions_.job();
+  Order order = order_of(loader_options(job, Side::train), loader->dataset());
+  SavedState saved{.position = {.epoch = 1, .step = 2},
+                   .fingerprint = loader->dataset().fingerprint(),
+                   .order = order_json(order, job.split)};
+  loader->go_on(json_of(saved));
+  EXPECT_EQ(loader->position(), saved.position);
+  EXPECT_EQ(loader->next()->at(), saved.position);
+  auto val = open({.side = Side::val, .batches = -1});
+  EXPECT_EQ(parts_of([&] { val->go_on(json_of(saved)); }).code,
+            "resume.other_order");
+}
+
+TEST_F(OpenLoaderTest, RefusesAStateOfOtherRowsOrderOrSide) {
+  auto loader = open();
+  Json state = loader->state();
+  auto code_with = [&](const OpenOptions& options,
+                       const std::vector<std::string>& sets) {
+    auto other = open(options, sets);
+    return parts_of([&] { other->go_on(state); }).code;
+  };
+  EXPECT_EQ(code_with({}, {"source.where=id > 3"}), "resume.other_data");
+  EXPECT_EQ(code_with({}, {"loader.seed=99"}), "resume.other_order");
+  EXPECT_EQ(code_with({.side = Side::val}, {}), "resume.other_order");
+  state["step"] = 1 << 20;
+  EXPECT_THAT(parts_of([&] { loader->go_on(state); }).why,
+              HasSubstr("an epoch has"));
+  state["more"] = 1;
+  EXPECT_THAT(parts_of([&] { loader->go_on(state); }).where, HasSubstr("more"));
+}
+
+TEST_F(OpenLoaderTest, PeekingLeavesTheBatchTheNext) {
+  auto loader = open({.batches = -1});
+  ids_of(*loader, 2);
+  std::optional<Batch> peeked = loader->peek();
+  std::optional<Batch> next = loader->next();
+  EXPECT_EQ(peeked->at(), next->at());
+  EXPECT_THAT(peeked->ids(), testing::ElementsAreArray(next->ids()));
+}
+
+TEST_F(OpenLoaderTest, GivesEachRankItsShare) {
+  std::vector<SampleId> shared;
+  for (int rank : {0, 1}) {
+    std::vector<SampleId> ids = ids_of(*open({.rank = {rank, 2}}), 1).front();
+    shared.insert(shared.end(), ids.begin(), ids.end());
+  }
+  EXPECT_EQ(shared, ids_of(*open(), 1).front());
+  EXPECT_EQ(parts_of([&] { open({.rank = {2, 2}}); }).code, "loader.rank");
+}
+
+TEST_F(OpenLoaderTest, TimesTheStepsOfALoop) {
+  auto loader =
+      open({.batches = -1, .timed = true},
+           {R"(device={"kind": "sim", "step_ms": 10, "clock": "virtual"})"});
+  ids_of(*loader, 11);
+  Json report = loader->report();
+  EXPECT_EQ(report.find("steps")->integer(), 11);
+  EXPECT_NEAR(report.find("au")->number(), 1.0, 0.01);
+  EXPECT_EQ(report.find("verdict")->find("limit")->string(), "compute");
+}
+
+TEST_F(OpenLoaderTest, AStepThatIsMarkedIsTheTimeOfTheStep) {
+  auto loader = open({.batches = -1, .timed = true}, {"device=cpu"});
+  for (int step = 0; step < 4; ++step) {
+    std::optional<Batch> batch = loader->next();
+    loader->begin_step();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    loader->end_step();
+    std::this_thread::sleep_for(std::chrono::milliseconds(8));
+  }
+  Json report = loader->report();
+  EXPECT_LT(report.find("au")->number(), 0.5);
+  EXPECT_GT(report.find("parts")->find("host")->number(), 0.5);
+}
+
+TEST_F(OpenLoaderTest, CountsTheStagesAcrossASeek) {
+  auto loader = open({.batches = -1});
+  ids_of(*loader, 3);
+  loader->seek({.epoch = 7});
+  ids_of(*loader, 2);
+  Json report = loader->report();
+  const Json& deliver = report.find("stages")->array().back();
+  EXPECT_EQ(deliver.find("rows")->integer(), report.find("samples")->integer());
+}
+
+TEST_F(OpenLoaderTest, ABatchOutlivesCloseAndTheLoaderIsOfNoMoreUse) {
+  auto loader = open();
+  std::optional<Batch> batch = loader->next();
+  std::vector<SampleId> ids(batch->ids().begin(), batch->ids().end());
+  loader->close();
+  loader->close();
+  EXPECT_TRUE(loader->closed());
+  EXPECT_THAT(batch->ids(), testing::ElementsAreArray(ids));
+  loader->release(std::move(*batch));
+  EXPECT_EQ(parts_of([&] { loader->next(); }).code, "loader.closed");
+  EXPECT_EQ(parts_of([&] { loader->state(); }).code, "loader.closed");
+}
+
+TEST_F(OpenLoaderTest, StopEndsTheOpening) {
+  auto stop = std::make_shared<std::atomic<bool>>(true);
+  EXPECT_THROW(open({.stop = stop}), Error);
+}
+
+}  // namespace
+}  // namespace penstock
