@@ -1,6 +1,7 @@
 #include "penstock/frontends/python/convert.h"
 
 #include "penstock/frontends/python/dlpack.h"
+#include "penstock/frontends/python/waiting.h"
 
 namespace penstock::python {
 namespace {
@@ -35,7 +36,7 @@ void* current_torch_stream(int device) {
 
 void wait_on_host(const Held& held) {
   if (held.batch().ready().passed()) return;
-  nb::gil_scoped_release others_may_run;
+  OthersRun meanwhile;
   held.wait();
 }
 

@@ -6,14 +6,18 @@
 #include <nanobind/stl/vector.h>
 
 #include <future>
+#include <thread>
 
 #include "penstock/frontends/python/messages.h"
+#include "penstock/frontends/python/waiting.h"
 
 namespace penstock::python {
 namespace {
 
 // How long Ctrl-C waits for its turn at most.
 constexpr std::chrono::milliseconds kTurn(50);
+// How long it then waits for a statement that was sent.
+constexpr std::chrono::milliseconds kPatience(500);
 
 Job job_of(const Opening& opening) {
   Json document = Json::parse(opening.job, "the job");
@@ -31,32 +35,47 @@ Side side_named(const std::string& name) {
                                    .next = "use \"train\" or \"val\""});
 }
 
-/// Opens on another thread, so that this one hears signals meanwhile.
-std::shared_ptr<JobLoader> opened(const Opening& opening) {
-  OpenOptions options{.side = side_named(opening.side),
-                      .rank = {opening.rank, opening.world},
-                      .batches = -1,
-                      .timed = true,
-                      .stop = std::make_shared<std::atomic<bool>>(false)};
-  std::future<std::shared_ptr<JobLoader>> made =
-      std::async(std::launch::async, [&] {
-        return std::shared_ptr<JobLoader>(
-            open_loader(job_of(opening), options));
-      });
-  for (;;) {
-    {
-      nb::gil_scoped_release others_may_run;
-      if (made.wait_for(kTurn) == std::future_status::ready) break;
+/// An opening on a thread of its own, so that this one hears signals meanwhile.
+struct OnTheWay {
+  Opening opening;
+  OpenOptions options;
+  std::promise<std::shared_ptr<JobLoader>> made;
+
+  void open() {
+    try {
+      made.set_value(open_loader(job_of(opening), options));
+    } catch (...) {
+      made.set_exception(std::current_exception());
     }
+  }
+};
+
+std::shared_ptr<JobLoader> opened(const Opening& opening) {
+  auto way = std::make_shared<OnTheWay>();
+  way->opening = opening;
+  way->options = {.side = side_named(opening.side),
+                  .rank = {opening.rank, opening.world},
+                  .batches = -1,
+                  .timed = true,
+                  .stop = std::make_shared<std::atomic<bool>>(false)};
+  std::future<std::shared_ptr<JobLoader>> made = way->made.get_future();
+  std::thread opener([way] { way->open(); });
+  auto ends_within = [&](std::chrono::milliseconds time) {
+    OthersRun meanwhile;
+    return made.wait_for(time) == std::future_status::ready;
+  };
+  while (!ends_within(kTurn)) {
     if (PyErr_CheckSignals() == 0) continue;
     nb::python_error interrupted;
-    *options.stop = true;
-    {
-      nb::gil_scoped_release others_may_run;
-      made.wait();
-    }
+    *way->options.stop = true;
+    // A statement that a server is slow to answer ends later, by itself.
+    if (ends_within(kPatience))
+      opener.join();
+    else
+      opener.detach();
     throw interrupted;
   }
+  opener.join();
   return made.get();
 }
 
@@ -93,7 +112,7 @@ Engine::~Engine() {
 template <class Work>
 auto Engine::with_loader(Work work) {
   fork_.check();
-  nb::gil_scoped_release others_may_run;
+  OthersRun meanwhile;
   std::lock_guard one_at_a_time(mutex_);
   return work(*loader_);
 }

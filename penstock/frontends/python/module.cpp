@@ -4,6 +4,7 @@
 #include "penstock/frontends/python/batch.h"
 #include "penstock/frontends/python/engine.h"
 #include "penstock/frontends/python/messages.h"
+#include "penstock/frontends/python/waiting.h"
 
 NB_MODULE(_engine, module) {
   using namespace penstock::python;
@@ -16,6 +17,8 @@ NB_MODULE(_engine, module) {
   bind_field(module);
   bind_batch(module);
   bind_engine(module);
+  module.def("end_of_python", &end_of_python,
+             "To be called when Python ends, before loaders are closed.");
   module.def("tell_messages", &tell_messages,
              "Hands over what the engine's threads wrote up to now.");
 }

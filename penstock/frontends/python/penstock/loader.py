@@ -28,6 +28,7 @@ _open: weakref.WeakSet[BaseLoader] = weakref.WeakSet()
 @atexit.register
 def _close_all() -> None:
     """No thread of ours outlives Python."""
+    _engine.end_of_python()
     for loader in list(_open):
         loader.close()
     _engine.tell_messages()
