@@ -179,6 +179,10 @@ void bind_batch(nb::module_& module) {
       .def("__repr__", &shown)
       .def("__reduce_ex__", &refuse_to_pickle,
            nb::sig("def __reduce_ex__(self, *args: typing.Any) -> typing.Any"))
+      .def_prop_ro("ids", &ids_of,
+                   nb::sig("def ids(self) -> "
+                           "numpy.typing.NDArray[numpy.int64]"),
+                   "The samples' ids, int64 [rows]; -1 marks padding. A copy.")
       .def(
           "numpy", [](const NamedBatch& b) { return converted(b, to_numpy); },
           nb::sig("def numpy(self) -> dict[str, "
@@ -203,10 +207,6 @@ void bind_batch(nb::module_& module) {
                   "typing.Any]"),
           "name -> torch tensor on `device`; without a copy where the batch "
           "is there already.")
-      .def_prop_ro("ids", &ids_of,
-                   nb::sig("def ids(self) -> "
-                           "numpy.typing.NDArray[numpy.int64]"),
-                   "The samples' ids, int64 [rows]; -1 marks padding. A copy.")
       .def_prop_ro("row_keys", &row_keys_of,
                    nb::sig("def row_keys(self) -> list[int | str | None]"),
                    "The rows' keys in the source; None marks padding. Raises "

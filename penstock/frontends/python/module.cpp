@@ -11,7 +11,7 @@ NB_MODULE(_engine, module) {
   // A loader that still is a global variable at the end is no leak.
   nanobind::set_leak_warnings(false);
   module.doc() = "The engine of Penstock; `penstock` is its face.";
-  module.attr("__version__") = PENSTOCK_VERSION;
+  module.attr("version") = PENSTOCK_VERSION;
   translate_errors();
   keep_messages();
   bind_field(module);

@@ -16,7 +16,8 @@ Neither torch nor numpy is imported before it is asked for, and no thread is
 started before a loader is opened. Messages go to the logger "penstock".
 """
 
-from ._engine import Batch, Field, __version__
+from ._engine import Batch, Field
+from ._engine import version as __version__
 from .errors import (DeviceError, Error, InternalError, OutOfMemory,
                      RequestError, SourceError, TransformError)
 from .loader import Loader, open

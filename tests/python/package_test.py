@@ -1,0 +1,140 @@
+"""The package itself: what importing it costs, the program, stubs, doctests."""
+import doctest
+import importlib
+import pathlib
+import subprocess
+import sys
+import textwrap
+import unittest
+
+import penstock
+from penstock import program
+from positions import Case, has, run_python
+
+PACKAGE = pathlib.Path(penstock.__file__).parent
+
+
+class Importing(unittest.TestCase):
+    def test_starts_no_thread_and_imports_neither_numpy_nor_torch(self):
+        done = run_python(
+            "import sys, os, penstock\n"
+            "print(len(os.listdir('/proc/self/task')), *sorted({'numpy', "
+            "'torch', 'jax', 'logging'} & set(sys.modules)))")
+        self.assertEqual((done.stdout, done.stderr), ("1\n", ""))
+
+    def test_opening_and_iterating_needs_neither(self):
+        class Told(Case):
+            pass
+        Told.setUpClass()
+        self.addCleanup(Told.doClassCleanups)
+        done = run_python(
+            f"import sys, penstock\nfor batch in penstock.open("
+            f"{str(Told.path)!r}): batch.target.shape, dict(batch)\n"
+            "print(*sorted({'numpy', 'torch', 'jax'} & set(sys.modules)))")
+        self.assertEqual((done.stdout, done.stderr), ("\n", ""))
+
+
+class Program(unittest.TestCase):
+    def test_comes_with_the_package(self):
+        told = subprocess.run([program.path(), "--version"],
+                              capture_output=True, text=True, check=True)
+        self.assertEqual(told.stdout.strip(),
+                         "penstock " + penstock.__version__)
+
+    def test_is_what_the_module_runs(self):
+        done = run_python("import sys, runpy; sys.argv[1:] = ['--version']; "
+                          "runpy.run_module('penstock', run_name='__main__')")
+        self.assertEqual((done.returncode, done.stdout.strip()),
+                         (0, "penstock " + penstock.__version__))
+
+    def test_keeps_its_exit_codes(self):
+        done = run_python("import sys; from penstock.program import main; "
+                          "sys.argv[1:] = ['train', '/nowhere.json']; main()")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("cannot read the job file", done.stderr)
+
+    def test_finds_its_parts(self):
+        done = run_python("import sys; from penstock.program import main; "
+                          "sys.argv[1:] = ['doctor']; main()")
+        self.assertIn(" ok  sqlite", done.stdout.lower())
+
+
+class Typing(unittest.TestCase):
+    EXAMPLE = """\
+        import numpy as np
+        import penstock
+
+        def train(path: str) -> float:
+            with penstock.open(path, loader__batch_size=64) as loader:
+                total = 0.0
+                for batch in loader:
+                    arrays = batch.numpy()
+                    total += float(np.sum(arrays["x"]))
+                    rows: int = batch["x"].shape[0]
+                    assert rows == len(batch.x)
+                state = loader.state_dict()
+                loader.load_state_dict(state)
+                print(loader.explain().limit, state["epoch"])
+            return total
+
+        def words(source: str) -> list[int | str | None]:
+            loader = penstock.Loader(source, fields={"x": ["a"]},
+                                     batch_size=8, shuffle=True)
+            keys: list[int | str | None] = []
+            for batch in loader.batches(steps=4):
+                keys += batch.row_keys
+            try:
+                return keys
+            except penstock.SourceError as error:
+                print(error.code, error.next)
+                raise
+        """
+
+    def mypy(self, *arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "mypy", "--strict", "--python-version",
+             "3.11", "--no-incremental", "--cache-dir=/dev/null", *arguments],
+            cwd=PACKAGE.parent, capture_output=True, text=True, check=False)
+
+    @unittest.skipUnless(has("mypy"), "mypy is not installed")
+    def test_the_package_is_typed_strictly(self):
+        told = self.mypy("-p", "penstock")
+        self.assertEqual(told.returncode, 0, told.stdout + told.stderr)
+
+    @unittest.skipUnless(has("mypy"), "mypy is not installed")
+    def test_a_typed_program_finds_the_types_and_a_wrong_one_is_told(self):
+        told = self.mypy("-c", textwrap.dedent(self.EXAMPLE))
+        self.assertEqual(told.returncode, 0, told.stdout + told.stderr)
+        wrong = "\nx: int = penstock.open('a').state_dict()\n"
+        told = self.mypy("-c", textwrap.dedent(self.EXAMPLE) + wrong)
+        self.assertIn("Incompatible types in assignment", told.stdout)
+
+    def test_it_says_that_it_is_typed(self):
+        self.assertTrue((PACKAGE / "py.typed").exists())
+        self.assertTrue((PACKAGE / "_engine.pyi").exists())
+
+
+class Examples(unittest.TestCase):
+    def test_in_docstrings_hold(self):
+        held = 0
+        for name in ("arguments", "errors", "loader"):
+            module = importlib.import_module("penstock." + name)
+            result = doctest.testmod(module)
+            self.assertEqual(result.failed, 0, name)
+            held += result.attempted
+        self.assertGreater(held, 5)
+
+    def test_everything_public_says_what_it_is(self):
+        for name in penstock.__all__:
+            thing = getattr(penstock, name)
+            if name != "__version__":
+                self.assertTrue(thing.__doc__, name)
+        for kind in (penstock.Loader, penstock.Batch, penstock.Field):
+            for name in dir(kind):
+                if not name.startswith("_"):
+                    self.assertTrue(getattr(kind, name).__doc__,
+                                    f"{kind.__name__}.{name}")
+
+
+if __name__ == "__main__":
+    unittest.main()
