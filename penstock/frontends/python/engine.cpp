@@ -103,10 +103,12 @@ Engine::Engine(const Opening& opening) {
 }
 
 Engine::~Engine() {
-  if (fork_.forked())
+  if (fork_.forked()) {
     new auto(std::move(loader_));  // leaked on purpose: its threads are gone
-  else
-    loader_->close();
+    return;
+  }
+  OthersRun meanwhile;  // a statement may take its time to end
+  loader_->close();
 }
 
 template <class Work>
