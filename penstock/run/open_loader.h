@@ -31,8 +31,8 @@ struct OpenOptions {
 ///     while (std::optional<penstock::Batch> batch = loader->next())
 ///       my_step(batch->tensors(), loader->stream());
 ///
-/// One thread at a time, where nothing else is said. Batches must be gone before it is
-/// destroyed; they may outlive close().
+/// One thread at a time, where nothing else is said. Batches must be gone
+/// before it is destroyed; they may outlive close().
 class JobLoader {
  public:
   /// Reads and prepares the data set before it returns. Throws Error.

@@ -127,7 +127,9 @@ class TheEnd(Case):
     }
 
     def test_in_every_order(self):
-        for name, text in self.ENDS.items():
+        often = {"a thread that waits": 10}
+        for name in [n for n in self.ENDS for _ in range(often.get(n, 1))]:
+            text = self.ENDS[name]
             with self.subTest(name):
                 start = (f"import penstock\nloader = penstock.open("
                          f"{str(self.path)!r}, loader__workers=2)\n")

@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "penstock/frontends/python/convert.h"
+#include "penstock/frontends/python/waiting.h"
 
 namespace penstock::python {
 
@@ -98,6 +99,7 @@ nb::dict converted(const NamedBatch& batch, Convert convert) {
 
 nb::object ids_of(const NamedBatch& batch) {
   batch.held().fork().check();
+  CallsPython call;
   nb::object copy = nb::module_::import_("numpy").attr("array");
   return copy(nb::cast(batch.ids()));
 }

@@ -41,6 +41,7 @@ void wait_on_host(const Held& held) {
 }
 
 nb::object to_numpy(const Field& field) {
+  CallsPython call;
   static Imported from_dlpack("numpy", "from_dlpack");
   if (!field.held()->on_host())
     throw nb::buffer_error(
@@ -50,6 +51,7 @@ nb::object to_numpy(const Field& field) {
 }
 
 nb::object to_torch(const Field& field) {
+  CallsPython call;
   static Imported from_dlpack("torch", "from_dlpack");
   if (field.held()->on_host())
     wait_on_host(*field.held());
@@ -59,11 +61,13 @@ nb::object to_torch(const Field& field) {
 }
 
 nb::object to_jax(const Field& field) {
+  CallsPython call;
   static Imported from_dlpack("jax.dlpack", "from_dlpack");
   return (*from_dlpack)(nb::cast(field));
 }
 
 nb::object to_device(const Field& field, nb::handle device) {
+  CallsPython call;
   return to_torch(field).attr("to")(device);
 }
 

@@ -81,6 +81,7 @@ std::shared_ptr<JobLoader> opened(const Opening& opening) {
 
 /// The stream that torch queues work on, where torch is used at all.
 std::optional<void*> torch_stream(int device) {
+  CallsPython call;
   nb::object modules = nb::module_::import_("sys").attr("modules");
   nb::object torch = modules.attr("get")("torch");
   if (torch.is_none()) return std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "penstock/base/base.h"
 #include "penstock/base/sync.h"
+#include "penstock/frontends/python/waiting.h"
 
 namespace penstock::python {
 namespace {
@@ -81,6 +82,7 @@ void tell_messages() {
     Lock lock(from.mutex);
     messages.swap(from.messages);
   }
+  CallsPython call;
   nb::object tell = nb::module_::import_("penstock.messages").attr("tell");
   for (const auto& [level, text] : messages)
     tell(static_cast<int>(level), text.c_str());

@@ -10,16 +10,35 @@ namespace {
 
 // The thread that ends Python; written once, before the others are let go.
 std::atomic<std::thread::id> ends_python{};
+// Changed with Python's lock held.
+std::atomic<int> calls{0};
+
+/// True on all threads but the one that ends Python, once it does.
+bool is_over() {
+  std::thread::id ends = ends_python;
+  return ends != std::thread::id() && ends != std::this_thread::get_id();
+}
 
 }  // namespace
 
 OthersRun::~OthersRun() {
-  std::thread::id ends = ends_python;
-  while (ends != std::thread::id() && ends != std::this_thread::get_id())
-    ::pause();
+  while (is_over()) ::pause();
   PyEval_RestoreThread(thread_);
 }
 
-void end_of_python() { ends_python = std::this_thread::get_id(); }
+CallsPython::CallsPython() {
+  if (is_over()) OthersRun for_ever;
+  ++calls;
+}
+
+CallsPython::~CallsPython() { --calls; }
+
+void end_of_python() {
+  ends_python = std::this_thread::get_id();
+  for (int turns = 0; calls > 0 && turns < 1000; ++turns) {
+    OthersRun meanwhile;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 
 }  // namespace penstock::python

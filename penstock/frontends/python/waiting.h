@@ -21,7 +21,18 @@ class OthersRun {
   PyThreadState* thread_;
 };
 
-/// Called once, by the thread that ends Python.
+/// Stands around calls from our code into Python's, in which another thread may
+/// take its turn: the end of Python waits until these have come back, and new
+/// ones sleep as above.
+class CallsPython {
+ public:
+  CallsPython();
+  ~CallsPython();
+  CallsPython(const CallsPython&) = delete;
+  CallsPython& operator=(const CallsPython&) = delete;
+};
+
+/// Called once, by the thread that ends Python, before loaders are closed.
 void end_of_python();
 
 }  // namespace penstock::python
