@@ -92,8 +92,8 @@ class Typing(unittest.TestCase):
 
     def mypy(self, *arguments):
         return subprocess.run(
-            [sys.executable, "-m", "mypy", "--strict", "--python-version",
-             "3.11", "--no-incremental", "--cache-dir=/dev/null", *arguments],
+            [sys.executable, "-m", "mypy", "--strict", "--no-incremental",
+             "--cache-dir=/dev/null", *arguments],
             cwd=PACKAGE.parent, capture_output=True, text=True, check=False)
 
     @unittest.skipUnless(has("mypy"), "mypy is not installed")

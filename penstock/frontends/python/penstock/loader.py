@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import builtins
 import json
+import operator
 import os
 import weakref
 from typing import Any, Iterator, Mapping, Sequence, Union
@@ -142,7 +143,7 @@ class Loader(BaseLoader):
 
     `num_workers` are threads (None: from the processors that we may use; 0:
     all on the caller's thread); they never change a batch. `prefetch_factor`
-    batches per worker are made ahead. `cache` is "auto", "device", "ram" or
+    batches per worker (without `num_workers`, in all) are made ahead. `cache` is "auto", "device", "ram" or
     "none". `rank` and `world` are taken from RANK and WORLD_SIZE.
 
     Raises RequestError for settings, SourceError for the source,
@@ -169,9 +170,12 @@ class Loader(BaseLoader):
                          "timeout": timeout, "multiprocessing_context":
                          multiprocessing_context, "in_order": not in_order})
         rank, world = _place(rank, world)
-        if not isinstance(batch_size, int):
+        try:
+            batch_size = operator.index(batch_size)
+        except TypeError:
             raise TypeError(f"batch_size is {batch_size!r}, expected an "
-                            "integer: the rows of a batch of one rank")
+                            "integer: the rows of a batch of one rank"
+                            ) from None
         loading: dict[str, Any] = {
             "batch_size": batch_size * world, "seed": seed, "shuffle": shuffle,
             "cache": cache, "tail": "drop" if drop_last else "exact"}
@@ -276,8 +280,14 @@ def _rules(fields: Fields | None) -> Any:
 
 
 def _dumped(value: object) -> str:
-    """JSON of settings, in which paths and the like may stand."""
-    def other(thing: object) -> object:
+    """JSON of settings, in which paths and numpy's integers may stand too.
+
+    >>> _dumped({"path": __import__("pathlib").PurePosixPath("a/b")})
+    '{"path": "a/b"}'
+    """
+    def other(thing: Any) -> object:
+        if hasattr(thing, "__index__"):
+            return operator.index(thing)
         if isinstance(thing, os.PathLike):
             return os.fspath(thing)
         if isinstance(thing, Mapping):
