@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import warnings
@@ -47,6 +46,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("xyzzy", ["batch_size", "seed"])
     ''
     """
+    import difflib
+
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return close[0] if close else ""
 
