@@ -41,6 +41,7 @@ std::unique_ptr<Device> open_device(const DeviceSpec& spec) {
   throw Error(ErrorKind::request,
               {.code = "device.unknown",
                .what = "cannot open device '" + spec.kind + "'",
+               .where = "device",
                .why = "there is no such kind of device",
                .next = "use auto, cpu, sim or cuda"});
 }
