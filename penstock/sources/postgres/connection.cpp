@@ -10,10 +10,12 @@
 namespace penstock::postgres {
 namespace {
 
-// Dates in `where` mean UTC; compiling a scan costs more than it saves; a
+// Dates in `where` mean UTC; a lock is not waited for longer than that, unless
+// somebody has said how long; compiling a scan costs more than it saves; a
 // statement that is prepared once is planned once.
 constexpr const char* kSession =
-    "SET TimeZone = 'UTC'; SET lock_timeout = '10s'";
+    "SELECT set_config('lock_timeout', '10s', false) WHERE "
+    "current_setting('lock_timeout') = '0'; SET TimeZone = 'UTC'";
 // Such a database keeps bytes of any encoding. The server would end a whole
 // scan at the first that are no UTF-8; as they are, their row can be named.
 constexpr const char* kAnyBytes = "SQL_ASCII";

@@ -45,8 +45,10 @@ class Turn {
   Connection* connection_;
 };
 
-/// Joining a snapshot that has ended fails in one of these ways.
+/// Joining a snapshot that has ended fails in one of these ways; a condition of
+/// the user's may fail with the same state, but of something else.
 bool is_snapshot_gone(const Error& error) {
+  if (error.parts().why.find("snapshot") == std::string::npos) return false;
   for (const char* state : {"22023", "55000", "42704"})
     if (error.parts().why.ends_with("(SQLSTATE " + std::string(state) + ")"))
       return true;

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 namespace penstock::sqlite {
 namespace {
@@ -91,11 +90,15 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
-/// Bytes 18 and 19 of the header say 2 for a write-ahead log.
-bool keeps_wal(const std::string& path) {
+/// Bytes 18 and 19 of the header say 2 for a write-ahead log. Read through the
+/// connection: opening and closing the file would end this process's locks.
+bool keeps_wal(sqlite3* connection) {
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (file == nullptr || file->pMethods == nullptr) return false;
   char header[20] = {};
-  std::ifstream(path, std::ios::binary).read(header, sizeof(header));
-  return header[18] == 2 && header[19] == 2;
+  return file->pMethods->xRead(file, header, sizeof(header), 0) == SQLITE_OK &&
+         header[18] == 2 && header[19] == 2;
 }
 
 std::string path_of(sqlite3* connection) {
@@ -201,7 +204,7 @@ Error Connection::error() const {
             "a program died while writing; whoever may write takes its "
             "half-done work back with: sqlite3 " +
                 shell_word(path_) + " 'PRAGMA user_version'");
-      if (keeps_wal(path_))
+      if (keeps_wal(get()))
         return about("sqlite.wal_folder",
                      "the database keeps a write-ahead log, whose -shm file "
                      "needs write access to the folder: give it, or on a copy "
