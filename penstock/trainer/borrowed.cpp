@@ -16,6 +16,26 @@ at::ScalarType type_of(Dtype dtype) {
       return at::kDouble;
     case Dtype::int64:
       return at::kLong;
+    case Dtype::boolean:
+      return at::kBool;
+    case Dtype::uint8:
+      return at::kByte;
+    case Dtype::int8:
+      return at::kChar;
+    case Dtype::int16:
+      return at::kShort;
+    case Dtype::uint16:
+      return at::kUInt16;
+    case Dtype::int32:
+      return at::kInt;
+    case Dtype::uint32:
+      return at::kUInt32;
+    case Dtype::uint64:
+      return at::kUInt64;
+    case Dtype::float16:
+      return at::kHalf;
+    case Dtype::bfloat16:
+      return at::kBFloat16;
   }
   fail_assertion("dtype", "every dtype has a type of libtorch", __FILE__,
                  __LINE__);
