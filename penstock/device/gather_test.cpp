@@ -16,11 +16,20 @@ class GatherTest : public testing::Test {
     for (int row = 0; row < 10; ++row)
       for (int i = 0; i < 4; ++i) table_.push_back(10 * row + i);
   }
-  std::vector<int> gathered(std::vector<GatherField> fields,
+  /// Where a field is in a row, and in what is given back, in bytes.
+  struct Place {
+    std::size_t in_row, bytes, in_out;
+  };
+  std::vector<int> gathered(std::vector<Place> places,
                             std::vector<std::int64_t> rows) {
     std::vector<int> out(16, 7);
-    gather_on_host({reinterpret_cast<const std::byte*>(table_.data()), 16,
-                    fields, rows, reinterpret_cast<std::byte*>(out.data())});
+    std::vector<GatherField> fields;
+    for (const Place& place : places)
+      fields.push_back(
+          {reinterpret_cast<const std::byte*>(table_.data()) + place.in_row, 16,
+           place.bytes,
+           reinterpret_cast<std::byte*>(out.data()) + place.in_out});
+    gather_on_host({fields, rows});
     return out;
   }
   std::vector<int> table_;

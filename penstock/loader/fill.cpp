@@ -12,7 +12,11 @@ Filler::Filler(const Dataset& dataset, Device& device, Meters& meters,
       stream_(device.make_stream()),
       row_(dataset.layout().row_bytes) {
   for (const TensorSpec& tensor : dataset.layout().tensors)
-    fields_.push_back({.table_offset = tensor.offset, .bytes = tensor.bytes});
+    fields_.push_back({.table = dataset.table() == nullptr
+                                    ? nullptr
+                                    : dataset.table()->data() + tensor.offset,
+                       .row_stride = dataset.layout().row_bytes,
+                       .bytes = tensor.bytes});
   if (dataset.table() != nullptr) return;
   reader_ = std::make_unique<Dataset::RowReader>(dataset);
   reader_->read_meter = &meters.read;
@@ -48,19 +52,18 @@ void Filler::gather(Slot& slot, std::int64_t begin, std::int64_t end) {
   BusyScope busy(meters_.gather);
   auto first = static_cast<std::size_t>(begin);
   for (std::size_t t = 0; t < fields_.size(); ++t)
-    fields_[t].out_offset = slot.offsets[t] + first * fields_[t].bytes;
-  Gather gather{.table = dataset_.table()->data(),
-                .row_bytes = dataset_.layout().row_bytes,
-                .fields = fields_,
+    fields_[t].out =
+        slot.fill_at() + slot.offsets[t] + first * fields_[t].bytes;
+  Gather gather{.fields = fields_,
                 .rows = std::span(slot.ids).subspan(
-                    first, static_cast<std::size_t>(end - begin)),
-                .out = slot.fill_at()};
+                    first, static_cast<std::size_t>(end - begin))};
   if (dataset_.plan().tier == Tier::device)
     stream_->gather(gather);
   else
     gather_on_host(gather);
   meters_.gather.add_items(
-      end - begin, (end - begin) * static_cast<std::int64_t>(gather.row_bytes));
+      end - begin,
+      (end - begin) * static_cast<std::int64_t>(dataset_.layout().row_bytes));
 }
 
 void Filler::read(Slot& slot, std::int64_t begin, std::int64_t end) {
@@ -90,7 +93,8 @@ void Filler::write(Slot& slot, std::int64_t row, const std::byte* packed) {
     std::byte* out = slot.fill_at() + slot.offsets[t] +
                      static_cast<std::size_t>(row) * fields_[t].bytes;
     if (packed != nullptr)
-      std::memcpy(out, packed + fields_[t].table_offset, fields_[t].bytes);
+      std::memcpy(out, packed + dataset_.layout().tensors[t].offset,
+                  fields_[t].bytes);
     else
       std::memset(out, 0, fields_[t].bytes);
   }
