@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "penstock/base/error.h"
 #include "penstock/device/device.h"
@@ -63,20 +65,24 @@ typedef std::uint64_t Wide __attribute__((vector_size(32)));
     copy_run(to, table + static_cast<std::size_t>(row) * stride, bytes);
 }
 
-/// The bytes of fields that lie in one row of one table.
+/// The bytes of fields that lie in one row of one table, as addresses: tables
+/// need not have to do with each other.
 struct Run {
-  const std::byte* start;  ///< in row 0
+  std::uintptr_t start;  ///< in row 0
   std::size_t stride;
   std::size_t bytes;  ///< from the first field to the end of the last
 
   /// Only asks for memory, so row -1 does no harm.
   void prefetch(std::int64_t row) const {
-    auto at = reinterpret_cast<std::uintptr_t>(start) +
-              static_cast<std::uintptr_t>(row) * stride;
+    std::uintptr_t at = start + static_cast<std::uintptr_t>(row) * stride;
     for (std::size_t i = 0; i < std::min(bytes, kBytesAhead); i += kLine)
       __builtin_prefetch(reinterpret_cast<const void*>(at + i));
   }
 };
+
+std::uintptr_t address(const std::byte* at) {
+  return reinterpret_cast<std::uintptr_t>(at);
+}
 
 using Fields = std::span<const GatherField>;
 using Indices = std::span<const std::int64_t>;
@@ -114,36 +120,37 @@ constexpr auto gather_fields = gather_anywhere;
 
 /// An array of one number per row: labels, weights.
 template <class Number>
-void gather_numbers(const GatherField& field, Indices rows) {
-  Run run{field.table, field.row_stride, field.bytes};
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i + 2 * kRowsAhead < rows.size())
-      run.prefetch(rows[i + 2 * kRowsAhead]);
+void gather_numbers(Run run, const GatherField& field, Indices rows) {
+  constexpr std::size_t kAhead = 2 * kRowsAhead;  // they are so short
+  const std::byte* table = field.table;
+  std::byte* out = field.out;
+  for (std::size_t i = 0; i < rows.size(); ++i, out += sizeof(Number)) {
+    if (i + kAhead < rows.size()) run.prefetch(rows[i + kAhead]);
     Number number{};
     if (rows[i] >= 0)
       std::memcpy(&number,
-                  run.start + static_cast<std::size_t>(rows[i]) * run.stride,
-                  sizeof(number));
-    std::memcpy(field.out + i * sizeof(number), &number, sizeof(number));
+                  table + static_cast<std::size_t>(rows[i]) * run.stride,
+                  sizeof(Number));
+    std::memcpy(out, &number, sizeof(Number));
   }
 }
 
 /// How many of the first fields lie in one row of one table, and where.
 std::size_t fields_of_one_row(Fields fields, Run& run) {
-  const GatherField& first = fields[0];
-  const std::byte* start = first.table;
-  const std::byte* end = start + first.bytes;
+  std::size_t stride = fields[0].row_stride;
+  std::uintptr_t start = address(fields[0].table);
+  std::uintptr_t end = start + fields[0].bytes;
   std::size_t count = 1;
   for (; count < fields.size(); ++count) {
     const GatherField& field = fields[count];
-    if (field.row_stride != first.row_stride) break;
-    const std::byte* new_start = std::min(start, field.table);
-    const std::byte* new_end = std::max(end, field.table + field.bytes);
-    if (static_cast<std::size_t>(new_end - new_start) > first.row_stride) break;
+    std::uintptr_t at = address(field.table);
+    std::uintptr_t new_start = std::min(start, at);
+    std::uintptr_t new_end = std::max(end, at + field.bytes);
+    if (field.row_stride != stride || new_end - new_start > stride) break;
     start = new_start;
     end = new_end;
   }
-  run = {start, first.row_stride, static_cast<std::size_t>(end - start)};
+  run = {start, stride, end - start};
   return count;
 }
 
@@ -151,13 +158,13 @@ void gather_one_table(Run run, Fields fields, Indices rows) {
   if (run.bytes == 0) return;
   if (fields.size() == 1) switch (run.bytes) {
       case 1:
-        return gather_numbers<std::uint8_t>(fields[0], rows);
+        return gather_numbers<std::uint8_t>(run, fields[0], rows);
       case 2:
-        return gather_numbers<std::uint16_t>(fields[0], rows);
+        return gather_numbers<std::uint16_t>(run, fields[0], rows);
       case 4:
-        return gather_numbers<std::uint32_t>(fields[0], rows);
+        return gather_numbers<std::uint32_t>(run, fields[0], rows);
       case 8:
-        return gather_numbers<std::uint64_t>(fields[0], rows);
+        return gather_numbers<std::uint64_t>(run, fields[0], rows);
       default:
         break;
     }
@@ -172,6 +179,9 @@ void gather_on_host(const Gather& gather) {
   if (gather.rows.empty()) return;
   PENSTOCK_ASSERT(std::ranges::min(gather.rows) >= -1,
                   "a gather asks for a row below -1");
+  for (const GatherField& field : gather.fields)
+    PENSTOCK_ASSERT(field.bytes <= field.row_stride,
+                    "a field of a gather leaves its row");
   for (Fields fields = gather.fields; !fields.empty();) {
     Run run{};
     std::size_t count = fields_of_one_row(fields, run);
