@@ -61,20 +61,25 @@ bool Loop::run() {
   try {
     take_steps();
     save();
-  } catch (const Error&) {
-    // What was done is not lost; the error of the run is the one to tell.
-    try {
-      save();
-    } catch (const std::exception& error) {
-      log(LogLevel::warning, error.what());
-    }
+  } catch (...) {
+    save_what_was_done();
     throw;
   }
-  return !stopped() || p_.state.steps_taken == in_all_;
+  bool all_taken = !stopped() || p_.state.steps_taken == in_all_;
+  return all_taken && !p_.state.to_validate;
+}
+
+/// After an error, which is the one to tell.
+void Loop::save_what_was_done() try {
+  save();
+} catch (const std::exception& error) {
+  log(LogLevel::warning, error.what());
 }
 
 void Loop::take_steps() {
   std::int64_t every = p_.job.training.checkpoint_every_steps.value_or(0);
+  if (held_out_ == nullptr) p_.state.to_validate.reset();
+  if (p_.state.to_validate) validate(*p_.state.to_validate);
   while (!stopped()) {
     std::optional<Batch> batch = next_batch();
     if (!batch) break;
@@ -112,6 +117,7 @@ void Loop::take(Batch& batch) {
   if (run.steps == 0) {
     run.first_step = wall_clock().now();
     run.first_step_rows = batch.rows();
+    first_epoch_ = batch.at().epoch;
   }
   ++run.steps;
   run.samples += batch.rows();
@@ -129,11 +135,11 @@ void Loop::end_epoch(std::int64_t at) {
   RunNumbers::Epoch& epoch = p_.run.epochs[at];
   if (losses_ > 0) epoch.train_loss = loss_sum_ / static_cast<double>(losses_);
   loss_sum_ = 0, losses_ = 0;
-  if (held_out_ != nullptr) validate(epoch);
+  if (held_out_ != nullptr) validate(at);
   const Json* loss = epoch.validated.find("val_loss");
   auto parts = clock_.by_group().find(at);
   // The very first step only started the clock.
-  bool first = p_.run.epochs.begin()->first == at;
+  bool first = first_epoch_ == at;
   teller_.epoch(
       {.epoch = at,
        .epochs = p_.job.training.epochs,
@@ -145,15 +151,31 @@ void Loop::end_epoch(std::int64_t at) {
                        : std::nullopt});
 }
 
-void Loop::validate(RunNumbers::Epoch& epoch) {
+/// Stopped in the middle, it leaves the whole epoch to be validated later, and
+/// its numbers unknown.
+void Loop::validate(std::int64_t at) {
   clock_.pause();
   Nanoseconds start = wall_clock().now();
+  p_.state.to_validate = at;
+  if (see_held_out_rows()) {
+    p_.run.epochs[at].validated = p_.stepper.validated();
+    p_.state.to_validate.reset();
+    unsaved_ = true;
+  }
+  p_.run.validation += wall_clock().now() - start;
+}
+
+/// False when it was stopped before the last batch.
+bool Loop::see_held_out_rows() try {
   for (std::int64_t i = 0; i < held_out_->steps_per_epoch(); ++i) {
+    if (stopped()) return false;
     std::optional<Batch> batch = held_out_->next(*stream_);
     p_.stepper.validate(*batch, *stream_);
   }
-  epoch.validated = p_.stepper.validated();
-  p_.run.validation += wall_clock().now() - start;
+  return true;
+} catch (const Error& error) {
+  if (!is_stop(error)) throw;
+  return false;
 }
 
 void Loop::save() {

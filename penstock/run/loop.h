@@ -44,8 +44,9 @@ class Loop {
   /// `in_all`: steps of the whole job, those before a resumption included.
   Loop(const Parts& parts, std::int64_t in_all);
 
-  /// Takes the steps that are left. False when it was stopped before the last.
-  /// However it ends, what was done is saved.
+  /// Takes the steps that are left, after the validation that an interrupted
+  /// run still owed. False when it was stopped before all was done. However it
+  /// ends, what was done is saved.
   bool run();
 
   StepClock& clock() { return clock_; }
@@ -57,8 +58,10 @@ class Loop {
   std::optional<Batch> next_batch();
   void take(Batch& batch);
   void end_epoch(std::int64_t epoch);
-  void validate(RunNumbers::Epoch& epoch);
+  void validate(std::int64_t epoch);
+  bool see_held_out_rows();
   void save();
+  void save_what_was_done();
 
   const Parts p_;
   const std::int64_t in_all_;
@@ -70,6 +73,7 @@ class Loop {
   Teller teller_;
   double loss_sum_ = 0;  // of the epoch's steps
   std::int64_t losses_ = 0;
+  std::int64_t first_epoch_ = 0;  // of the first step that is taken here
   bool unsaved_ = false;
 };
 

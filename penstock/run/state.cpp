@@ -25,6 +25,8 @@ SavedState parse_state(const Json& json, const std::string& path) {
   spec.raw("before");
   spec.finish();
   if (state.checkpoint.find('/') != std::string::npos)
+  if (spec.has("to_validate"))
+    state.to_validate = spec.integer("to_validate", {}, 0, INT64_MAX);
     spec.refuse("checkpoint", "it is no file of the run's own folder",
                 "name the file without a folder");
   return state;
@@ -83,6 +85,7 @@ Json order_json(const Order& order, const Split& split) {
   sides["train"] = split.train;
   sides["val"] = split.val;
   sides["seed"] = static_cast<std::int64_t>(split.seed);
+  if (state.to_validate) json["to_validate"] = *state.to_validate;
   sides["by"] = split.by;
   return json;
 }

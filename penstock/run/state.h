@@ -18,6 +18,8 @@ struct SavedState {
   std::string checkpoint_sha256;
 };
 
+  /// The epoch before `position`, where not all held-out rows were seen.
+  std::optional<std::int64_t> to_validate;
 Json json_of(const SavedState& state);
 
 /// The states that a folder holds.
