@@ -117,9 +117,15 @@ TrainResult train(const Job& job, const TrainOptions& options) {
                    run_json(job, *device, options.resume));
   run.folder = folder.path().string();
   log(LogLevel::info, "run folder " + run.folder);
-  // From here on the run can be resumed, however it ends.
   Checkpoints checkpoints(folder);
-  checkpoints.save(state, from.model ? &*from.model : nullptr);
+  try {
+    checkpoints.save(state, from.model ? &*from.model : nullptr);
+    folder.become_latest();
+  } catch (const Error&) {
+    folder.discard();
+    throw;
+  }
+  // From here on the run can be resumed, however it ends.
 
   TrainResult result;
   auto finish = [&](const Dataset* data) {

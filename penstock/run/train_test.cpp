@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -98,6 +100,29 @@ TEST(Train, StopsInTheMiddleOfReadingTheTable) {
   std::string folder = first.report.find("run")->string();
   TrainResult rest = train(job_of_run(folder), {.resume = folder});
   EXPECT_GT(rest.report.find("steps")->integer(), 0);
+}
+
+// The log tells of the folder when all that it holds is `run.json`.
+TEST(TrainDeathTest, KilledBeforeItsFirstStateItLeavesLatestWhereItWas) {
+  PositionsRun positions;
+  std::string folder = stopped_after_a_step(positions.job({"train.epochs=2"}))
+                           .report.find("run")
+                           ->string();
+  auto killed = [&] {
+    set_log_level(LogLevel::info);
+    set_log_writer([](LogLevel, std::string_view line) {
+      if (line.starts_with("run folder ")) ::kill(::getpid(), SIGKILL);
+    });
+    train(job_of_run(folder), {.resume = folder});
+  };
+  EXPECT_EXIT(killed(), testing::KilledBySignal(SIGKILL), "");
+  std::string latest = positions.path("runs/latest");
+  EXPECT_EQ(std::filesystem::canonical(latest),
+            std::filesystem::canonical(folder));
+  TrainResult rest = train(job_of_run(latest), {.resume = latest});
+  Json whole = train(positions.job({"train.epochs=2"}), {}).report;
+  EXPECT_EQ(rest.report.find("steps")->integer() + 1,
+            whole.find("steps")->integer());
 }
 
 TEST(Train, RefusesToResumeInAnotherOrder) {

@@ -134,6 +134,19 @@ class Interrupts(Case):
                     self.assertEqual(rest["steps"], 32)
                 (self.folder / "runs" / "latest").unlink()
 
+    def test_killed_at_once_a_resumed_run_leaves_latest_as_good_as_it_was(self):
+        self.slow_job(train={"epochs": 4})
+        first = self.end_by(self.started()).json()
+        runs = self.folder / "runs"
+        for _ in range(10):
+            before = set(runs.iterdir())
+            process = self.start("train", "--resume", "runs/latest", "--json")
+            self.wait_for(lambda: set(runs.iterdir()) - before, "a folder")
+            self.end_by(process, signal.SIGKILL)
+        rest = self.succeed("train", "--resume", "runs/latest",
+                            "--json").json()
+        self.assertEqual(rest["steps"], 64 - first["steps"])
+
     def test_batch_ends_after_whole_lines_and_whole_files(self):
         self.slow_job(source={"kind": "sqlite", "path": "d.sqlite",
                               "table": "t", "round_trip_ms": 20})
