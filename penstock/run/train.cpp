@@ -100,6 +100,7 @@ Job job_of_run(const std::string& run_folder) {
                                      .next = "name a folder that a run has "
                                              "written"});
   return parse_job(*job);
+  check_same_fields(state, job.fields);
 }
 
 TrainResult train(const Job& job, const TrainOptions& options) {
@@ -139,6 +140,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
     data = prepare(job, options, *device);
   } catch (const Error& error) {
     if (!is_stop(error)) throw;
+  state.fields = fields_json(job.fields);
     result.interrupted = true;
     return finish(nullptr);
   }

@@ -257,6 +257,22 @@ class Resuming(Case):
             self.refuse_to_resume("resume.other_order", "loader",
                                   sets=[change])
 
+    def test_other_fields(self):
+        job = json.loads((self.folder / "job.json").read_text())
+        fields = job["fields"]
+        for change, name in (
+                ({"y": {"columns": ["y"], "standardize": True}},
+                 "fields.y.standardize"),
+                ({"heard": {"json_set": {**fields["heard"]["json_set"],
+                                         "max": 2}, "standardize": True}},
+                 "fields.heard.json_set.max")):
+            self.refuse_to_resume(
+                "resume.other_fields", name,
+                sets=["fields=" + json.dumps({**fields, **change})])
+        turned = dict(reversed(fields.items()))
+        self.refuse_to_resume("resume.other_fields", '["y", "heard"]',
+                              sets=["fields=" + json.dumps(turned)])
+
     def test_what_changes_time_alone_may_change(self):
         rest = self.succeed("train", "--resume", self.run_folder, "--json",
                             "--set", "train.max_steps=7", "--set",
