@@ -1,7 +1,5 @@
 #include "penstock/run/loop.h"
 
-#include "penstock/run/stoppable.h"
-
 namespace penstock {
 namespace {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "penstock/run/loop.h"
-#include "penstock/run/stoppable.h"
 
 namespace penstock {
 namespace {
@@ -37,8 +36,7 @@ std::shared_ptr<const Dataset> prepare(const Job& job,
       options.listener.note("where the rows will live:\n" + plan.text());
   };
   std::shared_ptr<const Dataset> dataset = Dataset::prepare(
-      wanted,
-      stoppable(open_source(wanted.source, wanted_of(wanted)), options.stop),
+      wanted, open_source(wanted.source, wanted_of(wanted), options.stop),
       device);
   log(LogLevel::info, "prepared " + std::to_string(dataset->rows()) +
                           " rows, fingerprint " + dataset->fingerprint());

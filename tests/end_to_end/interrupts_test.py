@@ -1,12 +1,16 @@
 """Ctrl-C and its kin at any moment: the state is saved, the exit code says
 so, and --resume goes on with the very batch that would have come."""
 import json
+import os
 import signal
 import sqlite3
+import subprocess
 import time
 import unittest
 
 from penstock_cli import Case, tree_of
+
+POSTGRES = os.environ.get("PENSTOCK_TEST_POSTGRES", "")
 
 
 class Interrupts(Case):
@@ -101,6 +105,57 @@ class Interrupts(Case):
         self.assertEqual(answer.code, 130, answer.err)
         self.assertEqual(answer.json()["steps"], 0)
         self.assertLess(time.monotonic() - asked, 2, "a batch takes 3.2 s")
+
+    def end_in_silence(self, *arguments):
+        """Interrupts a training whose database has not said anything for a
+        while; it must end at once and in order."""
+        process = self.start("train", "job.json", "--json", *arguments)
+        latest = self.folder / "runs" / "latest"
+        self.wait_for((latest / "state.json").exists, "the run folder")
+        time.sleep(0.5)
+        asked = time.monotonic()
+        answer = self.end_by(process)
+        self.assertLess(time.monotonic() - asked, 5)
+        self.assertEqual(answer.code, 130, answer.out + answer.err)
+        report = answer.json()
+        self.assertTrue(report["interrupted"])
+        self.assertEqual(report["steps"], 0)
+        self.assertEqual(self.state(report["run"])["steps_taken"], 0)
+
+    def test_sqlite_is_interrupted_where_it_gives_no_row_for_minutes(self):
+        with sqlite3.connect(self.folder / "d.sqlite") as base:
+            base.execute(
+                "CREATE VIEW t AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL "
+                "SELECT id + 1 FROM n WHERE id < 4000000000) SELECT id, id * "
+                "1.0 AS y FROM n")
+        base.close()
+        self.write_job(self.job(
+            source={"kind": "sqlite", "path": "d.sqlite", "table": "t",
+                    "key": "id", "where": "id % 1500000000 = 1"},
+            fields={"y": {"columns": ["y"]}}))
+        self.end_in_silence()
+
+    @unittest.skipUnless(POSTGRES, "there is no PostgreSQL server")
+    def test_postgresql_is_interrupted_where_it_waits_for_a_lock(self):
+        table = f"penstock_stop_{os.getpid()}"
+        psql = [os.environ["PENSTOCK_TEST_POSTGRES_BIN"] + "/psql", "-qX",
+                POSTGRES]
+        subprocess.run(
+            [*psql, "-c", f"CREATE TABLE {table} AS SELECT i AS id, i * 1.0 "
+             "AS y FROM generate_series(1, 100) i"], check=True)
+        self.addCleanup(lambda: subprocess.run(
+            [*psql, "-c", f"DROP TABLE {table}"], check=True))
+        self.write_job(self.job(
+            source={"kind": "postgres", "uri": POSTGRES, "table": table,
+                    "key": "id"},
+            fields={"y": {"columns": ["y"]}}))
+        with subprocess.Popen(psql, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as holder:
+            holder.stdin.write(f"BEGIN; LOCK TABLE {table};\n\\echo locked\n")
+            holder.stdin.flush()
+            self.assertEqual(holder.stdout.readline(), "locked\n")
+            self.end_in_silence()
+            holder.stdin.close()
 
     def test_the_second_signal_ends_at_once(self):
         self.slow_job(device={"kind": "sim", "step_ms": 60000})

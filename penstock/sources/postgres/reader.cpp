@@ -115,6 +115,7 @@ void PostgresReader::copy(CopyOut& copy, const Partition& partition,
   std::int64_t number = 0;
   auto full = [&] {
     room.measure(block);
+    end_if_stopped(opened_->stop);
     if (!sink(block)) return false;
     if (format.fits(block)) {
       block.clear();
