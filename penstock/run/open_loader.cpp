@@ -1,16 +1,11 @@
 #include "penstock/run/open_loader.h"
 
-#include <algorithm>
-
 namespace penstock {
 namespace {
 
 LoaderOptions options_of(const Job& job, const Dataset& dataset) {
   LoaderOptions options = loader_options(job, Side::train);
-  options.batches =
-      job.training.epochs * steps_per_epoch(order_of(options, dataset));
-  if (job.training.max_steps)
-    options.batches = std::min(options.batches, *job.training.max_steps);
+  options.batches = steps_in_all(job, order_of(options, dataset));
   return options;
 }
 

@@ -1,7 +1,5 @@
 #include "penstock/run/train.h"
 
-#include <algorithm>
-
 #include "penstock/run/loop.h"
 
 namespace penstock {
@@ -41,11 +39,6 @@ std::shared_ptr<const Dataset> prepare(const Job& job,
   log(LogLevel::info, "prepared " + std::to_string(dataset->rows()) +
                           " rows, fingerprint " + dataset->fingerprint());
   return dataset;
-}
-
-std::int64_t steps_in_all(const Job& job, const Order& order) {
-  std::int64_t steps = job.training.epochs * steps_per_epoch(order);
-  return std::min(steps, job.training.max_steps.value_or(steps));
 }
 
 std::unique_ptr<Stepper> make_stepper(const Job& job, const Dataset& data,
@@ -98,7 +91,6 @@ Job job_of_run(const std::string& run_folder) {
                                      .next = "name a folder that a run has "
                                              "written"});
   return parse_job(*job);
-  check_same_fields(state, job.fields);
 }
 
 TrainResult train(const Job& job, const TrainOptions& options) {
@@ -108,6 +100,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   if (!options.resume.empty()) from = read_resumption(options.resume);
   SavedState& state = from.state;
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
+  check_same_fields(state, job.fields);
 
   std::unique_ptr<Device> device = open_device(job.device);
   check_model_device(job.model, device->memory_kind());
@@ -138,7 +131,6 @@ TrainResult train(const Job& job, const TrainOptions& options) {
     data = prepare(job, options, *device);
   } catch (const Error& error) {
     if (!is_stop(error)) throw;
-  state.fields = fields_json(job.fields);
     result.interrupted = true;
     return finish(nullptr);
   }
@@ -148,6 +140,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   check_goes_on(state, *data, order, job.split);
   state.fingerprint = data->fingerprint();
   state.order = order_json(order, job.split);
+  state.fields = fields_json(job.fields);
 
   std::int64_t steps = steps_in_all(job, order);
   std::unique_ptr<Stepper> stepper = make_stepper(job, *data, *device, steps);
