@@ -65,6 +65,14 @@ double number(const Json& json, const char* key) {
   return found != nullptr && found->is_number() ? found->number() : NAN;
 }
 
+/// "12.5 %", or "n/a" for what was not measured.
+std::string shown(double value, int digits, const char* unit) {
+  if (!std::isfinite(value)) return "n/a";
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f%s", digits, value, unit);
+  return text;
+}
+
 std::string model_text(const Json& model) {
   const Json& report = *model.find("report");
   const Json::Array& epochs = report.find("epochs")->array();
@@ -76,29 +84,33 @@ std::string model_text(const Json& model) {
   char text[400];
   std::snprintf(
       text, sizeof(text),
-      "\nthe network, trained on %s: %zu epochs in %.1f s, AU %.1f %%, %.0f "
-      "samples/s\n"
-      "median error on %lld held-out rows: %.2f km; weighted centroid (n = "
-      "%.0f): %.2f km; ratio %.2f\n",
+      "\nthe network, trained on %s: %zu epochs in %s, AU %s, %s samples/s\n"
+      "median error on %lld held-out rows: %s; weighted centroid (n = %s): "
+      "%s; ratio %s\n",
       report.find("settings")->find("device_used")->string().c_str(),
-      epochs.size(), took, 100 * number(report, "au"),
-      number(report, "samples_per_s"),
-      static_cast<long long>(model.find("held_out_rows")->integer()), km,
-      number(model, "centroid_n"), centroid, km / centroid);
+      epochs.size(), shown(took, 1, " s").c_str(),
+      shown(100 * number(report, "au"), 1, " %").c_str(),
+      shown(number(report, "samples_per_s"), 0, "").c_str(),
+      static_cast<long long>(model.find("held_out_rows")->integer()),
+      shown(km, 2, " km").c_str(),
+      shown(number(model, "centroid_n"), 0, "").c_str(),
+      shown(centroid, 2, " km").c_str(), shown(km / centroid, 2, "").c_str());
   return text;
 }
 
 std::string row_text(const Json& entry) {
   const Json& report = *entry.find("report");
   const Json::Array& epochs = report.find("epochs")->array();
+  double seconds_per_epoch =
+      epochs.empty() ? NAN : number(epochs.back(), "seconds");
   char text[200];
-  std::snprintf(text, sizeof(text),
-                "%-28s %6.1f ms  %6.1f %%  %9.0f  %8.2f s  %8.0f ms\n",
+  std::snprintf(text, sizeof(text), "%-28s %9s  %8s  %9s  %10s  %11s\n",
                 entry.find("name")->string().c_str(),
-                number(entry, "round_trip_ms"), 100 * number(report, "au"),
-                number(report, "samples_per_s"),
-                epochs.empty() ? NAN : number(epochs.back(), "seconds"),
-                number(report, "first_batch_ms"));
+                shown(number(entry, "round_trip_ms"), 1, " ms").c_str(),
+                shown(100 * number(report, "au"), 1, " %").c_str(),
+                shown(number(report, "samples_per_s"), 0, "").c_str(),
+                shown(seconds_per_epoch, 2, " s").c_str(),
+                shown(number(report, "first_batch_ms"), 0, " ms").c_str());
   return text;
 }
 
