@@ -104,7 +104,8 @@ TrainResult train(const Job& job, const TrainOptions& options) {
 
   std::unique_ptr<Device> device = open_device(job.device);
   check_model_device(job.model, device->memory_kind());
-  if (!job.model.none()) load_trainer();  // heard before the table is read
+  if (!job.model.none())  // what is missing is heard before the table is read
+    device = training_device(std::move(device), job.device, load_trainer());
   RunFolder folder(real_files(), job.output,
                    run_json(job, *device, options.resume));
   run.folder = folder.path().string();

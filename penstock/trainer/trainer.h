@@ -19,6 +19,10 @@ std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
                                       const Dataset& data, Device& device,
                                       std::int64_t steps);
 
+/// Why libtorch cannot compute on a GPU here; empty when it can. Opens its CUDA
+/// half.
+std::string why_no_cuda();
+
 /// "libtorch 2.11.0, 2 threads, no CUDA".
 std::string described();
 
