@@ -17,19 +17,46 @@ std::unique_ptr<Loader> held_out_rows(const Loop::Parts& p) {
                                   p.device);
 }
 
+/// For where nothing more can be done about an error.
+template <class Work>
+void logged(Work work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    log(LogLevel::warning, error.what());
+  }
+}
+
 }  // namespace
 
 void StepLog::add(Position at, std::int64_t rows, Nanoseconds since_start,
-                  std::optional<double> loss) {
-  Json entry;
-  entry["epoch"] = at.epoch;
-  entry["step"] = at.step;
-  entry["rows"] = rows;
-  entry["seconds"] = seconds(since_start);
-  if (loss) entry["loss"] = *loss;
-  lines_ += (lines_.empty() ? "" : "\n") + entry.dump();
-  if (since_start - written_ < std::chrono::seconds(1)) return;
-  written_ = since_start;
+                  bool loss_follows) {
+  Line line{.at = since_start};
+  line.entry["epoch"] = at.epoch;
+  line.entry["step"] = at.step;
+  line.entry["rows"] = rows;
+  line.entry["seconds"] = seconds(since_start);
+  if (!loss_follows) return write(line);
+  waiting_.push_back(std::move(line));
+}
+
+void StepLog::tell(double loss) {
+  PENSTOCK_ASSERT(!waiting_.empty(), "each step has one loss");
+  waiting_.front().entry["loss"] = loss;
+  write(waiting_.front());
+  waiting_.pop_front();
+}
+
+void StepLog::write(const Line& line) {
+  lines_ += (lines_.empty() ? "" : "\n") + line.entry.dump();
+  if (line.at - written_ < std::chrono::seconds(1)) return;
+  written_ = line.at;
+  flush();
+}
+
+void StepLog::end() {
+  if (waiting_.empty()) return;
+  for (; !waiting_.empty(); waiting_.pop_front()) write(waiting_.front());
   flush();
 }
 
@@ -60,18 +87,13 @@ bool Loop::run() {
     take_steps();
     save();
   } catch (...) {
-    save_what_was_done();
+    // What was done is not lost; the error of the run is the one to tell.
+    logged([&] { save(); });
+    logged([&] { log_.end(); });
     throw;
   }
   bool all_taken = !stopped() || p_.state.steps_taken == in_all_;
   return all_taken && !p_.state.to_validate;
-}
-
-/// After an error, which is the one to tell.
-void Loop::save_what_was_done() try {
-  save();
-} catch (const std::exception& error) {
-  log(LogLevel::warning, error.what());
 }
 
 void Loop::take_steps() {
@@ -123,14 +145,25 @@ void Loop::take(Batch& batch) {
   p_.state.position = loader_.position();
   ++p_.state.steps_taken;
   unsaved_ = true;
-  std::optional<double> loss = p_.stepper.loss();
-  if (loss) loss_sum_ += *loss, ++losses_;
-  log_.add(batch.at(), batch.rows(), wall_clock().now() - run.started, loss);
-  teller_.step(batch.at(), loss);
+  log_.add(batch.at(), batch.rows(), wall_clock().now() - run.started,
+           p_.stepper.has_model());
+  take_losses(false);
+  teller_.step(batch.at(), last_loss_);
+}
+
+void Loop::take_losses(bool wait) {
+  for (double loss : p_.stepper.losses(wait)) {
+    loss_sum_ += loss;
+    ++losses_;
+    last_loss_ = loss;
+    log_.tell(loss);
+  }
 }
 
 void Loop::end_epoch(std::int64_t at) {
   RunNumbers::Epoch& epoch = p_.run.epochs[at];
+  take_losses(true);
+  if (p_.stepper.has_model()) clock_.finish();  // its losses have ended anyway
   if (losses_ > 0) epoch.train_loss = loss_sum_ / static_cast<double>(losses_);
   loss_sum_ = 0, losses_ = 0;
   if (held_out_ != nullptr) validate(at);
@@ -177,6 +210,7 @@ bool Loop::see_held_out_rows() try {
 }
 
 void Loop::save() {
+  take_losses(true);
   log_.flush();
   if (!unsaved_) return;
   clock_.pause();

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "penstock/run/positions_run.h"
 
@@ -20,11 +22,14 @@ struct CountingStepper final : Stepper {
 
   Trouble trouble;
   std::atomic<bool>* stop = nullptr;
-  int steps = 0, looks = 0;
+  int steps = 0, told = 0, looks = 0;
 
   bool takes_time() const override { return false; }
   bool has_model() const override { return true; }
-  std::optional<double> loss() override { return std::nullopt; }
+  std::vector<double> losses(bool) override {
+    return std::vector<double>(
+        static_cast<std::size_t>(steps - std::exchange(told, steps)));
+  }
   void step(const Batch&, Stream&, std::int64_t) override {
     if (steps == trouble.fail_at_step) throw std::bad_alloc();
     ++steps;

@@ -84,7 +84,7 @@ at::Device torch_device(const Device& device) {
 }
 
 OnStream::OnStream(at::Device device, const Stream& stream) {
-  if (!device.is_cuda()) return;
+  if (device.is_cpu()) return;
   // What libtorch makes of a cudaStream_t that is not its own: the address is
   // the id (c10::cuda::getStreamFromExternal, which would need the CUDA half
   // when this is linked).
