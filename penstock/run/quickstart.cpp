@@ -73,7 +73,11 @@ std::string shown(double value, int digits, const char* unit) {
   return text;
 }
 
-std::string model_text(const Json& model) {
+std::string model_text(const Json& result) {
+  if (const Json* why = result.find("why_no_model"))
+    return "\nthe network was not trained: " + why->string() + "\n";
+  const Json& model = *result.find("model");
+  if (model.is_null()) return "";
   const Json& report = *model.find("report");
   const Json::Array& epochs = report.find("epochs")->array();
   if (epochs.empty() || !model.find("median_km")->is_number()) return "";
@@ -144,7 +148,15 @@ void add_model(const QuickstartOptions& options,
   }
   note("training the network: " + std::to_string(job.training.epochs) +
        " epochs");
-  result["model"] = train_model(options, job);
+  // However it ends, the numbers of the runs before it are not lost.
+  try {
+    result["model"] = train_model(options, job);
+  } catch (const Error& error) {
+    result["why_no_model"] = error.what();
+    result["error"] = *Json::parse(error.json(), "error").find("error");
+    note(std::string("training failed: ") + error.what());
+    if (options.failed) options.failed(error);
+  }
 }
 
 }  // namespace
@@ -198,9 +210,7 @@ Json quickstart(const QuickstartOptions& options) {
   }
   if (options.stop == nullptr || !options.stop->load())
     add_model(options, note, result);
-  result["table"] = table_of(result["runs"].array());
-  if (!result["model"].is_null())
-    result["table"] = result["table"].string() + model_text(result["model"]);
+  result["table"] = table_of(result["runs"].array()) + model_text(result);
   return result;
 }
 

@@ -145,6 +145,25 @@ class Model(Positions):
         tensors = read_safetensors(newest)
         self.assertGreater(len(tensors), 10)
 
+    def test_training_that_fails_loses_nothing_of_the_quick_start(self):
+        self.positions()
+        job = json.loads((self.folder / "job.json").read_text())
+        self.write_job({**job, "device": "cuda"})
+        options = ("--job", "job.json", "--rows", "200", "--step-ms", "1",
+                   "--round-trip-ms", "0", "--epochs", "1")
+        answer = self.run_it("quickstart", *options, "--json")
+        if answer.code == 0:
+            self.skipTest("there is a GPU")
+        self.assertEqual(answer.code, 5, answer.err)
+        result = answer.json()
+        self.assertEqual(len(result["runs"]), 4)
+        self.assertEqual(result["error"]["kind"], "device")
+        answer = self.run_it("quickstart", *options)
+        self.assertEqual(answer.code, 5, answer.err)
+        for text in ("a query per sample", "the network was not trained",
+                     "4 runs"):
+            self.assertIn(text, answer.out)
+
     def test_a_model_on_sim_is_refused_before_anything_is_read(self):
         self.positions()
         self.refused(self.run_it("train", "job.json", "--json", "--set",
