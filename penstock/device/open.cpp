@@ -23,7 +23,8 @@ std::unique_ptr<Device> open_best() {
     bool absent = code == "device.not_built" || code == "device.no_driver" ||
                   code == "device.no_gpu";
     bool unusable = code == "device.old_driver" || code == "device.too_old" ||
-                    code == "device.part_version";
+                    code == "device.part_version" ||
+                    code == "device.part_broken";
     if (!absent && !unusable) throw;
     log(absent ? LogLevel::info : LogLevel::warning,
         "the device is 'cpu': " + std::string(error.what()));
