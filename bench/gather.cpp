@@ -98,15 +98,12 @@ Json measure(const TableWorkload& work, Device& device, int repeats) {
   Buffer table = filled_table(work.rows, device, *stream);
   Buffer out = device.allocate(kGathered * kRowBytes);
   std::vector<std::int64_t> rows = drawn_rows(work.rows);
-  std::vector<GatherField> fields = {{.bytes = kRowBytes}};
+  std::vector<GatherField> fields = {
+      {table.data(), kRowBytes, kRowBytes, out.data()}};
   constexpr double kGigabytes = 1e-9 * double(kGathered * kRowBytes);
   auto gather = [&] {
     return kGigabytes / wall_seconds([&] {
-             stream->gather({.table = table.data(),
-                             .row_bytes = kRowBytes,
-                             .fields = fields,
-                             .rows = rows,
-                             .out = out.data()});
+             stream->gather({.fields = fields, .rows = rows});
              stream->synchronize();
            });
   };

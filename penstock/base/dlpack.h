@@ -8,6 +8,17 @@
 
 namespace penstock {
 
+/// DLPack's DLDataType with one lane.
+struct DlType {
+  std::uint8_t code;  ///< 0: signed, 1: unsigned, 2: IEEE, 4: bfloat, 6: bool
+  std::uint8_t bits;
+  friend bool operator==(const DlType&, const DlType&) = default;
+};
+
+DlType dl_type_of(Dtype dtype);
+/// Throws nothing: a type that is none of ours gives false.
+bool dtype_from(DlType type, Dtype& dtype);
+
 /// DLPack's DLTensor, declared here because its layout is the contract
 /// (dlpack.h 1.0, https://dmlc.github.io/dlpack/latest/c_api.html).
 struct DlTensor {
@@ -15,7 +26,7 @@ struct DlTensor {
   std::int32_t device_type;  ///< a MemoryKind
   std::int32_t device_id;
   std::int32_t dimensions;
-  std::uint8_t code;  ///< 0: signed integer, 2: IEEE float
+  std::uint8_t code;  ///< of a DlType
   std::uint8_t bits;
   std::uint16_t lanes;
   std::int64_t* shape;

@@ -30,16 +30,38 @@ TEST(Dlpack, ShowsTheSameMemoryShapeAndDevice) {
 }
 
 TEST(Dlpack, NamesEveryDtype) {
-  for (auto [dtype, code, bits] :
-       {std::tuple{Dtype::float32, 2, 32}, std::tuple{Dtype::float64, 2, 64},
-        std::tuple{Dtype::int64, 0, 64}}) {
+  struct Type {
+    Dtype dtype;
+    int code, bits;
+  };
+  constexpr Type kTypes[] = {
+      {Dtype::float32, 2, 32}, {Dtype::float64, 2, 64}, {Dtype::int64, 0, 64},
+      {Dtype::boolean, 6, 8},  {Dtype::uint8, 1, 8},    {Dtype::int8, 0, 8},
+      {Dtype::int16, 0, 16},   {Dtype::uint16, 1, 16},  {Dtype::int32, 0, 32},
+      {Dtype::uint32, 1, 32},  {Dtype::uint64, 1, 64},  {Dtype::float16, 2, 16},
+      {Dtype::bfloat16, 4, 16}};
+  static_assert(std::size(kTypes) == kDtypes);
+  for (auto [dtype, code, bits] : kTypes) {
     DlManagedTensor* managed =
         to_dlpack({.dtype = dtype, .shape = {}}, nullptr);
-    EXPECT_EQ(managed->tensor.code, code);
-    EXPECT_EQ(managed->tensor.bits, bits);
+    EXPECT_EQ(managed->tensor.code, code) << name_of(dtype);
+    EXPECT_EQ(managed->tensor.bits, bits) << name_of(dtype);
     EXPECT_EQ(managed->tensor.lanes, 1);
     managed->deleter(managed);
   }
+}
+
+TEST(Dlpack, KnowsEveryDtypeByItsTypeAndNoOther) {
+  for (std::size_t i = 0; i < kDtypes; ++i) {
+    auto dtype = static_cast<Dtype>(i);
+    Dtype found = dtype == Dtype::int8 ? Dtype::uint8 : Dtype::int8;
+    EXPECT_TRUE(dtype_from(dl_type_of(dtype), found));
+    EXPECT_EQ(found, dtype);
+  }
+  Dtype untouched = Dtype::int8;
+  EXPECT_FALSE(dtype_from(DlType{2, 8}, untouched)) << "no float of 8 bits";
+  EXPECT_FALSE(dtype_from(DlType{5, 64}, untouched)) << "no complex number";
+  EXPECT_EQ(untouched, Dtype::int8);
 }
 
 TEST(Dlpack, HoldsTheOwnerUntilTheDeleterIsCalled) {

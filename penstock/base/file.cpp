@@ -4,12 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/temporary.h"
 
 namespace penstock {
 namespace {
@@ -82,13 +82,6 @@ bool write_all(int file, std::string_view bytes) {
   return true;
 }
 
-/// A name beside `path` that no other writer uses.
-Path temporary_beside(const Path& path) {
-  static std::atomic<unsigned> counter{0};  // only has to differ each time
-  return path.string() + ".tmp." + std::to_string(::getpid()) + "." +
-         std::to_string(counter.fetch_add(1));
-}
-
 void sync_folder(const Path& folder) {
   File file(folder.empty() ? Path(".") : folder, O_RDONLY | O_DIRECTORY);
   if (file.open()) ::fsync(file.number());
@@ -111,16 +104,12 @@ class RealFiles final : public FileSystem {
   }
 
   void write_atomic(const Path& path, std::string_view bytes) override {
-    Path temporary = temporary_beside(path);
-    File file(temporary, O_WRONLY | O_CREAT | O_EXCL);
-    if (!file.open()) refuse(ErrorKind::request, "write the file", path, errno);
-    if (!write_all(file.number(), bytes) || ::fsync(file.number()) != 0 ||
-        !file.close() || ::rename(temporary.c_str(), path.c_str()) != 0) {
-      int reason = errno;
-      ::unlink(temporary.c_str());
-      refuse(ErrorKind::request, "write the file", path, reason);
-    }
+    TemporaryFile temporary(path);
+    if (!temporary.open() || !write_all(temporary.number(), bytes) ||
+        ::fsync(temporary.number()) != 0 || !temporary.become(path))
+      refuse(ErrorKind::request, "write the file", path, errno);
     sync_folder(path.parent_path());
+    remove_leftovers(path);
   }
 
   void append_line(const Path& path, std::string_view line) override {
@@ -146,13 +135,9 @@ class RealFiles final : public FileSystem {
   }
 
   void link_to(const Path& target, const Path& link) override {
-    Path temporary = temporary_beside(link);
-    if (::symlink(target.c_str(), temporary.c_str()) != 0 ||
-        ::rename(temporary.c_str(), link.c_str()) != 0) {
-      int reason = errno;
-      ::unlink(temporary.c_str());
-      refuse(ErrorKind::request, "make the link", link, reason);
-    }
+    if (!make_link(target, link))
+      refuse(ErrorKind::request, "make the link", link, errno);
+    remove_leftovers(link);
   }
 };
 

@@ -8,11 +8,30 @@
 
 namespace penstock {
 
-enum class Dtype : std::uint8_t { float32, float64, int64 };
+/// What an element of a tensor is.
+enum class Dtype : std::uint8_t {
+  float32,
+  float64,
+  int64,
+  boolean,  ///< named "bool"; one byte, 0 or 1
+  uint8,
+  int8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  uint64,
+  float16,
+  bfloat16,
+};
+/// All of them, in their order.
+inline constexpr std::size_t kDtypes = 13;
 
+/// As numpy and torch name it: "float32", "bool", "bfloat16".
 std::string_view name_of(Dtype dtype);
 /// Throws nothing: unknown names give false.
 bool dtype_from(std::string_view name, Dtype& dtype);
+/// Bytes of an element.
 std::size_t size_of(Dtype dtype);
 
 /// Extents of a tensor, outermost first.

@@ -35,6 +35,9 @@ struct TierRequest {
   /// not count on a device that is the host: there is no copy to stage.
   std::size_t ring_host_bytes = 0;
   std::string wish = "auto";  ///< auto, device, ram or none
+  /// The rows are arrays that somebody keeps in host memory: tier `ram` takes
+  /// no more of it, and there is no tier `none`.
+  bool lie_in_ram = false;
 };
 
 /// What there is, from real limits (cgroup, free memory, the device's memory).

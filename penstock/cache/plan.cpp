@@ -52,6 +52,9 @@ Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
 
 TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
                        const TierRequest& request, const TierLimits& limits) {
+  bool there =
+      request.lie_in_ram && (tier == Tier::ram || limits.device_is_host);
+  if (there) rows_bytes = 0;
   auto [host, device] = needs_of(tier, rows_bytes, request, limits);
   TierPlan::Line line{.tier = tier,
                       .rows_bytes = rows_bytes,
@@ -66,6 +69,7 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
     line.why = "fits as far as is known: nobody tells what is free";
   else
     line.why = "fits";
+  if (line.fits && there) line.why += ": the arrays are used where they lie";
   return line;
 }
 
@@ -132,8 +136,9 @@ TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
   TierPlan plan;
   plan.limits = limits;
   plan.lines = {line_of(Tier::device, table, request, limits),
-                line_of(Tier::ram, table, request, limits),
-                line_of(Tier::none, hashes, request, limits)};
+                line_of(Tier::ram, table, request, limits)};
+  if (!request.lie_in_ram)
+    plan.lines.push_back(line_of(Tier::none, hashes, request, limits));
   bool found = false;
   for (TierPlan::Line& line : plan.lines) {
     bool automatic = request.wish == "auto";

@@ -136,6 +136,57 @@ TEST(PlanTiers, ARingThatDoesNotFitIsToldBeforeAnythingIsAllocated) {
       << "the pinned half of it";
 }
 
+/// 1 MiB of arrays that lie in host memory, and a ring of 512 KiB of slots.
+TierPlan plan_of_arrays(std::string wish, std::size_t device_free,
+                        std::optional<std::size_t> ram_free,
+                        bool device_is_host = false) {
+  return plan_tiers({.rows = 1024,
+                     .row_bytes = 1024,
+                     .ring_device_bytes = kMiB / 2,
+                     .ring_host_bytes = kMiB / 2,
+                     .wish = std::move(wish),
+                     .lie_in_ram = true},
+                    {.ram_free = ram_free,
+                     .ram_origin = "MemAvailable",
+                     .device_free = device_free,
+                     .device_is_host = device_is_host});
+}
+
+TEST(PlanTiers, ArraysTakeNoMoreMemoryWhereTheyLie) {
+  TierPlan shown = plan_of_arrays("auto", 0, kMiB, true);
+  EXPECT_EQ(shown.tier, Tier::ram);
+  ASSERT_EQ(shown.lines.size(), 2u) << "they need not be read anew";
+  EXPECT_EQ(shown.lines[1].rows_bytes, 0u);
+  EXPECT_EQ(shown.lines[1].host_bytes, kMiB / 2) << "the ring";
+  EXPECT_THAT(shown.text(), HasSubstr("* ram: 512.0 KiB on the host, fits: the "
+                                      "arrays are used where they lie"));
+  EXPECT_EQ(plan_of_arrays("device", 0, kMiB, true).lines[0].rows_bytes, 0u)
+      << "the same memory";
+  EXPECT_THAT(plan_of_arrays("ram", kMiB, std::nullopt).text(),
+              HasSubstr("nobody tells what is free: the arrays are used"));
+}
+
+TEST(PlanTiers, ArraysGoToTheDeviceWhereTheyFit) {
+  TierPlan fits = plan_of_arrays("auto", 2 * kMiB, kMiB);
+  EXPECT_EQ(fits.tier, Tier::device);
+  EXPECT_EQ(fits.lines[0].rows_bytes, kMiB);
+  EXPECT_EQ(fits.lines[0].why, "fits");
+  TierPlan gathered = plan_of_arrays("auto", kMiB, kMiB);
+  EXPECT_EQ(gathered.tier, Tier::ram);
+  EXPECT_EQ(gathered.lines[1].host_bytes, kMiB / 2);
+  EXPECT_EQ(gathered.lines[1].device_bytes, kMiB / 2);
+}
+
+TEST(PlanTiers, ArraysThatAreNotToBeGatheredAreOutOfMemoryOnTheDevice) {
+  try {
+    plan_of_arrays("device", kMiB, kMiB);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
+    EXPECT_THAT(error.parts().why, HasSubstr("needs 1.5 MiB on the device"));
+  }
+}
+
 TEST(ShownBytes, PicksTheUnit) {
   EXPECT_EQ(shown_bytes(17), "17 B");
   EXPECT_EQ(shown_bytes(1536), "1.5 KiB");

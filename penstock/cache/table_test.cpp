@@ -33,17 +33,13 @@ TEST_P(TableTest, GivesBackEveryRowByItsId) {
     std::memset(table.append(1), static_cast<int>(id % 251), kRowBytes);
   table.seal();
   std::vector<std::int64_t> rows = {2999, 0, 1024, 1023};
-  GatherField field{.table_offset = 8, .bytes = 16, .out_offset = 0};
   std::vector<std::byte> out(rows.size() * 16);
-  Gather gather{.table = table.data(),
-                .row_bytes = kRowBytes,
-                .fields = {&field, 1},
-                .rows = rows,
-                .out = out.data()};
+  GatherField field{table.data() + 8, kRowBytes, 16, out.data()};
+  Gather gather{.fields = {&field, 1}, .rows = rows};
   if (GetParam().tier == Tier::device) {
     std::unique_ptr<Stream> stream = device_->make_stream();
     Buffer target = device_->allocate(out.size());
-    gather.out = target.data();
+    field.out = target.data();
     stream->gather(gather);
     stream->copy(out.data(), target.data(), out.size());
     stream->synchronize();

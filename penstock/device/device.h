@@ -87,23 +87,22 @@ class Event {
   Nanoseconds time_{0};
 };
 
-/// One field of a gather: row `rows[i]` of the packed table supplies
-/// `bytes` bytes at `table_offset`, which go to row i of the field's tensor
-/// at `out_offset` in the slot.
+/// One field of a gather: row `rows[i]` of its table supplies `bytes` bytes,
+/// which go to row i of the field's tensor.
 struct GatherField {
-  std::size_t table_offset = 0;
-  std::size_t bytes = 0;
-  std::size_t out_offset = 0;
+  /// Where the field's bytes of row 0 are. An array is a table of its own; in
+  /// a packed table the fields lie within one row and share the stride.
+  const std::byte* table = nullptr;
+  std::size_t row_stride = 0;  ///< from a row of the table to the next
+  std::size_t bytes = 0;       ///< of a row; at most the stride
+  std::byte* out = nullptr;    ///< row 0 of the tensor; the others follow
 };
 
-/// Copies whole samples of a resident table into a batch, all fields at once.
-/// A row index of -1 gives zeros.
+/// Copies whole samples of resident tables into a batch, all fields at once.
+/// Tables and tensors are on the device. A row index of -1 gives zeros.
 struct Gather {
-  const std::byte* table = nullptr;  ///< row r starts at table + r * row_bytes
-  std::size_t row_bytes = 0;
-  std::span<const GatherField> fields;
-  std::span<const std::int64_t> rows;  ///< host memory; copied by the call
-  std::byte* out = nullptr;            ///< on the device
+  std::span<const GatherField> fields;  ///< copied by the call
+  std::span<const std::int64_t> rows;   ///< host memory; copied by the call
 };
 
 /// A line of work on a device: each call queues and returns; the work is done

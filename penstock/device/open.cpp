@@ -23,7 +23,8 @@ std::unique_ptr<Device> open_best() {
     bool absent = code == "device.not_built" || code == "device.no_driver" ||
                   code == "device.no_gpu";
     bool unusable = code == "device.old_driver" || code == "device.too_old" ||
-                    code == "device.part_version";
+                    code == "device.part_version" ||
+                    code == "device.part_broken";
     if (!absent && !unusable) throw;
     log(absent ? LogLevel::info : LogLevel::warning,
         "the device is 'cpu': " + std::string(error.what()));
@@ -41,6 +42,7 @@ std::unique_ptr<Device> open_device(const DeviceSpec& spec) {
   throw Error(ErrorKind::request,
               {.code = "device.unknown",
                .what = "cannot open device '" + spec.kind + "'",
+               .where = "device",
                .why = "there is no such kind of device",
                .next = "use auto, cpu, sim or cuda"});
 }

@@ -18,7 +18,18 @@ const DevicePart& load_cuda_part(
         folders);
   } catch (const Error& error) {
     ErrorParts parts = error.parts();
-    if (parts.code == "device.part_missing") parts.code = "device.not_built";
+    if (parts.code != "device.part_missing") throw;
+    std::error_code unknown;
+    // One that is there is named with its folder.
+    if (std::filesystem::path file = parts.where;
+        file.has_parent_path() && std::filesystem::exists(file, unknown)) {
+      parts.code = "device.part_broken";
+      parts.next =
+          "see to what is missing there, or install the program and "
+          "its parts anew; or use 'cpu'";
+    } else {
+      parts.code = "device.not_built";
+    }
     throw Error(error.kind(), std::move(parts));
   }
 }

@@ -21,7 +21,8 @@ struct DevicePart {
 inline constexpr const char* kDevicePartEntry = "penstock_device_part";
 
 /// The part for CUDA, out of the first of these folders that has it. Throws
-/// Error(device), device.not_built, when none has it.
+/// Error(device): device.not_built when none has it, device.part_broken when
+/// the one that is there cannot be loaded.
 const DevicePart& load_cuda_part(
     const std::vector<std::filesystem::path>& folders);
 

@@ -11,8 +11,8 @@ namespace penstock {
 void in_ranges(
     int workers, std::int64_t count,
     const std::function<void(std::int64_t begin, std::int64_t end)>& work) {
-  std::int64_t ranges = std::clamp<std::int64_t>(workers, 1, count);
   if (count <= 0) return;
+  std::int64_t ranges = std::clamp<std::int64_t>(workers, 1, count);
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(ranges));
   auto run = [&](std::int64_t range) {
     try {

@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-Order order_of(const LoaderOptions& options, const Dataset& dataset) {
-  return {.samples = dataset.side(options.side).size(),
+Order order_of(const LoaderOptions& options, const Rows& rows) {
+  return {.samples = rows.rows_on(options.side),
           .seed = options.seed,
           .shuffle = options.shuffle,
           .batch_size = options.batch_size,
@@ -42,7 +42,18 @@ int slots_of(const LoaderOptions& options) {
                .where = "split." + name,
                .why = "none of the " + std::to_string(rows) +
                       " rows falls on the side '" + name + "'",
-               .next = "raise split." + name + ", or choose another split.by"});
+               .next = "raise split." + name +
+                       ", choose another split.by, or "
+                       "of arrays name the rows on that side"});
+}
+
+[[noreturn]] void refuse_weight() {
+  throw Error(ErrorKind::request,
+              {.code = "loader.weight",
+               .what = "cannot add the weights of padding to a batch",
+               .where = "loader.tail = \"pad\"",
+               .why = "the rows have a tensor 'weight' of their own",
+               .next = "give it another name, or use another tail"});
 }
 
 }  // namespace
@@ -68,12 +79,12 @@ struct Loader::State {
     std::int64_t begin = 0, end = 0;
   };
 
-  const std::shared_ptr<const Dataset> dataset;
+  const std::shared_ptr<const Rows> rows;
   const LoaderOptions options;
   Device& device;
   const Order order;
   const bool resident;
-  Filler::Meters meters;
+  FillMeters meters;
   StageMeter deliver{"deliver", 1};
 
   const std::shared_ptr<SlotRing> ring = std::make_shared<SlotRing>();
@@ -97,13 +108,13 @@ struct Loader::State {
   std::unique_ptr<Filler> inline_filler;  // workers == 0
   std::unique_ptr<Stage> stage;           // last: its threads use all the above
 
-  State(std::shared_ptr<const Dataset> set, const LoaderOptions& given,
-        Device& on)
-      : dataset(std::move(set)),
+  State(std::shared_ptr<const Rows> of, const LoaderOptions& given, Device& on)
+      : rows(std::move(of)),
         options(resolved(given)),
         device(on),
-        order(order_of(options, *dataset)),
-        resident(dataset->plan().tier == Tier::device),
+        order(order_of(options, *rows)),
+        resident(rows->plan().tier == Tier::device &&
+                 device.memory_kind() != MemoryKind::cpu),
         meters(options.workers, options.per_sample),
         next_plan(options.start),
         position(options.start) {}
@@ -111,9 +122,10 @@ struct Loader::State {
   void add_slot() {
     bool staged = device.memory_kind() != MemoryKind::cpu && !resident;
     std::shared_ptr<Slot> slot =
-        make_slot(dataset->layout(), most_rows(options),
-                  options.tail == Tail::pad, staged, device);
+        make_slot(rows->layout(), most_rows(options), options.tail == Tail::pad,
+                  staged, device);
     slot->ring = ring;
+    slot->rows = rows;
     ring->give_back(std::move(slot));
     ++slots;
   }
@@ -128,28 +140,28 @@ struct Loader::State {
     next_plan = next_position(order, next_plan);
     slot.number = planned++;
     slot.ids.clear();
-    const SideIndex& side = dataset->side(options.side);
     for (const penstock::Piece& piece : slot.plan.pieces)
-      slot.ids.push_back(piece.sample < 0 ? -1 : side.select(piece.sample));
-    auto rows = static_cast<std::int64_t>(slot.ids.size());
-    for (NamedTensor& tensor : slot.tensors) tensor.view.shape[0] = rows;
-    slot.rows_left = rows;
-    meters.plan.add_items(rows, 0);
+      slot.ids.push_back(piece.sample);
+    rows->select(options.side, slot.ids);
+    auto count = static_cast<std::int64_t>(slot.ids.size());
+    for (NamedTensor& tensor : slot.tensors) tensor.view.shape[0] = count;
+    slot.rows_left = count;
+    meters.plan.add_items(count, 0);
   }
 
   // A gather on the device is one launch; on the host the rows are shared out.
-  std::int64_t piece_rows(std::int64_t rows) const {
-    if (resident || options.workers < 2) return rows;
+  std::int64_t piece_rows(std::int64_t all) const {
+    if (resident || options.workers < 2) return all;
     return std::max<std::int64_t>(
-        32, (rows + options.workers - 1) / options.workers);
+        32, (all + options.workers - 1) / options.workers);
   }
 
   Piece next_piece() PENSTOCK_REQUIRES(mutex) {
-    auto rows = static_cast<std::int64_t>(current->ids.size());
-    std::int64_t end = std::min(rows, current_row + piece_rows(rows));
+    auto all = static_cast<std::int64_t>(current->ids.size());
+    std::int64_t end = std::min(all, current_row + piece_rows(all));
     Piece piece{current, current_row, end};
     current_row = end;
-    if (end == rows) {
+    if (end == all) {
       current.reset();
       changed.notify_all();
     }
@@ -195,19 +207,18 @@ struct Loader::State {
     return slot;
   }
 
-  StageMeter& last_stage() {
-    return dataset->table() != nullptr ? meters.gather : meters.pack;
-  }
+  StageMeter& last_stage() { return kept() ? meters.gather : meters.pack; }
+  bool kept() const { return rows->plan().tier != Tier::none; }
 
   /// True for whoever filled the last rows.
-  bool rows_done(Slot& slot, std::int64_t rows) {
+  bool rows_done(Slot& slot, std::int64_t count) {
     Lock lock(mutex);
-    slot.rows_left -= rows;
+    slot.rows_left -= count;
     return slot.rows_left == 0;
   }
 
   void work() {
-    Filler filler(*dataset, device, meters, options.per_sample);
+    Filler filler(*rows, device, meters, options.per_sample);
     while (std::optional<Piece> piece = take_piece()) {
       Slot& slot = *piece->slot;
       try {
@@ -248,8 +259,8 @@ struct Loader::State {
     }
     try {
       if (inline_filler == nullptr)
-        inline_filler = std::make_unique<Filler>(*dataset, device, meters,
-                                                 options.per_sample);
+        inline_filler =
+            std::make_unique<Filler>(*rows, device, meters, options.per_sample);
       std::shared_ptr<Slot> slot = open_slot();
       {
         Lock lock(mutex);
@@ -301,13 +312,15 @@ struct Loader::State {
   }
 };
 
-Loader::Loader(std::shared_ptr<const Dataset> dataset,
-               const LoaderOptions& options, Device& device)
-    : state_(std::make_unique<State>(std::move(dataset), options, device)) {
+Loader::Loader(std::shared_ptr<const Rows> rows, const LoaderOptions& options,
+               Device& device)
+    : state_(std::make_unique<State>(std::move(rows), options, device)) {
   State& s = *state_;
-  PENSTOCK_ASSERT(!options.per_sample || s.dataset->table() == nullptr,
+  PENSTOCK_ASSERT(!options.per_sample || !s.kept(),
                   "a query per sample reads from the source");
-  if (s.order.samples == 0) refuse_empty_side(options.side, s.dataset->rows());
+  if (s.order.samples == 0) refuse_empty_side(options.side, s.rows->rows());
+  for (const TensorSpec& tensor : s.rows->layout().tensors)
+    if (options.tail == Tail::pad && tensor.name == kWeight) refuse_weight();
   penstock::steps_per_epoch(s.order);  // refuses an epoch without a step
   while (s.slots < slots_of(s.options)) s.add_slot();
   if (s.options.workers == 0) return;
@@ -358,7 +371,7 @@ std::int64_t Loader::steps_per_epoch() const {
 std::vector<StageNumbers> Loader::stages() const {
   const State& s = *state_;
   std::vector<StageNumbers> stages = {s.meters.plan.numbers()};
-  if (s.dataset->table() == nullptr) {
+  if (!s.kept()) {
     stages.push_back(s.meters.read.numbers());
     stages.push_back(s.meters.prepare.numbers());
     stages.push_back(s.meters.pack.numbers());

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "penstock/loader/batch.h"
-#include "penstock/loader/dataset.h"
+#include "penstock/loader/rows.h"
 
 namespace penstock {
 
-/// How batches are made of a data set.
+/// How batches are made of rows.
 struct LoaderOptions {
   Side side = Side::train;
   std::uint64_t seed = 0;
@@ -29,25 +29,27 @@ struct LoaderOptions {
   std::int64_t batches = -1;  ///< ends after this many; -1: never
 };
 
-/// The order that these options mean for `dataset`.
-Order order_of(const LoaderOptions& options, const Dataset& dataset);
+/// The order that these options mean for `rows`.
+Order order_of(const LoaderOptions& options, const Rows& rows);
 
 /// The bytes that a loader's ring of slots takes: on the device, and again as
 /// much pinned on the host where batches are copied.
 std::size_t ring_bytes(const LoaderOptions& options, const RowLayout& layout);
 
-/// Hands out the batches of a data set in order, epoch after epoch, prepared
+/// Hands out batches of rows in order, epoch after epoch, prepared
 /// ahead across the seam between epochs.
 ///
-/// One consumer thread. The bytes of a batch depend on the data set, seed,
+/// One consumer thread. The bytes of a batch depend on the rows, seed,
 /// position, batch size and rank alone, never on workers, prefetch or tier.
-/// Batches may outlive the loader, but not the device. A consumer that holds
+/// Batches may outlive the loader, and keep the rows alive; they must not
+/// outlive the device. A consumer that holds
 /// all slots gets one more, and the log a warning.
 class Loader {
  public:
-  /// Throws Error(request) for a side without rows, and with Tail::drop for
-  /// one with fewer rows than a batch.
-  Loader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options,
+  /// Throws Error(request) for a side without rows, with Tail::drop for one
+  /// with fewer rows than a batch, and with Tail::pad for rows that have a
+  /// tensor named as the weights are.
+  Loader(std::shared_ptr<const Rows> rows, const LoaderOptions& options,
          Device& device);
   ~Loader();
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "penstock/loader/gather_filler.h"
 #include "penstock/loader/pass.h"
+#include "penstock/loader/read_filler.h"
 
 namespace penstock {
 
@@ -100,7 +102,7 @@ std::vector<std::vector<bool>> boolean_columns(const std::vector<Field>& fields,
 }  // namespace
 
 /// The rows of a finished pass by sample id.
-struct Dataset::Rows {
+struct Dataset::PassRows {
   std::vector<RawBlock>& blocks;
   const std::vector<RowRef> refs;
 
@@ -155,7 +157,7 @@ std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
   };
   {
     BusyScope busy(meter);
-    Rows rows{pass.blocks, rows_by_key(pass.blocks, source)};
+    PassRows rows{pass.blocks, rows_by_key(pass.blocks, source)};
     if (rows.refs.empty()) refuse_no_rows(*set, source);
     set->split(rows);
     set->fitted_ = options.fitted
@@ -169,7 +171,7 @@ std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
                                     return rows.side(id) == Side::train;
                                   },
                               .share_out = share_out});
-    set->plan(rows.count(), device);
+    set->plan_tier(rows.count(), device);
     set->pack(rows, device, share_out);
     meter.add_items(rows.count(), static_cast<std::int64_t>(
                                       set->table_ ? set->table_->bytes() : 0));
@@ -179,7 +181,7 @@ std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
   return set;
 }
 
-void Dataset::split(const Rows& rows) {
+void Dataset::split(const PassRows& rows) {
   if (options_.split.train >= 1) {
     train_ = SideIndex(rows.count());
     val_ = SideIndex(std::int64_t{0});
@@ -193,7 +195,7 @@ void Dataset::split(const Rows& rows) {
   }
 }
 
-void Dataset::plan(std::int64_t rows, const Device& device) {
+void Dataset::plan_tier(std::int64_t rows, const Device& device) {
   HostLimits host = read_host_limits();
   plan_ =
       plan_tiers({.rows = rows,
@@ -208,7 +210,7 @@ void Dataset::plan(std::int64_t rows, const Device& device) {
   if (options_.planned) options_.planned(plan_);
 }
 
-void Dataset::pack_rows(const Rows& rows, SampleId first, SampleId end,
+void Dataset::pack_rows(const PassRows& rows, SampleId first, SampleId end,
                         std::byte* out) const {
   for (SampleId id = first; id < end; ++id) {
     const RawBlock& block = rows.block(id);
@@ -218,7 +220,7 @@ void Dataset::pack_rows(const Rows& rows, SampleId first, SampleId end,
   }
 }
 
-void Dataset::pack(const Rows& rows, Device& device,
+void Dataset::pack(const PassRows& rows, Device& device,
                    const ShareOut& share_out) {
   if (plan_.tier != Tier::none)
     table_ = std::make_unique<Table>(plan_.tier, rows.count(),
@@ -254,6 +256,25 @@ void Dataset::pack(const Rows& rows, Device& device,
   }
   if (table_) table_->seal();
   fingerprint_ = fingerprint.hex();
+}
+
+void Dataset::select(Side side, std::span<SampleId> ranks) const {
+  const SideIndex& index = this->side(side);
+  if (index.size() == rows()) return;  // a rank is its id
+  for (SampleId& rank : ranks)
+    if (rank >= 0) rank = index.select(rank);
+}
+
+std::unique_ptr<RowFiller> Dataset::open_filler(FillMeters& meters,
+                                                bool per_sample) const {
+  if (table_ == nullptr)
+    return std::make_unique<ReadFiller>(*this, meters, per_sample);
+  std::vector<GatherField> fields;
+  for (const TensorSpec& tensor : layout_.tensors)
+    fields.push_back({.table = table_->data() + tensor.offset,
+                      .row_stride = layout_.row_bytes,
+                      .bytes = tensor.bytes});
+  return make_gather_filler(std::move(fields), plan_.tier, meters.gather);
 }
 
 }  // namespace penstock

@@ -11,6 +11,7 @@
 #include "penstock/cache/cache.h"
 #include "penstock/device/device.h"
 #include "penstock/exec/exec.h"
+#include "penstock/loader/rows.h"
 #include "penstock/monitor/monitor.h"
 #include "penstock/sampling/sampling.h"
 #include "penstock/sources/sources.h"
@@ -35,9 +36,9 @@ struct DatasetOptions {
 /// What a source must give for these options, after the key.
 std::vector<Wanted> wanted_of(const DatasetOptions& options);
 
-/// A data set after its one pass: keys, statistics, sides, and the packed rows
-/// in their tier. Immutable, so thread-safe. Must not outlive its device.
-class Dataset {
+/// A data set after its one pass over a source: keys, statistics, sides, and
+/// the packed rows in their tier.
+class Dataset final : public Rows {
  public:
   /// Reads the table once. Throws what the source and the transforms throw,
   /// and Error(source) for two rows with one key or no row at all.
@@ -47,17 +48,26 @@ class Dataset {
   static std::shared_ptr<const Dataset> prepare(const DatasetOptions& options,
                                                 std::unique_ptr<Source> source,
                                                 Device& device);
-  ~Dataset();
+  ~Dataset() override;
 
-  std::int64_t rows() const { return keys_.size(); }
+  std::int64_t rows() const override { return keys_.size(); }
+  std::int64_t rows_on(Side side) const override {
+    return this->side(side).size();
+  }
+  void select(Side side, std::span<SampleId> ranks) const override;
+  const RowLayout& layout() const override { return layout_; }
+  const TierPlan& plan() const override { return plan_; }
+  /// SHA-256 over keys and prepared rows in order of id, in hex.
+  const std::string& fingerprint() const override { return fingerprint_; }
+  std::unique_ptr<RowFiller> open_filler(FillMeters& meters,
+                                         bool per_sample) const override;
+
   const KeyList& keys() const { return keys_; }  ///< by sample id
   const SideIndex& side(Side side) const {
     return side == Side::train ? train_ : val_;
   }
   const std::vector<Field>& fields() const { return options_.fields; }
-  const RowLayout& layout() const { return layout_; }
   const Fitted& fitted() const { return fitted_; }
-  const TierPlan& plan() const { return plan_; }
   /// The packed rows; null in tier `none`.
   const Table* table() const { return table_.get(); }
   /// Rows with a list shorter than `min`.
@@ -67,8 +77,6 @@ class Dataset {
   std::int64_t left_out() const {
     return too_short_ + static_cast<std::int64_t>(bad_.size());
   }
-  /// SHA-256 over keys and prepared rows in order of id, in hex.
-  const std::string& fingerprint() const { return fingerprint_; }
   /// What the pass cost, stage by stage.
   const std::vector<StageNumbers>& stages() const { return stages_; }
 
@@ -90,12 +98,12 @@ class Dataset {
   };
 
  private:
-  struct Rows;
+  struct PassRows;
   explicit Dataset(DatasetOptions options);
-  void split(const Rows& rows);
-  void plan(std::int64_t rows, const Device& device);
-  void pack(const Rows& rows, Device& device, const ShareOut& share_out);
-  void pack_rows(const Rows& rows, SampleId first, SampleId end,
+  void split(const PassRows& rows);
+  void plan_tier(std::int64_t rows, const Device& device);
+  void pack(const PassRows& rows, Device& device, const ShareOut& share_out);
+  void pack_rows(const PassRows& rows, SampleId first, SampleId end,
                  std::byte* out) const;
 
   DatasetOptions options_;

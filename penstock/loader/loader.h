@@ -1,7 +1,10 @@
 #pragma once
 
-/// Assembles the rooms below into "next batch, ready on the device": the one
-/// pass that prepares a data set, and the loader that hands out its batches.
+/// Assembles the rooms below into "next batch, ready on the device": the rows
+/// of a data set after its one pass, or of arrays, and the loader that hands
+/// out their batches.
+#include "penstock/loader/arrays.h"
 #include "penstock/loader/batch.h"
 #include "penstock/loader/batches.h"
 #include "penstock/loader/dataset.h"
+#include "penstock/loader/rows.h"

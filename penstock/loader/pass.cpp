@@ -51,6 +51,7 @@ class Parsing {
     Lock lock(mutex_);
     pass.blocks = std::move(blocks_);
     pass.seen = std::move(seen_);
+    pass.seen.sort();
   }
 
  private:
@@ -242,9 +243,9 @@ Pass read_all(Source& source, const DatasetOptions& options) {
   Parts parts{source, source.partitions(most)};
   const int readers = std::min(most, static_cast<int>(parts.all.size()));
   const bool alone = options.workers == 0;
-  const bool belt = readers < workers || readers == 1;
+  const bool belt = readers != workers || readers == 1;
   StageMeter read("read", alone ? 1 : readers);
-  StageMeter prepare("prepare", belt ? workers : readers);
+  StageMeter prepare("prepare", workers);
   Parsing parsing(options, prepare);
   if (alone)
     read_and_parse(parts, parsing, read);

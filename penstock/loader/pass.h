@@ -18,7 +18,7 @@ struct Pass {
 Preparer preparer_of(const DatasetOptions& options);
 
 /// Reads `source` once. Readers parse what they have read, where there are as
-/// many of them as `options.workers`; fewer, or a single one, hand it to those.
+/// many of them as `options.workers`; else, or alone, they hand it to those.
 /// With 0 workers all is done on the caller's thread. Throws what a reader
 /// throws; threads have ended when it returns or throws.
 Pass read_all(Source& source, const DatasetOptions& options);

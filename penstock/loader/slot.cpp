@@ -73,7 +73,7 @@ std::shared_ptr<Slot> make_slot(const RowLayout& layout, std::int64_t rows,
   for (std::size_t t = 0; t < slot->offsets.size(); ++t) {
     bool is_weight = t == layout.tensors.size();
     NamedTensor tensor;
-    tensor.name = is_weight ? "weight" : layout.tensors[t].name;
+    tensor.name = is_weight ? kWeight : layout.tensors[t].name;
     tensor.view.data = slot->target.data() + slot->offsets[t];
     tensor.view.memory = device.memory_kind();
     tensor.view.device_id = device.number();

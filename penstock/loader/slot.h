@@ -34,6 +34,8 @@ struct Slot {
   Event consumed;              ///< the consumer has read it
   bool lent = false;           ///< in the consumer's hands
   std::weak_ptr<SlotRing> ring;
+  /// Work that is queued on the memory reads them.
+  std::shared_ptr<const Rows> rows;
 
   std::byte* fill_at() const {
     return host.data() != nullptr ? host.data() : target.data();
@@ -61,6 +63,9 @@ class SlotRing {
   Ring<std::shared_ptr<Slot>> free_ PENSTOCK_GUARDED_BY(mutex_);
   bool closed_ PENSTOCK_GUARDED_BY(mutex_) = false;
 };
+
+/// The tensor that tells padding from rows: 0 and 1.
+inline constexpr const char* kWeight = "weight";
 
 /// A slot with room for `rows` rows. `staged`: filled on the host, then copied.
 std::shared_ptr<Slot> make_slot(const RowLayout& layout, std::int64_t rows,

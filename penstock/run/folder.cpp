@@ -70,16 +70,23 @@ void OutputFolder::link(const std::string& name,
 
 RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
                      const Json& run)
-    : folder_(files, dir / new_name(), kSetting) {
+    : files_(files), folder_(files, dir / new_name(), kSetting) {
   try {
     write("run.json", run);
-    OutputFolder(files, dir, kSetting).link("latest", path().filename());
   } catch (const Error&) {
-    std::error_code ignored;  // the first error is the one to tell
-    std::filesystem::remove(path() / "run.json", ignored);
-    std::filesystem::remove(path(), ignored);
+    discard();
     throw;
   }
+}
+
+void RunFolder::become_latest() {
+  OutputFolder(files_, path().parent_path(), kSetting)
+      .link("latest", path().filename());
+}
+
+void RunFolder::discard() noexcept {
+  std::error_code ignored;  // the error that led here is the one to tell
+  std::filesystem::remove_all(path(), ignored);
 }
 
 void RunFolder::write(const std::string& name, const Json& document) {

@@ -33,8 +33,8 @@ class OutputFolder {
 };
 
 /// The folder that a run writes: DIR/<UTC time>-<hex>, with DIR/latest
-/// pointing at the newest. Every file is whole or not there, but for the
-/// growing `steps.jsonl` and `quarantine.jsonl`.
+/// pointing at the newest that can be resumed. Every file is whole or not
+/// there, but for the growing `steps.jsonl` and `quarantine.jsonl`.
 class RunFolder {
  public:
   /// Makes the folder and writes `run.json` into it. Throws Error(request)
@@ -43,6 +43,12 @@ class RunFolder {
             const Json& run);
 
   const std::filesystem::path& path() const { return folder_.path(); }
+  /// Points DIR/latest at this folder: called when its first state is there,
+  /// so that a run that dies before leaves the link where it was. Throws
+  /// Error(request).
+  void become_latest();
+  /// Removes the folder: for a run that could not even begin. Never throws.
+  void discard() noexcept;
   void write(const std::string& name, const Json& document);
   void write_bytes(const std::string& name, const std::string& bytes) {
     folder_.write(name, bytes);
@@ -51,6 +57,7 @@ class RunFolder {
   void remove(const std::string& name) { folder_.remove(name); }
 
  private:
+  FileSystem& files_;
   OutputFolder folder_;
 };
 

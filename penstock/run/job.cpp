@@ -194,6 +194,14 @@ LoaderOptions loader_options(const Job& job, Side side) {
           .per_sample = job.loading.per_sample};
 }
 
+std::int64_t steps_in_all(const Job& job, const Order& order) {
+  std::int64_t steps = 0;
+  if (__builtin_mul_overflow(job.training.epochs, steps_per_epoch(order),
+                             &steps))
+    steps = std::numeric_limits<std::int64_t>::max();
+  return std::min(steps, job.training.max_steps.value_or(steps));
+}
+
 DatasetOptions dataset_options(const Job& job) {
   RowLayout layout = layout_of(job.fields);
   std::size_t rings = ring_bytes(loader_options(job, Side::train), layout);

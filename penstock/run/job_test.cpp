@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "penstock/run/positions_run.h"
+
 namespace penstock {
 namespace {
 
@@ -147,6 +149,26 @@ TEST(JobSchema, NamesNothingThatTheParserRefuses) {
           << sets.back();
     }
   }
+}
+
+TEST(StepsInAll, AreTheEpochsOrMaxStepsWhereThatIsLess) {
+  PositionsRun positions(20);
+  Order order{.samples = 100, .batch_size = 10};
+  EXPECT_EQ(steps_in_all(positions.job({"train.epochs=3"}), order), 30);
+  EXPECT_EQ(steps_in_all(positions.job({"train.epochs=3", "train.max_steps=7"}),
+                         order),
+            7);
+  EXPECT_EQ(steps_in_all(
+                positions.job({"train.epochs=3", "train.max_steps=70"}), order),
+            30);
+}
+
+TEST(StepsInAll, AreNeverMoreThanANumberCanHold) {
+  PositionsRun positions(20);
+  Order order{.samples = std::int64_t{1} << 30, .batch_size = 1};
+  std::string most = "train.epochs=1099511627776";
+  EXPECT_EQ(steps_in_all(positions.job({most}), order), INT64_MAX);
+  EXPECT_EQ(steps_in_all(positions.job({most, "train.max_steps=5"}), order), 5);
 }
 
 TEST(LoadJob, NamesAMissingFileAndABadLine) {

@@ -1,7 +1,5 @@
 #include "penstock/run/loop.h"
 
-#include "penstock/run/stoppable.h"
-
 namespace penstock {
 namespace {
 
@@ -19,19 +17,46 @@ std::unique_ptr<Loader> held_out_rows(const Loop::Parts& p) {
                                   p.device);
 }
 
+/// For where nothing more can be done about an error.
+template <class Work>
+void logged(Work work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    log(LogLevel::warning, error.what());
+  }
+}
+
 }  // namespace
 
 void StepLog::add(Position at, std::int64_t rows, Nanoseconds since_start,
-                  std::optional<double> loss) {
-  Json entry;
-  entry["epoch"] = at.epoch;
-  entry["step"] = at.step;
-  entry["rows"] = rows;
-  entry["seconds"] = seconds(since_start);
-  if (loss) entry["loss"] = *loss;
-  lines_ += (lines_.empty() ? "" : "\n") + entry.dump();
-  if (since_start - written_ < std::chrono::seconds(1)) return;
-  written_ = since_start;
+                  bool loss_follows) {
+  Line line{.at = since_start};
+  line.entry["epoch"] = at.epoch;
+  line.entry["step"] = at.step;
+  line.entry["rows"] = rows;
+  line.entry["seconds"] = seconds(since_start);
+  if (!loss_follows) return write(line);
+  waiting_.push_back(std::move(line));
+}
+
+void StepLog::tell(double loss) {
+  PENSTOCK_ASSERT(!waiting_.empty(), "each step has one loss");
+  waiting_.front().entry["loss"] = loss;
+  write(waiting_.front());
+  waiting_.pop_front();
+}
+
+void StepLog::write(const Line& line) {
+  lines_ += (lines_.empty() ? "" : "\n") + line.entry.dump();
+  if (line.at - written_ < std::chrono::seconds(1)) return;
+  written_ = line.at;
+  flush();
+}
+
+void StepLog::end() {
+  if (waiting_.empty()) return;
+  for (; !waiting_.empty(); waiting_.pop_front()) write(waiting_.front());
   flush();
 }
 
@@ -61,20 +86,20 @@ bool Loop::run() {
   try {
     take_steps();
     save();
-  } catch (const Error&) {
+  } catch (...) {
     // What was done is not lost; the error of the run is the one to tell.
-    try {
-      save();
-    } catch (const std::exception& error) {
-      log(LogLevel::warning, error.what());
-    }
+    logged([&] { save(); });
+    logged([&] { log_.end(); });
     throw;
   }
-  return !stopped() || p_.state.steps_taken == in_all_;
+  bool all_taken = !stopped() || p_.state.steps_taken == in_all_;
+  return all_taken && !p_.state.to_validate;
 }
 
 void Loop::take_steps() {
   std::int64_t every = p_.job.training.checkpoint_every_steps.value_or(0);
+  if (held_out_ == nullptr) p_.state.to_validate.reset();
+  if (p_.state.to_validate) validate(*p_.state.to_validate);
   while (!stopped()) {
     std::optional<Batch> batch = next_batch();
     if (!batch) break;
@@ -112,6 +137,7 @@ void Loop::take(Batch& batch) {
   if (run.steps == 0) {
     run.first_step = wall_clock().now();
     run.first_step_rows = batch.rows();
+    first_epoch_ = batch.at().epoch;
   }
   ++run.steps;
   run.samples += batch.rows();
@@ -119,21 +145,32 @@ void Loop::take(Batch& batch) {
   p_.state.position = loader_.position();
   ++p_.state.steps_taken;
   unsaved_ = true;
-  std::optional<double> loss = p_.stepper.loss();
-  if (loss) loss_sum_ += *loss, ++losses_;
-  log_.add(batch.at(), batch.rows(), wall_clock().now() - run.started, loss);
-  teller_.step(batch.at(), loss);
+  log_.add(batch.at(), batch.rows(), wall_clock().now() - run.started,
+           p_.stepper.has_model());
+  take_losses(false);
+  teller_.step(batch.at(), last_loss_);
+}
+
+void Loop::take_losses(bool wait) {
+  for (double loss : p_.stepper.losses(wait)) {
+    loss_sum_ += loss;
+    ++losses_;
+    last_loss_ = loss;
+    log_.tell(loss);
+  }
 }
 
 void Loop::end_epoch(std::int64_t at) {
   RunNumbers::Epoch& epoch = p_.run.epochs[at];
+  take_losses(true);
+  if (p_.stepper.has_model()) clock_.finish();  // its losses have ended anyway
   if (losses_ > 0) epoch.train_loss = loss_sum_ / static_cast<double>(losses_);
   loss_sum_ = 0, losses_ = 0;
-  if (held_out_ != nullptr) validate(epoch);
+  if (held_out_ != nullptr) validate(at);
   const Json* loss = epoch.validated.find("val_loss");
   auto parts = clock_.by_group().find(at);
   // The very first step only started the clock.
-  bool first = p_.run.epochs.begin()->first == at;
+  bool first = first_epoch_ == at;
   teller_.epoch(
       {.epoch = at,
        .epochs = p_.job.training.epochs,
@@ -145,18 +182,35 @@ void Loop::end_epoch(std::int64_t at) {
                        : std::nullopt});
 }
 
-void Loop::validate(RunNumbers::Epoch& epoch) {
+/// Stopped in the middle, it leaves the whole epoch to be validated later, and
+/// its numbers unknown.
+void Loop::validate(std::int64_t at) {
   clock_.pause();
   Nanoseconds start = wall_clock().now();
-  for (std::int64_t i = 0; i < held_out_->steps_per_epoch(); ++i) {
-    std::optional<Batch> batch = held_out_->next(*stream_);
-    p_.stepper.validate(*batch, *stream_);
+  p_.state.to_validate = at;
+  if (see_held_out_rows()) {
+    p_.run.epochs[at].validated = p_.stepper.validated();
+    p_.state.to_validate.reset();
+    unsaved_ = true;
   }
-  epoch.validated = p_.stepper.validated();
   p_.run.validation += wall_clock().now() - start;
 }
 
+/// False when it was stopped before the last batch.
+bool Loop::see_held_out_rows() try {
+  for (std::int64_t i = 0; i < held_out_->steps_per_epoch(); ++i) {
+    if (stopped()) return false;
+    std::optional<Batch> batch = held_out_->next(*stream_);
+    p_.stepper.validate(*batch, *stream_);
+  }
+  return true;
+} catch (const Error& error) {
+  if (!is_stop(error)) throw;
+  return false;
+}
+
 void Loop::save() {
+  take_losses(true);
   log_.flush();
   if (!unsaved_) return;
   clock_.pause();

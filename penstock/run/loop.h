@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,17 +12,29 @@
 
 namespace penstock {
 
-/// One line per step in `steps.jsonl`, written in pieces of about a second,
-/// the first at once.
+/// One line per step in `steps.jsonl`, in their order, written in pieces of
+/// about a second, the first at once. A line whose loss is still to come waits
+/// for it, and so do those after it.
 class StepLog {
  public:
   explicit StepLog(RunFolder& folder) : folder_(folder) {}
   void add(Position at, std::int64_t rows, Nanoseconds since_start,
-           std::optional<double> loss);
+           bool loss_follows);
+  /// The loss of the first step that has none yet.
+  void tell(double loss);
   void flush();
+  /// Writes those lines too whose loss nobody will tell.
+  void end();
 
  private:
+  struct Line {
+    Json entry;
+    Nanoseconds at{0};
+  };
+  void write(const Line& line);
+
   RunFolder& folder_;
+  std::deque<Line> waiting_;  // for their losses
   std::string lines_;
   Nanoseconds written_ = std::chrono::seconds(-1);
 };
@@ -44,8 +57,9 @@ class Loop {
   /// `in_all`: steps of the whole job, those before a resumption included.
   Loop(const Parts& parts, std::int64_t in_all);
 
-  /// Takes the steps that are left. False when it was stopped before the last.
-  /// However it ends, what was done is saved.
+  /// Takes the steps that are left, after the validation that an interrupted
+  /// run still owed. False when it was stopped before all was done. However it
+  /// ends, what was done is saved.
   bool run();
 
   StepClock& clock() { return clock_; }
@@ -56,8 +70,10 @@ class Loop {
   void take_steps();
   std::optional<Batch> next_batch();
   void take(Batch& batch);
+  void take_losses(bool wait);
   void end_epoch(std::int64_t epoch);
-  void validate(RunNumbers::Epoch& epoch);
+  void validate(std::int64_t epoch);
+  bool see_held_out_rows();
   void save();
 
   const Parts p_;
@@ -70,6 +86,8 @@ class Loop {
   Teller teller_;
   double loss_sum_ = 0;  // of the epoch's steps
   std::int64_t losses_ = 0;
+  std::int64_t first_epoch_ = 0;  // of the first step that is taken here
+  std::optional<double> last_loss_;  // that is known
   bool unsaved_ = false;
 };
 

@@ -158,6 +158,19 @@ const TrainerPart& load_trainer(
       folders);
 }
 
+std::unique_ptr<Device> training_device(std::unique_ptr<Device> opened,
+                                        const DeviceSpec& wanted,
+                                        const TrainerPart& trainer) {
+  bool ours_to_choose = wanted.kind == "auto";
+  if (!ours_to_choose || opened->memory_kind() != MemoryKind::cuda)
+    return opened;
+  std::string why = trainer.why_no_cuda();
+  if (why.empty()) return opened;
+  log(LogLevel::warning, "the device is 'cpu': " + opened->name() +
+                             " is there, but libtorch cannot use it: " + why);
+  return open_device({.kind = "cpu"});
+}
+
 std::unique_ptr<Stepper> open_model(const ModelSpec& spec, const Dataset& data,
                                     Device& device, std::int64_t steps) {
   PENSTOCK_ASSERT(!spec.none(), "there is a model to open");

@@ -66,7 +66,7 @@ std::unique_ptr<Stepper> open_model(const ModelSpec& spec, const Dataset& data,
 /// The one symbol that is looked up in libpenstock_trainer.so. Program and part
 /// are built together; `version` refuses a stranger.
 struct TrainerPart {
-  static constexpr std::int64_t kVersion = 1;
+  static constexpr std::int64_t kVersion = 2;
 
   std::int64_t version;
   std::unique_ptr<Stepper> (*make_stepper)(const ModelSpec& spec,
@@ -74,8 +74,17 @@ struct TrainerPart {
                                            std::int64_t steps);
   /// "libtorch 2.11.0, 2 threads, no CUDA", for `doctor` and reports.
   std::string (*described)();
+  /// Why models cannot be trained on a GPU here; empty when they can.
+  std::string (*why_no_cuda)();
 };
 inline constexpr const char* kTrainerPartEntry = "penstock_trainer_part";
+
+/// The device to train on: `opened`, or the cpu with a warning that says why
+/// where the job left the choice to us and the trainer cannot use the GPU that
+/// was found.
+std::unique_ptr<Device> training_device(std::unique_ptr<Device> opened,
+                                        const DeviceSpec& wanted,
+                                        const TrainerPart& trainer);
 
 /// The trainer out of the first of these folders that has it. Throws
 /// Error(request), "trainer.part_missing", with what to do.

@@ -186,6 +186,54 @@ TEST(Model, RefusesATrainerOfAnotherVersion) {
   EXPECT_THAT(error.what(), HasSubstr("has version 0"));
 }
 
+/// A GPU that has nothing but its name.
+class NamedCuda final : public Device {
+ public:
+  NamedCuda() : Device(MemoryKind::cuda) {}
+  std::string name() const override { return "cuda:0 Test"; }
+  Buffer allocate(std::size_t) override { return {}; }
+  Buffer allocate_pinned(std::size_t) override { return {}; }
+  std::unique_ptr<Stream> make_stream() override { return nullptr; }
+  DeviceMemory memory() const override { return {}; }
+  Clock& clock() const override { return wall_clock(); }
+};
+
+/// The name of the device that is trained on, and what is logged.
+std::pair<std::string, std::vector<std::string>> trained_on(
+    std::unique_ptr<Device> opened, const char* wanted,
+    const TrainerPart& trainer) {
+  std::vector<std::string> lines;
+  set_log_writer([&](LogLevel level, std::string_view line) {
+    EXPECT_EQ(level, LogLevel::warning);
+    lines.emplace_back(line);
+  });
+  auto device = training_device(std::move(opened), {.kind = wanted}, trainer);
+  set_log_writer({});
+  return {device->name(), lines};
+}
+
+TEST(Model, IsTrainedOnTheCpuWhereAutoFoundAGpuThatTheTrainerCannotUse) {
+  const TrainerPart& trainer = load_trainer({kTestParts / "good"});
+  auto [name, logged] =
+      trained_on(std::make_unique<NamedCuda>(), "auto", trainer);
+  EXPECT_EQ(name, "cpu");
+  EXPECT_THAT(logged, testing::ElementsAre(testing::AllOf(
+                          HasSubstr("cuda:0 Test"), HasSubstr("has no CUDA"))));
+}
+
+TEST(Model, IsTrainedOnTheDeviceThatWasAskedFor) {
+  TrainerPart trainer = load_trainer({kTestParts / "good"});
+  using testing::IsEmpty;
+  using testing::Pair;
+  EXPECT_THAT(trained_on(std::make_unique<NamedCuda>(), "cuda", trainer),
+              Pair("cuda:0 Test", IsEmpty()));
+  EXPECT_THAT(trained_on(open_device({.kind = "cpu"}), "auto", trainer),
+              Pair("cpu", IsEmpty()));
+  trainer.why_no_cuda = [] { return std::string(); };
+  EXPECT_THAT(trained_on(std::make_unique<NamedCuda>(), "auto", trainer),
+              Pair("cuda:0 Test", IsEmpty()));
+}
+
 TEST(Model, IsMadeByTheTrainerThatIsFound) {
   PositionsRun positions(60);
   std::unique_ptr<Device> cpu = open_device({.kind = "cpu"});

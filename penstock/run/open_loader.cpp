@@ -4,7 +4,6 @@
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/run/state.h"
-#include "penstock/run/stoppable.h"
 
 namespace penstock {
 namespace {
@@ -15,13 +14,19 @@ std::shared_ptr<const Dataset> prepared(const Job& job, Device& device,
                                         const std::atomic<bool>* stop) {
   DatasetOptions wanted = dataset_options(job);
   return Dataset::prepare(
-      wanted, stoppable(open_source(wanted.source, wanted_of(wanted)), stop),
-      device);
+      wanted, open_source(wanted.source, wanted_of(wanted), stop), device);
 }
 
-std::int64_t batches_of(const Job& job, const Order& order) {
-  std::int64_t batches = job.training.epochs * steps_per_epoch(order);
-  return std::min(batches, job.training.max_steps.value_or(batches));
+std::string beginning_of(Sha256& digest) {
+  return digest.hex().substr(0, kDigits);
+}
+
+/// Of the rows, and of what makes tensors of them.
+std::string data_digest(const Dataset& dataset, const Job& job) {
+  Sha256 digest;
+  std::string text = dataset.fingerprint() + fields_json(job.fields).dump();
+  digest.add(std::as_bytes(std::span(text)));
+  return beginning_of(digest);
 }
 
 std::string order_digest(const Order& order, const Split& split, Side side) {
@@ -29,7 +34,7 @@ std::string order_digest(const Order& order, const Split& split, Side side) {
   std::string text = order_json(order, split).dump();
   digest.add(std::as_bytes(std::span(text)));
   if (side == Side::val) digest.add(std::as_bytes(std::span("val", 3)));
-  return digest.hex().substr(0, kDigits);
+  return beginning_of(digest);
 }
 
 [[noreturn]] void refuse_state(std::string code, std::string where,
@@ -65,7 +70,7 @@ JobLoader::JobLoader(const Job& job, const OpenOptions& options)
       order_(order_of(loader_options(job_, options_.side), *dataset_)),
       stream_(device_->make_stream()),
       clock_(device_->clock()) {
-  if (!options_.batches) options_.batches = batches_of(job_, order_);
+  if (!options_.batches) options_.batches = steps_in_all(job_, order_);
   loader_ = std::make_unique<Loader>(dataset_, options_at({}), *device_);
 }
 
@@ -207,7 +212,7 @@ Json JobLoader::state() const {
   json["v"] = 1;
   json["epoch"] = at.epoch;
   json["step"] = at.step;
-  json["data"] = dataset_->fingerprint().substr(0, kDigits);
+  json["data"] = data_digest(*dataset_, job_);
   json["order"] = order_digest(order_, job_.split, options_.side);
   return json;
 }
@@ -220,17 +225,19 @@ void JobLoader::go_on(const Json& state) {
   if (spec.has("fingerprint")) {  // of a run
     SavedState saved{.position = at, .fingerprint = spec.text("fingerprint")};
     if (const Json* order = spec.raw("order")) saved.order = *order;
+    if (const Json* fields = spec.raw("fields")) saved.fields = *fields;
     if (options_.side != Side::train)
       refuse_state("resume.other_order", "state",
                    "it is that of a run's training rows",
                    "open the job's side \"train\"");
+    check_same_fields(saved, job_.fields);
     check_goes_on(saved, *dataset_, order_, job_.split);
     return seek(at);
   }
   spec.integer("v", {}, 1, 1);
   std::string data = spec.text("data"), order = spec.text("order");
   spec.finish();
-  std::string ours = dataset_->fingerprint().substr(0, kDigits);
+  std::string ours = data_digest(*dataset_, job_);
   if (data != ours)
     refuse_state("resume.other_data", "state.data",
                  "found " + ours + ", the state was saved with " + data +

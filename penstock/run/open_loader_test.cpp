@@ -100,6 +100,8 @@ TEST_F(OpenLoaderTest, RefusesAStateOfOtherRowsOrderOrSide) {
     return parts_of([&] { other->go_on(state); }).code;
   };
   EXPECT_EQ(code_with({}, {"source.where=id > 3"}), "resume.other_data");
+  EXPECT_EQ(code_with({}, {"fields.target.standardize=false"}),
+            "resume.other_data");
   EXPECT_EQ(code_with({}, {"loader.seed=99"}), "resume.other_order");
   EXPECT_EQ(code_with({.side = Side::val}, {}), "resume.other_order");
   state["step"] = 1 << 20;

@@ -65,7 +65,19 @@ double number(const Json& json, const char* key) {
   return found != nullptr && found->is_number() ? found->number() : NAN;
 }
 
-std::string model_text(const Json& model) {
+/// "12.5 %", or "n/a" for what was not measured.
+std::string shown(double value, int digits, const char* unit) {
+  if (!std::isfinite(value)) return "n/a";
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f%s", digits, value, unit);
+  return text;
+}
+
+std::string model_text(const Json& result) {
+  if (const Json* why = result.find("why_no_model"))
+    return "\nthe network was not trained: " + why->string() + "\n";
+  const Json& model = *result.find("model");
+  if (model.is_null()) return "";
   const Json& report = *model.find("report");
   const Json::Array& epochs = report.find("epochs")->array();
   if (epochs.empty() || !model.find("median_km")->is_number()) return "";
@@ -76,29 +88,33 @@ std::string model_text(const Json& model) {
   char text[400];
   std::snprintf(
       text, sizeof(text),
-      "\nthe network, trained on %s: %zu epochs in %.1f s, AU %.1f %%, %.0f "
-      "samples/s\n"
-      "median error on %lld held-out rows: %.2f km; weighted centroid (n = "
-      "%.0f): %.2f km; ratio %.2f\n",
+      "\nthe network, trained on %s: %zu epochs in %s, AU %s, %s samples/s\n"
+      "median error on %lld held-out rows: %s; weighted centroid (n = %s): "
+      "%s; ratio %s\n",
       report.find("settings")->find("device_used")->string().c_str(),
-      epochs.size(), took, 100 * number(report, "au"),
-      number(report, "samples_per_s"),
-      static_cast<long long>(model.find("held_out_rows")->integer()), km,
-      number(model, "centroid_n"), centroid, km / centroid);
+      epochs.size(), shown(took, 1, " s").c_str(),
+      shown(100 * number(report, "au"), 1, " %").c_str(),
+      shown(number(report, "samples_per_s"), 0, "").c_str(),
+      static_cast<long long>(model.find("held_out_rows")->integer()),
+      shown(km, 2, " km").c_str(),
+      shown(number(model, "centroid_n"), 0, "").c_str(),
+      shown(centroid, 2, " km").c_str(), shown(km / centroid, 2, "").c_str());
   return text;
 }
 
 std::string row_text(const Json& entry) {
   const Json& report = *entry.find("report");
   const Json::Array& epochs = report.find("epochs")->array();
+  double seconds_per_epoch =
+      epochs.empty() ? NAN : number(epochs.back(), "seconds");
   char text[200];
-  std::snprintf(text, sizeof(text),
-                "%-28s %6.1f ms  %6.1f %%  %9.0f  %8.2f s  %8.0f ms\n",
+  std::snprintf(text, sizeof(text), "%-28s %9s  %8s  %9s  %10s  %11s\n",
                 entry.find("name")->string().c_str(),
-                number(entry, "round_trip_ms"), 100 * number(report, "au"),
-                number(report, "samples_per_s"),
-                epochs.empty() ? NAN : number(epochs.back(), "seconds"),
-                number(report, "first_batch_ms"));
+                shown(number(entry, "round_trip_ms"), 1, " ms").c_str(),
+                shown(100 * number(report, "au"), 1, " %").c_str(),
+                shown(number(report, "samples_per_s"), 0, "").c_str(),
+                shown(seconds_per_epoch, 2, " s").c_str(),
+                shown(number(report, "first_batch_ms"), 0, " ms").c_str());
   return text;
 }
 
@@ -132,7 +148,15 @@ void add_model(const QuickstartOptions& options,
   }
   note("training the network: " + std::to_string(job.training.epochs) +
        " epochs");
-  result["model"] = train_model(options, job);
+  // However it ends, the numbers of the runs before it are not lost.
+  try {
+    result["model"] = train_model(options, job);
+  } catch (const Error& error) {
+    result["why_no_model"] = error.what();
+    result["error"] = *Json::parse(error.json(), "error").find("error");
+    note(std::string("training failed: ") + error.what());
+    if (options.failed) options.failed(error);
+  }
 }
 
 }  // namespace
@@ -186,9 +210,7 @@ Json quickstart(const QuickstartOptions& options) {
   }
   if (options.stop == nullptr || !options.stop->load())
     add_model(options, note, result);
-  result["table"] = table_of(result["runs"].array());
-  if (!result["model"].is_null())
-    result["table"] = result["table"].string() + model_text(result["model"]);
+  result["table"] = table_of(result["runs"].array()) + model_text(result);
   return result;
 }
 

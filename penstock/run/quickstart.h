@@ -18,6 +18,8 @@ struct QuickstartOptions {
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string&)> note;
   std::function<void(const Progress&)> progress;
+  /// Training failed. What was measured before it is returned all the same.
+  std::function<void(const Error&)> failed;
 };
 
 /// The main job before and after, on the simulated accelerator: a query per

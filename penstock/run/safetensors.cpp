@@ -8,15 +8,37 @@ namespace {
 constexpr std::string_view kRemarks = "__metadata__";
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // as the format says
 
-struct Name {
-  std::string_view in_file;
-  Dtype dtype;
-};
-constexpr Name kDtypes[] = {
-    {"F32", Dtype::float32}, {"F64", Dtype::float64}, {"I64", Dtype::int64}};
-
 std::string_view name_in_file(Dtype dtype) {
-  return kDtypes[static_cast<std::size_t>(dtype)].in_file;
+  switch (dtype) {
+    case Dtype::float32:
+      return "F32";
+    case Dtype::float64:
+      return "F64";
+    case Dtype::int64:
+      return "I64";
+    case Dtype::boolean:
+      return "BOOL";
+    case Dtype::uint8:
+      return "U8";
+    case Dtype::int8:
+      return "I8";
+    case Dtype::int16:
+      return "I16";
+    case Dtype::uint16:
+      return "U16";
+    case Dtype::int32:
+      return "I32";
+    case Dtype::uint32:
+      return "U32";
+    case Dtype::uint64:
+      return "U64";
+    case Dtype::float16:
+      return "F16";
+    case Dtype::bfloat16:
+      return "BF16";
+  }
+  fail_assertion("dtype", "every dtype has a name in the format", __FILE__,
+                 __LINE__);
 }
 
 [[noreturn]] void refuse(const std::string& path, std::string why) {
@@ -27,6 +49,18 @@ std::string_view name_in_file(Dtype dtype) {
                .why = std::move(why),
                .next = "the file is damaged or was not written by this "
                        "program: use another one"});
+}
+
+Dtype dtype_in(Spec& spec) {
+  std::string name = spec.text("dtype", "");
+  std::string all;
+  for (std::size_t i = 0; i < kDtypes; ++i) {
+    auto dtype = static_cast<Dtype>(i);
+    if (name_in_file(dtype) == name) return dtype;
+    all += (i == 0 ? "" : ", ") + std::string(name_in_file(dtype));
+  }
+  spec.refuse("dtype", "found \"" + name + "\", expected one of " + all,
+              "use another file");
 }
 
 /// Bytes of a tensor of this shape; refuses a product that is no size.
@@ -46,9 +80,7 @@ NamedTensor parse_tensor(const std::string& name, const Json& entry,
                          const std::string& path) {
   Spec spec(entry, name);
   NamedTensor tensor{.name = name};
-  std::string dtype = spec.choice("dtype", "", {"F32", "F64", "I64"});
-  for (const Name& known : kDtypes)
-    if (known.in_file == dtype) tensor.view.dtype = known.dtype;
+  tensor.view.dtype = dtype_in(spec);
   auto numbers = [&](const char* key) {
     const Json* list = spec.raw(key);
     std::vector<std::int64_t> values;

@@ -1,5 +1,7 @@
 #include "penstock/run/state.h"
 
+#include "penstock/run/difference.h"
+
 namespace penstock {
 namespace {
 
@@ -20,8 +22,11 @@ SavedState parse_state(const Json& json, const std::string& path) {
   state.steps_taken = spec.integer("steps_taken", {}, 0, INT64_MAX);
   state.fingerprint = spec.text("fingerprint");
   if (const Json* order = spec.raw("order")) state.order = *order;
+  if (const Json* fields = spec.raw("fields")) state.fields = *fields;
   state.checkpoint = spec.text("checkpoint", "");
   state.checkpoint_sha256 = spec.text("checkpoint_sha256", "");
+  if (spec.has("to_validate"))
+    state.to_validate = spec.integer("to_validate", {}, 0, INT64_MAX);
   spec.raw("before");
   spec.finish();
   if (state.checkpoint.find('/') != std::string::npos)
@@ -40,6 +45,32 @@ std::optional<SavedState> state_before(const Json& json) {
   }
 }
 
+Json list_of(const std::vector<std::string>& names) {
+  return Json(Json::Array(names.begin(), names.end()));
+}
+
+Json json_of(const JsonSet& set) {
+  using Overflow = JsonSet::Overflow;
+  Json json;
+  json["column"] = set.column;
+  json["keys"] = list_of(set.keys);
+  json["max"] = set.max;
+  json["min"] = set.min;
+  json["overflow"] = set.overflow == Overflow::first       ? "first"
+                     : set.overflow == Overflow::strongest ? "strongest"
+                                                           : "error";
+  json["sort_by"] = set.sort_by;
+  json["required"] = list_of(set.required);
+  return json;
+}
+
+Json json_of(const Columns& columns) {
+  Json json;
+  json["columns"] = list_of(columns.columns);
+  json["dtype"] = name_of(columns.dtype);
+  return json;
+}
+
 }  // namespace
 
 Json json_of(const SavedState& state) {
@@ -49,10 +80,12 @@ Json json_of(const SavedState& state) {
   json["steps_taken"] = state.steps_taken;
   json["fingerprint"] = state.fingerprint;
   json["order"] = state.order;
+  json["fields"] = state.fields;
   if (!state.checkpoint.empty()) {
     json["checkpoint"] = state.checkpoint;
     json["checkpoint_sha256"] = state.checkpoint_sha256;
   }
+  if (state.to_validate) json["to_validate"] = *state.to_validate;
   return json;
 }
 
@@ -85,6 +118,33 @@ Json order_json(const Order& order, const Split& split) {
   sides["seed"] = static_cast<std::int64_t>(split.seed);
   sides["by"] = split.by;
   return json;
+}
+
+Json fields_json(const std::vector<Field>& fields) {
+  Json json{Json::Object{}};
+  for (const Field& field : fields) {
+    Json& shown = json[field.name];
+    if (const JsonSet* set = field.json_set())
+      shown["json_set"] = json_of(*set);
+    else
+      shown = json_of(*field.columns());
+    shown["standardize"] = field.standardize;
+  }
+  return json;
+}
+
+void check_same_fields(const SavedState& state,
+                       const std::vector<Field>& fields) {
+  if (state.fields.is_null()) return;
+  auto other = first_difference(fields_json(fields), state.fields, "fields");
+  if (!other) return;
+  auto shown = [](const Json& value) {
+    return value.is_null() ? "nothing" : value.dump();
+  };
+  refuse("resume.other_fields", other->path,
+         "found " + shown(other->found) + ", the run was made with " +
+             shown(other->made),
+         "resume without changing the fields, or start a new run");
 }
 
 void check_goes_on(const SavedState& state, const Dataset& dataset,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "penstock/loader/loader.h"
 
@@ -14,8 +15,11 @@ struct SavedState {
   std::int64_t steps_taken = 0;
   std::string fingerprint;  ///< empty: the rows had not all been read
   Json order;               ///< what decides which sample comes when
+  Json fields;              ///< what decides the tensors of a row
   std::string checkpoint;   ///< the model's file in the folder; may be empty
   std::string checkpoint_sha256;
+  /// The epoch before `position`, where not all held-out rows were seen.
+  std::optional<std::int64_t> to_validate;
 };
 
 Json json_of(const SavedState& state);
@@ -33,6 +37,15 @@ SavedStates read_states(const std::string& run_folder);
 
 /// What a resumed run must share: the order and how rows fall on sides.
 Json order_json(const Order& order, const Split& split);
+
+/// The other half of it: how a row becomes tensors, with every default.
+Json fields_json(const std::vector<Field>& fields);
+
+/// Throws Error(request) that names the first setting in which the job's fields
+/// are not those of the run. Needs no table. Nothing is refused of a run that
+/// had not begun.
+void check_same_fields(const SavedState& state,
+                       const std::vector<Field>& fields);
 
 /// Throws Error(request) when going on from `state` would give other batches
 /// than the run would have had.

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "penstock/loader/loader.h"
@@ -18,8 +17,8 @@ struct ModelState {
 
 /// What is done with each batch. The trainer brings one with a model.
 ///
-/// One thread. Steps are queued in order; whatever asks for a number may wait
-/// for the device.
+/// One thread. Its work is done in the order of the calls; what tells a number
+/// or a state waits for the device.
 class Stepper {
  public:
   virtual ~Stepper() = default;
@@ -28,10 +27,12 @@ class Stepper {
                     std::int64_t number) = 0;
   /// False when a step is no work at all, so that utilisation means nothing.
   virtual bool takes_time() const = 0;
-  /// The mean loss of the last step, where there is one.
-  virtual std::optional<double> loss() = 0;
+  /// The mean losses of the steps, in their order, each told once: of those
+  /// that are known to have ended, or of all when it shall wait. On the cpu a
+  /// step's is known when step() returns. None without a model.
+  virtual std::vector<double> losses(bool wait) = 0;
 
-  /// False: there is nothing to validate or to save.
+  /// True: every step has a loss, and there is something to validate and save.
   virtual bool has_model() const { return false; }
   /// Looks at a batch of held-out rows without learning from it.
   virtual void validate(const Batch&, Stream&) {}
@@ -54,7 +55,7 @@ class DeviceStepper : public Stepper {
   void step(const Batch&, Stream& stream, std::int64_t number) override {
     stream.step(static_cast<std::uint64_t>(number));
   }
-  std::optional<double> loss() override { return std::nullopt; }
+  std::vector<double> losses(bool) override { return {}; }
 
  private:
   bool takes_time_;

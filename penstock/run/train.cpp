@@ -1,9 +1,6 @@
 #include "penstock/run/train.h"
 
-#include <algorithm>
-
 #include "penstock/run/loop.h"
-#include "penstock/run/stoppable.h"
 
 namespace penstock {
 namespace {
@@ -37,17 +34,11 @@ std::shared_ptr<const Dataset> prepare(const Job& job,
       options.listener.note("where the rows will live:\n" + plan.text());
   };
   std::shared_ptr<const Dataset> dataset = Dataset::prepare(
-      wanted,
-      stoppable(open_source(wanted.source, wanted_of(wanted)), options.stop),
+      wanted, open_source(wanted.source, wanted_of(wanted), options.stop),
       device);
   log(LogLevel::info, "prepared " + std::to_string(dataset->rows()) +
                           " rows, fingerprint " + dataset->fingerprint());
   return dataset;
-}
-
-std::int64_t steps_in_all(const Job& job, const Order& order) {
-  std::int64_t steps = job.training.epochs * steps_per_epoch(order);
-  return std::min(steps, job.training.max_steps.value_or(steps));
 }
 
 std::unique_ptr<Stepper> make_stepper(const Job& job, const Dataset& data,
@@ -109,17 +100,25 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   if (!options.resume.empty()) from = read_resumption(options.resume);
   SavedState& state = from.state;
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
+  check_same_fields(state, job.fields);
 
   std::unique_ptr<Device> device = open_device(job.device);
   check_model_device(job.model, device->memory_kind());
-  if (!job.model.none()) load_trainer();  // heard before the table is read
+  if (!job.model.none())  // what is missing is heard before the table is read
+    device = training_device(std::move(device), job.device, load_trainer());
   RunFolder folder(real_files(), job.output,
                    run_json(job, *device, options.resume));
   run.folder = folder.path().string();
   log(LogLevel::info, "run folder " + run.folder);
-  // From here on the run can be resumed, however it ends.
   Checkpoints checkpoints(folder);
-  checkpoints.save(state, from.model ? &*from.model : nullptr);
+  try {
+    checkpoints.save(state, from.model ? &*from.model : nullptr);
+    folder.become_latest();
+  } catch (const Error&) {
+    folder.discard();
+    throw;
+  }
+  // From here on the run can be resumed, however it ends.
 
   TrainResult result;
   auto finish = [&](const Dataset* data) {
@@ -142,6 +141,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   check_goes_on(state, *data, order, job.split);
   state.fingerprint = data->fingerprint();
   state.order = order_json(order, job.split);
+  state.fields = fields_json(job.fields);
 
   std::int64_t steps = steps_in_all(job, order);
   std::unique_ptr<Stepper> stepper = make_stepper(job, *data, *device, steps);

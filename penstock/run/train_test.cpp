@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -98,6 +100,86 @@ TEST(Train, StopsInTheMiddleOfReadingTheTable) {
   std::string folder = first.report.find("run")->string();
   TrainResult rest = train(job_of_run(folder), {.resume = folder});
   EXPECT_GT(rest.report.find("steps")->integer(), 0);
+}
+
+/// The error of resuming a run whose job is changed so.
+ErrorParts refused_with(const std::string& folder, const std::string& set) {
+  Json document = job_of_run(folder).document;
+  apply_setting(document, set);
+  try {
+    train(parse_job(document), {.resume = folder});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    return error.parts();
+  }
+  return {.code = "none"};
+}
+
+TEST(Train, RefusesToResumeWithOtherFieldsAndNamesTheFirst) {
+  PositionsRun positions;
+  std::string folder =
+      stopped_after_a_step(positions.job()).report.find("run")->string();
+  auto refused = [&](const std::string& set, const std::string& where,
+                     const std::string& why) {
+    ErrorParts parts = refused_with(folder, set);
+    EXPECT_EQ(parts.code, "resume.other_fields") << set;
+    EXPECT_EQ(parts.where, where);
+    EXPECT_EQ(parts.why, why);
+  };
+  refused("fields.receivers.json_set.max=7", "fields.receivers.json_set.max",
+          "found 7, the run was made with 8");
+  refused("fields.target.standardize=false", "fields.target.standardize",
+          "found false, the run was made with true");
+  refused("fields.target.dtype=float64", "fields.target.dtype",
+          R"(found "float64", the run was made with "float32")");
+  refused(R"(fields.target.columns=["tx_lon", "tx_lat"])",
+          "fields.target.columns",
+          R"(found ["tx_lon", "tx_lat"], the run was made with )"
+          R"(["tx_lat", "tx_lon"])");
+  refused(R"(fields.more={"columns": ["tx_lat"]})", "fields.more",
+          R"(found {"columns": ["tx_lat"], "dtype": "float32", )"
+          R"("standardize": false}, the run was made with nothing)");
+}
+
+TEST(Train, ADefaultThatIsWrittenOutIsNoOtherField) {
+  PositionsRun positions;
+  std::string folder =
+      stopped_after_a_step(positions.job()).report.find("run")->string();
+  EXPECT_EQ(refused_with(folder, "fields.target.dtype=float32").code, "none");
+  EXPECT_EQ(refused_with(folder, "fields.receivers.json_set.min=1").code,
+            "none");
+}
+
+TEST(Train, ARunThatHadNotBegunMayGetOtherFields) {
+  PositionsRun positions;
+  std::atomic<bool> stop{true};
+  std::string folder =
+      train(positions.job(), {.stop = &stop}).report.find("run")->string();
+  EXPECT_EQ(refused_with(folder, "fields.target.standardize=false").code,
+            "none");
+}
+
+// The log tells of the folder when all that it holds is `run.json`.
+TEST(TrainDeathTest, KilledBeforeItsFirstStateItLeavesLatestWhereItWas) {
+  PositionsRun positions;
+  std::string folder = stopped_after_a_step(positions.job({"train.epochs=2"}))
+                           .report.find("run")
+                           ->string();
+  auto killed = [&] {
+    set_log_level(LogLevel::info);
+    set_log_writer([](LogLevel, std::string_view line) {
+      if (line.starts_with("run folder ")) ::kill(::getpid(), SIGKILL);
+    });
+    train(job_of_run(folder), {.resume = folder});
+  };
+  EXPECT_EXIT(killed(), testing::KilledBySignal(SIGKILL), "");
+  std::string latest = positions.path("runs/latest");
+  EXPECT_EQ(std::filesystem::canonical(latest),
+            std::filesystem::canonical(folder));
+  TrainResult rest = train(job_of_run(latest), {.resume = latest});
+  Json whole = train(positions.job({"train.epochs=2"}), {}).report;
+  EXPECT_EQ(rest.report.find("steps")->integer() + 1,
+            whole.find("steps")->integer());
 }
 
 TEST(Train, RefusesToResumeInAnotherOrder) {

@@ -15,11 +15,12 @@ namespace penstock {
 ///
 /// Program and part are built together; `version` refuses a stranger.
 struct SourcePart {
-  static constexpr std::int64_t kVersion = 2;
+  static constexpr std::int64_t kVersion = 3;
 
   std::int64_t version;
   std::unique_ptr<Source> (*open_source)(const SourceSpec& spec,
-                                         const std::vector<Wanted>& wanted);
+                                         const std::vector<Wanted>& wanted,
+                                         StopFlag stop);
   Schema (*read_schema)(const SourceSpec& spec);
   std::unique_ptr<TableWriter> (*create_table)(
       const SourceSpec& spec, const std::vector<NewColumn>& columns,

@@ -6,8 +6,9 @@
 namespace penstock {
 
 std::unique_ptr<Source> open_source(const SourceSpec& spec,
-                                    const std::vector<Wanted>& wanted) {
-  return load_part(spec.kind, part_folders()).open_source(spec, wanted);
+                                    const std::vector<Wanted>& wanted,
+                                    StopFlag stop) {
+  return load_part(spec.kind, part_folders()).open_source(spec, wanted, stop);
 }
 
 Schema read_schema(const SourceSpec& spec) {

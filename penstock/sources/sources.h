@@ -10,6 +10,7 @@
 #include "penstock/base/block.h"
 #include "penstock/base/json.h"
 #include "penstock/base/key.h"
+#include "penstock/sources/stop.h"
 
 namespace penstock {
 
@@ -113,8 +114,13 @@ SourceSpec parse_source_spec(const Json& section, const std::string& path);
 /// Finds out the key (where the spec leaves it open) and checks all columns.
 /// `wanted` lists what a block shall hold after the key: a block's column 0 is
 /// always the key. Throws Error(source) or Error(request).
+///
+/// Once `stop` is set, opening and whatever the source and its readers do next
+/// throw an error for which is_stop() holds, within a fraction of a second also
+/// where the database is silent: in a long statement, or behind a lock.
 std::unique_ptr<Source> open_source(const SourceSpec& spec,
-                                    const std::vector<Wanted>& wanted);
+                                    const std::vector<Wanted>& wanted,
+                                    StopFlag stop = nullptr);
 
 /// The schema alone, for `peek` and for checking a job.
 Schema read_schema(const SourceSpec& spec);

@@ -17,9 +17,17 @@ std::vector<SampleId> ids(SampleId count) {
   return all;
 }
 
+/// On the cpu, where numbers are drawn in place.
+Augment::Rows rows(std::int64_t epoch, const std::vector<SampleId>& ids) {
+  static const std::unique_ptr<Device> device = open_device({.kind = "cpu"});
+  static const std::unique_ptr<Stream> stream = device->make_stream();
+  static Staging staging(*device, 1);
+  return {epoch, ids, staging, *stream};
+}
+
 TEST(Augment, LeavesOutItsShare) {
   Augment augment{.dropout = 0.25, .seed = 3};
-  at::Tensor mask = augment.heard(at::ones({1000, 10}), 0, ids(1000));
+  at::Tensor mask = augment.heard(at::ones({1000, 10}), rows(0, ids(1000)));
   EXPECT_NEAR(mask.mean().item<double>(), 0.75, 0.02);
 }
 
@@ -27,23 +35,23 @@ TEST(Augment, BringsNothingThatIsNotThere) {
   Augment augment{.dropout = 0.5, .seed = 3};
   at::Tensor mask = at::zeros({50, 10});
   mask.slice(1, 0, 4).fill_(1);
-  at::Tensor some = augment.heard(mask, 0, ids(50));
+  at::Tensor some = augment.heard(mask, rows(0, ids(50)));
   EXPECT_EQ(some.slice(1, 4, 10).sum().item<double>(), 0);
   EXPECT_TRUE((some.eq(0) | some.eq(1)).all().item<bool>());
 }
 
 TEST(Augment, LeavesNoRowWithoutAReceiver) {
   Augment augment{.dropout = 0.9, .seed = 3};
-  at::Tensor some = augment.heard(at::ones({500, 3}), 0, ids(500));
+  at::Tensor some = augment.heard(at::ones({500, 3}), rows(0, ids(500)));
   EXPECT_GT(some.sum(1).min().item<double>(), 0);
   at::Tensor none = at::zeros({2, 3});
-  EXPECT_EQ(augment.heard(none, 0, ids(2)).sum().item<double>(), 0);
+  EXPECT_EQ(augment.heard(none, rows(0, ids(2))).sum().item<double>(), 0);
 }
 
 TEST(Augment, AddsNoiseToOneKeyOfACopy) {
   Augment augment{.noise = 0.5, .seed = 3};
   at::Tensor set = at::ones({1000, 10, 3});
-  at::Tensor noisy = augment.noisy(set, 1, 0, ids(1000));
+  at::Tensor noisy = augment.noisy(set, 1, rows(0, ids(1000)));
   EXPECT_TRUE(set.eq(1).all().item<bool>());
   EXPECT_TRUE(noisy.select(2, 0).eq(1).all().item<bool>());
   EXPECT_TRUE(noisy.select(2, 2).eq(1).all().item<bool>());
@@ -55,8 +63,8 @@ TEST(Augment, DependsOnSeedEpochAndSampleAlone) {
   Augment augment{.dropout = 0.5, .noise = 1, .seed = 3};
   at::Tensor mask = at::ones({2, 32}), set = at::zeros({2, 32, 1});
   auto both = [&](std::int64_t epoch, std::vector<SampleId> samples) {
-    return augment.heard(mask, epoch, samples) +
-           augment.noisy(set, 0, epoch, samples).squeeze(2);
+    return augment.heard(mask, rows(epoch, samples)) +
+           augment.noisy(set, 0, rows(epoch, samples)).squeeze(2);
   };
   at::Tensor one = both(7, {11, 12}), turned = both(7, {12, 11});
   EXPECT_TRUE(one[0].equal(turned[1]) && one[1].equal(turned[0]));
@@ -67,8 +75,8 @@ TEST(Augment, DependsOnSeedEpochAndSampleAlone) {
 
 TEST(Augment, OfNothingCopiesNothing) {
   at::Tensor mask = at::ones({2, 3}), set = at::ones({2, 3, 4});
-  EXPECT_TRUE(Augment{}.heard(mask, 0, ids(2)).is_same(mask));
-  EXPECT_TRUE(Augment{}.noisy(set, 0, 0, ids(2)).is_same(set));
+  EXPECT_TRUE(Augment{}.heard(mask, rows(0, ids(2))).is_same(mask));
+  EXPECT_TRUE(Augment{}.noisy(set, 0, rows(0, ids(2))).is_same(set));
 }
 
 }  // namespace

@@ -16,6 +16,26 @@ at::ScalarType type_of(Dtype dtype) {
       return at::kDouble;
     case Dtype::int64:
       return at::kLong;
+    case Dtype::boolean:
+      return at::kBool;
+    case Dtype::uint8:
+      return at::kByte;
+    case Dtype::int8:
+      return at::kChar;
+    case Dtype::int16:
+      return at::kShort;
+    case Dtype::uint16:
+      return at::kUInt16;
+    case Dtype::int32:
+      return at::kInt;
+    case Dtype::uint32:
+      return at::kUInt32;
+    case Dtype::uint64:
+      return at::kUInt64;
+    case Dtype::float16:
+      return at::kHalf;
+    case Dtype::bfloat16:
+      return at::kBFloat16;
   }
   fail_assertion("dtype", "every dtype has a type of libtorch", __FILE__,
                  __LINE__);
@@ -64,7 +84,7 @@ at::Device torch_device(const Device& device) {
 }
 
 OnStream::OnStream(at::Device device, const Stream& stream) {
-  if (!device.is_cuda()) return;
+  if (device.is_cpu()) return;
   // What libtorch makes of a cudaStream_t that is not its own: the address is
   // the id (c10::cuda::getStreamFromExternal, which would need the CUDA half
   // when this is linked).

@@ -7,6 +7,13 @@
 
 namespace penstock {
 
+std::string why_no_cuda() {
+  return in_torch("asking libtorch for CUDA", [] {
+    const CudaLibrary& cuda = cuda_library();
+    return cuda.devices == 0 ? cuda.why : std::string();
+  });
+}
+
 std::string described() {
   return in_torch("asking libtorch what it can do", [] {
     const CudaLibrary& cuda = cuda_library();

@@ -12,11 +12,14 @@
 #include "penstock/trainer/augment.h"
 #include "penstock/trainer/borrowed.h"
 #include "penstock/trainer/geometry.h"
+#include "penstock/trainer/late_losses.h"
 #include "penstock/trainer/network.h"
 #include "penstock/trainer/schedule.h"
+#include "penstock/trainer/staging.h"
 #include "penstock/trainer/state.h"
 #include "penstock/trainer/torch_error.h"
 #include "penstock/trainer/trainer.h"
+#include "penstock/trainer/turns.h"
 #include "penstock/trainer/validation.h"
 
 // A step, from the batch to the new weights. The batch's tensors are borrowed
@@ -27,13 +30,16 @@
 // transmitter is and how sure it is of that -> the loss is the negative
 // log-likelihood of the true place -> backward() leaves the gradients -> AdamW
 // clips them and moves the weights, at the rate that the schedule has for the
-// step's number. All of this is queued on the batch's stream; only who asks for
-// a number waits.
+// step's number -> the loss is copied to the host behind all that. It is queued
+// on the batch's stream; only who asks for a number waits.
 namespace penstock {
 namespace {
 
 // The network may be this sure and unsure: exp(8) is three thousand.
 constexpr double kMostLogSigma = 8;
+
+// What is drawn for a step is sent in two; so many steps may be on their way.
+constexpr std::size_t kStagedSteps = 8;
 
 /// What a batch holds, as tensors of libtorch.
 struct Inputs {
@@ -105,10 +111,9 @@ void append(std::vector<Parameter>& all, const std::string& prefix,
 
 class SetPositionStepper final : public Stepper {
  public:
-  SetPositionStepper(const ModelSpec& spec, const Dataset& data,
-                     at::Device device, std::int64_t steps)
+  SetPositionStepper(const ModelSpec& spec, const Dataset& data, Device& device,
+                     at::Device torch, std::int64_t steps)
       : spec_(spec),
-        device_(device),
         threads_(threads_of(spec)),
         keys_(keys_of(spec, data)),
         tensors_(data.layout().tensors.size()),
@@ -117,23 +122,32 @@ class SetPositionStepper final : public Stepper {
         spread_km_(spread_km(geography_)),
         augment_{spec.dropout,
                  spec.noise_db / geography_.strength_scale.divisor, spec.seed},
-        network_({.inputs = keys_ + 2, .width = spec.width}, spec.seed,
-                 at::TensorOptions(at::kFloat).device(device)),
-        optimizer_(network_.parameters(), {.weight_decay = spec.weight_decay,
-                                           .clip_norm = spec.clip_norm}) {
+        turns_(device, torch),
+        staging_(device, 2 * kStagedSteps),
+        losses_(device),
+        network_(turns_.now([&] {
+          return SetNetwork({.inputs = keys_ + 2, .width = spec.width},
+                            spec.seed,
+                            at::TensorOptions(at::kFloat).device(torch));
+        })),
+        optimizer_(turns_.now([&] {
+          return AdamW(
+              network_.parameters(),
+              {.weight_decay = spec.weight_decay, .clip_norm = spec.clip_norm});
+        })) {
     at::set_num_threads(threads_);
   }
+  ~SetPositionStepper() override { turns_.finish(); }
 
   bool takes_time() const override { return true; }
   bool has_model() const override { return true; }
 
   void step(const Batch& batch, Stream& stream, std::int64_t number) override {
-    in_torch("taking a step of the model", [&] {
-      OnStream queued(device_, stream);
+    turn("taking a step of the model", stream, [&] {
       Inputs inputs = inputs_of(batch);
-      inputs.mask = augment_.heard(inputs.mask, batch.at().epoch, batch.ids());
-      inputs.set = augment_.noisy(inputs.set, geography_.strength,
-                                  batch.at().epoch, batch.ids());
+      Augment::Rows rows_here{batch.at().epoch, batch.ids(), staging_, stream};
+      inputs.mask = augment_.heard(inputs.mask, rows_here);
+      inputs.set = augment_.noisy(inputs.set, geography_.strength, rows_here);
       Plane plane = plane_of(geography_, inputs.set, inputs.mask);
       Guess guess = guess_of(inputs, plane);
       at::Tensor truth =
@@ -142,19 +156,18 @@ class SetPositionStepper final : public Stepper {
       at::Tensor loss = (losses(guess, truth) * inputs.weight).sum() / rows;
       loss.backward();
       optimizer_.step(learning_rate(schedule_, number));
-      loss_ = loss.detach();
+      PENSTOCK_ASSERT(loss.scalar_type() == at::kFloat, "a loss is a float32");
+      losses_.add(static_cast<const std::byte*>(loss.const_data_ptr()), stream);
     });
   }
 
-  std::optional<double> loss() override {
-    if (!loss_.defined()) return std::nullopt;
+  std::vector<double> losses(bool wait) override {
     return in_torch("waiting for a step of the model",
-                    [&] { return loss_.item<double>(); });
+                    [&] { return losses_.take(wait); });
   }
 
   void validate(const Batch& batch, Stream& stream) override {
-    in_torch("validating the model", [&] {
-      OnStream queued(device_, stream);
+    turn("validating the model", stream, [&] {
       at::NoGradGuard no_graph;
       Inputs inputs = inputs_of(batch);
       Plane plane = plane_of(geography_, inputs.set, inputs.mask);
@@ -169,12 +182,12 @@ class SetPositionStepper final : public Stepper {
   }
 
   Json validated() override {
-    return in_torch("waiting for the validation of the model",
+    return turn_now("waiting for the validation of the model",
                     [&] { return validation_.take(); });
   }
 
   ModelState save() override {
-    return in_torch("saving the model", [&] {
+    return turn_now("saving the model", [&] {
       ModelState state = state_of(all_tensors());
       state.json = description();
       return state;
@@ -182,13 +195,22 @@ class SetPositionStepper final : public Stepper {
   }
 
   void restore(const ModelState& state) override {
-    in_torch("restoring the model", [&] {
+    turn_now("restoring the model", [&] {
       check_description(state.json);
       copy_state(state, all_tensors());
     });
   }
 
  private:
+  template <class Work>
+  void turn(const char* doing, Stream& stream, Work work) {
+    in_torch(doing, [&] { turns_.on(stream, work); });
+  }
+  template <class Work>
+  auto turn_now(const char* doing, Work work) -> decltype(work()) {
+    return in_torch(doing, [&] { return turns_.now(work); });
+  }
+
   Inputs inputs_of(const Batch& batch) const {
     std::span<const NamedTensor> tensors = batch.tensors();
     auto named = [&](const std::string& name) {
@@ -251,7 +273,6 @@ class SetPositionStepper final : public Stepper {
   void check_description(const Json& found) const;
 
   const ModelSpec spec_;
-  const at::Device device_;
   const int threads_;
   const std::int64_t keys_;
   const std::size_t tensors_;  // of a batch without padding
@@ -259,9 +280,11 @@ class SetPositionStepper final : public Stepper {
   const Geography geography_;
   const double spread_km_;
   const Augment augment_;
+  Turns turns_;
+  Staging staging_;
+  LateLosses losses_;
   SetNetwork network_;
   AdamW optimizer_;
-  at::Tensor loss_;  // of the last step
   Validation validation_;
 };
 
@@ -296,8 +319,8 @@ std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
                                       std::int64_t steps) {
   PENSTOCK_ASSERT(spec.kind == "set_position", "the only kind of model");
   return in_torch("making the model", [&]() -> std::unique_ptr<Stepper> {
-    at::Device at = torch_device(device);
-    return std::make_unique<SetPositionStepper>(spec, data, at, steps);
+    return std::make_unique<SetPositionStepper>(spec, data, device,
+                                                torch_device(device), steps);
   });
 }
 

@@ -1,108 +1,49 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 
 #include "penstock/trainer/cuda_library.h"
-#include "penstock/trainer/trainer.h"
+#include "penstock/trainer/positions_model.h"
 
 namespace penstock {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr std::int64_t kSteps = 30;
+constexpr std::int64_t kSteps = PositionsModel::kSteps;
 
 /// The demo's rows, prepared once for all tests of this file.
 class StepperTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    char name[] = "/tmp/penstock-trainer-XXXXXX";
-    folder_ = ::mkdtemp(name);
-    DemoOptions demo{.rows = 600};
-    demo.to = {.kind = "sqlite", .path = folder_ + "/d.sqlite", .table = "m"};
-    write_positions_demo(demo);
-    device_ = open_device({.kind = "cpu"});
-    data_ = prepare();
+    positions_ = std::make_unique<PositionsModel>("cpu");
+    device_ = &positions_->device();
+    data_ = positions_->data();
   }
   static void TearDownTestSuite() {
     data_.reset();
-    device_.reset();
-    std::filesystem::remove_all(folder_);
+    positions_.reset();
   }
 
-  static Job job(const std::vector<std::string>& sets = {}) {
-    Json document = Json::parse(R"({
-      "source": {"kind": "sqlite", "table": "m"},
-      "fields": {
-        "receivers": {"json_set": {"column": "receivers",
-          "keys": ["snr_db", "lat", "lon", "signal_present"], "max": 10,
-          "overflow": "strongest", "sort_by": "snr_db"}, "standardize": true},
-        "target": {"columns": ["tx_lat", "tx_lon"], "standardize": true}},
-      "split": {"train": 0.8, "val": 0.2, "by": "session"},
-      "loader": {"batch_size": 64}, "device": "cpu"})",
-                                "test");
-    document["source"]["path"] = folder_ + "/d.sqlite";
-    for (const std::string& set : sets) apply_setting(document, set);
-    return parse_job(document);
-  }
-
+  static Job job() { return positions_->job(); }
   static std::shared_ptr<const Dataset> prepare(
-      const std::vector<std::string>& sets = {}) {
-    return Dataset::prepare(dataset_options(job(sets)), *device_);
+      const std::vector<std::string>& sets) {
+    return positions_->prepare(sets);
   }
-
-  static ModelSpec spec() {
-    ModelSpec spec;
-    spec.kind = "set_position";
-    spec.set = "receivers";
-    spec.target = "target";
-    spec.latitude = "lat";
-    spec.longitude = "lon";
-    spec.strength = "snr_db";
-    spec.width = 16;
-    spec.lr = 5e-3;
-    spec.warmup_steps = 5;
-    spec.threads = 1;
-    return spec;
-  }
-
+  static ModelSpec spec() { return PositionsModel::spec(); }
   static std::unique_ptr<Stepper> stepper(const ModelSpec& spec) {
-    return make_stepper(spec, *data_, *device_, kSteps);
+    return positions_->stepper(spec);
   }
-
-  /// Takes steps [begin, end) of the run's order; returns their losses.
   static std::vector<double> take(Stepper& stepper, std::int64_t begin,
                                   std::int64_t end,
                                   std::shared_ptr<const Dataset> data = data_,
                                   Tail tail = Tail::drop) {
-    LoaderOptions options = loader_options(job(), Side::train);
-    options.tail = tail;
-    std::int64_t each = steps_per_epoch(order_of(options, *data));
-    options.start = {begin / each, begin % each};
-    options.batches = end - begin;
-    Loader loader(data, options, *device_);
-    std::unique_ptr<Stream> stream = device_->make_stream();
-    std::vector<double> losses;
-    while (std::optional<Batch> batch = loader.next(*stream)) {
-      stepper.step(*batch, *stream, begin++);
-      losses.push_back(stepper.loss().value());
-    }
-    return losses;
+    return positions_->take(stepper, begin, end, data, tail);
   }
-
   static Json validate(Stepper& stepper, Tail tail = Tail::exact) {
-    LoaderOptions options = loader_options(job(), Side::val);
-    options.tail = tail;
-    options.batches = steps_per_epoch(order_of(options, *data_));
-    Loader loader(data_, options, *device_);
-    std::unique_ptr<Stream> stream = device_->make_stream();
-    while (std::optional<Batch> batch = loader.next(*stream))
-      stepper.validate(*batch, *stream);
-    return stepper.validated();
+    return positions_->validate(stepper, tail);
   }
 
   static std::string refusal(const ModelSpec& spec, Device& device) {
@@ -114,8 +55,8 @@ class StepperTest : public testing::Test {
     return "nothing was thrown";
   }
 
-  static inline std::string folder_;
-  static inline std::unique_ptr<Device> device_;
+  static inline std::unique_ptr<PositionsModel> positions_;
+  static inline Device* device_;
   static inline std::shared_ptr<const Dataset> data_;
 };
 
@@ -139,7 +80,7 @@ TEST_F(StepperTest, Learns) {
   auto model = stepper(spec());
   EXPECT_TRUE(model->has_model());
   EXPECT_TRUE(model->takes_time());
-  EXPECT_EQ(model->loss(), std::nullopt);
+  EXPECT_THAT(model->losses(true), testing::IsEmpty());
   double before = number(validate(*model), "val_loss");
   std::vector<double> losses = take(*model, 0, kSteps);
   Json after = validate(*model);

@@ -9,15 +9,20 @@
 namespace penstock {
 
 /// Makes a model whose steps are taken by libtorch. It holds no reference to
-/// `data`, and computes where `device` has its memory.
+/// `data`, and computes where `device`, which outlives it, has its memory.
 ///
-/// One thread, which is also the one that made it. It sets the number of
+/// Its work is done in the order of the calls, whichever streams it is queued
+/// on. One thread, which is also the one that made it. It sets the number of
 /// threads that libtorch uses in this process. Throws Error(request) for data
 /// or a device that it cannot use; nothing of libtorch passes this face, its
 /// exceptions become an Error.
 std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
                                       const Dataset& data, Device& device,
                                       std::int64_t steps);
+
+/// Why libtorch cannot compute on a GPU here; empty when it can. Opens its CUDA
+/// half.
+std::string why_no_cuda();
 
 /// "libtorch 2.11.0, 2 threads, no CUDA".
 std::string described();

@@ -57,7 +57,7 @@ struct TensorSpec {
 /// right after its field, each at a multiple of its element size.
 struct RowLayout {
   std::vector<TensorSpec> tensors;
-  std::size_t row_bytes = 0;  ///< a multiple of 8
+  std::size_t row_bytes = 0;  ///< of packed rows a multiple of 8
 };
 
 RowLayout layout_of(const std::vector<Field>& fields);

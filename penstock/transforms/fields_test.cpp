@@ -72,6 +72,17 @@ TEST(Fields, EveryOverflowAndDtypeHasItsName) {
   EXPECT_EQ(dtype("int64"), Dtype::int64);
 }
 
+TEST(Fields, OfAJobAreOfThreeDtypesWhateverArraysAre) {
+  for (std::size_t i = 0; i < kDtypes; ++i) {
+    std::string name(name_of(static_cast<Dtype>(i)));
+    if (name == "float32" || name == "float64" || name == "int64") continue;
+    EXPECT_THAT(
+        error_of(R"({"x": {"columns": ["a"], "dtype": ")" + name + "\"}}"),
+        AllOf(HasSubstr("fields.x.dtype"), HasSubstr(name),
+              HasSubstr("float32"), HasSubstr("float64"), HasSubstr("int64")));
+  }
+}
+
 TEST(Fields, AMaxOfZeroIsRefused) {
   EXPECT_THAT(set_error(R"(, "keys": ["a"], "max": 0)"),
               AllOf(HasSubstr("fields.x.json_set.max"),

@@ -112,6 +112,9 @@ const double* pack_columns(const Field& field, const TensorSpec& values,
       if (!pack_values<float>(standards, raw, to)) [[unlikely]]
         refuse_first<float>(field, standards, "float32", raw, row_name);
       break;
+    default:
+      fail_assertion("dtype", "columns are float32, float64 or int64", __FILE__,
+                     __LINE__);
   }
   return raw + standards.size();
 }

@@ -48,7 +48,7 @@ struct BadRow {
 
 /// What was seen of each key of each json_set, and of the key to sort by, in
 /// all elements of the kept rows; merged over all blocks before anything is
-/// decided from it. Adding is commutative: `bad` is sorted by key.
+/// decided from it. Merging in another order changes nothing once it is sorted.
 struct Seen {
   struct Key {
     std::int64_t numbers = 0;
@@ -62,6 +62,8 @@ struct Seen {
   std::vector<BadRow> bad;
 
   void merge(Seen&& other);
+  /// Brings `bad` into the order of keys: once, after the last merge.
+  void sort();
 };
 
 /// Turns blocks into raw rows. One per thread: it owns scratch memory and

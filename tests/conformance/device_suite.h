@@ -75,10 +75,11 @@ struct TestTable {
   static constexpr std::size_t kRowBytes = 48;
   ByteVector bytes = random_bytes(kRows * kRowBytes, 17);
 
-  static std::vector<GatherField> fields(std::size_t count) {
-    return {{.table_offset = 40, .bytes = 8, .out_offset = 0},
-            {.table_offset = 0, .bytes = 33, .out_offset = 8 * count},
-            {.table_offset = 33, .bytes = 1, .out_offset = 41 * count}};
+  static std::vector<GatherField> fields(const std::byte* table, std::byte* out,
+                                         std::size_t count) {
+    return {{table + 40, kRowBytes, 8, out},
+            {table, kRowBytes, 33, out + 8 * count},
+            {table + 33, kRowBytes, 1, out + 41 * count}};
   }
   static constexpr std::size_t kOutPerRow = 42;
 
@@ -92,8 +93,9 @@ struct TestTable {
   }
   ByteVector expected(const std::vector<std::int64_t>& rows) const {
     ByteVector out(rows.size() * kOutPerRow);
-    std::vector<GatherField> parts = fields(rows.size());
-    gather_on_host({bytes.data(), kRowBytes, parts, rows, out.data()});
+    std::vector<GatherField> parts =
+        fields(bytes.data(), out.data(), rows.size());
+    gather_on_host({parts, rows});
     return out;
   }
 };
@@ -137,9 +139,9 @@ class DeviceSuite : public testing::TestWithParam<DeviceCase> {
   ByteVector gathered(Stream& stream, const Buffer& table,
                       std::vector<std::int64_t> rows) {
     Buffer out = device_->allocate(rows.size() * TestTable::kOutPerRow);
-    std::vector<GatherField> fields = TestTable::fields(rows.size());
-    stream.gather(
-        {table.data(), TestTable::kRowBytes, fields, rows, out.data()});
+    std::vector<GatherField> fields =
+        TestTable::fields(table.data(), out.data(), rows.size());
+    stream.gather({fields, rows});
     // The call has copied what its spans showed.
     std::ranges::fill(rows, 1);
     std::ranges::fill(fields, GatherField{});
@@ -338,15 +340,41 @@ TEST_P(DeviceSuite, ARowOfMinusOneGivesZeros) {
             ByteVector(3 * TestTable::kOutPerRow));
 }
 
+TEST_P(DeviceSuite, AGatherTakesEachFieldFromATableOfItsOwn) {
+  constexpr std::size_t kRows = 100;
+  std::unique_ptr<Stream> stream = device_->make_stream();
+  std::vector<std::int64_t> rows{99, 0, -1, 7, 7};
+  std::vector<ByteVector> expected;
+  std::vector<Buffer> tables, outs;
+  std::vector<GatherField> fields;
+  for (std::size_t bytes : {1u, 3u, 8u, 64u, 1024u, 1000u, 2u}) {
+    ByteVector table = random_bytes(kRows * bytes, bytes);
+    ByteVector& right = expected.emplace_back();
+    for (std::int64_t row : rows)
+      for (std::size_t i = 0; i < bytes; ++i)
+        right.push_back(row < 0
+                            ? std::byte{0}
+                            : table[static_cast<std::size_t>(row) * bytes + i]);
+    tables.push_back(upload(*stream, table));
+    outs.push_back(device_->allocate(right.size()));
+    fields.push_back({tables.back().data(), bytes, bytes, outs.back().data()});
+  }
+  stream->gather({fields, rows});
+  for (std::size_t f = 0; f < fields.size(); ++f)
+    EXPECT_EQ(download(*stream, outs[f]), expected[f]) << fields[f].bytes;
+}
+
 TEST_P(DeviceSuite, NoRowsNoFieldsAndNoBytesAreNoWork) {
   TestTable table;
   std::unique_ptr<Stream> stream = device_->make_stream();
   Buffer there = upload(*stream, table.bytes);
   std::vector<std::int64_t> rows{0};
-  std::vector<GatherField> fields = TestTable::fields(0);
-  stream->gather(
-      {there.data(), TestTable::kRowBytes, fields, {}, there.data()});
-  stream->gather({there.data(), TestTable::kRowBytes, {}, rows, there.data()});
+  std::vector<GatherField> fields =
+      TestTable::fields(there.data(), there.data(), 0);
+  stream->gather({fields, {}});
+  stream->gather({{}, rows});
+  fields = {{}};
+  stream->gather({fields, rows});
   stream->copy(there.data(), nullptr, 0);
   EXPECT_EQ(download(*stream, there), table.bytes);
 }

@@ -1,12 +1,16 @@
 """Ctrl-C and its kin at any moment: the state is saved, the exit code says
 so, and --resume goes on with the very batch that would have come."""
 import json
+import os
 import signal
 import sqlite3
+import subprocess
 import time
 import unittest
 
 from penstock_cli import Case, tree_of
+
+POSTGRES = os.environ.get("PENSTOCK_TEST_POSTGRES", "")
 
 
 class Interrupts(Case):
@@ -102,6 +106,57 @@ class Interrupts(Case):
         self.assertEqual(answer.json()["steps"], 0)
         self.assertLess(time.monotonic() - asked, 2, "a batch takes 3.2 s")
 
+    def end_in_silence(self, *arguments):
+        """Interrupts a training whose database has not said anything for a
+        while; it must end at once and in order."""
+        process = self.start("train", "job.json", "--json", *arguments)
+        latest = self.folder / "runs" / "latest"
+        self.wait_for((latest / "state.json").exists, "the run folder")
+        time.sleep(0.5)
+        asked = time.monotonic()
+        answer = self.end_by(process)
+        self.assertLess(time.monotonic() - asked, 5)
+        self.assertEqual(answer.code, 130, answer.out + answer.err)
+        report = answer.json()
+        self.assertTrue(report["interrupted"])
+        self.assertEqual(report["steps"], 0)
+        self.assertEqual(self.state(report["run"])["steps_taken"], 0)
+
+    def test_sqlite_is_interrupted_where_it_gives_no_row_for_minutes(self):
+        with sqlite3.connect(self.folder / "d.sqlite") as base:
+            base.execute(
+                "CREATE VIEW t AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL "
+                "SELECT id + 1 FROM n WHERE id < 4000000000) SELECT id, id * "
+                "1.0 AS y FROM n")
+        base.close()
+        self.write_job(self.job(
+            source={"kind": "sqlite", "path": "d.sqlite", "table": "t",
+                    "key": "id", "where": "id % 1500000000 = 1"},
+            fields={"y": {"columns": ["y"]}}))
+        self.end_in_silence()
+
+    @unittest.skipUnless(POSTGRES, "there is no PostgreSQL server")
+    def test_postgresql_is_interrupted_where_it_waits_for_a_lock(self):
+        table = f"penstock_stop_{os.getpid()}"
+        psql = [os.environ["PENSTOCK_TEST_POSTGRES_BIN"] + "/psql", "-qX",
+                POSTGRES]
+        subprocess.run(
+            [*psql, "-c", f"CREATE TABLE {table} AS SELECT i AS id, i * 1.0 "
+             "AS y FROM generate_series(1, 100) i"], check=True)
+        self.addCleanup(lambda: subprocess.run(
+            [*psql, "-c", f"DROP TABLE {table}"], check=True))
+        self.write_job(self.job(
+            source={"kind": "postgres", "uri": POSTGRES, "table": table,
+                    "key": "id"},
+            fields={"y": {"columns": ["y"]}}))
+        with subprocess.Popen(psql, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as holder:
+            holder.stdin.write(f"BEGIN; LOCK TABLE {table};\n\\echo locked\n")
+            holder.stdin.flush()
+            self.assertEqual(holder.stdout.readline(), "locked\n")
+            self.end_in_silence()
+            holder.stdin.close()
+
     def test_the_second_signal_ends_at_once(self):
         self.slow_job(device={"kind": "sim", "step_ms": 60000})
         process = self.started()
@@ -133,6 +188,19 @@ class Interrupts(Case):
                                         "--json").json()
                     self.assertEqual(rest["steps"], 32)
                 (self.folder / "runs" / "latest").unlink()
+
+    def test_killed_at_once_a_resumed_run_leaves_latest_as_good_as_it_was(self):
+        self.slow_job(train={"epochs": 4})
+        first = self.end_by(self.started()).json()
+        runs = self.folder / "runs"
+        for _ in range(10):
+            before = set(runs.iterdir())
+            process = self.start("train", "--resume", "runs/latest", "--json")
+            self.wait_for(lambda: set(runs.iterdir()) - before, "a folder")
+            self.end_by(process, signal.SIGKILL)
+        rest = self.succeed("train", "--resume", "runs/latest",
+                            "--json").json()
+        self.assertEqual(rest["steps"], 64 - first["steps"])
 
     def test_batch_ends_after_whole_lines_and_whole_files(self):
         self.slow_job(source={"kind": "sqlite", "path": "d.sqlite",
@@ -243,6 +311,22 @@ class Resuming(Case):
                        "split.train=0.9"):
             self.refuse_to_resume("resume.other_order", "loader",
                                   sets=[change])
+
+    def test_other_fields(self):
+        job = json.loads((self.folder / "job.json").read_text())
+        fields = job["fields"]
+        for change, name in (
+                ({"y": {"columns": ["y"], "standardize": True}},
+                 "fields.y.standardize"),
+                ({"heard": {"json_set": {**fields["heard"]["json_set"],
+                                         "max": 2}, "standardize": True}},
+                 "fields.heard.json_set.max")):
+            self.refuse_to_resume(
+                "resume.other_fields", name,
+                sets=["fields=" + json.dumps({**fields, **change})])
+        turned = dict(reversed(fields.items()))
+        self.refuse_to_resume("resume.other_fields", '["y", "heard"]',
+                              sets=["fields=" + json.dumps(turned)])
 
     def test_what_changes_time_alone_may_change(self):
         rest = self.succeed("train", "--resume", self.run_folder, "--json",

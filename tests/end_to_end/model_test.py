@@ -3,6 +3,7 @@ bit for bit the run that was never interrupted."""
 import json
 import pathlib
 import signal
+import time
 import unittest
 
 from penstock_cli import Case, read_safetensors, run
@@ -84,6 +85,40 @@ class Model(Positions):
         self.assertEqual((line["epoch"], line["step"]),
                          (state["epoch"], state["step"]))
 
+    def test_interrupted_in_a_validation_the_resumed_run_makes_up_for_it(self):
+        self.positions(rows=2000, epochs=2)
+        job = json.loads((self.folder / "job.json").read_text())
+        job["source"]["round_trip_ms"] = 150
+        job["split"].update(train=0.2, val=0.8)
+        job["loader"].update(cache="none", batch_size=256, workers=1,
+                             prefetch=1)
+        self.write_job(job)
+        whole = self.train("--set", "source.round_trip_ms=0")
+        self.assertEqual(whole["steps"], 2)
+        (self.folder / "runs" / "latest").unlink()
+        process = self.start("train", "job.json", "--json")
+        # Of an epoch of one step, the first is the last.
+        steps = self.folder / "runs" / "latest" / "steps.jsonl"
+        self.wait_for(steps.exists, "the only step of epoch 0")
+        time.sleep(0.1)
+        answer = self.end_by(process)
+        self.assertEqual(answer.code, 130, answer.out + answer.err)
+        first = answer.json()
+        self.assertTrue(first["interrupted"])
+        [epoch] = first["epochs"]
+        self.assertEqual(epoch["epoch"], 0)
+        self.assertIsNone(epoch["val_loss"])
+        saved = self.folder / first["run"] / "report.json"
+        self.assertEqual(json.loads(saved.read_text()), first)
+        rest = self.succeed("train", "--resume", first["run"], "--json",
+                            "--set", "source.round_trip_ms=0").json()
+        for name in ("epoch", "val_loss", "val_median_km"):
+            self.assertEqual([e[name] for e in rest["epochs"]],
+                             [e[name] for e in whole["epochs"]])
+        self.assertEqual(rest["steps"], 1)
+        ends = [self.checkpoints(r["run"])[-1] for r in (whole, rest)]
+        self.assertEqual(ends[0].read_bytes(), ends[1].read_bytes())
+
     def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(self):
         self.positions()
         report = self.train("--set", "train.max_steps=20")
@@ -109,6 +144,25 @@ class Model(Positions):
         newest = self.checkpoints(self.train()["run"])[-1]
         tensors = read_safetensors(newest)
         self.assertGreater(len(tensors), 10)
+
+    def test_training_that_fails_loses_nothing_of_the_quick_start(self):
+        self.positions()
+        job = json.loads((self.folder / "job.json").read_text())
+        self.write_job({**job, "device": "cuda"})
+        options = ("--job", "job.json", "--rows", "200", "--step-ms", "1",
+                   "--round-trip-ms", "0", "--epochs", "1")
+        answer = self.run_it("quickstart", *options, "--json")
+        if answer.code == 0:
+            self.skipTest("there is a GPU")
+        self.assertEqual(answer.code, 5, answer.err)
+        result = answer.json()
+        self.assertEqual(len(result["runs"]), 4)
+        self.assertEqual(result["error"]["kind"], "device")
+        answer = self.run_it("quickstart", *options)
+        self.assertEqual(answer.code, 5, answer.err)
+        for text in ("a query per sample", "the network was not trained",
+                     "4 runs"):
+            self.assertIn(text, answer.out)
 
     def test_a_model_on_sim_is_refused_before_anything_is_read(self):
         self.positions()

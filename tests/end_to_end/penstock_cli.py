@@ -201,9 +201,7 @@ class Case(unittest.TestCase):
         self.assertEqual(list(error),
                          ["kind", "code", "what", "where", "why", "next"])
         self.assertEqual((error["kind"], error["code"]), (kind, code), error)
-        # A device that is not there has no place but the setting's own name.
-        for part in ("what", "why", "next") if kind == "device" else (
-                "what", "where", "why", "next"):
+        for part in ("what", "where", "why", "next"):
             self.assertTrue(error[part], f"'{part}' is empty in {error}")
         text = " | ".join(error.values())
         for name in names:

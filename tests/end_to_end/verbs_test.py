@@ -193,6 +193,18 @@ class Quickstart(Case):
             saved = self.folder / entry["report"]["run"] / "report.json"
             self.assertEqual(json.loads(saved.read_text()), entry["report"])
 
+    def test_what_was_not_measured_is_not_available(self):
+        self.write_job(self.job(
+            source={"kind": "sqlite", "path": "anything",
+                    "table": "measurements"},
+            fields={"target": {"columns": ["tx_lat", "tx_lon"]}},
+            loader={"batch_size": 256}))
+        answer = self.succeed(
+            "quickstart", "--job", "job.json", "--rows", "400", "--step-ms",
+            "0", "--round-trip-ms", "0", "--epochs", "1")
+        self.assertIn("n/a", answer.out)
+        self.assertNotIn("nan", answer.out + answer.err)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -81,6 +81,8 @@ class State(Case):
         state = self.open().state_dict()
         for code, other in (
                 ("resume.other_data", {"source__where": "id > 9"}),
+                ("resume.other_data",
+                 {"fields__target__standardize": False}),
                 ("resume.other_order", {"loader__seed": 8}),
                 ("resume.other_order", {"loader__batch_size": 25}),
                 ("resume.other_order", {"loader__shuffle": False}),

@@ -31,10 +31,12 @@ TEST(Cpu, NoCallOfAStreamAllocates) {
   std::unique_ptr<Stream> stream = cpu->make_stream();
   Buffer table = cpu->allocate(4096), out = cpu->allocate(4096);
   std::vector<std::int64_t> rows(64, 1);
-  std::vector<GatherField> fields{{0, 16, 0}, {16, 48, 1024}};
+  std::vector<GatherField> fields{
+      {table.data(), 64, 16, out.data()},
+      {table.data() + 16, 64, 48, out.data() + 1024}};
   std::fill_n(table.data(), 4096, std::byte{1});
   std::size_t before = allocations;
-  stream->gather({table.data(), 64, fields, rows, out.data()});
+  stream->gather({fields, rows});
   stream->copy(out.data(), table.data(), 100);
   stream->step(1);
   Event event = stream->record();

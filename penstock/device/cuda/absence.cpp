@@ -11,6 +11,7 @@ std::string shown(int version) {
 Error refusal(std::string code, std::string why, std::string next) {
   return Error(ErrorKind::device, {.code = std::move(code),
                                    .what = "cannot open device 'cuda'",
+                                   .where = "device",
                                    .why = std::move(why),
                                    .next = std::move(next)});
 }

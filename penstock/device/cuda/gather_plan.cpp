@@ -17,10 +17,9 @@ std::uint64_t address(const std::byte* at) {
 }
 
 /// The largest unit to which every address of a field is aligned, in each row.
-std::uint32_t unit_of(const Gather& gather, const GatherField& field,
-                      const std::byte* out) {
-  std::uint64_t all = address(gather.table) | gather.row_bytes |
-                      field.table_offset | field.bytes | address(out) | 16;
+std::uint32_t unit_of(const GatherField& field, const std::byte* out) {
+  std::uint64_t all =
+      address(field.table) | field.row_stride | field.bytes | address(out) | 16;
   return std::uint32_t{1} << std::countr_zero(all);
 }
 
@@ -31,29 +30,27 @@ std::uint64_t blocks_for(const GatherWork& work, std::uint32_t per_thread) {
 
 }  // namespace
 
-GatherLaunch plan_launch(const Gather& gather, std::size_t first,
-                         std::size_t count, std::span<const GatherField> fields,
-                         const std::int64_t* staged, int processors) {
+GatherLaunch plan_launch(std::span<const GatherField> fields, std::size_t first,
+                         std::size_t count, const std::int64_t* staged,
+                         int processors) {
   GatherLaunch launch;
   GatherWork& work = launch.work;
-  work.table = gather.table;
-  work.row_bytes = gather.row_bytes;
   work.rows = staged;
   std::uint64_t row_units = 0;
   for (const GatherField& field :
        fields.first(std::min<std::size_t>(fields.size(), kMostParts))) {
-    PENSTOCK_ASSERT(field.bytes <= gather.row_bytes &&
-                        field.table_offset <= gather.row_bytes - field.bytes,
-                    "a field of a gather leaves its row");
     if (field.bytes == 0) continue;
-    std::byte* out = gather.out + field.out_offset + first * field.bytes;
-    std::uint32_t unit = unit_of(gather, field, out);
+    PENSTOCK_ASSERT(field.bytes <= field.row_stride,
+                    "a field of a gather leaves its row");
+    std::byte* out = field.out + first * field.bytes;
+    std::uint32_t unit = unit_of(field, out);
     std::uint64_t units = field.bytes / unit;
     PENSTOCK_ASSERT(row_units + units <= kMostRowUnits,
                     "a row of a gather has too many pieces");
     work.parts[work.part_count++] = {
         .out = out,
-        .table_offset = field.table_offset,
+        .table = field.table,
+        .row_stride = field.row_stride,
         .first = static_cast<std::uint32_t>(row_units),
         .units = static_cast<std::uint32_t>(units),
         .unit_bytes = unit};

@@ -37,8 +37,8 @@ void run(const GatherLaunch& launch, Random& random) {
   }
   for (std::uint32_t p = 0; p < work.part_count; ++p) {
     const GatherPart& part = work.parts[p];
-    std::uint64_t all = reinterpret_cast<std::uintptr_t>(work.table) |
-                        work.row_bytes | part.table_offset |
+    std::uint64_t all = reinterpret_cast<std::uintptr_t>(part.table) |
+                        part.row_stride |
                         reinterpret_cast<std::uintptr_t>(part.out);
     EXPECT_EQ(all % part.unit_bytes, 0u);
     EXPECT_EQ(part.units * part.unit_bytes % part.unit_bytes, 0u);
@@ -53,16 +53,32 @@ void gather_by_launches(const Gather& gather, std::size_t most_rows,
     for (auto fields = gather.fields; !fields.empty();
          fields =
              fields.subspan(std::min<std::size_t>(fields.size(), kMostParts)))
-      run(plan_launch(gather, first, count, fields, gather.rows.data() + first,
+      run(plan_launch(fields, first, count, gather.rows.data() + first,
                       processors),
           random);
   }
 }
 
+/// Where a field is in a row of a table, and in the batch.
+struct Place {
+  std::size_t in_row, bytes, in_out;
+};
+
 struct Layout {
   std::size_t row_bytes;
-  std::vector<GatherField> fields;  // out offsets for `rows` rows
+  std::vector<Place> fields;
   std::size_t out_bytes;
+
+  /// As fields of a packed table, or each of a table of its own (`apart`): a
+  /// copy of that table at another place.
+  std::vector<GatherField> of(const std::vector<AlignedBytes>& tables,
+                              bool apart, std::byte* out) const {
+    std::vector<GatherField> all;
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      all.push_back({tables[apart ? f : 0].get() + fields[f].in_row, row_bytes,
+                     fields[f].bytes, out + fields[f].in_out});
+    return all;
+  }
 };
 
 /// Fields of random lengths, in a random order and with gaps, at multiples of
@@ -79,8 +95,8 @@ Layout drawn_layout(Random& random, std::size_t unit, std::size_t rows) {
   }
   layout.row_bytes = std::max(unit, layout.row_bytes);
   std::reverse(layout.fields.begin(), layout.fields.end());
-  for (GatherField& field : layout.fields) {
-    field.out_offset = layout.out_bytes;
+  for (Place& field : layout.fields) {
+    field.in_out = layout.out_bytes;
     layout.out_bytes += (field.bytes * rows + 255) / 256 * 256;
   }
   return layout;
@@ -99,7 +115,10 @@ void expect_what_the_host_gives(std::uint64_t seed, std::size_t unit) {
   std::size_t count = random.below(3) == 0 ? 700 : 1 + random.below(40);
   Layout layout = drawn_layout(random, unit, count);
   constexpr std::size_t kTableRows = 50;
-  AlignedBytes table = random_memory(kTableRows * layout.row_bytes, random);
+  std::vector<AlignedBytes> tables;
+  for (std::size_t f = 0; f < layout.fields.size(); ++f)
+    tables.push_back(random_memory(kTableRows * layout.row_bytes, random));
+  bool apart = random.below(2) == 0;
   std::vector<std::int64_t> rows(count);
   for (std::int64_t& row : rows)
     row = static_cast<std::int64_t>(random.below(kTableRows + 1)) - 1;
@@ -109,23 +128,21 @@ void expect_what_the_host_gives(std::uint64_t seed, std::size_t unit) {
   std::size_t shift = (256 - start % 256) % 256;
   std::size_t right_shift =
       (256 - reinterpret_cast<std::uintptr_t>(right.data()) % 256) % 256;
-  Gather gather{.table = table.get(),
-                .row_bytes = layout.row_bytes,
-                .fields = layout.fields,
-                .rows = rows,
-                .out = ours.data() + shift};
+  std::vector<GatherField> fields =
+      layout.of(tables, apart, ours.data() + shift);
   std::size_t most_rows = random.below(2) == 0 ? kMostRowsPerLaunch : 13;
-  gather_by_launches(gather, most_rows, static_cast<int>(random.below(200)),
-                     random);
-  gather.out = right.data() + right_shift;
-  gather_on_host(gather);
+  gather_by_launches({fields, rows}, most_rows,
+                     static_cast<int>(random.below(200)), random);
+  fields = layout.of(tables, apart, right.data() + right_shift);
+  gather_on_host({fields, rows});
   std::vector<std::byte> got(
       ours.begin() + static_cast<std::ptrdiff_t>(shift),
       ours.end() - static_cast<std::ptrdiff_t>(256 - shift));
   std::vector<std::byte> wanted(
       right.begin() + static_cast<std::ptrdiff_t>(right_shift),
       right.end() - static_cast<std::ptrdiff_t>(256 - right_shift));
-  ASSERT_EQ(got, wanted) << "seed " << seed << ", unit " << unit;
+  ASSERT_EQ(got, wanted) << "seed " << seed << ", unit " << unit
+                         << (apart ? ", a table per field" : "");
 }
 
 TEST(GatherPlan, CopiesWhatGatherOnHostCopiesForManyLayouts) {
@@ -139,11 +156,14 @@ std::byte* at(std::uintptr_t address) {
   return reinterpret_cast<std::byte*>(address);
 }
 
-GatherLaunch planned(std::vector<GatherField> fields, std::size_t row_bytes,
+GatherLaunch planned(std::vector<Place> places, std::size_t row_bytes,
                      std::size_t rows = 1, std::uintptr_t table = 4096,
                      std::uintptr_t out = 8192, int processors = 1) {
-  return plan_launch({at(table), row_bytes, fields, {}, at(out)}, 0, rows,
-                     fields, nullptr, processors);
+  std::vector<GatherField> fields;
+  for (const Place& place : places)
+    fields.push_back({at(table + place.in_row), row_bytes, place.bytes,
+                      at(out + place.in_out)});
+  return plan_launch(fields, 0, rows, nullptr, processors);
 }
 
 TEST(GatherPlan, TakesTheLargestUnitThatIsAlignedInEveryRow) {
@@ -159,6 +179,20 @@ TEST(GatherPlan, TakesTheLargestUnitThatIsAlignedInEveryRow) {
   EXPECT_EQ(unit(planned({{0, 64, 0}}, 64, 1, 4097)), 1u);
   EXPECT_EQ(unit(planned({{0, 64, 0}}, 64, 1, 4096, 8200)), 8u);
   EXPECT_EQ(unit(planned({{0, 33, 0}}, 64)), 1u);
+}
+
+TEST(GatherPlan, AnArrayKeepsItsUnitWhateverTheOthersAre) {
+  std::vector<GatherField> fields{{at(4096), 1024, 1024, at(1 << 20)},
+                                  {at(8193), 3, 3, at(2 << 20)},
+                                  {at(12288), 8, 8, at(3 << 20)}};
+  GatherWork work = plan_launch(fields, 0, 100, nullptr, 1).work;
+  ASSERT_EQ(work.part_count, 3u);
+  EXPECT_EQ(work.parts[0].unit_bytes, 16u);
+  EXPECT_EQ(work.parts[1].unit_bytes, 1u);
+  EXPECT_EQ(work.parts[2].unit_bytes, 8u);
+  EXPECT_EQ(work.parts[2].table, at(12288));
+  EXPECT_EQ(work.parts[2].row_stride, 8u);
+  EXPECT_EQ(work.row_units, 64u + 3u + 1u);
 }
 
 TEST(GatherPlan, FieldsOfOneRowMayHaveDifferentUnits) {
@@ -206,29 +240,27 @@ TEST(GatherPlan, CountsBeyondFourGigabytesOfARowsBatch) {
 }
 
 TEST(GatherPlan, MoreFieldsThanALaunchTakesGoIntoTheNext) {
-  std::vector<GatherField> fields;
-  for (std::size_t f = 0; f < kMostParts + 5; ++f)
-    fields.push_back({4 * f, 4, 4 * f});
-  EXPECT_EQ(planned(fields, 4 * fields.size()).work.part_count, kMostParts);
-  std::vector<std::uint32_t> table(2 * fields.size()), out(fields.size());
+  constexpr std::size_t kFields = kMostParts + 5;
+  std::vector<std::uint32_t> table(2 * kFields), out(kFields);
   std::iota(table.begin(), table.end(), 0u);
+  std::vector<GatherField> fields;
+  for (std::size_t f = 0; f < kFields; ++f)
+    fields.push_back({reinterpret_cast<const std::byte*>(&table[f]),
+                      4 * kFields, 4, reinterpret_cast<std::byte*>(&out[f])});
+  EXPECT_EQ(plan_launch(fields, 0, 1, nullptr, 1).work.part_count, kMostParts);
   std::vector<std::int64_t> rows{1};
   Random random(1, 0, 0, 0);
-  gather_by_launches(
-      {reinterpret_cast<const std::byte*>(table.data()), 4 * fields.size(),
-       fields, rows, reinterpret_cast<std::byte*>(out.data())},
-      100, 1, random);
+  gather_by_launches({fields, rows}, 100, 1, random);
   EXPECT_EQ(out, std::vector<std::uint32_t>(
                      table.begin() + static_cast<std::ptrdiff_t>(out.size()),
                      table.end()));
 }
 
 TEST(GatherPlan, AFieldThatLeavesItsRowIsAnInternalError) {
-  for (GatherField bad : {GatherField{8, 16, 0}, GatherField{17, 0, 0},
-                          GatherField{std::size_t{0} - 8, 16, 0}}) {
+  for (std::size_t bytes : {std::size_t{17}, std::size_t{0} - 8}) {
     try {
-      planned({bad}, 16);
-      FAIL() << bad.table_offset;
+      planned({{0, bytes, 0}}, 16);
+      FAIL() << bytes;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::internal);
     }

@@ -24,22 +24,21 @@ namespace penstock::cuda {
 inline constexpr std::uint32_t kGatherThreads = 256;
 inline constexpr std::uint32_t kMostUnitsPerThread = 8;
 inline constexpr std::uint32_t kUnitsAtOnce = 4;
-/// 1 KiB of the 4 KiB that the parameters of a launch may take everywhere.
+/// 1.3 KiB of the 4 KiB that the parameters of a launch may take everywhere.
 inline constexpr std::uint32_t kMostParts = 32;
 
 /// One field of a gather.
 struct GatherPart {
-  std::byte* out = nullptr;        ///< row 0 of this launch
-  std::uint64_t table_offset = 0;  ///< in a row of the table
-  std::uint32_t first = 0;         ///< of a row's units, the first one of ours
-  std::uint32_t units = 0;         ///< in a row
-  std::uint32_t unit_bytes = 0;    ///< 16, 8, 4, 2 or 1
+  std::byte* out = nullptr;          ///< row 0 of this launch
+  const std::byte* table = nullptr;  ///< row 0 of the field's table
+  std::uint64_t row_stride = 0;      ///< from a row of the table to the next
+  std::uint32_t first = 0;       ///< of a row's units, the first one of ours
+  std::uint32_t units = 0;       ///< in a row
+  std::uint32_t unit_bytes = 0;  ///< 16, 8, 4, 2 or 1
 };
 
 /// One launch.
 struct GatherWork {
-  const std::byte* table = nullptr;
-  std::uint64_t row_bytes = 0;
   const std::int64_t* rows = nullptr;  ///< host memory that the device can read
   std::uint64_t units = 0;             ///< of all rows
   std::uint32_t row_units = 0;         ///< of one row, all parts
@@ -132,8 +131,8 @@ PENSTOCK_HOST_DEVICE inline MovedUnit load_unit(const GatherWork& work,
   moved.bytes = part.unit_bytes;
   if (near[row] < 0) return moved;
   const std::byte* from =
-      work.table + static_cast<std::uint64_t>(near[row]) * work.row_bytes +
-      part.table_offset + within;
+      part.table + static_cast<std::uint64_t>(near[row]) * part.row_stride +
+      within;
   switch (part.unit_bytes) {
     case 16:
       moved.value = unit_at<Unit16>(from);

@@ -60,11 +60,13 @@ class Gpu : public testing::Test {
     std::vector<std::int64_t> rows(count);
     for (std::int64_t& row : rows)
       row = static_cast<std::int64_t>(random.below(1001)) - 1;
-    std::vector<GatherField> fields{{.bytes = row_bytes}};
     ByteVector right(count * row_bytes);
-    gather_on_host({table.data(), row_bytes, fields, rows, right.data()});
+    std::vector<GatherField> fields{
+        {table.data(), row_bytes, row_bytes, right.data()}};
+    gather_on_host({fields, rows});
     Buffer there = upload(table), out = device_->allocate(right.size());
-    stream_->gather({there.data(), row_bytes, fields, rows, out.data()});
+    fields = {{there.data(), row_bytes, row_bytes, out.data()}};
+    stream_->gather({fields, rows});
     EXPECT_EQ(download(out), right) << count << " rows of " << row_bytes;
   }
 
@@ -94,17 +96,42 @@ TEST_F(Gpu, GathersRowsOfEveryAlignmentAndOfManyLengths) {
 TEST_F(Gpu, QueuesManyGathersWithoutWaiting) {
   ByteVector table = random_bytes(1000 * 32, 5);
   Buffer there = upload(table);
-  std::vector<GatherField> fields{{.bytes = 32}};
   std::vector<Buffer> outs;
   std::vector<ByteVector> right;
   for (std::size_t i = 0; i < 300; ++i) {
     std::vector<std::int64_t> rows(999, static_cast<std::int64_t>(i));
     outs.push_back(device_->allocate(999 * 32));
-    stream_->gather({there.data(), 32, fields, rows, outs.back().data()});
+    std::vector<GatherField> fields{{there.data(), 32, 32, outs.back().data()}};
+    stream_->gather({fields, rows});
     right.emplace_back(999 * 32);
-    gather_on_host({table.data(), 32, fields, rows, right.back().data()});
+    fields = {{table.data(), 32, 32, right.back().data()}};
+    gather_on_host({fields, rows});
   }
   for (std::size_t i = 0; i < 300; ++i) ASSERT_EQ(download(outs[i]), right[i]);
+}
+
+TEST_F(Gpu, GathersFromATablePerFieldMoreThanALaunchTakes) {
+  constexpr std::size_t kFields = 70, kRows = 500;
+  Random random(3, 0, 0, 0);
+  std::vector<std::int64_t> rows(kRows);
+  for (std::int64_t& row : rows)
+    row = static_cast<std::int64_t>(random.below(1001)) - 1;
+  std::vector<Buffer> tables, outs;
+  std::vector<ByteVector> right;
+  std::vector<GatherField> here, there;
+  for (std::size_t f = 0; f < kFields; ++f) {
+    std::size_t bytes = 1 + random.below(100);
+    ByteVector table = random_bytes(1000 * bytes, f);
+    tables.push_back(upload(table));
+    outs.push_back(device_->allocate(kRows * bytes));
+    right.emplace_back(kRows * bytes);
+    there.push_back({tables[f].data(), bytes, bytes, outs[f].data()});
+    here = {{table.data(), bytes, bytes, right[f].data()}};
+    gather_on_host({here, rows});
+  }
+  stream_->gather({there, rows});
+  for (std::size_t f = 0; f < kFields; ++f)
+    ASSERT_EQ(download(outs[f]), right[f]) << f;
 }
 
 TEST_F(Gpu, ABorrowedStreamTakesItsTurnInTheStreamItIs) {

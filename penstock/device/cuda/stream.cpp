@@ -52,7 +52,7 @@ void CudaStream::launch(const Gather& gather, std::size_t first,
   std::span<const GatherField> fields = gather.fields;
   while (!fields.empty()) {
     GatherLaunch planned =
-        plan_launch(gather, first, count, fields, staged, device_.processors());
+        plan_launch(fields, first, count, staged, device_.processors());
     if (planned.blocks != 0)
       check(launch_gather(planned.work, planned.blocks, planned.near_bytes,
                           stream_),

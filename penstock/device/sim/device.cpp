@@ -28,14 +28,10 @@ std::size_t bytes_of(double gib) {
 
 // The effect of a gather with copies of all that the caller's spans showed.
 std::function<void()> effect_of(const Gather& gather) {
-  return
-      [gather, fields = std::vector(gather.fields.begin(), gather.fields.end()),
-       rows = std::vector(gather.rows.begin(), gather.rows.end())] {
-        Gather kept = gather;
-        kept.fields = fields;
-        kept.rows = rows;
-        gather_on_host(kept);
-      };
+  return [fields = std::vector(gather.fields.begin(), gather.fields.end()),
+          rows = std::vector(gather.rows.begin(), gather.rows.end())] {
+    gather_on_host({fields, rows});
+  };
 }
 
 }  // namespace
@@ -99,7 +95,7 @@ void SimDevice::queue_copy(SimLine& line, std::byte* to, const std::byte* from,
   PENSTOCK_ASSERT(
       bytes <= to_room.value_or(bytes) && bytes <= from_room.value_or(bytes),
       "a copy on sim leaves its buffer");
-  Operation operation{.read = {from, bytes},
+  Operation operation{.read = {{from, bytes}},
                       .written = {{to, bytes}},
                       .effect = [=] { std::memcpy(to, from, bytes); }};
   if (to_room && from_room)
@@ -116,24 +112,25 @@ void SimDevice::queue_gather(SimLine& line, const Gather& gather) {
   PENSTOCK_ASSERT(least >= -1, "a gather asks for a row below -1");
   wait_for_room();
   Lock lock(mutex_);
-  std::size_t table_room = memory_.room_at(gather.table).value_or(0);
-  std::size_t out_room = memory_.room_at(gather.out).value_or(0);
-  std::size_t table_bytes =
-      static_cast<std::size_t>(most + 1) * gather.row_bytes;
-  PENSTOCK_ASSERT(table_bytes <= table_room,
-                  "a gather on sim reads beyond its table");
-  Operation operation{.read = {gather.table, table_bytes},
-                      .effect = effect_of(gather)};
+  Operation operation{.effect = effect_of(gather)};
   std::size_t moved = 0;
   for (const GatherField& field : gather.fields) {
-    std::size_t bytes = field.bytes * gather.rows.size();
-    PENSTOCK_ASSERT(field.table_offset + field.bytes <= gather.row_bytes,
+    if (field.bytes == 0) continue;
+    PENSTOCK_ASSERT(field.bytes <= field.row_stride,
                     "a field of a gather leaves its row");
-    PENSTOCK_ASSERT(field.out_offset + bytes <= out_room,
+    std::size_t bytes = field.bytes * gather.rows.size();
+    PENSTOCK_ASSERT(bytes <= memory_.room_at(field.out).value_or(0),
                     "a gather on sim writes beyond its target");
-    operation.written.push_back({gather.out + field.out_offset, bytes});
+    operation.written.push_back({field.out, bytes});
     moved += bytes;
+    if (most < 0) continue;
+    std::size_t read =
+        static_cast<std::size_t>(most) * field.row_stride + field.bytes;
+    PENSTOCK_ASSERT(read <= memory_.room_at(field.table).value_or(0),
+                    "a gather on sim reads beyond its table");
+    operation.read.push_back({field.table, read});
   }
+  if (moved == 0) return;
   queue(line, std::move(operation), time_within(moved), nullptr);
 }
 

@@ -9,10 +9,9 @@ namespace penstock {
 namespace {
 
 bool touches(const Operation& operation, const Extent& extent) {
-  return operation.read.overlaps(extent) ||
-         std::ranges::any_of(operation.written, [&](const Extent& written) {
-           return written.overlaps(extent);
-         });
+  auto overlaps = [&](const Extent& other) { return other.overlaps(extent); };
+  return std::ranges::any_of(operation.read, overlaps) ||
+         std::ranges::any_of(operation.written, overlaps);
 }
 
 void poison(Operation& operation) {

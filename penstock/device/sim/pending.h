@@ -39,7 +39,7 @@ struct Operation {
   std::uint64_t number = 0;  ///< grows with every operation of the device
   Horizon after;             ///< what comes before it
   Nanoseconds end{0};        ///< on the clock of the device
-  Extent read{};
+  std::vector<Extent> read;
   std::vector<Extent> written;
   std::function<void()> effect;
   bool poisoned = false;  ///< its target shows that it is still to come

@@ -64,9 +64,9 @@ TEST_F(SimTest, TheTargetOfAGatherIsPoisonUntilItIsWaitedFor) {
   stream_->copy(table.data(), from.data(), 8);
   stream_->synchronize();
   std::fill_n(out.data(), 6, std::byte{3});
-  std::vector<GatherField> fields{{0, 2, 0}};
+  std::vector<GatherField> fields{{table.data(), 4, 2, out.data()}};
   std::vector<std::int64_t> rows{1, -1};
-  stream_->gather({table.data(), 4, fields, rows, out.data()});
+  stream_->gather({fields, rows});
   // Only what the gather writes is poisoned.
   EXPECT_THAT(bytes_of(out),
               testing::ElementsAre(kPoison, kPoison, kPoison, kPoison,
@@ -242,9 +242,11 @@ class SimMistakes : public SimTest {
     }
     return "no error";
   }
-  void gather(std::vector<GatherField> fields, std::vector<std::int64_t> rows,
-              const std::byte* table, std::byte* out) {
-    stream_->gather({table, 10, fields, rows, out});
+  /// Of rows of 10 bytes.
+  void gather(const std::byte* table, std::size_t bytes,
+              std::vector<std::int64_t> rows, std::byte* out) {
+    std::vector<GatherField> fields{{table, 10, bytes, out}};
+    stream_->gather({fields, rows});
   }
   Buffer from_ = host(100, 1);
   Buffer there_ = sim_->allocate(100);
@@ -268,30 +270,46 @@ TEST_F(SimMistakes, ACopyIsNotFromHostToHost) {
 
 TEST_F(SimMistakes, AGatherStaysInItsTableItsRowsAndItsTarget) {
   const std::byte* table = there_.data();
-  EXPECT_THAT(mistake([&] {
-                gather({{0, 4, 0}}, {10}, table, out_.data());
-              }),
+  EXPECT_THAT(mistake([&] { gather(table, 4, {10}, out_.data()); }),
               HasSubstr("beyond its table"));
-  EXPECT_THAT(mistake([&] {
-                gather({{0, 4, 0}}, {1}, from_.data(), out_.data());
-              }),
+  EXPECT_THAT(mistake([&] { gather(from_.data(), 4, {1}, out_.data()); }),
               HasSubstr("beyond its table"));
-  EXPECT_THAT(mistake([&] {
-                gather({{0, 4, 0}}, {-2}, table, out_.data());
-              }),
+  EXPECT_THAT(mistake([&] { gather(table, 4, {-2}, out_.data()); }),
               HasSubstr("below -1"));
-  EXPECT_THAT(mistake([&] {
-                gather({{7, 4, 0}}, {0}, table, out_.data());
-              }),
+  EXPECT_THAT(mistake([&] { gather(table, 11, {0}, out_.data()); }),
               HasSubstr("leaves its row"));
   EXPECT_THAT(mistake([&] {
-                gather({{0, 4, 93}}, {0, 1}, table, out_.data());
+                gather(table, 4, {0, 1}, out_.data() + 93);
               }),
               HasSubstr("beyond its target"));
+  EXPECT_THAT(mistake([&] { gather(table, 4, {0}, from_.data()); }),
+              HasSubstr("beyond its target"));
+}
+
+TEST_F(SimMistakes, EachTableOfAGatherHasAnEndOfItsOwn) {
+  Buffer small = sim_->allocate(20);
+  std::vector<GatherField> fields{{there_.data(), 10, 4, out_.data()},
+                                  {small.data(), 10, 4, out_.data() + 50}};
+  std::vector<std::int64_t> rows{1};
+  stream_->gather({fields, rows});
+  rows = {2};
   EXPECT_THAT(mistake([&] {
-                gather({{0, 4, 0}}, {0}, table, from_.data());
+                stream_->gather({fields, rows});
               }),
-              HasSubstr("beyond its target"));
+              HasSubstr("beyond its table"));
+}
+
+TEST_F(SimTest, ATableThatIsFreedTakesItsGatherWithIt) {
+  Buffer first = sim_->allocate(10), second = sim_->allocate(10);
+  Buffer out = sim_->allocate(20);
+  std::vector<GatherField> fields{{first.data(), 10, 10, out.data()},
+                                  {second.data(), 10, 10, out.data() + 10}};
+  std::vector<std::int64_t> rows{0};
+  stream_->gather({fields, rows});
+  std::fill_n(first.data(), 10, std::byte{1});
+  second = Buffer();
+  stream_->synchronize();
+  EXPECT_THAT(bytes_of(out), Each(kPoison));
 }
 
 TEST(SimOnTheWallClock, ACopyIsPoisonUntilItIsWaitedFor) {

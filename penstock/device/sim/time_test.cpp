@@ -102,9 +102,9 @@ TEST_F(SimTime, ACopyInTheStreamOfTheStepsDoesNot) {
 
 TEST_F(SimTime, WorkWithinTheDeviceTakesTheTimeOfItsMemory) {
   Buffer table = sim_->allocate(100'000), out = sim_->allocate(100'000);
-  std::vector<GatherField> fields{{0, 1000, 0}};
+  std::vector<GatherField> fields{{table.data(), 1000, 1000, out.data()}};
   std::vector<std::int64_t> rows(100, 7);
-  stream_->gather({table.data(), 1000, fields, rows, out.data()});
+  stream_->gather({fields, rows});
   EXPECT_EQ(stream_->record().time(), Nanoseconds(200));
   stream_->copy(out.data(), table.data(), 100'000);
   EXPECT_EQ(stream_->record().time(), Nanoseconds(400));

@@ -139,5 +139,5 @@ int main(int argc, char** argv) {
                                             "report it"}),
         verbs.json);
   }
-  return verbs.interrupted ? 128 + stop_signal.load() : 0;
+  return verbs.interrupted ? 128 + stop_signal.load() : verbs.exit_code;
 }

@@ -268,6 +268,9 @@ void add_quickstart(CLI::App& app, Verbs& verbs) {
       options->stop = verbs.stop;
       options->note = [&](const std::string& line) { terminal.note(line); };
       options->progress = [&](const Progress& p) { terminal.progress(p); };
+      options->failed = [&](const Error& error) {
+        verbs.exit_code = exit_code_of(error.kind());
+      };
       Json result = quickstart(*options);
       terminal.end();
       verbs.interrupted = verbs.stop->load();

@@ -15,6 +15,7 @@ struct Verbs {
   bool json = false;           ///< one JSON document on standard output
   bool ends_in_order = false;  ///< the verb heeds `stop`
   bool interrupted = false;    ///< the run was stopped, its state is saved
+  int exit_code = 0;  ///< of a verb that showed what it could and failed
 };
 
 /// Adds all verbs to `app`; parsing then sets `verbs.run`.

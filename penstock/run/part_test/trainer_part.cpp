@@ -12,6 +12,7 @@ extern "C" const penstock::TrainerPart* penstock_trainer_part() {
                                          .what = "a test part was used",
                                          .where = spec.set});
       },
-      .described = [] { return std::string("a test part"); }};
+      .described = [] { return std::string("a test part"); },
+      .why_no_cuda = [] { return std::string("a test part has no CUDA"); }};
   return &kPart;
 }

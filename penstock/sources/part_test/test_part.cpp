@@ -18,8 +18,8 @@ extern "C" const penstock::SourcePart* penstock_source_part() {
   using namespace penstock;
   static constexpr SourcePart kPart{
       .version = PENSTOCK_TEST_VERSION,
-      .open_source = [](const SourceSpec& spec, const std::vector<Wanted>&)
-          -> std::unique_ptr<Source> { fail(spec); },
+      .open_source = [](const SourceSpec& spec, const std::vector<Wanted>&,
+                        StopFlag) -> std::unique_ptr<Source> { fail(spec); },
       .read_schema = [](const SourceSpec& spec) -> Schema { fail(spec); },
       .create_table = [](const SourceSpec& spec, const std::vector<NewColumn>&,
                          bool) -> std::unique_ptr<TableWriter> { fail(spec); }};

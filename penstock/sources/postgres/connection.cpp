@@ -1,5 +1,7 @@
 #include "penstock/sources/postgres/connection.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -10,10 +12,12 @@
 namespace penstock::postgres {
 namespace {
 
-// Dates in `where` mean UTC; compiling a scan costs more than it saves; a
+// Dates in `where` mean UTC; a lock is not waited for longer than that, unless
+// somebody has said how long; compiling a scan costs more than it saves; a
 // statement that is prepared once is planned once.
 constexpr const char* kSession =
-    "SET TimeZone = 'UTC'; SET lock_timeout = '10s'";
+    "SELECT set_config('lock_timeout', '10s', false) WHERE "
+    "current_setting('lock_timeout') = '0'; SET TimeZone = 'UTC'";
 // Such a database keeps bytes of any encoding. The server would end a whole
 // scan at the first that are no UTF-8; as they are, their row can be named.
 constexpr const char* kAnyBytes = "SQL_ASCII";
@@ -22,6 +26,8 @@ constexpr const char* kReadOnly = "; SET default_transaction_read_only = on";
 constexpr const char* kNoJit = "; SET jit = off";
 constexpr const char* kPlanOnce = "; SET plan_cache_mode = force_generic_plan";
 constexpr const char* kTimeoutS = "10";
+constexpr int kHearStopMs = 100;
+constexpr std::size_t kCancelSays = 256;  // as PQcancel's manual asks for
 
 struct FreeOptions {
   void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
@@ -131,13 +137,14 @@ std::string identifier(std::string_view name) {
   return text + '"';
 }
 
-Connection::Connection(const SourceSpec& spec, Use use)
+Connection::Connection(const SourceSpec& spec, Use use, StopFlag stop)
     : about_{.doing = (use == Use::to_read ? "cannot read " : "cannot write ") +
                       (spec.table.empty() ? "the database"
                                           : "table '" + spec.table + "'"),
              .place = "postgresql://",
              .table = spec.table},
-      round_trip_(from_seconds(1e-3 * spec.round_trip_ms)) {
+      round_trip_(from_seconds(1e-3 * spec.round_trip_ms)),
+      stop_(stop) {
   check_readable(spec.uri, about_.doing);
   connect(spec.uri);
   std::string session = kSession;
@@ -166,6 +173,7 @@ void Connection::connect(const std::string& uri) {
   connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
   if (get() == nullptr) throw std::bad_alloc();
   learn_place();
+  end_if_stopped(stop_);
   if (!alive()) throw connection_failure(about_, says(nullptr));
   PQsetNoticeProcessor(
       get(),
@@ -197,6 +205,7 @@ void Connection::learn_place() {
 void Connection::pay_round_trip() const {
   if (round_trip_.count() > 0)
     wall_clock().sleep_until(wall_clock().now() + round_trip_);
+  end_if_stopped(stop_);
 }
 
 std::string Connection::says(const PGresult* result) const {
@@ -222,14 +231,55 @@ Error Connection::error(const PGresult* result) const {
   return statement_failure(about_, text_of(state), why);
 }
 
+/// Waits for the server until it is not busy. False: a stop was asked for.
+/// Where nothing can stop it, the call that follows waits by itself.
+template <class Busy>
+bool Connection::wait_while(Busy busy) {
+  if (stop_ == nullptr) return true;
+  while (busy()) {
+    if (stop_->load()) return false;
+    // What TLS has unpacked already, poll() does not see: so this comes first.
+    // Where it fails, the call that follows says why.
+    if (PQconsumeInput(get()) == 0 || !busy()) return true;
+    pollfd server{.fd = PQsocket(get()), .events = POLLIN, .revents = 0};
+    ::poll(&server, 1, kHearStopMs);
+  }
+  return true;
+}
+
+Result Connection::next_result() {
+  if (!wait_while([&] { return PQisBusy(get()) != 0; })) {
+    cancel();
+    end_if_stopped(stop_);
+  }
+  return Result(PQgetResult(get()));
+}
+
+int Connection::copy_bytes(char** bytes) {
+  int size = 0;
+  auto none_yet = [&] {
+    size = PQgetCopyData(get(), bytes, 1);
+    return size == 0;
+  };
+  if (!wait_while(none_yet)) end_if_stopped(stop_);
+  return size != 0 ? size : PQgetCopyData(get(), bytes, 0);
+}
+
+void Connection::cancel() noexcept {
+  char says[kCancelSays];
+  PGcancel* cancel = PQgetCancel(get());
+  if (cancel == nullptr) return;
+  PQcancel(cancel, says, sizeof(says));  // or the server finishes it
+  PQfreeCancel(cancel);
+}
+
 /// The last result, or the first that is an error: when a server ends, it says
 /// why, and libpq adds that it is gone.
 Result Connection::answer(int sent) {
   if (sent == 0) throw error(nullptr);
   Result last;
-  while (PGresult* next = PQgetResult(get())) {
-    Result result(next);
-    switch (PQresultStatus(next)) {
+  while (Result result = next_result()) {
+    switch (PQresultStatus(result.get())) {
       case PGRES_COPY_OUT:
       case PGRES_COPY_IN:
         return result;
@@ -238,8 +288,9 @@ Result Connection::answer(int sent) {
         last = std::move(result);
         break;
       default:
-        Error failed = error(next);
-        while (PGresult* more = PQgetResult(get())) PQclear(more);
+        Error failed = error(result.get());
+        while (next_result() != nullptr) {
+        }
         throw failed;
     }
   }
@@ -261,6 +312,17 @@ Result Connection::ask(const std::string& sql,
   return answer(PQsendQueryParams(get(), sql.c_str(),
                                   static_cast<int>(values.size()), nullptr,
                                   values.data(), nullptr, nullptr, 0));
+}
+
+Result Connection::attempt(const std::string& sql) {
+  pay_round_trip();
+  if (PQsendQueryParams(get(), sql.c_str(), 0, nullptr, nullptr, nullptr,
+                        nullptr, 1) == 0)
+    throw error(nullptr);
+  Result first = next_result();
+  while (next_result() != nullptr) {
+  }
+  return first;
 }
 
 void Connection::prepare(const std::string& name, const std::string& sql) {

@@ -35,17 +35,22 @@ std::string identifier(std::string_view name);
 /// for as long, unless the connection string says otherwise. Each text that is
 /// sent pays the declared round trip once. Text comes in UTF-8, but that of a
 /// database in SQL_ASCII as it lies there: nobody knows its encoding.
+///
+/// When `stop` is set, the statement that goes on is cancelled and its error
+/// thrown. Connecting alone is waited for.
 class Connection {
  public:
   enum class Use { to_read, to_write };
 
-  Connection(const SourceSpec& spec, Use use);
+  Connection(const SourceSpec& spec, Use use, StopFlag stop = nullptr);
 
   /// Sends statements; the result is the last one's, as text.
   Result execute(const std::string& sql);
   /// One statement with the text parameters $1, $2, ...; a result as text.
   Result ask(const std::string& sql,
              const std::vector<std::string>& parameters);
+  /// One statement, whose result is binary, and may be that it failed.
+  Result attempt(const std::string& sql);
   /// Gives a statement a name that `run` knows.
   void prepare(const std::string& name, const std::string& sql);
   /// One binary parameter, a binary result.
@@ -62,6 +67,11 @@ class Connection {
 
   /// For a copy of rows, which walks the protocol by itself.
   PGconn* get() const { return connection_.get(); }
+  /// As PQgetCopyData, which waits; but a stop is heard, and then thrown while
+  /// the copy still runs.
+  int copy_bytes(char** bytes);
+  /// Asks the server to end the statement that runs.
+  void cancel() noexcept;
   void pay_round_trip() const;
   /// What `result` failed of or, without one, the connection.
   Error error(const PGresult* result) const;
@@ -74,11 +84,15 @@ class Connection {
   void connect(const std::string& uri);
   void learn_place();
   bool keeps_any_bytes() const;
+  template <class Busy>
+  bool wait_while(Busy busy);
+  Result next_result();
   Result answer(int sent);
 
   About about_;
   std::string password_;
   Nanoseconds round_trip_;
+  StopFlag stop_;
   std::unique_ptr<PGconn, CloseConnection> connection_;
 };
 

@@ -216,6 +216,15 @@ TEST_F(PostgresSession, IsSetUpForReading) {
   EXPECT_EQ(setting(test_postgres(), "lock_timeout"), "10s");
 }
 
+TEST_F(PostgresSession, WaitsForLocksAsLongAsTheConnectionStringSays) {
+  EXPECT_EQ(setting(test_postgres(), "lock_timeout"), "10s");
+  std::string own = test_postgres();
+  own += own.find('?') == std::string::npos ? "?" : "&";
+  own += "options=-c%20lock_timeout%3D1s";
+  EXPECT_EQ(setting(own, "lock_timeout"), "1s");
+  EXPECT_EQ(setting(own, "TimeZone"), "UTC");
+}
+
 TEST_F(PostgresSession, TakesEitherFormOfAConnectionString) {
   std::string data = std::getenv("PENSTOCK_TEST_POSTGRES_DATA");
   std::string socket = data.substr(0, data.rfind('/')) + "/socket";

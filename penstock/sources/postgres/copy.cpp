@@ -11,7 +11,6 @@ constexpr std::size_t kHead = kSignature.size() + 8;  // flags, length of rest
 constexpr std::uint32_t kCriticalFlags = 0xffff0000;
 constexpr std::int16_t kTrailer = -1;
 constexpr std::int32_t kNull = -1;
-constexpr std::size_t kCancelSays = 256;  // as PQcancel's manual asks for
 
 }  // namespace
 
@@ -113,12 +112,8 @@ CopyOut::CopyOut(Connection& connection, const std::string& sql)
 CopyOut::~CopyOut() {
   if (!running_) return;
   PGconn* connection = connection_.get();
-  char says[kCancelSays];
   if (!connection_.alive()) return;
-  if (PGcancel* cancel = PQgetCancel(connection)) {
-    PQcancel(cancel, says, sizeof(says));  // or the rest is simply taken
-    PQfreeCancel(cancel);
-  }
+  connection_.cancel();  // or the rest is simply taken
   char* bytes = nullptr;
   while (PQgetCopyData(connection, &bytes, 0) > 0) PQfreemem(bytes);
   while (PGresult* result = PQgetResult(connection)) {
@@ -130,7 +125,7 @@ CopyOut::~CopyOut() {
 
 std::optional<std::string_view> CopyOut::next() {
   char* bytes = nullptr;
-  int size = PQgetCopyData(connection_.get(), &bytes, 0);
+  int size = connection_.copy_bytes(&bytes);
   bytes_.reset(bytes);
   if (size > 0) return std::string_view(bytes, static_cast<std::size_t>(size));
   running_ = false;

@@ -45,8 +45,10 @@ class Turn {
   Connection* connection_;
 };
 
-/// Joining a snapshot that has ended fails in one of these ways.
+/// Joining a snapshot that has ended fails in one of these ways; a condition of
+/// the user's may fail with the same state, but of something else.
 bool is_snapshot_gone(const Error& error) {
+  if (error.parts().why.find("snapshot") == std::string::npos) return false;
   for (const char* state : {"22023", "55000", "42704"})
     if (error.parts().why.ends_with("(SQLSTATE " + std::string(state) + ")"))
       return true;
@@ -113,6 +115,7 @@ void PostgresReader::copy(CopyOut& copy, const Partition& partition,
   std::int64_t number = 0;
   auto full = [&] {
     room.measure(block);
+    end_if_stopped(opened_->stop);
     if (!sink(block)) return false;
     if (format.fits(block)) {
       block.clear();

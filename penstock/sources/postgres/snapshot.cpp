@@ -33,7 +33,7 @@ Connection OpenTable::connect() {
       if (taken.alive()) return taken;
     }
   }
-  return Connection(spec, Connection::Use::to_read);
+  return Connection(spec, Connection::Use::to_read, stop);
 }
 
 void OpenTable::give(Connection connection) {

@@ -15,9 +15,13 @@ struct OpenTable {
   SourceSpec spec;  ///< with the table's name filled in
   Table table;
   RowFormat format;
+  StopFlag stop;
 
-  OpenTable(SourceSpec found, Table of, RowFormat rows)
-      : spec(std::move(found)), table(std::move(of)), format(std::move(rows)) {}
+  OpenTable(SourceSpec found, Table of, RowFormat rows, StopFlag ends)
+      : spec(std::move(found)),
+        table(std::move(of)),
+        format(std::move(rows)),
+        stop(ends) {}
 
   /// A connection that was given back, or a new one. Thread-safe.
   Connection connect();

@@ -17,10 +17,8 @@ std::string place_of(const Table& table, const Connection& connection) {
 void check_statement(Connection& connection, const OpenTable& opened) {
   const SourceSpec& spec = opened.spec;
   std::string sql = opened.select_where("") + " LIMIT 0";
-  connection.pay_round_trip();
   // Not as simple text, which may hold several statements.
-  Result result(PQexecParams(connection.get(), sql.c_str(), 0, nullptr, nullptr,
-                             nullptr, nullptr, 1));
+  Result result = connection.attempt(sql);
   if (PQresultStatus(result.get()) == PGRES_TUPLES_OK) return;
   const char* found = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
   std::string_view state = found == nullptr ? "" : found;
@@ -118,15 +116,16 @@ std::optional<std::int64_t> PostgresSource::estimated_rows() const {
 }  // namespace
 
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
-                                   const std::vector<Wanted>& wanted) {
-  Connection connection(spec, Connection::Use::to_read);
+                                   const std::vector<Wanted>& wanted,
+                                   StopFlag stop) {
+  Connection connection(spec, Connection::Use::to_read, stop);
   Table table = find_table(connection, spec);
   mark_times(table, wanted);
   SourceSpec found = spec;
   found.table = table.name;
   RowFormat format(found, table, place_of(table, connection), wanted);
   auto opened = std::make_shared<OpenTable>(std::move(found), std::move(table),
-                                            std::move(format));
+                                            std::move(format), stop);
   check_statement(connection, *opened);
   opened->give(std::move(connection));
   return std::make_unique<PostgresSource>(std::move(opened));

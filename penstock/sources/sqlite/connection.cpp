@@ -6,12 +6,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 namespace penstock::sqlite {
 namespace {
 
 constexpr int kWaitForLocksMs = 2000;
+/// SQLite asks so often whether to go on: a fraction of a millisecond.
+constexpr int kStopEverySteps = 4000;
 
 Error refusal(ErrorKind kind, std::string code, std::string doing,
               const std::string& path, std::string why, std::string next) {
@@ -91,11 +92,20 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
-/// Bytes 18 and 19 of the header say 2 for a write-ahead log.
-bool keeps_wal(const std::string& path) {
+/// Bytes 18 and 19 of the header say 2 for a write-ahead log. Read through the
+/// connection: opening and closing the file would end this process's locks.
+bool keeps_wal(sqlite3* connection) {
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (file == nullptr || file->pMethods == nullptr) return false;
   char header[20] = {};
-  std::ifstream(path, std::ios::binary).read(header, sizeof(header));
-  return header[18] == 2 && header[19] == 2;
+  return file->pMethods->xRead(file, header, sizeof(header), 0) == SQLITE_OK &&
+         header[18] == 2 && header[19] == 2;
+}
+
+/// SQLite ends the statement when this is not 0.
+int stop_asked(void* stop) {
+  return static_cast<const std::atomic<bool>*>(stop)->load() ? 1 : 0;
 }
 
 std::string path_of(sqlite3* connection) {
@@ -105,13 +115,14 @@ std::string path_of(sqlite3* connection) {
 
 }  // namespace
 
-Connection::Connection(const SourceSpec& spec, Open how)
+Connection::Connection(const SourceSpec& spec, Open how, StopFlag stop)
     : path_(spec.path),
       where_(spec.where),
       doing_(
           (how == Open::to_read ? "cannot read " : "cannot write ") +
           (spec.table.empty() ? "the database" : "table '" + spec.table + "'")),
-      round_trip_(from_seconds(1e-3 * spec.round_trip_ms)) {
+      round_trip_(from_seconds(1e-3 * spec.round_trip_ms)),
+      stop_(stop) {
   if (how == Open::to_read)
     check_readable(path_, doing_);
   else
@@ -127,6 +138,9 @@ Connection::Connection(const SourceSpec& spec, Open how)
   if (status != SQLITE_OK) throw error();
   sqlite3_extended_result_codes(opened, 1);
   sqlite3_busy_timeout(opened, kWaitForLocksMs);
+  if (stop_ != nullptr)
+    sqlite3_progress_handler(opened, kStopEverySteps, stop_asked,
+                             const_cast<std::atomic<bool>*>(stop_));
   // A name in double quotes is a column, never a text: a typing error in
   // `where` is heard of instead of comparing with a constant.
   sqlite3_db_config(opened, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
@@ -143,6 +157,7 @@ Statement Connection::prepare(const std::string& sql) {
 bool Connection::send(sqlite3_stmt* statement) {
   if (round_trip_.count() > 0)
     wall_clock().sleep_until(wall_clock().now() + round_trip_);
+  end_if_stopped(stop_);
   return next(statement);
 }
 
@@ -159,6 +174,9 @@ Error Connection::error() const {
   int status = sqlite3_extended_errcode(get());
   std::string says = sqlite3_errmsg(get());
   int number = sqlite3_system_errno(get());
+  // The statement was ended, or a lock was waited for in the meantime.
+  if ((status & 0xff) == SQLITE_INTERRUPT || (status & 0xff) == SQLITE_BUSY)
+    end_if_stopped(stop_);
   if ((status & 0xff) == SQLITE_NOMEM || status == SQLITE_IOERR_NOMEM)
     return refusal(ErrorKind::out_of_memory, "sqlite.out_of_memory", doing_,
                    path_, says,
@@ -201,7 +219,7 @@ Error Connection::error() const {
             "a program died while writing; whoever may write takes its "
             "half-done work back with: sqlite3 " +
                 shell_word(path_) + " 'PRAGMA user_version'");
-      if (keeps_wal(path_))
+      if (keeps_wal(get()))
         return about("sqlite.wal_folder",
                      "the database keeps a write-ahead log, whose -shm file "
                      "needs write access to the folder: give it, or on a copy "

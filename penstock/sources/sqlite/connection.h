@@ -28,12 +28,13 @@ using Statement = std::unique_ptr<sqlite3_stmt, CloseStatement>;
 ///
 /// The path names a regular file. Opening to read never makes one, opening to
 /// write makes one that is missing. A lock that somebody else holds is waited
-/// for up to two seconds.
+/// for up to two seconds. Statements end with the error of `stop` when it is
+/// set.
 class Connection {
  public:
   enum class Open { to_read, to_write };
 
-  Connection(const SourceSpec& spec, Open how);
+  Connection(const SourceSpec& spec, Open how, StopFlag stop = nullptr);
 
   Statement prepare(const std::string& sql);
   /// Sends a prepared statement: pays the declared round trip, then gives
@@ -43,7 +44,8 @@ class Connection {
   bool next(sqlite3_stmt* statement);
   /// Prepares and sends a statement without rows.
   void execute(const std::string& sql);
-  /// What went wrong last, as an error about this connection's table.
+  /// What went wrong last, as an error about this connection's table. Throws
+  /// another one where that came of `stop`.
   Error error() const;
 
   sqlite3* get() const { return connection_.get(); }
@@ -53,6 +55,7 @@ class Connection {
   std::string where_;  // source.where
   std::string doing_;  // "cannot read table 'measurements'"
   Nanoseconds round_trip_;
+  StopFlag stop_;
   std::unique_ptr<sqlite3, CloseConnection> connection_;
 };
 

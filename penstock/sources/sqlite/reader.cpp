@@ -74,6 +74,7 @@ void SqliteReader::scan(const Partition& partition, std::int64_t block_rows,
       more = connection.next(statement.get());
     }
     room.measure(block);
+    end_if_stopped(opened_->stop);
     if (!sink(block)) return;
     if (format.fits(block)) {
       block.clear();
@@ -138,7 +139,8 @@ void SqliteReader::read(const KeyList& keys, Block& out) {
   PENSTOCK_ASSERT(keys.type() == format.key_type(),
                   "keys are of the type that the key column has");
   if (!connection_)
-    connection_.emplace(opened_->spec, Connection::Open::to_read);
+    connection_.emplace(opened_->spec, Connection::Open::to_read,
+                        opened_->stop);
 
   // By ascending key, so that pages are visited in their order.
   asked_.assign(keys);

@@ -20,6 +20,7 @@ struct OpenTable {
   SourceSpec spec;  ///< with the table's name filled in
   Table table;
   RowFormat format;
+  StopFlag stop = nullptr;
 
   /// `format.select()` and the conditions that apply.
   std::string select_where(const std::string& condition) const;
@@ -28,7 +29,7 @@ struct OpenTable {
 /// A connection inside a read transaction: what it shows does not change.
 /// Two scans of one snapshot take turns.
 struct Snapshot {
-  explicit Snapshot(const SourceSpec& spec);
+  Snapshot(const SourceSpec& spec, StopFlag stop);
   /// From here on it shows what is there now.
   void take();
 

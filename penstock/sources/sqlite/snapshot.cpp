@@ -34,13 +34,13 @@ std::int64_t data_version(Connection& connection) {
   return number_of(connection, "PRAGMA data_version");
 }
 
-std::vector<std::shared_ptr<Snapshot>> snapshots_of(const SourceSpec& spec,
+std::vector<std::shared_ptr<Snapshot>> snapshots_of(const OpenTable& opened,
                                                     int wish) {
   std::vector<std::shared_ptr<Snapshot>> snapshots;
   for (int i = 0; i < wish; ++i)
-    snapshots.push_back(std::make_shared<Snapshot>(spec));
+    snapshots.push_back(std::make_shared<Snapshot>(opened.spec, opened.stop));
   if (wish > 1) {
-    Connection watch(spec, Connection::Open::to_read);
+    Connection watch(opened.spec, Connection::Open::to_read, opened.stop);
     for (int i = 0; i < kTries; ++i) {
       std::int64_t before = data_version(watch);
       for (auto& snapshot : snapshots) snapshot->take();
@@ -71,8 +71,8 @@ std::vector<RowRange> cut(RowRange all, int parts) {
 
 }  // namespace
 
-Snapshot::Snapshot(const SourceSpec& spec)
-    : connection(spec, Connection::Open::to_read) {}
+Snapshot::Snapshot(const SourceSpec& spec, StopFlag stop)
+    : connection(spec, Connection::Open::to_read, stop) {}
 
 void Snapshot::take() {
   Lock lock(mutex);
@@ -85,7 +85,7 @@ void Snapshot::take() {
 
 std::vector<Partition> parts_of(const OpenTable& opened, int readers) {
   int wish = parts_worth(opened, readers);
-  auto snapshots = snapshots_of(opened.spec, wish);
+  auto snapshots = snapshots_of(opened, wish);
   if (wish == 1)
     return {{"all rows", 0,
              std::make_shared<Part>(Part{snapshots[0], std::nullopt})}};

@@ -86,7 +86,7 @@ std::optional<std::int64_t> SqliteSource::estimated_rows() const {
   bool counted = bytes <= kCountedBytes;
   if (!counted && (rowid.empty() || !spec.where.empty())) return std::nullopt;
 
-  Connection connection(spec, Connection::Open::to_read);
+  Connection connection(spec, Connection::Open::to_read, opened_->stop);
   std::string from = " FROM " + identifier(spec.table);
   // Each end by itself is found without a walk over the table.
   std::string span = "(SELECT max(" + rowid + ")" + from + ") - (SELECT min(" +
@@ -104,8 +104,9 @@ std::optional<std::int64_t> SqliteSource::estimated_rows() const {
 }  // namespace
 
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
-                                   const std::vector<Wanted>& wanted) {
-  Connection connection(spec, Connection::Open::to_read);
+                                   const std::vector<Wanted>& wanted,
+                                   StopFlag stop) {
+  Connection connection(spec, Connection::Open::to_read, stop);
   Table table = find_table(connection, spec);
   SourceSpec found = spec;
   found.table = table.name;
@@ -113,7 +114,7 @@ std::unique_ptr<Source> open_table(const SourceSpec& spec,
   mark_times(table.schema, wanted);
   RowFormat format(connection, found, table, wanted);
   return std::make_unique<SqliteSource>(
-      OpenTable{std::move(found), std::move(table), std::move(format)});
+      OpenTable{std::move(found), std::move(table), std::move(format), stop});
 }
 
 Schema read_table_schema(const SourceSpec& spec) {

@@ -108,13 +108,12 @@ void Seen::merge(Seen&& other) {
     }
   }
   too_short += other.too_short;
-  auto middle = static_cast<std::ptrdiff_t>(bad.size());
   std::ranges::move(other.bad, std::back_inserter(bad));
-  std::inplace_merge(bad.begin(), bad.begin() + middle, bad.end(),
-                     [](const BadRow& a, const BadRow& b) {
-                       return sorts_before(a.shown_key, b.shown_key);
-                     });
   other = Seen();
+}
+
+void Seen::sort() {
+  std::ranges::stable_sort(bad, sorts_before, &BadRow::shown_key);
 }
 
 }  // namespace penstock

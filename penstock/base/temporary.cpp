@@ -1,0 +1,125 @@
+#include "penstock/base/temporary.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <exception>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+
+namespace penstock {
+namespace {
+
+using Path = std::filesystem::path;
+
+constexpr int kTries = 16;
+constexpr std::string_view kMark = ".tmp.";
+constexpr std::time_t kLinkIsOldS = 60;
+
+/// Names must differ between processes that share nothing, not even a clock.
+Path new_name(const Path& path) {
+  std::random_device random;
+  std::string name = path.string() + std::string(kMark);
+  for (int word = 0; word < 2; ++word)
+    for (unsigned bits = random(), i = 0; i < 8; ++i, bits >>= 4)
+      name += "0123456789abcdef"[bits & 15];
+  return name;
+}
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+/// A file that nobody holds locked: its writer is dead. Where locks are not
+/// known, it stays.
+void remove_file_of_the_dead(int folder, const char* name) {
+  int file =
+      ::openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return;
+  // Unlinked while locked: a writer that has just made it waits for the lock,
+  // then sees that its file is gone and makes another.
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlinkat(folder, name, 0);
+  ::close(file);
+}
+
+void remove_leftover(int folder, const char* name) {
+  struct stat found {};
+  if (::fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (S_ISREG(found.st_mode)) remove_file_of_the_dead(folder, name);
+  bool old = ::time(nullptr) - found.st_mtime > kLinkIsOldS;
+  if (S_ISLNK(found.st_mode) && old) ::unlinkat(folder, name, 0);
+}
+
+}  // namespace
+
+TemporaryFile::TemporaryFile(const Path& path) {
+  for (int i = 0; i < kTries && number_ < 0; ++i) {
+    Path name = new_name(path);
+    int file =
+        ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file < 0 && errno == EEXIST) continue;
+    if (file < 0) return;
+    // A file system without locks keeps what the dead leave, nothing worse.
+    while (::flock(file, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    struct stat made {};
+    if (::fstat(file, &made) == 0 && made.st_nlink == 0) {
+      ::close(file);  // it was taken for a dead writer's
+      errno = EEXIST;
+      continue;
+    }
+    name_ = name;
+    number_ = file;
+  }
+}
+
+TemporaryFile::~TemporaryFile() {
+  int reason = errno;  // what the caller is about to tell
+  if (!name_.empty()) ::unlink(name_.c_str());
+  if (number_ >= 0) ::close(number_);
+  errno = reason;
+}
+
+bool TemporaryFile::become(const Path& path) {
+  if (::rename(name_.c_str(), path.c_str()) != 0) return false;
+  name_.clear();
+  return true;
+}
+
+bool make_link(const Path& target, const Path& link) {
+  for (int i = 0; i < kTries; ++i) {
+    Path name = new_name(link);
+    if (::symlink(target.c_str(), name.c_str()) != 0) {
+      if (errno == EEXIST) continue;
+      return false;
+    }
+    if (::rename(name.c_str(), link.c_str()) == 0) return true;
+    int reason = errno;
+    ::unlink(name.c_str());
+    errno = reason;
+    if (reason != ENOENT) return false;
+  }
+  return false;
+}
+
+void remove_leftovers(const Path& path) noexcept try {
+  Path parent = path.parent_path();
+  std::unique_ptr<DIR, CloseFolder> folder(
+      ::opendir(parent.empty() ? "." : parent.c_str()));
+  if (folder == nullptr) return;
+  std::string begins = path.filename().string() + std::string(kMark);
+  while (const dirent* entry = ::readdir(folder.get()))
+    if (std::string_view(entry->d_name).starts_with(begins))
+      remove_leftover(::dirfd(folder.get()), entry->d_name);
+} catch (const std::exception&) {
+  // There is no memory for a name; the next write tries again.
+}
+
+}  // namespace penstock

@@ -1,0 +1,52 @@
+#include "penstock/loader/read_filler.h"
+
+#include <cstring>
+
+namespace penstock {
+
+ReadFiller::ReadFiller(const Dataset& dataset, FillMeters& meters,
+                       bool per_sample)
+    : dataset_(dataset),
+      meters_(meters),
+      per_sample_(per_sample),
+      reader_(dataset),
+      row_(dataset.layout().row_bytes) {
+  reader_.read_meter = &meters.read;
+  reader_.prepare_meter = &meters.prepare;
+}
+
+void ReadFiller::fill(const RowTarget& target, Stream&) {
+  present_.clear();
+  for (SampleId id : target.ids)
+    if (id >= 0) present_.push_back(id);
+  std::size_t per_call = per_sample_ ? 1 : present_.size();
+  std::size_t row = 0;
+  for (std::size_t at = 0; at < present_.size(); at += per_call) {
+    std::span<const SampleId> ids = std::span(present_).subspan(at, per_call);
+    reader_.read(ids, raw_);
+    BusyScope busy(meters_.pack);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      pack_row(dataset_.fields(), dataset_.layout(), dataset_.fitted(),
+               raw_.row(static_cast<std::int64_t>(i)), row_.data(),
+               [&] { return "row " + dataset_.keys().shown(ids[i]); });
+      write(target, row++, row_.data());
+    }
+    meters_.pack.add_items(std::ssize(ids), std::ssize(ids) * std::ssize(row_));
+  }
+  while (row < target.ids.size())  // padding stands at the end
+    write(target, row++, nullptr);
+}
+
+void ReadFiller::write(const RowTarget& target, std::size_t row,
+                       const std::byte* packed) {
+  const std::vector<TensorSpec>& tensors = dataset_.layout().tensors;
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    std::byte* out = target.tensors[t] + row * tensors[t].bytes;
+    if (packed != nullptr)
+      std::memcpy(out, packed + tensors[t].offset, tensors[t].bytes);
+    else
+      std::memset(out, 0, tensors[t].bytes);
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,168 @@
+#include "penstock/run/loop.h"
+
+#include <gtest/gtest.h>
+
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "penstock/run/positions_run.h"
+
+namespace penstock {
+namespace {
+
+/// A model that counts what it is shown, and may ask for the end or fail.
+struct CountingStepper final : Stepper {
+  struct Trouble {
+    int stop_at_look = -1;  ///< asks for the end in this look at held-out rows
+    int fail_at_step = -1;  ///< has no memory for this step
+  };
+  CountingStepper() = default;
+  explicit CountingStepper(Trouble made) : trouble(made) {}
+
+  Trouble trouble;
+  std::atomic<bool>* stop = nullptr;
+  int steps = 0, told = 0, looks = 0;
+
+  bool takes_time() const override { return false; }
+  bool has_model() const override { return true; }
+  std::vector<double> losses(bool) override {
+    return std::vector<double>(
+        static_cast<std::size_t>(steps - std::exchange(told, steps)));
+  }
+  void step(const Batch&, Stream&, std::int64_t) override {
+    if (steps == trouble.fail_at_step) throw std::bad_alloc();
+    ++steps;
+  }
+  void validate(const Batch&, Stream&) override {
+    if (looks++ == trouble.stop_at_look) *stop = true;
+  }
+  Json validated() override {
+    Json json;
+    json["val_loss"] = looks;
+    return json;
+  }
+  ModelState save() override {
+    ModelState state;
+    state.json = Json::Object{};
+    return state;
+  }
+};
+
+/// A loop over the demo's rows: 15 steps and 4 held-out batches per epoch.
+class LoopTest : public testing::Test {
+ protected:
+  struct Ended {
+    bool all = false;
+    RunNumbers numbers;
+    std::string folder;
+    SavedState saved() const { return read_resumption(folder).state; }
+    Json val_loss(std::int64_t epoch) const {
+      const Json* loss = numbers.epochs.at(epoch).validated.find("val_loss");
+      return loss == nullptr ? Json() : *loss;
+    }
+  };
+
+  Ended run(CountingStepper& stepper, SavedState state = {},
+            std::vector<std::string> sets = {}) {
+    sets.push_back("train.epochs=2");
+    Job job = positions_.job(sets);
+    std::unique_ptr<Device> device = open_device(job.device);
+    auto data = Dataset::prepare(dataset_options(job), *device);
+    Order order = order_of(loader_options(job, Side::train), *data);
+    state.fingerprint = data->fingerprint();
+    state.order = order_json(order, job.split);
+    per_epoch_ = static_cast<int>(steps_per_epoch(order));
+    RunFolder folder(real_files(), job.output, Json(Json::Object{}));
+    Checkpoints checkpoints(folder);
+    TrainOptions options{.stop = &stop_};
+    Ended ended{.folder = folder.path().string()};
+    stop_ = false;
+    stepper.stop = &stop_;
+    folder_ = ended.folder;
+    Loop loop({.job = job,
+               .options = options,
+               .device = *device,
+               .data = data,
+               .folder = folder,
+               .stepper = stepper,
+               .checkpoints = checkpoints,
+               .run = ended.numbers,
+               .state = state},
+              2 * per_epoch_);
+    ended.all = loop.run();
+    return ended;
+  }
+
+  PositionsRun positions_;
+  std::atomic<bool> stop_{false};
+  std::string folder_;
+  int per_epoch_ = 0;
+};
+
+TEST_F(LoopTest, ValidatesAfterEveryEpoch) {
+  CountingStepper stepper;
+  Ended ended = run(stepper);
+  EXPECT_TRUE(ended.all);
+  EXPECT_EQ(stepper.steps, 2 * per_epoch_);
+  EXPECT_GT(ended.val_loss(0).integer(), 1);
+  EXPECT_EQ(ended.val_loss(1).integer(), 2 * ended.val_loss(0).integer());
+  EXPECT_EQ(ended.saved().to_validate, std::nullopt);
+}
+
+TEST_F(LoopTest, StoppedInAValidationItEndsThereAndTheNumberIsUnknown) {
+  CountingStepper stepper({.stop_at_look = 0});
+  Ended ended = run(stepper);
+  EXPECT_FALSE(ended.all);
+  EXPECT_EQ(stepper.steps, per_epoch_);
+  EXPECT_EQ(stepper.looks, 1);
+  EXPECT_TRUE(ended.val_loss(0).is_null());
+  EXPECT_EQ(ended.saved().to_validate, 0);
+  EXPECT_EQ(ended.saved().position.epoch, 1);
+}
+
+TEST_F(LoopTest, TheValidationThatIsOwedComesFirstInTheResumedRun) {
+  CountingStepper whole, first({.stop_at_look = 1}), rest;
+  Ended all = run(whole);
+  Ended ended = run(rest, run(first).saved());
+  EXPECT_TRUE(ended.all);
+  EXPECT_EQ(first.steps + rest.steps, whole.steps);
+  EXPECT_EQ(ended.val_loss(0), all.val_loss(0));
+  EXPECT_EQ(ended.val_loss(1), all.val_loss(1));
+  EXPECT_EQ(ended.numbers.epochs.at(0).samples, 0);
+}
+
+TEST_F(LoopTest, StoppedInTheLastValidationItIsNotDone) {
+  CountingStepper whole;
+  int looks = static_cast<int>(run(whole).val_loss(0).integer());
+  CountingStepper first({.stop_at_look = looks}), rest;
+  Ended ended = run(first);
+  EXPECT_FALSE(ended.all);
+  EXPECT_EQ(first.steps, 2 * per_epoch_);
+  Ended resumed = run(rest, ended.saved());
+  EXPECT_TRUE(resumed.all);
+  EXPECT_EQ(rest.steps, 0);
+  EXPECT_EQ(resumed.val_loss(1).integer(), looks);
+  EXPECT_EQ(resumed.saved().to_validate, std::nullopt);
+}
+
+TEST_F(LoopTest, NothingIsOwedWhereNothingIsHeldOut) {
+  CountingStepper stepper;
+  SavedState state;
+  state.to_validate = 0;
+  Ended ended = run(stepper, state, {"split.val=0", "split.train=1"});
+  EXPECT_TRUE(ended.all);
+  EXPECT_EQ(stepper.looks, 0);
+  EXPECT_EQ(ended.saved().to_validate, std::nullopt);
+}
+
+TEST_F(LoopTest, WhateverEndsItWhatWasDoneIsSaved) {
+  CountingStepper stepper({.fail_at_step = 3});
+  EXPECT_THROW(run(stepper), std::bad_alloc);
+  SavedState saved = read_resumption(folder_).state;
+  EXPECT_EQ(saved.steps_taken, 3);
+  EXPECT_EQ(saved.position.step, 3);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,130 @@
+#include "penstock/sources/postgres/connection.h"
+#include "penstock/sources/postgres/test_server.h"
+#include "penstock/sources/test_stopping.h"
+
+namespace penstock {
+namespace {
+
+/// A table of 200 rows in a schema of its own. A session that waits for a lock
+/// would do so for ten seconds.
+class PostgresStopTest : public testing::Test {
+ protected:
+  static constexpr double kSoon = 5;
+
+  void SetUp() override {
+    if (!test_postgres().empty())
+      schema_.execute(
+          "CREATE TABLE t (id bigint PRIMARY KEY, x float8); INSERT INTO t "
+          "SELECT i, i FROM generate_series(1, 200) i");
+  }
+  std::unique_ptr<Source> opened(StopFlag stop, const std::string& where = "") {
+    SourceSpec spec = schema_.spec();
+    spec.where = where;
+    return open_source(spec, {{"x", ReadAs::number}}, stop);
+  }
+  /// Statements of ours that the server still runs.
+  std::string running() {
+    return schema_.ask(
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid "
+        "<> pg_backend_pid() AND query LIKE '%" +
+        schema_.name() + "%'");
+  }
+
+  TestSchema schema_;
+};
+
+TEST_F(PostgresStopTest, EndsTheOpeningOfATableThatIsLocked) {
+  if (test_postgres().empty()) return;
+  schema_.execute("BEGIN; LOCK TABLE t");
+  SoonStopped soon;
+  soon.begin();
+  EXPECT_TRUE(stops_within(kSoon, [&] { opened(soon.flag()); }));
+  EXPECT_EQ(running(), "0");
+}
+
+TEST_F(PostgresStopTest, EndsAScanThatWaitsForALock) {
+  if (test_postgres().empty()) return;
+  SoonStopped soon;
+  std::unique_ptr<Source> source = opened(soon.flag());
+  schema_.execute("BEGIN; LOCK TABLE t");
+  soon.begin();
+  EXPECT_TRUE(stops_within(kSoon, [&] { scan_all(*source); }));
+  EXPECT_EQ(running(), "0");
+}
+
+TEST_F(PostgresStopTest, EndsAScanThatGetsNoRow) {
+  if (test_postgres().empty()) return;
+  SoonStopped soon;
+  std::unique_ptr<Source> source =
+      opened(soon.flag(),
+             "pg_sleep(0.5) IS NOT NULL AND id < 0 OR "
+             "pg_sleep(0.5) IS NULL");
+  soon.begin();
+  EXPECT_TRUE(stops_within(kSoon, [&] { scan_all(*source); }));
+  EXPECT_EQ(running(), "0");
+}
+
+TEST_F(PostgresStopTest, EndsAReadByKeys) {
+  if (test_postgres().empty()) return;
+  SoonStopped soon;
+  std::unique_ptr<Source> source = opened(soon.flag());
+  schema_.execute("BEGIN; LOCK TABLE t");
+  soon.begin();
+  Block block;
+  EXPECT_TRUE(stops_within(
+      kSoon, [&] { source->open_reader()->read(integer_keys({3}), block); }));
+}
+
+TEST_F(PostgresStopTest, EndsAScanBetweenTwoBlocks) {
+  if (test_postgres().empty()) return;
+  std::atomic<bool> stop{false};
+  std::unique_ptr<Source> source = opened(&stop);
+  int blocks = 0;
+  EXPECT_TRUE(stops_within(kSoon, [&] {
+    source->open_reader()->scan(source->partitions(1)[0], 50, [&](Block&) {
+      stop = ++blocks == 2;
+      return true;
+    });
+  }));
+  EXPECT_EQ(blocks, 2);
+}
+
+TEST_F(PostgresStopTest, ThatNeverComesChangesNothing) {
+  if (test_postgres().empty()) return;
+  std::atomic<bool> stop{false};
+  std::unique_ptr<Source> source = opened(&stop), plain = opened(nullptr);
+  Block with = scan_all(*source), without = scan_all(*plain);
+  ASSERT_EQ(with.rows, 200);
+  ASSERT_EQ(without.rows, 200);
+  for (std::int64_t row = 0; row < 200; ++row)
+    EXPECT_EQ(with.columns[1].float64(row), without.columns[1].float64(row));
+  Block block;
+  source->open_reader()->read(integer_keys({7, 3}), block);
+  EXPECT_EQ(block.columns[1].float64(0), 7);
+}
+
+TEST_F(PostgresStopTest, UntilItComesAStatementThatFailsSaysWhy) {
+  if (test_postgres().empty()) return;
+  std::atomic<bool> stop{false};
+  postgres::Connection connection(schema_.spec(),
+                                  postgres::Connection::Use::to_read, &stop);
+  schema_.execute("BEGIN; LOCK TABLE t");
+  Error error = error_of([&] {
+    connection.execute("SET lock_timeout = 20; TABLE " + schema_.spec().table);
+  });
+  EXPECT_EQ(error.parts().code, "postgres.locked");
+}
+
+TEST_F(PostgresStopTest, UntilItComesAServerThatEndsIsStillHeardOf) {
+  if (test_postgres().empty()) return;
+  std::atomic<bool> stop{false};
+  postgres::Connection connection(schema_.spec(),
+                                  postgres::Connection::Use::to_read, &stop);
+  Error error = error_of([&] {
+    connection.execute("SELECT pg_terminate_backend(pg_backend_pid())");
+  });
+  EXPECT_EQ(error.parts().code, "postgres.killed");
+}
+
+}  // namespace
+}  // namespace penstock

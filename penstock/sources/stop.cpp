@@ -1,0 +1,21 @@
+#include "penstock/sources/stop.h"
+
+namespace penstock {
+namespace {
+
+constexpr const char* kCode = "run.stopped";
+
+}  // namespace
+
+void end_if_stopped(StopFlag stop) {
+  if (stop == nullptr || !stop->load()) return;
+  throw Error(ErrorKind::request, {.code = kCode,
+                                   .what = "stopped as asked",
+                                   .where = "the run",
+                                   .why = "a signal came",
+                                   .next = "go on with --resume"});
+}
+
+bool is_stop(const Error& error) { return error.parts().code == kCode; }
+
+}  // namespace penstock

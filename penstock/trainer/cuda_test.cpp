@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include "penstock/trainer/positions_model.h"
+
+namespace penstock {
+namespace {
+
+// Sums go in another order on a GPU: the last bits of float32 differ, and ten
+// steps make more of it.
+constexpr double kTolerance = 1e-3;
+
+/// Skips the test, or fails it where a GPU is required.
+void no_cuda(const std::string& why) {
+  const char* required = std::getenv("PENSTOCK_REQUIRE_GPU");
+  if (required != nullptr && std::string_view(required) == "1")
+    FAIL() << "PENSTOCK_REQUIRE_GPU=1, but " << why;
+  GTEST_SKIP() << why;
+}
+
+/// A model on a device against the same model on the cpu.
+class TrainedOn : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (GetParam() != std::string("cuda")) return;
+    // The first thing that this process asks of libtorch, or the answer is no.
+    std::string why = why_no_cuda();
+    if (!why.empty()) {
+      no_cuda("libtorch has no CUDA: " + why);
+      return;
+    }
+    try {
+      open_device({.kind = "cuda"});
+    } catch (const Error& error) {
+      no_cuda(error.what());
+    }
+  }
+
+  static void expect_near(double here, double on_cpu, const std::string& what) {
+    EXPECT_NEAR(here, on_cpu, kTolerance * std::max(1.0, std::abs(on_cpu)))
+        << what;
+  }
+  static void expect_near(const std::vector<double>& here,
+                          std::span<const double> on_cpu) {
+    ASSERT_EQ(here.size(), on_cpu.size());
+    for (std::size_t i = 0; i < here.size(); ++i)
+      expect_near(here[i], on_cpu[i], "loss " + std::to_string(i));
+  }
+  static void expect_near(const Json& here, const Json& on_cpu) {
+    for (const char* key : {"val_loss", "val_median_km", "val_mean_km"})
+      expect_near(here.find(key)->number(), on_cpu.find(key)->number(), key);
+  }
+};
+
+TEST_P(TrainedOn, TenStepsValidationAndResumingGiveTheNumbersOfTheCpu) {
+  PositionsModel here(GetParam()), cpu("cpu");
+  const ModelSpec spec = PositionsModel::spec();
+  auto model = here.stepper(spec), on_cpu = cpu.stepper(spec);
+  expect_near(here.validate(*model), cpu.validate(*on_cpu));
+  std::vector<double> losses = cpu.take(*on_cpu, 0, 10, cpu.data());
+  Json validated = cpu.validate(*on_cpu);
+
+  expect_near(here.take(*model, 0, 5, here.data()), std::span(losses).first(5));
+  ModelState saved = model->save();
+  expect_near(here.take(*model, 5, 10, here.data()), std::span(losses).last(5));
+  expect_near(here.validate(*model), validated);
+
+  auto resumed = here.stepper(spec);
+  here.take(*resumed, 0, 3, here.data());  // all that this leaves is replaced
+  resumed->restore(saved);
+  expect_near(here.take(*resumed, 5, 10, here.data()),
+              std::span(losses).last(5));
+  expect_near(here.validate(*resumed), validated);
+}
+
+INSTANTIATE_TEST_SUITE_P(Device, TrainedOn, testing::Values("cpu", "cuda"),
+                         [](const auto& info) {
+                           return std::string(info.param);
+                         });
+
+}  // namespace
+}  // namespace penstock
