@@ -1,10 +1,9 @@
-#include "penstock/run/loop.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "penstock/run/loop.h"
 #include "penstock/run/positions_run.h"
 
 namespace penstock {
