@@ -187,7 +187,7 @@ class DataLoader:
                           self._iterable, skip)
         else:
             job = {"base_seed": base, "iterable": self._iterable,
-                   "settings": settings}
+                   "settings": settings, "depth": self._depth()}
             flow = Flow(self._crew(job), self._rules(), self._progress.meter)
         epoch = Epoch(flow, self._progress, pin, self._depth(),
                       self._iterable, self.persistent_workers)

@@ -3,6 +3,8 @@
     order       which samples, in which order: a pure function
     iteration   one epoch: hands tasks to a crew, batches out in order
     crew        helper processes, as the engine's process sees them
+    travel      how the data set gets to the server
+    start       the first lines of the server
     server      the clean process that holds the data set and forks helpers
     worker      the loop of one helper
     board       where helpers put the pieces of one batch together
@@ -14,6 +16,5 @@
     errors      what goes wrong, and exceptions that change the process
     meter       what limits: the loader or the loop
 
-This package is imported under its own name in the helper processes, without
-penstock itself: a helper needs no engine.
+The helper processes import this package alone, without the engine (start).
 """

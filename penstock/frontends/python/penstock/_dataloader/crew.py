@@ -1,6 +1,7 @@
 """Helper processes, as the loop sees them."""
 import collections
 import mmap
+import logging
 import os
 import pickle
 import select
@@ -20,18 +21,16 @@ from .server import FDS_A_MESSAGE, MOST_BYTES
 from .travel import digest_of
 from .worker import RESULT, task_letter
 
-_START = """import sys, importlib as i, importlib.util as u
-s = u.spec_from_file_location("penstock._dataloader", sys.argv[1],
-                              submodule_search_locations=[sys.argv[2]])
-m = sys.modules[s.name] = u.module_from_spec(s)
-s.loader.exec_module(m)
-i.import_module("penstock._dataloader.server").main(int(sys.argv[3]))
-"""
+# Not by the script's path, which would put this folder on sys.path.
+_START = ("import sys; "
+          "exec(compile(open(sys.argv[3]).read(), sys.argv[3], 'exec'))")
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _CLOSE_S = 2.0
+_HELD_ALOUD = 16  # batches beyond those that are fetched ahead
 _LOOK_S = 0.5  # at the server's news, when nothing else happens
 _OOM_EVENTS = "/sys/fs/cgroup/memory.events"
 
+log = logging.getLogger("penstock")
 
 _open = weakref.WeakSet()  # what a forked child must let go of
 
@@ -60,8 +59,8 @@ class ServerProcess:
             # A session of its own: Ctrl-C is for the loop alone.
             self.process = subprocess.Popen(
                 [sys.executable, *subprocess._args_from_interpreter_flags(),
-                 "-c", _START, os.path.join(here, "__init__.py"), here,
-                 str(theirs.fileno())],
+                 "-c", _START, os.path.dirname(here), str(theirs.fileno()),
+                 os.path.join(here, "start.py")],
                 stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
                 env=environment, start_new_session=True)
         _open.add(self)
@@ -136,8 +135,9 @@ class ServerProcess:
         return self._control.fileno() >= 0 and os.getpid() == self.owner and self.process.poll() is None
 
     def forget(self):
-        """In a forked child: the descriptors are the parent's."""
+        """In a forked child: process and descriptors are the parent's."""
         self._control.close()
+        self.process.returncode = 0  # nobody here may wait for it
 
     def close(self):
         """Ends the process; helpers get a moment to end by themselves."""
@@ -200,7 +200,7 @@ class ProcessCrew:
     def __init__(self, server, workers, job):
         self._server, self.size = server, workers
         self.id = server.new_crew()
-        self.held = Held()
+        self.held, self._told = Held(), job["depth"] + _HELD_ALOUD
         self._pending = collections.deque()  # (socket, letter)
         self._sockets, self._open, self._closed = {}, [], False
         self._kills = _oom_kills()
@@ -317,6 +317,13 @@ class ProcessCrew:
         return list(news["pids"])
 
     def open(self, letter):
+        held = len(self.held)
+        if held >= self._told:
+            self._told = float("inf")
+            log.warning(
+                "the loop holds %d batches, more than were fetched ahead; "
+                "their memory grew to %.0f MB and grows on", held,
+                self.held.nbytes() / 1e6)
         return letter.open(self.held)
 
     def forget(self):

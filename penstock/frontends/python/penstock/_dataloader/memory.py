@@ -146,6 +146,9 @@ class Held:
     def __len__(self):
         return len(self._refs)
 
+    def nbytes(self):
+        return sum(size for _, size in list(self._refs.values()))
+
     def lend(self, reader, ref):
         import numpy as np  # its arrays can be weakly referenced
 
@@ -155,5 +158,5 @@ class Held:
         def gone(_):
             del held[key]  # before the slot can be lent again
             reader.release(ref)
-        held[key] = weakref.ref(base, gone)
+        held[key] = weakref.ref(base, gone), ref[4]
         return memoryview(base)
