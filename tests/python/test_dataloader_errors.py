@@ -169,6 +169,8 @@ class Arguments(unittest.TestCase):
                      on_bad="subsitute")
         self.refused("did you mean 'threads'", Numbers(4), workers="thread")
         self.refused("one of auto, batch, worker", Numbers(4), seeds="all")
+        for seed in (-1, 1 << 64, "7", 1.5):
+            self.refused("seed has a value", Numbers(4), seed=seed)
         self.refused("did you mean 'batch_size'", Numbers(4), kind=TypeError,
                      batchsize=3)
 

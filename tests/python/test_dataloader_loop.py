@@ -188,6 +188,16 @@ class Samplers(Case):
                              [[1], [2, 3, 4]])
             self.assertEqual((len(loader), loader.batch_size), (2, None))
 
+    def test_batches_of_ids_may_be_anything_that_can_be_walked(self):
+        class Walked:
+            def __iter__(self):
+                return iter([(1, 2), range(3, 5), (i for i in (5, 6)),
+                             np.array([7, 8])])
+        for workers in WORKERS:
+            loader = self.loader(Numbers(10), batch_sampler=Walked(),
+                                 num_workers=workers)
+            self.assertEqual(all_numbers(loader), list(range(1, 9)))
+
     def test_a_sampler_without_batches(self):
         loader = self.loader(Numbers(10), batch_size=None, sampler=[4, 2])
         self.assertEqual(list(loader), [4, 2])

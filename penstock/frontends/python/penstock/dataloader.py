@@ -94,6 +94,7 @@ class DataLoader:
         arguments.one_of("on_bad", on_bad, _ON_BAD)
         arguments.one_of("workers", workers, _WORKERS)
         arguments.one_of("seeds", seeds, _SEEDS)
+        arguments.check_seed(seed)
         if on_bad != "stop" and self._iterable:
             raise RequestError(
                 "loader.on_bad", "on_bad needs a map-style data set", on_bad,
@@ -189,10 +190,14 @@ class DataLoader:
             job = {"base_seed": base, "iterable": self._iterable,
                    "settings": settings, "depth": self._depth()}
             flow = Flow(self._crew(job), self._rules(), self._progress.meter)
-        epoch = Epoch(flow, self._progress, pin, self._depth(),
-                      self._iterable, self.persistent_workers)
-        self._epochs.add(epoch)
-        _live.add(epoch)
+        try:
+            epoch = Epoch(flow, self._progress, pin, self._depth(),
+                          self._iterable, self.persistent_workers)
+            self._epochs.add(epoch)
+            _live.add(epoch)
+        except BaseException:  # Ctrl-C
+            flow.close()
+            raise
         return epoch
 
     def _crew(self, job):
@@ -227,7 +232,8 @@ class DataLoader:
         return Rules(self._depth(), self.timeout, self.in_order,
                      self._iterable, self._iterable or not by_batch,
                      may_split, self.batch_size,
-                     self._seed_now() if by_batch else None)
+                     self._seed_now() if by_batch else None,
+                     self.batch_sampler is not None)
 
     def _seeds_by_batch(self):
         if self._iterable:

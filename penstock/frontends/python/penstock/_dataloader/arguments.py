@@ -46,6 +46,14 @@ def one_of(name, value, allowed):
             f"did you mean {near[0]!r}?" if near else "")
 
 
+def check_seed(seed):
+    if seed is not None and not (isinstance(seed, int)
+                                 and 0 <= seed < 1 << 64):
+        raise RequestError(
+            "settings.value", "seed has a value that it cannot have",
+            repr(seed), "it is an integer from 0 to 2^64 - 1, or None")
+
+
 def check_workers(num_workers, timeout, prefetch_factor, persistent_workers,
                    context):
     if num_workers < 0:

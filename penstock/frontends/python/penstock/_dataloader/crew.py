@@ -198,11 +198,12 @@ class ProcessCrew:
     """The helpers of one loop. `job` says what they do."""
 
     def __init__(self, server, workers, job):
+        self._closed = True  # until there is something to close
         self._server, self.size = server, workers
         self.id = server.new_crew()
         self.held, self._told = Held(), job["depth"] + _HELD_ALOUD
         self._pending = collections.deque()  # (socket, letter)
-        self._sockets, self._open, self._closed = {}, [], False
+        self._sockets, self._open = {}, []
         self._kills = _oom_kills()
         self._waiting = select.poll()
         self._waiting.register(server.fileno(), select.POLLIN)
@@ -233,7 +234,7 @@ class ProcessCrew:
             for fd in closing:
                 os.close(fd)
         # The memories' descriptors serve to map what they grow by.
-        self._fds = fds[1:3] + fds[4::2]
+        self._fds, self._closed = fds[1:3] + fds[4::2], False
         _open.add(self)
 
     def start_round(self, number):
@@ -346,6 +347,12 @@ class ProcessCrew:
                 self._server.tell("end", self.id)
             except LoaderError:
                 pass  # it has ended, and they with it
+
+    def __del__(self):
+        try:
+            self.close()
+        except Exception:
+            pass  # at the end of the interpreter, when parts are gone
 
 
 def _pair():

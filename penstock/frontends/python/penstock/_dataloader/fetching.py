@@ -62,6 +62,10 @@ def seeded_rows(key, grain, first_row):
     return at
 
 
+def count_of(ids):
+    return len(ids) if isinstance(ids, (list, tuple)) else 1
+
+
 class Bad:
     """An item that could not be had, when `on_bad` is not "stop"."""
 

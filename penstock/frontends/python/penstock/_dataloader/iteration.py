@@ -6,7 +6,7 @@ import warnings
 
 from .board import MOST_PARTS
 from .errors import LoaderError, WorkerTimeout
-from .fetching import Fetcher, Stream, grain_of
+from .fetching import Fetcher, Stream, count_of, grain_of
 from .pinning import PinAhead, pinned_result
 from .worker import BATCH, END, ERROR, Task
 
@@ -43,7 +43,7 @@ class Direct:
         if self._iterable:
             return self._fetcher.batch(ids), (), ids or 1
         batch, bad = self._fetcher.batch(ids)
-        return batch, bad, len(ids) if hasattr(ids, "__len__") else 1
+        return batch, bad, count_of(ids)
 
     def close(self):
         self._batches = iter(())
@@ -86,6 +86,8 @@ class Flow:
         ids = next(self._batches, self)
         if ids is self:
             return
+        if self._rules.batch_sampler and not isinstance(ids, (list, tuple)):
+            ids = list(ids)  # a generator could not travel
         worker = None
         if self._rules.fixed:
             worker = next((w for w, _ in zip(self._turn, range(self.crew.size))
@@ -98,7 +100,7 @@ class Flow:
         if self._rules.iterable:
             kind = Task.SKIP if number < self._skip else Task.NEXT
             self.crew.put(self._task(number, kind, ids), worker)
-        elif starving and self._rules.may_split and len(ids) > 1:
+        elif starving and self._rules.may_split and count_of(ids) > 1:
             self._put_parts(number, ids)
         else:
             grain = grain_of(self._rules.batch_size or 1)
@@ -213,10 +215,11 @@ class Rules:
     """How a Flow hands out batches."""
 
     def __init__(self, depth, timeout, in_order, iterable, fixed, may_split,
-                 batch_size, seed):
+                 batch_size, seed, batch_sampler):
         self.depth, self.timeout, self.in_order = depth, timeout, in_order
         self.iterable, self.fixed, self.may_split = iterable, fixed, may_split
         self.batch_size, self.seed = batch_size, seed
+        self.batch_sampler = batch_sampler
 
 
 class Epoch:

@@ -239,4 +239,5 @@ def main(fd):
         import numpy  # noqa: F401
     except ImportError:
         pass
-    Server(socket.socket(fileno=fd)).run()
+    with socket.socket(fileno=fd) as control:
+        Server(control).run()

@@ -6,7 +6,7 @@ import threading
 import time
 
 from .errors import Carried
-from .fetching import Fetcher, Stream, detail_of
+from .fetching import Fetcher, Stream, count_of, detail_of
 from .worker import BATCH, END, ERROR, Task, WorkerInfo
 
 _here = threading.local()
@@ -118,8 +118,8 @@ class ThreadCrew:
             except BaseException as error:
                 kind, result = ERROR, Carried(error, where, detail_of(error))
             seconds = time.perf_counter() - began
-            items = len(task.ids) if isinstance(task.ids, list) else (
-                task.ids if isinstance(task.ids, int) and task.kind else 1)
+            items = (task.ids or 1 if task.kind != Task.FETCH
+                     else count_of(task.ids))
             if kind is not None:
                 self._results.put((task.round, task.batch, kind, seconds,
                                    items, _Shelf(result), worker))

@@ -8,7 +8,7 @@ import time
 from .board import Board
 from .collate import stack_without_shared_memory, torch_module
 from .errors import Carried
-from .fetching import Fetcher, Stream, detail_of, seed_generators
+from .fetching import Fetcher, Stream, count_of, detail_of, seed_generators
 from .memory import Reader, Writer
 from .packing import Letter, open_ref, ref_of, seal
 
@@ -152,7 +152,8 @@ class Worker:
             return BATCH, (batch, ())
         if task.parts == 1:
             batch = self._fetcher.batch(task.ids, task.key, task.grain)
-            self._items += len(task.ids) if self._settings.batched else 1
+            self._items += (count_of(task.ids) if self._settings.batched
+                            else 1)
             return BATCH, batch
         return self._part_of(task)
 
