@@ -141,8 +141,9 @@ def check():
 
 def run(options, side, data, workers, items, memory=False):
     answer = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__, "--package", options.package, "--one", side,
-         data, str(workers), str(items), *(["--memory"] if memory else [])],
+        [sys.executable, "-W", "ignore", __file__,
+         "--package", options.package, "--one", side, data, str(workers),
+         str(items), *(["--memory"] if memory else [])],
         check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(answer.stdout)
 

@@ -147,6 +147,17 @@ class MapStyle(Case):
                                  prefetch_factor=factor)
             self.assertEqual(all_numbers(loader), list(range(30)))
 
+    def test_the_first_batch_is_fetched_by_all_helpers(self):
+        def pids_of_first(**more):
+            loop = iter(self.loader(sets.Who(32, seconds=0.02), batch_size=16,
+                                    num_workers=2, **more))
+            ids, pids, _ = next(loop)
+            self.assertEqual(numbers(ids), list(range(16)))
+            return set(numbers(pids))
+        self.assertEqual(len(pids_of_first()), 2)
+        self.assertEqual(len(pids_of_first(collate_fn=sets.columns)), 2)
+        self.assertEqual(len(pids_of_first(seeds="worker")), 1)
+
     def test_many_ids_and_long_ids_travel(self):
         long = ["x" * 1000 + str(i) for i in range(200)]
         data = {name: at for at, name in enumerate(long)}

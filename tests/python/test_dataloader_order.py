@@ -11,7 +11,7 @@ import numpy as np
 
 from dataloader_case import ROOT, Case, all_numbers
 from dataloader_sets import Numbers
-from penstock._dataloader.order import Order, Permutation, Random
+from penstock._dataloader.order import Order, Permutation
 
 PROGRAM = os.environ.get("PENSTOCK", str(ROOT / "build/bin/penstock"))
 

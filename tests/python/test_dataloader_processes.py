@@ -5,15 +5,15 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
 import unittest
-import tempfile
 
 import dataloader_sets as sets
-from dataloader_case import (Case, PATIENCE_S, all_numbers, descendants,
-                             numbers, processes, until)
+from dataloader_case import (Case, all_numbers, descendants, numbers,
+                             processes, until)
 from dataloader_sets import Dies, Hangs, Numbers, Slow
 
 HERE = pathlib.Path(__file__).resolve().parent

@@ -9,12 +9,16 @@ DataLoader. It needs no torch: where torch is imported, batches hold tensors,
 else numpy arrays. docs/dataloader.md says what each argument does here and
 where the behaviour differs from torch's on purpose.
 """
+from __future__ import annotations
+
 import atexit
 import inspect
 import os
 import sys
 import warnings
 import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from ._dataloader import arguments
 from ._dataloader import server as _server
@@ -39,7 +43,8 @@ _ON_BAD = ("stop", "substitute", "mask")
 _WORKERS = ("auto", "processes", "threads")
 _SEEDS = ("auto", "batch", "worker")
 _MASK = (1 << 64) - 1
-_live = weakref.WeakSet()  # epochs and servers that atexit must close
+# Epochs and servers that atexit must close.
+_live: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def get_worker_info():
@@ -76,16 +81,24 @@ class DataLoader:
     """
     _ready = False
 
-    def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None,
-                 batch_sampler=None, num_workers=0, collate_fn=None,
-                 pin_memory=False, drop_last=False, timeout=0,
-                 worker_init_fn=None, multiprocessing_context=None,
-                 generator=None, *, prefetch_factor=None,
-                 persistent_workers=False, pin_memory_device="", in_order=True,
-                 seed=None, on_bad="stop", max_bad=100, workers="auto",
-                 seeds="auto", **unknown):
-        arguments.refuse_unknown(unknown, inspect.signature(
-            DataLoader).parameters)
+    def __init__(self, dataset: Any, batch_size: int | None = 1,
+                 shuffle: bool | None = None,
+                 sampler: Iterable[Any] | None = None,
+                 batch_sampler: Iterable[Any] | None = None,
+                 num_workers: int = 0,
+                 collate_fn: Callable[[list[Any]], Any] | None = None,
+                 pin_memory: bool = False, drop_last: bool = False,
+                 timeout: float = 0,
+                 worker_init_fn: Callable[[int], None] | None = None,
+                 multiprocessing_context: Any = None, generator: Any = None,
+                 *, prefetch_factor: int | None = None,
+                 persistent_workers: bool = False,
+                 pin_memory_device: str = "", in_order: bool = True,
+                 seed: int | None = None, on_bad: str = "stop",
+                 max_bad: int = 100, workers: str = "auto",
+                 seeds: str = "auto", **unknown: Any) -> None:
+        arguments.refuse_unknown(unknown,
+                                 inspect.signature(DataLoader).parameters)
         self._iterable = arguments.is_iterable(dataset)
         arguments.check_workers(num_workers, timeout, prefetch_factor,
                                 persistent_workers, multiprocessing_context)
@@ -116,9 +129,10 @@ class DataLoader:
                               batch_sampler, drop_last)
         self.collate_fn = collate_fn
         self._progress = Progress(Meter(max_bad))
-        self._next_epoch, self._resume = 0, None
+        self._next_epoch = 0
+        self._resume: tuple[int, int] | None = None
         self._iterator = self._server = None
-        self._epochs = weakref.WeakSet()
+        self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._ready = True
 
     def _choose_sampling(self, batch_size, shuffle, sampler, batch_sampler,
@@ -144,7 +158,7 @@ class DataLoader:
 
     # --- The loop.
 
-    def __iter__(self):
+    def __iter__(self) -> Epoch:
         if _server.starting_main:
             raise LoaderError(
                 "workers.main_guard", "this loop would start itself again",
@@ -219,8 +233,8 @@ class DataLoader:
         return ProcessCrew(self._server, self.num_workers, job)
 
     def _settings(self):
-        return Settings(self._batched, self.drop_last, self.on_bad,
-                        None if self._iterable else arguments.length(self.dataset),
+        length = None if self._iterable else arguments.length(self.dataset)
+        return Settings(self._batched, self.drop_last, self.on_bad, length,
                         self._seed_now(), "torch" in sys.modules)
 
     def _rules(self):
@@ -295,7 +309,7 @@ class DataLoader:
                 generator=self.generator).item()
         return base_seed(self._seed_now(), epoch)
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self._iterable:
             if self._own:
                 return self._order().steps()
@@ -315,7 +329,7 @@ class DataLoader:
         finally:
             self._progress.length_told = told
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The number of the epoch that comes next. Not needed: every loop
         takes the next one."""
         self._next_epoch, self._resume = epoch, None
@@ -324,7 +338,7 @@ class DataLoader:
 
     # --- State.
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """Where the latest loop stands: at most 128 bytes of JSON. A batch
         counts when it was handed out, not when it was fetched."""
         seed = (self.generator.initial_seed() if self.generator is not None
@@ -339,7 +353,7 @@ class DataLoader:
         return (kind + ("s" if self.shuffle else "")
                 + ("d" if self.drop_last else ""))
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next loop goes on there. With our own order no earlier batch is
         looked at; a sampler of the user's is drawn from again, an iterable
         data set is read again, up to that batch."""
@@ -387,17 +401,17 @@ class DataLoader:
 
     # --- What limits, and the end.
 
-    def stats(self):
+    def stats(self) -> dict[str, Any]:
         """Numbers since the loader was made: batches, items, seconds that the
         loop waited and worked, what a worker gets done, bad samples."""
         return self._progress.meter.stats(self.num_workers)
 
-    def explain(self):
+    def explain(self) -> str:
         """What limits, the loader or the loop, and what would help."""
         return self._progress.meter.explain(self.num_workers,
                                             not self._threads)
 
-    def close(self):
+    def close(self) -> None:
         """Ends helper processes and threads. A new loop starts them again."""
         for epoch in list(self._epochs):
             epoch.close()
@@ -406,10 +420,10 @@ class DataLoader:
             self._server.close()
             self._server = None
 
-    def __enter__(self):
+    def __enter__(self) -> DataLoader:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __setattr__(self, name, value):

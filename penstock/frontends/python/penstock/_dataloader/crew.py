@@ -32,7 +32,8 @@ _OOM_EVENTS = "/sys/fs/cgroup/memory.events"
 
 log = logging.getLogger("penstock")
 
-_open = weakref.WeakSet()  # what a forked child must let go of
+# What a forked child must let go of.
+_open: weakref.WeakSet = weakref.WeakSet()
 
 
 def _after_fork_in_child():
@@ -132,7 +133,8 @@ class ServerProcess:
             f"pid {self.process.pid}", said_of(code), "start the loop again")
 
     def usable(self):
-        return self._control.fileno() >= 0 and os.getpid() == self.owner and self.process.poll() is None
+        return (self._control.fileno() >= 0 and os.getpid() == self.owner
+                and self.process.poll() is None)
 
     def forget(self):
         """In a forked child: process and descriptors are the parent's."""
@@ -243,7 +245,7 @@ class ProcessCrew:
         self._pending.clear()
 
     def put(self, task, worker=None):
-        """Queues a task, for one helper or for whoever is free. Never waits."""
+        """Queues a task, for one helper or whoever is free. Never waits."""
         to = self._shared if worker is None else self._open[worker]
         self._pending.append((to, task_letter(task, self._writer)))
         self._flush()
