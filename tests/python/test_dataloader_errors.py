@@ -2,7 +2,7 @@
 import unittest
 
 import dataloader_sets as sets
-from dataloader_case import Case, DataLoader, numbers
+from dataloader_case import Case, DataLoader, has_cloudpickle, numbers
 from dataloader_sets import Bad, Numbers, Of, Rows, Stream
 
 WORKERS = (0, 1, 2)
@@ -85,7 +85,8 @@ class OfTheDataSet(Case):
         for batch_size in (None, 2):
             loader = self.loader(Of(4, sets.with_lambda), num_workers=1,
                                  batch_size=batch_size, collate_fn=sets.keep)
-            with self.assertRaisesRegex(Exception, "pickle"):
+            with self.assertRaisesRegex(Exception,
+                                        r"\(the batch cannot be pickled\)"):
                 list(loader)
 
     def test_collate_fn_that_fails_on_the_short_batch(self):
@@ -109,6 +110,14 @@ class Unpicklable(Case):
         self.assertEqual(caught.exception.code, "workers.pickle")
         return str(caught.exception)
 
+    @unittest.skipUnless(has_cloudpickle, "cloudpickle is not there")
+    def test_lambdas_travel_where_cloudpickle_is_there(self):
+        loader = self.loader(Of(4, lambda i: 2 * i), batch_size=2,
+                             num_workers=1, collate_fn=lambda items: items,
+                             worker_init_fn=lambda worker: None)
+        self.assertEqual(list(loader), [[0, 2], [4, 6]])
+
+    @unittest.skipIf(has_cloudpickle, "cloudpickle is there")
     def test_the_part_that_cannot_travel_is_named_with_the_way_out(self):
         text = self.refused(Of(4, lambda i: i))
         self.assertRegex(text, "^the data set cannot travel .*an? Of.*lambda")

@@ -123,8 +123,7 @@ class Worker:
             if self._broken is not None:
                 raise _Broken
             kind, result = self._result_of(task)
-            letter = None if kind is None else seal(
-                result, self._writer)
+            letter = None if kind is None else self._sealed(result)
         except _Broken:
             kind, letter = ERROR, seal(self._broken, self._writer)
         except Exception as error:
@@ -134,6 +133,15 @@ class Worker:
             self._seconds += time.perf_counter() - began
         if kind is not None:
             self._send(task, kind, letter)
+
+    def _sealed(self, result):
+        try:
+            return seal(result, self._writer)
+        except MemoryError:
+            raise
+        except Exception as error:
+            error._penstock_detail = "the batch cannot be pickled"
+            raise
 
     def _send(self, task, kind, letter):
         self._own.send(RESULT.pack(task.round, task.batch, kind,
