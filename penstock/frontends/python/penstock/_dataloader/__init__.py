@@ -1,0 +1,20 @@
+"""The parts of penstock.DataLoader, the drop-in for torch's DataLoader.
+
+    order       which samples, in which order: a pure function
+    iteration   one epoch: hands tasks to a crew, batches out in order
+    crew        helper processes, as the engine's process sees them
+    travel      how the data set gets to the server
+    start       the first lines of the server
+    server      the clean process that holds the data set and forks helpers
+    worker      the loop of one helper
+    board       where helpers put the pieces of one batch together
+    threads     the same crew, of threads
+    fetching    one task: items from the data set, collated
+    collate     items become a batch, by torch's rules
+    memory      blocks of shared memory without a name
+    packing     objects to bytes, arrays left out of the pickle
+    errors      what goes wrong, and exceptions that change the process
+    meter       what limits: the loader or the loop
+
+The helper processes import this package alone, without the engine (start).
+"""

@@ -1,0 +1,74 @@
+"""Where helpers put the pieces of one batch together, without the loop.
+
+A batch may be fetched in parts by several helpers. Each part lies in a slot
+of its helper's memory; the helper that finishes last finds the references of
+all parts here and collates. The board is a small shared memory; a record lock
+of the operating system guards an entry, and goes with a helper that dies.
+"""
+import fcntl
+import mmap
+import os
+import struct
+
+from .memory import Ref
+
+MOST_PARTS = 8
+ENTRIES = 64  # batches that can be in parts at the same time
+_WORD = struct.Struct("<q")
+_ENTRY = struct.Struct("<qqq")     # round, batch, parts that are there
+_PART = struct.Struct("<qqqqqq")   # worker, Ref
+_ENTRY_SIZE = _ENTRY.size + MOST_PARTS * _PART.size
+_BEGIN = 64
+
+
+def make_board():
+    fd = os.memfd_create("penstock-board", os.MFD_CLOEXEC)
+    os.ftruncate(fd, _BEGIN + ENTRIES * _ENTRY_SIZE)
+    return fd
+
+
+class Board:
+    def __init__(self, fd):
+        self._fd = fd
+        self._memory = mmap.mmap(fd, _BEGIN + ENTRIES * _ENTRY_SIZE)
+
+    @property
+    def round(self):
+        """Counts the loop's starts; tasks of an earlier round are void."""
+        return _WORD.unpack_from(self._memory, 0)[0]
+
+    @round.setter
+    def round(self, number):
+        _WORD.pack_into(self._memory, 0, number)
+
+    def add(self, number, batch, part, parts, worker, ref):
+        """Notes a part. Returns (complete, void): the parts in order as
+        (worker, Ref) when this was the last one, else None; and the parts of
+        an earlier round that lie in slots nobody waits for."""
+        at = _BEGIN + (batch % ENTRIES) * _ENTRY_SIZE
+        fcntl.lockf(self._fd, fcntl.LOCK_EX, _ENTRY_SIZE, at)
+        try:
+            if number != self.round:
+                return None, [(worker, ref)]
+            held, of, there = _ENTRY.unpack_from(self._memory, at)
+            void = []
+            if there and (held, of) != (number, batch):
+                void, there = self._parts(at), 0
+            if not there:
+                self._memory[at:at + _ENTRY_SIZE] = b"\0" * _ENTRY_SIZE
+            _PART.pack_into(self._memory, self._part(at, part), worker + 1,
+                            *ref)
+            there += 1
+            _ENTRY.pack_into(self._memory, at, number, batch, there % parts)
+            return (self._parts(at) if there == parts else None), void
+        finally:
+            fcntl.lockf(self._fd, fcntl.LOCK_UN, _ENTRY_SIZE, at)
+
+    def _part(self, at, part):
+        return at + _ENTRY.size + part * _PART.size
+
+    def _parts(self, at):
+        """The parts that were noted: (worker, Ref)."""
+        noted = (_PART.unpack_from(self._memory, self._part(at, part))
+                 for part in range(MOST_PARTS))
+        return [(worker - 1, Ref(ref)) for worker, *ref in noted if worker]

@@ -1,0 +1,361 @@
+"""Helper processes, as the loop sees them."""
+import collections
+import mmap
+import logging
+import os
+import pickle
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+from . import packing
+from .board import Board, make_board
+from .errors import LoaderError, WorkerDied
+from .memory import Held, Reader, Writer, make_memory
+from .server import FDS_A_MESSAGE, MOST_BYTES
+from .travel import digest_of
+from .worker import RESULT, task_letter
+
+# Not by the script's path, which would put this folder on sys.path.
+_START = ("import sys; "
+          "exec(compile(open(sys.argv[3]).read(), sys.argv[3], 'exec'))")
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_CLOSE_S = 2.0
+_HELD_ALOUD = 16  # batches beyond those that are fetched ahead
+_LOOK_S = 0.5  # at the server's news, when nothing else happens
+_OOM_EVENTS = "/sys/fs/cgroup/memory.events"
+
+log = logging.getLogger("penstock")
+
+# What a forked child must let go of.
+_open: weakref.WeakSet = weakref.WeakSet()
+
+
+def _after_fork_in_child():
+    for thing in list(_open):
+        thing.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class ServerProcess:
+    """The clean process of one loader, from the first loop to close()."""
+
+    def __init__(self):
+        self.owner = os.getpid()
+        self._lock = threading.Lock()
+        self._crews, self._news = 0, {}
+        self._loaded = None
+        self._control, theirs = socket.socketpair(socket.AF_UNIX,
+                                                  socket.SOCK_SEQPACKET)
+        here = os.path.dirname(os.path.abspath(__file__))
+        environment = {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ}
+        with theirs:
+            # A session of its own: Ctrl-C is for the loop alone.
+            self.process = subprocess.Popen(
+                [sys.executable, *subprocess._args_from_interpreter_flags(),
+                 "-c", _START, os.path.dirname(here), str(theirs.fileno()),
+                 os.path.join(here, "start.py")],
+                stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                env=environment, start_new_session=True)
+        _open.add(self)
+
+    def tell(self, *message, fds=()):
+        try:
+            socket.send_fds(self._control, [pickle.dumps(message)], fds)
+        except OSError as error:
+            raise self.gone() from error
+
+    def load(self, parts, main):
+        """Sends the data set, unless it is the one that is there."""
+        digest = digest_of(parts)
+        if digest == self._loaded:
+            return
+        offsets, size = packing.measure(parts)
+        fd = os.memfd_create("penstock-dataset", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(fd, size)
+            with mmap.mmap(fd, size) as memory:
+                packing.write(parts, offsets, memory)
+            pickled = bytes(parts[0])
+            needs_main = b"__main__" in pickled or b"__mp_main__" in pickled
+            self.tell("load", size, main, needs_main, fds=[fd])
+        finally:
+            os.close(fd)
+        self._loaded = digest
+
+    def new_crew(self):
+        with self._lock:
+            self._crews += 1
+            return self._crews
+
+    def fileno(self):
+        return self._control.fileno()
+
+    def news_of(self, crew):
+        """What the server said about a crew: pids, ended, failed."""
+        with self._lock:
+            while True:
+                try:
+                    raw = self._control.recv(MOST_BYTES, socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    break
+                except OSError:
+                    raw = b""
+                if not raw:
+                    raise self.gone()
+                kind, of, *rest = pickle.loads(raw)
+                news = self._news.setdefault(
+                    of, {"pids": None, "ended": {}, "failed": None})
+                if kind == "forked":
+                    news["pids"] = rest[0]
+                elif kind == "failed":
+                    news["failed"], self._loaded = rest[0], None
+                else:
+                    worker, pid, code = rest
+                    news["ended"][worker] = pid, code
+            return self._news.setdefault(
+                crew, {"pids": None, "ended": {}, "failed": None})
+
+    def gone(self):
+        try:
+            code = self.process.wait(timeout=_CLOSE_S)
+        except subprocess.TimeoutExpired:
+            code = None
+        return WorkerDied(
+            "workers.server_died", "the server of the helper processes ended",
+            f"pid {self.process.pid}", said_of(code), "start the loop again")
+
+    def usable(self):
+        return (self._control.fileno() >= 0 and os.getpid() == self.owner
+                and self.process.poll() is None)
+
+    def forget(self):
+        """In a forked child: process and descriptors are the parent's."""
+        self._control.close()
+        self.process.returncode = 0  # nobody here may wait for it
+
+    def close(self):
+        """Ends the process; helpers get a moment to end by themselves."""
+        if self._control.fileno() < 0:
+            return
+        self._control.close()
+        if os.getpid() != self.owner:
+            return
+        try:
+            self.process.wait(timeout=_CLOSE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def __del__(self):
+        try:
+            self.close()
+        except Exception:
+            pass  # at the end of the interpreter, when parts are gone
+
+
+def said_of(code):
+    """How a process ended, in words."""
+    if code is None:
+        return "it does not say how"
+    if code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"it was ended by {name}"
+    return f"it ended by itself with code {code}"
+
+
+def _oom_kills():
+    try:
+        with open(_OOM_EVENTS) as file:
+            return dict(line.split() for line in file)["oom_kill"]
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def _advice(code, kills_before):
+    if code == -signal.SIGKILL:
+        if kills_before is not None and _oom_kills() != kills_before:
+            return ("the kernel's out-of-memory killer was at work in this "
+                    "container: use fewer workers, a smaller batch, or a "
+                    "higher memory limit")
+        return ("most likely the kernel's out-of-memory killer (see dmesg), "
+                "or somebody's kill -9: use fewer workers or a smaller batch")
+    if code is not None and code < 0:
+        return ("a library of the data set crashed: run with num_workers=0 "
+                "under python -X faulthandler")
+    return "do not call sys.exit() or os._exit() in the data set"
+
+
+class ProcessCrew:
+    """The helpers of one loop. `job` says what they do."""
+
+    def __init__(self, server, workers, job):
+        self._closed = True  # until there is something to close
+        self._server, self.size = server, workers
+        self.id = server.new_crew()
+        self.held, self._told = Held(), job["depth"] + _HELD_ALOUD
+        self._pending = collections.deque()  # (socket, letter)
+        self._sockets, self._open = {}, []
+        self._kills = _oom_kills()
+        self._waiting = select.poll()
+        self._waiting.register(server.fileno(), select.POLLIN)
+        board, post = make_board(), make_memory("tasks")
+        self._shared, shared = _pair()
+        fds, closing = [shared.detach(), board, post], []
+        try:
+            self._readers = []
+            for worker in range(workers):
+                ours, theirs = _pair()
+                self._open.append(ours)
+                self._sockets[ours.fileno()] = worker
+                self._waiting.register(ours, select.POLLIN)
+                memory = make_memory(f"worker-{worker}")
+                self._readers.append(Reader(memory))
+                fds += [theirs.detach(), memory]
+            self._board, self._writer = Board(board), Writer(post)
+            whole = list(fds)
+            while len(whole) > FDS_A_MESSAGE:
+                server.tell("seats", self.id, fds=whole[:FDS_A_MESSAGE])
+                del whole[:FDS_A_MESSAGE]
+            server.tell("fork", self.id, workers, job, fds=whole)
+            closing = fds[:1] + fds[3::2]
+        except BaseException:
+            closing = fds
+            raise
+        finally:
+            for fd in closing:
+                os.close(fd)
+        # The memories' descriptors serve to map what they grow by.
+        self._fds, self._closed = fds[1:3] + fds[4::2], False
+        _open.add(self)
+
+    def start_round(self, number):
+        """Makes every task of an earlier round void."""
+        self._board.round = number
+        self._pending.clear()
+
+    def put(self, task, worker=None):
+        """Queues a task, for one helper or whoever is free. Never waits."""
+        to = self._shared if worker is None else self._open[worker]
+        self._pending.append((to, task_letter(task, self._writer)))
+        self._flush()
+
+    def _flush(self):
+        while self._pending:
+            to, letter = self._pending[0]
+            try:
+                to.send(letter, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # receive() finds out who has gone, and why
+            self._pending.popleft()
+
+    def receive(self, deadline=None):
+        """The next result: (round, batch, kind, seconds, items, letter,
+        worker); None when the deadline has passed."""
+        while True:
+            self._flush()
+            wait = 0.05 if self._pending else _LOOK_S
+            if deadline is not None:
+                wait = min(wait, max(0.0, deadline - time.monotonic()))
+            ready = self._waiting.poll(wait * 1000)
+            for fd, _ in ready:
+                worker = self._sockets.get(fd)
+                if worker is None:
+                    continue
+                try:
+                    message = self._open[worker].recv(MOST_BYTES,
+                                                      socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    continue
+                except ConnectionResetError:
+                    message = b""
+                if not message:
+                    raise self._died(worker)
+                return (*RESULT.unpack_from(message),
+                        packing.Letter(message[RESULT.size:],
+                                       self._readers[worker]), worker)
+            failed = self._server.news_of(self.id)["failed"]
+            if failed is not None:
+                failed.reraise()
+            if not ready and deadline is not None and \
+                    time.monotonic() >= deadline:
+                return None
+
+    def _died(self, worker):
+        until = time.monotonic() + _CLOSE_S
+        ended = None
+        while ended is None and time.monotonic() < until:
+            news = self._server.news_of(self.id)
+            if news["failed"] is not None:
+                news["failed"].reraise()
+            ended = news["ended"].get(worker)
+            if ended is None:
+                select.select([self._server], [], [], 0.05)
+        pid, code = ended or ("unknown", None)
+        return WorkerDied(
+            "workers.died", f"DataLoader worker (pid {pid}) exited "
+            "unexpectedly", f"worker {worker} of {self.size}", said_of(code),
+            _advice(code, self._kills))
+
+    def pids(self):
+        """Of the helpers, once they are there."""
+        news = self._server.news_of(self.id)
+        while news["pids"] is None:
+            if news["failed"] is not None:
+                news["failed"].reraise()
+            select.select([self._server], [], [], _LOOK_S)
+            news = self._server.news_of(self.id)
+        return list(news["pids"])
+
+    def open(self, letter):
+        held = len(self.held)
+        if held >= self._told:
+            self._told = float("inf")
+            log.warning(
+                "the loop holds %d batches, more than were fetched ahead; "
+                "their memory grew to %.0f MB and grows on", held,
+                self.held.nbytes() / 1e6)
+        return letter.open(self.held)
+
+    def forget(self):
+        """In a forked child: without this, the helpers would not see the
+        parent's end while the child lives."""
+        self._closed = True
+        self._pending.clear()
+        for ours in (self._shared, *self._open):
+            ours.close()
+        for fd in self._fds:
+            os.close(fd)
+
+    def close(self):
+        """Lets the helpers end; does not wait for them."""
+        if self._closed:
+            return
+        self.forget()
+        if os.getpid() == self._server.owner:
+            try:
+                self._server.tell("end", self.id)
+            except LoaderError:
+                pass  # it has ended, and they with it
+
+    def __del__(self):
+        try:
+            self.close()
+        except Exception:
+            pass  # at the end of the interpreter, when parts are gone
+
+
+def _pair():
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

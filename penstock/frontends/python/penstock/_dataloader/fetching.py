@@ -1,0 +1,220 @@
+"""One task: items come from the data set and become a batch.
+
+The same for helper processes, threads and the thread of the loop.
+"""
+import random
+import sys
+import zlib
+
+from .collate import (collate_by_numpy, default_collate, default_convert,
+                      same, tensor_later, tensor_now, torch_module)
+from .order import Random
+
+_WORKER_SEEDS = 0x776F726B657273  # "workers"
+_TASK_SEEDS = 0x7461736B73        # "tasks"
+_SUBSTITUTE = 0x737562            # "sub"
+_TRIES = 10
+GRAINS = 8  # places in a batch where the generators are seeded anew
+
+
+def asks_many(dataset):
+    """Whether the data set answers for a whole batch at a time."""
+    data = sys.modules.get("torch.utils.data")
+    while data is not None and isinstance(dataset, data.Subset):
+        dataset = dataset.dataset  # it would ask one by one all the same
+    return callable(getattr(dataset, "__getitems__", None))
+
+
+def base_seed(seed, epoch):
+    """Of the workers of an epoch, as torch would draw it: 63 bits."""
+    return Random(seed, epoch, 0, _WORKER_SEEDS).next() >> 1
+
+
+def grain_of(batch_size):
+    """Rows between two seedings: a function of the batch size alone, so that
+    the same rows see the same numbers whoever fetches them."""
+    return max(1, -(-batch_size // GRAINS))
+
+
+def seed_generators(seed, numpy_seed=None):
+    """Python's, numpy's and torch's global generators of this process."""
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed >> 7 & 0xFFFFFFFF if numpy_seed is None
+                          else numpy_seed)
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "manual_seed"):
+        torch.default_generator.manual_seed(seed & ((1 << 63) - 1))
+
+
+def seeded_rows(key, grain, first_row):
+    """A function that seeds the generators where a row begins a grain."""
+    if key is None:
+        return lambda position: None
+    seed, epoch, step = key
+
+    def at(position):
+        number, inside = divmod(first_row + position, grain)
+        if not inside:
+            seed_generators(Random(seed, epoch, step,
+                                   _TASK_SEEDS + number).next())
+    return at
+
+
+def count_of(ids):
+    return len(ids) if isinstance(ids, (list, tuple)) else 1
+
+
+class Bad:
+    """An item that could not be had, when `on_bad` is not "stop"."""
+
+    def __init__(self, index, error):
+        self.index = index
+        self.error = f"{type(error).__name__}: {error}"[:500]
+
+
+class Fetcher:
+    """Asks a map-style data set. `settings` is Settings of the loader."""
+
+    def __init__(self, dataset, collate_fn, settings):
+        self.dataset, self.settings = dataset, settings
+        self.collate_fn = collate_fn
+        many = getattr(dataset, "__getitems__", None)
+        self._many = many if settings.batched and callable(many) else None
+
+    def items(self, ids, key=None, grain=1, first_row=0):
+        """(items, bad ones). An error names the index that raised it."""
+        seed_at, bad = seeded_rows(key, grain, first_row), []
+        if self._many is not None and self.settings.on_bad == "stop":
+            seed_at(0)
+            items = self._many(ids)
+            if len(items) != len(ids):
+                raise ValueError(f"__getitems__ was asked for {len(ids)} "
+                                 f"items and gave {len(items)}")
+            return items, bad
+        items = []
+        for position, index in enumerate(ids):
+            seed_at(position)
+            try:
+                items.append(self.dataset[index])
+            except Exception as error:
+                if self.settings.on_bad == "stop":
+                    error._penstock_detail = self._named(index)
+                    raise
+                bad.append((first_row + position, Bad(index, error)))
+                items.append(self._instead(index, error))
+        return items, bad
+
+    def _named(self, index):
+        said, at_start = f"dataset[{index!r}]", self.settings.length
+        try:
+            now = len(self.dataset)
+        except Exception:
+            now = at_start
+        if at_start is not None and now != at_start:
+            said += f"; its length was {at_start} and is now {now}"
+        return said
+
+    def _instead(self, index, error):
+        """A sample that a draw keyed by the bad index names; the same
+        whoever fetches it and in whatever epoch."""
+        sample = (index if isinstance(index, int)
+                  else zlib.crc32(repr(index).encode()))
+        draws = Random(self.settings.seed, 0, sample, _SUBSTITUTE)
+        for _ in range(_TRIES):
+            try:
+                return self.dataset[draws.below(self.settings.length)]
+            except Exception as another:
+                error = another
+        error._penstock_detail = (f"{self._named(index)}, and {_TRIES} "
+                                  "samples in its place")
+        raise error
+
+    def collated(self, items, bad, ids, key=None):
+        """The batch; with on_bad "mask", (batch, weights)."""
+        settings = self.settings
+        if self.collate_fn is not None:
+            seeded_rows(key, 1, GRAINS)(0)  # after the last grain
+            try:
+                batch = self.collate_fn(items)
+            except Exception as error:
+                if settings.batched:
+                    error._penstock_detail = f"collate_fn of {len(ids)} items"
+                raise
+        elif settings.batched:
+            batch = default_collate(items, settings.to_tensor, ids)
+        else:
+            batch = default_convert(items, settings.to_tensor)
+        if settings.on_bad != "mask":
+            return batch
+        weights = [1.0] * len(ids)
+        for row, _ in bad:
+            weights[row] = 0.0
+        return [batch, collate_by_numpy(weights, settings.to_tensor)]
+
+    def single(self, index, key=None):
+        """For batch_size None: one index, one item."""
+        items, bad = self.items([index], key)
+        return self.collated(items[0], bad, [index], key), bad
+
+    def batch(self, ids, key=None, grain=1):
+        if not self.settings.batched:
+            return self.single(ids, key)
+        items, bad = self.items(ids, key, grain)
+        return self.collated(items, bad, ids, key), bad
+
+
+class Stream:
+    """Asks an iterable data set for the next batch, StopIteration at its
+    end."""
+
+    def __init__(self, dataset, collate_fn, settings):
+        self.settings = settings
+        self._fetch = Fetcher(dataset, collate_fn, settings)
+        self._items, self._ended, self._taken = iter(dataset), False, 0
+
+    def batch(self, count, discard=False):
+        if self._ended:
+            raise StopIteration
+        if not self.settings.batched:
+            item = next(self._items)
+            self._taken += 1
+            return None if discard else self._fetch.collated(
+                item, (), [self._taken - 1])
+        items = []
+        for _ in range(count):
+            try:
+                items.append(next(self._items))
+            except StopIteration:
+                self._ended = True
+                break
+        first, self._taken = self._taken, self._taken + len(items)
+        if not items or (self.settings.drop_last and len(items) < count):
+            raise StopIteration
+        return None if discard else self._fetch.collated(
+            items, (), range(first, self._taken))
+
+
+def detail_of(error):
+    """What was being asked for when `error` was raised, or ""."""
+    return getattr(error, "_penstock_detail", "")
+
+
+class Settings:
+    """What a helper has to know besides the data set."""
+
+    def __init__(self, batched, drop_last, on_bad, length, seed, tensors):
+        self.batched, self.drop_last = batched, drop_last
+        self.on_bad, self.length, self.seed = on_bad, length, seed
+        self._tensors = tensors
+        self.in_helper = False
+
+    @property
+    def to_tensor(self):
+        """What becomes of an array that was collated."""
+        if not self._tensors:
+            return same
+        if torch_module() is not None:
+            return tensor_now
+        return tensor_later if self.in_helper else same

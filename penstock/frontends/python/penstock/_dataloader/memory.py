@@ -1,0 +1,162 @@
+"""Blocks of shared memory without a name.
+
+One process writes into a memfd, others read it. The memory is cut into slots;
+a slot belongs to the writer while its flag is 0, and to whoever got its
+reference while it is 1. The reader sets it back to 0 when the last array over
+it is gone. Nothing lies in /dev/shm, and what is left after a crash goes when
+the last process that has it open ends.
+"""
+import mmap
+import os
+import threading
+import weakref
+
+_PAGE = mmap.ALLOCATIONGRANULARITY
+_MOST_SLOTS = 1 << 16
+_HEADER = max(_MOST_SLOTS, _PAGE)  # a flag of one byte for each slot
+_LEAST_SEGMENT = 1 << 22
+_LOOK_EVERY = 64  # takes, before spare slots are given back
+_SPARE = 4
+
+
+def make_memory(name):
+    """The descriptor of a new memory, not inherited by programs."""
+    fd = os.memfd_create(f"penstock-{name}", os.MFD_CLOEXEC)
+    os.ftruncate(fd, _HEADER)
+    return fd
+
+
+def _rounded(size):
+    """The size of the slot for `size` bytes: at most an eighth is wasted."""
+    step = max(_PAGE, 1 << max(0, size.bit_length() - 4))
+    return -(-size // step) * step
+
+
+class Ref(tuple):
+    """Where a slot's bytes lie: slot, segment's begin and size, begin, size.
+
+    The begin counts within the segment. Segments are mapped whole, since
+    every mapping holds a descriptor.
+    """
+
+
+class Writer:
+    """The slots of a memory. For one thread of one process."""
+
+    def __init__(self, fd):
+        self._fd, self._end = fd, _HEADER
+        self._flags = mmap.mmap(fd, _HEADER)
+        self._segments = []  # [begin, size, used, map]
+        self._slots = []     # (segment, begin, size)
+        self._by_size = {}   # size -> slots
+        self._empty = set()  # slots whose pages were given back
+        self._takes = 0
+
+    def take(self, size):
+        """A slot for `size` bytes: its Ref and a memoryview. Grows where no
+        slot is free. MemoryError when the system has no more."""
+        self._takes += 1
+        if self._takes % _LOOK_EVERY == 0:
+            self._give_back_spare()
+        room = _rounded(max(size, 1))
+        for have in sorted(s for s in self._by_size if room <= s <= 2 * room):
+            for slot in self._by_size[have]:
+                if self._flags[slot] == 0:
+                    return self._hand_out(slot, size)
+        return self._hand_out(self._grow(room), size)
+
+    def _hand_out(self, slot, size):
+        segment, begin, room = self._slots[slot]
+        first, length, _, memory = self._segments[segment]
+        if slot in self._empty:
+            try:  # now an error, later a signal
+                os.posix_fallocate(self._fd, first + begin, room)
+            except OSError as error:
+                raise MemoryError(
+                    f"cannot get {room} bytes of shared memory for a batch: "
+                    f"{error.strerror}") from None
+            self._empty.discard(slot)
+        self._flags[slot] = 1
+        view = memoryview(memory)[begin:begin + size]
+        return Ref((slot, first, length, begin, size)), view
+
+    def _grow(self, room):
+        if len(self._slots) == _MOST_SLOTS:
+            raise MemoryError(f"{_MOST_SLOTS} batches are held at once")
+        last = self._segments[-1] if self._segments else None
+        if last is None or last[1] - last[2] < room:
+            size = max(room, self._end - _HEADER, _LEAST_SEGMENT)
+            os.ftruncate(self._fd, self._end + size)  # takes no memory yet
+            last = [self._end, size, 0,
+                    mmap.mmap(self._fd, size, offset=self._end)]
+            self._segments.append(last)
+            self._end += size
+        slot = len(self._slots)
+        self._slots.append((len(self._segments) - 1, last[2], room))
+        self._by_size.setdefault(room, []).append(slot)
+        self._empty.add(slot)
+        last[2] += room
+        return slot
+
+    def _give_back_spare(self):
+        free = [slot for slot in range(len(self._slots))
+                if self._flags[slot] == 0 and slot not in self._empty]
+        for slot in free[_SPARE:]:
+            segment, begin, room = self._slots[slot]
+            memory = self._segments[segment][3]
+            memory.madvise(mmap.MADV_REMOVE, begin, room)
+            self._empty.add(slot)
+
+
+class Reader:
+    """What a Writer in another process wrote. Thread-safe."""
+
+    def __init__(self, fd):
+        self._fd = fd
+        self._flags = mmap.mmap(fd, _HEADER)
+        self._segments = {}
+        self._lock = threading.Lock()
+
+    def view(self, ref):
+        """The bytes as a memoryview, which release() does not wait for."""
+        _, first, length, begin, size = ref
+        with self._lock:
+            memory = self._segments.get(first)
+            if memory is None:
+                memory = mmap.mmap(self._fd, length, offset=first)
+                self._segments[first] = memory
+        return memoryview(memory)[begin:begin + size]
+
+    def release(self, ref):
+        # One byte, set by one thread that holds the interpreter's lock, after
+        # whoever read the slot gave that lock up: no read can come later.
+        self._flags[ref[0]] = 0
+
+
+class Held:
+    """The slots whose arrays somebody still has.
+
+    `lend` gives a memoryview; when the last array over it is gone, from
+    whatever thread, its slot is released.
+    """
+
+    def __init__(self):
+        self._refs = {}
+
+    def __len__(self):
+        return len(self._refs)
+
+    def nbytes(self):
+        return sum(size for _, size in list(self._refs.values()))
+
+    def lend(self, reader, ref):
+        import numpy as np  # its arrays can be weakly referenced
+
+        base = np.frombuffer(reader.view(ref), dtype=np.uint8)
+        held, key = self._refs, (id(reader), ref[0])
+
+        def gone(_):
+            del held[key]  # before the slot can be lent again
+            reader.release(ref)
+        held[key] = weakref.ref(base, gone), ref[4]
+        return memoryview(base)

@@ -1,0 +1,122 @@
+"""What limits: the loader or the loop. Plain numbers, nothing guessed."""
+import os
+import time
+
+from .errors import LoaderError
+
+_LEAST_BATCHES = 8
+_WAITS = 0.05  # of the time: below it the loop, not the loader, limits
+
+
+class Meter:
+    """Counts over the life of a loader; reset() begins anew."""
+
+    def __init__(self, most_bad=100):
+        self.most_bad = most_bad
+        self.reset()
+
+    def reset(self):
+        self.batches = self.items = 0
+        self.wait_s = self.loop_s = self.first_batch_s = 0.0
+        self.helper_s, self.helper_items = 0.0, 0
+        self.bad = []
+        self._handed_out = None
+
+    def asked(self):
+        """next() begins. Returns the time."""
+        now = time.perf_counter()
+        if self._handed_out is not None:
+            self.loop_s += now - self._handed_out
+            self._handed_out = None
+        return now
+
+    def answered(self, asked, items, first):
+        now = time.perf_counter()
+        if first:
+            self.first_batch_s = now - asked  # no part of the waiting below
+        else:
+            self.wait_s += now - asked
+        self.batches += 1
+        self.items += items
+        self._handed_out = now
+
+    def paused(self):
+        """An epoch is over: what comes now is not the loop's time."""
+        self._handed_out = None
+
+    def worked(self, seconds, items):
+        self.helper_s += seconds
+        self.helper_items += items
+
+    def note_bad(self, epoch, step, row, item):
+        """A sample that on_bad put another in the place of. Too many end the
+        loop: the data is broken, not a sample."""
+        self.bad.append({"epoch": epoch, "step": step, "row": row,
+                         "index": item.index, "error": item.error})
+        if len(self.bad) > self.most_bad:
+            raise LoaderError(
+                "loader.too_many_bad", f"{len(self.bad)} samples were bad",
+                f"the last one is dataset[{item.index!r}]",
+                f"max_bad allows {self.most_bad}; {item.error}",
+                "look at loader.stats()[\"bad\"], mend the data, or allow "
+                "more")
+
+    def stats(self, workers):
+        """A dict of numbers; None where nothing was measured."""
+        spent = self.wait_s + self.loop_s
+        rate = (self.helper_items / self.helper_s if self.helper_s else None)
+        return {
+            "batches": self.batches, "items": self.items,
+            "first_batch_s": self.first_batch_s if self.batches else None,
+            "wait_s": self.wait_s, "loop_s": self.loop_s,
+            "wait_share": self.wait_s / spent if spent else None,
+            "workers": workers,
+            "items_per_s_of_a_worker": rate,
+            "worker_s_per_item": 1 / rate if rate else None,
+            "limits": self._limits(spent), "bad": list(self.bad)}
+
+    def _limits(self, spent):
+        if self.batches < _LEAST_BATCHES or not spent:
+            return "unknown"
+        return "loader" if self.wait_s / spent > _WAITS else "loop"
+
+    def explain(self, workers, processes):
+        """The same as text, with what to change where we know it."""
+        have = self.stats(workers)
+        if have["limits"] == "unknown":
+            return (f"{self.batches} batches: too few to say what limits "
+                    f"(at least {_LEAST_BATCHES} are needed)")
+        share = have["wait_share"]
+        text = (f"{have['limits']}: the loop waited {share:.0%} of its time "
+                f"for a batch ({self.wait_s:.2f} s of "
+                f"{self.wait_s + self.loop_s:.2f} s, {self.batches} batches "
+                f"of {self.items / self.batches:.0f} items; first batch after "
+                f"{self.first_batch_s * 1000:.0f} ms)")
+        each = have["worker_s_per_item"]
+        if each is None:
+            return text
+        text += (f"\n{max(workers, 1)} worker(s) needed {each * 1000:.2f} ms "
+                 "per item")
+        if have["limits"] == "loop":
+            return text + "\nthe input keeps up: more workers change nothing"
+        return text + "\n" + self._advice(workers, processes, each)
+
+    def _advice(self, workers, processes, each):
+        cpus = len(os.sched_getaffinity(0))
+        items_s = self.loop_s / self.items
+        want = each / items_s if items_s > 0 else float("inf")
+        if not processes and workers == 0:
+            return (f"items are fetched by the loop itself; set num_workers "
+                    f"to at most {cpus} (processors of this process)")
+        if workers >= cpus:
+            return (f"{workers} workers on {cpus} processors: make an item "
+                    "cheaper, or move work out of __getitem__")
+        more = min(cpus, workers + 1 if want < workers + 1
+                   else int(min(want, cpus)) or 1)
+        more = max(more, workers + 1)
+        gain = min(more / workers, (self.wait_s + self.loop_s)
+                   / max(self.loop_s, 1e-9))
+        if gain < 1.02:
+            return "more workers would gain less than 2 %"
+        return (f"num_workers={more} (predicted: at most {gain:.1f} x the "
+                f"rate; {cpus} processors)")

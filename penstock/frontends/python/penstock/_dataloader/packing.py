@@ -1,0 +1,175 @@
+"""Objects to bytes and back, arrays left out of the pickle.
+
+A letter is one message: its object lies in the message itself when it is
+small, in a slot of shared memory else. There it is a table of lengths, then
+the pickle, then the arrays, each aligned for the vector units (and for JAX,
+which copies what is not).
+"""
+import io
+import pickle
+import struct
+import sys
+
+from .memory import Ref
+
+_ALIGN = 64
+_IN_BAND = 512     # bytes; smaller arrays stay in the pickle
+INLINE = 1 << 14   # bytes of a letter that needs no slot
+_PLACE = struct.Struct("<qqqqq")
+_NO_SLOT = (-1, 0, 0, 0)
+
+
+class ToTensor:
+    """An array that becomes a tensor where torch is: what is collated in a
+    helper that has no torch."""
+
+    def __init__(self, array):
+        self.array = array
+
+
+def rebuild_tensor(dtype, shape, data):
+    import torch
+
+    dtype = getattr(torch, dtype)
+    if 0 in shape:
+        return torch.empty(shape, dtype=dtype)
+    return torch.frombuffer(data, dtype=dtype).view(shape)
+
+
+def rebuild_converted(array):
+    import torch
+
+    return torch.from_numpy(array)
+
+
+def _is_plain(tensor, torch):
+    return (type(tensor) is torch.Tensor and tensor.layout is torch.strided
+            and tensor.device.type == "cpu" and not tensor.requires_grad
+            and not tensor.is_quantized and not tensor.is_conj()
+            and not tensor.is_neg() and not tensor.is_nested)
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, thing):
+        kind = type(thing)
+        if kind is ToTensor:
+            return rebuild_converted, (thing.array,)
+        torch = sys.modules.get("torch")
+        if torch is not None and kind is getattr(torch, "Tensor", None):
+            if not _is_plain(thing, torch):
+                return NotImplemented
+            raw = thing.contiguous().reshape(-1)
+            raw = raw.view(torch.uint8).numpy() if raw.numel() else None
+            data = b"" if raw is None else pickle.PickleBuffer(raw)
+            return rebuild_tensor, (str(thing.dtype).removeprefix("torch."),
+                                    tuple(thing.shape), data)
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and kind is getattr(numpy, "ndarray", None):
+            flags = thing.flags
+            if not (flags.c_contiguous or flags.f_contiguous) and \
+                    not thing.dtype.hasobject:
+                return numpy.ascontiguousarray(thing).__reduce_ex__(5)
+        return NotImplemented
+
+
+def flatten(thing):
+    """The pickle and the arrays of `thing`, as buffers of bytes."""
+    arrays = []
+
+    def keep(buffer):
+        raw = buffer.raw()
+        if raw.nbytes < _IN_BAND:
+            return True
+        arrays.append(raw)
+        return False
+    file = io.BytesIO()
+    _Pickler(file, 5, buffer_callback=keep).dump(thing)
+    return [file.getbuffer(), *arrays]
+
+
+def _aligned(at):
+    return -(-at // _ALIGN) * _ALIGN
+
+
+def measure(parts):
+    """The offsets of the parts, and the bytes that all take."""
+    at, offsets = 8 * (1 + len(parts)), []
+    for part in parts:
+        at = _aligned(at)
+        offsets.append(at)
+        at += part.nbytes
+    return offsets, at
+
+
+def write(parts, offsets, out):
+    """Lays table and parts into `out`."""
+    struct.pack_into(f"<{1 + len(parts)}q", out, 0, len(parts),
+                     *(part.nbytes for part in parts))
+    for part, at in zip(parts, offsets):
+        out[at:at + part.nbytes] = part
+
+
+def read(view):
+    """The object; its arrays lie over `view`."""
+    (count,) = struct.unpack_from("<q", view)
+    sizes = struct.unpack_from(f"<{count}q", view, 8)
+    at, parts = 8 * (1 + count), []
+    for size in sizes:
+        at = _aligned(at)
+        parts.append(view[at:at + size])
+        at += size
+    return pickle.loads(parts[0], buffers=parts[1:])
+
+
+def seal(thing, writer, inline=INLINE):
+    """A letter: a place, and behind it the object unless it lies there."""
+    parts = flatten(thing)
+    offsets, size = measure(parts)
+    if size <= inline:
+        body = bytearray(size)
+        write(parts, offsets, body)
+        return _PLACE.pack(*_NO_SLOT, size) + body
+    ref, view = writer.take(size)
+    write(parts, offsets, view)
+    return _PLACE.pack(*ref)
+
+
+class Letter:
+    """A letter that arrived. Open it, or discard it: both give back its
+    slot, the first when the last array over it is gone."""
+
+    def __init__(self, message, reader):
+        self._reader = reader
+        place = _PLACE.unpack_from(message)
+        self._ref = Ref(place) if place[0] >= 0 else None
+        self._body = message[_PLACE.size:]
+
+    def open(self, held):
+        if self._ref is None:
+            return read(memoryview(bytearray(self._body)))
+        ref, self._ref = self._ref, None
+        return read(held.lend(self._reader, ref))
+
+    def open_copy(self):
+        """The object with memory of its own; the slot is free again."""
+        if self._ref is None:
+            return read(memoryview(bytearray(self._body)))
+        try:
+            return read(memoryview(bytearray(self._reader.view(self._ref))))
+        finally:
+            self.discard()
+
+    def discard(self):
+        if self._ref is not None:
+            self._reader.release(self._ref)
+            self._ref = None
+
+
+def ref_of(letter):
+    """Where a sealed letter lies that was given no inline bytes."""
+    return Ref(_PLACE.unpack_from(letter))
+
+
+def open_ref(ref, reader):
+    """The object that lies there, with memory of its own."""
+    return Letter(_PLACE.pack(*ref), reader).open_copy()

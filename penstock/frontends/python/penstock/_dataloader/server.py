@@ -1,0 +1,243 @@
+"""The clean process that holds the data set and forks the helpers.
+
+It is started by the first loop over a loader, as a program of its own: the
+process of the engine never forks. It imports what unpickling the data set
+needs, once; a fork then shares all of it, so more helpers cost little memory
+and a new epoch starts at once. It ends when its connection does.
+"""
+import gc
+import os
+import pickle
+import select
+import signal
+import socket
+import sys
+import time
+
+from .errors import Carried, LoaderError
+from .packing import read
+from .worker import Seat, Worker
+
+MOST_BYTES = 1 << 17
+FDS_A_MESSAGE = 200
+GRACE_S = 5.0       # for helpers whose loop has gone
+LAST_GRACE_S = 0.5  # when the loader has gone, too
+_PR_SET_PDEATHSIG = 1
+
+starting_main = False  # while the user's main module is imported here
+
+
+def prepare(data):
+    """Makes this process see modules as the user's process does."""
+    sys.path[:] = data["sys_path"]
+    sys.argv[:] = data["sys_argv"]
+    try:
+        os.chdir(data["dir"])
+    except OSError:
+        pass  # it has gone, or may not be entered; imports do not need it
+
+
+def import_main(data):
+    """The user's main module, under the name that multiprocessing gives it."""
+    global starting_main
+    if "__mp_main__" in sys.modules:
+        return
+    from multiprocessing import spawn
+
+    starting_main = True
+    try:
+        if data.get("init_main_from_name"):
+            spawn._fixup_main_from_name(data["init_main_from_name"])
+        elif data.get("init_main_from_path"):
+            spawn._fixup_main_from_path(data["init_main_from_path"])
+    finally:
+        starting_main = False
+
+
+class Server:
+    def __init__(self, control):
+        self._control, self._pid = control, os.getpid()
+        self._seats = {}    # crew -> descriptors that arrived so far
+        self._crews = {}    # crew -> pids
+        self._ending = {}   # crew -> when its helpers are killed
+        self._payload = self._failed = None
+
+    def run(self):
+        wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._pipe = (wake_read, wake_write)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        waiting = select.poll()
+        waiting.register(self._control, select.POLLIN)
+        waiting.register(wake_read, select.POLLIN)
+        while True:
+            ready = dict(waiting.poll(100 if self._ending else None))
+            if wake_read in ready:
+                os.read(wake_read, 4096)
+            self._bury()
+            self._kill_late()
+            if self._control.fileno() in ready and not self._take_message():
+                break
+        deadline = time.monotonic() + LAST_GRACE_S
+        while self._crews and time.monotonic() < deadline:
+            time.sleep(0.002)
+            self._bury()
+        for crew in list(self._crews):
+            self._on_kill((), crew)
+
+    def _take_message(self):
+        try:
+            raw, fds, _, _ = socket.recv_fds(self._control, MOST_BYTES,
+                                             FDS_A_MESSAGE,
+                                             socket.MSG_CMSG_CLOEXEC)
+        except ConnectionResetError:
+            return False
+        if not raw:
+            return False
+        kind, *rest = pickle.loads(raw)
+        getattr(self, "_on_" + kind)(fds, *rest)
+        return True
+
+    def _tell(self, *message):
+        try:
+            self._control.send(pickle.dumps(message))
+        except OSError:
+            pass  # the loop has gone; the next read says so
+
+    def _on_load(self, fds, size, main, needs_main):
+        """The data set and what belongs to it, over memory of its own."""
+        import mmap
+
+        self._payload = self._failed = None
+        try:
+            prepare(main)
+            if needs_main:
+                import_main(main)
+            memory = mmap.mmap(fds[0], size, access=mmap.ACCESS_COPY)
+            self._payload = read(memoryview(memory))
+            self._refuse_cuda()
+        except BaseException as error:
+            self._failed = Carried(error, "the server of the helper processes",
+                                   "while the data set was unpickled")
+        finally:
+            os.close(fds[0])
+        gc.collect()
+        gc.freeze()  # the collector then leaves the shared pages alone
+
+    def _refuse_cuda(self):
+        torch = sys.modules.get("torch")
+        cuda = getattr(torch, "cuda", None)
+        if cuda is not None and cuda.is_initialized():
+            raise LoaderError(
+                "workers.cuda", "cannot fork helper processes",
+                why="unpickling the data set initialised CUDA",
+                next="keep CPU tensors in the data set, or set "
+                     "workers=\"threads\"")
+
+    def _on_seats(self, fds, crew):
+        self._seats.setdefault(crew, []).extend(fds)
+
+    def _on_fork(self, fds, crew, workers, job):
+        """Seats: shared, board and post, then own and memory of each."""
+        fds = self._seats.pop(crew, []) + fds
+        if self._failed is not None:
+            self._tell("failed", crew, self._failed)
+        else:
+            shared, board, post, *pairs = fds
+            for worker in range(workers):
+                pid = os.fork()
+                if pid == 0:
+                    self._be_helper(fds, Seat(
+                        worker, workers, pairs[2 * worker], shared, board,
+                        pairs[1::2], post), job)
+                self._crews.setdefault(crew, {})[pid] = worker
+            self._tell("forked", crew, list(self._crews[crew]))
+        for fd in fds:
+            os.close(fd)
+
+    def _be_helper(self, fds, seat, job):
+        code = 1
+        try:
+            die_with(self._pid)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._control.close()
+            for fd in self._pipe:
+                os.close(fd)
+            keep = {seat.own, seat.shared, seat.board, seat.post,
+                    *seat.memories}
+            for fd in fds:
+                if fd not in keep:
+                    os.close(fd)
+            dataset, collate_fn, worker_init_fn = self._payload
+            seat = seat._replace(own=socket.socket(fileno=seat.own),
+                                 shared=socket.socket(fileno=seat.shared))
+            worker = Worker(seat, dataset, collate_fn, job["settings"])
+            worker.prepare(job["base_seed"], worker_init_fn, job["iterable"])
+            worker.run()
+            code = 0
+        except SystemExit as request:
+            code = request.code if isinstance(request.code, int) else 1
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                try:
+                    stream.flush()
+                except Exception:
+                    pass
+            os._exit(code)
+
+    def _on_end(self, fds, crew):
+        """The loop has closed this crew's connections."""
+        if crew in self._crews:
+            self._ending[crew] = time.monotonic() + GRACE_S
+
+    def _on_kill(self, fds, crew):
+        for pid in self._crews.get(crew, ()):
+            os.kill(pid, signal.SIGKILL)
+
+    def _kill_late(self):
+        for crew, deadline in list(self._ending.items()):
+            if time.monotonic() >= deadline:
+                self._on_kill((), crew)
+                del self._ending[crew]
+
+    def _bury(self):
+        """Reports the helpers that have ended."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            for crew, pids in list(self._crews.items()):
+                if pid in pids:
+                    worker = pids.pop(pid)
+                    self._tell("ended", crew, worker, pid,
+                               os.waitstatus_to_exitcode(status))
+                    if not pids:
+                        del self._crews[crew]
+                        self._ending.pop(crew, None)
+
+
+def die_with(parent):
+    """The kernel kills this process when its parent ends, however it does."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def main(fd):
+    # The loop decides what Ctrl-C means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        import ctypes  # noqa: F401  before the forks, which share it
+        import numpy  # noqa: F401
+    except ImportError:
+        pass
+    with socket.socket(fileno=fd) as control:
+        Server(control).run()

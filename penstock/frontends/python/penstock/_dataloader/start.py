@@ -1,0 +1,35 @@
+"""The first lines of the server process, run as a program of their own.
+
+The package `penstock` stands in sys.modules without having been loaded: a
+helper needs this part of it and no engine. It is loaded when somebody asks it
+for a name, as a data set's module may.
+"""
+import importlib.util
+import sys
+import types
+
+
+class Later(types.ModuleType):
+    """`penstock`, loaded when a name of it is asked for."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.__class__ = types.ModuleType
+        self.__spec__.loader.exec_module(self)
+        return getattr(self, name)
+
+
+def stand_in(folder):
+    spec = importlib.util.spec_from_file_location(
+        "penstock", f"{folder}/__init__.py",
+        submodule_search_locations=[folder])
+    package = sys.modules["penstock"] = importlib.util.module_from_spec(spec)
+    package.__class__ = Later
+
+
+if __name__ == "__main__":
+    stand_in(sys.argv[1])
+    from penstock._dataloader.server import main
+
+    main(int(sys.argv[2]))

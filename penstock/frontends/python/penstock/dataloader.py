@@ -1,0 +1,458 @@
+"""penstock.DataLoader: torch's DataLoader, with two lines changed.
+
+    from penstock import DataLoader
+    loader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=4)
+
+It takes an existing torch data set, map-style or iterable, or anything with
+`__getitem__` and `__len__`, or with `__iter__`, and the arguments of torch's
+DataLoader. It needs no torch: where torch is imported, batches hold tensors,
+else numpy arrays. docs/dataloader.md says what each argument does here and
+where the behaviour differs from torch's on purpose.
+"""
+from __future__ import annotations
+
+import atexit
+import inspect
+import os
+import sys
+import warnings
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ._dataloader import arguments
+from ._dataloader import server as _server
+from ._dataloader import threads as _threads
+from ._dataloader import travel as _travel
+from ._dataloader import worker as _worker
+from ._dataloader.crew import ProcessCrew, ServerProcess
+from ._dataloader.errors import LoaderError, RequestError
+from ._dataloader.fetching import Settings, asks_many, base_seed
+from ._dataloader.iteration import Direct, Epoch, Flow, Progress, Rules
+from ._dataloader.meter import Meter
+from ._dataloader.order import Order
+from ._dataloader.pinning import available as _can_pin
+from ._dataloader.plans import (Batched, OwnPlan, OwnSampler, OwnSingles,
+                                SamplerPlan, StreamPlan)
+
+__all__ = ["DataLoader", "get_worker_info"]
+
+_FROZEN = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset",
+           "persistent_workers")
+_ON_BAD = ("stop", "substitute", "mask")
+_WORKERS = ("auto", "processes", "threads")
+_SEEDS = ("auto", "batch", "worker")
+_MASK = (1 << 64) - 1
+# Epochs and servers that atexit must close.
+_live: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def get_worker_info():
+    """(id, num_workers, seed, dataset) in a helper process or thread, None
+    elsewhere. torch.utils.data.get_worker_info() knows it too, in helper
+    processes."""
+    return _threads.info() or _worker.info
+
+
+class DataLoader:
+    """Batches of a data set, in an order that can be resumed.
+
+    Arguments up to `in_order` are torch's, with torch's defaults and meaning.
+    The others:
+
+    seed        of the order and of the generators in helpers. None: torch's
+                initial seed (torch.manual_seed) where torch is imported,
+                else 0. It is read once and advances no generator.
+    on_bad      what happens when the data set raises for a sample: "stop",
+                "substitute" (another sample, drawn by the bad one's index) or
+                "mask" (the same, and each batch comes as [batch, weights]).
+    max_bad     how many bad samples there may be before the loop ends.
+    workers     "processes", "threads", or "auto": threads when the data set
+                has the attribute `releases_gil = True`.
+    seeds       where helpers seed Python's, numpy's and torch's generators:
+                "batch": by epoch and batch, so that the same numbers are drawn
+                with any number of workers and after a resume; "worker": once
+                per worker, as torch does, with batches dealt out in turn;
+                "auto": "worker" when a generator or a worker_init_fn is given
+                or the data set is iterable, else "batch".
+
+    Not thread-safe. Helpers end with the iterator (with the loader, when
+    persistent_workers), at the latest when the interpreter does.
+    """
+    _ready = False
+
+    def __init__(self, dataset: Any, batch_size: int | None = 1,
+                 shuffle: bool | None = None,
+                 sampler: Iterable[Any] | None = None,
+                 batch_sampler: Iterable[Any] | None = None,
+                 num_workers: int = 0,
+                 collate_fn: Callable[[list[Any]], Any] | None = None,
+                 pin_memory: bool = False, drop_last: bool = False,
+                 timeout: float = 0,
+                 worker_init_fn: Callable[[int], None] | None = None,
+                 multiprocessing_context: Any = None, generator: Any = None,
+                 *, prefetch_factor: int | None = None,
+                 persistent_workers: bool = False,
+                 pin_memory_device: str = "", in_order: bool = True,
+                 seed: int | None = None, on_bad: str = "stop",
+                 max_bad: int = 100, workers: str = "auto",
+                 seeds: str = "auto", **unknown: Any) -> None:
+        arguments.refuse_unknown(unknown,
+                                 inspect.signature(DataLoader).parameters)
+        self._iterable = arguments.is_iterable(dataset)
+        arguments.check_workers(num_workers, timeout, prefetch_factor,
+                                persistent_workers, multiprocessing_context)
+        arguments.check_sampling(self._iterable, batch_size, shuffle, sampler,
+                                 batch_sampler, drop_last)
+        arguments.one_of("on_bad", on_bad, _ON_BAD)
+        arguments.one_of("workers", workers, _WORKERS)
+        arguments.one_of("seeds", seeds, _SEEDS)
+        arguments.check_seed(seed)
+        if on_bad != "stop" and self._iterable:
+            raise RequestError(
+                "loader.on_bad", "on_bad needs a map-style data set", on_bad,
+                "an iterable data set cannot be asked for another sample",
+                "leave on_bad at \"stop\"")
+        self.dataset, self.num_workers = dataset, num_workers
+        self.timeout, self.in_order = timeout, in_order
+        self.prefetch_factor = (2 if num_workers and prefetch_factor is None
+                                else prefetch_factor)
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        self.worker_init_fn, self.generator = worker_init_fn, generator
+        self.multiprocessing_context = multiprocessing_context
+        self.persistent_workers = persistent_workers
+        self.on_bad, self.seed = on_bad, seed
+        self._seeds, self._threads = seeds, workers == "threads" or (
+            workers == "auto" and getattr(dataset, "releases_gil", False)
+            is True)
+        self._choose_sampling(batch_size, bool(shuffle), sampler,
+                              batch_sampler, drop_last)
+        self.collate_fn = collate_fn
+        self._progress = Progress(Meter(max_bad))
+        self._next_epoch = 0
+        self._resume: tuple[int, int] | None = None
+        self._iterator = self._server = None
+        self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
+        self._ready = True
+
+    def _choose_sampling(self, batch_size, shuffle, sampler, batch_sampler,
+                         drop_last):
+        self.shuffle, self._own = shuffle, False
+        if batch_sampler is not None:
+            batch_size, drop_last = None, False
+        elif not self._iterable and sampler is None:
+            if shuffle and self.generator is not None:
+                from torch.utils.data import RandomSampler
+
+                sampler = RandomSampler(self.dataset,
+                                        generator=self.generator)
+            else:
+                self._own = True
+                sampler = OwnSampler(weakref.ref(self))
+        if batch_size is not None and not self._iterable:
+            batch_sampler = Batched(sampler, batch_size, drop_last)
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+        self._batched = batch_sampler is not None or (
+            self._iterable and batch_size is not None)
+
+    # --- The loop.
+
+    def __iter__(self) -> Epoch:
+        if _server.starting_main:
+            raise LoaderError(
+                "workers.main_guard", "this loop would start itself again",
+                "the main module",
+                "it runs when the main module is imported, which a helper "
+                "process does to find the data set's class",
+                "put it under: if __name__ == \"__main__\":")
+        epoch, step = self._begin_at()
+        again = self._iterator
+        if again is not None and not again.closed:
+            again.stop_round()
+        else:
+            again = None
+        start, skip = (0, step) if self._iterable else (step, 0)
+        plan = self._plan()
+        batches = plan.batches(epoch, start)
+        base = self._base_seed(plan, epoch)
+        if again is None:
+            again = self._new_epoch(batches, base, skip)
+        if isinstance(again.flow, Flow):
+            again.flow.start(batches, epoch, start, skip,
+                             self._iterator is again)
+        if self.persistent_workers:
+            self._iterator = again
+        again.begin(epoch, step, self._length_or_none())
+        return again
+
+    def _begin_at(self):
+        if self._resume is not None:
+            (epoch, step), self._resume = self._resume, None
+        else:
+            epoch, step = self._next_epoch, 0
+        self._next_epoch = epoch + 1
+        return epoch, step
+
+    def _new_epoch(self, batches, base, skip):
+        settings = self._settings()
+        pin = self._pins()
+        if self.num_workers == 0:
+            flow = Direct(self.dataset, self._collate(), settings, batches,
+                          self._iterable, skip)
+        else:
+            job = {"base_seed": base, "iterable": self._iterable,
+                   "settings": settings, "depth": self._depth()}
+            flow = Flow(self._crew(job), self._rules(), self._progress.meter)
+        try:
+            epoch = Epoch(flow, self._progress, pin, self._depth(),
+                          self._iterable, self.persistent_workers)
+            self._epochs.add(epoch)
+            _live.add(epoch)
+        except BaseException:  # Ctrl-C
+            flow.close()
+            raise
+        return epoch
+
+    def _crew(self, job):
+        arguments.warn_of_workers(self.num_workers)
+        if self._threads:
+            return _threads.ThreadCrew(
+                self.dataset, self._collate(), self.worker_init_fn,
+                self.num_workers, job)
+        if not hasattr(os, "memfd_create"):
+            raise RequestError(
+                "workers.platform", "helper processes need Linux",
+                sys.platform, "it has no memfd", "set workers=\"threads\"")
+        parts, main = _travel.pickled(self.dataset, self._collate(),
+                                      self.worker_init_fn)
+        if self._server is None or not self._server.usable():
+            self._server = ServerProcess()
+            _live.add(self._server)
+        self._server.load(parts, main)
+        return ProcessCrew(self._server, self.num_workers, job)
+
+    def _settings(self):
+        length = None if self._iterable else arguments.length(self.dataset)
+        return Settings(self._batched, self.drop_last, self.on_bad, length,
+                        self._seed_now(), "torch" in sys.modules)
+
+    def _rules(self):
+        by_batch = self._seeds_by_batch()
+        may_split = (
+            self._batched and not self._iterable and self.num_workers > 1
+            and (by_batch or self._threads)
+            and not asks_many(self.dataset))
+        return Rules(self._depth(), self.timeout, self.in_order,
+                     self._iterable, self._iterable or not by_batch,
+                     may_split, self.batch_size,
+                     self._seed_now() if by_batch else None,
+                     self.batch_sampler is not None)
+
+    def _seeds_by_batch(self):
+        if self._iterable:
+            return False
+        if self._seeds == "auto":
+            return self.generator is None and self.worker_init_fn is None
+        return self._seeds == "batch"
+
+    def _depth(self):
+        return max(1, (self.prefetch_factor or 0) * self.num_workers)
+
+    def _pins(self):
+        if not self.pin_memory:
+            return False
+        if self.pin_memory_device:
+            warnings.warn("pin_memory_device has no effect: the current "
+                          "accelerator is used", stacklevel=4)
+        if not _can_pin():
+            warnings.warn("pin_memory is set, but there is no accelerator: "
+                          "batches are not pinned", stacklevel=4)
+            return False
+        return True
+
+    def _collate(self):
+        """None for torch's default_collate, which is ours too."""
+        data = sys.modules.get("torch.utils.data")
+        if self.collate_fn is not None and self.collate_fn is getattr(
+                data, "default_collate", None) and self._batched:
+            return None
+        return self.collate_fn
+
+    # --- Order, seeds, length.
+
+    def _order(self):
+        return Order(arguments.length(self.dataset), self.batch_size or 1,
+                     self._seed_now(), self.shuffle, self.drop_last)
+
+    def _plan(self):
+        if self._iterable:
+            return StreamPlan(self.batch_size)
+        if self._own:
+            return (OwnPlan if self._batched else OwnSingles)(self._order())
+        return SamplerPlan(self.batch_sampler if self._batched
+                           else self.sampler)
+
+    def _seed_now(self):
+        if self.seed is None:
+            torch = sys.modules.get("torch")
+            self.seed = (torch.initial_seed() & _MASK
+                         if hasattr(torch, "initial_seed") else 0)
+        return self.seed
+
+    def _base_seed(self, plan, epoch):
+        """Of the workers. The user's generators and samplers see the draw
+        that torch would make; our own order leaves torch's alone."""
+        torch = sys.modules.get("torch")
+        if torch is not None and (plan.replays or self.generator is not None):
+            return torch.empty((), dtype=torch.int64).random_(
+                generator=self.generator).item()
+        return base_seed(self._seed_now(), epoch)
+
+    def __len__(self) -> int:
+        if not self._iterable:
+            if self._own:
+                return self._order().steps()
+            return len(self.batch_sampler if self._batched else self.sampler)
+        length = self._progress.length_told = len(self.dataset)
+        if self.batch_size is None:
+            return length
+        whole, rest = divmod(length, self.batch_size)
+        return whole + (1 if rest and not self.drop_last else 0)
+
+    def _length_or_none(self):
+        told = self._progress.length_told
+        try:
+            return len(self)
+        except TypeError:
+            return None
+        finally:
+            self._progress.length_told = told
+
+    def set_epoch(self, epoch: int) -> None:
+        """The number of the epoch that comes next. Not needed: every loop
+        takes the next one."""
+        self._next_epoch, self._resume = epoch, None
+        if hasattr(self.sampler, "set_epoch"):
+            self.sampler.set_epoch(epoch)
+
+    # --- State.
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the latest loop stands: at most 128 bytes of JSON. A batch
+        counts when it was handed out, not when it was fetched."""
+        seed = (self.generator.initial_seed() if self.generator is not None
+                else self._seed_now())
+        return {"v": 1, "epoch": self._progress.epoch,
+                "step": self._progress.step, "seed": seed & _MASK,
+                "n": -1 if self._iterable else arguments.length(self.dataset),
+                "batch": self.batch_size or 0, "order": self._order_name()}
+
+    def _order_name(self):
+        kind = ("i" if self._iterable else "o" if self._own else "r")
+        return (kind + ("s" if self.shuffle else "")
+                + ("d" if self.drop_last else ""))
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next loop goes on there. With our own order no earlier batch is
+        looked at; a sampler of the user's is drawn from again, an iterable
+        data set is read again, up to that batch."""
+        try:
+            epoch, step = int(state["epoch"]), int(state["step"])
+            seed, n = int(state["seed"]), int(state["n"])
+            was = state["batch"], state["order"]
+        except (TypeError, KeyError, ValueError) as error:
+            raise RequestError(
+                "resume.no_state", "cannot resume", "load_state_dict",
+                f"this is no state of a loader: {error!r}",
+                "give what state_dict() returned") from None
+        now = self.batch_size or 0, self._order_name()
+        if was != now:
+            raise RequestError(
+                "resume.other_order", "cannot resume", "load_state_dict",
+                f"batch_size and order were {was}, and are now {now}",
+                "resume with the arguments of the saved loader")
+        length = -1 if self._iterable else arguments.length(self.dataset)
+        if n != length:
+            raise RequestError(
+                "resume.other_data", "cannot resume", "load_state_dict",
+                f"the data set had {n} samples, and has {length} now",
+                "bring the old data back, or start anew")
+        self._take_over(seed, epoch)
+        self._progress.epoch, self._progress.step = epoch, step
+        self._resume = epoch, step
+
+    def _take_over(self, seed, epoch):
+        if self.generator is not None:
+            self.generator.manual_seed(seed)
+            for earlier in range(epoch):
+                plan = self._plan()
+                drawn = plan.batches(earlier, 0)
+                self._base_seed(plan, earlier)
+                for _ in () if self._iterable else drawn:
+                    pass
+            return
+        if self._own and self.seed not in (None, seed):
+            raise RequestError(
+                "resume.other_order", "cannot resume", "load_state_dict",
+                f"the seed was {seed}, and is now {self.seed}",
+                "give no seed, or that of the saved loader")
+        self.seed = seed
+
+    # --- What limits, and the end.
+
+    def stats(self) -> dict[str, Any]:
+        """Numbers since the loader was made: batches, items, seconds that the
+        loop waited and worked, what a worker gets done, bad samples."""
+        return self._progress.meter.stats(self.num_workers)
+
+    def explain(self) -> str:
+        """What limits, the loader or the loop, and what would help."""
+        return self._progress.meter.explain(self.num_workers,
+                                            not self._threads)
+
+    def close(self) -> None:
+        """Ends helper processes and threads. A new loop starts them again."""
+        for epoch in list(self._epochs):
+            epoch.close()
+        self._iterator = None
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def __enter__(self) -> DataLoader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __setattr__(self, name, value):
+        if self._ready and name in _FROZEN:
+            raise ValueError(f"{name} attribute should not be set after "
+                             f"{type(self).__name__} is initialized")
+        super().__setattr__(name, value)
+
+    def __getstate__(self):
+        state = dict(self.__dict__)
+        for name in ("_iterator", "_server", "_epochs"):
+            del state[name]
+        if self._own:
+            for name in ("sampler", "batch_sampler"):
+                del state[name]
+        return state
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, _ready=False)
+        self._iterator = self._server = None
+        self._epochs = weakref.WeakSet()
+        if self._own:
+            self._choose_sampling(self.batch_size, self.shuffle, None, None,
+                                  self.drop_last)
+        self._ready = True
+
+
+@atexit.register
+def _close_all():
+    for thing in sorted(_live, key=lambda thing: isinstance(
+            thing, ServerProcess)):
+        thing.close()

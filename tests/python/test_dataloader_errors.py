@@ -1,0 +1,251 @@
+"""What goes wrong in the user's code and arguments, and what is said."""
+import unittest
+
+import dataloader_sets as sets
+from dataloader_case import Case, DataLoader, has_cloudpickle, numbers
+from dataloader_sets import Bad, Numbers, Of, Rows, Stream
+
+WORKERS = (0, 1, 2)
+
+
+class OfTheDataSet(Case):
+    def raised(self, kind, data, workers=1, **more):
+        loader = self.loader(data, **{"batch_size": 4, "num_workers": workers,
+                                      **more})
+        with self.assertRaises(kind) as caught:
+            list(loader)
+        return caught.exception
+
+    def test_the_type_is_kept_and_the_traceback_is_in_the_message(self):
+        for workers in (1, 2):
+            error = self.raised(ZeroDivisionError, Bad(
+                20, bad={13}, error=ZeroDivisionError), workers)
+            self.assertIs(type(error), ZeroDivisionError)
+            self.assertRegex(str(error), "Caught ZeroDivisionError in "
+                             r"DataLoader worker process \d \(dataset\[13\]\)")
+            self.assertIn("row 13 is broken", str(error))
+            self.assertIn("dataloader_sets.py", str(error))
+
+    def test_in_the_loop_itself_it_is_raised_as_it_is(self):
+        error = self.raised(ZeroDivisionError, Bad(
+            20, bad={13}, error=ZeroDivisionError), 0)
+        self.assertEqual(str(error), "row 13 is broken")
+
+    def test_a_key_error_stays_readable(self):
+        error = self.raised(KeyError, Bad(9, bad={2}, error=KeyError))
+        self.assertIn("\nOriginal Traceback", str(error))
+        self.assertNotIn("\\n", str(error))
+
+    def test_an_exception_of_several_arguments_keeps_them(self):
+        error = self.raised(sets.TwoArguments, Bad(
+            9, bad={2}, error=sets.two_arguments))
+        self.assertEqual((error.one, error.two), ("row 2 is broken", 2))
+        self.assertIn("dataloader_sets.py", str(error.__cause__))
+
+    def test_an_os_error_is_an_os_error(self):
+        error = self.raised(FileNotFoundError, Bad(
+            9, bad={2}, error=sets.os_error))
+        self.assertIn("row 2 is broken", str(error))
+
+    def test_an_exception_that_nobody_else_knows_becomes_its_base(self):
+        class Own(LookupError):
+            pass
+        loader = self.loader(
+            Bad(9, bad={2}, error=Own), batch_size=4, num_workers=1,
+            workers="threads")
+        with self.assertRaisesRegex(LookupError, "Caught Own"):
+            list(loader)
+
+    def test_stop_iteration_does_not_end_the_loop_in_silence(self):
+        error = self.raised(RuntimeError, Bad(9, bad={6},
+                                              error=StopIteration))
+        self.assertIn("Caught StopIteration", str(error))
+
+    def test_an_error_takes_its_batchs_turn_and_the_next_ones_come(self):
+        for workers in (1, 2, 3):
+            loop = iter(self.loader(Bad(24, bad={9}, error=ValueError),
+                                    batch_size=4, num_workers=workers))
+            self.assertEqual(numbers(next(loop)[1]), [0, 1, 2, 3])
+            self.assertEqual(numbers(next(loop)[1]), [4, 5, 6, 7])
+            with self.assertRaises(ValueError):
+                next(loop)
+            self.assertEqual([numbers(y)[0] for _, y in loop], [12, 16, 20])
+
+    def test_of_several_errors_in_a_batch_the_first_rows_is_raised(self):
+        for _ in range(3):
+            error = self.raised(ValueError, Bad(
+                16, bad={5, 14}, error=ValueError), 2, batch_size=16)
+            self.assertIn("dataset[5]", str(error))
+
+    def test_a_data_set_that_became_shorter_is_named(self):
+        error = self.raised(IndexError, sets.Shrinks(10), 1)
+        self.assertIn("its length was 10 and is now 4", str(error))
+
+    def test_a_result_that_cannot_travel_is_named(self):
+        for batch_size in (None, 2):
+            loader = self.loader(Of(4, sets.with_lambda), num_workers=1,
+                                 batch_size=batch_size, collate_fn=sets.keep)
+            with self.assertRaisesRegex(Exception,
+                                        r"\(the batch cannot be pickled\)"):
+                list(loader)
+
+    def test_collate_fn_that_fails_on_the_short_batch(self):
+        for workers in WORKERS:
+            loop = iter(self.loader(Numbers(10), batch_size=4,
+                                    num_workers=workers,
+                                    collate_fn=sets.only_full))
+            self.assertEqual([next(loop), next(loop)],
+                             [[0, 1, 2, 3], [4, 5, 6, 7]])
+            with self.assertRaisesRegex(ValueError, "2 items"):
+                next(loop)
+            with self.assertRaises(StopIteration):
+                next(loop)
+
+
+class Unpicklable(Case):
+    def refused(self, *arguments, **named):
+        loader = self.loader(*arguments, num_workers=1, **named)
+        with self.assertRaises(TypeError) as caught:
+            iter(loader)
+        self.assertEqual(caught.exception.code, "workers.pickle")
+        return str(caught.exception)
+
+    @unittest.skipUnless(has_cloudpickle, "cloudpickle is not there")
+    def test_lambdas_travel_where_cloudpickle_is_there(self):
+        loader = self.loader(Of(4, lambda i: 2 * i), batch_size=2,
+                             num_workers=1, collate_fn=lambda items: items,
+                             worker_init_fn=lambda worker: None)
+        self.assertEqual(list(loader), [[0, 2], [4, 6]])
+
+    @unittest.skipIf(has_cloudpickle, "cloudpickle is there")
+    def test_the_part_that_cannot_travel_is_named_with_the_way_out(self):
+        text = self.refused(Of(4, lambda i: i))
+        self.assertRegex(text, "^the data set cannot travel .*an? Of.*lambda")
+        self.assertIn("workers=\"threads\"", text)
+        self.assertRegex(self.refused(Numbers(4), collate_fn=lambda b: b),
+                         "^collate_fn cannot travel")
+        self.assertRegex(self.refused(Numbers(4),
+                                      worker_init_fn=lambda w: None),
+                         "^worker_init_fn cannot travel")
+
+    def test_a_data_set_that_cannot_be_unpickled_says_why(self):
+        loader = self.loader(sets.Raises(4), num_workers=2)
+        with self.assertRaisesRegex(OSError, "while the data set was unpickled"
+                                    r"[\s\S]*the volume is not mounted"):
+            list(loader)
+        loader.dataset.__class__ = Numbers  # mended: the next loop works
+        self.assertEqual(len(list(loader)), 4)
+
+
+class Arguments(unittest.TestCase):
+    def refused(self, expected, *arguments, kind=ValueError, **named):
+        with self.assertRaisesRegex(kind, expected):
+            DataLoader(*arguments, **named)
+
+    def test_numbers_out_of_range(self):
+        for batch_size in (0, -1, 2.0, True, "4"):
+            self.refused("batch_size", Numbers(4), batch_size=batch_size)
+        self.refused("num_workers", Numbers(4), num_workers=-1)
+        self.refused("timeout", Numbers(4), timeout=-1)
+        self.refused("prefetch_factor", Numbers(4), num_workers=1,
+                     prefetch_factor=-1)
+
+    def test_what_needs_helpers(self):
+        self.refused("prefetch_factor", Numbers(4), prefetch_factor=2)
+        self.refused("persistent_workers", Numbers(4), persistent_workers=True)
+        self.refused("timeout", Numbers(4), timeout=1)
+        self.refused("multiprocessing_context", Numbers(4),
+                     multiprocessing_context="spawn")
+
+    def test_what_excludes_each_other(self):
+        self.refused("exclusive", Numbers(4), sampler=[1], shuffle=True)
+        self.refused("exclusive", Numbers(4), batch_size=None, drop_last=True)
+        for named in ({"batch_size": 2}, {"shuffle": True}, {"sampler": [1]},
+                      {"drop_last": True}):
+            self.refused("exclusive", Numbers(4), batch_sampler=[[1]], **named)
+
+    def test_the_start_method_is_checked_and_has_no_effect(self):
+        self.refused("start method", Numbers(4), num_workers=1,
+                     multiprocessing_context="bad")
+        self.refused("context", Numbers(4), num_workers=1, kind=TypeError,
+                     multiprocessing_context=object())
+        with self.assertWarnsRegex(UserWarning, "no effect"):
+            DataLoader(Numbers(4), num_workers=1,
+                       multiprocessing_context="spawn")
+
+    def test_words_that_are_none_get_the_nearest(self):
+        self.refused("did you mean 'substitute'", Numbers(4),
+                     on_bad="subsitute")
+        self.refused("did you mean 'threads'", Numbers(4), workers="thread")
+        self.refused("one of auto, batch, worker", Numbers(4), seeds="all")
+        for seed in (-1, 1 << 64, "7", 1.5):
+            self.refused("seed has a value", Numbers(4), seed=seed)
+        self.refused("did you mean 'batch_size'", Numbers(4), kind=TypeError,
+                     batchsize=3)
+
+    def test_what_is_no_data_set(self):
+        self.refused("neither __getitem__ nor __iter__", 7)
+
+    def test_on_bad_needs_a_map_style_data_set(self):
+        self.refused("map-style", Stream(4), on_bad="substitute")
+
+    def test_what_made_the_order_cannot_be_set_later(self):
+        loader = DataLoader(Numbers(4))
+        for name in ("batch_size", "sampler", "batch_sampler", "drop_last",
+                     "dataset", "persistent_workers"):
+            with self.assertRaisesRegex(ValueError, "should not be set"):
+                setattr(loader, name, None)
+        loader.timeout = 0  # others can
+
+    def test_more_workers_than_processors_are_warned_of(self):
+        loader = DataLoader(Numbers(4), num_workers=4096, workers="threads")
+        with self.assertWarnsRegex(UserWarning, "4096 workers on"):
+            with self.assertRaises(StopIteration):
+                loop = iter(loader)
+                while True:
+                    next(loop)
+        loader.close()
+
+    def test_pinning_without_an_accelerator_is_warned_of(self):
+        from penstock._dataloader.pinning import available
+        if available():
+            self.skipTest("there is an accelerator")
+        with self.assertWarnsRegex(UserWarning, "no accelerator"):
+            list(DataLoader(Rows(4), pin_memory=True))
+
+
+class Collate(Case):
+    def refused(self, function, expected, workers=0, kind=RuntimeError):
+        loader = self.loader(Of(8, function), batch_size=8,
+                             num_workers=workers)
+        with self.assertRaisesRegex(kind, expected):
+            list(loader)
+
+    def test_ragged_items_are_named_with_both_shapes(self):
+        for workers in WORKERS:
+            self.refused(sets.ragged, r"equal size \(item 6 \(row 6 of the "
+                         r"batch\)\): found shape \(4,\), item 0 .* has shape "
+                         r"\(3,\)", workers)
+
+    def test_the_index_is_the_data_sets_not_the_rows(self):
+        loader = self.loader(Of(8, sets.ragged), batch_sampler=[[2, 6, 3]])
+        with self.assertRaisesRegex(RuntimeError, r"item 6 \(row 1"):
+            list(loader)
+
+    def test_the_field_is_named(self):
+        self.refused(sets.ragged_field, r"item 5 .*field \['b'\]\[1\]")
+
+    def test_objects_have_no_place_in_a_batch(self):
+        for workers in (0, 1):
+            self.refused(sets.as_object, "dtype object; a batch must contain",
+                         workers, TypeError)
+            self.refused(sets.no_place, "found a object; a batch must contain",
+                         workers, TypeError)
+
+    def test_missing_fields_are_named(self):
+        self.refused(sets.missing_key, "item 2 .*no key 'b'")
+        self.refused(sets.few_fields, "item 3 .*1 fields, .*has 2 fields")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,127 @@
+"""The order of the drop-in is the engine's order."""
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+from dataloader_case import ROOT, Case, all_numbers
+from dataloader_sets import Numbers
+from penstock._dataloader.order import Order, Permutation
+
+PROGRAM = os.environ.get("PENSTOCK", str(ROOT / "build/bin/penstock"))
+
+
+class KnownValues(unittest.TestCase):
+    def test_a_permutation_is_a_bijection(self):
+        for n in (1, 2, 3, 63, 64, 65, 1000, 4097):
+            with self.subTest(n=n):
+                images = Permutation(n, 5)(np.arange(n))
+                self.assertEqual(sorted(images.tolist()), list(range(n)))
+
+    def test_one_position_alone_has_the_same_image(self):
+        shuffled = Permutation(10**9, 7)
+        together = shuffled(np.arange(50_000_000, 50_000_100))
+        self.assertEqual([int(shuffled([50_000_000 + i])[0])
+                          for i in range(100)], together.tolist())
+
+    def test_another_seed_or_epoch_is_another_order(self):
+        orders = {tuple(Order(1000, 100, seed, True).ids(epoch, 3))
+                  for seed in (1, 2) for epoch in (0, 1)}
+        self.assertEqual(len(orders), 4)
+
+    def test_steps_do_not_depend_on_what_was_asked_before(self):
+        forwards, backwards = Order(9999, 7, 4, True), Order(9999, 7, 4, True)
+        asked = {step: forwards.ids(2, step) for step in range(1428)}
+        for step in reversed(range(1428)):
+            self.assertEqual(backwards.ids(2, step), asked[step])
+
+    def test_a_step_larger_than_a_block_is_whole(self):
+        order = Order(20_000, 9000, 1, True)
+        ids = [i for step in range(order.steps()) for i in order.ids(0, step)]
+        self.assertEqual(sorted(ids), list(range(20_000)))
+
+    def test_the_tail_is_dropped_or_short(self):
+        self.assertEqual(Order(10, 4).steps(), 3)
+        self.assertEqual(Order(10, 4).ids(0, 2), [8, 9])
+        self.assertEqual(Order(10, 4, drop_last=True).steps(), 2)
+        self.assertEqual(Order(0, 4).steps(), 0)
+
+
+@unittest.skipUnless(pathlib.Path(PROGRAM).exists(),
+                     "the program penstock is not built")
+class AgainstTheProgram(Case):
+    """`penstock batch` names the keys of a step; they are 0..n-1 here."""
+
+    def keys(self, n, seed, epoch, batch_size):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            with sqlite3.connect(path / "d.sqlite") as table:
+                table.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x REAL)")
+                table.executemany("INSERT INTO t VALUES (?, 1.0)",
+                                  ((i,) for i in range(n)))
+            table.close()
+            (path / "job.json").write_text(json.dumps({
+                "source": {"kind": "sqlite", "path": str(path / "d.sqlite"),
+                           "table": "t"},
+                "fields": {"x": {"columns": ["x"]}},
+                "loader": {"batch_size": batch_size, "seed": seed,
+                           "tail": "exact"},
+                "device": "cpu", "model": "none"}))
+            lines = subprocess.run(
+                [PROGRAM, "batch", path / "job.json", "--epoch", str(epoch),
+                 "--steps", "0:100000"], check=True, capture_output=True,
+                text=True, cwd=folder).stdout.splitlines()
+        return [json.loads(line)["keys"] for line in lines]
+
+    def test_batches_are_those_of_the_engine(self):
+        for n, seed, epoch, size in ((1, 0, 0, 4), (65, 1, 0, 8),
+                                     (1000, 3, 7, 64),
+                                     (4030, 2**63 - 1, 2, 256)):
+            with self.subTest(n=n, seed=seed, epoch=epoch):
+                order = Order(n, size, seed, True)
+                self.assertEqual(
+                    [order.ids(epoch, step) for step in range(order.steps())],
+                    self.keys(n, seed, epoch, size))
+
+    def test_the_loader_hands_out_the_engines_order(self):
+        loader = self.loader(Numbers(300), batch_size=32, shuffle=True, seed=9)
+        for epoch in range(3):
+            self.assertEqual(all_numbers(loader),
+                             sum(self.keys(300, 9, epoch, 32), []))
+
+
+class OwnSampling(Case):
+    def test_without_shuffling_items_come_as_they_are(self):
+        self.assertEqual(all_numbers(self.loader(Numbers(10), batch_size=3)),
+                         list(range(10)))
+
+    def test_the_sampler_tells_the_ids_of_the_next_epoch(self):
+        loader = self.loader(Numbers(50), batch_size=7, shuffle=True, seed=1)
+        for _ in range(2):
+            coming = list(loader.sampler)
+            self.assertEqual(all_numbers(loader), coming)
+        self.assertEqual(len(loader.sampler), 50)
+        self.assertEqual([len(ids) for ids in loader.batch_sampler],
+                         [7] * 7 + [1])
+
+    def test_set_epoch_names_the_epoch_that_comes(self):
+        one = self.loader(Numbers(50), batch_size=7, shuffle=True, seed=1)
+        other = self.loader(Numbers(50), batch_size=7, shuffle=True, seed=1)
+        all_numbers(one), all_numbers(one)
+        other.set_epoch(2)
+        self.assertEqual(all_numbers(one), all_numbers(other))
+
+    def test_the_order_is_the_same_for_any_number_of_workers(self):
+        orders = {tuple(all_numbers(self.loader(
+            Numbers(100), batch_size=9, shuffle=True, seed=5,
+            num_workers=workers))) for workers in (0, 1, 3)}
+        self.assertEqual(len(orders), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
