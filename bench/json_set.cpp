@@ -85,9 +85,10 @@ Json measure(const Workload& work, std::int64_t rows, int repeats) {
   for (const Block& block : blocks) {
     Seen seen;
     RawBlock ours = preparer.prepare(block, seen);
-    PENSTOCK_ASSERT(std::ranges::equal(
-                        ours.values, plain.parse(block.columns[1]), same_bits),
-                    "both read the same numbers");
+    PENSTOCK_ASSERT(
+        std::ranges::equal(ours.values.as<double>(),
+                           plain.parse(block.columns[1]), same_bits),
+        "both read the same numbers");
     bytes += block.columns[1].values.size();
   }
   double per_row = 1e6 / static_cast<double>(rows);

@@ -40,6 +40,7 @@ bool RowRing::taken(std::size_t begin, std::size_t end) const {
 const std::int64_t* RowRing::put(std::span<const std::int64_t> rows) {
   PENSTOCK_ASSERT(rows.size() <= memory_.size(),
                   "more row indices than the ring holds");
+  while (!pieces_.empty() && pieces_.front().read.passed()) pieces_.pop_front();
   if (memory_.size() - next_ < rows.size()) next_ = 0;
   std::size_t end = next_ + rows.size();
   // They are read in the order in which they came.

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <limits>
+#include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/error.h"
@@ -121,6 +123,23 @@ TEST_F(RowRingTest, NeverOverwritesWhatIsStillToBeRead) {
       ASSERT_TRUE(std::equal(piece.rows.begin(), piece.rows.end(), piece.place))
           << i;
   }
+}
+
+TEST(RowRing, ForgetsWhatIsRead) {
+  std::array<std::int64_t, 100> memory{};
+  RowRing ring(memory);
+  std::vector<int> waits;
+  auto read = std::make_shared<Reader>(waits, 0);
+  std::weak_ptr<Reader> remembered = read;
+  ring.put(std::vector<std::int64_t>{1});
+  ring.read_until(Event(read));
+  ring.put(std::vector<std::int64_t>{2});
+  ring.read_until(Event(std::make_shared<Reader>(waits, 1)));
+  std::exchange(read, nullptr)->done = true;
+  EXPECT_FALSE(remembered.expired());
+  ring.put(std::vector<std::int64_t>{3});
+  EXPECT_TRUE(remembered.expired());
+  EXPECT_TRUE(waits.empty());
 }
 
 TEST(RowRing, EndsWhenAllIsRead) {

@@ -50,16 +50,22 @@ void CudaStream::launch(const Gather& gather, std::size_t first,
                         std::size_t count) {
   const std::int64_t* staged = rows_->put(gather.rows.subspan(first, count));
   std::span<const GatherField> fields = gather.fields;
-  while (!fields.empty()) {
-    GatherLaunch planned =
-        plan_launch(fields, first, count, staged, device_.processors());
-    if (planned.blocks != 0)
-      check(launch_gather(planned.work, planned.blocks, planned.near_bytes,
-                          stream_),
-            "launching a gather", device_.label());
-    fields = fields.subspan(std::min<std::size_t>(fields.size(), kMostParts));
+  try {
+    while (!fields.empty()) {
+      GatherLaunch planned =
+          plan_launch(fields, first, count, staged, device_.processors());
+      if (planned.blocks != 0)
+        check(launch_gather(planned.work, planned.blocks, planned.near_bytes,
+                            stream_),
+              "launching a gather", device_.label());
+      fields = fields.subspan(std::min<std::size_t>(fields.size(), kMostParts));
+    }
+    rows_->read_until(record_untimed());
+  } catch (...) {  // the launches before it may still read the indices
+    check_quietly(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
+                  device_.label());
+    throw;
   }
-  rows_->read_until(record_untimed());
 }
 
 Event CudaStream::record() {
