@@ -27,8 +27,28 @@ const char* numpy_type(Dtype dtype) {
       return "<f8";
     case Dtype::int64:
       return "<i8";
+    case Dtype::boolean:
+      return "|b1";
+    case Dtype::uint8:
+      return "|u1";
+    case Dtype::int8:
+      return "|i1";
+    case Dtype::int16:
+      return "<i2";
+    case Dtype::uint16:
+      return "<u2";
+    case Dtype::int32:
+      return "<i4";
+    case Dtype::uint32:
+      return "<u4";
+    case Dtype::uint64:
+      return "<u8";
+    case Dtype::float16:
+      return "<f2";
+    case Dtype::bfloat16:
+      break;
   }
-  return "";
+  throw nb::attribute_error("numpy has no bfloat16: use .torch() or .jax()");
 }
 
 nb::dict array_interface(const Field& field) {
@@ -92,7 +112,7 @@ void bind_field(nb::module_& module) {
       .def_prop_ro(
           "dtype",
           [](const Field& f) { return std::string(name_of(f.view().dtype)); },
-          "'float32', 'float64' or 'int64'.")
+          "As numpy and torch name it: 'float32', 'int64', 'bool'...")
       .def_prop_ro(
           "ndim", [](const Field& f) { return f.view().shape.size(); },
           "Number of dimensions.")
