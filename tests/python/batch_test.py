@@ -9,6 +9,7 @@ import unittest
 import numpy as np
 
 import penstock
+from entry import main
 from positions import BATCH, Case, DEVICES, has
 
 NAMES = ["receivers", "receivers_mask", "target", "number"]
@@ -270,4 +271,4 @@ class WithJax(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

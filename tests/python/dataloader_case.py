@@ -1,36 +1,20 @@
 """What the tests of penstock.DataLoader have in common.
 
 Each test ends without a process, thread or descriptor that was not there when
-it began. The package is taken from where it is installed, else from the
-source tree, where the engine's module may be missing: the loader needs none.
+it began.
 """
 import gc
 import importlib.util
 import os
 import pathlib
-import sys
 import threading
 import time
-import types
 import unittest
 import warnings
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "penstock/frontends/python/penstock"
+from penstock.dataloader import DataLoader
+
 PATIENCE_S = 20
-
-
-def load_package():
-    try:
-        return importlib.import_module("penstock.dataloader")
-    except ImportError:
-        sys.modules.pop("penstock", None)
-        package = sys.modules["penstock"] = types.ModuleType("penstock")
-        package.__path__ = [str(PACKAGE)]
-        return importlib.import_module("penstock.dataloader")
-
-
-DataLoader = load_package().DataLoader
 
 try:
     if os.environ.get("PENSTOCK_TEST_TORCH") == "off":

@@ -6,6 +6,7 @@ import warnings
 
 import penstock
 from penstock import arguments, errors
+from entry import main
 from positions import BATCH, Case
 
 
@@ -186,4 +187,4 @@ class Arguments(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -8,6 +8,7 @@ from unittest import mock
 import numpy as np
 
 import penstock
+from entry import main
 from positions import BATCH, Case, DEVICES, WORKERS, bytes_of, run_program
 
 
@@ -183,4 +184,4 @@ class Torch(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -7,6 +7,7 @@ import time
 import unittest
 
 import penstock
+from entry import main
 from positions import Case, run_python
 
 SLOW = {"loader__cache": "none", "loader__workers": 1, "loader__prefetch": 1,
@@ -202,4 +203,4 @@ class Many(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -3,6 +3,7 @@ import json
 import unittest
 
 import penstock
+from entry import main
 from positions import Case, WORKERS, bytes_of, run_program
 
 
@@ -169,4 +170,4 @@ class Numbers(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

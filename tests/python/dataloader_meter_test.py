@@ -4,6 +4,7 @@ import unittest
 
 from dataloader_case import Case
 from dataloader_sets import Busy, Numbers
+from entry import main
 from penstock._dataloader.errors import LoaderError
 from penstock._dataloader.fetching import Bad
 from penstock._dataloader.meter import Meter
@@ -27,7 +28,7 @@ class Stats(Case):
     def test_a_slow_loop_is_the_loops_fault(self):
         loader = self.loader(Numbers(60), batch_size=4, num_workers=1)
         for _ in loader:
-            time.sleep(0.02)
+            time.sleep(0.1)
         self.assertEqual(loader.stats()["limits"], "loop")
         self.assertIn("the input keeps up", loader.explain())
 
@@ -81,4 +82,4 @@ class TooManyBad(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

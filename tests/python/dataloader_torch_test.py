@@ -2,6 +2,7 @@
 import unittest
 
 from dataloader_case import Case, needs_torch, numbers, torch
+from entry import main
 
 if torch is not None:
     from torch.utils.data import (ChainDataset, ConcatDataset, StackDataset,
@@ -177,4 +178,4 @@ class Pinning(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

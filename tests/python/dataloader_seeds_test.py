@@ -7,6 +7,7 @@ import numpy as np
 import dataloader_sets as sets
 from dataloader_case import Case, needs_torch, numbers, torch
 from dataloader_sets import Drawn
+from entry import main
 
 
 def drawn(loader):
@@ -110,4 +111,4 @@ class WithTorch(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

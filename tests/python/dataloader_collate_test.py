@@ -7,6 +7,7 @@ import numpy as np
 import dataloader_sets as sets
 from dataloader_case import Case, needs_torch, torch
 from dataloader_sets import Of, Pair
+from entry import main
 from penstock._dataloader.collate import (collate_by_numpy, default_convert,
                                           same)
 
@@ -120,4 +121,4 @@ class WithoutTorch(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -9,6 +9,7 @@ import dataloader_sets as sets
 from dataloader_case import (Case, DataLoader, all_numbers, descendants,
                              numbers)
 from dataloader_sets import Many, Numbers, Rows, Shares, Stream
+from entry import main
 from penstock.dataloader import get_worker_info
 
 WORKERS = (0, 1, 2)
@@ -393,4 +394,4 @@ class Nested(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

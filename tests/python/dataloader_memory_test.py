@@ -7,6 +7,7 @@ import numpy as np
 
 import dataloader_sets as sets
 from dataloader_case import Case, needs_torch, numbers, torch
+from entry import main
 from penstock._dataloader import packing
 from penstock._dataloader.board import Board, make_board
 from penstock._dataloader.memory import (Held, Reader, Ref, Writer,
@@ -250,4 +251,4 @@ class Batches(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

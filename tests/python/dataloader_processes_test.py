@@ -15,6 +15,7 @@ import dataloader_sets as sets
 from dataloader_case import (Case, all_numbers, descendants, has_cloudpickle,
                              numbers, processes, until)
 from dataloader_sets import Dies, Hangs, Numbers, Slow
+from entry import main
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -87,20 +88,20 @@ class Deaths(Case):
 class Hanging(Case):
     def test_a_batch_that_does_not_come_in_time(self):
         loader = self.loader(Hangs(8, at=3), batch_size=2, num_workers=1,
-                             timeout=0.5)
+                             timeout=4)
         loop = iter(loader)
         self.assertEqual(numbers(next(loop)), [0, 1])
         began = time.monotonic()
-        with self.assertRaisesRegex(TimeoutError, "timed out after 0.5 s"):
+        with self.assertRaisesRegex(TimeoutError, "timed out after 4 s"):
             next(loop)
-        self.assertLess(time.monotonic() - began, 5)
+        self.assertLess(time.monotonic() - began, 30)
 
     def test_leaving_does_not_wait_for_a_helper_that_hangs(self):
         loop = iter(self.loader(Hangs(8, at=1), num_workers=1))
         next(loop)
         began = time.monotonic()
         del loop
-        self.assertLess(time.monotonic() - began, 1)
+        self.assertLess(time.monotonic() - began, 4)
 
 
 class Ends(Case):
@@ -254,6 +255,27 @@ class Programs(unittest.TestCase):
             """), code=1)
         self.assertIn('put it under: if __name__ == "__main__":', err)
 
+    def test_helpers_load_the_engine_only_where_it_is_asked_for(self):
+        program = """
+            import penstock
+            from penstock import DataLoader, get_worker_info
+
+            class Mine(Rows):
+                def __getitem__(self, i):
+                    {asks}
+                    return 10 * get_worker_info().id + (
+                        "penstock._engine" in sys.modules)
+
+            if __name__ == "__main__":
+                print([int(x) for b in DataLoader(Mine(4), num_workers=1)
+                       for x in b])
+            """
+        for asks, told in (("pass", "[0, 0, 0, 0]\n"),
+                           ("penstock.Loader", "[1, 1, 1, 1]\n")):
+            with self.subTest(asks):
+                out, _ = self.end(self.start(program.format(asks=asks)))
+                self.assertEqual(out, told)
+
     def test_a_class_of_a_session_without_a_file_is_told(self):
         done = subprocess.run(
             [sys.executable, "-B", "-c", textwrap.dedent(f"""
@@ -338,4 +360,4 @@ class Programs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

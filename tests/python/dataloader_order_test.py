@@ -1,6 +1,5 @@
 """The order of the drop-in is the engine's order."""
 import json
-import os
 import pathlib
 import sqlite3
 import subprocess
@@ -9,11 +8,12 @@ import unittest
 
 import numpy as np
 
-from dataloader_case import ROOT, Case, all_numbers
+from dataloader_case import Case, all_numbers
 from dataloader_sets import Numbers
+from entry import main
+from penstock import program
 from penstock._dataloader.order import Order, Permutation
 
-PROGRAM = os.environ.get("PENSTOCK", str(ROOT / "build/bin/penstock"))
 
 
 class KnownValues(unittest.TestCase):
@@ -52,8 +52,6 @@ class KnownValues(unittest.TestCase):
         self.assertEqual(Order(0, 4).steps(), 0)
 
 
-@unittest.skipUnless(pathlib.Path(PROGRAM).exists(),
-                     "the program penstock is not built")
 class AgainstTheProgram(Case):
     """`penstock batch` names the keys of a step; they are 0..n-1 here."""
 
@@ -73,7 +71,7 @@ class AgainstTheProgram(Case):
                            "tail": "exact"},
                 "device": "cpu", "model": "none"}))
             lines = subprocess.run(
-                [PROGRAM, "batch", path / "job.json", "--epoch", str(epoch),
+                [program.path(), "batch", path / "job.json", "--epoch", str(epoch),
                  "--steps", "0:100000"], check=True, capture_output=True,
                 text=True, cwd=folder).stdout.splitlines()
         return [json.loads(line)["keys"] for line in lines]
@@ -124,4 +122,4 @@ class OwnSampling(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -5,6 +5,7 @@ from unittest import mock
 
 from dataloader_case import Case, needs_torch, numbers, torch
 from dataloader_sets import Bad, Hangs, Numbers, Pair, Rows, Slow
+from entry import main
 
 
 class Page:
@@ -97,7 +98,7 @@ class Ahead(Case):
             del loop
 
     def test_a_timeout_is_heard_through_the_thread(self):
-        loop = iter(self.loader(Hangs(8, at=1), num_workers=1, timeout=0.3,
+        loop = iter(self.loader(Hangs(8, at=1), num_workers=1, timeout=4,
                                 pin_memory=True))
         next(loop)
         with self.assertRaisesRegex(TimeoutError, "timed out"):
@@ -116,4 +117,4 @@ class OnTheGpu(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -4,6 +4,7 @@ import unittest
 import dataloader_sets as sets
 from dataloader_case import Case, DataLoader, has_cloudpickle, numbers
 from dataloader_sets import Bad, Numbers, Of, Rows, Stream
+from entry import main
 
 WORKERS = (0, 1, 2)
 
@@ -248,4 +249,4 @@ class Collate(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -7,6 +7,7 @@ import unittest
 import dataloader_sets as sets
 from dataloader_case import Case, all_numbers, needs_torch, numbers, torch
 from dataloader_sets import Numbers, Shares, Stream
+from entry import main
 
 
 class Counting(Numbers):
@@ -267,4 +268,4 @@ class OnBad(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()
