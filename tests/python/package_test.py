@@ -8,7 +8,8 @@ import textwrap
 import unittest
 
 import penstock
-from penstock import program
+from penstock import dataloader, program
+from entry import main
 from positions import Case, has, run_python
 
 PACKAGE = pathlib.Path(penstock.__file__).parent
@@ -32,6 +33,26 @@ class Importing(unittest.TestCase):
             f"{str(Told.path)!r}): batch.target.shape, dict(batch)\n"
             "print(*sorted({'numpy', 'torch', 'jax'} & set(sys.modules)))")
         self.assertEqual((done.stdout, done.stderr), ("\n", ""))
+
+
+    def test_the_drop_in_is_imported_when_it_is_asked_for(self):
+        for ask in ("penstock.DataLoader", "penstock.get_worker_info",
+                    "from penstock import DataLoader",
+                    "from penstock import *"):
+            with self.subTest(ask):
+                done = run_python(
+                    "import sys, penstock\n"
+                    "print('penstock.dataloader' in sys.modules)\n"
+                    f"{ask}\nprint('penstock.dataloader' in sys.modules)")
+                self.assertEqual(done.stdout, "False\nTrue\n", done.stderr)
+        self.assertIs(penstock.DataLoader, dataloader.DataLoader)
+        self.assertIs(penstock.get_worker_info, dataloader.get_worker_info)
+        self.assertLessEqual(set(penstock.__all__), set(dir(penstock)))
+
+    def test_a_name_that_is_none_is_told(self):
+        with self.assertRaisesRegex(AttributeError,
+                                    "'penstock' has no attribute 'Dataloader'"):
+            penstock.Dataloader
 
 
 class Program(unittest.TestCase):
@@ -137,4 +158,4 @@ class Examples(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -12,9 +12,15 @@ or without a job file:
                              fields={"x": ["a", "b"], "y": ["label"]},
                              batch_size=256, shuffle=True)
 
+or over a data set of torch's kind:
+
+    loader = penstock.DataLoader(dataset, batch_size=64, num_workers=4)
+
 Neither torch nor numpy is imported before it is asked for, and no thread is
 started before a loader is opened. Messages go to the logger "penstock".
 """
+
+from typing import TYPE_CHECKING
 
 from ._engine import Batch, Field
 from ._engine import version as __version__
@@ -22,6 +28,21 @@ from .errors import (DeviceError, Error, InternalError, OutOfMemory,
                      RequestError, SourceError, TransformError)
 from .loader import Loader, open
 
-__all__ = ["Batch", "DeviceError", "Error", "Field", "InternalError", "Loader",
-           "OutOfMemory", "RequestError", "SourceError", "TransformError",
-           "__version__", "open"]
+__all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
+           "InternalError", "Loader", "OutOfMemory", "RequestError",
+           "SourceError", "TransformError", "__version__", "get_worker_info",
+           "open"]
+
+if TYPE_CHECKING:
+    from .dataloader import DataLoader, get_worker_info
+else:
+    def __getattr__(name):
+        """The drop-in needs numpy: it is imported when it is asked for."""
+        if name not in ("DataLoader", "get_worker_info"):
+            raise AttributeError(f"module {__name__!r} has no attribute "
+                                 f"{name!r}")
+        from . import dataloader
+        return globals().setdefault(name, getattr(dataloader, name))
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

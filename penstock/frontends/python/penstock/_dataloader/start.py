@@ -2,7 +2,7 @@
 
 The package `penstock` stands in sys.modules without having been loaded: a
 helper needs this part of it and no engine. It is loaded when somebody asks it
-for a name, as a data set's module may.
+for another name than those of the drop-in, as a data set's module may.
 """
 import importlib.util
 import sys
@@ -15,6 +15,9 @@ class Later(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in ("DataLoader", "get_worker_info"):
+            return getattr(importlib.import_module("penstock.dataloader"),
+                           name)
         self.__class__ = types.ModuleType
         self.__spec__.loader.exec_module(self)
         return getattr(self, name)
