@@ -13,6 +13,7 @@ import unittest
 import warnings
 
 from penstock.dataloader import DataLoader
+from refused import Refused
 
 PATIENCE_S = 20
 
@@ -98,6 +99,10 @@ class Case(unittest.TestCase):
         made = DataLoader(*arguments, **named)
         self._loaders.append(made)
         return made
+
+    def refused(self, kind, code, *names):
+        """The block ends in this error, which says where, why and what next."""
+        return Refused(self, kind, code, names)
 
     def assert_same(self, one, other):
         """Two batches hold the same, type by type."""

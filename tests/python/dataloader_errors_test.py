@@ -5,6 +5,7 @@ import dataloader_sets as sets
 from dataloader_case import Case, DataLoader, has_cloudpickle, numbers
 from dataloader_sets import Bad, Numbers, Of, Rows, Stream
 from entry import main
+from penstock.errors import RequestError, TransformError
 
 WORKERS = (0, 1, 2)
 
@@ -26,6 +27,8 @@ class OfTheDataSet(Case):
                              r"DataLoader worker process \d \(dataset\[13\]\)")
             self.assertIn("row 13 is broken", str(error))
             self.assertIn("dataloader_sets.py", str(error))
+            self.assertEqual((type(error.__cause__), *error.__cause__.args),
+                             (ZeroDivisionError, "row 13 is broken"))
 
     def test_in_the_loop_itself_it_is_raised_as_it_is(self):
         error = self.raised(ZeroDivisionError, Bad(
@@ -104,12 +107,12 @@ class OfTheDataSet(Case):
 
 
 class Unpicklable(Case):
-    def refused(self, *arguments, **named):
+    def stays(self, *arguments, **named):
         loader = self.loader(*arguments, num_workers=1, **named)
-        with self.assertRaises(TypeError) as caught:
+        with self.refused(RequestError, "workers.pickle") as refused:
             iter(loader)
-        self.assertEqual(caught.exception.code, "workers.pickle")
-        return str(caught.exception)
+        self.assertIsInstance(refused.error, TypeError)
+        return str(refused.error)
 
     @unittest.skipUnless(has_cloudpickle, "cloudpickle is not there")
     def test_lambdas_travel_where_cloudpickle_is_there(self):
@@ -120,13 +123,12 @@ class Unpicklable(Case):
 
     @unittest.skipIf(has_cloudpickle, "cloudpickle is there")
     def test_the_part_that_cannot_travel_is_named_with_the_way_out(self):
-        text = self.refused(Of(4, lambda i: i))
+        text = self.stays(Of(4, lambda i: i))
         self.assertRegex(text, "^the data set cannot travel .*an? Of.*lambda")
         self.assertIn("workers=\"threads\"", text)
-        self.assertRegex(self.refused(Numbers(4), collate_fn=lambda b: b),
+        self.assertRegex(self.stays(Numbers(4), collate_fn=lambda b: b),
                          "^collate_fn cannot travel")
-        self.assertRegex(self.refused(Numbers(4),
-                                      worker_init_fn=lambda w: None),
+        self.assertRegex(self.stays(Numbers(4), worker_init_fn=lambda w: None),
                          "^worker_init_fn cannot travel")
 
     def test_a_data_set_that_cannot_be_unpickled_says_why(self):
@@ -138,57 +140,64 @@ class Unpicklable(Case):
         self.assertEqual(len(list(loader)), 4)
 
 
-class Arguments(unittest.TestCase):
-    def refused(self, expected, *arguments, kind=ValueError, **named):
-        with self.assertRaisesRegex(kind, expected):
+class Arguments(Case):
+    def wrong(self, expected, *arguments, **named):
+        with self.refused(RequestError, "settings.value", expected):
             DataLoader(*arguments, **named)
 
     def test_numbers_out_of_range(self):
         for batch_size in (0, -1, 2.0, True, "4"):
-            self.refused("batch_size", Numbers(4), batch_size=batch_size)
-        self.refused("num_workers", Numbers(4), num_workers=-1)
-        self.refused("timeout", Numbers(4), timeout=-1)
-        self.refused("prefetch_factor", Numbers(4), num_workers=1,
-                     prefetch_factor=-1)
+            self.wrong("batch_size", Numbers(4), batch_size=batch_size)
+        self.wrong("num_workers", Numbers(4), num_workers=-1)
+        self.wrong("timeout", Numbers(4), timeout=-1)
+        self.wrong("prefetch_factor", Numbers(4), num_workers=1,
+                   prefetch_factor=-1)
 
     def test_what_needs_helpers(self):
-        self.refused("prefetch_factor", Numbers(4), prefetch_factor=2)
-        self.refused("persistent_workers", Numbers(4), persistent_workers=True)
-        self.refused("timeout", Numbers(4), timeout=1)
-        self.refused("multiprocessing_context", Numbers(4),
-                     multiprocessing_context="spawn")
+        self.wrong("prefetch_factor", Numbers(4), prefetch_factor=2)
+        self.wrong("persistent_workers", Numbers(4), persistent_workers=True)
+        self.wrong("timeout", Numbers(4), timeout=1)
+        self.wrong("multiprocessing_context", Numbers(4),
+                   multiprocessing_context="spawn")
 
     def test_what_excludes_each_other(self):
-        self.refused("exclusive", Numbers(4), sampler=[1], shuffle=True)
-        self.refused("exclusive", Numbers(4), batch_size=None, drop_last=True)
+        self.wrong("exclusive", Numbers(4), sampler=[1], shuffle=True)
+        self.wrong("exclusive", Numbers(4), batch_size=None, drop_last=True)
         for named in ({"batch_size": 2}, {"shuffle": True}, {"sampler": [1]},
                       {"drop_last": True}):
-            self.refused("exclusive", Numbers(4), batch_sampler=[[1]], **named)
+            self.wrong("exclusive", Numbers(4), batch_sampler=[[1]], **named)
 
     def test_the_start_method_is_checked_and_has_no_effect(self):
-        self.refused("start method", Numbers(4), num_workers=1,
-                     multiprocessing_context="bad")
-        self.refused("context", Numbers(4), num_workers=1, kind=TypeError,
-                     multiprocessing_context=object())
-        with self.assertWarnsRegex(UserWarning, "no effect"):
+        self.wrong("start method", Numbers(4), num_workers=1,
+                   multiprocessing_context="bad")
+        with self.assertRaisesRegex(TypeError, "context"):
+            DataLoader(Numbers(4), num_workers=1,
+                       multiprocessing_context=object())
+        with self.assertWarnsRegex(UserWarning, "no effect") as warned:
             DataLoader(Numbers(4), num_workers=1,
                        multiprocessing_context="spawn")
+        self.assertEqual(warned.filename, __file__)
 
     def test_words_that_are_none_get_the_nearest(self):
-        self.refused("did you mean 'substitute'", Numbers(4),
-                     on_bad="subsitute")
-        self.refused("did you mean 'threads'", Numbers(4), workers="thread")
-        self.refused("one of auto, batch, worker", Numbers(4), seeds="all")
+        self.wrong("did you mean 'substitute'", Numbers(4),
+                   on_bad="subsitute")
+        self.wrong("did you mean 'threads'", Numbers(4), workers="thread")
+        self.wrong("one of auto, batch, worker", Numbers(4), seeds="all")
         for seed in (-1, 1 << 64, "7", 1.5):
-            self.refused("seed has a value", Numbers(4), seed=seed)
-        self.refused("did you mean 'batch_size'", Numbers(4), kind=TypeError,
-                     batchsize=3)
+            self.wrong(f"found {seed!r}", Numbers(4), seed=seed)
+        with self.assertRaisesRegex(TypeError, "did you mean 'batch_size'"):
+            DataLoader(Numbers(4), batchsize=3)
+        with self.assertRaisesRegex(TypeError, "known are dataset, batch_s"):
+            DataLoader(Numbers(4), xyzzy=3)
 
     def test_what_is_no_data_set(self):
-        self.refused("neither __getitem__ nor __iter__", 7)
+        with self.refused(RequestError, "loader.dataset",
+                          "found 7, which has neither __getitem__ nor __iter__"):
+            DataLoader(7)
 
     def test_on_bad_needs_a_map_style_data_set(self):
-        self.refused("map-style", Stream(4), on_bad="substitute")
+        with self.refused(RequestError, "loader.on_bad", "another sample"):
+            DataLoader(Stream(4), on_bad="substitute")
 
     def test_what_made_the_order_cannot_be_set_later(self):
         loader = DataLoader(Numbers(4))
@@ -216,36 +225,55 @@ class Arguments(unittest.TestCase):
 
 
 class Collate(Case):
-    def refused(self, function, expected, workers=0, kind=RuntimeError):
+    def unfit(self, function, code, *expected, workers=0):
         loader = self.loader(Of(8, function), batch_size=8,
                              num_workers=workers)
-        with self.assertRaisesRegex(kind, expected):
+        with self.refused(TransformError, code, *expected) as refused:
             list(loader)
+        self.assertIsInstance(refused.error, RuntimeError)  # as torch's
+        self.assertEqual(isinstance(refused.error, TypeError),
+                         code == "collate.type")
+        return refused.error
 
     def test_ragged_items_are_named_with_both_shapes(self):
         for workers in WORKERS:
-            self.refused(sets.ragged, r"equal size \(item 6 \(row 6 of the "
-                         r"batch\)\): found shape \(4,\), item 0 .* has shape "
-                         r"\(3,\)", workers)
+            self.unfit(sets.ragged, "collate.shape",
+                       "equal size at item 6 (row 6 of the batch): found "
+                       "shape (4,), item 0 (row 0 of the batch) has shape "
+                       "(3,)", workers=workers)
+
+    def test_the_cause_is_what_happened_in_the_helper(self):
+        here = self.unfit(sets.ragged, "collate.shape").__cause__
+        self.assertIn("same s", str(here))  # numpy's words, or torch's
+        for workers in (1, 2):
+            there = self.unfit(sets.ragged, "collate.shape",
+                               workers=workers).__cause__
+            self.assertRegex(str(there), "(?s)Caught CollateError in "
+                             r"DataLoader worker process \d.*collate.py")
 
     def test_the_index_is_the_data_sets_not_the_rows(self):
         loader = self.loader(Of(8, sets.ragged), batch_sampler=[[2, 6, 3]])
-        with self.assertRaisesRegex(RuntimeError, r"item 6 \(row 1"):
+        with self.refused(TransformError, "collate.shape", "item 6 (row 1"):
             list(loader)
 
     def test_the_field_is_named(self):
-        self.refused(sets.ragged_field, r"item 5 .*field \['b'\]\[1\]")
+        self.unfit(sets.ragged_field, "collate.shape", "item 5 (row 5 of the "
+                   "batch), field ['b'][1]")
 
     def test_objects_have_no_place_in_a_batch(self):
         for workers in (0, 1):
-            self.refused(sets.as_object, "dtype object; a batch must contain",
-                         workers, TypeError)
-            self.refused(sets.no_place, "found a object; a batch must contain",
-                         workers, TypeError)
+            self.unfit(sets.as_object, "collate.type",
+                       "dtype object; a batch must contain", workers=workers)
+            self.unfit(sets.no_place, "collate.type",
+                       "found a object; a batch must contain", workers=workers)
 
     def test_missing_fields_are_named(self):
-        self.refused(sets.missing_key, "item 2 .*no key 'b'")
-        self.refused(sets.few_fields, "item 3 .*1 fields, .*has 2 fields")
+        self.unfit(sets.missing_key, "collate.shape", "item 2", "no key 'b'")
+        self.unfit(sets.few_fields, "collate.shape", "item 3",
+                   "found 1 fields, item 0 (row 0 of the batch) has 2 fields")
+
+    def test_what_cannot_be_explained_tells_what_was_raised(self):
+        self.unfit(sets.too_large, "collate.failed", "OverflowError")
 
 
 if __name__ == "__main__":

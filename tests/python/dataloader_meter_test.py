@@ -5,9 +5,9 @@ import unittest
 from dataloader_case import Case
 from dataloader_sets import Busy, Numbers
 from entry import main
-from penstock._dataloader.errors import LoaderError
 from penstock._dataloader.fetching import Bad
 from penstock._dataloader.meter import Meter
+from penstock.errors import TransformError
 
 
 class Stats(Case):
@@ -71,14 +71,14 @@ class Advice(unittest.TestCase):
         self.assertIn("less than 2 %", meter._advice(1, True, 0.001))
 
 
-class TooManyBad(unittest.TestCase):
+class TooManyBad(Case):
     def test_the_limit_is_passed_by_one_more(self):
         meter = Meter(most_bad=2)
         for number in range(2):
             meter.note_bad(0, 0, number, Bad(number, ValueError("x")))
-        with self.assertRaises(LoaderError) as caught:
+        with self.refused(TransformError, "loader.too_many_bad",
+                          "dataset[9]", "max_bad allows 2"):
             meter.note_bad(0, 1, 0, Bad(9, ValueError("x")))
-        self.assertEqual(caught.exception.code, "loader.too_many_bad")
 
 
 if __name__ == "__main__":

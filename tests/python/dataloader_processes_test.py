@@ -16,6 +16,7 @@ from dataloader_case import (Case, all_numbers, descendants, has_cloudpickle,
                              numbers, processes, until)
 from dataloader_sets import Dies, Hangs, Numbers, Slow
 from entry import main
+from penstock.errors import RequestError, SourceError
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -28,10 +29,10 @@ class Deaths(Case):
     def died(self, code, at=5, **more):
         loader = self.loader(Dies(40, at=at, code=code), **{
             "batch_size": 2, "num_workers": 2, **more})
-        with self.assertRaises(RuntimeError) as caught:
+        with self.refused(SourceError, "workers.died") as refused:
             list(loader)
-        self.assertEqual(caught.exception.code, "workers.died")
-        return str(caught.exception)
+        self.assertIsInstance(refused.error, RuntimeError)  # as torch's
+        return str(refused.error)
 
     def test_a_killed_helper_is_named_with_the_likely_cause(self):
         text = self.died(-signal.SIGKILL)
@@ -52,7 +53,8 @@ class Deaths(Case):
         pid = helper_pids(loader._iterator)[0]
         os.kill(pid, signal.SIGKILL)
         until(lambda: pid not in processes())
-        with self.assertRaisesRegex(RuntimeError, f"pid {pid}.*SIGKILL"):
+        with self.refused(SourceError, "workers.died", f"pid {pid}",
+                          "SIGKILL"):
             all_numbers(loader)
         self.assertEqual(all_numbers(loader), list(range(8)))
 
@@ -60,7 +62,7 @@ class Deaths(Case):
         loader = self.loader(Dies(8, at=3, code=-9), batch_size=2,
                              num_workers=1)
         for _ in range(2):
-            with self.assertRaises(RuntimeError):
+            with self.refused(SourceError, "workers.died"):
                 list(loader)
         loader.dataset.at = None
         self.assertEqual(all_numbers(loader), list(range(8)))
@@ -72,16 +74,18 @@ class Deaths(Case):
         next(loop)
         helpers = helper_pids(loop)
         loader._server.process.kill()
-        with self.assertRaisesRegex(RuntimeError, "exited|server"):
+        with self.assertRaises(SourceError) as raised:
             list(loop)
+        self.assertIn(raised.exception.code,
+                      ("workers.died", "workers.server_died"))
         self.assertTrue(until(lambda: not set(helpers) & set(processes())))
         self.assertEqual(numbers(next(iter(loader))), [0])
 
     def test_after_the_error_the_loop_says_so_again(self):
         loop = iter(self.loader(Dies(8, at=0, code=-9), num_workers=1))
-        with self.assertRaises(RuntimeError):
+        with self.refused(SourceError, "workers.died"):
             next(loop)
-        with self.assertRaisesRegex(RuntimeError, "ended before"):
+        with self.refused(RequestError, "loader.closed", "ended before"):
             next(loop)
 
 
@@ -92,8 +96,11 @@ class Hanging(Case):
         loop = iter(loader)
         self.assertEqual(numbers(next(loop)), [0, 1])
         began = time.monotonic()
-        with self.assertRaisesRegex(TimeoutError, "timed out after 4 s"):
+        with self.refused(SourceError, "workers.timeout",
+                          "timed out after 4 seconds") as refused:
             next(loop)
+        self.assertIsInstance(refused.error, TimeoutError)
+        self.assertIsInstance(refused.error, RuntimeError)  # as torch's
         self.assertLess(time.monotonic() - began, 30)
 
     def test_leaving_does_not_wait_for_a_helper_that_hangs(self):
@@ -112,7 +119,7 @@ class Ends(Case):
         next(loop)
         loader.close()
         self.assertTrue(until(lambda: not descendants()))
-        with self.assertRaisesRegex(RuntimeError, "ended before"):
+        with self.refused(RequestError, "loader.closed", "ended before"):
             next(loop)
 
     def test_a_context_manager_closes(self):
@@ -179,13 +186,13 @@ class Forks(Case):
             if pid == 0:
                 try:
                     next(loop)
-                except RuntimeError as error:
-                    os.write(write, str(error).encode())
+                except RequestError as error:
+                    os.write(write, error.code.encode())
                 os._exit(0)
             os.waitpid(pid, 0)
             text = os.read(read, 4096).decode()
             os.close(read), os.close(write)
-            self.assertIn("cannot go on in a forked process", text)
+            self.assertEqual(text, "loader.forked")
             self.assertEqual(sum((numbers(b) for b in loop), []),
                              list(range(2, 20)))  # the parent goes on
 

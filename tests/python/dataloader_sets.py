@@ -303,6 +303,10 @@ def no_place(i):
     return object()
 
 
+def too_large(i):
+    return 2 ** 70
+
+
 def big(i):
     return np.full((64, 1024), i, np.float32)
 

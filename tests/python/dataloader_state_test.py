@@ -8,6 +8,7 @@ import dataloader_sets as sets
 from dataloader_case import Case, all_numbers, needs_torch, numbers, torch
 from dataloader_sets import Numbers, Shares, Stream
 from entry import main
+from penstock.errors import RequestError, TransformError
 
 
 class Counting(Numbers):
@@ -112,12 +113,11 @@ class OwnOrder(Case):
 
 
 class Refusals(Case):
-    def refused(self, code, state, *arguments, **named):
+    def no_resume(self, code, state, *arguments, **named):
         loader = self.loader(*arguments, **named)
-        with self.assertRaises(ValueError) as caught:
+        with self.refused(RequestError, code) as refused:
             loader.load_state_dict(state)
-        self.assertEqual(caught.exception.code, code)
-        return str(caught.exception)
+        return str(refused.error)
 
     def setUp(self):
         super().setUp()
@@ -125,8 +125,8 @@ class Refusals(Case):
                                  seed=1).state_dict()
 
     def test_other_data(self):
-        text = self.refused("resume.other_data", self.state, Numbers(11),
-                            batch_size=2, shuffle=True, seed=1)
+        text = self.no_resume("resume.other_data", self.state, Numbers(11),
+                              batch_size=2, shuffle=True, seed=1)
         self.assertIn("had 10 samples, and has 11 now", text)
 
     def test_another_order(self):
@@ -135,12 +135,12 @@ class Refusals(Case):
                       {"batch_size": 2, "shuffle": True, "seed": 2},
                       {"batch_size": 2, "shuffle": True, "seed": 1,
                        "drop_last": True}):
-            self.refused("resume.other_order", self.state, Numbers(10),
-                         **named)
+            self.no_resume("resume.other_order", self.state, Numbers(10),
+                           **named)
 
     def test_what_is_no_state(self):
         for state in ({}, None, {"epoch": "x"}, 7):
-            self.refused("resume.no_state", state, Numbers(10), batch_size=2)
+            self.no_resume("resume.no_state", state, Numbers(10), batch_size=2)
 
 
 class Replay(Case):
@@ -166,7 +166,8 @@ class Replay(Case):
     def test_a_sampler_that_became_shorter_is_an_error(self):
         loader = self.loader(Numbers(20), batch_size=5, sampler=range(10))
         loader.load_state_dict({**loader.state_dict(), "step": 3})
-        with self.assertRaisesRegex(RuntimeError, "ended after 2 batches"):
+        with self.refused(RequestError, "resume.other_data",
+                          "ended after 2 batches"):
             all_numbers(loader)
 
     def test_an_iterable_data_set_is_read_again(self):
@@ -186,7 +187,8 @@ class Replay(Case):
         for workers in (0, 1):
             loader = self.loader(Stream(4), batch_size=2, num_workers=workers)
             loader.load_state_dict({**loader.state_dict(), "step": 5})
-            with self.assertRaisesRegex(RuntimeError, "ended after 2"):
+            with self.refused(RequestError, "resume.other_data",
+                              "ended after 2 batches"):
                 all_numbers(loader)
 
     @needs_torch
@@ -257,7 +259,8 @@ class OnBad(Case):
     def test_too_many_end_the_loop(self):
         loader = self.loader(sets.Bad(50, bad=set(range(30)), error=OSError),
                              on_bad="substitute", max_bad=5)
-        with self.assertRaisesRegex(RuntimeError, "6 samples were bad"):
+        with self.refused(TransformError, "loader.too_many_bad",
+                          "6 samples were bad"):
             list(loader)
 
     def test_when_no_sample_is_good_the_error_is_raised(self):

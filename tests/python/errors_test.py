@@ -1,11 +1,14 @@
 """Each kind of error as an exception of a fitting class; wrong arguments."""
+import pathlib
 import pickle
+import re
 import sqlite3
 import unittest
 import warnings
 
 import penstock
 from penstock import arguments, errors
+from penstock._dataloader import errors as drop_in
 from entry import main
 from positions import BATCH, Case
 
@@ -30,6 +33,36 @@ class Kinds(Case):
                      one.where, one.why, one.next),
                     (kind, "text", kind.kind, "a.code", "what", "where", "why",
                      "next"))
+
+    def test_one_of_the_drop_in_is_what_torchs_loader_raises_too(self):
+        for kind, bases in (
+                (drop_in.WorkerDied, (penstock.SourceError, RuntimeError)),
+                (drop_in.WorkerTimeout, (penstock.SourceError, TimeoutError,
+                                         RuntimeError)),
+                (drop_in.NotPicklable, (penstock.RequestError, TypeError)),
+                (drop_in.CollateError, (penstock.TransformError,
+                                        RuntimeError)),
+                (drop_in.CollateTypeError, (drop_in.CollateError,
+                                            TypeError))):
+            self.assertTrue(all(issubclass(kind, base) for base in bases))
+            error = errors.worded(kind, "a.code", "what", why="why")
+            again = pickle.loads(pickle.dumps(error))
+            self.assertEqual(
+                (type(again), str(again), again.kind, again.code, again.why),
+                (kind, "what: why", kind.kind, "a.code", "why"))
+
+    def test_all_codes_are_in_the_documentation(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        listed = set(re.findall(r"`([a-z_]+\.[a-z_]+)`", (
+            root / "docs/errors.md").read_text()))
+        codes = set()
+        for file in (root / "penstock/frontends/python").rglob("*.*"):
+            if file.suffix in (".py", ".cpp"):
+                codes |= set(re.findall(
+                    r'(?:refused\(|worded\(\s*[A-Z]\w+,|\.code =)\s*'
+                    r'"([a-z_]+\.[a-z_]+)"', file.read_text()))
+        self.assertGreater(len(codes), 20)
+        self.assertEqual(codes - listed, {"a.code"})  # of an example
 
     def test_request(self):
         with self.refused(penstock.RequestError, "settings.unknown_key",
@@ -89,12 +122,12 @@ class Kinds(Case):
         self.assertIsInstance(raised.exception, MemoryError)
 
     def test_a_job_file_that_is_none(self):
-        for text, code in (("{", "json.syntax"), ("[]", "json.type")):
+        for text, code in (("{", "json.syntax"), ("[]", "settings.type")):
             path = self.folder / "bad.json"
             path.write_text(text)
             with self.refused(penstock.RequestError, code, "bad.json"):
                 penstock.open(path)
-        with self.refused(penstock.RequestError, "job.file", "none.json"):
+        with self.refused(penstock.RequestError, "file.read", "none.json"):
             penstock.open(self.folder / "none.json")
 
     def test_a_loader_that_is_closed(self):

@@ -13,6 +13,7 @@ import unittest
 
 import penstock
 from penstock import program
+from refused import Refused
 
 # Tests hold many batches at once, of which the engine warns.
 logging.getLogger("penstock").setLevel(logging.ERROR)
@@ -95,27 +96,7 @@ class Case(unittest.TestCase):
 
     def refused(self, kind, code, *names):
         """The block ends in this error, which says where, why and what next."""
-        return _Refused(self, kind, code, names)
-
-
-class _Refused:
-    def __init__(self, case, kind, code, names):
-        self.case, self.kind, self.code, self.names = case, kind, code, names
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, raised, error, _):
-        if raised is None:
-            self.case.fail(f"no {self.kind.__name__} was raised")
-        if not issubclass(raised, self.kind):
-            return False
-        self.case.assertEqual(error.code, self.code, str(error))
-        for part in ("what", "where", "why", "next"):
-            self.case.assertTrue(getattr(error, part), f"{part}: {error}")
-        for name in self.names:
-            self.case.assertIn(name, str(error))
-        return True
+        return Refused(self, kind, code, names)
 
 
 def bytes_of(batch):

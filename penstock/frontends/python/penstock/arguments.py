@@ -10,9 +10,9 @@ from typing import Callable, Iterable, Mapping, ParamSpec, TypeVar
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 
-# Arguments of torch.utils.data.DataLoader that decide what a batch holds. To
-# ignore them would be wrong.
-_ELSEWHERE: Mapping[str, str] = {
+# Arguments of torch.utils.data.DataLoader that decide what a batch of Loader
+# holds. To ignore them would be wrong.
+ELSEWHERE: Mapping[str, str] = {
     "sampler": "the order is set by 'shuffle' and 'seed'",
     "batch_sampler": "the order is set by 'shuffle', 'seed' and 'batch_size'",
     "collate_fn": "the fields say how rows become a batch",
@@ -60,28 +60,37 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
         names)
 
 
-def checked(call: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
-    """`call`, which tells of an argument that it does not know what is near.
+def checked(elsewhere: Mapping[str, str]) -> Callable[
+        [Callable[_Given, _Made]], Callable[_Given, _Made]]:
+    """Of an argument that the function does not know, tells what is near, or
+    where `elsewhere` says that it has gone.
 
-    >>> @checked
+    >>> @checked({"who": "it is called 'name'"})
     ... def greet(*, name: str) -> str: return name
     >>> greet(nmae="you")
     Traceback (most recent call last):
     TypeError: greet() has no argument 'nmae': did you mean 'name'?
+    >>> greet(who="you")
+    Traceback (most recent call last):
+    TypeError: greet() has no argument 'who': it is called 'name'
     """
-    names = [name for name in inspect.signature(call).parameters
-             if name != "self"]
-    shown = call.__qualname__.removesuffix(".__init__").split(".")[-1]
+    def changed(call: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
+        names = [name for name in inspect.signature(call).parameters
+                 if name != "self"]
+        shown = call.__qualname__.removesuffix(".__init__").split(".")[-1]
 
-    @functools.wraps(call)
-    def wrapper(*given: _Given.args, **named: _Given.kwargs) -> _Made:
-        for name in named:
-            if name not in names:
-                why = _ELSEWHERE.get(name) or did_you_mean(name, names)
-                raise TypeError(f"{shown}() has no argument '{name}': {why}")
-        return call(*given, **named)
+        @functools.wraps(call)
+        def wrapper(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+            for name in named:
+                if name not in names:
+                    why = elsewhere.get(name) or did_you_mean(name, names)
+                    raise TypeError(
+                        f"{shown}() has no argument '{name}': {why}")
+            return call(*given, **named)
 
-    return wrapper
+        return wrapper
+
+    return changed
 
 
 def tell_no_meaning(given: Mapping[str, object]) -> None:

@@ -12,7 +12,6 @@ where the behaviour differs from torch's on purpose.
 from __future__ import annotations
 
 import atexit
-import inspect
 import os
 import sys
 import warnings
@@ -26,7 +25,6 @@ from ._dataloader import threads as _threads
 from ._dataloader import travel as _travel
 from ._dataloader import worker as _worker
 from ._dataloader.crew import ProcessCrew, ServerProcess
-from ._dataloader.errors import LoaderError, RequestError
 from ._dataloader.fetching import Settings, asks_many, base_seed
 from ._dataloader.iteration import Direct, Epoch, Flow, Progress, Rules
 from ._dataloader.meter import Meter
@@ -34,6 +32,8 @@ from ._dataloader.order import Order
 from ._dataloader.pinning import available as _can_pin
 from ._dataloader.plans import (Batched, OwnPlan, OwnSampler, OwnSingles,
                                 SamplerPlan, StreamPlan)
+from .arguments import checked
+from .errors import refused
 
 __all__ = ["DataLoader", "get_worker_info"]
 
@@ -81,6 +81,7 @@ class DataLoader:
     """
     _ready = False
 
+    @checked({})
     def __init__(self, dataset: Any, batch_size: int | None = 1,
                  shuffle: bool | None = None,
                  sampler: Iterable[Any] | None = None,
@@ -96,9 +97,7 @@ class DataLoader:
                  pin_memory_device: str = "", in_order: bool = True,
                  seed: int | None = None, on_bad: str = "stop",
                  max_bad: int = 100, workers: str = "auto",
-                 seeds: str = "auto", **unknown: Any) -> None:
-        arguments.refuse_unknown(unknown,
-                                 inspect.signature(DataLoader).parameters)
+                 seeds: str = "auto") -> None:
         self._iterable = arguments.is_iterable(dataset)
         arguments.check_workers(num_workers, timeout, prefetch_factor,
                                 persistent_workers, multiprocessing_context)
@@ -109,8 +108,8 @@ class DataLoader:
         arguments.one_of("seeds", seeds, _SEEDS)
         arguments.check_seed(seed)
         if on_bad != "stop" and self._iterable:
-            raise RequestError(
-                "loader.on_bad", "on_bad needs a map-style data set", on_bad,
+            raise refused(
+                "loader.on_bad", "cannot make a DataLoader", f"on_bad={on_bad}",
                 "an iterable data set cannot be asked for another sample",
                 "leave on_bad at \"stop\"")
         self.dataset, self.num_workers = dataset, num_workers
@@ -160,7 +159,7 @@ class DataLoader:
 
     def __iter__(self) -> Epoch:
         if _server.starting_main:
-            raise LoaderError(
+            raise refused(
                 "workers.main_guard", "this loop would start itself again",
                 "the main module",
                 "it runs when the main module is imported, which a helper "
@@ -221,9 +220,10 @@ class DataLoader:
                 self.dataset, self._collate(), self.worker_init_fn,
                 self.num_workers, job)
         if not hasattr(os, "memfd_create"):
-            raise RequestError(
-                "workers.platform", "helper processes need Linux",
-                sys.platform, "it has no memfd", "set workers=\"threads\"")
+            raise refused(
+                "workers.platform", "cannot start helper processes",
+                sys.platform, "it has no memfd, which Linux has",
+                "set workers=\"threads\"")
         parts, main = _travel.pickled(self.dataset, self._collate(),
                                       self.worker_init_fn)
         if self._server is None or not self._server.usable():
@@ -362,19 +362,19 @@ class DataLoader:
             seed, n = int(state["seed"]), int(state["n"])
             was = state["batch"], state["order"]
         except (TypeError, KeyError, ValueError) as error:
-            raise RequestError(
+            raise refused(
                 "resume.no_state", "cannot resume", "load_state_dict",
                 f"this is no state of a loader: {error!r}",
                 "give what state_dict() returned") from None
         now = self.batch_size or 0, self._order_name()
         if was != now:
-            raise RequestError(
+            raise refused(
                 "resume.other_order", "cannot resume", "load_state_dict",
                 f"batch_size and order were {was}, and are now {now}",
                 "resume with the arguments of the saved loader")
         length = -1 if self._iterable else arguments.length(self.dataset)
         if n != length:
-            raise RequestError(
+            raise refused(
                 "resume.other_data", "cannot resume", "load_state_dict",
                 f"the data set had {n} samples, and has {length} now",
                 "bring the old data back, or start anew")
@@ -393,7 +393,7 @@ class DataLoader:
                     pass
             return
         if self._own and self.seed not in (None, seed):
-            raise RequestError(
+            raise refused(
                 "resume.other_order", "cannot resume", "load_state_dict",
                 f"the seed was {seed}, and is now {self.seed}",
                 "give no seed, or that of the saved loader")

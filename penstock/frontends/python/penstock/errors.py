@@ -7,6 +7,8 @@ is stable and dotted, for scripts ("sqlite.locked"); docs/errors.md lists all.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 __all__ = ["Error", "RequestError", "SourceError", "TransformError",
            "DeviceError", "OutOfMemory", "InternalError"]
 
@@ -32,8 +34,8 @@ class Error(Exception):
         return str(self.args[0]) if self.args else ""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return made, (self.kind, str(self), self.code, self.what, self.where,
-                      self.why, self.next)
+        return _filled, (type(self), str(self), self.code, self.what,
+                         self.where, self.why, self.next)
 
 
 class RequestError(Error, ValueError):
@@ -77,19 +79,37 @@ _KINDS: dict[str, type[Error]] = {
                                  DeviceError, OutOfMemory, InternalError)}
 
 
+_Kind = TypeVar("_Kind", bound=Error)
+
+
 def made(kind: str, text: str, code: str = "", what: str = "", where: str = "",
          why: str = "", next: str = "") -> Error:
     """The exception of that kind; the engine calls this."""
-    error = _KINDS[kind](text)
-    error.code, error.what, error.where = code, what, where
-    error.why, error.next = why, next
-    return error
+    return _filled(_KINDS[kind], text, code, what, where, why, next)
+
+
+def worded(kind: type[_Kind], code: str, what: str, where: str = "",
+           why: str = "", next: str = "") -> _Kind:
+    """An error of that class with its parts, in the engine's wording.
+
+    >>> worded(RequestError, "a.code", "cannot count", "the sheep",
+    ...        "found none", "bring some")
+    RequestError('cannot count at the sheep: found none; bring some')
+    """
+    text = what + (f" at {where}" if where else "")
+    text += (f": {why}" if why else "") + (f"; {next}" if next else "")
+    return _filled(kind, text, code, what, where, why, next)
 
 
 def refused(code: str, what: str, where: str, why: str,
             next: str) -> RequestError:
-    """A RequestError with its parts, as the engine words them."""
-    error = RequestError(f"{what}: {where}: {why}; {next}")
+    """A RequestError with its parts."""
+    return worded(RequestError, code, what, where, why, next)
+
+
+def _filled(kind: type[_Kind], text: str, code: str, what: str, where: str,
+            why: str, next: str) -> _Kind:
+    error = kind(text)
     error.code, error.what, error.where = code, what, where
     error.why, error.next = why, next
     return error

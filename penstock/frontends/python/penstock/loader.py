@@ -11,7 +11,7 @@ import weakref
 from typing import Any, Iterator, Mapping, Sequence, Union
 
 from . import _engine
-from .arguments import checked, did_you_mean, tell_no_meaning
+from .arguments import ELSEWHERE, checked, did_you_mean, tell_no_meaning
 from .errors import refused
 from .explanation import Explanation
 
@@ -143,15 +143,15 @@ class Loader(BaseLoader):
 
     `num_workers` are threads (None: from the processors that we may use; 0:
     all on the caller's thread); they never change a batch. `prefetch_factor`
-    batches per worker (without `num_workers`, in all) are made ahead. `cache` is "auto", "device", "ram" or
-    "none". `rank` and `world` are taken from RANK and WORLD_SIZE.
+    batches per worker (without `num_workers`, in all) are made ahead. `cache`
+    is "auto", "device", "ram" or "none". `rank` and `world` are taken from RANK and WORLD_SIZE.
 
     Raises RequestError for settings, SourceError for the source,
     TransformError for rows that are not usable, OutOfMemory for a `cache` that
     does not fit, DeviceError for a `device` that is not there.
     """
 
-    @checked
+    @checked(ELSEWHERE)
     def __init__(self, source: str | Settings, fields: Fields | None = None,
                  batch_size: int = 1, shuffle: bool = False, *,
                  num_workers: int | None = None,
@@ -243,14 +243,14 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
         with builtins.open(name, encoding="utf-8") as file:
             found = json.load(file)
     except OSError as error:
-        raise refused("job.file", "cannot read the job file", name,
+        raise refused("file.read", "cannot read the job file", name,
                       error.strerror or str(error),
                       "name a file that can be read") from None
     except ValueError as error:
         raise refused("json.syntax", "cannot read the job file", name,
                       str(error), "mend the JSON at that place") from None
     if not isinstance(found, dict):
-        raise refused("json.type", "cannot use the job file", name,
+        raise refused("settings.type", "cannot use the job file", name,
                       "it is no object", "write {\"source\": ...}")
     return found
 

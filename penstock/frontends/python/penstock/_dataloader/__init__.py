@@ -13,7 +13,8 @@
     collate     items become a batch, by torch's rules
     memory      blocks of shared memory without a name
     packing     objects to bytes, arrays left out of the pickle
-    errors      what goes wrong, and exceptions that change the process
+    errors      ours that torch's loader raises, too
+    carried     exceptions that change the process
     meter       what limits: the loader or the loop
 
 The helper processes import this package alone, without the engine (start).

@@ -1,13 +1,23 @@
-"""The arguments of DataLoader, checked as torch checks them."""
-import difflib
+"""Arguments of DataLoader, checked as torch checks them."""
+
+from __future__ import annotations
+
 import os
 import sys
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
-from .errors import RequestError
+from ..arguments import nearest
+from ..errors import RequestError, refused
 
 
-def is_iterable(dataset):
+def _wrong(setting: str, why: str, next: str) -> RequestError:
+    return refused("settings.value", "cannot make a DataLoader", setting, why,
+                   next)
+
+
+def is_iterable(dataset: Any) -> bool:
     data = sys.modules.get("torch.utils.data")
     if data is not None and isinstance(dataset, data.IterableDataset):
         return True
@@ -15,107 +25,103 @@ def is_iterable(dataset):
         return False
     if hasattr(dataset, "__iter__"):
         return True
-    raise RequestError(
-        "loader.dataset", "this is no data set", type(dataset).__name__,
-        "it has neither __getitem__ nor __iter__",
+    raise refused(
+        "loader.dataset", "cannot make a DataLoader", "dataset",
+        f"found {dataset!r:.80}, which has neither __getitem__ nor __iter__",
         "give a map-style data set (__getitem__ and __len__) or an iterable")
 
 
-def length(dataset):
+def length(dataset: Any) -> int | None:
     try:
         return len(dataset)
     except TypeError:
         return None
 
 
-def refuse_unknown(unknown, known):
-    if not unknown:
-        return
-    name = next(iter(unknown))
-    near = difflib.get_close_matches(name, known, 1)
-    raise TypeError(f"DataLoader() got an unexpected argument {name!r}"
-                    + (f"; did you mean {near[0]!r}?" if near else ""))
-
-
-def one_of(name, value, allowed):
+def one_of(name: str, value: object, allowed: Sequence[str]) -> None:
     if value not in allowed:
-        near = difflib.get_close_matches(str(value), allowed, 1)
-        raise RequestError(
-            "settings.value", f"{name} has a value that it cannot have",
-            repr(value), f"it is one of {', '.join(allowed)}",
-            f"did you mean {near[0]!r}?" if near else "")
+        near = nearest(str(value), allowed)
+        raise _wrong(name, f"found {value!r}, allowed is one of "
+                     + ", ".join(allowed),
+                     f"did you mean '{near}'?" if near else "give one of them")
 
 
-def check_seed(seed):
+def check_seed(seed: Any) -> None:
     if seed is not None and not (isinstance(seed, int)
                                  and 0 <= seed < 1 << 64):
-        raise RequestError(
-            "settings.value", "seed has a value that it cannot have",
-            repr(seed), "it is an integer from 0 to 2^64 - 1, or None")
+        raise _wrong("seed", f"found {seed!r}, expected an integer from 0 to "
+                     "2^64 - 1", "leave it out for torch's initial seed")
 
 
-def check_workers(num_workers, timeout, prefetch_factor, persistent_workers,
-                   context):
-    if num_workers < 0:
-        raise ValueError("num_workers option should be non-negative; "
-                         "use num_workers=0 to fetch in the loop itself")
-    if timeout < 0:
-        raise ValueError("timeout option should be non-negative")
-    if num_workers == 0 and prefetch_factor is not None:
-        raise ValueError("prefetch_factor option could only be specified with "
-                         "num_workers > 0")
-    if prefetch_factor is not None and prefetch_factor < 0:
-        raise ValueError("prefetch_factor option should be non-negative")
-    if persistent_workers and num_workers == 0:
-        raise ValueError("persistent_workers option needs num_workers > 0")
-    if num_workers == 0 and timeout:
-        raise ValueError("timeout option needs num_workers > 0")
+def check_workers(num_workers: int, timeout: float,
+                  prefetch_factor: int | None, persistent_workers: bool,
+                  context: Any) -> None:
+    for name, value in (("num_workers", num_workers), ("timeout", timeout),
+                        ("prefetch_factor", prefetch_factor or 0)):
+        if value < 0:
+            raise _wrong(name, f"{name} option should be non-negative, found "
+                         f"{value}", "give 0 or more")
+    if num_workers > 0:
+        return _check_context(context)
+    for name, asked in (("prefetch_factor", prefetch_factor is not None),
+                        ("persistent_workers", persistent_workers),
+                        ("timeout", timeout > 0),
+                        ("multiprocessing_context", context is not None)):
+        if asked:
+            raise _wrong(name, f"{name} option could only be specified with "
+                         "num_workers > 0", "leave it out, or set num_workers")
+
+
+def _check_context(context: Any) -> None:
     if context is None:
         return
-    if num_workers == 0:
-        raise ValueError("multiprocessing_context can only be used with "
-                         "num_workers > 0")
-    import multiprocessing
+    import multiprocessing.context
 
     if isinstance(context, str):
         methods = multiprocessing.get_all_start_methods()
         if context not in methods:
-            raise ValueError(f"multiprocessing_context option should specify "
-                             f"a valid start method in {methods!r}, but got "
-                             f"{context!r}")
+            raise _wrong("multiprocessing_context", "found no valid start "
+                         f"method: {context!r}", "it has no effect here: leave "
+                         "it out")
     elif not isinstance(context, multiprocessing.context.BaseContext):
         raise TypeError("multiprocessing_context option should be a context "
                         f"object or a start method, but got {context!r}")
     warnings.warn("multiprocessing_context has no effect: helpers are forked "
-                  "by a clean server process", stacklevel=3)
+                  "by a clean server process", stacklevel=5)
 
 
-def check_sampling(iterable, batch_size, shuffle, sampler, batch_sampler,
-                    drop_last):
+def check_sampling(iterable: bool, batch_size: Any, shuffle: bool | None,
+                   sampler: Any, batch_sampler: Any, drop_last: bool) -> None:
     if iterable:
         for name, value in (("shuffle", shuffle or None), ("sampler", sampler),
                             ("batch_sampler", batch_sampler)):
             if value is not None:
-                raise ValueError(
-                    f"DataLoader with an iterable data set: expected "
-                    f"unspecified {name} option, but got {name}={value}")
+                raise _wrong(name, "an iterable data set comes in its own "
+                             f"order: expected unspecified {name} option, but "
+                             f"got {name}={value}",
+                             "shuffle in the data set's __iter__")
     if sampler is not None and shuffle:
-        raise ValueError("sampler option is mutually exclusive with shuffle")
+        raise _exclusive("sampler", "shuffle")
     if batch_sampler is not None:
         if batch_size != 1 or shuffle or sampler is not None or drop_last:
-            raise ValueError("batch_sampler option is mutually exclusive with "
-                             "batch_size, shuffle, sampler, and drop_last")
+            raise _exclusive("batch_sampler", "batch_size, shuffle, sampler, "
+                             "and drop_last")
     elif batch_size is None:
         if drop_last:
-            raise ValueError("batch_size=None option disables auto-batching "
-                             "and is mutually exclusive with drop_last")
+            raise _exclusive("batch_size=None", "drop_last")
     elif not isinstance(batch_size, int) or isinstance(batch_size, bool) or \
             batch_size <= 0:
-        raise ValueError("batch_size should be a positive integer value, but "
-                         f"got batch_size={batch_size}")
+        raise _wrong("batch_size", "batch_size should be a positive integer "
+                     f"value, but got batch_size={batch_size!r}",
+                     "None hands out items, not batches")
 
 
-def warn_of_workers(workers):
+def _exclusive(one: str, others: str) -> RequestError:
+    return _wrong(one.split("=")[0], f"{one} option is mutually exclusive "
+                  f"with {others}", "leave one of them out")
+
+
+def warn_of_workers(workers: int) -> None:
     cpus = len(os.sched_getaffinity(0))
     if workers > cpus:
         warnings.warn(f"{workers} workers on {cpus} processors: a suggested "

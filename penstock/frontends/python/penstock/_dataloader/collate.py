@@ -9,20 +9,13 @@ import collections.abc
 import copy
 import sys
 
-from .errors import LoaderError
+from ..errors import worded
+from .errors import CollateError, CollateTypeError
 from .packing import ToTensor
 
 
 def same(array):
     return array
-
-
-class CollateError(LoaderError):
-    """The items of a batch do not fit together."""
-
-
-class CollateTypeError(CollateError, TypeError):
-    """An item holds something that has no place in a batch."""
 
 
 def torch_module():
@@ -40,7 +33,7 @@ def default_collate(items, to_tensor=same, ids=None):
             return torch.utils.data.default_collate(items)
         return collate_by_numpy(items, to_tensor)
     except (TypeError, ValueError, RuntimeError, KeyError,
-            AttributeError) as error:
+            AttributeError, OverflowError) as error:
         raise _explained(error, items, ids) from error
 
 
@@ -146,22 +139,24 @@ def _explained(error, items, ids):
                 else f"row {row} of the batch")
     found = _unfit(items)
     if found is None:
-        return CollateError(
-            "collate.failed", "the items cannot be made a batch",
-            why=f"{type(error).__name__}: {error}",
-            next="give a collate_fn of your own")
+        return worded(
+            CollateError, "collate.failed", "the items cannot be made a batch",
+            f"{len(items)} items" + (f" from {ids[0]!r} on" if ids else ""),
+            f"{type(error).__name__}: {error}",
+            "give a collate_fn of your own")
     row, path, was, expected = found
     field = f", field {path}" if path else ""
     if expected is None:
-        return CollateTypeError(
-            "collate.type", "the items cannot be made a batch",
-            f"{name(row)}{field}",
+        return worded(
+            CollateTypeError, "collate.type",
+            "the items cannot be made a batch", f"{name(row)}{field}",
             f"found {was}; a batch must contain tensors, numpy arrays, "
             "numbers, dicts or lists",
             "convert it in the data set, or give a collate_fn of your own")
-    return CollateError(
-        "collate.shape", "the items cannot be made a batch: they must be of "
-        "equal size", f"{name(row)}{field}",
+    return worded(
+        CollateError, "collate.shape",
+        "the items cannot be made a batch: they must be of equal size",
+        f"{name(row)}{field}",
         f"found {was}, {name(0)} has {expected}",
         "pad or crop in the data set, or give a collate_fn of your own")
 

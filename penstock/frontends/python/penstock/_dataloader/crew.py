@@ -15,7 +15,8 @@ import weakref
 
 from . import packing
 from .board import Board, make_board
-from .errors import LoaderError, WorkerDied
+from ..errors import Error, worded
+from .errors import WorkerDied
 from .memory import Held, Reader, Writer, make_memory
 from .server import FDS_A_MESSAGE, MOST_BYTES
 from .travel import digest_of
@@ -128,8 +129,9 @@ class ServerProcess:
             code = self.process.wait(timeout=_CLOSE_S)
         except subprocess.TimeoutExpired:
             code = None
-        return WorkerDied(
-            "workers.server_died", "the server of the helper processes ended",
+        return worded(
+            WorkerDied, "workers.server_died",
+            "the server of the helper processes ended",
             f"pid {self.process.pid}", said_of(code), "start the loop again")
 
     def usable(self):
@@ -304,9 +306,10 @@ class ProcessCrew:
             if ended is None:
                 select.select([self._server], [], [], 0.05)
         pid, code = ended or ("unknown", None)
-        return WorkerDied(
-            "workers.died", f"DataLoader worker (pid {pid}) exited "
-            "unexpectedly", f"worker {worker} of {self.size}", said_of(code),
+        return worded(
+            WorkerDied, "workers.died",
+            f"DataLoader worker (pid {pid}) exited unexpectedly",
+            f"worker {worker} of {self.size}", said_of(code),
             _advice(code, self._kills))
 
     def pids(self):
@@ -347,7 +350,7 @@ class ProcessCrew:
         if os.getpid() == self._server.owner:
             try:
                 self._server.tell("end", self.id)
-            except LoaderError:
+            except Error:
                 pass  # it has ended, and they with it
 
     def __del__(self):

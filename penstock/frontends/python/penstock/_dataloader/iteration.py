@@ -5,7 +5,8 @@ import time
 import warnings
 
 from .board import MOST_PARTS
-from .errors import LoaderError, WorkerTimeout
+from ..errors import Error, refused, worded
+from .errors import WorkerTimeout
 from .fetching import Fetcher, Stream, count_of, grain_of
 from .pinning import PinAhead, pinned_result
 from .worker import BATCH, END, ERROR, Task
@@ -140,7 +141,7 @@ class Flow:
                     raise StopIteration
             try:
                 self._note(self.crew.receive(deadline))
-            except LoaderError as failure:
+            except Error as failure:
                 self.failure = failure
                 raise
 
@@ -193,19 +194,20 @@ class Flow:
 
     def _late(self, timeout):
         waiting = self._tasks.get(self._due)
-        return WorkerTimeout(
-            "workers.timeout", f"DataLoader timed out after {timeout} seconds",
+        return worded(
+            WorkerTimeout, "workers.timeout",
+            f"DataLoader timed out after {timeout} seconds",
             f"batch {self._first_step + self._due}"
             + ("" if waiting is None else f", worker {waiting}"),
             f"{len(self._tasks)} batches were asked for and did not come",
-            "a larger timeout, or look where the data set hangs (py-spy dump)")
+            "raise the timeout, or look where the data set hangs (py-spy dump)")
 
     def close(self):
         self.crew.close()
 
 
 def _too_short(step, dropped):
-    return LoaderError(
+    return refused(
         "resume.other_data", "cannot resume in the middle of the epoch",
         f"batch {step}", f"the data set ended after {dropped} batches",
         "resume with the data set of the saved run")
@@ -250,7 +252,7 @@ class Epoch:
 
     def __next__(self):
         if os.getpid() != self._owner:
-            raise LoaderError(
+            raise refused(
                 "loader.forked", "a loop cannot go on in a forked process",
                 f"process {os.getpid()}",
                 f"the loop and its helpers belong to process {self._owner}",
@@ -258,9 +260,10 @@ class Epoch:
         if self.done:
             raise StopIteration
         if self.closed:
-            raise LoaderError(
-                "loader.closed", "the loop was ended before",
-                next="make a new iterator: iter(loader)")
+            raise refused(
+                "loader.closed", "cannot go on with the loop",
+                f"epoch {self.epoch}", "the loop was ended before",
+                "make a new iterator: iter(loader)")
         meter = self._progress.meter
         asked = meter.asked()
         try:
@@ -268,7 +271,7 @@ class Epoch:
         except StopIteration:
             self._finish()
             raise
-        except LoaderError as error:
+        except Error as error:
             if error is self.flow.failure or isinstance(error, WorkerTimeout):
                 self.close()
             raise

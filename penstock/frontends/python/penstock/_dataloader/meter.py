@@ -2,7 +2,7 @@
 import os
 import time
 
-from .errors import LoaderError
+from ..errors import TransformError, worded
 
 _LEAST_BATCHES = 8
 _WAITS = 0.05  # of the time: below it the loop, not the loader, limits
@@ -54,9 +54,10 @@ class Meter:
         self.bad.append({"epoch": epoch, "step": step, "row": row,
                          "index": item.index, "error": item.error})
         if len(self.bad) > self.most_bad:
-            raise LoaderError(
-                "loader.too_many_bad", f"{len(self.bad)} samples were bad",
-                f"the last one is dataset[{item.index!r}]",
+            raise worded(
+                TransformError, "loader.too_many_bad",
+                f"{len(self.bad)} samples were bad",
+                f"dataset[{item.index!r}], the last one",
                 f"max_bad allows {self.most_bad}; {item.error}",
                 "look at loader.stats()[\"bad\"], mend the data, or allow "
                 "more")

@@ -1,7 +1,7 @@
 """Where the ids of an epoch's batches come from."""
 import itertools
 
-from .errors import LoaderError
+from ..errors import refused
 
 
 class OwnPlan:
@@ -38,7 +38,7 @@ class SamplerPlan:
     def _rest(drawn, start):
         for dropped in range(start):
             if next(drawn, drawn) is drawn:
-                raise LoaderError(
+                raise refused(
                     "resume.other_data", "cannot resume in the middle of the "
                     "epoch", f"batch {start}",
                     f"the sampler ended after {dropped} batches",

@@ -14,7 +14,8 @@ import socket
 import sys
 import time
 
-from .errors import Carried, LoaderError
+from ..errors import DeviceError, worded
+from .carried import Carried
 from .packing import read
 from .worker import Seat, Worker
 
@@ -128,11 +129,12 @@ class Server:
         torch = sys.modules.get("torch")
         cuda = getattr(torch, "cuda", None)
         if cuda is not None and cuda.is_initialized():
-            raise LoaderError(
-                "workers.cuda", "cannot fork helper processes",
-                why="unpickling the data set initialised CUDA",
-                next="keep CPU tensors in the data set, or set "
-                     "workers=\"threads\"")
+            raise worded(
+                DeviceError, "workers.cuda", "cannot fork helper processes",
+                "the server that holds the data set",
+                "unpickling the data set initialised CUDA",
+                "keep CPU tensors in the data set, or set "
+                "workers=\"threads\"")
 
     def _on_seats(self, fds, crew):
         self._seats.setdefault(crew, []).extend(fds)

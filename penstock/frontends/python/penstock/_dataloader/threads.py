@@ -5,7 +5,7 @@ import queue
 import threading
 import time
 
-from .errors import Carried
+from .carried import Carried
 from .fetching import Fetcher, Stream, count_of, detail_of
 from .worker import BATCH, END, ERROR, Task, WorkerInfo
 

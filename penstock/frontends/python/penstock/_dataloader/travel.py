@@ -2,6 +2,7 @@
 import hashlib
 
 from . import packing
+from ..errors import worded
 from .errors import NotPicklable
 
 _HASHED_BYTES = 1 << 26  # of a data set's arrays, to see whether it changed
@@ -74,8 +75,9 @@ def _not_picklable(things, reason):
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             break
-    return NotPicklable(
-        "workers.pickle", f"{name} cannot travel to the helper processes",
+    return worded(
+        NotPicklable, "workers.pickle",
+        f"{name} cannot travel to the helper processes",
         f"a {type(thing).__name__}", str(reason),
         "define it at the top level of a file, install cloudpickle, or set "
         "num_workers=0 or workers=\"threads\"")

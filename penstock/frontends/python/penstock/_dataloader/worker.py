@@ -7,7 +7,7 @@ import time
 
 from .board import Board
 from .collate import stack_without_shared_memory, torch_module
-from .errors import Carried
+from .carried import Carried
 from .fetching import Fetcher, Stream, count_of, detail_of, seed_generators
 from .memory import Reader, Writer
 from .packing import Letter, open_ref, ref_of, seal
