@@ -2,6 +2,7 @@
 import doctest
 import importlib
 import pathlib
+import pkgutil
 import subprocess
 import sys
 import textwrap
@@ -109,7 +110,24 @@ class Typing(unittest.TestCase):
             except penstock.SourceError as error:
                 print(error.code, error.next)
                 raise
+
+        def items(rows: list[int]) -> list[object]:
+            info = penstock.get_worker_info()
+            if info is not None:
+                print(info.id + info.seed)
+            with penstock.DataLoader(rows, batch_size=4) as loader:
+                state: dict[str, object] = loader.state_dict()
+                loader.load_state_dict(state)
+                return [batch for batch in loader]
         """
+    WRONG = {
+        "x: int = penstock.open('a').state_dict()":
+            "Incompatible types in assignment",
+        "penstock.Dataloader([1])": 'Module has no attribute "Dataloader"',
+        "penstock.DataLoader([1], batchsize=3)":
+            'Unexpected keyword argument "batchsize"',
+        "y: str = penstock.DataLoader([1]).num_workers":
+            "Incompatible types in assignment"}
 
     def mypy(self, *arguments):
         return subprocess.run(
@@ -126,9 +144,9 @@ class Typing(unittest.TestCase):
     def test_a_typed_program_finds_the_types_and_a_wrong_one_is_told(self):
         told = self.mypy("-c", textwrap.dedent(self.EXAMPLE))
         self.assertEqual(told.returncode, 0, told.stdout + told.stderr)
-        wrong = "\nx: int = penstock.open('a').state_dict()\n"
-        told = self.mypy("-c", textwrap.dedent(self.EXAMPLE) + wrong)
-        self.assertIn("Incompatible types in assignment", told.stdout)
+        told = self.mypy("-c", "\n".join(["import penstock", *self.WRONG]))
+        for line, expected in enumerate(self.WRONG.values(), 2):
+            self.assertRegex(told.stdout, f"<string>:{line}: error: {expected}")
 
     def test_it_says_that_it_is_typed(self):
         self.assertTrue((PACKAGE / "py.typed").exists())
@@ -137,20 +155,25 @@ class Typing(unittest.TestCase):
 
 class Examples(unittest.TestCase):
     def test_in_docstrings_hold(self):
-        held = 0
-        for name in ("arguments", "errors", "loader"):
-            module = importlib.import_module("penstock." + name)
-            result = doctest.testmod(module)
-            self.assertEqual(result.failed, 0, name)
+        held, seen = 0, set()
+        for found in pkgutil.walk_packages(penstock.__path__, "penstock."):
+            if found.name == "penstock.__main__":
+                continue  # it is the program
+            result = doctest.testmod(importlib.import_module(found.name))
+            self.assertEqual(result.failed, 0, found.name)
             held += result.attempted
+            seen.add(found.name)
         self.assertGreater(held, 5)
+        self.assertLessEqual({"penstock.loader", "penstock.dataloader",
+                              "penstock._dataloader.server"}, seen)
 
     def test_everything_public_says_what_it_is(self):
         for name in penstock.__all__:
             thing = getattr(penstock, name)
             if name != "__version__":
                 self.assertTrue(thing.__doc__, name)
-        for kind in (penstock.Loader, penstock.Batch, penstock.Field):
+        for kind in (penstock.Loader, penstock.Batch, penstock.Field,
+                     penstock.DataLoader):
             for name in dir(kind):
                 if not name.startswith("_"):
                     self.assertTrue(getattr(kind, name).__doc__,

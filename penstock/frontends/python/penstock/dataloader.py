@@ -12,11 +12,12 @@ where the behaviour differs from torch's on purpose.
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import sys
 import warnings
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ._dataloader import arguments
@@ -32,6 +33,7 @@ from ._dataloader.order import Order
 from ._dataloader.pinning import available as _can_pin
 from ._dataloader.plans import (Batched, OwnPlan, OwnSampler, OwnSingles,
                                 SamplerPlan, StreamPlan)
+from ._dataloader.worker import Job, WorkerInfo
 from .arguments import checked
 from .errors import refused
 
@@ -47,7 +49,7 @@ _MASK = (1 << 64) - 1
 _live: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def get_worker_info():
+def get_worker_info() -> WorkerInfo | None:
     """(id, num_workers, seed, dataset) in a helper process or thread, None
     elsewhere. torch.utils.data.get_worker_info() knows it too, in helper
     processes."""
@@ -130,21 +132,22 @@ class DataLoader:
         self._progress = Progress(Meter(max_bad))
         self._next_epoch = 0
         self._resume: tuple[int, int] | None = None
-        self._iterator = self._server = None
+        self._iterator: Epoch | None = None
+        self._server: ServerProcess | None = None
         self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._ready = True
 
-    def _choose_sampling(self, batch_size, shuffle, sampler, batch_sampler,
-                         drop_last):
+    def _choose_sampling(self, batch_size: int | None, shuffle: bool,
+                         sampler: Any, batch_sampler: Any,
+                         drop_last: bool) -> None:
         self.shuffle, self._own = shuffle, False
         if batch_sampler is not None:
             batch_size, drop_last = None, False
         elif not self._iterable and sampler is None:
             if shuffle and self.generator is not None:
-                from torch.utils.data import RandomSampler
-
-                sampler = RandomSampler(self.dataset,
-                                        generator=self.generator)
+                data: Any = importlib.import_module("torch.utils.data")
+                sampler = data.RandomSampler(self.dataset,
+                                             generator=self.generator)
             else:
                 self._own = True
                 sampler = OwnSampler(weakref.ref(self))
@@ -185,7 +188,7 @@ class DataLoader:
         again.begin(epoch, step, self._length_or_none())
         return again
 
-    def _begin_at(self):
+    def _begin_at(self) -> tuple[int, int]:
         if self._resume is not None:
             (epoch, step), self._resume = self._resume, None
         else:
@@ -193,15 +196,16 @@ class DataLoader:
         self._next_epoch = epoch + 1
         return epoch, step
 
-    def _new_epoch(self, batches, base, skip):
+    def _new_epoch(self, batches: Iterator[Any], base: int,
+                   skip: int) -> Epoch:
         settings = self._settings()
         pin = self._pins()
+        flow: Direct | Flow
         if self.num_workers == 0:
             flow = Direct(self.dataset, self._collate(), settings, batches,
                           self._iterable, skip)
         else:
-            job = {"base_seed": base, "iterable": self._iterable,
-                   "settings": settings, "depth": self._depth()}
+            job = Job(base, self._iterable, settings, self._depth())
             flow = Flow(self._crew(job), self._rules(), self._progress.meter)
         try:
             epoch = Epoch(flow, self._progress, pin, self._depth(),
@@ -213,7 +217,7 @@ class DataLoader:
             raise
         return epoch
 
-    def _crew(self, job):
+    def _crew(self, job: Job) -> ProcessCrew | _threads.ThreadCrew:
         arguments.warn_of_workers(self.num_workers)
         if self._threads:
             return _threads.ThreadCrew(
@@ -232,12 +236,12 @@ class DataLoader:
         self._server.load(parts, main)
         return ProcessCrew(self._server, self.num_workers, job)
 
-    def _settings(self):
+    def _settings(self) -> Settings:
         length = None if self._iterable else arguments.length(self.dataset)
         return Settings(self._batched, self.drop_last, self.on_bad, length,
                         self._seed_now(), "torch" in sys.modules)
 
-    def _rules(self):
+    def _rules(self) -> Rules:
         by_batch = self._seeds_by_batch()
         may_split = (
             self._batched and not self._iterable and self.num_workers > 1
@@ -249,17 +253,17 @@ class DataLoader:
                      self._seed_now() if by_batch else None,
                      self.batch_sampler is not None)
 
-    def _seeds_by_batch(self):
+    def _seeds_by_batch(self) -> bool:
         if self._iterable:
             return False
         if self._seeds == "auto":
             return self.generator is None and self.worker_init_fn is None
         return self._seeds == "batch"
 
-    def _depth(self):
+    def _depth(self) -> int:
         return max(1, (self.prefetch_factor or 0) * self.num_workers)
 
-    def _pins(self):
+    def _pins(self) -> bool:
         if not self.pin_memory:
             return False
         if self.pin_memory_device:
@@ -271,7 +275,7 @@ class DataLoader:
             return False
         return True
 
-    def _collate(self):
+    def _collate(self) -> Callable[[Any], Any] | None:
         """None for torch's default_collate, which is ours too."""
         data = sys.modules.get("torch.utils.data")
         if self.collate_fn is not None and self.collate_fn is getattr(
@@ -281,11 +285,11 @@ class DataLoader:
 
     # --- Order, seeds, length.
 
-    def _order(self):
-        return Order(arguments.length(self.dataset), self.batch_size or 1,
+    def _order(self) -> Order:
+        return Order(len(self.dataset), self.batch_size or 1,
                      self._seed_now(), self.shuffle, self.drop_last)
 
-    def _plan(self):
+    def _plan(self) -> OwnPlan | SamplerPlan | StreamPlan:
         if self._iterable:
             return StreamPlan(self.batch_size)
         if self._own:
@@ -293,34 +297,36 @@ class DataLoader:
         return SamplerPlan(self.batch_sampler if self._batched
                            else self.sampler)
 
-    def _seed_now(self):
+    def _seed_now(self) -> int:
         if self.seed is None:
-            torch = sys.modules.get("torch")
-            self.seed = (torch.initial_seed() & _MASK
+            torch: Any = sys.modules.get("torch")
+            self.seed = (int(torch.initial_seed()) & _MASK
                          if hasattr(torch, "initial_seed") else 0)
         return self.seed
 
-    def _base_seed(self, plan, epoch):
+    def _base_seed(self, plan: OwnPlan | SamplerPlan | StreamPlan,
+                   epoch: int) -> int:
         """Of the workers. The user's generators and samplers see the draw
         that torch would make; our own order leaves torch's alone."""
         torch = sys.modules.get("torch")
         if torch is not None and (plan.replays or self.generator is not None):
-            return torch.empty((), dtype=torch.int64).random_(
-                generator=self.generator).item()
+            return int(torch.empty((), dtype=torch.int64).random_(
+                generator=self.generator).item())
         return base_seed(self._seed_now(), epoch)
 
     def __len__(self) -> int:
         if not self._iterable:
             if self._own:
                 return self._order().steps()
-            return len(self.batch_sampler if self._batched else self.sampler)
+            ids: Any = self.batch_sampler if self._batched else self.sampler
+            return len(ids)
         length = self._progress.length_told = len(self.dataset)
         if self.batch_size is None:
             return length
         whole, rest = divmod(length, self.batch_size)
         return whole + (1 if rest and not self.drop_last else 0)
 
-    def _length_or_none(self):
+    def _length_or_none(self) -> int | None:
         told = self._progress.length_told
         try:
             return len(self)
@@ -348,7 +354,7 @@ class DataLoader:
                 "n": -1 if self._iterable else arguments.length(self.dataset),
                 "batch": self.batch_size or 0, "order": self._order_name()}
 
-    def _order_name(self):
+    def _order_name(self) -> str:
         kind = ("i" if self._iterable else "o" if self._own else "r")
         return (kind + ("s" if self.shuffle else "")
                 + ("d" if self.drop_last else ""))
@@ -382,7 +388,7 @@ class DataLoader:
         self._progress.epoch, self._progress.step = epoch, step
         self._resume = epoch, step
 
-    def _take_over(self, seed, epoch):
+    def _take_over(self, seed: int, epoch: int) -> None:
         if self.generator is not None:
             self.generator.manual_seed(seed)
             for earlier in range(epoch):
@@ -426,13 +432,13 @@ class DataLoader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if self._ready and name in _FROZEN:
             raise ValueError(f"{name} attribute should not be set after "
                              f"{type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
         for name in ("_iterator", "_server", "_epochs"):
             del state[name]
@@ -441,7 +447,7 @@ class DataLoader:
                 del state[name]
         return state
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _ready=False)
         self._iterator = self._server = None
         self._epochs = weakref.WeakSet()
@@ -452,7 +458,7 @@ class DataLoader:
 
 
 @atexit.register
-def _close_all():
+def _close_all() -> None:
     for thing in sorted(_live, key=lambda thing: isinstance(
             thing, ServerProcess)):
         thing.close()

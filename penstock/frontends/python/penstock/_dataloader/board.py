@@ -5,6 +5,9 @@ of its helper's memory; the helper that finishes last finds the references of
 all parts here and collates. The board is a small shared memory; a record lock
 of the operating system guards an entry, and goes with a helper that dies.
 """
+
+from __future__ import annotations
+
 import fcntl
 import mmap
 import os
@@ -12,6 +15,7 @@ import struct
 
 from .memory import Ref
 
+Part = tuple[int, Ref]  # the worker that fetched it, and where it lies
 MOST_PARTS = 8
 ENTRIES = 64  # batches that can be in parts at the same time
 _WORD = struct.Struct("<q")
@@ -21,37 +25,39 @@ _ENTRY_SIZE = _ENTRY.size + MOST_PARTS * _PART.size
 _BEGIN = 64
 
 
-def make_board():
+def make_board() -> int:
     fd = os.memfd_create("penstock-board", os.MFD_CLOEXEC)
     os.ftruncate(fd, _BEGIN + ENTRIES * _ENTRY_SIZE)
     return fd
 
 
 class Board:
-    def __init__(self, fd):
+    def __init__(self, fd: int) -> None:
         self._fd = fd
         self._memory = mmap.mmap(fd, _BEGIN + ENTRIES * _ENTRY_SIZE)
 
     @property
-    def round(self):
+    def round(self) -> int:
         """Counts the loop's starts; tasks of an earlier round are void."""
-        return _WORD.unpack_from(self._memory, 0)[0]
+        (number,) = _WORD.unpack_from(self._memory, 0)
+        return int(number)
 
     @round.setter
-    def round(self, number):
+    def round(self, number: int) -> None:
         _WORD.pack_into(self._memory, 0, number)
 
-    def add(self, number, batch, part, parts, worker, ref):
-        """Notes a part. Returns (complete, void): the parts in order as
-        (worker, Ref) when this was the last one, else None; and the parts of
-        an earlier round that lie in slots nobody waits for."""
+    def add(self, number: int, batch: int, part: int, parts: int, worker: int,
+            ref: Ref) -> tuple[list[Part] | None, list[Part]]:
+        """Notes a part. Returns (complete, void): the parts in order when this
+        was the last one, else None; and the parts of an earlier round that lie
+        in slots nobody waits for."""
         at = _BEGIN + (batch % ENTRIES) * _ENTRY_SIZE
         fcntl.lockf(self._fd, fcntl.LOCK_EX, _ENTRY_SIZE, at)
         try:
             if number != self.round:
                 return None, [(worker, ref)]
             held, of, there = _ENTRY.unpack_from(self._memory, at)
-            void = []
+            void: list[Part] = []
             if there and (held, of) != (number, batch):
                 void, there = self._parts(at), 0
             if not there:
@@ -64,11 +70,11 @@ class Board:
         finally:
             fcntl.lockf(self._fd, fcntl.LOCK_UN, _ENTRY_SIZE, at)
 
-    def _part(self, at, part):
+    def _part(self, at: int, part: int) -> int:
         return at + _ENTRY.size + part * _PART.size
 
-    def _parts(self, at):
-        """The parts that were noted: (worker, Ref)."""
+    def _parts(self, at: int) -> list[Part]:
+        """The parts that were noted."""
         noted = (_PART.unpack_from(self._memory, self._part(at, part))
                  for part in range(MOST_PARTS))
         return [(worker - 1, Ref(ref)) for worker, *ref in noted if worker]

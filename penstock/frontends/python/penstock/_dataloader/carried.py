@@ -1,6 +1,10 @@
 """Exceptions that travel from a helper to the loop."""
+
+from __future__ import annotations
+
 import pickle
 import traceback
+from typing import NoReturn
 
 from ..errors import Error
 
@@ -10,7 +14,7 @@ _MOST_TEXT = 1 << 15  # of a traceback; its end says what happened
 class _Plain(str):
     """Text that KeyError, which shows its argument by repr(), leaves whole."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return str(self)
 
 
@@ -28,13 +32,15 @@ class Carried:
     were, the traceback as their cause.
     """
 
-    def __init__(self, error, where, detail=""):
+    def __init__(self, error: BaseException, where: str,
+                 detail: str = "") -> None:
         trace = "".join(traceback.format_exception(type(error), error,
                                                    error.__traceback__))
         said = f" ({detail})" if detail else ""
         self.text = (f"Caught {type(error).__name__} in {where}{said}.\n"
                      f"Original {trace[-_MOST_TEXT:]}")
-        self.type, self.original = type(error), error
+        self.type = type(error)
+        self.original: BaseException | None = error
         try:
             pickle.loads(pickle.dumps(error))
         except Exception:
@@ -45,11 +51,12 @@ class Carried:
             self.type = next(base for base in type(error).__mro__
                              if base.__module__ == "builtins")
 
-    def reraise(self):
+    def reraise(self) -> NoReturn:
         if issubclass(self.type, StopIteration):
             raise RuntimeError(self.text)  # it would end the loop in silence
         if isinstance(self.original, Error):
             raise self.original from InHelper(self.text)
+        again: BaseException | None
         try:
             again = self.type(_Plain(self.text) if self.type is KeyError
                               else self.text)

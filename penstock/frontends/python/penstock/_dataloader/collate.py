@@ -5,27 +5,33 @@ stacks, by the same rules: numbers and arrays become arrays, texts and bytes
 stay in a list, mappings, named tuples and sequences are collated field by
 field. `to_tensor` is then what becomes of an array.
 """
+
+from __future__ import annotations
+
 import collections.abc
 import copy
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..errors import worded
 from .errors import CollateError, CollateTypeError
 from .packing import ToTensor
 
 
-def same(array):
+def same(array: Any) -> Any:
     return array
 
 
-def torch_module():
+def torch_module() -> Any:
     """torch, where it is imported completely."""
     torch = sys.modules.get("torch")
     return torch if hasattr(torch, "utils") and "torch.utils.data" in \
         sys.modules else None
 
 
-def default_collate(items, to_tensor=same, ids=None):
+def default_collate(items: Any, to_tensor: Callable[[Any], Any] = same,
+                    ids: Sequence[Any] | None = None) -> Any:
     """A batch of `items`. `ids` are their indices, for the error message."""
     torch = torch_module()
     try:
@@ -37,7 +43,8 @@ def default_collate(items, to_tensor=same, ids=None):
         raise _explained(error, items, ids) from error
 
 
-def default_convert(item, to_tensor=same):
+def default_convert(item: Any,
+                    to_tensor: Callable[[Any], Any] = same) -> Any:
     """What happens to one item when nothing is batched: arrays become
     tensors, everything else stays."""
     torch = torch_module()
@@ -45,7 +52,7 @@ def default_convert(item, to_tensor=same):
         return torch.utils.data.default_convert(item)
     import numpy as np
 
-    def convert(field):
+    def convert(field: Any) -> Any:
         if isinstance(field, (np.ndarray, np.generic)) and \
                 field.dtype.kind in "biufc":
             return to_tensor(np.asarray(field))
@@ -58,7 +65,7 @@ def default_convert(item, to_tensor=same):
     return convert(item)
 
 
-def stack_without_shared_memory():
+def stack_without_shared_memory() -> None:
     """Makes torch's default_collate stack into plain memory in this process.
 
     In a process that is a worker it asks for a named shared memory file per
@@ -66,7 +73,7 @@ def stack_without_shared_memory():
     """
     torch = torch_module()
 
-    def stack(batch, *, collate_fn_map=None):
+    def stack(batch: Any, *, collate_fn_map: Any = None) -> Any:
         first = batch[0]
         if first.is_nested or first.layout is not torch.strided:
             raise RuntimeError("nested and sparse tensors need a collate_fn "
@@ -76,8 +83,11 @@ def stack_without_shared_memory():
     collate.default_collate_fn_map[torch.Tensor] = stack
 
 
-def _rebuilt(fields, change):
+def _rebuilt(fields: Any, change: Callable[[Any], Any]) -> Any:
     """The same kind of container, each field changed."""
+    kind: Any = type(fields)
+    changed: Any
+    clone: Any
     try:
         if isinstance(fields, collections.abc.Mapping):
             changed = {key: change(fields[key]) for key in fields}
@@ -85,22 +95,22 @@ def _rebuilt(fields, change):
                 clone = copy.copy(fields)
                 clone.update(changed)
                 return clone
-            return type(fields)(changed)
+            return kind(changed)
         changed = [change(field) for field in fields]
         if isinstance(fields, tuple):
-            return (type(fields)(*changed) if hasattr(fields, "_fields")
+            return (kind(*changed) if hasattr(fields, "_fields")
                     else changed)  # a tuple becomes a list, as in torch
         if isinstance(fields, collections.abc.MutableSequence):
             clone = copy.copy(fields)
             for at, field in enumerate(changed):
                 clone[at] = field
             return clone
-        return type(fields)(changed)
+        return kind(changed)
     except TypeError:
         return changed
 
 
-def collate_by_numpy(items, to_tensor):
+def collate_by_numpy(items: Any, to_tensor: Callable[[Any], Any]) -> Any:
     import numpy as np
 
     first = items[0]
@@ -118,22 +128,22 @@ def collate_by_numpy(items, to_tensor):
     if isinstance(first, (str, bytes)):
         return items
     if isinstance(first, collections.abc.Mapping):
-        columns = {key: [item[key] for item in items] for key in first}
-        at = iter(columns)
-        return _rebuilt(first, lambda _: collate_by_numpy(
-            columns[next(at)], to_tensor))
+        columns = iter([[item[key] for item in items] for key in first])
+        return _rebuilt(first, lambda _: collate_by_numpy(next(columns),
+                                                          to_tensor))
     if isinstance(first, collections.abc.Sequence):
         if any(len(item) != len(first) for item in items):
             raise RuntimeError("fields are missing")
-        columns = zip(*items)
-        return _rebuilt(first, lambda _: collate_by_numpy(next(columns),
-                                                         to_tensor))
+        fields = zip(*items)
+        return _rebuilt(first, lambda _: collate_by_numpy(next(fields),
+                                                          to_tensor))
     raise TypeError(f"type {type(first).__name__}")
 
 
-def _explained(error, items, ids):
+def _explained(error: Exception, items: Any,
+               ids: Sequence[Any] | None) -> CollateError:
     """The error with the first item that does not fit, by its index."""
-    def name(row):
+    def name(row: int) -> str:
         return (f"item {ids[row]!r} (row {row} of the batch)"
                 if ids is not None and row < len(ids)
                 else f"row {row} of the batch")
@@ -161,7 +171,8 @@ def _explained(error, items, ids):
         "pad or crop in the data set, or give a collate_fn of your own")
 
 
-def _unfit(items, path=""):
+def _unfit(items: Any,
+           path: str = "") -> tuple[int, str, str, str | None] | None:
     """(row, field, found, expected) of what cannot be stacked, or None;
     expected is None where the type itself is wrong."""
     first = items[0]
@@ -187,14 +198,14 @@ def _unfit(items, path=""):
             if missing:
                 return (row, path, f"no key {missing[0]!r}",
                         f"keys {list(first)!r}")
-        fields = ((f"{path}[{key!r}]", [item[key] for item in items])
-                  for key in first)
+        fields = [(f"{path}[{key!r}]", [item[key] for item in items])
+                  for key in first]
     elif isinstance(first, collections.abc.Sequence):
         for row, item in enumerate(items):
             if not hasattr(item, "__len__") or len(item) != len(first):
                 return row, path, _shown(item), _shown(first)
-        fields = ((f"{path}[{at}]", list(column))
-                  for at, column in enumerate(zip(*items)))
+        fields = [(f"{path}[{at}]", list(column))
+                  for at, column in enumerate(zip(*items))]
     else:
         return 0, path, f"a {type(first).__name__}", None
     for name, column in fields:
@@ -204,7 +215,7 @@ def _unfit(items, path=""):
     return None
 
 
-def _shown(item):
+def _shown(item: Any) -> str:
     if hasattr(item, "shape"):
         return f"shape {tuple(item.shape)}"
     if hasattr(item, "__len__") and not isinstance(item, (str, bytes)):
@@ -212,11 +223,11 @@ def _shown(item):
     return f"a {type(item).__name__}"
 
 
-def tensor_later(array):
+def tensor_later(array: Any) -> ToTensor:
     """In a helper without torch: a tensor in the process of the loop."""
     return ToTensor(array)
 
 
-def tensor_now(array):
+def tensor_now(array: Any) -> Any:
     torch = torch_module()
     return array if torch is None else torch.from_numpy(array)

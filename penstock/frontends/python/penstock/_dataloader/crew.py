@@ -1,7 +1,10 @@
 """Helper processes, as the loop sees them."""
+
+from __future__ import annotations
+
 import collections
-import mmap
 import logging
+import mmap
 import os
 import pickle
 import select
@@ -12,15 +15,18 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Sequence
+from typing import Any
 
 from . import packing
 from .board import Board, make_board
+from .carried import Carried
 from ..errors import Error, worded
 from .errors import WorkerDied
 from .memory import Held, Reader, Writer, make_memory
 from .server import FDS_A_MESSAGE, MOST_BYTES
 from .travel import digest_of
-from .worker import RESULT, task_letter
+from .worker import RESULT, Job, Result, Task, task_letter
 
 # Not by the script's path, which would put this folder on sys.path.
 _START = ("import sys; "
@@ -34,10 +40,10 @@ _OOM_EVENTS = "/sys/fs/cgroup/memory.events"
 log = logging.getLogger("penstock")
 
 # What a forked child must let go of.
-_open: weakref.WeakSet = weakref.WeakSet()
+_open: weakref.WeakSet[ServerProcess | ProcessCrew] = weakref.WeakSet()
 
 
-def _after_fork_in_child():
+def _after_fork_in_child() -> None:
     for thing in list(_open):
         thing.forget()
 
@@ -45,35 +51,45 @@ def _after_fork_in_child():
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
+class News:
+    """What the server said about the helpers of one loop."""
+
+    def __init__(self) -> None:
+        self.pids: list[int] | None = None  # None: they are not there yet
+        self.ended: dict[int, tuple[int, int]] = {}  # worker -> pid, exit code
+        self.failed: Carried | None = None
+
+
 class ServerProcess:
     """The clean process of one loader, from the first loop to close()."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.owner = os.getpid()
         self._lock = threading.Lock()
-        self._crews, self._news = 0, {}
-        self._loaded = None
+        self._crews = 0
+        self._news: dict[int, News] = {}
+        self._loaded: bytes | None = None
         self._control, theirs = socket.socketpair(socket.AF_UNIX,
                                                   socket.SOCK_SEQPACKET)
         here = os.path.dirname(os.path.abspath(__file__))
         environment = {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ}
+        flags = getattr(subprocess, "_args_from_interpreter_flags")()
         with theirs:
             # A session of its own: Ctrl-C is for the loop alone.
             self.process = subprocess.Popen(
-                [sys.executable, *subprocess._args_from_interpreter_flags(),
-                 "-c", _START, os.path.dirname(here), str(theirs.fileno()),
-                 os.path.join(here, "start.py")],
+                [sys.executable, *flags, "-c", _START, os.path.dirname(here),
+                 str(theirs.fileno()), os.path.join(here, "start.py")],
                 stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
                 env=environment, start_new_session=True)
         _open.add(self)
 
-    def tell(self, *message, fds=()):
+    def tell(self, *message: object, fds: Sequence[int] = ()) -> None:
         try:
             socket.send_fds(self._control, [pickle.dumps(message)], fds)
         except OSError as error:
             raise self.gone() from error
 
-    def load(self, parts, main):
+    def load(self, parts: Sequence[memoryview], main: dict[str, Any]) -> None:
         """Sends the data set, unless it is the one that is there."""
         digest = digest_of(parts)
         if digest == self._loaded:
@@ -91,16 +107,15 @@ class ServerProcess:
             os.close(fd)
         self._loaded = digest
 
-    def new_crew(self):
+    def new_crew(self) -> int:
         with self._lock:
             self._crews += 1
             return self._crews
 
-    def fileno(self):
+    def fileno(self) -> int:
         return self._control.fileno()
 
-    def news_of(self, crew):
-        """What the server said about a crew: pids, ended, failed."""
+    def news_of(self, crew: int) -> News:
         with self._lock:
             while True:
                 try:
@@ -112,38 +127,37 @@ class ServerProcess:
                 if not raw:
                     raise self.gone()
                 kind, of, *rest = pickle.loads(raw)
-                news = self._news.setdefault(
-                    of, {"pids": None, "ended": {}, "failed": None})
+                news = self._news.setdefault(of, News())
                 if kind == "forked":
-                    news["pids"] = rest[0]
+                    news.pids = rest[0]
                 elif kind == "failed":
-                    news["failed"], self._loaded = rest[0], None
+                    news.failed, self._loaded = rest[0], None
                 else:
                     worker, pid, code = rest
-                    news["ended"][worker] = pid, code
-            return self._news.setdefault(
-                crew, {"pids": None, "ended": {}, "failed": None})
+                    news.ended[worker] = pid, code
+            return self._news.setdefault(crew, News())
 
-    def gone(self):
+    def gone(self) -> WorkerDied:
+        code = None
         try:
             code = self.process.wait(timeout=_CLOSE_S)
         except subprocess.TimeoutExpired:
-            code = None
+            pass  # it closed its end, and is still busy
         return worded(
             WorkerDied, "workers.server_died",
             "the server of the helper processes ended",
             f"pid {self.process.pid}", said_of(code), "start the loop again")
 
-    def usable(self):
+    def usable(self) -> bool:
         return (self._control.fileno() >= 0 and os.getpid() == self.owner
                 and self.process.poll() is None)
 
-    def forget(self):
+    def forget(self) -> None:
         """In a forked child: process and descriptors are the parent's."""
         self._control.close()
         self.process.returncode = 0  # nobody here may wait for it
 
-    def close(self):
+    def close(self) -> None:
         """Ends the process; helpers get a moment to end by themselves."""
         if self._control.fileno() < 0:
             return
@@ -156,14 +170,14 @@ class ServerProcess:
             self.process.kill()
             self.process.wait()
 
-    def __del__(self):
+    def __del__(self) -> None:
         try:
             self.close()
         except Exception:
             pass  # at the end of the interpreter, when parts are gone
 
 
-def said_of(code):
+def said_of(code: int | None) -> str:
     """How a process ended, in words."""
     if code is None:
         return "it does not say how"
@@ -176,15 +190,18 @@ def said_of(code):
     return f"it ended by itself with code {code}"
 
 
-def _oom_kills():
+def _oom_kills() -> str | None:
     try:
         with open(_OOM_EVENTS) as file:
-            return dict(line.split() for line in file)["oom_kill"]
-    except (OSError, KeyError, ValueError):
-        return None
+            for line in file:
+                if line.startswith("oom_kill "):
+                    return line.split()[1]
+    except OSError:
+        pass
+    return None
 
 
-def _advice(code, kills_before):
+def _advice(code: int | None, kills_before: str | None) -> str:
     if code == -signal.SIGKILL:
         if kills_before is not None and _oom_kills() != kills_before:
             return ("the kernel's out-of-memory killer was at work in this "
@@ -201,21 +218,25 @@ def _advice(code, kills_before):
 class ProcessCrew:
     """The helpers of one loop. `job` says what they do."""
 
-    def __init__(self, server, workers, job):
+    def __init__(self, server: ServerProcess, workers: int, job: Job) -> None:
         self._closed = True  # until there is something to close
         self._server, self.size = server, workers
         self.id = server.new_crew()
-        self.held, self._told = Held(), job["depth"] + _HELD_ALOUD
-        self._pending = collections.deque()  # (socket, letter)
-        self._sockets, self._open = {}, []
+        self.held = Held()
+        self._told: float = job.depth + _HELD_ALOUD
+        self._pending: collections.deque[
+            tuple[socket.socket, bytes]] = collections.deque()
+        self._sockets: dict[int, int] = {}  # descriptor -> worker
+        self._open: list[socket.socket] = []
         self._kills = _oom_kills()
         self._waiting = select.poll()
         self._waiting.register(server.fileno(), select.POLLIN)
         board, post = make_board(), make_memory("tasks")
         self._shared, shared = _pair()
-        fds, closing = [shared.detach(), board, post], []
+        fds = [shared.detach(), board, post]
+        closing: list[int] = []
+        self._readers: list[Reader] = []
         try:
-            self._readers = []
             for worker in range(workers):
                 ours, theirs = _pair()
                 self._open.append(ours)
@@ -241,18 +262,18 @@ class ProcessCrew:
         self._fds, self._closed = fds[1:3] + fds[4::2], False
         _open.add(self)
 
-    def start_round(self, number):
+    def start_round(self, number: int) -> None:
         """Makes every task of an earlier round void."""
         self._board.round = number
         self._pending.clear()
 
-    def put(self, task, worker=None):
+    def put(self, task: Task, worker: int | None = None) -> None:
         """Queues a task, for one helper or whoever is free. Never waits."""
         to = self._shared if worker is None else self._open[worker]
         self._pending.append((to, task_letter(task, self._writer)))
         self._flush()
 
-    def _flush(self):
+    def _flush(self) -> None:
         while self._pending:
             to, letter = self._pending[0]
             try:
@@ -263,9 +284,8 @@ class ProcessCrew:
                 pass  # receive() finds out who has gone, and why
             self._pending.popleft()
 
-    def receive(self, deadline=None):
-        """The next result: (round, batch, kind, seconds, items, letter,
-        worker); None when the deadline has passed."""
+    def receive(self, deadline: float | None = None) -> Result | None:
+        """The next result, None when the deadline has passed."""
         while True:
             self._flush()
             wait = 0.05 if self._pending else _LOOK_S
@@ -285,24 +305,27 @@ class ProcessCrew:
                     message = b""
                 if not message:
                     raise self._died(worker)
-                return (*RESULT.unpack_from(message),
-                        packing.Letter(message[RESULT.size:],
-                                       self._readers[worker]), worker)
-            failed = self._server.news_of(self.id)["failed"]
+                letter = packing.Letter(message[RESULT.size:],
+                                        self._readers[worker])
+                number, batch, kind, seconds, items = RESULT.unpack_from(
+                    message)
+                return Result(number, batch, kind, seconds, items, letter,
+                              worker)
+            failed = self._server.news_of(self.id).failed
             if failed is not None:
                 failed.reraise()
             if not ready and deadline is not None and \
                     time.monotonic() >= deadline:
                 return None
 
-    def _died(self, worker):
+    def _died(self, worker: int) -> WorkerDied:
         until = time.monotonic() + _CLOSE_S
         ended = None
         while ended is None and time.monotonic() < until:
             news = self._server.news_of(self.id)
-            if news["failed"] is not None:
-                news["failed"].reraise()
-            ended = news["ended"].get(worker)
+            if news.failed is not None:
+                news.failed.reraise()
+            ended = news.ended.get(worker)
             if ended is None:
                 select.select([self._server], [], [], 0.05)
         pid, code = ended or ("unknown", None)
@@ -312,17 +335,17 @@ class ProcessCrew:
             f"worker {worker} of {self.size}", said_of(code),
             _advice(code, self._kills))
 
-    def pids(self):
+    def pids(self) -> list[int]:
         """Of the helpers, once they are there."""
         news = self._server.news_of(self.id)
-        while news["pids"] is None:
-            if news["failed"] is not None:
-                news["failed"].reraise()
+        while news.pids is None:
+            if news.failed is not None:
+                news.failed.reraise()
             select.select([self._server], [], [], _LOOK_S)
             news = self._server.news_of(self.id)
-        return list(news["pids"])
+        return list(news.pids)
 
-    def open(self, letter):
+    def open(self, letter: packing.Letter) -> Any:
         held = len(self.held)
         if held >= self._told:
             self._told = float("inf")
@@ -332,7 +355,7 @@ class ProcessCrew:
                 self.held.nbytes() / 1e6)
         return letter.open(self.held)
 
-    def forget(self):
+    def forget(self) -> None:
         """In a forked child: without this, the helpers would not see the
         parent's end while the child lives."""
         self._closed = True
@@ -342,7 +365,7 @@ class ProcessCrew:
         for fd in self._fds:
             os.close(fd)
 
-    def close(self):
+    def close(self) -> None:
         """Lets the helpers end; does not wait for them."""
         if self._closed:
             return
@@ -353,12 +376,12 @@ class ProcessCrew:
             except Error:
                 pass  # it has ended, and they with it
 
-    def __del__(self):
+    def __del__(self) -> None:
         try:
             self.close()
         except Exception:
             pass  # at the end of the interpreter, when parts are gone
 
 
-def _pair():
+def _pair() -> tuple[socket.socket, socket.socket]:
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

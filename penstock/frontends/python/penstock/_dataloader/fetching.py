@@ -2,13 +2,20 @@
 
 The same for helper processes, threads and the thread of the loop.
 """
+
+from __future__ import annotations
+
 import random
 import sys
 import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .collate import (collate_by_numpy, default_collate, default_convert,
                       same, tensor_later, tensor_now, torch_module)
 from .order import Random
+
+Key = tuple[int, int, int]  # seed, epoch and step
 
 _WORKER_SEEDS = 0x776F726B657273  # "workers"
 _TASK_SEEDS = 0x7461736B73        # "tasks"
@@ -17,7 +24,7 @@ _TRIES = 10
 GRAINS = 8  # places in a batch where the generators are seeded anew
 
 
-def asks_many(dataset):
+def asks_many(dataset: Any) -> bool:
     """Whether the data set answers for a whole batch at a time."""
     data = sys.modules.get("torch.utils.data")
     while data is not None and isinstance(dataset, data.Subset):
@@ -25,18 +32,18 @@ def asks_many(dataset):
     return callable(getattr(dataset, "__getitems__", None))
 
 
-def base_seed(seed, epoch):
+def base_seed(seed: int, epoch: int) -> int:
     """Of the workers of an epoch, as torch would draw it: 63 bits."""
     return Random(seed, epoch, 0, _WORKER_SEEDS).next() >> 1
 
 
-def grain_of(batch_size):
+def grain_of(batch_size: int) -> int:
     """Rows between two seedings: a function of the batch size alone, so that
     the same rows see the same numbers whoever fetches them."""
     return max(1, -(-batch_size // GRAINS))
 
 
-def seed_generators(seed, numpy_seed=None):
+def seed_generators(seed: int, numpy_seed: Any = None) -> None:
     """Python's, numpy's and torch's global generators of this process."""
     random.seed(seed)
     numpy = sys.modules.get("numpy")
@@ -48,13 +55,14 @@ def seed_generators(seed, numpy_seed=None):
         torch.default_generator.manual_seed(seed & ((1 << 63) - 1))
 
 
-def seeded_rows(key, grain, first_row):
+def seeded_rows(key: Key | None, grain: int,
+                first_row: int) -> Callable[[int], None]:
     """A function that seeds the generators where a row begins a grain."""
     if key is None:
         return lambda position: None
     seed, epoch, step = key
 
-    def at(position):
+    def at(position: int) -> None:
         number, inside = divmod(first_row + position, grain)
         if not inside:
             seed_generators(Random(seed, epoch, step,
@@ -62,37 +70,43 @@ def seeded_rows(key, grain, first_row):
     return at
 
 
-def count_of(ids):
+def count_of(ids: Any) -> int:
     return len(ids) if isinstance(ids, (list, tuple)) else 1
 
 
 class Bad:
     """An item that could not be had, when `on_bad` is not "stop"."""
 
-    def __init__(self, index, error):
+    def __init__(self, index: Any, error: BaseException) -> None:
         self.index = index
         self.error = f"{type(error).__name__}: {error}"[:500]
 
 
-class Fetcher:
-    """Asks a map-style data set. `settings` is Settings of the loader."""
+BadRows = Sequence[tuple[int, Bad]]  # each with its row in the batch
 
-    def __init__(self, dataset, collate_fn, settings):
+
+class Fetcher:
+    """Asks a map-style data set."""
+
+    def __init__(self, dataset: Any, collate_fn: Callable[[Any], Any] | None,
+                 settings: Settings) -> None:
         self.dataset, self.settings = dataset, settings
         self.collate_fn = collate_fn
         many = getattr(dataset, "__getitems__", None)
         self._many = many if settings.batched and callable(many) else None
 
-    def items(self, ids, key=None, grain=1, first_row=0):
+    def items(self, ids: Any, key: Key | None = None, grain: int = 1,
+              first_row: int = 0) -> tuple[list[Any], list[tuple[int, Bad]]]:
         """(items, bad ones). An error names the index that raised it."""
-        seed_at, bad = seeded_rows(key, grain, first_row), []
+        seed_at = seeded_rows(key, grain, first_row)
+        bad: list[tuple[int, Bad]] = []
         if self._many is not None and self.settings.on_bad == "stop":
             seed_at(0)
-            items = self._many(ids)
-            if len(items) != len(ids):
+            given: list[Any] = self._many(ids)
+            if len(given) != len(ids):
                 raise ValueError(f"__getitems__ was asked for {len(ids)} "
-                                 f"items and gave {len(items)}")
-            return items, bad
+                                 f"items and gave {len(given)}")
+            return given, bad
         items = []
         for position, index in enumerate(ids):
             seed_at(position)
@@ -100,38 +114,42 @@ class Fetcher:
                 items.append(self.dataset[index])
             except Exception as error:
                 if self.settings.on_bad == "stop":
-                    error._penstock_detail = self._named(index)
+                    note_detail(error, self._named(index))
                     raise
                 bad.append((first_row + position, Bad(index, error)))
                 items.append(self._instead(index, error))
         return items, bad
 
-    def _named(self, index):
+    def _named(self, index: Any) -> str:
         said, at_start = f"dataset[{index!r}]", self.settings.length
+        now = at_start
         try:
             now = len(self.dataset)
         except Exception:
-            now = at_start
+            pass  # it has none, or cannot tell any more
         if at_start is not None and now != at_start:
             said += f"; its length was {at_start} and is now {now}"
         return said
 
-    def _instead(self, index, error):
+    def _instead(self, index: Any, error: Exception) -> Any:
         """A sample that a draw keyed by the bad index names; the same
         whoever fetches it and in whatever epoch."""
         sample = (index if isinstance(index, int)
                   else zlib.crc32(repr(index).encode()))
         draws = Random(self.settings.seed, 0, sample, _SUBSTITUTE)
-        for _ in range(_TRIES):
+        length = self.settings.length or 0
+        tries = _TRIES if length else 0
+        for _ in range(tries):
             try:
-                return self.dataset[draws.below(self.settings.length)]
+                return self.dataset[draws.below(length)]
             except Exception as another:
                 error = another
-        error._penstock_detail = (f"{self._named(index)}, and {_TRIES} "
-                                  "samples in its place")
+        note_detail(error, f"{self._named(index)}, and {tries} samples in its "
+                    "place")
         raise error
 
-    def collated(self, items, bad, ids, key=None):
+    def collated(self, items: Any, bad: BadRows, ids: Sequence[Any],
+                 key: Key | None = None) -> Any:
         """The batch; with on_bad "mask", (batch, weights)."""
         settings = self.settings
         if self.collate_fn is not None:
@@ -140,7 +158,7 @@ class Fetcher:
                 batch = self.collate_fn(items)
             except Exception as error:
                 if settings.batched:
-                    error._penstock_detail = f"collate_fn of {len(ids)} items"
+                    note_detail(error, f"collate_fn of {len(ids)} items")
                 raise
         elif settings.batched:
             batch = default_collate(items, settings.to_tensor, ids)
@@ -153,12 +171,14 @@ class Fetcher:
             weights[row] = 0.0
         return [batch, collate_by_numpy(weights, settings.to_tensor)]
 
-    def single(self, index, key=None):
+    def single(self, index: Any,
+               key: Key | None = None) -> tuple[Any, BadRows]:
         """For batch_size None: one index, one item."""
         items, bad = self.items([index], key)
         return self.collated(items[0], bad, [index], key), bad
 
-    def batch(self, ids, key=None, grain=1):
+    def batch(self, ids: Any, key: Key | None = None,
+              grain: int = 1) -> tuple[Any, BadRows]:
         if not self.settings.batched:
             return self.single(ids, key)
         items, bad = self.items(ids, key, grain)
@@ -169,12 +189,13 @@ class Stream:
     """Asks an iterable data set for the next batch, StopIteration at its
     end."""
 
-    def __init__(self, dataset, collate_fn, settings):
+    def __init__(self, dataset: Any, collate_fn: Callable[[Any], Any] | None,
+                 settings: Settings) -> None:
         self.settings = settings
         self._fetch = Fetcher(dataset, collate_fn, settings)
         self._items, self._ended, self._taken = iter(dataset), False, 0
 
-    def batch(self, count, discard=False):
+    def batch(self, count: Any, discard: bool = False) -> Any:
         if self._ended:
             raise StopIteration
         if not self.settings.batched:
@@ -196,22 +217,28 @@ class Stream:
             items, (), range(first, self._taken))
 
 
-def detail_of(error):
+def note_detail(error: BaseException, detail: str) -> None:
+    """Lets `error` tell what was being asked for when it was raised."""
+    setattr(error, "_penstock_detail", detail)
+
+
+def detail_of(error: BaseException) -> str:
     """What was being asked for when `error` was raised, or ""."""
-    return getattr(error, "_penstock_detail", "")
+    return str(getattr(error, "_penstock_detail", ""))
 
 
 class Settings:
     """What a helper has to know besides the data set."""
 
-    def __init__(self, batched, drop_last, on_bad, length, seed, tensors):
+    def __init__(self, batched: bool, drop_last: bool, on_bad: str,
+                 length: int | None, seed: int, tensors: bool) -> None:
         self.batched, self.drop_last = batched, drop_last
         self.on_bad, self.length, self.seed = on_bad, length, seed
         self._tensors = tensors
         self.in_helper = False
 
     @property
-    def to_tensor(self):
+    def to_tensor(self) -> Callable[[Any], Any]:
         """What becomes of an array that was collated."""
         if not self._tensors:
             return same

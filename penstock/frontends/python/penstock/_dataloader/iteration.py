@@ -1,90 +1,126 @@
 """One epoch: hands tasks to a crew, and batches out in order."""
+
+from __future__ import annotations
+
 import itertools
 import os
+import threading
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
 
 from .board import MOST_PARTS
+from .crew import ProcessCrew
 from ..errors import Error, refused, worded
 from .errors import WorkerTimeout
-from .fetching import Fetcher, Stream, count_of, grain_of
+from .fetching import (BadRows, Fetcher, Settings, Stream, count_of,
+                       grain_of)
+from .meter import Meter
 from .pinning import PinAhead, pinned_result
-from .worker import BATCH, END, ERROR, Task
+from .threads import ThreadCrew
+from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, Result,
+                     Task)
 
 _PATIENCE_S = 0.1  # between two looks whether the pinning thread must stop
+
+
+Taken = tuple[Any, BadRows, int]  # a batch, its bad rows, its items
 
 
 class Progress:
     """Where a loader stands: what is saved, and what is counted."""
 
-    def __init__(self, meter):
+    def __init__(self, meter: Meter) -> None:
         self.epoch = self.step = 0
         self.meter = meter
-        self.length_told = None  # of an iterable data set, by len(loader)
+        # Of an iterable data set, by len(loader).
+        self.length_told: int | None = None
 
 
 class Direct:
     """Batches fetched by the thread of the loop itself."""
-    failure = None
+    failure: Error | None = None
 
-    def __init__(self, dataset, collate_fn, settings, batches, iterable, skip):
+    def __init__(self, dataset: Any, collate_fn: Callable[[Any], Any] | None,
+                 settings: Settings, batches: Iterator[Any], iterable: bool,
+                 skip: int) -> None:
         self._batches = batches
-        maker = Stream if iterable else Fetcher
-        self._fetcher = maker(dataset, collate_fn, settings)
+        self._fetcher = Fetcher(dataset, collate_fn, settings)
+        self._stream: Stream | None = None
         if iterable:
+            self._stream = Stream(dataset, collate_fn, settings)
             for dropped in range(skip):
                 try:
-                    self._fetcher.batch(next(batches), discard=True)
+                    self._stream.batch(next(batches), discard=True)
                 except StopIteration:
                     raise _too_short(skip, dropped) from None
-        self._iterable = iterable
 
-    def take(self, stop=None):
+    def take(self, stop: threading.Event | None = None) -> Taken:
         ids = next(self._batches)
-        if self._iterable:
-            return self._fetcher.batch(ids), (), ids or 1
+        if self._stream is not None:
+            return self._stream.batch(ids), (), ids or 1
         batch, bad = self._fetcher.batch(ids)
         return batch, bad, count_of(ids)
 
-    def close(self):
+    def close(self) -> None:
         self._batches = iter(())
 
 
+class Rules(NamedTuple):
+    """How a Flow hands out batches: `fixed` deals them to the workers in turn,
+    `may_split` lets several fetch one; `seed` is there where batches decide
+    what the generators of a helper draw."""
+    depth: int
+    timeout: float
+    in_order: bool
+    iterable: bool
+    fixed: bool
+    may_split: bool
+    batch_size: int | None
+    seed: int | None
+    batch_sampler: bool
+
+
 class Flow:
-    """Batches from a crew. `rules` is Rules: how they are handed out."""
+    """Batches from a crew."""
 
-    def __init__(self, crew, rules, meter):
+    def __init__(self, crew: ProcessCrew | ThreadCrew, rules: Rules,
+                 meter: Meter) -> None:
         self.crew, self._rules, self._meter = crew, rules, meter
-        self._round, self.failure = 0, None
+        self._round = 0
+        self.failure: Error | None = None
 
-    def start(self, batches, epoch, first_step, skip, restart):
+    def start(self, batches: Iterator[Any], epoch: int, first_step: int,
+              skip: int, restart: bool) -> None:
         """Begins an epoch; whatever is still on its way is dropped."""
         self._round += 1
         self.crew.start_round(self._round)
         self._batches, self._epoch = batches, epoch
         self._first_step, self._skip, self._dropped = first_step, skip, 0
-        self._sent = self._due = 0
-        self._tasks, self._results = {}, {}
+        self._sent, self._due = 0, 0
+        self._tasks: dict[int, int | None] = {}  # batch -> its worker, if one
+        self._results: dict[int, tuple[int, Any, int]] = {}
         self._active = set(range(self.crew.size))
         self._turn = itertools.cycle(range(self.crew.size))
         if restart:
             for worker in range(self.crew.size):
-                self.crew.put(self._task(-1, Task.RESTART), worker)
+                self.crew.put(self._task(-1, RESTART), worker)
         for _ in range(self._rules.depth):
             self._put_next()
 
-    def _task(self, batch, kind, ids=None, part=0, parts=1, first_row=0,
-              grain=1):
+    def _task(self, batch: int, kind: int, ids: Any = None, part: int = 0,
+              parts: int = 1, first_row: int = 0, grain: int = 1) -> Task:
         key = None
         if self._rules.seed is not None:
             key = self._rules.seed, self._epoch, self._first_step + batch
         return Task(self._round, batch, ids, part, parts, first_row, grain,
                     key, kind)
 
-    def _put_next(self):
+    def _put_next(self) -> None:
         if len(self._tasks) >= self._rules.depth:
             return
-        ids = next(self._batches, self)
+        ids: Any = next(self._batches, self)
         if ids is self:
             return
         if self._rules.batch_sampler and not isinstance(ids, (list, tuple)):
@@ -99,26 +135,25 @@ class Flow:
         starving = not self._results and len(self._tasks) < self.crew.size
         self._tasks[number] = worker
         if self._rules.iterable:
-            kind = Task.SKIP if number < self._skip else Task.NEXT
+            kind = SKIP if number < self._skip else NEXT
             self.crew.put(self._task(number, kind, ids), worker)
         elif starving and self._rules.may_split and count_of(ids) > 1:
             self._put_parts(number, ids)
         else:
             grain = grain_of(self._rules.batch_size or 1)
-            self.crew.put(self._task(number, Task.FETCH, ids, grain=grain),
-                          worker)
+            self.crew.put(self._task(number, FETCH, ids, grain=grain), worker)
 
-    def _put_parts(self, number, ids):
+    def _put_parts(self, number: int, ids: Any) -> None:
         grain = grain_of(self._rules.batch_size or len(ids))
         grains = -(-len(ids) // grain)
         parts = min(grains, 2 * self.crew.size, MOST_PARTS)
         ends = [grains * part // parts * grain for part in range(parts + 1)]
         for part, (begin, end) in enumerate(zip(ends, ends[1:])):
-            self.crew.put(self._task(number, Task.FETCH, ids[begin:end], part,
+            self.crew.put(self._task(number, FETCH, ids[begin:end], part,
                                      parts, begin, grain))
 
-    def take(self, stop=None):
-        """(batch, bad ones, items); StopIteration at the end."""
+    def take(self, stop: threading.Event | None = None) -> Taken:
+        """The next batch; StopIteration at the end."""
         if self.failure is not None:
             raise self.failure
         timeout = self._rules.timeout
@@ -145,10 +180,11 @@ class Flow:
                 self.failure = failure
                 raise
 
-    def _next_due(self):
+    def _next_due(self) -> int | None:
         """The batch to hand out, None when it is not there yet."""
         if not self._rules.in_order and self._results:
-            return next(iter(self._results))
+            first: int = next(iter(self._results))
+            return first
         while self._due < self._sent:
             if self._due in self._results:
                 return self._due
@@ -163,7 +199,7 @@ class Flow:
             raise self.failure
         raise StopIteration
 
-    def _note(self, result):
+    def _note(self, result: Result | None) -> None:
         if result is None:
             return
         number_of_round, number, kind, seconds, items, letter, worker = result
@@ -178,7 +214,7 @@ class Flow:
         else:
             self._results[number] = kind, letter, items
 
-    def _handed_out(self, number):
+    def _handed_out(self, number: int) -> Taken | None:
         kind, letter, items = self._results.pop(number)
         del self._tasks[number]
         self._put_next()
@@ -192,7 +228,7 @@ class Flow:
             return None
         return batch, bad, items
 
-    def _late(self, timeout):
+    def _late(self, timeout: float) -> WorkerTimeout:
         waiting = self._tasks.get(self._due)
         return worded(
             WorkerTimeout, "workers.timeout",
@@ -202,39 +238,30 @@ class Flow:
             f"{len(self._tasks)} batches were asked for and did not come",
             "raise the timeout, or look where the data set hangs (py-spy dump)")
 
-    def close(self):
+    def close(self) -> None:
         self.crew.close()
 
 
-def _too_short(step, dropped):
+def _too_short(step: int, dropped: int) -> Error:
     return refused(
         "resume.other_data", "cannot resume in the middle of the epoch",
         f"batch {step}", f"the data set ended after {dropped} batches",
         "resume with the data set of the saved run")
 
 
-class Rules:
-    """How a Flow hands out batches."""
-
-    def __init__(self, depth, timeout, in_order, iterable, fixed, may_split,
-                 batch_size, seed, batch_sampler):
-        self.depth, self.timeout, self.in_order = depth, timeout, in_order
-        self.iterable, self.fixed, self.may_split = iterable, fixed, may_split
-        self.batch_size, self.seed = batch_size, seed
-        self.batch_sampler = batch_sampler
-
-
 class Epoch:
     """The iterator of a loop. One thread at a time."""
 
-    def __init__(self, flow, progress, pin, depth, iterable, persistent):
+    def __init__(self, flow: Direct | Flow, progress: Progress, pin: bool,
+                 depth: int, iterable: bool, persistent: bool) -> None:
         self.flow, self._progress = flow, progress
         self._pin, self._depth, self._iterable = pin, depth, iterable
         self._persistent = persistent
-        self._ahead, self._owner = None, os.getpid()
+        self._ahead: PinAhead | None = None
+        self._owner = os.getpid()
         self.closed = self.done = False
 
-    def begin(self, epoch, step, length):
+    def begin(self, epoch: int, step: int, length: int | None) -> None:
         """Called by the loader, once per epoch; the flow has been started."""
         self.epoch, self._step, self._length = epoch, step, length
         self._yielded, self.done = 0, False
@@ -242,15 +269,15 @@ class Epoch:
         if self._pin and isinstance(self.flow, Flow):
             self._ahead = PinAhead(self.flow.take, max(1, self._depth))
 
-    def __iter__(self):
+    def __iter__(self) -> Epoch:
         return self
 
-    def __len__(self):
+    def __len__(self) -> int:
         if self._length is None:
             raise TypeError("this data set has no length")
         return self._length
 
-    def __next__(self):
+    def __next__(self) -> Any:
         if os.getpid() != self._owner:
             raise refused(
                 "loader.forked", "a loop cannot go on in a forked process",
@@ -286,18 +313,18 @@ class Epoch:
         self._warn_of_length()
         return batch
 
-    def _take(self):
+    def _take(self) -> Taken:
         if self._ahead is not None:
             return self._ahead()
         taken = self.flow.take()
         return pinned_result(taken) if self._pin else taken
 
-    def _note_bad(self, bad):
+    def _note_bad(self, bad: BadRows) -> None:
         for row, item in bad:
             self._progress.meter.note_bad(self.epoch, self._step - 1, row,
                                           item)
 
-    def _warn_of_length(self):
+    def _warn_of_length(self) -> None:
         told = self._progress.length_told
         if self._iterable and told is not None and self._yielded > told:
             warnings.warn(
@@ -306,7 +333,7 @@ class Epoch:
                 "workers, each has a replica of an iterable data set and must "
                 "take its own share (get_worker_info())", stacklevel=3)
 
-    def _finish(self):
+    def _finish(self) -> None:
         self.done = True
         self._progress.epoch, self._progress.step = self.epoch + 1, 0
         self._progress.meter.paused()
@@ -314,16 +341,16 @@ class Epoch:
         if not self._persistent:
             self.close()
 
-    def _stop_pinning(self):
+    def _stop_pinning(self) -> None:
         if self._ahead is not None:
             self._ahead.close()
             self._ahead = None
 
-    def stop_round(self):
+    def stop_round(self) -> None:
         """Before the same iterator begins anew."""
         self._stop_pinning()
 
-    def close(self):
+    def close(self) -> None:
         """Ends helpers and threads. The loop cannot go on."""
         if self.closed or os.getpid() != self._owner:
             return
@@ -331,12 +358,12 @@ class Epoch:
         self._stop_pinning()
         self.flow.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         try:
             self.close()
         except Exception:
             pass  # at the end of the interpreter, when parts are gone
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise NotImplementedError("an iterator over a loader cannot be "
                                   "pickled; pickle the loader's state_dict()")

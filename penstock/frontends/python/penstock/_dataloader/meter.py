@@ -1,8 +1,13 @@
 """What limits: the loader or the loop. Plain numbers, nothing guessed."""
+
+from __future__ import annotations
+
 import os
 import time
+from typing import Any
 
 from ..errors import TransformError, worded
+from .fetching import Bad
 
 _LEAST_BATCHES = 8
 _WAITS = 0.05  # of the time: below it the loop, not the loader, limits
@@ -11,18 +16,18 @@ _WAITS = 0.05  # of the time: below it the loop, not the loader, limits
 class Meter:
     """Counts over the life of a loader; reset() begins anew."""
 
-    def __init__(self, most_bad=100):
+    def __init__(self, most_bad: int = 100) -> None:
         self.most_bad = most_bad
         self.reset()
 
-    def reset(self):
+    def reset(self) -> None:
         self.batches = self.items = 0
         self.wait_s = self.loop_s = self.first_batch_s = 0.0
         self.helper_s, self.helper_items = 0.0, 0
-        self.bad = []
-        self._handed_out = None
+        self.bad: list[dict[str, Any]] = []
+        self._handed_out: float | None = None
 
-    def asked(self):
+    def asked(self) -> float:
         """next() begins. Returns the time."""
         now = time.perf_counter()
         if self._handed_out is not None:
@@ -30,7 +35,7 @@ class Meter:
             self._handed_out = None
         return now
 
-    def answered(self, asked, items, first):
+    def answered(self, asked: float, items: int, first: bool) -> None:
         now = time.perf_counter()
         if first:
             self.first_batch_s = now - asked  # no part of the waiting below
@@ -40,15 +45,15 @@ class Meter:
         self.items += items
         self._handed_out = now
 
-    def paused(self):
+    def paused(self) -> None:
         """An epoch is over: what comes now is not the loop's time."""
         self._handed_out = None
 
-    def worked(self, seconds, items):
+    def worked(self, seconds: float, items: int) -> None:
         self.helper_s += seconds
         self.helper_items += items
 
-    def note_bad(self, epoch, step, row, item):
+    def note_bad(self, epoch: int, step: int, row: int, item: Bad) -> None:
         """A sample that on_bad put another in the place of. Too many end the
         loop: the data is broken, not a sample."""
         self.bad.append({"epoch": epoch, "step": step, "row": row,
@@ -62,7 +67,7 @@ class Meter:
                 "look at loader.stats()[\"bad\"], mend the data, or allow "
                 "more")
 
-    def stats(self, workers):
+    def stats(self, workers: int) -> dict[str, Any]:
         """A dict of numbers; None where nothing was measured."""
         spent = self.wait_s + self.loop_s
         rate = (self.helper_items / self.helper_s if self.helper_s else None)
@@ -76,12 +81,12 @@ class Meter:
             "worker_s_per_item": 1 / rate if rate else None,
             "limits": self._limits(spent), "bad": list(self.bad)}
 
-    def _limits(self, spent):
+    def _limits(self, spent: float) -> str:
         if self.batches < _LEAST_BATCHES or not spent:
             return "unknown"
         return "loader" if self.wait_s / spent > _WAITS else "loop"
 
-    def explain(self, workers, processes):
+    def explain(self, workers: int, processes: bool) -> str:
         """The same as text, with what to change where we know it."""
         have = self.stats(workers)
         if have["limits"] == "unknown":
@@ -102,7 +107,7 @@ class Meter:
             return text + "\nthe input keeps up: more workers change nothing"
         return text + "\n" + self._advice(workers, processes, each)
 
-    def _advice(self, workers, processes, each):
+    def _advice(self, workers: int, processes: bool, each: float) -> str:
         cpus = len(os.sched_getaffinity(0))
         items_s = self.loop_s / self.items
         want = each / items_s if items_s > 0 else float("inf")

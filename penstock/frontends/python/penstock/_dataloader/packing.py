@@ -5,12 +5,19 @@ small, in a slot of shared memory else. There it is a table of lengths, then
 the pickle, then the arrays, each aligned for the vector units (and for JAX,
 which copies what is not).
 """
+
+from __future__ import annotations
+
+import importlib
 import io
+import mmap
 import pickle
 import struct
 import sys
+from collections.abc import Sequence
+from typing import Any
 
-from .memory import Ref
+from .memory import Held, Reader, Ref, Writer
 
 _ALIGN = 64
 _IN_BAND = 512     # bytes; smaller arrays stay in the pickle
@@ -23,26 +30,23 @@ class ToTensor:
     """An array that becomes a tensor where torch is: what is collated in a
     helper that has no torch."""
 
-    def __init__(self, array):
+    def __init__(self, array: Any) -> None:
         self.array = array
 
 
-def rebuild_tensor(dtype, shape, data):
-    import torch
-
-    dtype = getattr(torch, dtype)
+def rebuild_tensor(dtype: str, shape: tuple[int, ...], data: Any) -> Any:
+    torch = importlib.import_module("torch")
+    kind = getattr(torch, dtype)
     if 0 in shape:
-        return torch.empty(shape, dtype=dtype)
-    return torch.frombuffer(data, dtype=dtype).view(shape)
+        return torch.empty(shape, dtype=kind)
+    return torch.frombuffer(data, dtype=kind).view(shape)
 
 
-def rebuild_converted(array):
-    import torch
-
-    return torch.from_numpy(array)
+def rebuild_converted(array: Any) -> Any:
+    return importlib.import_module("torch").from_numpy(array)
 
 
-def _is_plain(tensor, torch):
+def _is_plain(tensor: Any, torch: Any) -> bool:
     return (type(tensor) is torch.Tensor and tensor.layout is torch.strided
             and tensor.device.type == "cpu" and not tensor.requires_grad
             and not tensor.is_quantized and not tensor.is_conj()
@@ -50,7 +54,7 @@ def _is_plain(tensor, torch):
 
 
 class _Pickler(pickle.Pickler):
-    def reducer_override(self, thing):
+    def reducer_override(self, thing: Any) -> Any:
         kind = type(thing)
         if kind is ToTensor:
             return rebuild_converted, (thing.array,)
@@ -72,11 +76,11 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def flatten(thing):
+def flatten(thing: object) -> list[memoryview]:
     """The pickle and the arrays of `thing`, as buffers of bytes."""
-    arrays = []
+    arrays: list[memoryview] = []
 
-    def keep(buffer):
+    def keep(buffer: pickle.PickleBuffer) -> bool:
         raw = buffer.raw()
         if raw.nbytes < _IN_BAND:
             return True
@@ -87,13 +91,14 @@ def flatten(thing):
     return [file.getbuffer(), *arrays]
 
 
-def _aligned(at):
+def _aligned(at: int) -> int:
     return -(-at // _ALIGN) * _ALIGN
 
 
-def measure(parts):
+def measure(parts: Sequence[memoryview]) -> tuple[list[int], int]:
     """The offsets of the parts, and the bytes that all take."""
-    at, offsets = 8 * (1 + len(parts)), []
+    at = 8 * (1 + len(parts))
+    offsets: list[int] = []
     for part in parts:
         at = _aligned(at)
         offsets.append(at)
@@ -101,7 +106,8 @@ def measure(parts):
     return offsets, at
 
 
-def write(parts, offsets, out):
+def write(parts: Sequence[memoryview], offsets: Sequence[int],
+          out: bytearray | memoryview | mmap.mmap) -> None:
     """Lays table and parts into `out`."""
     struct.pack_into(f"<{1 + len(parts)}q", out, 0, len(parts),
                      *(part.nbytes for part in parts))
@@ -109,11 +115,12 @@ def write(parts, offsets, out):
         out[at:at + part.nbytes] = part
 
 
-def read(view):
+def read(view: memoryview) -> Any:
     """The object; its arrays lie over `view`."""
     (count,) = struct.unpack_from("<q", view)
     sizes = struct.unpack_from(f"<{count}q", view, 8)
-    at, parts = 8 * (1 + count), []
+    at = 8 * (1 + count)
+    parts: list[memoryview] = []
     for size in sizes:
         at = _aligned(at)
         parts.append(view[at:at + size])
@@ -121,7 +128,7 @@ def read(view):
     return pickle.loads(parts[0], buffers=parts[1:])
 
 
-def seal(thing, writer, inline=INLINE):
+def seal(thing: object, writer: Writer, inline: int = INLINE) -> bytes:
     """A letter: a place, and behind it the object unless it lies there."""
     parts = flatten(thing)
     offsets, size = measure(parts)
@@ -138,19 +145,19 @@ class Letter:
     """A letter that arrived. Open it, or discard it: both give back its
     slot, the first when the last array over it is gone."""
 
-    def __init__(self, message, reader):
+    def __init__(self, message: bytes, reader: Reader) -> None:
         self._reader = reader
         place = _PLACE.unpack_from(message)
         self._ref = Ref(place) if place[0] >= 0 else None
         self._body = message[_PLACE.size:]
 
-    def open(self, held):
+    def open(self, held: Held) -> Any:
         if self._ref is None:
             return read(memoryview(bytearray(self._body)))
         ref, self._ref = self._ref, None
         return read(held.lend(self._reader, ref))
 
-    def open_copy(self):
+    def open_copy(self) -> Any:
         """The object with memory of its own; the slot is free again."""
         if self._ref is None:
             return read(memoryview(bytearray(self._body)))
@@ -159,17 +166,17 @@ class Letter:
         finally:
             self.discard()
 
-    def discard(self):
+    def discard(self) -> None:
         if self._ref is not None:
             self._reader.release(self._ref)
             self._ref = None
 
 
-def ref_of(letter):
+def ref_of(letter: bytes) -> Ref:
     """Where a sealed letter lies that was given no inline bytes."""
     return Ref(_PLACE.unpack_from(letter))
 
 
-def open_ref(ref, reader):
+def open_ref(ref: Ref, reader: Reader) -> Any:
     """The object that lies there, with memory of its own."""
     return Letter(_PLACE.pack(*ref), reader).open_copy()

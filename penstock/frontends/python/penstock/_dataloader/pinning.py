@@ -1,22 +1,29 @@
 """Batches in page-locked memory, copied by a thread ahead of the loop."""
+
+from __future__ import annotations
+
 import collections.abc
 import copy
 import queue
 import sys
 import threading
+from collections.abc import Callable
+from typing import Any
 
 _LOOK_S = 0.1
 
 
-def available():
+def available() -> bool:
     """Whether there is an accelerator to copy to."""
     torch = sys.modules.get("torch")
-    return torch is not None and torch.cuda.is_available()
+    return torch is not None and bool(torch.cuda.is_available())
 
 
-def pinned(data):
+def pinned(data: Any) -> Any:
     """The same structure; tensors, and what has pin_memory(), are pinned."""
-    torch = sys.modules["torch"]
+    torch: Any = sys.modules["torch"]
+    kind: Any = type(data)
+    changed: Any
     if isinstance(data, torch.Tensor) or hasattr(data, "pin_memory"):
         return data.pin_memory()
     if isinstance(data, (str, bytes)):
@@ -28,17 +35,16 @@ def pinned(data):
                 clone = copy.copy(data)
                 clone.update(changed)
                 return clone
-            return type(data)(changed)
+            return kind(changed)
         except TypeError:
             return changed
     if isinstance(data, tuple):
         changed = [pinned(value) for value in data]
-        return (type(data)(*changed) if hasattr(data, "_fields")
-                else type(data)(changed))
+        return kind(*changed) if hasattr(data, "_fields") else kind(changed)
     if isinstance(data, collections.abc.Sequence):
         changed = [pinned(value) for value in data]
         try:
-            return type(data)(changed)
+            return kind(changed)
         except TypeError:
             return changed
     return data
@@ -48,21 +54,23 @@ class PinAhead:
     """Takes batches from `take(stop)`, pins them on a thread, and hands them
     out in order. `take` raises StopIteration at the end."""
 
-    def __init__(self, take, depth):
+    def __init__(self, take: Callable[[threading.Event], tuple[Any, Any, int]],
+                 depth: int) -> None:
         self._take, self._stop = take, threading.Event()
-        self._ready = queue.Queue(maxsize=depth)
+        self._ready: queue.Queue[
+            tuple[Any, Any, int] | BaseException] = queue.Queue(maxsize=depth)
         self._device = sys.modules["torch"].cuda.current_device()
         self._thread = threading.Thread(target=self._run, daemon=True,
                                         name="penstock-pin")
         self._thread.start()
 
-    def __call__(self):
-        batch, error = self._ready.get()
-        if error is not None:
-            raise error
-        return batch
+    def __call__(self) -> tuple[Any, Any, int]:
+        result = self._ready.get()
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
-    def close(self):
+    def close(self) -> None:
         self._stop.set()
         while self._thread.is_alive():
             try:
@@ -71,19 +79,18 @@ class PinAhead:
                 pass
             self._thread.join(timeout=_LOOK_S)
 
-    def _run(self):
+    def _run(self) -> None:
         sys.modules["torch"].cuda.set_device(self._device)
         while not self._stop.is_set():
             try:
-                batch, error = pinned_result(self._take(self._stop)), None
-            except BaseException as raised:
-                batch, error = None, raised
-            self._ready.put((batch, error))
-            if isinstance(error, StopIteration):
-                return
+                self._ready.put(pinned_result(self._take(self._stop)))
+            except BaseException as error:
+                self._ready.put(error)
+                if isinstance(error, StopIteration):
+                    return
 
 
-def pinned_result(result):
-    """Of (batch, what else comes with it)."""
-    batch, *rest = result
-    return (pinned(batch), *rest)
+def pinned_result(result: tuple[Any, Any, int]) -> tuple[Any, Any, int]:
+    """Of a batch, its bad rows and the number of its items."""
+    batch, bad, items = result
+    return pinned(batch), bad, items

@@ -1,17 +1,24 @@
 """Where the ids of an epoch's batches come from."""
+
+from __future__ import annotations
+
 import itertools
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ..errors import refused
+from .order import Order
 
 
 class OwnPlan:
     """Our own order: any step of any epoch is found without walking."""
     replays = False
 
-    def __init__(self, order):
+    def __init__(self, order: Order) -> None:
         self.order = order
 
-    def batches(self, epoch, start):
+    def batches(self, epoch: int, start: int) -> Iterator[Any]:
         return (self.order.ids(epoch, step)
                 for step in range(start, self.order.steps()))
 
@@ -19,7 +26,7 @@ class OwnPlan:
 class OwnSingles(OwnPlan):
     """The same for batch_size None: one id at a time."""
 
-    def batches(self, epoch, start):
+    def batches(self, epoch: int, start: int) -> Iterator[Any]:
         return (ids[0] for ids in super().batches(epoch, start))
 
 
@@ -28,14 +35,14 @@ class SamplerPlan:
     handed out is drawn again and dropped; no item is fetched for it."""
     replays = True
 
-    def __init__(self, sampler):
+    def __init__(self, sampler: Iterable[Any]) -> None:
         self.sampler = sampler
 
-    def batches(self, epoch, start):
+    def batches(self, epoch: int, start: int) -> Iterator[Any]:
         return self._rest(iter(self.sampler), start)
 
     @staticmethod
-    def _rest(drawn, start):
+    def _rest(drawn: Iterator[Any], start: int) -> Iterator[Any]:
         for dropped in range(start):
             if next(drawn, drawn) is drawn:
                 raise refused(
@@ -49,18 +56,19 @@ class SamplerPlan:
 class Batched:
     """The ids of a sampler, so many at a time."""
 
-    def __init__(self, sampler, batch_size, drop_last):
+    def __init__(self, sampler: Any, batch_size: int,
+                 drop_last: bool) -> None:
         self.sampler, self.batch_size = sampler, batch_size
         self.drop_last = drop_last
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[list[Any]]:
         drawn = iter(self.sampler)
         while ids := list(itertools.islice(drawn, self.batch_size)):
             if len(ids) < self.batch_size and self.drop_last:
                 return
             yield ids
 
-    def __len__(self):
+    def __len__(self) -> int:
         whole, rest = divmod(len(self.sampler), self.batch_size)
         return whole + (1 if rest and not self.drop_last else 0)
 
@@ -69,25 +77,26 @@ class OwnSampler:
     """What `loader.sampler` is when the order is ours: the ids of the epoch
     that comes next."""
 
-    def __init__(self, loader):
-        self._loader = loader  # a weak reference
+    def __init__(self, loader: weakref.ref[Any]) -> None:
+        self._loader = loader
 
-    def __iter__(self):
-        loader = self._loader()
+    def __iter__(self) -> Iterator[int]:
+        loader: Any = self._loader()
         order, epoch = loader._order(), loader._next_epoch
         for step in range(-(-order.n // order.batch_size)):
             yield from order.ids(epoch, step)
 
-    def __len__(self):
-        return self._loader()._order().n
+    def __len__(self) -> int:
+        loader: Any = self._loader()
+        return int(loader._order().n)
 
 
 class StreamPlan:
     """An iterable data set: as many items as a batch takes, without end."""
     replays = True
 
-    def __init__(self, batch_size):
+    def __init__(self, batch_size: int | None) -> None:
         self.batch_size = batch_size
 
-    def batches(self, epoch, start):
+    def batches(self, epoch: int, start: int) -> Iterator[Any]:
         return itertools.repeat(self.batch_size)

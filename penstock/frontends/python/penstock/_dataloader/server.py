@@ -5,7 +5,11 @@ process of the engine never forks. It imports what unpickling the data set
 needs, once; a fork then shares all of it, so more helpers cost little memory
 and a new epoch starts at once. It ends when its connection does.
 """
+
+from __future__ import annotations
+
 import gc
+import importlib
 import os
 import pickle
 import select
@@ -13,11 +17,12 @@ import signal
 import socket
 import sys
 import time
+from typing import Any
 
 from ..errors import DeviceError, worded
 from .carried import Carried
 from .packing import read
-from .worker import Seat, Worker
+from .worker import Job, Seat, Worker
 
 MOST_BYTES = 1 << 17
 FDS_A_MESSAGE = 200
@@ -28,7 +33,7 @@ _PR_SET_PDEATHSIG = 1
 starting_main = False  # while the user's main module is imported here
 
 
-def prepare(data):
+def prepare(data: dict[str, Any]) -> None:
     """Makes this process see modules as the user's process does."""
     sys.path[:] = data["sys_path"]
     sys.argv[:] = data["sys_argv"]
@@ -38,13 +43,12 @@ def prepare(data):
         pass  # it has gone, or may not be entered; imports do not need it
 
 
-def import_main(data):
+def import_main(data: dict[str, Any]) -> None:
     """The user's main module, under the name that multiprocessing gives it."""
     global starting_main
     if "__mp_main__" in sys.modules:
         return
-    from multiprocessing import spawn
-
+    spawn: Any = importlib.import_module("multiprocessing.spawn")
     starting_main = True
     try:
         if data.get("init_main_from_name"):
@@ -56,14 +60,19 @@ def import_main(data):
 
 
 class Server:
-    def __init__(self, control):
-        self._control, self._pid = control, os.getpid()
-        self._seats = {}    # crew -> descriptors that arrived so far
-        self._crews = {}    # crew -> pids
-        self._ending = {}   # crew -> when its helpers are killed
-        self._payload = self._failed = None
+    """One loader's; told what to do over its connection `control`."""
 
-    def run(self):
+    def __init__(self, control: socket.socket) -> None:
+        self._control, self._pid = control, os.getpid()
+        # Of a crew: descriptors that arrived so far; pid -> worker of its
+        # helpers; when these are killed.
+        self._seats: dict[int, list[int]] = {}
+        self._crews: dict[int, dict[int, int]] = {}
+        self._ending: dict[int, float] = {}
+        self._payload: Any = None
+        self._failed: Carried | None = None
+
+    def run(self) -> None:
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._pipe = (wake_read, wake_write)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
@@ -84,9 +93,9 @@ class Server:
             time.sleep(0.002)
             self._bury()
         for crew in list(self._crews):
-            self._on_kill((), crew)
+            self._kill(crew)
 
-    def _take_message(self):
+    def _take_message(self) -> bool:
         try:
             raw, fds, _, _ = socket.recv_fds(self._control, MOST_BYTES,
                                              FDS_A_MESSAGE,
@@ -99,13 +108,14 @@ class Server:
         getattr(self, "_on_" + kind)(fds, *rest)
         return True
 
-    def _tell(self, *message):
+    def _tell(self, *message: object) -> None:
         try:
             self._control.send(pickle.dumps(message))
         except OSError:
             pass  # the loop has gone; the next read says so
 
-    def _on_load(self, fds, size, main, needs_main):
+    def _on_load(self, fds: list[int], size: int, main: dict[str, Any],
+                 needs_main: bool) -> None:
         """The data set and what belongs to it, over memory of its own."""
         import mmap
 
@@ -125,7 +135,7 @@ class Server:
         gc.collect()
         gc.freeze()  # the collector then leaves the shared pages alone
 
-    def _refuse_cuda(self):
+    def _refuse_cuda(self) -> None:
         torch = sys.modules.get("torch")
         cuda = getattr(torch, "cuda", None)
         if cuda is not None and cuda.is_initialized():
@@ -136,10 +146,11 @@ class Server:
                 "keep CPU tensors in the data set, or set "
                 "workers=\"threads\"")
 
-    def _on_seats(self, fds, crew):
+    def _on_seats(self, fds: list[int], crew: int) -> None:
         self._seats.setdefault(crew, []).extend(fds)
 
-    def _on_fork(self, fds, crew, workers, job):
+    def _on_fork(self, fds: list[int], crew: int, workers: int,
+                 job: Job) -> None:
         """Seats: shared, board and post, then own and memory of each."""
         fds = self._seats.pop(crew, []) + fds
         if self._failed is not None:
@@ -157,7 +168,7 @@ class Server:
         for fd in fds:
             os.close(fd)
 
-    def _be_helper(self, fds, seat, job):
+    def _be_helper(self, fds: list[int], seat: Seat, job: Job) -> None:
         code = 1
         try:
             die_with(self._pid)
@@ -172,10 +183,8 @@ class Server:
                 if fd not in keep:
                     os.close(fd)
             dataset, collate_fn, worker_init_fn = self._payload
-            seat = seat._replace(own=socket.socket(fileno=seat.own),
-                                 shared=socket.socket(fileno=seat.shared))
-            worker = Worker(seat, dataset, collate_fn, job["settings"])
-            worker.prepare(job["base_seed"], worker_init_fn, job["iterable"])
+            worker = Worker(seat, dataset, collate_fn, job.settings)
+            worker.prepare(job.base_seed, worker_init_fn, job.iterable)
             worker.run()
             code = 0
         except SystemExit as request:
@@ -190,22 +199,22 @@ class Server:
                     pass
             os._exit(code)
 
-    def _on_end(self, fds, crew):
+    def _on_end(self, fds: list[int], crew: int) -> None:
         """The loop has closed this crew's connections."""
         if crew in self._crews:
             self._ending[crew] = time.monotonic() + GRACE_S
 
-    def _on_kill(self, fds, crew):
+    def _kill(self, crew: int) -> None:
         for pid in self._crews.get(crew, ()):
             os.kill(pid, signal.SIGKILL)
 
-    def _kill_late(self):
+    def _kill_late(self) -> None:
         for crew, deadline in list(self._ending.items()):
             if time.monotonic() >= deadline:
-                self._on_kill((), crew)
+                self._kill(crew)
                 del self._ending[crew]
 
-    def _bury(self):
+    def _bury(self) -> None:
         """Reports the helpers that have ended."""
         while True:
             try:
@@ -224,7 +233,7 @@ class Server:
                         self._ending.pop(crew, None)
 
 
-def die_with(parent):
+def die_with(parent: int) -> None:
     """The kernel kills this process when its parent ends, however it does."""
     import ctypes
 
@@ -233,7 +242,7 @@ def die_with(parent):
         os._exit(1)
 
 
-def main(fd):
+def main(fd: int) -> None:
     # The loop decides what Ctrl-C means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -4,27 +4,32 @@ The package `penstock` stands in sys.modules without having been loaded: a
 helper needs this part of it and no engine. It is loaded when somebody asks it
 for another name than those of the drop-in, as a data set's module may.
 """
+
+from __future__ import annotations
+
 import importlib.util
 import sys
 import types
+from typing import Any
 
 
 class Later(types.ModuleType):
     """`penstock`, loaded when a name of it is asked for."""
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         if name in ("DataLoader", "get_worker_info"):
             return getattr(importlib.import_module("penstock.dataloader"),
                            name)
-        self.__class__ = types.ModuleType
-        self.__spec__.loader.exec_module(self)
-        return getattr(self, name)
+        package: Any = self
+        package.__class__ = types.ModuleType
+        package.__spec__.loader.exec_module(package)
+        return getattr(package, name)
 
 
-def stand_in(folder):
-    spec = importlib.util.spec_from_file_location(
+def stand_in(folder: str) -> None:
+    spec: Any = importlib.util.spec_from_file_location(
         "penstock", f"{folder}/__init__.py",
         submodule_search_locations=[folder])
     package = sys.modules["penstock"] = importlib.util.module_from_spec(spec)

@@ -1,18 +1,24 @@
 """A crew of threads, for a data set that releases the interpreter's lock."""
+
+from __future__ import annotations
+
 import collections
 import os
 import queue
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 from .carried import Carried
 from .fetching import Fetcher, Stream, count_of, detail_of
-from .worker import BATCH, END, ERROR, Task, WorkerInfo
+from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, Job,
+                     Result, Task, WorkerInfo)
 
 _here = threading.local()
 
 
-def info():
+def info() -> WorkerInfo | None:
     """WorkerInfo of this thread, when it is a helper."""
     return getattr(_here, "info", None)
 
@@ -20,10 +26,10 @@ def info():
 class _Shelf:
     """A finished result, as a ProcessCrew's letter."""
 
-    def __init__(self, result):
+    def __init__(self, result: Any) -> None:
         self.result = result
 
-    def discard(self):
+    def discard(self) -> None:
         self.result = None
 
 
@@ -31,16 +37,20 @@ class ThreadCrew:
     """The same face as ProcessCrew. Threads share the data set, so the
     generators of the process are left alone."""
 
-    def __init__(self, dataset, collate_fn, worker_init_fn, workers, job):
-        self.size, self.held = workers, ()
+    def __init__(self, dataset: Any, collate_fn: Callable[[Any], Any] | None,
+                 worker_init_fn: Callable[[int], Any] | None, workers: int,
+                 job: Job) -> None:
+        self.size = workers
         self._job, self._init = job, worker_init_fn
         self._dataset, self._collate_fn = dataset, collate_fn
         self._round, self._closed = 0, False
         self._lock = threading.Condition()
-        self._shared = collections.deque()
-        self._own = [collections.deque() for _ in range(workers)]
-        self._parts = {}  # (round, batch) -> [parts that are there]
-        self._results = queue.SimpleQueue()
+        self._shared: collections.deque[Task] = collections.deque()
+        self._own: list[collections.deque[Task]] = [
+            collections.deque() for _ in range(workers)]
+        # (round, batch) -> part -> its ids, and its items or what was raised
+        self._parts: dict[tuple[int, int], dict[int, tuple[Any, Any]]] = {}
+        self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._run, args=(worker,), daemon=True,
                              name=f"penstock-items-{worker}")
@@ -48,20 +58,20 @@ class ThreadCrew:
         for thread in self._threads:
             thread.start()
 
-    def start_round(self, number):
+    def start_round(self, number: int) -> None:
         with self._lock:
             self._round = number
             self._parts.clear()
             for tasks in (self._shared, *self._own):
                 tasks.clear()
 
-    def put(self, task, worker=None):
+    def put(self, task: Task, worker: int | None = None) -> None:
         with self._lock:
             (self._shared if worker is None else self._own[worker]).append(
                 task)
             self._lock.notify_all()
 
-    def receive(self, deadline=None):
+    def receive(self, deadline: float | None = None) -> Result | None:
         wait = (None if deadline is None
                 else max(0.0, deadline - time.monotonic()))
         try:
@@ -69,14 +79,14 @@ class ThreadCrew:
         except queue.Empty:
             return None
 
-    def open(self, letter):
+    def open(self, letter: _Shelf) -> Any:
         result, letter.result = letter.result, None
         return result
 
-    def pids(self):
+    def pids(self) -> list[int]:
         return [os.getpid()]
 
-    def close(self):
+    def close(self) -> None:
         with self._lock:
             self._closed = True
             self._lock.notify_all()
@@ -84,7 +94,7 @@ class ThreadCrew:
             if thread is not threading.current_thread():
                 thread.join(timeout=5.0)
 
-    def _next_task(self, worker):
+    def _next_task(self, worker: int) -> Task | None:
         with self._lock:
             while not self._closed:
                 for tasks in (self._own[worker], self._shared):
@@ -93,12 +103,14 @@ class ThreadCrew:
                 self._lock.wait()
         return None
 
-    def _run(self, worker):
+    def _run(self, worker: int) -> None:
         where = f"DataLoader worker thread {worker}"
         _here.info = WorkerInfo(worker, self.size,
-                                self._job["base_seed"] + worker,
+                                self._job.base_seed + worker,
                                 self._dataset)
-        broken = fetcher = None
+        broken = None
+        fetcher: Any = None
+        kind: int | None
         try:
             if self._init is not None:
                 self._init(worker)
@@ -108,7 +120,7 @@ class ThreadCrew:
         while (task := self._next_task(worker)) is not None:
             if task.round != self._round:
                 continue
-            if task.kind == Task.RESTART:
+            if task.kind == RESTART:
                 fetcher = fetcher if broken else self._fetcher()
                 continue
             began = time.perf_counter()
@@ -118,21 +130,22 @@ class ThreadCrew:
             except BaseException as error:
                 kind, result = ERROR, Carried(error, where, detail_of(error))
             seconds = time.perf_counter() - began
-            items = (task.ids or 1 if task.kind != Task.FETCH
+            items = (task.ids or 1 if task.kind != FETCH
                      else count_of(task.ids))
             if kind is not None:
-                self._results.put((task.round, task.batch, kind, seconds,
-                                   items, _Shelf(result), worker))
+                self._results.put(Result(task.round, task.batch, kind, seconds,
+                                         items, _Shelf(result), worker))
 
-    def _fetcher(self):
-        maker = Stream if self._job["iterable"] else Fetcher
-        return maker(self._dataset, self._collate_fn, self._job["settings"])
+    def _fetcher(self) -> Stream | Fetcher:
+        maker = Stream if self._job.iterable else Fetcher
+        return maker(self._dataset, self._collate_fn, self._job.settings)
 
-    def _result_of(self, fetcher, task, where):
-        if task.kind in (Task.NEXT, Task.SKIP):
+    def _result_of(self, fetcher: Any, task: Task,
+                   where: str) -> tuple[int | None, Any]:
+        piece: Any
+        if task.kind in (NEXT, SKIP):
             try:
-                skip = task.kind == Task.SKIP
-                return BATCH, (fetcher.batch(task.ids, skip), ())
+                return BATCH, (fetcher.batch(task.ids, task.kind == SKIP), ())
             except StopIteration:
                 return END, None
         if task.parts == 1:
@@ -147,7 +160,9 @@ class ThreadCrew:
             if len(pieces) < task.parts:
                 return None, None
             self._parts.pop((task.round, task.batch), None)
-        ids, items, bad = [], [], []
+        ids: list[Any] = []
+        items: list[Any] = []
+        bad: list[Any] = []
         for _, (some, piece) in sorted(pieces.items()):
             if isinstance(piece, Carried):
                 return ERROR, piece

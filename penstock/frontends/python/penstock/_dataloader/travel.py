@@ -1,5 +1,12 @@
 """How the data set and what belongs to it travel to the server."""
+
+from __future__ import annotations
+
 import hashlib
+import importlib
+import pickle
+from collections.abc import Sequence
+from typing import Any
 
 from . import packing
 from ..errors import worded
@@ -8,7 +15,7 @@ from .errors import NotPicklable
 _HASHED_BYTES = 1 << 26  # of a data set's arrays, to see whether it changed
 
 
-def digest_of(parts):
+def digest_of(parts: Sequence[memoryview]) -> bytes:
     """Changes when what is pickled does. Of arrays beyond 64 MB only where
     they lie and a part of what they hold is looked at."""
     seen, left = hashlib.blake2b(parts[0], digest_size=16), _HASHED_BYTES
@@ -26,36 +33,37 @@ def digest_of(parts):
     return seen.digest()
 
 
-def pickled(dataset, collate_fn, worker_init_fn):
+def pickled(dataset: Any, collate_fn: Any, worker_init_fn: Any
+            ) -> tuple[list[memoryview], dict[str, Any]]:
     """What travels to the server: (parts, main), or NotPicklable."""
     from multiprocessing import spawn
 
-    main = spawn.get_preparation_data("penstock")
-    main = {key: main[key] for key in
-            ("sys_path", "sys_argv", "dir", "init_main_from_name",
-             "init_main_from_path") if key in main}
+    told = spawn.get_preparation_data("penstock")
+    main = {key: value for key, value in told.items() if key in (
+        "sys_path", "sys_argv", "dir", "init_main_from_name",
+        "init_main_from_path")}
     has_main = "init_main_from_name" in main or "init_main_from_path" in main
     things = dataset, collate_fn, worker_init_fn
-    reason = None
+    reason: Exception | None = None
     try:
         parts = packing.flatten(things)
         if has_main or b"__main__" not in bytes(parts[0]):
             return parts, main
     except Exception as error:
         reason = error
-    parts = _by_cloudpickle(things)
-    if parts is not None:
-        return parts, main
+    by_value = _by_cloudpickle(things)
+    if by_value is not None:
+        return by_value, main
     raise _not_picklable(things, reason)
 
 
-def _by_cloudpickle(things):
+def _by_cloudpickle(things: tuple[Any, ...]) -> list[memoryview] | None:
     """For lambdas and classes of a notebook, where cloudpickle is there."""
     try:
-        import cloudpickle
+        cloudpickle = importlib.import_module("cloudpickle")
     except ImportError:
         return None
-    arrays = []
+    arrays: list[pickle.PickleBuffer] = []
     try:
         text = cloudpickle.dumps(things, protocol=5,
                                  buffer_callback=arrays.append)
@@ -64,20 +72,22 @@ def _by_cloudpickle(things):
     return [memoryview(text), *(array.raw() for array in arrays)]
 
 
-def _not_picklable(things, reason):
+def _not_picklable(things: tuple[Any, ...],
+                   error: Exception | None) -> NotPicklable:
     names = ("the data set", "collate_fn", "worker_init_fn")
+    reason = str(error)
     for name, thing in zip(names, things):
         try:
             text = bytes(packing.flatten(thing)[0])
-            if reason is None and b"__main__" in text:
+            if error is None and b"__main__" in text:
                 reason = "it is defined in a session that has no file"
                 break
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
+        except Exception as raised:
+            reason = f"{type(raised).__name__}: {raised}"
             break
     return worded(
         NotPicklable, "workers.pickle",
         f"{name} cannot travel to the helper processes",
-        f"a {type(thing).__name__}", str(reason),
+        f"a {type(thing).__name__}", reason,
         "define it at the top level of a file, install cloudpickle, or set "
         "num_workers=0 or workers=\"threads\"")

@@ -1,14 +1,19 @@
 """The loop of one helper process."""
-import collections
+
+from __future__ import annotations
+
 import select
 import socket
 import struct
 import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from .board import Board
 from .collate import stack_without_shared_memory, torch_module
 from .carried import Carried
-from .fetching import Fetcher, Stream, count_of, detail_of, seed_generators
+from .fetching import (Fetcher, Key, Settings, Stream, count_of, detail_of,
+                       note_detail, seed_generators)
 from .memory import Reader, Writer
 from .packing import Letter, open_ref, ref_of, seal
 
@@ -17,35 +22,87 @@ RESULT = struct.Struct("<qqqdq")
 BATCH, ERROR, END = range(3)
 MOST_BYTES = 1 << 17  # of a message
 
-WorkerInfo = collections.namedtuple(
-    "WorkerInfo", "id num_workers seed dataset")
-info = None  # of this process, when it is a helper
 
-Seat = collections.namedtuple(
-    "Seat", "worker workers own shared board memories post")
+class WorkerInfo(NamedTuple):
+    """What get_worker_info() tells in a helper."""
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
 
 
-class Task(collections.namedtuple(
-        "Task", "round batch ids part parts first_row grain key kind")):
+info: WorkerInfo | None = None  # of this process, when it is a helper
+
+
+class Seat(NamedTuple):
+    """Which helper of how many, and the descriptors that are open for it: its
+    own tasks, those for whoever is free, board, memories of all helpers, and
+    the memory in which large tasks lie."""
+    worker: int
+    workers: int
+    own: int
+    shared: int
+    board: int
+    memories: list[int]
+    post: int
+
+
+class Job(NamedTuple):
+    """What all helpers of a loop do; `depth` batches are fetched ahead."""
+    base_seed: int
+    iterable: bool
+    settings: Settings
+    depth: int
+
+
+FETCH, NEXT, SKIP, RESTART = range(4)
+
+
+class Task(NamedTuple):
     """What a helper is asked for: FETCH the batch of these ids (or a part of
     it), take the NEXT batch of a stream, SKIP it, or RESTART its stream."""
-    FETCH, NEXT, SKIP, RESTART = range(4)
+    round: int
+    batch: int
+    ids: Any
+    part: int
+    parts: int
+    first_row: int
+    grain: int
+    key: Key | None
+    kind: int
+
+
+class Result(NamedTuple):
+    """What comes of a task: BATCH, ERROR or END of a stream. The crew that
+    handed it out opens `letter`."""
+    round: int
+    batch: int
+    kind: int
+    seconds: float
+    items: int
+    letter: Any
+    worker: int
 
 
 class Worker:
-    def __init__(self, seat, dataset, collate_fn, settings):
+    def __init__(self, seat: Seat, dataset: Any,
+                 collate_fn: Callable[[Any], Any] | None,
+                 settings: Settings) -> None:
         self._seat = seat
-        self._own, self._shared = seat.own, seat.shared
+        self._own = socket.socket(fileno=seat.own)
+        self._shared = socket.socket(fileno=seat.shared)
         self._writer = Writer(seat.memories[seat.worker])
-        self._memories = {}
+        self._memories: dict[int, Reader] = {}
         self._post = Reader(seat.post)
         self._board = Board(seat.board)
         self._dataset, self._collate_fn = dataset, collate_fn
         self._settings, self._settings.in_helper = settings, True
-        self._stream = self._fetcher = self._broken = None
+        self._broken: Carried | None = None
         self._seconds, self._items = 0.0, 0
 
-    def prepare(self, base_seed, worker_init_fn, iterable):
+    def prepare(self, base_seed: int,
+                worker_init_fn: Callable[[int], Any] | None,
+                iterable: bool) -> None:
         """Seeds, get_worker_info and the user's worker_init_fn."""
         self._iterable = iterable
         self._name_self(base_seed + self._seat.worker)
@@ -57,7 +114,7 @@ class Worker:
         except Exception as error:
             self._broken = Carried(error, self._where(), "worker_init_fn")
 
-    def _make_fetcher(self):
+    def _make_fetcher(self) -> None:
         if self._iterable:
             self._stream = Stream(self._dataset, self._collate_fn,
                                   self._settings)
@@ -65,17 +122,17 @@ class Worker:
             self._fetcher = Fetcher(self._dataset, self._collate_fn,
                                     self._settings)
 
-    def _name_self(self, seed):
+    def _name_self(self, seed: int) -> None:
         global info
         info = WorkerInfo(self._seat.worker, self._seat.workers, seed,
                           self._dataset)
         self._torch_knows = False
         self._tell_torch()
 
-    def _tell_torch(self):
+    def _tell_torch(self) -> None:
         """torch.utils.data.get_worker_info() answers, once torch is here."""
         torch = torch_module()
-        if torch is None or self._torch_knows:
+        if torch is None or self._torch_knows or info is None:
             return
         theirs = torch.utils.data._utils.worker
         theirs._worker_info = theirs.WorkerInfo(**info._asdict())
@@ -83,14 +140,14 @@ class Worker:
         torch.set_num_threads(1)
         self._torch_knows = True
 
-    def run(self):
+    def run(self) -> None:
         """Serves until the loop closes the connection."""
         try:
             self._run()
         except (BrokenPipeError, ConnectionResetError):
             pass  # it closed while an answer was on its way
 
-    def _run(self):
+    def _run(self) -> None:
         waiting = select.poll()
         waiting.register(self._own, select.POLLIN)
         waiting.register(self._shared, select.POLLIN)
@@ -105,55 +162,53 @@ class Worker:
                     continue  # another helper was faster
                 if not message:
                     return
-                self._serve(Letter(message, self._post).open_copy())
+                self._serve(Task(*Letter(message, self._post).open_copy()))
                 break
 
-    def _serve(self, task):
-        task = Task(*task)
+    def _serve(self, task: Task) -> None:
         self._tell_torch()
         if task.round != self._board.round:
             return  # the loop began anew since
         began = time.perf_counter()
-        kind, result = BATCH, None
+        kind: int | None
+        letter: bytes | None
         try:
-            if task.kind == Task.RESTART:
+            if task.kind == RESTART:
                 if self._broken is None:
                     self._make_fetcher()
                 return
             if self._broken is not None:
-                raise _Broken
-            kind, result = self._result_of(task)
+                kind, result = ERROR, self._broken
+            else:
+                kind, result = self._result_of(task)
             letter = None if kind is None else self._sealed(result)
-        except _Broken:
-            kind, letter = ERROR, seal(self._broken, self._writer)
         except Exception as error:
             kind, letter = ERROR, seal(
                 Carried(error, self._where(), detail_of(error)), self._writer)
         finally:
             self._seconds += time.perf_counter() - began
-        if kind is not None:
+        if kind is not None and letter is not None:
             self._send(task, kind, letter)
 
-    def _sealed(self, result):
+    def _sealed(self, result: Any) -> bytes:
         try:
             return seal(result, self._writer)
         except MemoryError:
             raise
         except Exception as error:
-            error._penstock_detail = "the batch cannot be pickled"
+            note_detail(error, "the batch cannot be pickled")
             raise
 
-    def _send(self, task, kind, letter):
+    def _send(self, task: Task, kind: int, letter: bytes) -> None:
         self._own.send(RESULT.pack(task.round, task.batch, kind,
                                    self._seconds, self._items) + letter)
         self._seconds, self._items = 0.0, 0
 
-    def _result_of(self, task):
+    def _result_of(self, task: Task) -> tuple[int | None, Any]:
         """(kind, object), kind None when there is nothing to send yet."""
-        if task.kind in (Task.NEXT, Task.SKIP):
-            skip = task.kind == Task.SKIP
+        if task.kind in (NEXT, SKIP):
             try:
-                batch = self._stream.batch(task.ids, skip)
+                batch = self._stream.batch(task.ids, task.kind == SKIP)
             except StopIteration:
                 return END, None
             self._items += task.ids or 1
@@ -165,7 +220,8 @@ class Worker:
             return BATCH, batch
         return self._part_of(task)
 
-    def _part_of(self, task):
+    def _part_of(self, task: Task) -> tuple[int | None, Any]:
+        piece: Any
         try:
             piece = self._fetcher.items(task.ids, task.key, task.grain,
                                         task.first_row)
@@ -184,7 +240,9 @@ class Worker:
             return None, None
         pieces = [open_ref(ref, self._memory(worker))
                   for worker, ref in complete]
-        ids, items, bad = [], [], []
+        ids: list[Any] = []
+        items: list[Any] = []
+        bad: list[Any] = []
         for some, piece in pieces:
             if isinstance(piece, Carried):
                 return ERROR, piece
@@ -193,20 +251,16 @@ class Worker:
             bad += piece[1]
         return BATCH, (self._fetcher.collated(items, bad, ids, task.key), bad)
 
-    def _memory(self, worker):
+    def _memory(self, worker: int) -> Reader:
         if worker not in self._memories:
             self._memories[worker] = Reader(self._seat.memories[worker])
         return self._memories[worker]
 
-    def _where(self):
+    def _where(self) -> str:
         return f"DataLoader worker process {self._seat.worker}"
 
 
-class _Broken(Exception):
-    """worker_init_fn failed; every task is answered by its error."""
-
-
-def seed_worker(base_seed, worker):
+def seed_worker(base_seed: int, worker: int) -> None:
     """Python, numpy and torch, as torch seeds its own workers."""
     torch = torch_module()
     numpy_seed = None
@@ -216,6 +270,6 @@ def seed_worker(base_seed, worker):
     seed_generators(base_seed + worker, numpy_seed)
 
 
-def task_letter(task, writer):
+def task_letter(task: Task, writer: Writer) -> bytes:
     """A task as a letter for a helper."""
     return seal(tuple(task), writer)
