@@ -2,9 +2,9 @@
 """Keeps the house as docs/rooms.md draws it. Exits 1 and says what is wrong.
 
 Checks: a room includes only what it may see, and of other rooms (base
-excepted) only the face; every *_test.cpp is listed in a CMakeLists.txt; no
-file of ours is over 600 lines; no dumping-ground names; an example in a header
-of a room or in the README stands, line by line, in code that is compiled.
+excepted) only the face; every test is listed in a CMakeLists.txt; no file of
+ours is over 600 lines; no dumping-ground names; an example in a header of a
+room or in the README stands, line by line, in code that is compiled.
 """
 import pathlib
 import re
@@ -72,6 +72,9 @@ def main():
         name = file.relative_to(ROOT)
         if file.name.endswith("_test.cpp") and file.name not in lists:
             bad.append(f"{name}: no CMakeLists.txt builds this test")
+        if file.name.endswith("_test.py") and not re.search(
+                rf"\b{file.stem.removesuffix('_test')}\b", lists):
+            bad.append(f"{name}: no CMakeLists.txt runs this test")
         lines = len(file.read_text().splitlines())
         if lines > 600:
             bad.append(f"{name}: {lines} lines; 600 is the end")

@@ -191,8 +191,8 @@ class Arguments(Case):
             DataLoader(Numbers(4), xyzzy=3)
 
     def test_what_is_no_data_set(self):
-        with self.refused(RequestError, "loader.dataset",
-                          "found 7, which has neither __getitem__ nor __iter__"):
+        with self.refused(RequestError, "loader.dataset", "found 7, which has "
+                          "neither __getitem__ nor __iter__"):
             DataLoader(7)
 
     def test_on_bad_needs_a_map_style_data_set(self):

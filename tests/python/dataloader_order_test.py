@@ -71,9 +71,9 @@ class AgainstTheProgram(Case):
                            "tail": "exact"},
                 "device": "cpu", "model": "none"}))
             lines = subprocess.run(
-                [program.path(), "batch", path / "job.json", "--epoch", str(epoch),
-                 "--steps", "0:100000"], check=True, capture_output=True,
-                text=True, cwd=folder).stdout.splitlines()
+                [program.path(), "batch", path / "job.json", "--epoch",
+                 str(epoch), "--steps", "0:100000"], check=True,
+                capture_output=True, text=True, cwd=folder).stdout.splitlines()
         return [json.loads(line)["keys"] for line in lines]
 
     def test_batches_are_those_of_the_engine(self):

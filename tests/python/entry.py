@@ -26,7 +26,7 @@ def main():
     if not result.wasSuccessful():
         sys.exit(1)
     if result.skipped:
-        print(len(result.skipped), "skipped:",
+        print(f"{len(result.skipped)} skipped:",
               *sorted({why for _, why in result.skipped}), sep="\n  ")
         if not result.passed:
             sys.exit(ALL_SKIPPED)

@@ -113,7 +113,8 @@ class TheEnd(Case):
     ENDS = {
         "a loader that iterates": "kept = loader; it = iter(kept); next(it)",
         "a batch alone": "kept = next(iter(loader)); del loader",
-        "an array alone": "kept = next(iter(loader)).target.numpy(); del loader",
+        "an array alone": "kept = next(iter(loader)).target.numpy(); "
+                          "del loader",
         "a capsule": "kept = next(iter(loader)).target.__dlpack__()",
         "a cycle": "class Own: pass\nown = Own(); own.own = own; "
                    "own.loader = loader; own.batch = loader.peek()",

@@ -144,7 +144,8 @@ class Loader(BaseLoader):
     `num_workers` are threads (None: from the processors that we may use; 0:
     all on the caller's thread); they never change a batch. `prefetch_factor`
     batches per worker (without `num_workers`, in all) are made ahead. `cache`
-    is "auto", "device", "ram" or "none". `rank` and `world` are taken from RANK and WORLD_SIZE.
+    is "auto", "device", "ram" or "none". `rank` and `world` are taken from RANK
+    and WORLD_SIZE.
 
     Raises RequestError for settings, SourceError for the source,
     TransformError for rows that are not usable, OutOfMemory for a `cache` that
