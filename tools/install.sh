@@ -3,6 +3,7 @@
 packages_run="g++ cmake ninja-build ccache nlohmann-json3-dev libcli11-dev
   libsimdjson-dev libsqlite3-dev libpq-dev python3 git"
 packages_torch="python3-pip"
+packages_python="python3-venv python3-dev"
 packages_build="clang-14 clang-format-14 libclang-rt-14-dev libgtest-dev
   libgmock-dev postgresql"
 
@@ -62,6 +63,48 @@ find_torch() {
     with_torch=(-DPENSTOCK_TORCH=off)
   fi
 }
+
+# Finds or makes the environment that the Python package is built and tested
+# in, and leaves CMake's arguments for it in with_python. It is kept for every
+# clone. PENSTOCK_PYTHON: on (the default) or off.
+find_python() {
+  local folder=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/python
+  with_python=(-DPENSTOCK_PYTHON=off)
+  [ "${PENSTOCK_PYTHON:-on}" = off ] && return
+  install_packages python
+  make_python "$folder" || {
+    echo "there is no environment for the Python package: see above. Mend that"
+    echo "(PIP_INDEX_URL names another package index), remove $folder if it"
+    echo "holds a broken one, or set PENSTOCK_PYTHON=off to go on without"
+    exit 1
+  }
+  with_python=(-DPENSTOCK_PYTHON=on "-DPython_EXECUTABLE=$folder/bin/python")
+}
+
+# By version ranges, so that a security release of one needs no change here.
+python_wheels="nanobind>=3.1,<4 nanobind-backend>=1.0,<2
+  scikit-build-core>=0.11,<2 build>=1.2,<2 numpy>=1.23,<3 mypy>=1.13,<3"
+
+# A stamp is written last: what was interrupted is done again. One at a time.
+make_python() (  # FOLDER
+  folder=$1
+  wished="$(python3 --version): $(echo $python_wheels)"
+  mkdir -p "$folder" || exit 1
+  exec 9> "$folder.lock"
+  flock 9
+  if [ "$("$folder/bin/python" --version 2> /dev/null)" != \
+    "$(python3 --version)" ]; then
+    echo "making $folder, in which the Python package is built"
+    python3 -m venv --clear "$folder" || exit 1
+  fi
+  [ "$(cat "$folder/penstock-wheels" 2> /dev/null)" = "$wished" ] && exit
+  # shellcheck disable=SC2086
+  echo "fetching what builds and tests the Python package:" $python_wheels
+  # shellcheck disable=SC2086
+  "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+    $python_wheels || exit 1
+  echo "$wished" > "$folder/penstock-wheels"
+)
 
 # Makes a build folder. One that was configured with another compiler starts
 # anew.
