@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 """What does a batch cost on its way to Python, and what does importing cost?
 
-    python bench/python_batch.py [--rounds N] [--batches N] > result.json
-
-The package `penstock` must be installed, or PYTHONPATH name the `python` folder
-of a build. A batch has 4 fields of 64 rows whose rows are resident; the loader
-works on the caller's own thread (`num_workers=0`), and filling the batch is
-measured by itself ("bare": the batch is taken and dropped) and subtracted. So
-what is left is the binding: fields, capsules, arrays. Beside the time on the
-clock stands that of the processor, which other programs disturb less. With torch installed, its
-tensors too. All forms run in turns; each number is the median over the rounds.
+A batch has 4 fields of 64 rows whose rows are resident; the loader works on the
+caller's own thread (`num_workers=0`), and filling the batch is measured by
+itself ("bare": the batch is taken and dropped) and subtracted. So what is left
+is the binding: fields, capsules, arrays. Beside the time on the clock stands
+that of the processor, which other programs disturb less. With torch installed,
+its tensors too. All forms run in turns; each number is the median over the
+rounds.
 
 An import is timed in a process of its own that has imported numpy before.
+bench/run builds the package and runs this with it.
 """
 import argparse
 import datetime
@@ -126,7 +125,8 @@ def main():
                     "must_reach": "ms_beyond_numpy at most 60"})
     json.dump({
         "bench": "python_batch", "question": __doc__.splitlines()[0],
-        "command": "python bench/python_batch.py", "commit": commit(),
+        "command": f"bench/run python_batch --rounds {given.rounds} "
+                   f"--batches {given.batches}", "commit": commit(),
         "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime(
             "%Y-%m-%dT%H:%M:%S.000Z"),
         "machine": machine, "versions": versions,

@@ -5,8 +5,8 @@ batch there, and how much memory do its helpers take, beside torch's own?
 An item costs 2 ms of processor time in Python and holds 16 KB; 64 items are a
 batch. Neither side forks the process of the loop: torch starts its workers by
 forkserver, Penstock by its server process. Every run is a process of its own,
-which has imported torch before the clock starts; the sides take turns. The
-clock of the first batch starts before the loader is made. Rate: items per
+which has imported torch and the loader before the clock starts; the sides take
+turns. The clock of the first batch starts before the loader is made. Rate: items per
 second from batch 8 to the last but one (an even number of batches, since two
 workers of torch end theirs together), and the processor time of all processes
 over the same batches. Memory: the proportional set size of all processes but
@@ -22,6 +22,7 @@ Run it in the environment of setup.sh, with penstock importable (--package).
 """
 import argparse
 import datetime
+import importlib
 import json
 import os
 import pathlib
@@ -37,16 +38,21 @@ from positions import ROOT, commit, machine_of, spread
 
 BATCH, WORK_S = 64, 0.002
 FROM = 8  # the batch from which the rate is taken
-PACKAGE = ROOT / "penstock/frontends/python"
+PACKAGE = ROOT / "build/python"
 DATA = {"plain": Busy, "torch_dataset": BusyDataset}
+
+
+def import_penstock():
+    """From the folder that was named; both sides import it, to be alike."""
+    global penstock
+    penstock = importlib.import_module("penstock")
+    assert penstock.DataLoader
 
 
 def loader_of(side, data, workers):
     named = {"batch_size": BATCH, "num_workers": workers}
     if side == "penstock":
-        from penstock.dataloader import DataLoader
-
-        return DataLoader(data, **named)
+        return penstock.DataLoader(data, **named)
     return torch.utils.data.DataLoader(
         data, multiprocessing_context=side.removeprefix("torch_"), **named)
 
@@ -200,7 +206,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--program", default=ROOT / "build/bin/penstock")
     parser.add_argument("--package", default=str(PACKAGE),
-                        help="the folder that holds the package penstock")
+                        help="the folder of a build with the package penstock")
     parser.add_argument("--items", type=int, default=3200)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--memory", action="store_true")
@@ -208,6 +214,7 @@ def main():
                                                    "ITEMS"))
     options = parser.parse_args()
     sys.path.insert(0, options.package)
+    import_penstock()
     torch.set_num_threads(1)
     if options.one:
         side, data, workers, items = options.one
