@@ -35,7 +35,7 @@ int main(int argc, char** argv) try {
     my_step(batch->tensors(), loader->stream());
   std::printf("%lld steps over %lld rows, sum of the first field %.6g\n",
               static_cast<long long>(steps),
-              static_cast<long long>(loader->dataset().rows()), sum);
+              static_cast<long long>(loader->rows().rows()), sum);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

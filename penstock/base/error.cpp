@@ -67,7 +67,13 @@ std::string Error::json() const {
 Error Error::in_stage(std::string_view stage) const {
   ErrorParts parts = parts_;
   parts.what = std::string(stage) + ": " + parts.what;
-  return Error(kind_, std::move(parts));
+  return Error(kind_, std::move(parts)).caused_by(cause_);
+}
+
+Error Error::caused_by(std::shared_ptr<const void> cause) const {
+  Error caused = *this;
+  caused.cause_ = std::move(cause);
+  return caused;
 }
 
 void fail_assertion(const char* condition, const char* says, const char* file,

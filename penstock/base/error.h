@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,7 +31,8 @@ struct ErrorParts {
   std::string next = {};   ///< one concrete thing to try
 };
 
-/// The one exception class of Penstock. Immutable; copies share nothing.
+/// The one exception class of Penstock. Immutable; copies share their cause
+/// alone.
 class Error : public std::exception {
  public:
   Error(ErrorKind kind, ErrorParts parts);
@@ -43,11 +45,16 @@ class Error : public std::exception {
   std::string json() const;
   /// The same error as seen from a stage: `what` gets the stage's name first.
   Error in_stage(std::string_view stage) const;
+  /// The same error with what it came of, an exception of another language:
+  /// kept for whoever put it there, and let go by the last copy.
+  Error caused_by(std::shared_ptr<const void> cause) const;
+  const std::shared_ptr<const void>& cause() const { return cause_; }
 
  private:
   ErrorKind kind_;
   ErrorParts parts_;
   std::string text_;
+  std::shared_ptr<const void> cause_;
 };
 
 /// Ends with an internal error unless `holds`. On in release builds too.

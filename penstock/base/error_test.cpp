@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "penstock/base/json.h"
 
 namespace penstock {
@@ -43,6 +45,19 @@ TEST(Error, CarriesTheNameOfItsStage) {
   Error error = Error(ErrorKind::source, {.what = "no rows"}).in_stage("read");
   EXPECT_EQ(error.parts().what, "read: no rows");
   EXPECT_EQ(error.kind(), ErrorKind::source);
+}
+
+TEST(Error, KeepsItsCauseThroughStagesAndCopies) {
+  auto cause = std::make_shared<int>(7);
+  std::weak_ptr<int> kept = cause;
+  {
+    Error plain(ErrorKind::transform, {.what = "fn failed"});
+    EXPECT_EQ(plain.cause(), nullptr);
+    Error copy = plain.caused_by(std::move(cause)).in_stage("loader");
+    EXPECT_EQ(copy.cause(), kept.lock());
+    EXPECT_EQ(copy.parts().what, "loader: fn failed");
+  }
+  EXPECT_TRUE(kept.expired());
 }
 
 TEST(Error, AnAssertionThatFailsIsAnInternalError) {

@@ -151,7 +151,7 @@ struct Loader::State {
 
   // A gather on the device is one launch; on the host the rows are shared out.
   std::int64_t piece_rows(std::int64_t all) const {
-    if (resident || options.workers < 2) return all;
+    if (resident || options.workers < 2 || rows->whole_batches()) return all;
     return std::max<std::int64_t>(
         32, (all + options.workers - 1) / options.workers);
   }
@@ -207,7 +207,12 @@ struct Loader::State {
     return slot;
   }
 
-  StageMeter& last_stage() { return kept() ? meters.gather : meters.pack; }
+  StageMeter& last_stage() {
+    if (kept()) return meters.gather;
+    for (StageMeter* stage : {&meters.map, &meters.pack})
+      if (stage->numbers().items > 0) return *stage;
+    return meters.read;
+  }
   bool kept() const { return rows->plan().tier != Tier::none; }
 
   /// True for whoever filled the last rows.
@@ -371,13 +376,11 @@ std::int64_t Loader::steps_per_epoch() const {
 std::vector<StageNumbers> Loader::stages() const {
   const State& s = *state_;
   std::vector<StageNumbers> stages = {s.meters.plan.numbers()};
-  if (!s.kept()) {
-    stages.push_back(s.meters.read.numbers());
-    stages.push_back(s.meters.prepare.numbers());
-    stages.push_back(s.meters.pack.numbers());
-  } else {
-    stages.push_back(s.meters.gather.numbers());
-  }
+  for (const StageMeter* stage :
+       {&s.meters.read, &s.meters.prepare, &s.meters.pack, &s.meters.gather,
+        &s.meters.map})
+    if (StageNumbers numbers = stage->numbers(); numbers.items > 0)
+      stages.push_back(std::move(numbers));
   stages.push_back(s.deliver.numbers());
   return stages;
 }

@@ -27,9 +27,10 @@ void Filler::fill(Slot& slot, std::int64_t begin, std::int64_t end) {
   for (std::size_t t = 0; t < tensors_.size(); ++t)
     tensors_[t] =
         slot.fill_at() + slot.offsets[t] + first * layout_.tensors[t].bytes;
-  rows_->fill(
-      {.ids = std::span(slot.ids).subspan(first, count), .tensors = tensors_},
-      *stream_);
+  rows_->fill({.ids = std::span(slot.ids).subspan(first, count),
+               .tensors = tensors_,
+               .at = slot.plan.at},
+              *stream_);
   if (slot.offsets.size() == tensors_.size()) return;
   auto* weights =
       reinterpret_cast<float*>(slot.fill_at() + slot.offsets.back());

@@ -7,4 +7,5 @@
 #include "penstock/loader/batch.h"
 #include "penstock/loader/batches.h"
 #include "penstock/loader/dataset.h"
+#include "penstock/loader/made_rows.h"
 #include "penstock/loader/rows.h"

@@ -16,15 +16,16 @@ namespace penstock {
 
 /// The meters of a loader's stages, shared by its fillers. Rows that are kept
 /// (tier `device` or `ram`) are gathered; all others are read, prepared and
-/// packed.
+/// packed. Both may be mapped then.
 struct FillMeters {
   FillMeters(int workers, bool per_sample)
       : plan("plan", workers, "loader"),
         read(per_sample ? "read per sample" : "read", workers, "loader"),
         prepare("prepare", workers, "loader"),
         pack("pack", workers, "loader"),
-        gather("gather", workers, "loader") {}
-  StageMeter plan, read, prepare, pack, gather;
+        gather("gather", workers, "loader"),
+        map("map", workers, "loader") {}
+  StageMeter plan, read, prepare, pack, gather, map;
 };
 
 /// Rows of a batch that are to be filled: part of it or all, one after the
@@ -34,6 +35,7 @@ struct RowTarget {
   /// For each tensor of the layout, where its row of ids[0] goes; the others
   /// follow without a gap.
   std::span<std::byte* const> tensors;
+  Position at;  ///< of the batch
 };
 
 /// Fills rows. One per thread, and called by that thread alone.
@@ -71,6 +73,9 @@ class Rows {
   /// comparison.
   virtual std::unique_ptr<RowFiller> open_filler(FillMeters& meters,
                                                  bool per_sample) const = 0;
+  /// True where a batch is filled as a whole, by one worker: what becomes of a
+  /// row depends on those beside it.
+  virtual bool whole_batches() const { return false; }
 };
 
 }  // namespace penstock

@@ -71,15 +71,7 @@ const Json* section_of(Spec& spec, std::string_view key) {
   return spec.raw(key);
 }
 
-Job checked_job(const Json& document) {
-  Job job;
-  job.document = document;
-  Spec spec(document, "");
-  const Json none{Json::Object{}};
-  auto section = [&](std::string_view key) {
-    const Json* found = spec.raw(key);
-    return Spec(found == nullptr ? none : *found, std::string(key));
-  };
+void parse_rows(Spec& spec, Job& job) {
   if (!spec.has("source"))
     spec.refuse("source", "this section is missing",
                 R"(add "source": {"kind": "sqlite", "path": ..., )"
@@ -89,6 +81,18 @@ Job checked_job(const Json& document) {
                 "name the tensors that a batch shall hold");
   job.source = parse_source_spec(*section_of(spec, "source"), "source");
   job.fields = parse_fields(*spec.raw("fields"), "fields");
+}
+
+Job checked_job(const Json& document, bool own_rows) {
+  Job job;
+  job.document = document;
+  Spec spec(document, "");
+  const Json none{Json::Object{}};
+  auto section = [&](std::string_view key) {
+    const Json* found = spec.raw(key);
+    return Spec(found == nullptr ? none : *found, std::string(key));
+  };
+  if (!own_rows) parse_rows(spec, job);
   job.split = parse_split(spec.raw("split"), "split");
   job.loading = parse_loading(section("loader"));
   job.model = parse_model(spec.raw("model"), job.fields);
@@ -103,11 +107,10 @@ Job checked_job(const Json& document) {
   return job;
 }
 
-}  // namespace
-
-Job parse_job(const Json& document) {
+/// With a next step for whoever has none.
+Job advised_job(const Json& document, bool own_rows) {
   try {
-    return checked_job(document);
+    return checked_job(document, own_rows);
   } catch (const Error& error) {
     ErrorParts parts = error.parts();
     if (parts.next.empty())
@@ -116,10 +119,19 @@ Job parse_job(const Json& document) {
   }
 }
 
+}  // namespace
+
+Job parse_job(const Json& document) { return advised_job(document, false); }
+
+Job parse_job_of_rows(const Json& document) {
+  return advised_job(document, true);
+}
+
 // A secret is left empty, not starred: libpq then looks for it in its own
 // places, so that the run can be resumed.
 Json without_secrets(Json document) {
-  const Json* uri = document.find("source")->find("uri");
+  const Json* source = document.find("source");
+  const Json* uri = source == nullptr ? nullptr : source->find("uri");
   if (uri == nullptr || !uri->is_string()) return document;
   constexpr std::string_view kStars = "***";
   std::string stored = without_password(uri->string());

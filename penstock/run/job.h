@@ -47,6 +47,9 @@ struct Job {
 /// Throws Error(request) with the JSON path of what is wrong.
 Job parse_job(const Json& document);
 
+/// A job over rows of one's own: as above, without `source` and `fields`.
+Job parse_job_of_rows(const Json& document);
+
 /// Reads a job file and applies `sets`, each "section.key=value" (a value that
 /// parses as JSON is JSON, else text; "device.key" makes an object of a device
 /// that was given by its name).

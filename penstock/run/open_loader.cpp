@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kDigits = 16;  // of a SHA-256: enough to tell apart
 
-std::shared_ptr<const Dataset> prepared(const Job& job, Device& device,
-                                        const std::atomic<bool>* stop) {
+std::shared_ptr<const Rows> prepared(const Job& job, Device& device,
+                                     const std::atomic<bool>* stop) {
   DatasetOptions wanted = dataset_options(job);
   return Dataset::prepare(
       wanted, open_source(wanted.source, wanted_of(wanted), stop), device);
@@ -22,9 +22,9 @@ std::string beginning_of(Sha256& digest) {
 }
 
 /// Of the rows, and of what makes tensors of them.
-std::string data_digest(const Dataset& dataset, const Job& job) {
+std::string data_digest(const Rows& rows, const Job& job) {
   Sha256 digest;
-  std::string text = dataset.fingerprint() + fields_json(job.fields).dump();
+  std::string text = rows.fingerprint() + fields_json(job.fields).dump();
   digest.add(std::as_bytes(std::span(text)));
   return beginning_of(digest);
 }
@@ -66,12 +66,14 @@ JobLoader::JobLoader(const Job& job, const OpenOptions& options)
                          : std::make_shared<std::atomic<bool>>(false)),
       numbers_{.started = wall_clock().now()},
       device_((check_rank(options.rank), open_device(job.device))),
-      dataset_(prepared(job_, *device_, stop_.get())),
-      order_(order_of(loader_options(job_, options_.side), *dataset_)),
+      source_((options_.rows ? options_.rows : prepared)(job_, *device_,
+                                                         stop_.get())),
+      rows_(source_),
+      order_(order_of(loader_options(job_, options_.side), *rows_)),
       stream_(device_->make_stream()),
       clock_(device_->clock()) {
   if (!options_.batches) options_.batches = steps_in_all(job_, order_);
-  loader_ = std::make_unique<Loader>(dataset_, options_at({}), *device_);
+  loader_ = std::make_unique<Loader>(rows_, options_at({}), *device_);
 }
 
 JobLoader::~JobLoader() { close(); }
@@ -97,9 +99,14 @@ void JobLoader::check_open() const {
                .next = "open it anew, and close it after the last batch"});
 }
 
-const Dataset& JobLoader::dataset() const {
+const Rows& JobLoader::rows() const {
   check_open();
-  return *dataset_;
+  return *rows_;
+}
+
+const Dataset* JobLoader::dataset() const {
+  check_open();
+  return dynamic_cast<const Dataset*>(source_.get());
 }
 
 const Loader& JobLoader::loader() const {
@@ -150,7 +157,7 @@ std::optional<Batch> JobLoader::peek() {
   LoaderOptions options = options_at(position());
   options.workers = 0;
   if (options.batches != 0) options.batches = 1;
-  Loader once(dataset_, options, *device_);
+  Loader once(rows_, options, *device_);
   Lock lock(stream_mutex_);
   return once.next(*stream_);
 }
@@ -199,11 +206,17 @@ void JobLoader::seek(Position at) {
   wait_order_ += loader_->wait_order();
   loader_.reset();
   try {
-    loader_ = std::make_unique<Loader>(dataset_, options_at(at), *device_);
+    loader_ = std::make_unique<Loader>(rows_, options_at(at), *device_);
   } catch (...) {
     close();
     throw;
   }
+}
+
+void JobLoader::map(RowFunction function) {
+  check_open();
+  rows_ = std::make_shared<MadeRows>(rows_, std::move(function), *device_);
+  seek(position());
 }
 
 Json JobLoader::state() const {
@@ -212,7 +225,7 @@ Json JobLoader::state() const {
   json["v"] = 1;
   json["epoch"] = at.epoch;
   json["step"] = at.step;
-  json["data"] = data_digest(*dataset_, job_);
+  json["data"] = data_digest(*rows_, job_);
   json["order"] = order_digest(order_, job_.split, options_.side);
   return json;
 }
@@ -231,13 +244,13 @@ void JobLoader::go_on(const Json& state) {
                    "it is that of a run's training rows",
                    "open the job's side \"train\"");
     check_same_fields(saved, job_.fields);
-    check_goes_on(saved, *dataset_, order_, job_.split);
+    check_goes_on(saved, *rows_, order_, job_.split);
     return seek(at);
   }
   spec.integer("v", {}, 1, 1);
   std::string data = spec.text("data"), order = spec.text("order");
   spec.finish();
-  std::string ours = data_digest(*dataset_, job_);
+  std::string ours = data_digest(*rows_, job_);
   if (data != ours)
     refuse_state("resume.other_data", "state.data",
                  "found " + ours + ", the state was saved with " + data +
@@ -265,15 +278,19 @@ std::vector<StageNumbers> JobLoader::stages() const {
   auto add = [](auto& sum, const auto& more) {
     if (more) sum = sum.value_or(Nanoseconds(0)) + *more;
   };
-  for (std::size_t i = 0; i < stages_.size(); ++i) {
-    StageNumbers& stage = stages[i];
-    stage.items += stages_[i].items;
-    stage.calls += stages_[i].calls;
-    stage.busy_wall += stages_[i].busy_wall;
-    stage.busy_cpu += stages_[i].busy_cpu;
-    stage.bytes += stages_[i].bytes;
-    add(stage.blocked_get, stages_[i].blocked_get);
-    add(stage.blocked_put, stages_[i].blocked_put);
+  for (const StageNumbers& earlier : stages_) {
+    auto found = std::ranges::find(stages, earlier.name, &StageNumbers::name);
+    if (found == stages.end()) {
+      stages.push_back(earlier);
+      continue;
+    }
+    found->items += earlier.items;
+    found->calls += earlier.calls;
+    found->busy_wall += earlier.busy_wall;
+    found->busy_cpu += earlier.busy_cpu;
+    found->bytes += earlier.bytes;
+    add(found->blocked_get, earlier.blocked_get);
+    add(found->blocked_put, earlier.blocked_put);
   }
   return stages;
 }
@@ -290,16 +307,17 @@ Json JobLoader::report() {
   snapshot.stages = stages();
   snapshot.wait_order = wait_order_ + loader_->wait_order();
   snapshot.virtual_time = job_.device.virtual_time;
-  snapshot.tiers = tiers_of(dataset_->plan());
+  snapshot.tiers = tiers_of(source_->plan());
   snapshot.limits = read_host_limits();
   snapshot.use = read_host_use();
-  return report_json(numbers, job_, dataset_.get(), *device_);
+  return report_json(numbers, job_, source_.get(), *device_);
 }
 
 void JobLoader::close() {
   *stop_ = true;
   loader_.reset();
-  dataset_.reset();
+  rows_.reset();
+  source_.reset();
 }
 
 std::unique_ptr<JobLoader> open_loader(const Job& job,

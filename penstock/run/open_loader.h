@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -9,6 +10,10 @@
 #include "penstock/run/report.h"
 
 namespace penstock {
+
+/// Makes rows on a loader's device; `stop` as in OpenOptions.
+using RowsMaker = std::function<std::shared_ptr<const Rows>(
+    const Job& job, Device& device, const std::atomic<bool>* stop)>;
 
 /// How a job is opened, where that is not in its file.
 struct OpenOptions {
@@ -22,6 +27,8 @@ struct OpenOptions {
   /// Set by another thread to end the opening, or reading rows later, by an
   /// error. Made where it is missing: close() sets it too.
   std::shared_ptr<std::atomic<bool>> stop;
+  /// Rows of one's own. Missing: those of the job's source.
+  RowsMaker rows;
 };
 
 /// A job's batches, ready on its device: the loader with all that it stands
@@ -61,6 +68,8 @@ class JobLoader {
   /// Where the next batch begins; and what to do to make it begin elsewhere.
   /// Batches that were prepared ahead are let go, and are no error.
   Position position() const;
+  /// Maps the rows from the next batch on; a function of maps maps the mapped.
+  void map(RowFunction function);
   void seek(Position at);
   std::int64_t steps_per_epoch() const {
     return penstock::steps_per_epoch(order_);
@@ -76,7 +85,10 @@ class JobLoader {
   /// Device::borrow_stream).
   void use_stream(void* handle);
   Device& device() { return *device_; }
-  const Dataset& dataset() const;
+  /// What batches are made of.
+  const Rows& rows() const;
+  /// The rows of the job's source; null for rows of one's own.
+  const Dataset* dataset() const;
   const Loader& loader() const;
 
   /// The numbers up to now as in a run's `report.json`; waits for the steps.
@@ -98,7 +110,8 @@ class JobLoader {
   std::shared_ptr<std::atomic<bool>> stop_;
   RunNumbers numbers_;
   std::unique_ptr<Device> device_;
-  std::shared_ptr<const Dataset> dataset_;
+  std::shared_ptr<const Rows> source_;  ///< as they were opened
+  std::shared_ptr<const Rows> rows_;    ///< mapped or not
   Order order_;
   mutable Mutex stream_mutex_;  ///< guards what is queued on the streams
   std::unique_ptr<Stream> stream_;

@@ -79,9 +79,9 @@ TEST_F(OpenLoaderTest, AStateTakesAtMost128BytesWhereverItIs) {
 TEST_F(OpenLoaderTest, GoesOnFromTheStateOfARun) {
   auto loader = open({.batches = -1});
   const Job job = positions_.job();
-  Order order = order_of(loader_options(job, Side::train), loader->dataset());
+  Order order = order_of(loader_options(job, Side::train), loader->rows());
   SavedState saved{.position = {.epoch = 1, .step = 2},
-                   .fingerprint = loader->dataset().fingerprint(),
+                   .fingerprint = loader->rows().fingerprint(),
                    .order = order_json(order, job.split)};
   loader->go_on(json_of(saved));
   EXPECT_EQ(loader->position(), saved.position);

@@ -64,13 +64,14 @@ Json stage_json(const StageNumbers& stage, double wall) {
   return json;
 }
 
-Json dataset_json(const Dataset& dataset) {
+Json rows_json(const Rows& rows, const Dataset* dataset) {
   Json json;
-  json["rows"] = dataset.rows();
-  json["train"] = dataset.side(Side::train).size();
-  json["val"] = dataset.side(Side::val).size();
-  json["left_out"] = dataset.left_out();
-  json["fingerprint"] = dataset.fingerprint();
+  json["rows"] = rows.rows();
+  json["train"] = rows.rows_on(Side::train);
+  json["val"] = rows.rows_on(Side::val);
+  if (dataset == nullptr) return json;
+  json["left_out"] = dataset->left_out();
+  json["fingerprint"] = dataset->fingerprint();
   return json;
 }
 
@@ -101,8 +102,9 @@ Json run_json(const Job& job, const Device& device,
   return json;
 }
 
-Json report_json(const RunNumbers& run, const Job& job, const Dataset* dataset,
+Json report_json(const RunNumbers& run, const Job& job, const Rows* rows,
                  const Device& device) {
+  const auto* dataset = dynamic_cast<const Dataset*>(rows);
   const Snapshot& snapshot = run.snapshot;
   double wall = seconds(snapshot.parts.wall);
   Json json;
@@ -121,8 +123,8 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* dataset,
   json["validation_s"] = seconds(run.validation);
   json["checkpoint_s"] = seconds(run.checkpoints);
   json["verdict"] = diagnose(snapshot).json();
-  json["plan"] = dataset == nullptr ? Json() : dataset->plan().json();
-  json["dataset"] = dataset == nullptr ? Json() : dataset_json(*dataset);
+  json["plan"] = rows == nullptr ? Json() : rows->plan().json();
+  json["dataset"] = rows == nullptr ? Json() : rows_json(*rows, dataset);
   json["stages"] = Json::Array{};
   for (const StageNumbers& stage : snapshot.stages)
     json["stages"].push_back(stage_json(stage, wall));

@@ -35,9 +35,10 @@ struct RunNumbers {
 /// device is no GPU.
 Json run_json(const Job& job, const Device& device, const std::string& resumed);
 
-/// The document of report.json. Without a data set (the run was stopped before
-/// there was one) what is not known is null.
-Json report_json(const RunNumbers& run, const Job& job, const Dataset* dataset,
+/// The document of report.json. Without rows (the run was stopped before there
+/// were any) what is not known is null. Rows that are no data set show no
+/// fingerprint, which could take long.
+Json report_json(const RunNumbers& run, const Job& job, const Rows* rows,
                  const Device& device);
 
 }  // namespace penstock

@@ -147,12 +147,12 @@ void check_same_fields(const SavedState& state,
          "resume without changing the fields, or start a new run");
 }
 
-void check_goes_on(const SavedState& state, const Dataset& dataset,
+void check_goes_on(const SavedState& state, const Rows& rows,
                    const Order& order, const Split& split) {
   if (state.fingerprint.empty()) return;  // it had not begun
-  if (state.fingerprint != dataset.fingerprint())
+  if (state.fingerprint != rows.fingerprint())
     refuse("resume.other_data", "dataset.fingerprint",
-           "found " + dataset.fingerprint().substr(0, 12) +
+           "found " + rows.fingerprint().substr(0, 12) +
                ", the run was made with " + state.fingerprint.substr(0, 12) +
                ": rows were added, removed or changed",
            "start a new run, or bring the old rows back");
