@@ -71,6 +71,7 @@ class JobLoader {
   /// Maps the rows from the next batch on; a function of maps maps the mapped.
   void map(RowFunction function);
   void seek(Position at);
+  const Order& order() const { return order_; }
   std::int64_t steps_per_epoch() const {
     return penstock::steps_per_epoch(order_);
   }

@@ -107,9 +107,11 @@ nb::object ids_of(const NamedBatch& batch) {
 nb::list row_keys_of(const NamedBatch& batch) {
   batch.held().fork().check();
   nb::list made;
-  const KeyList& keys = batch.held().loader().dataset().keys();
+  const Dataset* dataset = batch.held().loader().dataset();
   for (SampleId id : batch.held().batch().ids()) {
-    Json key = id < 0 ? Json() : keys.json(id);
+    Json key = id < 0               ? Json()
+               : dataset == nullptr ? Json(id)
+                                    : dataset->keys().json(id);
     if (key.is_null())
       made.append(nb::none());
     else if (key.is_string())
@@ -209,10 +211,12 @@ void bind_batch(nb::module_& module) {
                   "typing.Any]"),
           "name -> torch tensor on `device`; without a copy where the batch "
           "is there already.")
-      .def_prop_ro("row_keys", &row_keys_of,
-                   nb::sig("def row_keys(self) -> list[int | str | None]"),
-                   "The rows' keys in the source; None marks padding. Raises "
-                   "RequestError when the loader was closed.")
+      .def_prop_ro(
+          "row_keys", &row_keys_of,
+          nb::sig("def row_keys(self) -> list[int | str | None]"),
+          "The rows' keys in the source, or their numbers where rows have no "
+          "keys; None marks padding. Raises "
+          "RequestError when the loader was closed.")
       .def_prop_ro(
           "rows", [](const NamedBatch& b) { return b.held().batch().rows(); },
           "Rows of this rank, padding included.")

@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <future>
@@ -22,7 +23,7 @@ constexpr std::chrono::milliseconds kPatience(500);
 Job job_of(const Opening& opening) {
   Json document = Json::parse(opening.job, "the job");
   for (const std::string& set : opening.sets) apply_setting(document, set);
-  return parse_job(document);
+  return opening.rows ? parse_job_of_rows(document) : parse_job(document);
 }
 
 Side side_named(const std::string& name) {
@@ -57,7 +58,8 @@ std::shared_ptr<JobLoader> opened(const Opening& opening) {
                   .rank = {opening.rank, opening.world},
                   .batches = -1,
                   .timed = true,
-                  .stop = std::make_shared<std::atomic<bool>>(false)};
+                  .stop = std::make_shared<std::atomic<bool>>(false),
+                  .rows = opening.rows};
   std::future<std::shared_ptr<JobLoader>> made = way->made.get_future();
   std::thread opener([way] { way->open(); });
   auto ends_within = [&](std::chrono::milliseconds time) {
@@ -90,6 +92,21 @@ std::optional<void*> torch_stream(int device) {
       nb::cast<std::uintptr_t>(stream.attr("cuda_stream")));
 }
 
+[[noreturn]] void refuse_to_reenter() {
+  throw Error(ErrorKind::request,
+              {.code = "loader.reentered",
+               .what = "cannot use the loader",
+               .where = "a function that makes its rows",
+               .why = "the loader waits for that function",
+               .next = "call the loader from the loop over its batches"});
+}
+
+bool came_of_a_wish_to_end(const Error& error) {
+  if (error.cause() == nullptr) return false;
+  nb::gil_scoped_acquire lock;
+  return asks_for_an_end(raised_in_python(error));
+}
+
 }  // namespace
 
 Engine::Engine(const Opening& opening) {
@@ -99,6 +116,7 @@ Engine::Engine(const Opening& opening) {
     tell_messages();
     throw;
   }
+  seed_ = static_cast<std::int64_t>(loader_->order().seed);
   on_gpu_ = loader_->device().memory_kind() == MemoryKind::cuda;
   tell_messages();
 }
@@ -115,8 +133,14 @@ Engine::~Engine() {
 template <class Work>
 auto Engine::with_loader(Work work) {
   fork_.check();
+  if (inside_ == std::this_thread::get_id()) refuse_to_reenter();
   OthersRun meanwhile;
   std::lock_guard one_at_a_time(mutex_);
+  inside_ = std::this_thread::get_id();
+  struct Leaves {
+    std::atomic<std::thread::id>& inside;
+    ~Leaves() { inside = std::thread::id(); }
+  } leaves{inside_};
   return work(*loader_);
 }
 
@@ -165,7 +189,16 @@ NamedBatch Engine::next(std::int64_t iteration) {
     resumed_ = false;
     return true;
   };
-  while (!with_loader(taken))
+  auto taken_or_asked_to_end = [&](JobLoader& loader) {
+    try {
+      return taken(loader);
+    } catch (const Error& error) {
+      // Ctrl-C in a function that makes rows: its batch is made anew.
+      if (came_of_a_wish_to_end(error)) loader.seek(loader.position());
+      throw;
+    }
+  };
+  while (!with_loader(taken_or_asked_to_end))
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   tell_messages();
   return NamedBatch(std::make_shared<Held>(loader_, std::move(*batch)));
@@ -175,6 +208,13 @@ NamedBatch Engine::peek() {
   std::optional<Batch> batch =
       with_loader([](JobLoader& loader) { return loader.peek(); });
   return NamedBatch(std::make_shared<Held>(loader_, std::move(*batch)));
+}
+
+void Engine::map(RowFunction function) {
+  with_loader([&](JobLoader& loader) {
+    loader.map(std::move(function));
+    ++iteration_;
+  });
 }
 
 void Engine::set_epoch(std::int64_t epoch) {
@@ -279,6 +319,16 @@ void bind_engine(nb::module_& module) {
       .def("epoch", &epoch_of)
       .def("batches", &batches_of, nb::arg("steps").none())
       .def("peek", &Engine::peek)
+      .def(
+          "map",
+          [](Engine& engine, nb::object call, std::vector<MadeTensor> tensors,
+             std::string fingerprint, bool whole_batches) {
+            engine.map(function_of(std::move(call), tensors,
+                                   std::move(fingerprint), whole_batches));
+          },
+          nb::arg("call"), nb::arg("tensors"), nb::arg("fingerprint"),
+          nb::arg("whole_batches"))
+      .def_prop_ro("seed", &Engine::seed)
       .def("set_epoch", &Engine::set_epoch, nb::arg("epoch"))
       .def("steps_per_epoch", &Engine::steps_per_epoch)
       .def("state", &Engine::state)
@@ -291,12 +341,13 @@ void bind_engine(nb::module_& module) {
   module.def(
       "open",
       [](std::string job, std::vector<std::string> sets, std::string side,
-         int rank, int world) {
-        return std::make_shared<Engine>(Opening{std::move(job), std::move(sets),
-                                                std::move(side), rank, world});
+         int rank, int world, const RowsMaker* rows) {
+        return std::make_shared<Engine>(
+            Opening{std::move(job), std::move(sets), std::move(side), rank,
+                    world, rows != nullptr ? *rows : RowsMaker()});
       },
       nb::arg("job"), nb::arg("sets"), nb::arg("side"), nb::arg("rank"),
-      nb::arg("world"));
+      nb::arg("world"), nb::arg("rows").none());
   module.def("source_section", &source_section, nb::arg("uri"));
 }
 

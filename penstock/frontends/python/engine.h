@@ -2,14 +2,17 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "penstock/frontends/python/batch.h"
+#include "penstock/frontends/python/rows.h"
 
 namespace penstock::python {
 
@@ -21,6 +24,7 @@ struct Opening {
   std::string side = "train";     ///< or "val"
   int rank = 0;
   int world = 1;
+  RowsMaker rows;  ///< in place of a source and fields; may be empty
 };
 
 /// A loader for Python: lets other threads of Python run while it waits, hears
@@ -45,6 +49,10 @@ class Engine {
   NamedBatch next(std::int64_t iteration);
   NamedBatch peek();
 
+  /// Maps the rows from the next batch on.
+  void map(RowFunction function);
+  std::int64_t seed() const { return seed_; }
+
   void set_epoch(std::int64_t epoch);
   std::int64_t steps_per_epoch();
   std::string state();
@@ -63,10 +71,12 @@ class Engine {
 
   ForkGuard fork_;
   std::mutex mutex_;  ///< taken without Python's lock, never the other way
+  std::atomic<std::thread::id> inside_{};  ///< the thread that holds it
   std::shared_ptr<JobLoader> loader_;
   std::int64_t iteration_ = 0;
   bool resumed_ = false;  ///< the position is a saved one
   bool on_gpu_ = false;
+  std::int64_t seed_ = 0;
 };
 
 void bind_engine(nb::module_& module);

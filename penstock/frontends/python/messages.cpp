@@ -7,6 +7,7 @@
 
 #include "penstock/base/base.h"
 #include "penstock/base/sync.h"
+#include "penstock/frontends/python/rows.h"
 #include "penstock/frontends/python/waiting.h"
 
 namespace penstock::python {
@@ -54,7 +55,11 @@ void translate(const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
-      raise(error);
+      if (nb::object raised = raised_in_python(error); raised.is_valid())
+        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())),
+                        raised.ptr());
+      else
+        raise(error);
     } catch (const std::bad_alloc&) {
       raise(no_memory());
     }

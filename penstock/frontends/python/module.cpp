@@ -4,6 +4,7 @@
 #include "penstock/frontends/python/batch.h"
 #include "penstock/frontends/python/engine.h"
 #include "penstock/frontends/python/messages.h"
+#include "penstock/frontends/python/rows.h"
 #include "penstock/frontends/python/waiting.h"
 
 NB_MODULE(_engine, module) {
@@ -16,6 +17,7 @@ NB_MODULE(_engine, module) {
   keep_messages();
   bind_field(module);
   bind_batch(module);
+  bind_rows(module);
   bind_engine(module);
   module.def("end_of_python", &end_of_python,
              "To be called when Python ends, before loaders are closed.");

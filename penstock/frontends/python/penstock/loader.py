@@ -8,12 +8,18 @@ import json
 import operator
 import os
 import weakref
-from typing import Any, Iterator, Mapping, Sequence, Union
+from typing import (TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence,
+                    Union)
 
 from . import _engine
 from .arguments import ELSEWHERE, checked, did_you_mean, tell_no_meaning
 from .errors import refused
 from .explanation import Explanation
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .pieces import Source
 
 Settings = Mapping[str, Any]
 Fields = Union[Mapping[str, Any], Sequence[str]]
@@ -57,10 +63,12 @@ class BaseLoader:
     """
 
     def __init__(self, job: Settings, sets: Sequence[str], side: str,
-                 rank: int | None, world: int | None) -> None:
+                 rank: int | None, world: int | None,
+                 rows: _engine.Rows | None = None) -> None:
         self.rank, self.world = _place(rank, world)
         self._engine = _engine.open(_dumped(job), list(sets), side, self.rank,
-                                    self.world)
+                                    self.world, rows)
+        self._maps = 0
         _open.add(self)
 
     def __len__(self) -> int:
@@ -83,6 +91,46 @@ class BaseLoader:
     def peek(self) -> _engine.Batch:
         """The next batch, which stays the next."""
         return self._engine.peek()
+
+    def map(self, fn: Callable[..., Mapping[str, Any]], *,
+            batched: bool = False, version: object = "") -> Self:
+        """Maps the rows from the next batch on, on the loader's threads.
+
+        `fn` takes a row, a mapping of names to arrays (those of a batch
+        without their first dimension), or with `batched` a whole batch of this
+        rank, and returns such a mapping, of the same names, types and shapes
+        each time. What it is given it may keep and change. If it has an
+        argument `rng`, it gets a numpy Generator: the same numbers for a row
+        (a batch) in an epoch, whatever the workers. A second `map` maps what
+        the first returns. Python's lock lets one thread at a time run Python;
+        numpy lets it go in larger operations.
+
+        `fn` is tried on the next batch here. The text of its source is part of
+        the state's digest; `version` names what that does not show (a model it
+        uses, a table). Raises TransformError, with what `fn` raised as its
+        cause; later, in the turn of the batch. Returns the loader.
+        """
+        from .pieces import Map, source_text
+
+        self._maps += 1
+        batch = self.peek()
+        arrays = {name: array.copy() for name, array
+                  in batch.numpy().items()}
+        real = [at for at, sample in enumerate(batch.ids.tolist())
+                if sample >= 0]
+        if not real:
+            raise refused("map.no_rows", "cannot map the rows",
+                          f"rank {self.rank} of {self.world}",
+                          "it has no row in the next batch to try it on",
+                          "map the loader at the start of an epoch")
+        piece = Map(fn, batched, list(arrays), self._engine.seed, self._maps,
+                    self.rank)
+        piece.learn({name: array[:len(real)] for name, array
+                     in arrays.items()}, batch.epoch, batch.step,
+                    int(batch.ids[0]))
+        self._engine.map(piece, piece.tensors,
+                         f"{source_text(fn, version)} {batched}", batched)
+        return self
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is of this epoch. Not needed: every epoch has an
@@ -125,7 +173,7 @@ class BaseLoader:
         loader is of no more use. Called twice, it does nothing."""
         self._engine.close()
 
-    def __enter__(self) -> BaseLoader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -135,10 +183,13 @@ class BaseLoader:
 class Loader(BaseLoader):
     """Batches of a source, in the words of torch's DataLoader.
 
-    `source` is a URI ("sqlite:FILE#table", "postgresql://host/base#table") or
-    a job's `source` section. `fields` maps names to how they are made: a list
-    of columns, one column, or a job's rule; a list of columns makes a field of
-    each. `batch_size` counts the rows of one rank. `split` is a job's section
+    `source` is a URI ("sqlite:FILE#table", "postgresql://host/base#table"), a
+    job's `source` section, a dict of arrays (numpy, torch or others, rows
+    first, in host memory; used where they lie), or an object of your own with
+    `size` and `read(ids)` (see penstock.pieces.Source). `fields` maps names to
+    how they are made: a list of columns, one column, or a job's rule; a list
+    of columns makes a field of each. Of arrays and own sources it names those
+    that a batch holds (default: all). `batch_size` counts the rows of one rank. `split` is a job's section
     of that name, and `side` which part of it is read.
 
     `num_workers` are threads (None: from the processors that we may use; 0:
@@ -153,7 +204,8 @@ class Loader(BaseLoader):
     """
 
     @checked(ELSEWHERE)
-    def __init__(self, source: str | Settings, fields: Fields | None = None,
+    def __init__(self, source: str | Settings | Source,
+                 fields: Fields | None = None,
                  batch_size: int = 1, shuffle: bool = False, *,
                  num_workers: int | None = None,
                  prefetch_factor: int | None = None,
@@ -185,16 +237,15 @@ class Loader(BaseLoader):
             loading["workers"] = num_workers
             ahead *= max(1, num_workers)
         loading["prefetch"] = ahead
-        if isinstance(source, str):
-            source = json.loads(_engine.source_section(source))
-        job: dict[str, Any] = {"source": source, "fields": _rules(fields),
-                               "loader": loading, "device": device}
+        job: dict[str, Any] = {"loader": loading, "device": device}
         if split is not None:
             job["split"] = split
-        super().__init__(job, (), side, rank, world)
-
-    def __enter__(self) -> Loader:
-        return self
+        rows = _own_rows(source, fields)
+        if rows is None:
+            if isinstance(source, str):
+                source = json.loads(_engine.source_section(source))
+            job.update(source=source, fields=_rules(fields))
+        super().__init__(job, (), side, rank, world, rows)
 
 
 def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
@@ -222,6 +273,24 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
     if not isinstance(job, Mapping):
         job = _read(job)
     return BaseLoader(job, sets, side, rank, world)
+
+
+def _own_rows(source: object, fields: Fields | None) -> _engine.Rows | None:
+    """Rows of arrays or of an object with `read`; None for a job's source."""
+    if isinstance(source, str):
+        return None
+    from . import pieces
+
+    if isinstance(source, Mapping):
+        if isinstance(source.get("kind"), str):
+            return None
+        return pieces.rows_of_arrays(source, fields)
+    if isinstance(source, pieces.Source):
+        return pieces.rows_of_source(source, fields)
+    raise TypeError(f"Loader() cannot read a {type(source).__name__}: expected "
+                    "a URI, a job's source section, a dict of arrays, or an "
+                    "object with 'size' and 'read(ids)'; a torch Dataset goes "
+                    "to penstock.DataLoader")
 
 
 def _place(rank: int | None, world: int | None) -> tuple[int, int]:
