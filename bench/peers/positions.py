@@ -11,7 +11,9 @@ is timed for a part of the epoch (at least 10 s and 1,000 samples; with a new
 connection per sample 1,000 samples) and its epoch is extrapolated from that,
 which the result says. Penstock's time is the life of the process `penstock
 train`; those of the peers begin after their imports, and they are given mean
-and deviation, which Penstock finds out.
+and deviation, which Penstock finds out. Where the package `penstock` can be
+imported, a loop over `penstock.open(...)` in this process that takes every
+batch as torch tensors is timed too, and its tensors are compared as well.
 
 Run it in the environment of setup.sh; bench/run does.
 """
@@ -34,6 +36,11 @@ import orjson
 import psycopg
 import torch
 from torch.utils.data import DataLoader, Dataset
+
+try:
+    import penstock
+except ImportError:
+    penstock = None
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KEYS = ["snr_db", "freq_offset_hz", "lat", "lon", "alt_m", "signal_present"]
@@ -203,6 +210,13 @@ def epoch_of(program, job, out=None):
     return keys, [read_safetensors(file) for file in files]
 
 
+def python_epoch(job):
+    """Epoch 0 as torch tensors."""
+    with penstock.open(job) as loader:
+        for batch in loader:
+            yield list(batch.torch().values())
+
+
 def fitted_by(program, job):
     run = json.loads(call(program, "train", job, "--json"))["run"]
     return json.loads((pathlib.Path(run) / "statistics.json").read_text())
@@ -236,6 +250,10 @@ def check(program, methods, folder):
             for old in out.glob("*"):
                 old.unlink()
             keys, ours = epoch_of(program, job, out)
+            if penstock and not all(
+                    same(a, b, 0) for a, b in
+                    zip(ours, python_epoch(job), strict=True)):
+                raise SystemExit(f"penstock.open: other tensors ({word})")
             rules = Rules(fitted_by(program, job) if standardize else None)
             theirs = list(loader_of(method["make"](keys, rules),
                                     method["workers"]))
@@ -268,6 +286,12 @@ def time_penstock(program, job):
     return time.perf_counter() - start, report["samples"]
 
 
+def time_python(job):
+    start = time.perf_counter()
+    samples = sum(len(tensors[0]) for tensors in python_epoch(job))
+    return time.perf_counter() - start, samples
+
+
 def spread(values):
     return {"median": statistics.median(values), "min": min(values),
             "max": max(values), "repeats": len(values)}
@@ -282,10 +306,15 @@ def measure(program, methods, folder, repeats):
         keys, _ = epoch_of(program, job)
         rules = Rules(fitted_by(program, job))
         ours, theirs = [], {m["name"]: [] for m in here}
+        in_python = []
         for repeat in range(repeats):
             seconds, samples = time_penstock(program, job)
             assert samples == len(keys)
             ours.append(seconds)
+            if penstock:
+                seconds, samples = time_python(job)
+                assert samples == len(keys)
+                in_python.append(seconds)
             for method in here:
                 if method["slow"] and repeat > 0:
                     continue  # long enough to stand alone
@@ -293,6 +322,8 @@ def measure(program, methods, folder, repeats):
         shown = {k: v for k, v in source.items() if k not in ("uri", "path")}
         entry = {"source": shown, "rows": len(keys),
                  "penstock_epoch_seconds": spread(ours), "peers": []}
+        if in_python:
+            entry["python_epoch_seconds"] = spread(in_python)
         for method in here:
             times = theirs[method["name"]]
             timed = min(done for _, done, _ in times)
@@ -304,6 +335,10 @@ def measure(program, methods, folder, repeats):
             peer["penstock_is_faster_by"] = (
                 peer["epoch_seconds"]["median"]
                 / entry["penstock_epoch_seconds"]["median"])
+            if in_python:
+                peer["python_is_faster_by"] = (
+                    peer["epoch_seconds"]["median"]
+                    / entry["python_epoch_seconds"]["median"])
             if "must_reach" in method:
                 peer["must_reach"] = method["must_reach"]
             entry["peers"].append(peer)
