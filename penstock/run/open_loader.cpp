@@ -281,7 +281,7 @@ std::vector<StageNumbers> JobLoader::stages() const {
   for (const StageNumbers& earlier : stages_) {
     auto found = std::ranges::find(stages, earlier.name, &StageNumbers::name);
     if (found == stages.end()) {
-      stages.push_back(earlier);
+      stages.insert(stages.end() - 1, earlier);  // before the delivery
       continue;
     }
     found->items += earlier.items;

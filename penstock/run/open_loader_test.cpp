@@ -165,6 +165,63 @@ TEST_F(OpenLoaderTest, CountsTheStagesAcrossASeek) {
   EXPECT_EQ(deliver.find("rows")->integer(), report.find("samples")->integer());
 }
 
+RowFunction tenfold() {
+  return {.layout = layout_of_tensors({{.name = "n", .dtype = Dtype::int64}}),
+          .fingerprint = "tenfold",
+          .call = [](const RowCall& call) {
+            auto* out = reinterpret_cast<std::int64_t*>(call.out[0].data);
+            for (SampleId id : call.ids) *out++ = 10 * id;
+          }};
+}
+
+std::vector<std::int64_t> first_tensor(const Batch& batch) {
+  batch.ready().wait();
+  const TensorView& view = batch.tensors()[0].view;
+  const auto* numbers = reinterpret_cast<const std::int64_t*>(view.data);
+  return {numbers, numbers + elements_of(view.shape)};
+}
+
+TEST_F(OpenLoaderTest, RowsOfOnesOwnNeedNoSource) {
+  Job job = parse_job_of_rows(Json::parse(
+      R"({"loader": {"batch_size": 4, "shuffle": false}, "device": "cpu"})",
+      "a test"));
+  auto loader = open_loader(
+      job, {.rows = [](const Job&, Device&, const std::atomic<bool>*) {
+        return std::make_shared<MadeRows>(9, tenfold());
+      }});
+  EXPECT_EQ(loader->steps_per_epoch(), 2);
+  EXPECT_EQ(loader->dataset(), nullptr);
+  EXPECT_THAT(first_tensor(*loader->next()),
+              testing::ElementsAre(0, 10, 20, 30));
+  Json report = loader->report();
+  EXPECT_EQ(report.find("dataset")->find("rows")->integer(), 9);
+  EXPECT_EQ(report.find("plan")->find("tier")->string(), "none");
+  EXPECT_THROW(parse_job_of_rows(Json::parse(R"({"source": {}})", "a test")),
+               Error);
+}
+
+TEST_F(OpenLoaderTest, MapsFromTheNextBatchOn) {
+  auto plain = open({.batches = -1});
+  std::vector<std::vector<SampleId>> ids = ids_of(*plain, 5);
+  auto loader = open({.batches = -1});
+  Json before = loader->state();
+  EXPECT_EQ(ids_of(*loader, 2).size(), 2u);
+  loader->map(tenfold());
+  for (std::size_t i = 2; i < 5; ++i) {
+    std::optional<Batch> batch = loader->next();
+    EXPECT_THAT(batch->ids(), testing::ElementsAreArray(ids[i]));
+    for (std::int64_t j = 0; std::int64_t n : first_tensor(*batch))
+      EXPECT_EQ(n, 10 * batch->ids()[static_cast<std::size_t>(j++)]);
+  }
+  EXPECT_NE(loader->dataset(), nullptr);
+  EXPECT_EQ(parts_of([&] { loader->go_on(before); }).code, "resume.other_data");
+  Json report = loader->report();
+  std::vector<std::string> names;
+  for (const Json& stage : report.find("stages")->array())
+    names.push_back(stage.find("name")->string());
+  EXPECT_THAT(names, testing::ElementsAre("plan", "gather", "map", "deliver"));
+}
+
 TEST_F(OpenLoaderTest, ABatchOutlivesCloseAndTheLoaderIsOfNoMoreUse) {
   auto loader = open();
   std::optional<Batch> batch = loader->next();
