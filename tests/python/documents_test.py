@@ -51,8 +51,8 @@ class Folder(unittest.TestCase):
 
 class Examples(Folder):
     def test_of_the_loaders(self):
-        examples = blocks("docs/python.md")
-        self.assertEqual(len(examples), 3)
+        first, *_pipeline, state, explained = blocks("docs/python.md")
+        examples = (first, state, explained)
         names, told = {"penstock": penstock}, io.StringIO()
         for example in examples:
             with contextlib.redirect_stdout(told):
@@ -62,6 +62,18 @@ class Examples(Folder):
                 self.assertEqual((x.shape, y.shape), ((256, 2), (256, 1)))
         names["loader"].close()
         self.assertIn("accelerator utilisation", told.getvalue())
+
+    def test_of_python_in_the_pipeline(self):
+        _, source, functions, _, _ = blocks("docs/python.md")
+        names = {"penstock": penstock}
+        exec(compile(source, "docs/python.md", "exec"), names)
+        batch = next(iter(names["loader"])).numpy()
+        self.assertTrue((batch["y"] == batch["x"] ** 2).all())
+        exec(compile(functions, "docs/python.md", "exec"), names)
+        batch = next(iter(names["loader"])).numpy()
+        self.assertEqual(list(batch), ["x"])
+        self.assertAlmostEqual(batch["x"].mean(), 0)
+        names["loader"].close()
 
     def test_of_the_drop_in(self):
         warnings.filterwarnings("ignore", message=".* workers on .* process")

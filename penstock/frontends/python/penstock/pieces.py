@@ -11,7 +11,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence,
                     runtime_checkable)
 
 from . import _engine
-from .errors import made, refused
+from .errors import SourceError, TransformError, refused, worded
 
 if TYPE_CHECKING:
     import numpy
@@ -119,10 +119,9 @@ def rows_of_source(source: Source, fields: Any = None) -> _engine.Rows:
                       "give it 'size', the number of its rows")
     count = int(size)
     if count < 1:
-        raise made("source", f"{type(source).__name__}.size: there is no row "
-                   "to train on", "source.empty", "there is no row to train "
-                   "on", f"{type(source).__name__}.size", f"found {count}",
-                   "give the source rows")
+        raise worded(SourceError, "source.empty", "there is no row to train on",
+                     f"{type(source).__name__}.size", f"found {count}",
+                     "give the source rows")
     reads = _Reading(source, fields)
     reads.learn(numpy.zeros(1, "int64"))
     version = getattr(source, "version", "")
@@ -133,15 +132,15 @@ def rows_of_source(source: Source, fields: Any = None) -> _engine.Rows:
 class _Writing:
     """Checks what a function returns and writes it to a batch."""
 
-    kind = "transform"
+    kind: type[SourceError | TransformError] = TransformError
     code = "map"
     doing = "cannot map the rows"
     tensors: Tensors
 
     def failed(self, where: str, why: str, next: str,
                code: str = "returned") -> Exception:
-        return made(self.kind, f"{self.doing}: {where}: {why}; {next}",
-                    f"{self.code}.{code}", self.doing, where, why, next)
+        return worded(self.kind, f"{self.code}.{code}", self.doing, where, why,
+                      next)
 
     def call(self, where: str, work: Callable[[], object]) -> Record:
         """What the user's code returns, or its exception as our cause."""
@@ -200,7 +199,7 @@ class _Writing:
 class _Reading(_Writing):
     """A source's `read` as the engine calls it."""
 
-    kind = "source"
+    kind = SourceError
     code = "source"
 
     def __init__(self, source: Source, fields: Any) -> None:
