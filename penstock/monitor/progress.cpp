@@ -16,9 +16,32 @@ std::string format(const char* pattern, Values... values) {
 
 double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
-/// "AU 71 % <- data 22 % host 7 %"; "AU n/a <- ..." where steps are no work:
-/// what they computed is then the host's time.
-std::string shares(const StepParts& parts) {
+/// "17.9/24.0 GiB", "1.2 GiB" without a known total, "n/a".
+std::string memory(std::optional<std::size_t> used,
+                   std::optional<std::size_t> total) {
+  if (!used) return "n/a";
+  return total ? format("%.1f/%.1f GiB", gib(*used), gib(*total))
+               : format("%.1f GiB", gib(*used));
+}
+
+double left_s(const Progress& p) {
+  if (p.steps_taken < 1 || p.steps_left < 0)
+    return std::numeric_limits<double>::quiet_NaN();
+  return p.elapsed_s / static_cast<double>(p.steps_taken) *
+         static_cast<double>(p.steps_left);
+}
+
+}  // namespace
+
+std::string shown_time(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return "--:--";
+  auto whole = static_cast<long>(std::lround(seconds));
+  if (whole >= 3600)
+    return format("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+  return format("%02ld:%02ld", whole / 60, whole % 60);
+}
+
+std::string shown_shares(const StepParts& parts) {
   double wall = seconds(parts.wall);
   if (wall <= 0) return "AU n/a";
   bool known = parts.steps_take_time();
@@ -51,39 +74,17 @@ std::string shares(const StepParts& parts) {
   return text;
 }
 
-/// "17.9/24.0 GiB", "1.2 GiB" without a known total, "n/a".
-std::string memory(std::optional<std::size_t> used,
-                   std::optional<std::size_t> total) {
-  if (!used) return "n/a";
-  return total ? format("%.1f/%.1f GiB", gib(*used), gib(*total))
-               : format("%.1f GiB", gib(*used));
-}
-
-double left_s(const Progress& p) {
-  if (p.steps_taken < 1) return std::numeric_limits<double>::quiet_NaN();
-  return p.elapsed_s / static_cast<double>(p.steps_taken) *
-         static_cast<double>(p.steps_left);
-}
-
-}  // namespace
-
-std::string shown_time(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0) return "--:--";
-  auto whole = static_cast<long>(std::lround(seconds));
-  if (whole >= 3600)
-    return format("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
-  return format("%02ld:%02ld", whole / 60, whole % 60);
-}
-
 std::string progress_line(const Progress& p) {
   double wall = seconds(p.parts.wall);
-  std::string line = format("ep %ld/%ld %ld/%ld", long(p.epoch) + 1,
-                            long(p.epochs), long(p.step), long(p.steps));
+  std::string line = format("ep %ld", long(p.epoch) + 1);
+  if (p.epochs > 0) line += format("/%ld", long(p.epochs));
+  line += format(" %ld", long(p.step));
+  if (p.steps > 0) line += format("/%ld", long(p.steps));
   line += " [" + shown_time(p.elapsed_s) + "<" + shown_time(left_s(p)) + "]";
   if (wall > 0)
     line += format(" %.2f it/s", static_cast<double>(p.parts.steps) / wall);
   if (p.loss) line += format(" loss %.4g", *p.loss);
-  line += " | " + shares(p.parts) + " |";
+  line += " | " + shown_shares(p.parts) + " |";
   if (p.gpu) line += " " + p.gpu->text();
   line += " VRAM " + memory(p.device.used, p.device.total);
   line += " RAM " + memory(p.use.resident_bytes, p.limits.memory);
@@ -99,7 +100,7 @@ std::string epoch_summary(const EpochNumbers& e) {
   line += wall > 0 ? format("%.*f s, %.0f samples/s", wall < 10 ? 2 : 1, wall,
                             static_cast<double>(e.samples) / wall)
                    : "n/a s, n/a samples/s";
-  line += ", " + shares(e.parts);
+  line += ", " + shown_shares(e.parts);
   if (e.train_loss) line += format(", loss %.4g", *e.train_loss);
   if (e.val_loss) line += format(", val loss %.4g", *e.val_loss);
   return line;

@@ -13,13 +13,13 @@ namespace penstock {
 /// What the progress line shows.
 struct Progress {
   std::int64_t epoch = 0;
-  std::int64_t epochs = 0;
+  std::int64_t epochs = 0;  ///< 0: there is no last one
   std::int64_t step = 0;
-  std::int64_t steps = 0;  ///< of the epoch
+  std::int64_t steps = 0;  ///< of the epoch; 0: not known
   double elapsed_s = 0;    ///< since this run began to take steps
   /// By this run alone: a run that it resumes had a pace of its own.
   std::int64_t steps_taken = 0;
-  std::int64_t steps_left = 0;  ///< of the whole job
+  std::int64_t steps_left = 0;  ///< of the whole job; -1: no end
   std::optional<double> loss;
   StepParts parts;  ///< of the last window
   HostLimits limits;
@@ -36,6 +36,10 @@ struct Progress {
 /// known is `n/a`: AU too, where the steps take no time. `GPU` is left out
 /// where the device is none.
 std::string progress_line(const Progress& progress);
+
+/// "AU 71 % <- data 22 % copy 5 % host 2 %"; "AU n/a <- ..." where the steps
+/// take no time: what they computed is then the host's time.
+std::string shown_shares(const StepParts& parts);
 
 /// What one epoch came to.
 struct EpochNumbers {

@@ -80,6 +80,22 @@ TEST(ProgressLine, TheTimeLeftIsFromThisRunsOwnPace) {
               HasSubstr("[00:20<03:20]"));
 }
 
+TEST(ProgressLine, CountsEpochsThatHaveNoEnd) {
+  std::string line = progress_line(
+      {.epoch = 4, .step = 3, .steps = 5, .steps_taken = 3, .steps_left = -1});
+  EXPECT_THAT(line, testing::StartsWith("ep 5 3/5 [00:00<--:--]"));
+}
+
+TEST(ProgressLine, LeavesOutHowManyStepsThereAreWhereNobodyKnows) {
+  EXPECT_THAT(progress_line({.step = 3}), testing::StartsWith("ep 1 3 ["));
+}
+
+TEST(ShownShares, AreWhatTheLineShows) {
+  EXPECT_EQ(shown_shares(some_parts()),
+            "AU 70 % <- data 23 % copy 5 % host 2 %");
+  EXPECT_EQ(shown_shares({}), "AU n/a");
+}
+
 TEST(ProgressLine, ShowsDeviceMemory) {
   Progress progress{.epochs = 1, .steps = 5};
   progress.device = {.used = kGiB, .total = 24 * kGiB};

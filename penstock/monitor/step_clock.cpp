@@ -68,6 +68,11 @@ void StepClock::pause() {
   paused_ = true;
 }
 
+void StepClock::add(const StepParts& step, std::int64_t label) {
+  total_ += step;
+  by_group_[label] += step;
+}
+
 void StepClock::finish() { collect(true); }
 
 const StepParts& StepClock::total() {
@@ -108,8 +113,7 @@ void StepClock::account(const Step& step) {
   parts.host = idle - parts.wait_data;
   parts.wait_copy = after - before;
   parts.compute = end - after;
-  total_ += parts;
-  by_group_[step.group] += parts;
+  add(parts, step.group);
   last_end_ = end;
 }
 

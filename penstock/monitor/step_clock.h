@@ -52,6 +52,8 @@ class StepClock {
   /// Time between here and the next ask() is left out: validation and
   /// checkpoints. Waits for the steps before it.
   void pause();
+  /// A step that somebody else has timed.
+  void add(const StepParts& step, std::int64_t label);
   /// Waits for all steps.
   void finish();
 

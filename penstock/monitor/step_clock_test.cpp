@@ -57,6 +57,16 @@ class StepClockTest : public testing::Test {
   std::uint64_t number_ = 0;
 };
 
+TEST_F(StepClockTest, AddsStepsThatSomebodyElseHasTimed) {
+  step(0ms, 0ms);
+  step(10ms, 0ms);
+  clock_->add({.steps = 1, .wall = 5ms, .compute = 4ms, .host = 1ms}, 3);
+  EXPECT_EQ(clock_->total().steps, 2);
+  EXPECT_EQ(clock_->total().wall, 25ms);
+  EXPECT_EQ(clock_->total().compute, 14ms);
+  EXPECT_EQ(clock_->by_group().at(3).host, 1ms);
+}
+
 TEST_F(StepClockTest, SplitsWallTimeIntoPartsThatSumToIt) {
   for (int i = 0; i < 5; ++i) step(4ms, 1ms, 5'000'000);
   clock_->finish();

@@ -116,8 +116,10 @@ const Loader& JobLoader::loader() const {
 
 void JobLoader::ask() {
   end_step();
-  if (options_.timed && !asked_) clock_.ask();
+  if (options_.timed && !elsewhere_ && !asked_) clock_.ask();
   asked_ = true;
+  std::optional<Position> done = std::exchange(taken_, std::nullopt);
+  if (teller_ != nullptr && done) teller_->step(*done, std::nullopt);
 }
 
 bool JobLoader::ready_within(Nanoseconds time) {
@@ -132,17 +134,18 @@ std::optional<Batch> JobLoader::next() {
   std::optional<Batch> batch = loader_->next();
   asked_ = false;
   if (!batch) return batch;
-  if (options_.timed) {
+  taken_ = batch->at();
+  in_step_ = options_.timed && !elsewhere_;
+  if (in_step_) {
     clock_.got();
     clock_.group(batch->at().epoch);
   }
   {
     Lock lock(stream_mutex_);
-    if (options_.timed) clock_.before_wait(*stream_);
+    if (in_step_) clock_.before_wait(*stream_);
     batch->wait_on(*stream_);
-    if (options_.timed) clock_.after_wait(*stream_);
+    if (in_step_) clock_.after_wait(*stream_);
   }
-  in_step_ = options_.timed;
   if (numbers_.steps == 0) {
     numbers_.first_step = wall_clock().now();
     numbers_.first_step_rows = batch->rows();
@@ -189,6 +192,29 @@ void JobLoader::end_step() {
   Lock lock(stream_mutex_);
   stream_->step(static_cast<std::uint64_t>(numbers_.steps - 1));
   clock_.after_step(*stream_);
+}
+
+void JobLoader::rest() {
+  if (closed()) return;
+  ask();
+  asked_ = false;
+  clock_.pause();
+  if (teller_ != nullptr) teller_->rest();
+}
+
+void JobLoader::tell_step(const StepParts& step, std::int64_t epoch) {
+  clock_.add(step, epoch);
+}
+
+void JobLoader::tell_progress(std::function<void(const Progress&)> told,
+                              std::int64_t epochs, std::int64_t steps_left) {
+  teller_.reset();  // it looks at the listener
+  listener_.progress = std::move(told);
+  teller_ = std::make_unique<Teller>(
+      listener_, clock_, *device_,
+      Teller::Whole{.epochs = epochs,
+                    .steps_per_epoch = steps_per_epoch(),
+                    .steps_left = steps_left});
 }
 
 Position JobLoader::position() const { return loader().position(); }
@@ -268,6 +294,10 @@ void JobLoader::go_on(const Json& state) {
 void JobLoader::use_stream(void* handle) {
   Lock lock(stream_mutex_);
   if (stream_->handle() == handle && !earlier_streams_.empty()) return;
+  // A loop may go to and fro between two.
+  for (std::unique_ptr<Stream>& earlier : earlier_streams_)
+    if (earlier->handle() == handle && &earlier != &earlier_streams_.front())
+      return earlier.swap(stream_);
   earlier_streams_.push_back(
       std::exchange(stream_, device_->borrow_stream(handle)));
 }
@@ -295,9 +325,9 @@ std::vector<StageNumbers> JobLoader::stages() const {
   return stages;
 }
 
-Json JobLoader::report() {
+Json JobLoader::report(bool wait) {
   check_open();
-  clock_.finish();
+  if (wait) clock_.finish();
   RunNumbers numbers = numbers_;
   Snapshot& snapshot = numbers.snapshot;
   snapshot.parts = clock_.total();

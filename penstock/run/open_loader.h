@@ -8,6 +8,7 @@
 
 #include "penstock/run/job.h"
 #include "penstock/run/report.h"
+#include "penstock/run/teller.h"
 
 namespace penstock {
 
@@ -64,6 +65,19 @@ class JobLoader {
   /// A step that begins and ends here, and not at the calls of next().
   void begin_step();
   void end_step();
+  /// The loop turns to something else, validation or a checkpoint: the step has
+  /// ended, and time until the next call is left out. Waits for the steps.
+  void rest();
+
+  /// The steps run on a device that is not this one: from the next batch on
+  /// they are what tell_step() says, not what stream() sees.
+  void time_elsewhere(bool elsewhere) { elsewhere_ = elsewhere; }
+  void tell_step(const StepParts& step, std::int64_t epoch);
+  /// Sums over the steps that are known to have ended; never waits.
+  const StepParts& parts() { return clock_.total(); }
+  /// From here on `told` hears how the loop goes, as a run's listener does.
+  void tell_progress(std::function<void(const Progress&)> told,
+                     std::int64_t epochs, std::int64_t steps_left);
 
   /// Where the next batch begins; and what to do to make it begin elsewhere.
   /// Batches that were prepared ahead are let go, and are no error.
@@ -92,8 +106,9 @@ class JobLoader {
   const Dataset* dataset() const;
   const Loader& loader() const;
 
-  /// The numbers up to now as in a run's `report.json`; waits for the steps.
-  Json report();
+  /// The numbers up to now as in a run's `report.json`. Waits for the steps,
+  /// or leaves out those that have not ended.
+  Json report(bool wait = true);
 
   /// Ends the threads and lets the data set go. next() then throws
   /// Error(request); batches that were handed out stay as they are.
@@ -118,7 +133,10 @@ class JobLoader {
   std::unique_ptr<Stream> stream_;
   std::vector<std::unique_ptr<Stream>> earlier_streams_;  ///< batches use them
   StepClock clock_;
-  bool asked_ = false, in_step_ = false;
+  bool asked_ = false, in_step_ = false, elsewhere_ = false;
+  std::optional<Position> taken_;  ///< the batch of the step at hand
+  TrainListener listener_;
+  std::unique_ptr<Teller> teller_;  ///< null: nobody listens
   std::unique_ptr<Loader> loader_;
   std::vector<StageNumbers> stages_;  ///< of the loaders before a seek
   Nanoseconds wait_order_{0};

@@ -155,6 +155,55 @@ TEST_F(OpenLoaderTest, AStepThatIsMarkedIsTheTimeOfTheStep) {
   EXPECT_GT(report.find("parts")->find("host")->number(), 0.5);
 }
 
+TEST_F(OpenLoaderTest, LeavesOutTheTimeInWhichTheLoopRests) {
+  auto loader = open({.batches = -1, .timed = true}, {"device=cpu"});
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (int step = 0; step < 4; ++step) {
+      std::optional<Batch> batch = loader->next();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    loader->rest();
+    EXPECT_EQ(loader->parts().steps, 4 * epoch + 3);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_LT(seconds(loader->parts().wall), 0.1);
+  loader->close();
+  loader->rest();
+}
+
+TEST_F(OpenLoaderTest, StepsOnAnotherDeviceAreThoseThatAreTold) {
+  auto loader = open({.batches = -1, .timed = true}, {"device=cpu"});
+  loader->next();
+  loader->time_elsewhere(true);
+  ids_of(*loader, 4);
+  EXPECT_EQ(loader->parts().steps, 0);
+  loader->tell_step({.steps = 1,
+                     .wall = std::chrono::milliseconds(10),
+                     .compute = std::chrono::milliseconds(9),
+                     .wait_data = std::chrono::milliseconds(1)},
+                    0);
+  EXPECT_NEAR(loader->report(false).find("au")->number(), 0.9, 1e-9);
+  loader->time_elsewhere(false);
+  ids_of(*loader, 4);
+  loader->rest();
+  EXPECT_EQ(loader->parts().steps, 5);
+}
+
+TEST_F(OpenLoaderTest, TellsItsProgressOnceAStepIsDone) {
+  auto loader = open({.batches = -1, .timed = true});
+  std::vector<Progress> told;
+  loader->tell_progress([&](const Progress& p) { told.push_back(p); }, 0, 3);
+  loader->next();
+  EXPECT_TRUE(told.empty());
+  ids_of(*loader, 2);
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told.front().step, 1);
+  EXPECT_EQ(told.front().steps, loader->steps_per_epoch());
+  loader->rest();
+  EXPECT_EQ(told.back().step, 3);
+  EXPECT_EQ(told.back().steps_left, 0);
+}
+
 TEST_F(OpenLoaderTest, CountsTheStagesAcrossASeek) {
   auto loader = open({.batches = -1});
   ids_of(*loader, 3);

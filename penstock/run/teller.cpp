@@ -33,21 +33,30 @@ void Teller::next_window(Nanoseconds now) {
 
 void Teller::step(Position at, std::optional<double> loss) {
   ++steps_;
+  at_ = at;
+  loss_ = loss;
   Nanoseconds now = time_.now();
-  if (!listener_.progress || now - told_ < std::chrono::milliseconds(100))
-    return;
+  if (now - told_ >= std::chrono::milliseconds(100)) tell(now);
+}
+
+void Teller::rest() {
+  if (steps_ > 0) tell(time_.now());
+}
+
+void Teller::tell(Nanoseconds now) {
+  if (!listener_.progress) return;
   told_ = now;
   if (now - window_start_ > std::chrono::seconds(2)) next_window(now);
   Progress progress{
-      .epoch = at.epoch,
+      .epoch = at_.epoch,
       .epochs = whole_.epochs,
-      .step = at.step + 1,
+      .step = at_.step + 1,
       .steps = whole_.steps_per_epoch,
       .elapsed_s = seconds(now - start_),
       .steps_taken = steps_,
-      .steps_left = whole_.steps_left - steps_,
-      .loss = loss,
-      .parts = last_window_.steps > 0 ? last_window_ : clock_.total(),
+      .steps_left = whole_.steps_left < 0 ? -1 : whole_.steps_left - steps_,
+      .loss = loss_,
+      .parts = last_window_.steps > 0 ? last_window_ : clock_.total() - before_,
       .limits = limits_,
       .use = read_host_use(),
       .cpus_used = cpus_used_,

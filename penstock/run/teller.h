@@ -13,9 +13,9 @@ namespace penstock {
 class Teller {
  public:
   struct Whole {
-    std::int64_t epochs = 0;
+    std::int64_t epochs = 0;  ///< 0: there is no last one
     std::int64_t steps_per_epoch = 0;
-    std::int64_t steps_left = 0;  ///< for this run to take
+    std::int64_t steps_left = 0;  ///< for this run to take; -1: no end
   };
   Teller(const TrainListener& listener, StepClock& clock, const Device& device,
          Whole whole);
@@ -25,10 +25,13 @@ class Teller {
          Whole whole, const Clock& time, std::unique_ptr<GpuSensor> sensor);
 
   void step(Position at, std::optional<double> loss);
+  /// No step follows for a while: tells how far it has come, at once.
+  void rest();
   void epoch(const EpochNumbers& epoch);
 
  private:
   void next_window(Nanoseconds now);
+  void tell(Nanoseconds now);
 
   const TrainListener& listener_;
   StepClock& clock_;
@@ -39,9 +42,12 @@ class Teller {
   const HostLimits limits_ = read_host_limits();
   const Nanoseconds start_ = time_.now();
   std::int64_t steps_ = 0;
+  Position at_;  // of the last step
+  std::optional<double> loss_;
   Nanoseconds told_{0};
   Nanoseconds window_start_ = start_;
-  StepParts window_, last_window_;
+  const StepParts before_ = clock_.total();  // of what is told here
+  StepParts window_ = before_, last_window_;
   HostUse window_use_ = read_host_use();
   // Of the last window. Of a GPU nothing is known before the first has ended.
   std::optional<double> cpus_used_;

@@ -112,6 +112,32 @@ TEST_F(TellerTest, AsksNobodyWhenNobodyListens) {
   EXPECT_EQ(asked, 0);
 }
 
+TEST_F(TellerTest, TellsWhereItRestsHoweverSoonThatIs) {
+  Teller teller = this->teller();
+  teller.rest();
+  EXPECT_TRUE(told_.empty());
+  take_steps(teller, 1000);
+  teller.rest();
+  EXPECT_EQ(told_.back().steps_taken, 1000);
+  EXPECT_EQ(told_.back().steps_left, 0);
+}
+
+TEST_F(TellerTest, StepsWithoutEndLeaveAnUnknownNumber) {
+  Teller teller(listener_, clock_, *device_,
+                {.steps_per_epoch = 500, .steps_left = -1}, time_, nullptr);
+  take_steps(teller, 1);
+  EXPECT_EQ(told_.back().steps_left, -1);
+}
+
+TEST_F(TellerTest, TellsOfNoStepFromBeforeItsTime) {
+  clock_.add({.steps = 7, .wall = 7s, .wait_data = 7s}, 0);
+  Teller teller = this->teller();
+  clock_.add({.steps = 1, .wall = 1s, .compute = 1s}, 0);
+  take_steps(teller, 1);
+  EXPECT_EQ(told_.back().parts.steps, 1);
+  EXPECT_EQ(told_.back().parts.wall, 1s);
+}
+
 TEST_F(TellerTest, AnEpochIsANote) {
   teller().epoch({.epoch = 1, .epochs = 2});
   EXPECT_THAT(notes_, ElementsAre("epoch 2/2: n/a s, n/a samples/s, AU n/a"));

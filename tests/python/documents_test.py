@@ -49,11 +49,25 @@ class Folder(unittest.TestCase):
             "loader": {"batch_size": 256}, "device": "cpu"}))
 
 
+class Bar:
+    """What the examples use of tqdm."""
+
+    def __init__(self, iterable):
+        self.iterable, self.total, self.shown = iterable, len(iterable), []
+
+    def __iter__(self):
+        yield from self.iterable
+
+    def set_postfix_str(self, text, refresh=True):
+        self.shown.append(text)
+
+
 class Examples(Folder):
     def test_of_the_loaders(self):
-        first, *_pipeline, state, explained = blocks("docs/python.md")
-        examples = (first, state, explained)
-        names, told = {"penstock": penstock}, io.StringIO()
+        first, _, _, *rest = blocks("docs/python.md")
+        self.assertEqual(len(rest), 4)
+        examples = (first, *rest)
+        names, told = {"penstock": penstock, "tqdm": Bar}, io.StringIO()
         for example in examples:
             with contextlib.redirect_stdout(told):
                 exec(compile(example, "docs/python.md", "exec"), names)
@@ -62,9 +76,11 @@ class Examples(Folder):
                 self.assertEqual((x.shape, y.shape), ((256, 2), (256, 1)))
         names["loader"].close()
         self.assertIn("accelerator utilisation", told.getvalue())
+        self.assertEqual(names["bar"].total, len(names["bar"].shown))
+        self.assertRegex(names["bar"].shown[-1], "^AU ")
 
     def test_of_python_in_the_pipeline(self):
-        _, source, functions, _, _ = blocks("docs/python.md")
+        _, source, functions, *_ = blocks("docs/python.md")
         names = {"penstock": penstock}
         exec(compile(source, "docs/python.md", "exec"), names)
         batch = next(iter(names["loader"])).numpy()

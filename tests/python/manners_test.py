@@ -1,13 +1,22 @@
-"""Ctrl-C, forks, the end of the process, and loaders by the thousand."""
+"""Ctrl-C at any time, and forks."""
+import faulthandler
 import gc
+import io
+import multiprocessing
 import os
+import random
 import signal
+import sys
 import threading
 import time
 import unittest
+from unittest import mock
 
+import alarm
 import penstock
 from entry import main
+from fake_cuda import Gpu
+from footprint import footprint, quiet, until_as
 from positions import Case, run_python
 
 SLOW = {"loader__cache": "none", "loader__workers": 1, "loader__prefetch": 1,
@@ -18,31 +27,6 @@ def after(seconds, call):
     timer = threading.Timer(seconds, call)
     timer.start()
     return timer
-
-
-def threads():
-    return len(os.listdir("/proc/self/task"))
-
-
-def quiet():
-    """Waits until no thread of an earlier test is left to end."""
-    count, since = threads(), time.monotonic()
-    while time.monotonic() - since < 1.5:
-        if threads() != count:
-            count, since = threads(), time.monotonic()
-        time.sleep(0.05)
-
-
-def descriptors():
-    return len(os.listdir("/proc/self/fd"))
-
-
-def resident_kib():
-    with open("/proc/self/status", encoding="ascii") as status:
-        for line in status:
-            if line.startswith("VmRSS"):
-                return int(line.split()[1])
-    raise AssertionError("no VmRSS")
 
 
 class CtrlC(Case):
@@ -61,8 +45,43 @@ class CtrlC(Case):
         self.assertLess(self.interrupted(lambda: list(batches)), 1)
         self.assertLessEqual(loader.state_dict()["step"], 1)
 
+    def test_ends_a_wait_behind_a_progress_line(self):
+        loader = self.open(**SLOW)
+        batches = loader.progress(file=io.StringIO())
+        self.assertLess(self.interrupted(lambda: list(batches)), 1)
+        self.assertLessEqual(loader.state_dict()["step"], 1)
+
+    def test_ends_a_wait_under_a_watch(self):
+        with mock.patch.dict(sys.modules, {"torch": Gpu().torch()}):
+            loader = self.open(**SLOW)
+            self.assertLess(self.interrupted(lambda: list(loader)), 1)
+
     def test_ends_the_opening(self):
         self.assertLess(self.interrupted(lambda: self.open(**SLOW)), 1.5)
+
+    def test_ends_a_peek_when_its_rows_are_there(self):
+        loader = self.open(**{**SLOW, "source__round_trip_ms": 300})
+
+        def peek():
+            while True:
+                loader.peek()
+        self.assertLess(self.interrupted(peek), 3)
+        self.assertEqual(loader.peek().step, 0)
+
+    def test_in_close_is_heard_once_it_is_closed(self):
+        loader = self.open(**{**SLOW, "source__round_trip_ms": 300})
+        batches = loader.batches()
+        taker = threading.Thread(target=lambda: self.assertRaises(
+            penstock.Error, list, batches))
+        taker.start()
+
+        def close():
+            while True:
+                loader.close()
+        self.assertLess(self.interrupted(close), 2)
+        taker.join()
+        with self.refused(penstock.RequestError, "loader.closed"):
+            next(batches)
 
     def test_other_threads_run_while_one_waits(self):
         loader = self.open(**{**SLOW, "source__round_trip_ms": 400})
@@ -74,133 +93,137 @@ class CtrlC(Case):
             time.sleep(0.001)
         self.assertGreater(turns, 20)
 
+    def one_life(self, number, opened):
+        with penstock.open(self.path, loader__workers=number % 3,
+                           loader__cache=("ram", "none")[number % 2],
+                           source__round_trip_ms=number % 4) as loader:
+            opened.append(loader)
+            loader.peek()
+            for batch in loader.progress(file=io.StringIO()):
+                batch.target.numpy()
+                with loader.step():
+                    pass
+            loader.load_state_dict(loader.state_dict())
+            next(iter(loader))
+            loader.explain()
+
+    def test_at_any_time_leaves_nothing_behind(self):
+        # Wherever in a loader's life the alarm rings.
+        alarm.listen(self)
+        faulthandler.dump_traceback_later(120, exit=True)
+        self.addCleanup(faulthandler.cancel_dump_traceback_later)
+        draw = random.Random(7)
+        self.one_life(1, [])
+        quiet()
+        before = footprint()
+        began = time.monotonic()
+        self.one_life(2, [])
+        whole = time.monotonic() - began
+        interrupted = 0
+        for number in range(150):
+            opened = []
+            interrupted += alarm.rings(
+                draw.uniform(0.0005, 1.2 * whole),
+                lambda: self.one_life(number, opened))
+            for loader in opened:  # an interrupted close() can be repeated
+                loader.close()
+        del opened
+        self.assertGreater(interrupted, 30)
+        self.assertEqual(until_as(before), before)
+
 
 class Forks(Case):
-    def test_a_child_is_told_and_the_parent_goes_on(self):
-        loader = self.open(loader__workers=2)
-        batches = loader.batches()
-        batch = next(batches)
-        array = batch.target.numpy()
+    def child(self, work):
+        """Runs `work` in a fork; its exit code, which is 0 for True."""
         child = os.fork()
         if child == 0:
             status = 1
             try:
-                refusals = 0
-                for use in (lambda: next(batches), loader.state_dict,
-                            lambda: len(loader), lambda: batch["target"],
-                            lambda: iter(loader), lambda: batch.numpy()):
-                    try:
-                        use()
-                    except penstock.RequestError as error:
-                        refusals += error.code == "loader.forked"
-                loader.close()
-                del loader, batches, batch, array
-                gc.collect()
-                own = penstock.open(self.path, loader__workers=2)
-                works = len(list(own)) == len(own)
-                own.close()
-                status = 0 if refusals == 6 and works else 2
+                status = 0 if work() else 2
             finally:
                 os._exit(status)
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def test_a_child_is_told_and_the_parent_goes_on(self):
+        loader = self.open(loader__workers=2)
+        batches = loader.batches()
+        batch = next(batches)
+        field, array = batch.target, batch.target.numpy()
+        step = loader.step()
+        uses = (lambda: next(batches), loader.state_dict, lambda: len(loader),
+                lambda: iter(loader), loader.peek, loader.stats,
+                loader.explain, loader.shares, loader.progress,
+                step.__enter__, lambda: loader.set_epoch(3),
+                lambda: loader.load_state_dict({}), lambda: loader.plan,
+                lambda: batch["target"], lambda: batch.target,
+                lambda: batch.numpy(), lambda: list(batch), batch.items,
+                batch.values, lambda: batch.ids, lambda: batch.row_keys,
+                field.numpy, field.__dlpack__,
+                lambda: field.__array_interface__)
+
+        def work():
+            for number, use in enumerate(uses):
+                try:
+                    use()
+                except penstock.RequestError as error:
+                    if error.code != "loader.forked":
+                        os.write(2, f"use {number}: {error.code}\n".encode())
+                        return False
+                else:
+                    os.write(2, f"use {number} was not refused\n".encode())
+                    return False
+            return True
+        self.assertEqual(self.child(work), 0)
         self.assertEqual(array.shape, batch.target.shape)
         self.assertEqual(next(batches).step, 1)
 
+    def test_a_child_lets_everything_go_and_opens_its_own(self):
+        loader = self.open(loader__workers=2)
+        kept = {"loader": loader, "batches": loader.batches()}
+        kept["batch"] = next(kept["batches"])
+        kept["field"] = kept["batch"].target
+        kept["array"] = kept["field"].numpy()
 
-class TheEnd(Case):
-    """The process ends well, whatever is left."""
+        def work():
+            repr(kept["loader"]), kept["loader"]._repr_html_()
+            kept["loader"].close()
+            kept.clear()
+            gc.collect()
+            own = penstock.open(self.path, loader__workers=2)
+            works = len(list(own)) == len(own)
+            own.close()
+            return works
+        self.assertEqual(self.child(work), 0)
+        self.assertEqual(next(kept["batches"]).step, 1)
 
-    ENDS = {
-        "a loader that iterates": "kept = loader; it = iter(kept); next(it)",
-        "a batch alone": "kept = next(iter(loader)); del loader",
-        "an array alone": "kept = next(iter(loader)).target.numpy(); "
-                          "del loader",
-        "a capsule": "kept = next(iter(loader)).target.__dlpack__()",
-        "a cycle": "class Own: pass\nown = Own(); own.own = own; "
-                   "own.loader = loader; own.batch = loader.peek()",
-        "a module's global": "import sys; sys.kept = loader; "
-                             "sys.batch = loader.peek()",
-        "a thread that waits": (
-            "import threading\n"
-            "def take():\n  for batch in loader.batches(): batch.numpy()\n"
-            "threading.Thread(target=take, daemon=True).start()\n"
-            "import time; time.sleep(0.2)"),
-        "an exception": "next(iter(loader)); raise SystemExit(0)",
-    }
+    def test_a_child_of_multiprocessing_is_told(self):
+        loader = self.open(loader__workers=2)
+        context = multiprocessing.get_context("fork")
+        told = context.Queue()
 
-    def test_in_every_order(self):
-        often = {"a thread that waits": 10}
-        for name in [n for n in self.ENDS for _ in range(often.get(n, 1))]:
-            text = self.ENDS[name]
-            with self.subTest(name):
-                start = (f"import penstock\nloader = penstock.open("
-                         f"{str(self.path)!r}, loader__workers=2)\n")
-                done = run_python(start + text)
-                self.assertEqual((done.returncode, done.stdout, done.stderr),
-                                 (0, "", ""))
-
-    def test_ctrl_c_leaves_by_a_traceback_not_a_crash(self):
-        text = (f"import penstock, os, signal, threading\n"
-                f"loader = penstock.open({str(self.path)!r}, loader__workers=1,"
-                f" loader__cache='none', source__round_trip_ms=1000)\n"
-                "threading.Timer(0.3, lambda: os.kill(os.getpid(), "
-                "signal.SIGINT)).start()\nlist(loader.batches())")
-        done = run_python(text)
-        self.assertIn("KeyboardInterrupt", done.stderr)
-        self.assertEqual(done.returncode, -signal.SIGINT)
-
-
-class Many(Case):
-    CYCLES = int(os.environ.get("PENSTOCK_TEST_CYCLES", "1000"))
-
-    def cycle(self, number):
-        loader = penstock.open(self.path, loader__workers=number % 3,
-                               loader__cache=("ram", "none")[number % 2])
-        for batch in loader:
-            array = batch.target.numpy()
-            if batch.step == number % 4:
-                break
-        if number % 5 == 0:
-            loader.load_state_dict(loader.state_dict())
-            next(iter(loader))
-        if number % 7 == 0:
+        def work():
             try:
-                loader.load_state_dict({"epoch": -1})
-            except penstock.RequestError:
-                pass
-        if number % 2:
-            loader.close()
-        return array
+                next(iter(loader))
+            except penstock.RequestError as error:
+                told.put((error.code, error.next))
+        process = context.Process(target=work)
+        process.start()
+        code, advice = told.get(timeout=30)
+        process.join()
+        self.assertEqual((process.exitcode, code), (0, "loader.forked"))
+        self.assertIn("spawn", advice)
+        told.close()
 
-    def setUp(self):
-        quiet()
-
-    def test_loaders_leave_nothing_behind(self):
-        for number in range(60):
-            self.cycle(number)
-        gc.collect()
-        before = threads(), descriptors()
-        memory = resident_kib()
-        for number in range(self.CYCLES):
-            self.cycle(number)
-        gc.collect()
-        self.assertEqual((threads(), descriptors()), before)
-        self.assertLess(resident_kib() - memory, 6 * 1024)
-
-    def test_openings_that_fail_leave_nothing_behind(self):
-        def fail():
-            for wrong in ({"source__table": "none"}, {"loader__seeed": 1},
-                          {"source__path": "/nowhere"}, {"device": "gpu"},
-                          {"loader__batch_size": 10 ** 6}):
-                with self.assertRaises(penstock.Error):
-                    penstock.open(self.path, **wrong)
-        fail()
-        before = threads(), descriptors()
-        memory = resident_kib()
-        for _ in range(50):
-            fail()
-        self.assertEqual((threads(), descriptors()), before)
-        self.assertLess(resident_kib() - memory, 4 * 1024)
+    def test_a_child_that_ends_as_a_program_does_says_nothing(self):
+        done = run_python(
+            "import os, sys, penstock\n"
+            f"loader = penstock.open({str(self.path)!r}, loader__workers=2)\n"
+            "batches = loader.batches(); batch = next(batches)\n"
+            "field = batch.target; array = field.__dlpack__()\n"
+            "if os.fork() == 0: sys.exit(0)\n"
+            "sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))")
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (0, "", ""))
 
 
 if __name__ == "__main__":

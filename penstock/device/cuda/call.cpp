@@ -61,4 +61,8 @@ OnDevice::~OnDevice() {
                   "cuda:" + std::to_string(before_));
 }
 
+// Each call swaps the thread's mode for the one that is kept here.
+OutsideGraphs::OutsideGraphs() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+OutsideGraphs::~OutsideGraphs() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+
 }  // namespace penstock::cuda

@@ -31,4 +31,21 @@ class OnDevice {
   int before_ = -1;  // -1: it was the current one
 };
 
+/// Keeps a thread's calls out of CUDA graphs while it lives.
+///
+/// While one thread captures a graph, CUDA by default refuses calls of every
+/// thread that it takes for a danger to it (allocating, asking an event), and
+/// the capture fails with them. Our threads work on streams of our own, which
+/// no graph of somebody else's knows of: nothing can go wrong.
+class OutsideGraphs {
+ public:
+  OutsideGraphs();
+  ~OutsideGraphs();
+  OutsideGraphs(const OutsideGraphs&) = delete;
+  OutsideGraphs& operator=(const OutsideGraphs&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 }  // namespace penstock::cuda

@@ -58,6 +58,7 @@ CudaDevice::CudaDevice(Found found)
 
 Buffer CudaDevice::allocate(std::size_t bytes) {
   OnDevice current(number());
+  OutsideGraphs outside;
   void* data = nullptr;
   cudaError_t result = cudaMalloc(&data, std::max<std::size_t>(bytes, 1));
   if (result == cudaErrorMemoryAllocation) {
@@ -67,6 +68,7 @@ Buffer CudaDevice::allocate(std::size_t bytes) {
   check(result, "cudaMalloc", label_);
   return Buffer(static_cast<std::byte*>(data), bytes, MemoryKind::cuda,
                 [this](std::byte* freed, std::size_t) {
+                  OutsideGraphs outside;
                   check_quietly(cudaFree(freed), "cudaFree", label_);
                 });
 }
@@ -77,6 +79,7 @@ Buffer CudaDevice::allocate_pinned(std::size_t bytes) {
   DeviceMemory host = host_memory();
   if (bytes > host.free) throw shortage(label_ + ", pinned", bytes, host);
   OnDevice current(number());
+  OutsideGraphs outside;
   void* data = nullptr;
   cudaError_t result =
       cudaHostAlloc(&data, std::max<std::size_t>(bytes, 1),
@@ -88,6 +91,7 @@ Buffer CudaDevice::allocate_pinned(std::size_t bytes) {
   check(result, "cudaHostAlloc", label_);
   return Buffer(static_cast<std::byte*>(data), bytes, MemoryKind::cuda_host,
                 [this](std::byte* freed, std::size_t) {
+                  OutsideGraphs outside;
                   check_quietly(cudaFreeHost(freed), "cudaFreeHost", label_);
                 });
 }
@@ -109,6 +113,7 @@ std::unique_ptr<Stream> CudaDevice::borrow_stream(void* handle) {
 
 DeviceMemory CudaDevice::memory() const {
   OnDevice current(number());
+  OutsideGraphs outside;
   DeviceMemory memory;
   check(cudaMemGetInfo(&memory.free, &memory.total), "cudaMemGetInfo", label_);
   return memory;

@@ -17,6 +17,7 @@ constexpr Nanoseconds kPatience = std::chrono::microseconds(100);
 
 /// False when it is still to come.
 bool has_passed(cudaEvent_t event, const std::string& device) {
+  OutsideGraphs outside;
   cudaError_t result = cudaEventQuery(event);
   if (result == cudaErrorNotReady) {
     cudaGetLastError();  // an answer, and no error to be kept
@@ -58,6 +59,7 @@ PooledEvent EventPool::take(bool timed) {
     }
   }
   OnDevice current(number_);
+  OutsideGraphs outside;
   cudaEvent_t event = nullptr;
   unsigned flags =
       cudaEventBlockingSync | (timed ? 0u : cudaEventDisableTiming);
@@ -145,6 +147,7 @@ bool CudaEvent::passed() {
 
 void CudaEvent::wait() {
   if (passed_) return;
+  OutsideGraphs outside;
   check(cudaEventSynchronize(event_.get()), "cudaEventSynchronize", device_);
   passed_ = true;
 }

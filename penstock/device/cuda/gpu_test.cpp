@@ -1,3 +1,7 @@
+#include <cuda_runtime_api.h>
+
+#include <thread>
+
 #include "penstock/base/error.h"
 #include "tests/conformance/device_suite.h"
 
@@ -166,6 +170,31 @@ TEST_F(Gpu, AnEventPassesBetweenItsRecordingAndItsWait) {
     EXPECT_LE(event.time(), after);
     EXPECT_EQ(event.time(), event.time());
   }
+}
+
+TEST_F(Gpu, WorksWhileAnotherThreadCapturesAGraph) {
+  cudaStream_t captured = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking),
+            cudaSuccess);
+  Buffer memory = device_->allocate(64);
+  ASSERT_EQ(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal),
+            cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(memory.data(), 0, memory.size(), captured),
+            cudaSuccess);
+  std::thread([&] {
+    Buffer more = upload(random_bytes(1000, 1));
+    Event event = stream_->record();
+    while (!event.passed()) std::this_thread::yield();
+    EXPECT_GT(device_->memory().free, 0u);
+    EXPECT_EQ(download(more), random_bytes(1000, 1));
+  }).join();
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(captured, &graph), cudaSuccess);
+  std::size_t nodes = 0;
+  EXPECT_EQ(cudaGraphGetNodes(graph, nullptr, &nodes), cudaSuccess);
+  EXPECT_EQ(nodes, 1u);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(captured);
 }
 
 TEST_F(Gpu, AnUntimedEventTellsNoTime) {

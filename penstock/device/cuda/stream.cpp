@@ -87,6 +87,7 @@ void CudaStream::wait(const Event& event) {
 }
 
 void CudaStream::synchronize() {
+  OutsideGraphs outside;
   check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
         device_.label());
 }

@@ -77,6 +77,7 @@ nb::list fields_of(const NamedBatch& batch) {
 }
 
 nb::list items_of(const NamedBatch& batch) {
+  batch.held().fork().check();
   nb::list items;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     Field field = batch.field(i);

@@ -9,6 +9,7 @@
 #include <future>
 #include <thread>
 
+#include "penstock/frontends/python/batches.h"
 #include "penstock/frontends/python/messages.h"
 #include "penstock/frontends/python/waiting.h"
 
@@ -87,7 +88,17 @@ std::optional<void*> torch_stream(int device) {
   nb::object modules = nb::module_::import_("sys").attr("modules");
   nb::object torch = modules.attr("get")("torch");
   if (torch.is_none()) return std::nullopt;
-  nb::object stream = torch.attr("cuda").attr("current_stream")(device);
+  nb::object cuda = torch.attr("cuda");
+  if (nb::cast<bool>(cuda.attr("is_current_stream_capturing")()))
+    throw Error(ErrorKind::request,
+                {.code = "loader.capturing",
+                 .what = "cannot give a batch",
+                 .where = "torch's current stream",
+                 .why = "a CUDA graph is being captured on it, which would "
+                        "repeat this one batch",
+                 .next = "take the batch before the capture, and copy each "
+                         "batch into the graph's own tensors"});
+  nb::object stream = cuda.attr("current_stream")(device);
   return reinterpret_cast<void*>(
       nb::cast<std::uintptr_t>(stream.attr("cuda_stream")));
 }
@@ -117,7 +128,7 @@ Engine::Engine(const Opening& opening) {
     throw;
   }
   seed_ = static_cast<std::int64_t>(loader_->order().seed);
-  on_gpu_ = loader_->device().memory_kind() == MemoryKind::cuda;
+  device_ = loader_->device().name();
   tell_messages();
 }
 
@@ -142,6 +153,13 @@ auto Engine::with_loader(Work work) {
     ~Leaves() { inside = std::thread::id(); }
   } leaves{inside_};
   return work(*loader_);
+}
+
+/// Work that follows is queued where torch queues its own.
+void Engine::follow_torch() {
+  if (loader_->device().memory_kind() != MemoryKind::cuda) return;
+  if (std::optional<void*> handle = torch_stream(loader_->device().number()))
+    with_loader([&](JobLoader& loader) { loader.use_stream(*handle); });
 }
 
 std::int64_t Engine::upcoming_epoch() const {
@@ -172,9 +190,7 @@ std::int64_t Engine::steps_left() {
 
 NamedBatch Engine::next(std::int64_t iteration) {
   std::optional<Batch> batch;
-  if (on_gpu_)
-    if (std::optional<void*> handle = torch_stream(loader_->device().number()))
-      with_loader([&](JobLoader& loader) { loader.use_stream(*handle); });
+  follow_torch();
   auto taken = [&](JobLoader& loader) {
     if (iteration != iteration_)
       throw Error(ErrorKind::request,
@@ -243,19 +259,68 @@ void Engine::go_on(const std::string& state) {
   });
 }
 
-std::string Engine::report() {
-  std::string text =
-      with_loader([](JobLoader& loader) { return loader.report().dump(); });
+void Engine::put_back(const NamedBatch& batch) {
+  with_loader([&](JobLoader& loader) {
+    loader.seek(batch.held().batch().at());
+    resumed_ = true;
+  });
+}
+
+void Engine::rest(std::int64_t iteration) {
+  with_loader([&](JobLoader& loader) {
+    if (iteration == iteration_) loader.rest();
+  });
+}
+
+std::string Engine::report(bool wait) {
+  std::string text = with_loader(
+      [&](JobLoader& loader) { return loader.report(wait).dump(); });
   tell_messages();
   return text;
 }
 
 void Engine::begin_step() {
+  follow_torch();
   with_loader([](JobLoader& loader) { loader.begin_step(); });
 }
 
 void Engine::end_step() {
+  follow_torch();
   with_loader([](JobLoader& loader) { loader.end_step(); });
+}
+
+void Engine::time_elsewhere(bool elsewhere) {
+  with_loader([&](JobLoader& loader) { loader.time_elsewhere(elsewhere); });
+}
+
+void Engine::tell_step(std::int64_t epoch, std::int64_t wall,
+                       std::int64_t compute, std::int64_t wait_data) {
+  StepParts step{.steps = 1,
+                 .wall = Nanoseconds(wall),
+                 .compute = Nanoseconds(compute),
+                 .wait_data = Nanoseconds(wait_data),
+                 .host = Nanoseconds(wall - compute - wait_data)};
+  with_loader([&](JobLoader& loader) { loader.tell_step(step, epoch); });
+}
+
+void Engine::begin_line(std::int64_t epochs, std::int64_t steps) {
+  with_loader([&](JobLoader& loader) {
+    line_.clear();
+    std::int64_t later = epochs - 1 - loader.position().epoch;
+    if (steps >= 0 && later > 0) steps += later * loader.steps_per_epoch();
+    loader.tell_progress(
+        [this](const Progress& progress) { line_ = progress_line(progress); },
+        epochs, steps);
+  });
+}
+
+std::string Engine::line() {
+  return with_loader([&](JobLoader&) { return line_; });
+}
+
+std::string Engine::shares() {
+  return with_loader(
+      [](JobLoader& loader) { return shown_shares(loader.parts()); });
 }
 
 void Engine::close() {
@@ -270,32 +335,6 @@ bool Engine::closed() {
 
 namespace {
 
-/// An iteration over batches, of one epoch or with no end.
-struct Batches {
-  std::shared_ptr<Engine> engine;
-  std::int64_t iteration = 0;
-  std::int64_t left = -1;  ///< -1: no end
-
-  NamedBatch next() {
-    if (left == 0) throw nb::stop_iteration();
-    NamedBatch batch = engine->next(iteration);
-    if (left > 0) --left;
-    return batch;
-  }
-};
-
-Batches epoch_of(std::shared_ptr<Engine> engine) {
-  std::int64_t iteration = engine->begin_epoch();
-  std::int64_t left = engine->steps_left();
-  return {std::move(engine), iteration, left};
-}
-
-Batches batches_of(std::shared_ptr<Engine> engine,
-                   std::optional<std::int64_t> steps) {
-  std::int64_t iteration = engine->begin_here();
-  return {std::move(engine), iteration, steps.value_or(-1)};
-}
-
 std::string source_section(const std::string& uri) {
   SourceSpec spec = parse_source_spec(Json(uri), "source");
   Json json;
@@ -309,15 +348,10 @@ std::string source_section(const std::string& uri) {
 }  // namespace
 
 void bind_engine(nb::module_& module) {
-  nb::class_<Batches>(module, "Batches", "Batches, one after the other.")
-      .def(
-          "__iter__", [](nb::handle self) { return self; },
-          nb::sig("def __iter__(self) -> Batches"))
-      .def("__next__", &Batches::next);
   nb::class_<Engine>(module, "Engine",
                      "What penstock.Loader is made of; settings are JSON.")
-      .def("epoch", &epoch_of)
-      .def("batches", &batches_of, nb::arg("steps").none())
+      .def("epoch", &Batches::epoch, nb::arg("watch"))
+      .def("batches", &Batches::here, nb::arg("steps").none(), nb::arg("watch"))
       .def("peek", &Engine::peek)
       .def(
           "map",
@@ -333,9 +367,18 @@ void bind_engine(nb::module_& module) {
       .def("steps_per_epoch", &Engine::steps_per_epoch)
       .def("state", &Engine::state)
       .def("go_on", &Engine::go_on, nb::arg("state"))
-      .def("report", &Engine::report)
+      .def("report", &Engine::report, nb::arg("wait"))
       .def("begin_step", &Engine::begin_step)
       .def("end_step", &Engine::end_step)
+      .def("time_elsewhere", &Engine::time_elsewhere, nb::arg("elsewhere"))
+      .def("tell_step", &Engine::tell_step, nb::arg("epoch"), nb::arg("wall"),
+           nb::arg("compute"), nb::arg("wait_data"),
+           "Nanoseconds of a step that somebody else has timed.")
+      .def_prop_ro("device", &Engine::device)
+      .def("begin_line", &Engine::begin_line, nb::arg("epochs"),
+           nb::arg("steps"))
+      .def("line", &Engine::line)
+      .def("shares", &Engine::shares)
       .def("close", &Engine::close)
       .def("closed", &Engine::closed);
   module.def(

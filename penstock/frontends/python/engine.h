@@ -57,9 +57,25 @@ class Engine {
   std::int64_t steps_per_epoch();
   std::string state();
   void go_on(const std::string& state);
-  std::string report();
+  /// The batch was not received: it becomes the next again.
+  void put_back(const NamedBatch& batch);
+  /// That iteration is at its end, and the loop turns to something else.
+  void rest(std::int64_t iteration);
+  std::string report(bool wait);
+
+  /// Steps by the device's own stream, or told by somebody who measures them.
   void begin_step();
   void end_step();
+  void time_elsewhere(bool elsewhere);
+  void tell_step(std::int64_t epoch, std::int64_t wall, std::int64_t compute,
+                 std::int64_t wait_data);
+  /// "cpu", "sim" or "cuda".
+  const std::string& device() const { return device_; }
+
+  /// From here on line() says how the loop goes; `epochs` 0: without end.
+  void begin_line(std::int64_t epochs, std::int64_t steps);
+  std::string line();
+  std::string shares();
   void close();
   bool closed();
 
@@ -68,6 +84,7 @@ class Engine {
   template <class Work>
   auto with_loader(Work work);
   std::int64_t upcoming_epoch() const;
+  void follow_torch();
 
   ForkGuard fork_;
   std::mutex mutex_;  ///< taken without Python's lock, never the other way
@@ -75,8 +92,9 @@ class Engine {
   std::shared_ptr<JobLoader> loader_;
   std::int64_t iteration_ = 0;
   bool resumed_ = false;  ///< the position is a saved one
-  bool on_gpu_ = false;
   std::int64_t seed_ = 0;
+  std::string device_;
+  std::string line_;
 };
 
 void bind_engine(nb::module_& module);

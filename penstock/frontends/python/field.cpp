@@ -52,6 +52,7 @@ const char* numpy_type(Dtype dtype) {
 }
 
 nb::dict array_interface(const Field& field) {
+  field.held()->fork().check();
   if (!field.held()->on_host())
     throw nb::attribute_error("a field on a GPU has no __array_interface__");
   wait_on_host(*field.held());

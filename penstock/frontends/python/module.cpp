@@ -2,7 +2,9 @@
 #include <nanobind/nanobind.h>
 
 #include "penstock/frontends/python/batch.h"
+#include "penstock/frontends/python/batches.h"
 #include "penstock/frontends/python/engine.h"
+#include "penstock/frontends/python/lines.h"
 #include "penstock/frontends/python/messages.h"
 #include "penstock/frontends/python/rows.h"
 #include "penstock/frontends/python/waiting.h"
@@ -18,7 +20,9 @@ NB_MODULE(_engine, module) {
   bind_field(module);
   bind_batch(module);
   bind_rows(module);
+  bind_batches(module);
   bind_engine(module);
+  bind_lines(module);
   module.def("end_of_python", &end_of_python,
              "To be called when Python ends, before loaders are closed.");
   module.def("tell_messages", &tell_messages,

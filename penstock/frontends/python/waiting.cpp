@@ -10,8 +10,9 @@ namespace {
 
 // The thread that ends Python; written once, before the others are let go.
 std::atomic<std::thread::id> ends_python{};
-// Changed with Python's lock held.
+// Of all threads, and of this one.
 std::atomic<int> calls{0};
+thread_local int own_calls = 0;
 
 /// True on all threads but the one that ends Python, once it does.
 bool is_over() {
@@ -22,16 +23,23 @@ bool is_over() {
 }  // namespace
 
 OthersRun::~OthersRun() {
-  while (is_over()) ::pause();
+  if (is_over()) {
+    calls -= own_calls;  // they do not come back
+    for (;;) ::pause();
+  }
   PyEval_RestoreThread(thread_);
 }
 
 CallsPython::CallsPython() {
   if (is_over()) OthersRun for_ever;
   ++calls;
+  ++own_calls;
 }
 
-CallsPython::~CallsPython() { --calls; }
+CallsPython::~CallsPython() {
+  --calls;
+  --own_calls;
+}
 
 void end_of_python() {
   ends_python = std::this_thread::get_id();

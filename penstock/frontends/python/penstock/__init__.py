@@ -27,11 +27,12 @@ from ._engine import version as __version__
 from .errors import (DeviceError, Error, InternalError, OutOfMemory,
                      RequestError, SourceError, TransformError)
 from .loader import Loader, open
+from .progress import progress
 
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "InternalError", "Loader", "OutOfMemory", "RequestError",
            "SourceError", "TransformError", "__version__", "get_worker_info",
-           "open"]
+           "open", "progress"]
 
 if TYPE_CHECKING:
     from .dataloader import DataLoader, get_worker_info

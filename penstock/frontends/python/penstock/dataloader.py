@@ -18,7 +18,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TextIO
 
 from ._dataloader import arguments
 from ._dataloader import server as _server
@@ -28,6 +28,7 @@ from ._dataloader import worker as _worker
 from ._dataloader.crew import ProcessCrew, ServerProcess
 from ._dataloader.fetching import Settings, asks_many, base_seed
 from ._dataloader.iteration import Direct, Epoch, Flow, Progress, Rules
+from ._dataloader.line import Line, shares
 from ._dataloader.meter import Meter
 from ._dataloader.order import Order
 from ._dataloader.pinning import available as _can_pin
@@ -36,6 +37,7 @@ from ._dataloader.plans import (Batched, OwnPlan, OwnSampler, OwnSingles,
 from ._dataloader.worker import Job, WorkerInfo
 from .arguments import checked
 from .errors import refused
+from .progress import Screen, shown
 
 __all__ = ["DataLoader", "get_worker_info"]
 
@@ -405,7 +407,23 @@ class DataLoader:
                 "give no seed, or that of the saved loader")
         self.seed = seed
 
-    # --- What limits, and the end.
+    # --- How it goes, what limits, and the end.
+
+    def progress(self, *, epochs: int = 0,
+                 file: TextIO | None = None) -> Iterator[Any]:
+        """One epoch, with a line on standard error (or `file`) that says how
+        it goes: redrawn four times a second on a terminal and in a notebook, a
+        plain line every 30 s elsewhere. `epochs`, where there is a last one,
+        is for the time that is left."""
+        epoch = iter(self)
+        line = Line(self._progress.meter, epoch.epoch, self._progress.step,
+                    self._length_or_none() or 0, epochs)
+        return shown(epoch, line, Screen(file))
+
+    def shares(self) -> str:
+        """Where the time of the loop went up to now, shortly: "AU 78 % <- data
+        22 %". What is not waiting counts as the accelerator's work."""
+        return shares(self._progress.meter)
 
     def stats(self) -> dict[str, Any]:
         """Numbers since the loader was made: batches, items, seconds that the

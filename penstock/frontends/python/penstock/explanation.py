@@ -40,3 +40,8 @@ class Explanation:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from .notebook import explanation_html
+
+        return explanation_html(self)

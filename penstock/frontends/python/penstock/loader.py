@@ -9,12 +9,15 @@ import operator
 import os
 import weakref
 from typing import (TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence,
-                    Union)
+                    TextIO, Union)
 
 from . import _engine
 from .arguments import ELSEWHERE, checked, did_you_mean, tell_no_meaning
-from .errors import refused
+from .errors import RequestError, refused
 from .explanation import Explanation
+from .notebook import loader_html
+from .progress import Screen, shown
+from .timing import Step, Watch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -41,19 +44,6 @@ def _close_all() -> None:
     _engine.tell_messages()
 
 
-class Step:
-    """The time of one step: `with loader.step(): ...`."""
-
-    def __init__(self, engine: _engine.Engine) -> None:
-        self._engine = engine
-
-    def __enter__(self) -> None:
-        self._engine.begin_step()
-
-    def __exit__(self, *raised: object) -> None:
-        self._engine.end_step()
-
-
 class BaseLoader:
     """Batches of a data set, in an order that is a pure function of its
     settings; what `open()` returns and `Loader` is.
@@ -69,6 +59,7 @@ class BaseLoader:
         self._engine = _engine.open(_dumped(job), list(sets), side, self.rank,
                                     self.world, rows)
         self._maps = 0
+        self._watch = Watch(self._engine)
         _open.add(self)
 
     def __len__(self) -> int:
@@ -78,7 +69,7 @@ class BaseLoader:
     def __iter__(self) -> Iterator[_engine.Batch]:
         """One epoch. After a `break` the next one begins with the next epoch;
         after `load_state_dict()` it goes on where that was saved."""
-        return self._engine.epoch()
+        return self._engine.epoch(self._watch)
 
     def batches(self, steps: int | None = None) -> Iterator[_engine.Batch]:
         """`steps` batches, or batches without end, across epochs, from
@@ -86,7 +77,7 @@ class BaseLoader:
         if steps is not None and steps < 0:
             raise refused("loader.steps", "cannot make batches", "steps",
                           f"found {steps}", "give 0 or more, or None")
-        return self._engine.batches(steps)
+        return self._engine.batches(steps, self._watch)
 
     def peek(self) -> _engine.Batch:
         """The next batch, which stays the next."""
@@ -149,15 +140,32 @@ class BaseLoader:
         order are not the same."""
         self._engine.go_on(_dumped(state))
 
+    def progress(self, steps: int | None = None, *, epochs: int = 0,
+                 file: TextIO | None = None) -> Iterator[_engine.Batch]:
+        """One epoch, or `batches(steps)`, with a line on standard error (or
+        `file`) that says how it goes: redrawn four times a second on a
+        terminal and in a notebook, a plain line every 30 s elsewhere. `epochs`,
+        where there is a last one, is for the time that is left."""
+        batches = iter(self) if steps is None else self.batches(steps)
+        self._engine.begin_line(epochs, operator.length_hint(batches, -1))
+        return shown(batches, self._engine.line, Screen(file))
+
+    def shares(self) -> str:
+        """Where the time of the steps went up to now, shortly: "AU 71 % <-
+        data 22 % host 7 %". Cheap enough for every step: what the device has
+        not ended yet is left out."""
+        return self._engine.shares()
+
     def step(self) -> Step:
         """Marks a step for `explain()`: `with loader.step(): train(batch)`.
         Without it, all between two batches counts as the step."""
-        return Step(self._engine)
+        return Step(self._watch)
 
     def stats(self) -> dict[str, Any]:
         """All numbers up to now, as in a run's report.json: `au`, `parts`,
         `samples_per_s`, `stages`, `verdict`, `plan`, `dataset`..."""
-        return dict(json.loads(self._engine.report()))
+        self._watch.settle()
+        return dict(json.loads(self._engine.report(True)))
 
     def explain(self) -> Explanation:
         """What limits the loop, by its measured numbers, and what to change."""
@@ -172,6 +180,21 @@ class BaseLoader:
         """Ends the threads and lets the memory go. Batches stay valid; the
         loader is of no more use. Called twice, it does nothing."""
         self._engine.close()
+
+    def __repr__(self) -> str:
+        name = f"penstock.{type(self).__name__}"
+        try:
+            at = self.state_dict()
+            return (f"<{name}: {len(self)} steps per epoch, next is step "
+                    f"{at['step']} of epoch {at['epoch']}>")
+        except RequestError as error:  # closed, or in a fork
+            return f"<{name}: {error.why}>"
+
+    def _repr_html_(self) -> str:
+        try:
+            return loader_html(repr(self), self.stats())
+        except RequestError:
+            return loader_html(repr(self), None)
 
     def __enter__(self) -> Self:
         return self

@@ -16,6 +16,7 @@
     errors      ours that torch's loader raises, too
     carried     exceptions that change the process
     meter       what limits: the loader or the loop
+    line        the progress line
 
 The helper processes import this package alone, without the engine (start).
 """

@@ -1,0 +1,111 @@
+"""One line on standard error that says how a loop goes.
+
+    ep 2/10 412/980 [03:10<04:22] 2.16 it/s | AU 71 % <- data 22 % host 7 % |
+    VRAM n/a RAM 1.2/64.0 GiB CPU 7.4/8
+
+The arrow points at where the missing time goes. The words are the engine's:
+`penstock train` shows the same.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Callable, Iterable, Iterator, Protocol, TextIO, TypeVar
+
+_Batch = TypeVar("_Batch")
+_Made = TypeVar("_Made", covariant=True)
+
+_REDRAWN_S = 0.25  # on a terminal and in a notebook
+_PLAIN_S = 30.0    # a line of its own, elsewhere
+
+
+class Progressing(Protocol[_Made]):
+    """What `progress()` takes: every loader of this package."""
+
+    def progress(self, *, epochs: int = 0, file: TextIO | None = None
+                 ) -> Iterator[_Made]: ...
+
+
+def progress(loader: Progressing[_Made], *, epochs: int = 0,
+             file: TextIO | None = None) -> Iterator[_Made]:
+    """An epoch of `loader`, as `for batch in loader` gives it, and a line on
+    standard error (or `file`): redrawn four times a second on a terminal and
+    in a notebook, a plain line every 30 s elsewhere. `epochs`, where there is a
+    last one, is for the time that is left."""
+    return loader.progress(epochs=epochs, file=file)
+
+
+class Screen:
+    """Where a line is shown. It never fails: a loop is worth more."""
+
+    def __init__(self, file: TextIO | None,
+                 now: Callable[[], float] = time.monotonic) -> None:
+        # None: there is none, or it failed.
+        self._file: TextIO | None = sys.stderr if file is None else file
+        self._now = now
+        self._live = _is_redrawn(self._file)
+        self._drawn = 0  # characters of the line that the cursor stands behind
+        self._next = now() + (_REDRAWN_S if self._live else _PLAIN_S)
+
+    def is_due(self) -> bool:
+        return self._file is not None and self._now() >= self._next
+
+    def show(self, text: str) -> None:
+        if self._live:
+            text = text[:_width(self._file) - 1]
+            self._write("\r" + text.ljust(self._drawn))
+            self._drawn = len(text)
+            self._next = self._now() + _REDRAWN_S
+        else:
+            self._write(text + "\n")
+            self._next = self._now() + _PLAIN_S
+
+    def end(self, text: str) -> None:
+        """The last state of the line stays."""
+        if self._live and text:
+            self.show(text)
+        if self._drawn:
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            if self._file is not None:
+                self._file.write(text)
+                self._file.flush()
+        except (OSError, ValueError):  # full, gone or closed: say no more
+            self._file = None
+
+
+def shown(batches: Iterable[_Batch], line: Callable[[], str],
+          screen: Screen) -> Iterator[_Batch]:
+    """`batches`, with the line after each that is due. Drawing comes before
+    the next batch is taken, so that Ctrl-C loses none."""
+    last = ""
+    try:
+        for batch in batches:
+            yield batch
+            del batch  # or its memory would wait for the next one
+            if screen.is_due():
+                screen.show(line())
+        last = line()
+    finally:
+        screen.end(last)
+
+
+def _is_redrawn(file: TextIO | None) -> bool:
+    try:
+        return file is not None and (
+            file.isatty() or type(file).__module__.startswith("ipykernel"))
+    except (AttributeError, ValueError):  # an object of somebody's; closed
+        return False
+
+
+def _width(file: TextIO | None) -> int:
+    if file is None:
+        return 80
+    try:
+        return os.get_terminal_size(file.fileno()).columns or 80
+    except (AttributeError, OSError, ValueError):
+        return 200  # a notebook
