@@ -226,5 +226,21 @@ class Forks(Case):
                          (0, "", ""))
 
 
+class Together(Case):
+    def test_helpers_of_the_drop_in_start_beside_a_loader_that_runs(self):
+        loader = self.open(loader__workers=2)
+        batches = loader.batches()
+        first = next(batches)
+        with penstock.DataLoader(range(60), batch_size=4,
+                                 num_workers=2) as items:
+            both = list(zip(items, batches))
+        self.assertEqual([int(i) for taken, _ in both for i in taken],
+                         list(range(60)))
+        self.assertEqual([batch.step for _, batch in both][:3], [1, 2, 3])
+        self.assertEqual(loader.state_dict()["step"], (1 + len(both))
+                         % len(loader))
+        self.assertEqual(first.step, 0)
+
+
 if __name__ == "__main__":
     main()
