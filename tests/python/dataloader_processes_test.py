@@ -108,7 +108,7 @@ class Hanging(Case):
         next(loop)
         began = time.monotonic()
         del loop
-        self.assertLess(time.monotonic() - began, 4)
+        self.assertLess(time.monotonic() - began, 20)
 
 
 class Ends(Case):
