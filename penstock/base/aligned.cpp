@@ -3,11 +3,17 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 
 namespace penstock {
 
-void FreeAligned::operator()(std::byte* bytes) const { std::free(bytes); }
+// aligned_alloc() of glibc 2.36 never uses a block again that it was given back
+// alone: with a small allocation between any two, a program grows by each. So
+// the block is malloc's, and its address stands before the bytes.
+void FreeAligned::operator()(std::byte* bytes) const {
+  std::free(reinterpret_cast<void**>(bytes)[-1]);
+}
 
 AlignedBytes allocate_aligned(std::size_t bytes) {
   constexpr std::size_t kLine = 64;
@@ -15,11 +21,18 @@ AlignedBytes allocate_aligned(std::size_t bytes) {
   std::size_t unit = bytes >= kHugeFrom ? kHugePage : kLine;
   std::size_t rounded =
       (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit;
-  if (rounded < bytes) return nullptr;
-  AlignedBytes data(static_cast<std::byte*>(std::aligned_alloc(unit, rounded)));
+  std::size_t all = rounded + unit;
+  if (rounded < bytes || all < rounded) return nullptr;
+  void* block = std::malloc(all);
+  if (block == nullptr) return nullptr;
+  // malloc's own alignment leaves room for an address before the next unit.
+  static_assert(alignof(std::max_align_t) >= sizeof(void*));
+  auto at = reinterpret_cast<std::uintptr_t>(block);
+  std::size_t skipped = unit - at % unit;
+  AlignedBytes data(static_cast<std::byte*>(block) + skipped);
+  reinterpret_cast<void**>(data.get())[-1] = block;
   // A wish: where it is refused, the pages are small and all else is the same.
-  if (data != nullptr && unit == kHugePage)
-    ::madvise(data.get(), rounded, MADV_HUGEPAGE);
+  if (unit == kHugePage) ::madvise(data.get(), rounded, MADV_HUGEPAGE);
   return data;
 }
 

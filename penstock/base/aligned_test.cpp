@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <set>
+#include <vector>
 
 namespace penstock {
 namespace {
@@ -22,6 +25,19 @@ TEST(AlignedBytes, StartAtACacheLineAndLargeOnesAtAHugePage) {
   AlignedBytes huge = allocate_aligned(kHugeFrom + 1);
   EXPECT_EQ(address(huge) % (std::size_t{2} << 20), 0u);
   std::memset(huge.get(), 1, kHugeFrom + 1);
+}
+
+TEST(AlignedBytes, AreUsedAgainWhateverIsAllocatedBetween) {
+  std::set<std::uintptr_t> addresses;
+  std::vector<std::unique_ptr<char[]>> kept;
+  kept.reserve(1000);
+  for (int i = 0; i < 1000; ++i) {
+    AlignedBytes one = allocate_aligned(100'000);
+    AlignedBytes other = allocate_aligned(100'000);
+    addresses.insert(address(one));
+    kept.push_back(std::make_unique<char[]>(200));
+  }
+  EXPECT_LT(addresses.size(), 10u);
 }
 
 TEST(AlignedBytes, AreThereForNothingToo) {

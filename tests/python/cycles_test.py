@@ -13,7 +13,7 @@ from unittest import mock
 
 import alarm
 import penstock
-from dataloader_sets import Rows
+from dataloader_sets import Bad
 from entry import main
 from fake_cuda import Gpu
 from footprint import footprint, quiet, resident_kib, until_as
@@ -80,6 +80,10 @@ class Cycles(Case):
         for device in DEVICES:
             with self.subTest(device=device):
                 self.many(lambda number: self.one(number, device))
+
+    def test_of_one_loaders_epochs(self):
+        loaders = [self.open(loader__workers=workers) for workers in range(3)]
+        self.many(lambda number: next(iter(loaders[number % 3])), 6 * CYCLES)
 
     def test_under_a_watch(self):
         torch = Gpu().torch()
@@ -188,24 +192,14 @@ STAGES = (
 )
 
 
-class Raises(Rows):
-    def __init__(self, at):
-        super().__init__(12)
-        self.at = at
-
-    def __getitem__(self, index):
-        if index == self.at:
-            raise ValueError(f"row {index}")
-        return index
-
-
 class DropIn(unittest.TestCase):
     """penstock.DataLoader: fewer cycles, because each starts processes."""
     setUp, many = Cycles.setUp, Cycles.many
 
     def one(self, number, workers, kind="processes"):
         loader = penstock.DataLoader(
-            Raises(at=(None, 0, 7, 11)[number % 4]), batch_size=2,
+            Bad(12, bad=({}, {0}, {7}, {11})[number % 4], error=ValueError),
+            batch_size=2,
             num_workers=workers, workers=kind,
             persistent_workers=bool(workers and number % 3 == 0))
         try:
