@@ -2,6 +2,7 @@
 import hashlib
 import json
 import os
+import sys
 import unittest
 from unittest import mock
 
@@ -159,6 +160,27 @@ class Torch(Case):
         with mock.patch.dict(os.environ, {"RANK": "one"}):
             with self.refused(penstock.RequestError, "loader.rank", "RANK"):
                 self.loader()
+
+    def test_the_rank_is_not_guessed_among_several(self):
+        with mock.patch.dict(os.environ, {"WORLD_SIZE": "2"}):
+            os.environ.pop("RANK", None)
+            for arguments in ({}, {"world": 3}):
+                with self.refused(penstock.RequestError, "loader.rank", "RANK"):
+                    self.loader(**arguments)
+            self.assertEqual(self.loader(rank=1).world, 2)
+
+    def test_a_process_group_of_torch_tells_the_rank(self):
+        group = mock.Mock()
+        group.get_rank.return_value, group.get_world_size.return_value = 1, 2
+        with mock.patch.dict(sys.modules, {"torch.distributed": group}), \
+                mock.patch.dict(os.environ, {"WORLD_SIZE": "4"}):
+            there = self.loader()
+            given = self.loader(rank=3, world=4)
+            group.is_initialized.return_value = False
+            alone = self.loader(rank=0)
+        self.assertEqual((there.rank, there.world), (1, 2))
+        self.assertEqual((given.rank, given.world), (3, 4))
+        self.assertEqual((alone.rank, alone.world), (0, 4))
 
     def test_fields_can_be_named_shortly(self):
         batch = self.loader(fields=["tx_lat", "tx_lon"]).peek()

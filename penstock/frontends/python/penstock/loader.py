@@ -7,6 +7,7 @@ import builtins
 import json
 import operator
 import os
+import sys
 import weakref
 from typing import Any, Iterator, Mapping, Sequence, Union
 
@@ -144,8 +145,8 @@ class Loader(BaseLoader):
     `num_workers` are threads (None: from the processors that we may use; 0:
     all on the caller's thread); they never change a batch. `prefetch_factor`
     batches per worker (without `num_workers`, in all) are made ahead. `cache`
-    is "auto", "device", "ram" or "none". `rank` and `world` are taken from RANK
-    and WORLD_SIZE.
+    is "auto", "device", "ram" or "none". `rank` and `world` are those of
+    torch's process group where there is one, else RANK and WORLD_SIZE.
 
     Raises RequestError for settings, SourceError for the source,
     TransformError for rows that are not usable, OutOfMemory for a `cache` that
@@ -225,17 +226,30 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
 
 
 def _place(rank: int | None, world: int | None) -> tuple[int, int]:
-    """Rank and world as they were given, else as torchrun says."""
-    found = {"rank": rank, "world": world}
-    for name, variable, otherwise in (("rank", "RANK", "0"),
-                                      ("world", "WORLD_SIZE", "1")):
-        if found[name] is None:
-            text = os.environ.get(variable, otherwise)
-            if not text.isdecimal():
-                raise refused("loader.rank", "cannot tell the rank", variable,
-                              f"found '{text}'", f"set {variable} to a number")
-            found[name] = int(text)
-    return found["rank"] or 0, found["world"] or 0
+    """Rank and world as they were given, else those of torch's process group,
+    else as torchrun says."""
+    group = sys.modules.get("torch.distributed")
+    if group is not None and group.is_available() and group.is_initialized():
+        rank = group.get_rank() if rank is None else rank
+        world = group.get_world_size() if world is None else world
+    if world is None:
+        world = _number_in("WORLD_SIZE", 1)
+    if rank is None:
+        if world > 1 and "RANK" not in os.environ:
+            raise refused("loader.rank", "cannot tell the rank", "RANK",
+                          f"there are {world} ranks, but RANK is not set",
+                          "give rank= and world=, or open the loader after "
+                          "torch.distributed.init_process_group()")
+        rank = _number_in("RANK", 0)
+    return rank, world
+
+
+def _number_in(variable: str, otherwise: int) -> int:
+    text = os.environ.get(variable, str(otherwise))
+    if not text.isdecimal():
+        raise refused("loader.rank", "cannot tell the rank", variable,
+                      f"found '{text}'", f"set {variable} to a number")
+    return int(text)
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
