@@ -46,7 +46,7 @@ class OwnOrder(Case):
     def test_every_step_can_be_resumed_exactly(self):
         for workers in (0, 2):
             whole = all_numbers(self.shuffled())
-            for steps in (0, 1, 5, 14, 15):
+            for steps in (0, 1, 5, 14):
                 first = self.shuffled(num_workers=workers)
                 taken = begun(first, steps)
                 second = self.shuffled(num_workers=2 - workers)
@@ -68,6 +68,62 @@ class OwnOrder(Case):
         second.load_state_dict(state)
         self.assertEqual(all_numbers(second), all_numbers(first))
         self.assertEqual(all_numbers(second), all_numbers(first))
+
+    def test_after_the_last_batch_comes_the_next_epoch(self):
+        first, second, whole = (self.shuffled() for _ in range(3))
+        begun(first, 15)  # and nobody asks for the end
+        second.load_state_dict(first.state_dict())
+        all_numbers(whole)
+        self.assertEqual(all_numbers(second), all_numbers(whole))
+
+    def test_an_iteration_that_was_not_begun_loses_nothing(self):
+        whole = all_numbers(self.shuffled())
+        for more in ({}, {"num_workers": 1},
+                     {"num_workers": 1, "persistent_workers": True}):
+            loader = self.shuffled(**more)
+            iter(loader)
+            self.assertEqual(all_numbers(loader), whole)
+            loader.load_state_dict({**loader.state_dict(), "epoch": 0,
+                                    "step": 3})
+            iter(loader)
+            iter(loader)
+            self.assertEqual(all_numbers(loader), whole[21:])
+
+    @needs_torch
+    def test_nor_does_it_draw_from_the_generator(self):
+        def seeded():
+            return self.shuffled(seed=None, num_workers=1,
+                                 generator=torch.Generator().manual_seed(9))
+        loader = seeded()
+        iter(loader)
+        self.assertEqual(all_numbers(loader), all_numbers(seeded()))
+
+    def test_iterations_side_by_side_are_of_epochs_of_their_own(self):
+        loader = self.shuffled()
+        first, second = iter(loader), iter(loader)
+        self.assertNotEqual(numbers(next(first)), numbers(next(second)))
+
+    def test_setting_the_epoch_keeps_a_place_within_it(self):
+        whole = all_numbers(self.shuffled())
+        loader = self.shuffled()
+        state = {**loader.state_dict(), "epoch": 0, "step": 3}
+        loader.load_state_dict(state)
+        loader.set_epoch(0)
+        self.assertEqual(all_numbers(loader), whole[21:])
+        loader.load_state_dict(state)
+        loader.set_epoch(1)
+        other = all_numbers(loader)
+        self.assertEqual(sorted(other), list(range(100)))
+        self.assertNotEqual(other, whole)
+
+    def test_the_sampler_takes_the_epoch_as_the_loader_does(self):
+        told = self.shuffled()
+        told.set_epoch(5)
+        for sampler in ("sampler", "batch_sampler"):
+            loader = self.shuffled()
+            getattr(loader, sampler).set_epoch(5)
+            self.assertEqual(list(loader.sampler), list(told.sampler))
+        self.assertEqual(all_numbers(loader), all_numbers(told))
 
     def test_resumes_can_follow_each_other(self):
         whole, got, state = all_numbers(self.shuffled()), [], None

@@ -27,7 +27,8 @@ from ._dataloader import travel as _travel
 from ._dataloader import worker as _worker
 from ._dataloader.crew import ProcessCrew, ServerProcess
 from ._dataloader.fetching import Settings, asks_many, base_seed
-from ._dataloader.iteration import Direct, Epoch, Flow, Progress, Rules
+from ._dataloader.iteration import (Direct, Epoch, Flow, Progress, Rules,
+                                    Turn)
 from ._dataloader.meter import Meter
 from ._dataloader.order import Order
 from ._dataloader.pinning import available as _can_pin
@@ -132,7 +133,9 @@ class DataLoader:
         self._progress = Progress(Meter(max_bad))
         self._next_epoch = 0
         self._resume: tuple[int, int] | None = None
+        self._turn: Turn | None = None
         self._iterator: Epoch | None = None
+        self._latest: weakref.ref[Epoch] | None = None
         self._server: ServerProcess | None = None
         self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._ready = True
@@ -168,7 +171,8 @@ class DataLoader:
                 "it runs when the main module is imported, which a helper "
                 "process does to find the data set's class",
                 "put it under: if __name__ == \"__main__\":")
-        epoch, step = self._begin_at()
+        turn = self._begin_at()
+        epoch, step = turn.epoch, turn.step
         again = self._iterator
         if again is not None and not again.closed:
             again.stop_round()
@@ -185,16 +189,32 @@ class DataLoader:
                              self._iterator is again)
         if self.persistent_workers:
             self._iterator = again
-        again.begin(epoch, step, self._length_or_none())
+        again.begin(turn, self._length_or_none())
+        self._latest = weakref.ref(again)
         return again
 
-    def _begin_at(self) -> tuple[int, int]:
+    def _begin_at(self) -> Turn:
+        self._take_back()
         if self._resume is not None:
             (epoch, step), self._resume = self._resume, None
         else:
             epoch, step = self._next_epoch, 0
         self._next_epoch = epoch + 1
-        return epoch, step
+        self._turn = Turn(epoch, step, self.generator
+                          and self.generator.get_state())
+        return self._turn
+
+    def _take_back(self) -> None:
+        """An iteration that ended before it was asked for a batch loses
+        nothing: Lightning, say, makes one to see whether it can."""
+        turn, self._turn = self._turn, None
+        if turn is None or turn.asked or self._resume is not None:
+            return
+        latest = None if self._latest is None else self._latest()
+        if latest is None or latest.closed or latest is self._iterator:
+            self._resume = turn.epoch, turn.step
+            if self.generator is not None:
+                self.generator.set_state(turn.drawn)
 
     def _new_epoch(self, batches: Iterator[Any], base: int,
                    skip: int) -> Epoch:
@@ -337,9 +357,10 @@ class DataLoader:
 
     def set_epoch(self, epoch: int) -> None:
         """The number of the epoch that comes next. Not needed: every loop
-        takes the next one."""
-        self._next_epoch, self._resume = epoch, None
-        if hasattr(self.sampler, "set_epoch"):
+        takes the next one. A place within that epoch that was loaded stays."""
+        if self._resume is None or self._resume[0] != epoch:
+            self._next_epoch, self._resume, self._turn = epoch, None, None
+        if not self._own and hasattr(self.sampler, "set_epoch"):
             self.sampler.set_epoch(epoch)
 
     # --- State.
@@ -440,7 +461,7 @@ class DataLoader:
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
-        for name in ("_iterator", "_server", "_epochs"):
+        for name in ("_iterator", "_server", "_latest", "_epochs"):
             del state[name]
         if self._own:
             for name in ("sampler", "batch_sampler"):
@@ -449,7 +470,7 @@ class DataLoader:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _ready=False)
-        self._iterator = self._server = None
+        self._iterator = self._server = self._latest = None
         self._epochs = weakref.WeakSet()
         if self._own:
             self._choose_sampling(self.batch_size, self.shuffle, None, None,

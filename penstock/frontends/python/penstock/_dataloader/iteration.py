@@ -38,6 +38,15 @@ class Progress:
         self.length_told: int | None = None
 
 
+class Turn:
+    """The place of one iteration, the state of the user's generator before
+    it, and whether it was asked for a batch."""
+
+    def __init__(self, epoch: int, step: int, drawn: Any) -> None:
+        self.epoch, self.step, self.drawn = epoch, step, drawn
+        self.asked = False
+
+
 class Direct:
     """Batches fetched by the thread of the loop itself."""
     failure: Error | None = None
@@ -261,11 +270,12 @@ class Epoch:
         self._owner = os.getpid()
         self.closed = self.done = False
 
-    def begin(self, epoch: int, step: int, length: int | None) -> None:
+    def begin(self, turn: Turn, length: int | None) -> None:
         """Called by the loader, once per epoch; the flow has been started."""
-        self.epoch, self._step, self._length = epoch, step, length
+        self.turn, self.epoch, self._step = turn, turn.epoch, turn.step
+        self._length = length
         self._yielded, self.done = 0, False
-        self._progress.epoch, self._progress.step = epoch, step
+        self._progress.epoch, self._progress.step = turn.epoch, turn.step
         if self._pin and isinstance(self.flow, Flow):
             self._ahead = PinAhead(self.flow.take, max(1, self._depth))
 
@@ -291,6 +301,7 @@ class Epoch:
                 "loader.closed", "cannot go on with the loop",
                 f"epoch {self.epoch}", "the loop was ended before",
                 "make a new iterator: iter(loader)")
+        self.turn.asked = True
         meter = self._progress.meter
         asked = meter.asked()
         try:
@@ -307,7 +318,7 @@ class Epoch:
             raise
         self._step += 1
         self._yielded += 1
-        self._progress.epoch, self._progress.step = self.epoch, self._step
+        self._note_place()
         self._note_bad(bad)
         meter.answered(asked, items, self._yielded == 1)
         self._warn_of_length()
@@ -318,6 +329,13 @@ class Epoch:
             return self._ahead()
         taken = self.flow.take()
         return pinned_result(taken) if self._pin else taken
+
+    def _note_place(self) -> None:
+        """After the last batch the place is the beginning of the next epoch:
+        a loop that counts its steps does not ask for the end."""
+        at_end = not self._iterable and self._step == self._length
+        self._progress.epoch = self.epoch + 1 if at_end else self.epoch
+        self._progress.step = 0 if at_end else self._step
 
     def _note_bad(self, bad: BadRows) -> None:
         for row, item in bad:

@@ -68,6 +68,10 @@ class Batched:
                 return
             yield ids
 
+    def set_epoch(self, epoch: int) -> None:
+        if hasattr(self.sampler, "set_epoch"):
+            self.sampler.set_epoch(epoch)
+
     def __len__(self) -> int:
         whole, rest = divmod(len(self.sampler), self.batch_size)
         return whole + (1 if rest and not self.drop_last else 0)
@@ -85,6 +89,10 @@ class OwnSampler:
         order, epoch = loader._order(), loader._next_epoch
         for step in range(-(-order.n // order.batch_size)):
             yield from order.ids(epoch, step)
+
+    def set_epoch(self, epoch: int) -> None:
+        loader: Any = self._loader()
+        loader.set_epoch(epoch)
 
     def __len__(self) -> int:
         loader: Any = self._loader()
