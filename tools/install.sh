@@ -1,9 +1,11 @@
-# Sourced by ./quickstart and ./check: install_packages GROUP... installs the
-# Debian packages of these groups that are missing, and says which.
+# Sourced by ./quickstart, ./check, tools/fetch_frames and bench/peers/setup.sh:
+# install_packages GROUP... installs the Debian packages of these groups that
+# are missing, and says which.
 packages_run="g++ cmake ninja-build ccache nlohmann-json3-dev libcli11-dev
   libsimdjson-dev libsqlite3-dev libpq-dev python3 git"
 packages_torch="python3-pip"
 packages_python="python3-venv python3-dev"
+packages_frames="libgtest-dev libgmock-dev"
 packages_build="clang-14 clang-format-14 libclang-rt-14-dev libgtest-dev
   libgmock-dev postgresql"
 
@@ -105,6 +107,16 @@ make_python() (  # FOLDER
     $python_wheels || exit 1
   echo "$wished" > "$folder/penstock-wheels"
 )
+
+# torch for Python, by this pip command. The wheel for the CPU alone is the
+# small one; PyPI's carries CUDA with it.
+install_torch() {  # PIP...
+  local index=https://download.pytorch.org/whl/cpu
+  if ! "$@" "torch>=2.11,<3" --index-url "$index" >&2; then
+    echo "$index cannot be reached: torch comes from PyPI" >&2
+    "$@" "torch>=2.11,<3" >&2
+  fi
+}
 
 # Makes a build folder. One that was configured with another compiler starts
 # anew.

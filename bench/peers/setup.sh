@@ -6,8 +6,8 @@
 # Needs Python 3 with venv and the network, once; neither the quick start nor
 # the check needs it.
 set -eu
+. "$(dirname "$0")/../../tools/install.sh"
 folder=${PENSTOCK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers}
-index=https://download.pytorch.org/whl/cpu
 
 needed="import torch, numpy, psycopg, orjson, nanobind_backend"
 
@@ -20,11 +20,6 @@ echo "making $folder" >&2
 python3 -m venv "$folder"
 pip=("$folder/bin/pip" install --quiet)
 "${pip[@]}" numpy "psycopg[binary]>=3.1" orjson "nanobind-backend>=1,<2" >&2
-# The wheel for the CPU alone is the small one.
-if ! "$folder/bin/python" -c "import torch" 2>/dev/null &&
-  ! "${pip[@]}" torch --index-url "$index" >&2; then
-  echo "$index cannot be reached: torch comes from PyPI" >&2
-  "${pip[@]}" torch >&2
-fi
+"$folder/bin/python" -c "import torch" 2>/dev/null || install_torch "${pip[@]}"
 "$folder/bin/python" -c "$needed"
 echo "$folder"

@@ -1,7 +1,9 @@
 """Loops over map-style and iterable data sets, with and without helpers."""
 import os
+import sys
 import unittest
 import warnings
+from unittest import mock
 
 import numpy as np
 
@@ -236,6 +238,22 @@ class Samplers(Case):
                                  num_workers=workers)
             with self.assertRaisesRegex(ArithmeticError, "no more"):
                 list(loader)
+
+
+    def test_ranks_that_all_get_everything_are_warned(self):
+        group = mock.Mock()
+        group.get_world_size.return_value = 2
+        with mock.patch.dict(sys.modules, {"torch.distributed": group}):
+            with self.assertWarnsRegex(UserWarning, "each of the 2 ranks") as (
+                    told):
+                self.loader(Numbers(4))
+            self.assertEqual(told.filename, __file__.replace(
+                "loop_test", "case"))  # where the loader is made
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.loader(Numbers(4), sampler=[0, 2])
+                group.get_world_size.return_value = 1
+                self.loader(Numbers(4))
 
 
 class Iterable(Case):

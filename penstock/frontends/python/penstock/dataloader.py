@@ -129,6 +129,8 @@ class DataLoader:
             is True)
         self._choose_sampling(batch_size, bool(shuffle), sampler,
                               batch_sampler, drop_last)
+        if self._own:
+            arguments.warn_of_ranks()
         self.collate_fn = collate_fn
         self._progress = Progress(Meter(max_bad))
         self._next_epoch = 0

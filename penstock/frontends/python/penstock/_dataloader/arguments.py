@@ -121,6 +121,19 @@ def _exclusive(one: str, others: str) -> RequestError:
                   f"with {others}", "leave one of them out")
 
 
+def warn_of_ranks() -> None:
+    """Lightning and Accelerate give ranks their shares of torch's own loaders
+    alone."""
+    group = sys.modules.get("torch.distributed")
+    if group is None or not group.is_available() or not group.is_initialized():
+        return
+    ranks = group.get_world_size()
+    if ranks > 1:
+        warnings.warn(f"each of the {ranks} ranks gets all samples of the data "
+                      "set: give sampler=torch.utils.data.DistributedSampler("
+                      "dataset), unless that is what you want", stacklevel=4)
+
+
 def warn_of_workers(workers: int) -> None:
     cpus = len(os.sched_getaffinity(0))
     if workers > cpus:
