@@ -314,7 +314,7 @@ class OnBad(Case):
 
     def test_too_many_end_the_loop(self):
         loader = self.loader(sets.Bad(50, bad=set(range(30)), error=OSError),
-                             on_bad="substitute", max_bad=5)
+                             on_bad="substitute", max_bad=5, seed=1)
         with self.refused(TransformError, "loader.too_many_bad",
                           "6 samples were bad"):
             list(loader)
