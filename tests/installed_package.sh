@@ -8,7 +8,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/penstock" > "$work/install.log"
 cp -r "$source/examples/cpp_loop" "$work/"
-cmake -S "$work/cpp_loop" -B "$work/build" -DCMAKE_CXX_COMPILER="$compiler" \
+cmake -S "$work/cpp_loop" -B "$work/build" -G Ninja \
+  -DCMAKE_CXX_COMPILER="$compiler" \
   -DCMAKE_PREFIX_PATH="$work/penstock" > "$work/configure.log" ||
   { cat "$work/configure.log"; exit 1; }
 cmake --build "$work/build"
