@@ -127,8 +127,8 @@ TEST_F(RowRingTest, NeverOverwritesWhatIsStillToBeRead) {
 
 TEST(RowRing, ForgetsWhatIsRead) {
   std::array<std::int64_t, 100> memory{};
-  RowRing ring(memory);
   std::vector<int> waits;
+  RowRing ring(memory);
   auto read = std::make_shared<Reader>(waits, 0);
   std::weak_ptr<Reader> remembered = read;
   ring.put(std::vector<std::int64_t>{1});
