@@ -2,7 +2,9 @@
 
 #include <time.h>
 
+#include <cstddef>
 #include <cstdio>
+#include <new>
 #include <thread>
 
 namespace penstock {
@@ -21,8 +23,10 @@ class WallClock final : public Clock {
 }  // namespace
 
 Clock& wall_clock() {
-  // Leaked on purpose: threads may run until the process is gone.
-  static auto* clock = new WallClock;
+  // Never destroyed: threads may run until the process is gone. Not on the
+  // heap, because the first call may be where nothing shall be allocated.
+  alignas(WallClock) static std::byte place[sizeof(WallClock)];
+  static auto* clock = new (place) WallClock;
   return *clock;
 }
 
