@@ -161,8 +161,11 @@ std::optional<Batch> JobLoader::peek() {
   options.workers = 0;
   if (options.batches != 0) options.batches = 1;
   Loader once(rows_, options, *device_);
+  // Without the lock: a function that makes rows may let go of batches.
+  std::optional<Batch> batch = once.next();
   Lock lock(stream_mutex_);
-  return once.next(*stream_);
+  if (batch) batch->wait_on(*stream_);
+  return batch;
 }
 
 void JobLoader::release(Batch batch) {

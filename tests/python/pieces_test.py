@@ -454,6 +454,30 @@ class Maps(Case):
             numpy.testing.assert_array_equal(rows_of(loader, "n"),
                                              numpy.arange(100))
 
+    def test_a_function_that_failed_leaves_the_others_their_numbers(self):
+        def noisy(row, rng):
+            return {"noise": rng.normal()}
+        drawn = []
+        for fails in (0, 1):
+            with penstock.Loader(Numbers(), batch_size=16, seed=1) as loader:
+                for _ in range(fails):
+                    with self.assertRaises(penstock.TransformError):
+                        loader.map(lambda row: 1 / 0)
+                drawn.append(rows_of(loader.map(noisy), "noise"))
+        numpy.testing.assert_array_equal(*drawn)
+
+    def test_a_function_may_let_go_of_batches_while_one_is_peeked_at(self):
+        with penstock.Loader(Numbers(), batch_size=16) as loader:
+            kept = []
+
+            def dropping(row):
+                kept.clear()
+                return {"n": row["n"]}
+            loader.map(dropping)
+            kept.append(next(iter(loader)))
+            self.assertEqual(loader.peek().rows, 16)
+            self.assertEqual(kept, [])
+
     def test_a_batched_function_returns_all_rows(self):
         with penstock.Loader(Numbers(), batch_size=16) as loader:
             with self.assertRaises(penstock.TransformError) as raised:

@@ -104,7 +104,6 @@ class BaseLoader:
         """
         from .pieces import Map, source_text
 
-        self._maps += 1
         batch = self.peek()
         arrays = {name: array.copy() for name, array
                   in batch.numpy().items()}
@@ -115,13 +114,14 @@ class BaseLoader:
                           f"rank {self.rank} of {self.world}",
                           "it has no row in the next batch to try it on",
                           "map the loader at the start of an epoch")
-        piece = Map(fn, batched, list(arrays), self._engine.seed, self._maps,
-                    self.rank)
+        piece = Map(fn, batched, list(arrays), self._engine.seed,
+                    self._maps + 1, self.rank)
         piece.learn({name: array[:len(real)] for name, array
                      in arrays.items()}, batch.epoch, batch.step,
                     int(batch.ids[0]))
         self._engine.map(piece, piece.tensors,
                          f"{source_text(fn, version)} {batched}", batched)
+        self._maps += 1
         return self
 
     def set_epoch(self, epoch: int) -> None:
