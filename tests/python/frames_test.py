@@ -16,6 +16,24 @@ EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "frames"
 EPOCH = 15  # steps of an epoch of the examples
 STEPS = 3 * EPOCH + 2
 LONGEST_S = 120
+# Prints the rows that a rank got in an epoch.
+TWO_RANKS = """
+import sys
+sys.path.insert(0, {examples!r})
+import lightning_trainer, penstock, lightning
+from positions import make_job
+
+class Module(lightning_trainer.Module):
+    def train_dataloader(self):
+        return penstock.Loader(self.job["source"], self.job["fields"], 16,
+                               shuffle=True)
+
+module = Module(make_job(100))
+lightning.Trainer(max_epochs=1, accelerator="cpu", devices=2, strategy="ddp",
+                  logger=False, enable_checkpointing=False,
+                  enable_progress_bar=False).fit(module)
+print("\\nrows:", *sum(module.rows, []), flush=True)
+"""
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone",
             "--nproc-per-node", "2")
 
@@ -51,6 +69,17 @@ class Frames(unittest.TestCase):
     @needs("lightning")
     def test_lightning(self):
         self.resumes("lightning", "lightning_trainer.py")
+
+    @needs("lightning")
+    def test_lightnings_own_launcher_gives_ranks_their_shares(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder) / "ranks.py"
+            script.write_text(TWO_RANKS.format(examples=str(EXAMPLES)))
+            told, _ = self.run_example(script)  # no RANK in the environment
+        shares = [[int(row) for row in line.split()[1:]]
+                  for line in told.splitlines() if line.startswith("rows:")]
+        self.assertEqual(len(shares), 2, told)
+        self.assertEqual(sorted(shares[0] + shares[1]), list(range(1, 101)))
 
     @needs("transformers")
     def test_transformers(self):
