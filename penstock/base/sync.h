@@ -59,7 +59,11 @@ class PENSTOCK_ANNOTATE(scoped_lockable) Unlock {
 /// again when wait() returns.
 class Condition {
  public:
-  void wait(Mutex& mutex) PENSTOCK_REQUIRES(mutex) { condition_.wait(mutex); }
+  void wait(Mutex& mutex) PENSTOCK_REQUIRES(mutex) {
+    // wait() of libstdc++ is a new function since GCC 12: a program that calls
+    // it would not start on systems before that.
+    wait_until(mutex, std::chrono::steady_clock::time_point::max());
+  }
   /// The same until `end` at the latest; false when that has passed.
   bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point end)
       PENSTOCK_REQUIRES(mutex) {
