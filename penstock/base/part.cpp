@@ -24,10 +24,23 @@ LoadedPart loaded(void* library, const std::filesystem::path& file,
 
 }  // namespace
 
+std::filesystem::path folder_of_library(const void* inside) {
+  Dl_info about{};
+  if (::dladdr(inside, &about) == 0 || about.dli_fname == nullptr) return {};
+  std::error_code unknown;
+  const std::filesystem::path file = about.dli_fname;
+  if (std::filesystem::equivalent(file, "/proc/self/exe", unknown) || unknown)
+    return {};
+  return std::filesystem::absolute(file, unknown).parent_path();
+}
+
 std::vector<std::filesystem::path> part_folders() {
   std::vector<std::filesystem::path> folders;
   if (const char* named = std::getenv("PENSTOCK_PARTS"))
     if (*named != '\0') folders.emplace_back(named);
+  static const char here = 0;
+  if (auto ours = folder_of_library(&here); !ours.empty())
+    folders.push_back(ours / "lib" / "penstock");
   std::error_code unknown;
   auto program = std::filesystem::read_symlink("/proc/self/exe", unknown);
   if (!unknown) {
@@ -35,7 +48,7 @@ std::vector<std::filesystem::path> part_folders() {
     folders.push_back(up / "lib" / "penstock");
     folders.push_back(up / "lib");
   }
-  folders.emplace_back(PENSTOCK_PART_FOLDER);
+  if (*PENSTOCK_PART_FOLDER != '\0') folders.emplace_back(PENSTOCK_PART_FOLDER);
   return folders;
 }
 

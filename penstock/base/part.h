@@ -22,9 +22,14 @@ struct WantedPart {
 };
 
 /// Where parts are looked for: the folder that PENSTOCK_PARTS names,
+/// lib/penstock beside the library that we are in (a module of Python, say),
 /// ../lib/penstock and ../lib beside the program's own folder, the folder of
 /// the installation. Last come the program's run path and the system's folders.
 std::vector<std::filesystem::path> part_folders();
+
+/// The folder of the shared library that this code or data is in; empty when
+/// that is the program itself.
+std::filesystem::path folder_of_library(const void* inside);
 
 /// A library that was found and loaded. It stays loaded: objects of a part may
 /// live as long as the program.

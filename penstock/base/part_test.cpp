@@ -1,5 +1,6 @@
 #include "penstock/base/part.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,6 +25,18 @@ TEST(Part, IsLookedForBesideTheProgram) {
   EXPECT_THAT(folders,
               testing::IsSupersetOf({up / "lib/penstock", up / "lib"}));
   EXPECT_EQ(folders.size(), 3u);
+}
+
+TEST(Part, IsLookedForBesideTheLibraryThatWantsIt) {
+  auto libc = folder_of_library(::dlsym(RTLD_DEFAULT, "getpid"));
+  EXPECT_TRUE(libc.is_absolute()) << libc;
+  EXPECT_TRUE(std::filesystem::exists(libc / "libc.so.6")) << libc;
+}
+
+TEST(Part, OfTheProgramItselfIsNotLookedForBesideALibrary) {
+  static const char ours = 0;
+  EXPECT_EQ(folder_of_library(&ours), "");
+  EXPECT_EQ(folder_of_library(nullptr), "");
 }
 
 // What a part that is there does is tested with the parts of sources.
