@@ -29,7 +29,8 @@ const SourcePart& load_part(const std::string& kind,
        .code = "source",
        .install = "install " + packages.to_run +
                   " (Debian, Ubuntu: apt-get install " + packages.to_run +
-                  "); a build from source needs " + packages.to_build},
+                  "); a build from source needs " + packages.to_build +
+                  "; Python's wheel holds both: install that anew"},
       folders);
 }
 
