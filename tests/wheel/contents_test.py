@@ -1,0 +1,112 @@
+"""What the wheel holds, against what docs/wheel.md says of it.
+
+    contents_test.py WHEEL     needs pyelftools; tools/make_wheel runs it
+"""
+import pathlib
+import re
+import sys
+import unittest
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from wheel_contents import LIBRARIES, SYSTEM, Contents  # noqa: E402
+
+ENGINE = "penstock/_engine.abi3.so"
+PROGRAM = "penstock/bin/penstock"
+PARTS = "penstock/lib/penstock/libpenstock_"
+CUDA = PARTS + "device_cuda.so"
+POSTGRES = PARTS + "source_postgres.so"
+SQLITE = PARTS + "source_sqlite.so"
+MOST_BYTES, MOST_BYTES_WITH_CUDA = 15_000_000, 25_000_000
+# RHEL 9 and its like have these, and so has everything after them.
+NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
+
+
+class Wheel(unittest.TestCase):
+    wheel = pathlib.Path()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.contents = Contents(cls.wheel)
+        cls.said = (ROOT / "docs/wheel.md").read_text(encoding="utf-8")
+
+    def test_is_for_every_python_from_3_10_on_and_glibc_from_2_34_on(self):
+        self.assertRegex(self.wheel.name, "^penstock-[0-9.]+-cp310-abi3-"
+                                          "manylinux_2_34_x86_64[.]whl$")
+
+    def test_is_as_small_as_is_said(self):
+        most = MOST_BYTES_WITH_CUDA if CUDA in self.contents.binaries else \
+            MOST_BYTES
+        self.assertLessEqual(self.wheel.stat().st_size, most)
+
+    def test_holds_the_module_the_program_and_both_kinds_of_source(self):
+        ours = {binary.path for binary in self.contents.ours()}
+        self.assertEqual(ours - {CUDA}, {ENGINE, PROGRAM, SQLITE, POSTGRES})
+
+    def test_needs_nothing_newer_than_its_tag_says(self):
+        for binary in self.contents.binaries.values():
+            for kind, newest in NEWEST.items():
+                with self.subTest(binary.path, kind=kind):
+                    self.assertLessEqual(binary.versions.get(kind, ()), newest)
+
+    def test_finds_every_library_in_itself_or_on_every_system(self):
+        bundled = {binary.name for binary in self.contents.bundled()}
+        for binary in self.contents.binaries.values():
+            with self.subTest(binary.path):
+                self.assertLessEqual(set(binary.needs), bundled | SYSTEM)
+                for folder in binary.search:
+                    self.assertRegex(folder, r"^\$ORIGIN(/|$)")
+                if set(binary.needs) & bundled:
+                    up = "../" * (binary.path.count("/"))
+                    place = {"$ORIGIN/" + up + LIBRARIES.rstrip("/")}
+                    if binary.path.startswith(LIBRARIES):
+                        place = {"$ORIGIN"}
+                    self.assertLessEqual(place, set(binary.search))
+
+    def test_loads_a_database_s_library_with_its_part_alone(self):
+        def brought(path):
+            return {name.split("-")[0].split(".")[0]
+                    for name in self.contents.brought_by(path)}
+        self.assertEqual(brought(ENGINE), {"libsimdjson"})
+        self.assertEqual(brought(PROGRAM), {"libsimdjson"})
+        self.assertEqual(brought(SQLITE), {"libsqlite3"})
+        self.assertLessEqual({"libpq", "libssl", "libcrypto"},
+                             brought(POSTGRES))
+        if CUDA in self.contents.binaries:
+            self.assertEqual(brought(CUDA), set())
+
+    def test_names_no_folder_of_the_machine_that_it_was_built_on(self):
+        for binary in self.contents.ours():
+            for folder in (str(ROOT).encode() + b"/", b"/tmp/"):
+                with self.subTest(binary.path, folder=folder):
+                    self.assertNotIn(folder, binary.bytes)
+
+    def test_keeps_the_program_executable(self):
+        with zipfile.ZipFile(self.wheel) as wheel:
+            self.assertEqual(wheel.getinfo(PROGRAM).external_attr >> 16 & 0o111,
+                             0o111)
+
+    def test_brings_the_licence_of_every_library(self):
+        licences = [name.split("/")[-1] for name in self.contents.packed
+                    if "/licenses/bundled/" in name]
+        for package in ("libpq5_", "libssl3_", "libgnutls30_", "libsqlite3-0_",
+                        "libsimdjson", "nlohmann-json3-dev_", "libcli11-dev_",
+                        "LGPL-2.1.txt", "LGPL-3.txt", "GPL-3.txt"):
+            with self.subTest(package):
+                self.assertTrue([name for name in licences
+                                 if name.startswith(package)])
+        self.assertGreaterEqual(len(licences), len(self.contents.bundled()))
+
+    def test_is_told_in_the_documentation(self):
+        _, _, inside = self.said.partition("## What is inside")
+        table = set(re.findall(r"`(lib[a-z0-9_+-]+)`",
+                               inside.partition("\n## ")[0]))
+        names = {re.split(r"-[0-9]|[.]", binary.plain_name)[0]
+                 for binary in self.contents.bundled()}
+        self.assertEqual(table, names)
+
+
+if __name__ == "__main__":
+    Wheel.wheel = pathlib.Path(sys.argv.pop(1))
+    unittest.main()
