@@ -3,7 +3,7 @@
 
     tools/wheel_contents.py WHEEL    prints it; needs pyelftools
 
-tools/make_wheel prints it, and tests/wheel/contents_test.py checks it.
+tools/make_wheel prints it, and tests/wheel/contents.py checks it.
 """
 import dataclasses
 import io

@@ -1,6 +1,6 @@
 """What the wheel holds, against what docs/wheel.md says of it.
 
-    contents_test.py WHEEL     needs pyelftools; tools/make_wheel runs it
+    contents.py WHEEL     needs pyelftools; tools/make_wheel runs it
 """
 import pathlib
 import re

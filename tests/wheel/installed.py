@@ -1,7 +1,7 @@
 """The wheel as whoever installed it finds it: run by the Python of an
 environment that holds the wheel and what pip installed with it.
 
-    installed_test.py [unittest's arguments]
+    installed.py [unittest's arguments]
 
 Under tools/with_postgres also the part for PostgreSQL; without a server those
 tests are skipped.
