@@ -5,17 +5,26 @@ function(penstock_stop_without)  # PACKAGES
     list(JOIN ARGN " " packages)
     message(FATAL_ERROR "Penstock cannot be built here without ${packages} "
       "(Debian, Ubuntu: apt-get install ${packages}; elsewhere what the like "
-      "is called). SQLite and PostgreSQL sources also need libsqlite3-dev and "
+      "is called); SQLite and PostgreSQL sources also need libsqlite3-dev and "
       "libpq-dev. Python's package needs no compiler when it is installed from "
       "its wheel.")
   endif()
 endfunction()
 
-# Before the language is enabled: CMake's own words name no package.
-if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
-  find_program(PENSTOCK_ANY_COMPILER NAMES c++ g++ clang++)
-  mark_as_advanced(PENSTOCK_ANY_COMPILER)
-  if(NOT PENSTOCK_ANY_COMPILER)
+# Before the language is enabled: CMake's own words name no package. pip sets CXX
+# to the compiler that Python was made with, which may be nowhere.
+if(NOT CMAKE_CXX_COMPILER)
+  separate_arguments(named UNIX_COMMAND "$ENV{CXX}")
+  if(named)
+    list(GET named 0 named)
+    find_program(PENSTOCK_NAMED_COMPILER NAMES ${named} NO_CACHE)
+    if(NOT PENSTOCK_NAMED_COMPILER)
+      message(STATUS "CXX=$ENV{CXX} is nowhere: looking for another compiler")
+      unset(ENV{CXX})
+    endif()
+  endif()
+  find_program(PENSTOCK_ANY_COMPILER NAMES c++ g++ clang++ NO_CACHE)
+  if(NOT PENSTOCK_NAMED_COMPILER AND NOT PENSTOCK_ANY_COMPILER)
     penstock_stop_without(g++ nlohmann-json3-dev libcli11-dev libsimdjson-dev)
   endif()
 endif()
