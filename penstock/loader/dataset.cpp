@@ -7,6 +7,11 @@
 #include "penstock/loader/read_filler.h"
 
 namespace penstock {
+namespace {
+
+constexpr std::size_t kFingerprintRun = 1024;  // rows
+
+}  // namespace
 
 std::vector<Wanted> wanted_of(const DatasetOptions& options) {
   std::vector<Wanted> wanted;
@@ -233,7 +238,13 @@ void Dataset::pack(const PassRows& rows, Device& device,
   for (const RawBlock& block : rows.blocks) left.push_back(block.ends.size());
   keys_ = KeyList(rows.block(0).keys.type());
   keys_.reserve(rows.count());
-  Sha256 fingerprint;
+  Sha256 fingerprint;  // of the hashes of runs of rows: it is one thread's
+  std::vector<std::uint64_t> run;
+  auto end_run = [&] {
+    std::uint64_t hash = hash64(std::as_bytes(std::span(run)));
+    fingerprint.add(std::as_bytes(std::span(&hash, 1)));
+    run.clear();
+  };
   const std::int64_t most = table_ ? table_->most_rows() : rows.count();
   for (SampleId first = 0; first < rows.count(); first += most) {
     SampleId end = std::min(rows.count(), first + most);
@@ -248,12 +259,14 @@ void Dataset::pack(const PassRows& rows, Device& device,
       RawBlock& block = rows.block(id);
       std::uint64_t hash = block.hashes[rows.at(id)];
       keys_.append(block.keys, rows.at(id));
-      fingerprint.add(std::as_bytes(std::span(&hash, 1)));
+      run.push_back(hash);
+      if (run.size() == kFingerprintRun) end_run();
       if (!table_) row_hashes_.push_back(hash);
       if (--left[rows.refs[static_cast<std::size_t>(id)].block] == 0)
         block = RawBlock();
     }
   }
+  if (!run.empty()) end_run();
   if (table_) table_->seal();
   fingerprint_ = fingerprint.hex();
 }
