@@ -1,6 +1,7 @@
 """Loops over map-style and iterable data sets, with and without helpers."""
 import os
 import sys
+import tempfile
 import unittest
 import warnings
 from unittest import mock
@@ -12,6 +13,7 @@ from dataloader_case import (Case, DataLoader, all_numbers, descendants,
                              numbers)
 from dataloader_sets import Many, Numbers, Rows, Shares, Stream
 from entry import main
+from penstock._dataloader.board import ENTRIES
 from penstock.dataloader import get_worker_info
 
 WORKERS = (0, 1, 2)
@@ -177,6 +179,20 @@ class MapStyle(Case):
         got = sorted(number for batch in loader for number in
                      numbers(batch[0]))
         self.assertEqual(got, list(range(12)))
+
+    def test_a_batch_in_parts_may_be_late_by_more_than_the_board_holds(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "go")
+            loader = self.loader(
+                sets.WaitsFor(4 * (ENTRIES + 20), path=path), batch_size=4,
+                num_workers=2, prefetch_factor=1, in_order=False, timeout=30)
+            got = []
+            for batch in loader:
+                got += numbers(batch)
+                if len(got) == 4 * (ENTRIES + 10):
+                    self.assertNotIn(0, got)
+                    open(path, "w").close()
+        self.assertEqual(sorted(got), list(range(4 * (ENTRIES + 20))))
 
     def test_more_helpers_than_batches(self):
         with warnings.catch_warnings():

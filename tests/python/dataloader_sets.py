@@ -143,6 +143,15 @@ class Hangs(Rows):
         return i
 
 
+class WaitsFor(Rows):
+    """Item 0 comes when the file `path` is there."""
+
+    def __getitem__(self, i):
+        while i == 0 and not os.path.exists(self.path):
+            time.sleep(0.01)
+        return i
+
+
 class Dies(Rows):
     """Ends its process at one index, by a signal or with a code."""
 

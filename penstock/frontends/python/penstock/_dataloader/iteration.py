@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
-from .board import MOST_PARTS
+from .board import ENTRIES, MOST_PARTS
 from .crew import ProcessCrew
 from ..errors import Error, refused, worded
 from .errors import WorkerTimeout
@@ -143,10 +143,12 @@ class Flow:
         number, self._sent = self._sent, self._sent + 1
         starving = not self._results and len(self._tasks) < self.crew.size
         self._tasks[number] = worker
+        has_entry = number - next(iter(self._tasks)) < ENTRIES
         if self._rules.iterable:
             kind = SKIP if number < self._skip else NEXT
             self.crew.put(self._task(number, kind, ids), worker)
-        elif starving and self._rules.may_split and count_of(ids) > 1:
+        elif self._rules.may_split and starving and has_entry and \
+                count_of(ids) > 1:
             self._put_parts(number, ids)
         else:
             grain = grain_of(self._rules.batch_size or 1)
