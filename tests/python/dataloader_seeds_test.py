@@ -27,6 +27,15 @@ class ByBatch(Case):
         self.assertEqual(runs[0], runs[1])
         self.assertEqual(runs[0], runs[2])
 
+    def test_batches_of_a_batch_sampler_are_drawn_the_same_too(self):
+        batches = [list(range(0, 17)), list(range(17, 50)), [50]]
+        runs = [drawn(self.loader(Drawn(51), batch_sampler=batches, seed=4,
+                                  num_workers=workers))
+                for workers in (1, 2, 4)]
+        self.assertEqual(len(runs[0]), 51)
+        self.assertEqual(runs[0], runs[1])
+        self.assertEqual(runs[0], runs[2])
+
     def test_items_epochs_and_seeds_draw_differently(self):
         seen = set()
         for seed in (1, 2):
@@ -98,6 +107,18 @@ class ByWorker(Case):
 
 @needs_torch
 class WithTorch(Case):
+    def test_any_number_of_helpers_draws_the_same_for_a_subset(self):
+        from torch.utils.data import Subset, random_split
+
+        part, _ = random_split(Drawn(50), [40, 10],
+                               torch.Generator().manual_seed(1))
+        for data in (part, Subset(part, range(30))):
+            runs = [drawn(self.loader(data, batch_size=16, shuffle=True,
+                                      seed=4, num_workers=workers))
+                    for workers in (1, 2)]
+            self.assertEqual(len(runs[0]), len(data))
+            self.assertEqual(runs[0], runs[1])
+
     def test_our_order_follows_manual_seed_and_advances_nothing(self):
         orders = []
         for seed in (1, 2, 1):

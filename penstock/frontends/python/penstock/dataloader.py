@@ -273,7 +273,7 @@ class DataLoader:
             and not asks_many(self.dataset))
         return Rules(self._depth(), self.timeout, self.in_order,
                      self._iterable, self._iterable or not by_batch,
-                     may_split, self.batch_size,
+                     may_split,
                      self._seed_now() if by_batch else None,
                      self.batch_sampler is not None)
 

@@ -26,8 +26,9 @@ GRAINS = 8  # places in a batch where the generators are seeded anew
 
 def asks_many(dataset: Any) -> bool:
     """Whether the data set answers for a whole batch at a time."""
-    data = sys.modules.get("torch.utils.data")
-    while data is not None and isinstance(dataset, data.Subset):
+    subset = getattr(sys.modules.get("torch.utils.data"), "Subset", None)
+    while subset is not None and getattr(
+            type(dataset), "__getitems__", None) is subset.__getitems__:
         dataset = dataset.dataset  # it would ask one by one all the same
     return callable(getattr(dataset, "__getitems__", None))
 
@@ -37,10 +38,10 @@ def base_seed(seed: int, epoch: int) -> int:
     return Random(seed, epoch, 0, _WORKER_SEEDS).next() >> 1
 
 
-def grain_of(batch_size: int) -> int:
-    """Rows between two seedings: a function of the batch size alone, so that
-    the same rows see the same numbers whoever fetches them."""
-    return max(1, -(-batch_size // GRAINS))
+def grain_of(ids: Any) -> int:
+    """Rows between two seedings: a function of the batch alone, so that the
+    same rows see the same numbers whoever fetches them."""
+    return max(1, -(-count_of(ids) // GRAINS))
 
 
 def seed_generators(seed: int, numpy_seed: Any = None) -> None:
@@ -92,8 +93,8 @@ class Fetcher:
                  settings: Settings) -> None:
         self.dataset, self.settings = dataset, settings
         self.collate_fn = collate_fn
-        many = getattr(dataset, "__getitems__", None)
-        self._many = many if settings.batched and callable(many) else None
+        self._many = (dataset.__getitems__ if settings.batched
+                      and asks_many(dataset) else None)
 
     def items(self, ids: Any, key: Key | None = None, grain: int = 1,
               first_row: int = 0) -> tuple[list[Any], list[tuple[int, Bad]]]:

@@ -86,7 +86,6 @@ class Rules(NamedTuple):
     iterable: bool
     fixed: bool
     may_split: bool
-    batch_size: int | None
     seed: int | None
     batch_sampler: bool
 
@@ -151,11 +150,11 @@ class Flow:
                 count_of(ids) > 1:
             self._put_parts(number, ids)
         else:
-            grain = grain_of(self._rules.batch_size or 1)
-            self.crew.put(self._task(number, FETCH, ids, grain=grain), worker)
+            self.crew.put(self._task(number, FETCH, ids,
+                                     grain=grain_of(ids)), worker)
 
     def _put_parts(self, number: int, ids: Any) -> None:
-        grain = grain_of(self._rules.batch_size or len(ids))
+        grain = grain_of(ids)
         grains = -(-len(ids) // grain)
         parts = min(grains, 2 * self.crew.size, MOST_PARTS)
         ends = [grains * part // parts * grain for part in range(parts + 1)]
