@@ -1,4 +1,5 @@
 """Helper processes: how they end, and that nothing is left of them."""
+import contextlib
 import gc
 import os
 import pathlib
@@ -195,6 +196,22 @@ class Forks(Case):
             self.assertEqual(text, "loader.forked")
             self.assertEqual(sum((numbers(b) for b in loop), []),
                              list(range(2, 20)))  # the parent goes on
+
+    def test_a_forked_process_keeps_its_files_when_a_loop_has_ended(self):
+        loop = iter(self.loader(Numbers(4), batch_size=2, num_workers=2))
+        self.assertEqual(len(list(loop)), 2)
+        with contextlib.ExitStack() as stack:
+            files = [stack.enter_context(tempfile.TemporaryFile())
+                     for _ in range(30)]
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    for file in files:
+                        os.fstat(file.fileno())
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            self.assertEqual(os.waitpid(pid, 0)[1], 0)
 
     def test_a_forked_process_can_make_a_loop_of_its_own(self):
         loader = self.loader(Numbers(6), batch_size=2, num_workers=1)

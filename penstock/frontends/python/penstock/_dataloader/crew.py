@@ -358,6 +358,8 @@ class ProcessCrew:
     def forget(self) -> None:
         """In a forked child: without this, the helpers would not see the
         parent's end while the child lives."""
+        if self._closed:
+            return
         self._closed = True
         self._pending.clear()
         for ours in (self._shared, *self._open):
