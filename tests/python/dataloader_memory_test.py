@@ -10,7 +10,7 @@ from dataloader_case import Case, needs_torch, numbers, torch
 from entry import main
 from penstock._dataloader import packing
 from penstock._dataloader.board import Board, make_board
-from penstock._dataloader.memory import (Held, Reader, Ref, Writer,
+from penstock._dataloader.memory import (_HEADER, Held, Reader, Ref, Writer,
                                          make_memory)
 
 
@@ -221,6 +221,34 @@ class Batches(Case):
         for i, batch in enumerate(loader):
             self.assertTrue((np.asarray(batch) == i).all())
             batch[...] = -1  # must not show in a later one
+
+    def lent_slots(self, loop):
+        """Of the tasks' memory and of each helper's."""
+        return [os.pread(fd, _HEADER, 0).count(1)
+                for fd in loop.flow.crew._fds[1:]]
+
+    def test_a_loop_that_is_left_lets_go_of_what_had_come(self):
+        loader = self.loader(sets.Of(8, sets.first_is_late), num_workers=2,
+                             prefetch_factor=4, persistent_workers=True)
+        for _ in range(3):
+            next(iter(loader))  # the others came before it
+        loop = iter(loader)
+        for _ in loop:
+            pass
+        del _
+        self.assertEqual(self.lent_slots(loop), [0, 0, 0])
+
+    def test_a_loop_that_is_left_lets_go_of_tasks_that_waited(self):
+        name = "x" * 2 * packing.INLINE  # its task lies in a slot
+        loader = self.loader({name: 1}, batch_sampler=[[name]] * 600,
+                             num_workers=1, prefetch_factor=600,
+                             persistent_workers=True)
+        loop = iter(loader)
+        self.assertGreater(len(loop.flow.crew._pending), 0)
+        self.assertIs(iter(loader), loop)
+        for _ in loop:
+            pass
+        self.assertEqual(self.lent_slots(loop), [0, 0])
 
     def test_sizes_that_differ_from_batch_to_batch(self):
         loader = self.loader(sets.Of(60, sets.sizes_differ), batch_size=1,

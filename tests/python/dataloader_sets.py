@@ -320,6 +320,12 @@ def big(i):
     return np.full((64, 1024), i, np.float32)
 
 
+def first_is_late(i):
+    if i == 0:
+        time.sleep(0.2)
+    return big(i)
+
+
 def sizes_differ(i):
     return np.full((i * 7919 % 50_000) + 1, i, np.int64)
 

@@ -263,9 +263,9 @@ class ProcessCrew:
         _open.add(self)
 
     def start_round(self, number: int) -> None:
-        """Makes every task of an earlier round void."""
+        """Makes every task of an earlier round void. Helpers pass over those
+        that are still to be sent, and free what they lie in."""
         self._board.round = number
-        self._pending.clear()
 
     def put(self, task: Task, worker: int | None = None) -> None:
         """Queues a task, for one helper or whoever is free. Never waits."""

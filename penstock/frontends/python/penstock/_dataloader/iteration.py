@@ -97,6 +97,7 @@ class Flow:
                  meter: Meter) -> None:
         self.crew, self._rules, self._meter = crew, rules, meter
         self._round = 0
+        self._results: dict[int, tuple[int, Any, int]] = {}
         self.failure: Error | None = None
 
     def start(self, batches: Iterator[Any], epoch: int, first_step: int,
@@ -108,7 +109,9 @@ class Flow:
         self._first_step, self._skip, self._dropped = first_step, skip, 0
         self._sent, self._due = 0, 0
         self._tasks: dict[int, int | None] = {}  # batch -> its worker, if one
-        self._results: dict[int, tuple[int, Any, int]] = {}
+        for _, letter, _ in self._results.values():
+            letter.discard()
+        self._results.clear()
         self._active = set(range(self.crew.size))
         self._turn = itertools.cycle(range(self.crew.size))
         if restart:
