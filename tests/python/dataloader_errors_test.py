@@ -61,9 +61,20 @@ class OfTheDataSet(Case):
             list(loader)
 
     def test_stop_iteration_does_not_end_the_loop_in_silence(self):
-        error = self.raised(RuntimeError, Bad(9, bad={6},
-                                              error=StopIteration))
-        self.assertIn("Caught StopIteration", str(error))
+        for workers in WORKERS:
+            for more in {}, {"batch_size": None}:
+                error = self.raised(RuntimeError, Bad(
+                    9, bad={6}, error=StopIteration), workers, **more)
+                self.assertIn("StopIteration", str(error))
+                self.assertIn("dataset[6]", str(error))
+
+    def test_nor_does_one_of_collate_fn(self):
+        for workers in WORKERS:
+            for data in (Rows(9), Stream(9)):
+                for more in {}, {"batch_size": None}:
+                    error = self.raised(RuntimeError, data, workers,
+                                        collate_fn=sets.stops, **more)
+                    self.assertIn("StopIteration", str(error))
 
     def test_an_error_takes_its_batchs_turn_and_the_next_ones_come(self):
         for workers in (1, 2, 3):

@@ -261,6 +261,10 @@ def only_full(items):
     return items
 
 
+def stops(items):
+    raise StopIteration
+
+
 def draws(items):
     return items, random.random(), float(np.random.random())
 

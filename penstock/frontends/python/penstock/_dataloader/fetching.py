@@ -202,8 +202,8 @@ class Stream:
         if not self.settings.batched:
             item = next(self._items)
             self._taken += 1
-            return None if discard else self._fetch.collated(
-                item, (), [self._taken - 1])
+            return None if discard else self._collated(
+                item, [self._taken - 1])
         items = []
         for _ in range(count):
             try:
@@ -214,8 +214,21 @@ class Stream:
         first, self._taken = self._taken, self._taken + len(items)
         if not items or (self.settings.drop_last and len(items) < count):
             raise StopIteration
-        return None if discard else self._fetch.collated(
-            items, (), range(first, self._taken))
+        return None if discard else self._collated(
+            items, range(first, self._taken))
+
+    def _collated(self, items: Any, ids: Sequence[int]) -> Any:
+        try:
+            return self._fetch.collated(items, (), ids)
+        except StopIteration as error:
+            raise no_end(error) from error
+
+
+def no_end(error: StopIteration) -> RuntimeError:
+    """For one of the user's code, which would end the loop in silence."""
+    detail = detail_of(error)
+    return RuntimeError("StopIteration was raised where a batch was made"
+                        + (f" ({detail})" if detail else ""))
 
 
 def note_detail(error: BaseException, detail: str) -> None:

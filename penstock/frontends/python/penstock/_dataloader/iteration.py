@@ -15,7 +15,7 @@ from .crew import ProcessCrew
 from ..errors import Error, refused, worded
 from .errors import WorkerTimeout
 from .fetching import (BadRows, Fetcher, Settings, Stream, count_of,
-                       grain_of)
+                       grain_of, no_end)
 from .meter import Meter
 from .pinning import PinAhead, pinned_result
 from .threads import ThreadCrew
@@ -69,7 +69,10 @@ class Direct:
         ids = next(self._batches)
         if self._stream is not None:
             return self._stream.batch(ids), (), ids or 1
-        batch, bad = self._fetcher.batch(ids)
+        try:
+            batch, bad = self._fetcher.batch(ids)
+        except StopIteration as error:
+            raise no_end(error) from error
         return batch, bad, count_of(ids)
 
     def close(self) -> None:
