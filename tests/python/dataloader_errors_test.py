@@ -278,6 +278,8 @@ class Collate(Case):
                        "dtype object; a batch must contain", workers=workers)
             self.unfit(sets.no_place, "collate.type",
                        "found a object; a batch must contain", workers=workers)
+            self.unfit(sets.no_place_inside, "collate.type",
+                       "field ['y'][1][0]: found a object", workers=workers)
 
     def test_missing_fields_are_named(self):
         self.unfit(sets.missing_key, "collate.shape", "item 2", "no key 'b'")

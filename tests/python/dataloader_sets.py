@@ -316,6 +316,10 @@ def no_place(i):
     return object()
 
 
+def no_place_inside(i):
+    return {"x": i, "y": Pair(1, [object()])}
+
+
 def too_large(i):
     return 2 ** 70
 

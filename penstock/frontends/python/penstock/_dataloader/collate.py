@@ -88,15 +88,18 @@ def _rebuilt(fields: Any, change: Callable[[Any], Any]) -> Any:
     kind: Any = type(fields)
     changed: Any
     clone: Any
+    is_mapping = isinstance(fields, collections.abc.Mapping)
+    if is_mapping:
+        changed = {key: change(fields[key]) for key in fields}
+    else:
+        changed = [change(field) for field in fields]
     try:
-        if isinstance(fields, collections.abc.Mapping):
-            changed = {key: change(fields[key]) for key in fields}
+        if is_mapping:
             if isinstance(fields, collections.abc.MutableMapping):
                 clone = copy.copy(fields)
                 clone.update(changed)
                 return clone
             return kind(changed)
-        changed = [change(field) for field in fields]
         if isinstance(fields, tuple):
             return (kind(*changed) if hasattr(fields, "_fields")
                     else changed)  # a tuple becomes a list, as in torch
