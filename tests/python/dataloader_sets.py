@@ -67,6 +67,11 @@ class ThreadRows(Rows):
         return i, threading.get_ident()
 
 
+class NoLength:
+    def __getitem__(self, i):
+        return i
+
+
 class Bad(Rows):
     """Raises what `error` makes for the indices in `bad`."""
 

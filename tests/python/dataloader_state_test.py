@@ -195,8 +195,12 @@ class Refusals(Case):
                            **named)
 
     def test_what_is_no_state(self):
-        for state in ({}, None, {"epoch": "x"}, 7):
-            self.no_resume("resume.no_state", state, Numbers(10), batch_size=2)
+        for state in ({}, None, {"epoch": "x"}, 7,
+                      *({**self.state, name: value} for name, value in (
+                          ("v", 2), ("epoch", -1), ("step", -1),
+                          ("step", 1.5), ("n", None)))):
+            self.no_resume("resume.no_state", state, Numbers(10), batch_size=2,
+                           shuffle=True, seed=1)
 
 
 class Replay(Case):
@@ -218,6 +222,15 @@ class Replay(Case):
         loader.load_state_dict({**loader.state_dict(), "step": 3})
         all_numbers(loader)
         self.assertEqual(data.asked, [15, 16, 17, 18, 19])
+
+    def test_a_data_set_without_length_resumes(self):
+        def loader():
+            return self.loader(sets.NoLength(), batch_size=2,
+                               sampler=[5, 3, 1, 4])
+        first, second = loader(), loader()
+        begun(first, 1)
+        second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+        self.assertEqual(all_numbers(second), [1, 4])
 
     def test_a_sampler_that_became_shorter_is_an_error(self):
         loader = self.loader(Numbers(20), batch_size=5, sampler=range(10))

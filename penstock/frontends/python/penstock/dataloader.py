@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import operator
 import os
 import sys
 import warnings
@@ -48,6 +49,7 @@ _ON_BAD = ("stop", "substitute", "mask")
 _WORKERS = ("auto", "processes", "threads")
 _SEEDS = ("auto", "batch", "worker")
 _MASK = (1 << 64) - 1
+_STATE = 1  # the version of state_dict()
 # Epochs and servers that atexit must close.
 _live: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -374,10 +376,15 @@ class DataLoader:
         counts when it was handed out, not when it was fetched."""
         seed = (self.generator.initial_seed() if self.generator is not None
                 else self._seed_now())
-        return {"v": 1, "epoch": self._progress.epoch,
+        return {"v": _STATE, "epoch": self._progress.epoch,
                 "step": self._progress.step, "seed": seed & _MASK,
-                "n": -1 if self._iterable else arguments.length(self.dataset),
+                "n": self._samples(),
                 "batch": self.batch_size or 0, "order": self._order_name()}
+
+    def _samples(self) -> int:
+        """Of the data set, -1 where it does not say."""
+        length = None if self._iterable else arguments.length(self.dataset)
+        return -1 if length is None else length
 
     def _order_name(self) -> str:
         kind = ("i" if self._iterable else "o" if self._own else "r")
@@ -389,9 +396,13 @@ class DataLoader:
         looked at; a sampler of the user's is drawn from again, an iterable
         data set is read again, up to that batch."""
         try:
-            epoch, step = int(state["epoch"]), int(state["step"])
-            seed, n = int(state["seed"]), int(state["n"])
+            version, epoch, step, seed, n = (
+                operator.index(state[name])
+                for name in ("v", "epoch", "step", "seed", "n"))
             was = state["batch"], state["order"]
+            if version != _STATE or epoch < 0 or step < 0:
+                raise ValueError(f"version {version}, epoch {epoch}, step "
+                                 f"{step}")
         except (TypeError, KeyError, ValueError) as error:
             raise refused(
                 "resume.no_state", "cannot resume", "load_state_dict",
@@ -403,11 +414,10 @@ class DataLoader:
                 "resume.other_order", "cannot resume", "load_state_dict",
                 f"batch_size and order were {was}, and are now {now}",
                 "resume with the arguments of the saved loader")
-        length = -1 if self._iterable else arguments.length(self.dataset)
-        if n != length:
+        if n != self._samples():
             raise refused(
                 "resume.other_data", "cannot resume", "load_state_dict",
-                f"the data set had {n} samples, and has {length} now",
+                f"the data set had {n} samples, and has {self._samples()} now",
                 "bring the old data back, or start anew")
         self._take_over(seed, epoch)
         self._progress.epoch, self._progress.step = epoch, step
