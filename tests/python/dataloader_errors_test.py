@@ -151,6 +151,15 @@ class Unpicklable(Case):
         self.assertEqual(len(list(loader)), 4)
 
 
+    def test_what_it_says_may_be_long(self):
+        why = "no end of it " * 100_000
+        loader = self.loader(sets.Raises(4, why=why), num_workers=1,
+                             timeout=30)
+        with self.assertRaises(OSError) as raised:
+            list(loader)
+        self.assertEqual(raised.exception.__cause__.args, (why,))
+
+
 class Arguments(Case):
     def wrong(self, expected, *arguments, **named):
         with self.refused(RequestError, "settings.value", expected):

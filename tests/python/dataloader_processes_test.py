@@ -271,6 +271,29 @@ class Programs(unittest.TestCase):
             """))
         self.assertEqual(out, "Oops\n")
 
+    def test_a_module_beside_the_program_does_not_hide_one_of_pythons(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "socket.py").write_text("oh = no\n")
+            out, _ = self.end(self.start("""
+                if __name__ == "__main__":
+                    print([int(x) for b in DataLoader(Numbers(3),
+                                                      num_workers=1)
+                           for x in b])
+                """, cwd=folder))
+        self.assertEqual(out, "[0, 1, 2]\n")
+
+    def test_a_program_may_have_many_arguments(self):
+        out, _ = self.end(self.start("""
+            class Told(Rows):
+                def __getitem__(self, i):
+                    return len(sys.argv)
+            if __name__ == "__main__":
+                sys.argv += [f"the argument {n}" for n in range(20_000)]
+                print([int(x) for b in DataLoader(Told(2), num_workers=1,
+                                                  timeout=30) for x in b])
+            """))
+        self.assertEqual(out, "[20001, 20001]\n")
+
     def test_a_main_module_without_its_guard_is_told(self):
         _, err = self.end(self.start("""
             class Mine(Rows):

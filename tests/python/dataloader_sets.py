@@ -188,9 +188,10 @@ class Counter(Rows):
 
 class Raises(Rows):
     """Cannot be unpickled."""
+    why = "the volume is not mounted"
 
     def __setstate__(self, state):
-        raise OSError("the volume is not mounted")
+        raise OSError(state.get("why", self.why))
 
 
 class Stream:

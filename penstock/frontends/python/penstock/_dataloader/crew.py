@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import logging
-import mmap
 import os
 import pickle
 import select
@@ -24,12 +23,13 @@ from .carried import Carried
 from ..errors import Error, worded
 from .errors import WorkerDied
 from .memory import Held, Reader, Writer, make_memory
-from .server import FDS_A_MESSAGE, MOST_BYTES
+from .server import FDS_A_MESSAGE, MOST_BYTES, received
 from .travel import digest_of
 from .worker import RESULT, Job, Result, Task, task_letter
 
-# Not by the script's path, which would put this folder on sys.path.
-_START = ("import sys; "
+# Not by the script's path, which would put this folder on sys.path; nor is the
+# folder of the process a place to import from, as -c makes it.
+_START = ("import sys; sys.path[:] = filter(None, sys.path); "
           "exec(compile(open(sys.argv[3]).read(), sys.argv[3], 'exec'))")
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _CLOSE_S = 2.0
@@ -84,6 +84,7 @@ class ServerProcess:
         _open.add(self)
 
     def tell(self, *message: object, fds: Sequence[int] = ()) -> None:
+        """Sends a message of at most MOST_BYTES."""
         try:
             socket.send_fds(self._control, [pickle.dumps(message)], fds)
         except OSError as error:
@@ -94,17 +95,15 @@ class ServerProcess:
         digest = digest_of(parts)
         if digest == self._loaded:
             return
-        offsets, size = packing.measure(parts)
-        fd = os.memfd_create("penstock-dataset", os.MFD_CLOEXEC)
+        pickled = bytes(parts[0])
+        needs_main = b"__main__" in pickled or b"__mp_main__" in pickled
+        fds = [packing.in_memfd(packing.flatten((main, needs_main)))]
         try:
-            os.ftruncate(fd, size)
-            with mmap.mmap(fd, size) as memory:
-                packing.write(parts, offsets, memory)
-            pickled = bytes(parts[0])
-            needs_main = b"__main__" in pickled or b"__mp_main__" in pickled
-            self.tell("load", size, main, needs_main, fds=[fd])
+            fds.append(packing.in_memfd(parts))
+            self.tell("load", fds=fds)
         finally:
-            os.close(fd)
+            for fd in fds:
+                os.close(fd)
         self._loaded = digest
 
     def new_crew(self) -> int:
@@ -119,7 +118,7 @@ class ServerProcess:
         with self._lock:
             while True:
                 try:
-                    raw = self._control.recv(MOST_BYTES, socket.MSG_DONTWAIT)
+                    raw, fds = received(self._control, socket.MSG_DONTWAIT)
                 except BlockingIOError:
                     break
                 except OSError:
@@ -131,7 +130,8 @@ class ServerProcess:
                 if kind == "forked":
                     news.pids = rest[0]
                 elif kind == "failed":
-                    news.failed, self._loaded = rest[0], None
+                    news.failed = packing.of_memfd(fds[0])
+                    self._loaded = None
                 else:
                     worker, pid, code = rest
                     news.ended[worker] = pid, code

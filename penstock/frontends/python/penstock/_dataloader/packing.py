@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import io
 import mmap
+import os
 import pickle
 import struct
 import sys
@@ -126,6 +127,29 @@ def read(view: memoryview) -> Any:
         parts.append(view[at:at + size])
         at += size
     return pickle.loads(parts[0], buffers=parts[1:])
+
+
+def in_memfd(parts: Sequence[memoryview]) -> int:
+    """The descriptor of a memory without a name that holds them."""
+    offsets, size = measure(parts)
+    fd = os.memfd_create("penstock-parcel", os.MFD_CLOEXEC)
+    try:
+        os.ftruncate(fd, size)
+        with mmap.mmap(fd, size) as memory:
+            write(parts, offsets, memory)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def of_memfd(fd: int) -> Any:
+    """The object, over a private copy of its pages; closes the descriptor."""
+    try:
+        memory = mmap.mmap(fd, 0, access=mmap.ACCESS_COPY)
+    finally:
+        os.close(fd)
+    return read(memoryview(memory))
 
 
 def seal(thing: object, writer: Writer, inline: int = INLINE) -> bytes:

@@ -8,6 +8,7 @@ and a new epoch starts at once. It ends when its connection does.
 
 from __future__ import annotations
 
+import array
 import gc
 import importlib
 import os
@@ -17,11 +18,12 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import DeviceError, worded
 from .carried import Carried
-from .packing import read
+from .packing import flatten, in_memfd, of_memfd
 from .worker import Job, Seat, Worker
 
 MOST_BYTES = 1 << 17
@@ -29,6 +31,20 @@ FDS_A_MESSAGE = 200
 GRACE_S = 5.0       # for helpers whose loop has gone
 LAST_GRACE_S = 0.5  # when the loader has gone, too
 _PR_SET_PDEATHSIG = 1
+
+def received(control: socket.socket,
+             flags: int = 0) -> tuple[bytes, list[int]]:
+    """A message, and the descriptors that came with it. (Python 3.11's
+    socket.recv_fds() forgets its flags.)"""
+    fds = array.array("i")
+    raw, beside, _, _ = control.recvmsg(
+        MOST_BYTES, socket.CMSG_LEN(FDS_A_MESSAGE * fds.itemsize),
+        flags | socket.MSG_CMSG_CLOEXEC)
+    for level, kind, data in beside:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            fds.frombytes(data)
+    return raw, list(fds)
+
 
 starting_main = False  # while the user's main module is imported here
 
@@ -97,9 +113,7 @@ class Server:
 
     def _take_message(self) -> bool:
         try:
-            raw, fds, _, _ = socket.recv_fds(self._control, MOST_BYTES,
-                                             FDS_A_MESSAGE,
-                                             socket.MSG_CMSG_CLOEXEC)
+            raw, fds = received(self._control)
         except ConnectionResetError:
             return False
         if not raw:
@@ -108,30 +122,29 @@ class Server:
         getattr(self, "_on_" + kind)(fds, *rest)
         return True
 
-    def _tell(self, *message: object) -> None:
+    def _tell(self, *message: object, fds: Sequence[int] = ()) -> None:
         try:
-            self._control.send(pickle.dumps(message))
+            socket.send_fds(self._control, [pickle.dumps(message)], fds)
         except OSError:
             pass  # the loop has gone; the next read says so
 
-    def _on_load(self, fds: list[int], size: int, main: dict[str, Any],
-                 needs_main: bool) -> None:
-        """The data set and what belongs to it, over memory of its own."""
-        import mmap
-
+    def _on_load(self, fds: list[int]) -> None:
+        """The data set and what belongs to it, over memory of its own; before
+        them, what the user's process sees."""
         self._payload = self._failed = None
         try:
+            main, needs_main = of_memfd(fds.pop(0))
             prepare(main)
             if needs_main:
                 import_main(main)
-            memory = mmap.mmap(fds[0], size, access=mmap.ACCESS_COPY)
-            self._payload = read(memoryview(memory))
+            self._payload = of_memfd(fds.pop())
             self._refuse_cuda()
         except BaseException as error:
             self._failed = Carried(error, "the server of the helper processes",
                                    "while the data set was unpickled")
         finally:
-            os.close(fds[0])
+            for fd in fds:
+                os.close(fd)
         gc.collect()
         gc.freeze()  # the collector then leaves the shared pages alone
 
@@ -154,7 +167,9 @@ class Server:
         """Seats: shared, board and post, then own and memory of each."""
         fds = self._seats.pop(crew, []) + fds
         if self._failed is not None:
-            self._tell("failed", crew, self._failed)
+            told = in_memfd(flatten(self._failed))
+            self._tell("failed", crew, fds=[told])
+            os.close(told)
         else:
             shared, board, post, *pairs = fds
             for worker in range(workers):
