@@ -50,6 +50,21 @@ RowFunction adding(std::int64_t more) {
           }};
 }
 
+/// An augmentation: noise that a row draws anew in each epoch.
+RowFunction noisy(std::uint64_t seed) {
+  return {.layout = one_number(),
+          .fingerprint = "noise of seed " + std::to_string(seed),
+          .call = [seed](const RowCall& call) {
+            for (std::size_t i = 0; i < call.ids.size(); ++i) {
+              Random noise(seed, static_cast<std::uint64_t>(call.at.epoch),
+                           static_cast<std::uint64_t>(call.ids[i]), 0);
+              numbers(call.out[0])[i] =
+                  numbers(call.in[0])[i] +
+                  static_cast<std::int64_t>(noise.below(1'000'000));
+            }
+          }};
+}
+
 /// The array 100, 101, ... 111.
 std::shared_ptr<const Rows> an_array(Device& device,
                                      const std::string& cache = "auto") {
@@ -139,6 +154,24 @@ TEST_P(MadeRowsTest, MapsOfMapsAreMappedInTurn) {
   auto twice = std::make_shared<MadeRows>(once, adding(200), *device_);
   EXPECT_THAT(drawn(twice, options(1)), ElementsAre(310, 311, 312, 313, 314));
   EXPECT_NE(once->fingerprint(), twice->fingerprint());
+}
+
+TEST_P(MadeRowsTest, ARandomAugmentationIsTheSameForAnyWorkersAndAnyStart) {
+  std::vector<std::int64_t> expected;  // two epochs of twelve rows, in order
+  for (std::uint64_t epoch = 0; epoch < 2; ++epoch)
+    for (std::uint64_t id = 0; id < 12; ++id)
+      expected.push_back(
+          100 + static_cast<std::int64_t>(id) +
+          static_cast<std::int64_t>(Random(3, epoch, id, 0).below(1'000'000)));
+  EXPECT_NE(expected[12], expected[0]);
+  auto rows =
+      std::make_shared<MadeRows>(an_array(*device_), noisy(3), *device_);
+  LoaderOptions all = options(6, Tail::exact);
+  EXPECT_EQ(drawn(rows, all), expected);
+  all.start = {.epoch = 1, .step = 1};
+  all.batches = 2;
+  EXPECT_EQ(drawn(rows, all),
+            std::vector(expected.begin() + 17, expected.end()));
 }
 
 TEST_P(MadeRowsTest, AFunctionOfWholeBatchesGetsThem) {
