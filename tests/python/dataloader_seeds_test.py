@@ -1,6 +1,8 @@
 """Random numbers: the same for any number of helpers, and after a resume."""
 import random
+import sys
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -74,6 +76,21 @@ class ByBatch(Case):
         self.assertEqual((random.random(), np.random.random()), expected)
 
 
+class WithoutASeed(Case):
+    """Where torch, whose generator would be asked, is not there."""
+
+    def test_each_loader_has_an_order_of_its_own(self):
+        with mock.patch.dict(sys.modules):
+            sys.modules.pop("torch", None)
+            loaders = [self.loader(sets.Numbers(50), shuffle=True,
+                                   batch_size=50) for _ in range(3)]
+            orders = {tuple(numbers(next(iter(loader))))
+                      for loader in loaders}
+        self.assertEqual(len(orders), 3)
+        first, second, third = (loader.seed for loader in loaders)
+        self.assertEqual((second, third), (first + 1, first + 2))
+
+
 class ByWorker(Case):
     """As torch: once per worker, batches dealt out in turn."""
 
@@ -119,16 +136,41 @@ class WithTorch(Case):
             self.assertEqual(len(runs[0]), len(data))
             self.assertEqual(runs[0], runs[1])
 
-    def test_our_order_follows_manual_seed_and_advances_nothing(self):
+    def order(self):
+        loader = self.loader(sets.Numbers(50), batch_size=50, shuffle=True)
+        return numbers(next(iter(loader)))
+
+    def test_our_order_follows_manual_seed(self):
         orders = []
         for seed in (1, 2, 1):
             torch.manual_seed(seed)
-            before = torch.get_rng_state()
-            loader = self.loader(sets.Numbers(50), batch_size=50, shuffle=True)
-            orders.append(numbers(next(iter(loader))))
-            self.assertTrue(torch.equal(before, torch.get_rng_state()))
+            orders.append(self.order())
         self.assertEqual(orders[0], orders[2])
         self.assertNotEqual(orders[0], orders[1])
+
+    def test_another_loader_has_another_order_and_other_draws(self):
+        def run():
+            torch.manual_seed(3)
+            seen = []
+            for _ in range(3):
+                loader = self.loader(Drawn(8), batch_size=8, num_workers=1)
+                seen.append((self.order(), drawn(loader)[0]))
+            return seen
+        orders, draws = zip(*run())
+        self.assertEqual((len(set(map(tuple, orders))), len(set(draws))),
+                         (3, 3))
+        self.assertEqual(run(), run())
+
+    def test_a_loader_draws_from_torch_once(self):
+        loader = self.loader(sets.Numbers(6), shuffle=True)
+        before = torch.get_rng_state()
+        self.assertEqual((len(loader), len(loader.sampler)), (6, 6))
+        self.assertTrue(torch.equal(before, torch.get_rng_state()))
+        list(loader)
+        between = torch.get_rng_state()
+        self.assertFalse(torch.equal(before, between))
+        list(loader), loader.state_dict()
+        self.assertTrue(torch.equal(between, torch.get_rng_state()))
 
 
 if __name__ == "__main__":

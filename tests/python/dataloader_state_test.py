@@ -3,6 +3,7 @@ import copy
 import json
 import pickle
 import unittest
+import warnings
 
 import dataloader_sets as sets
 from dataloader_case import Case, all_numbers, needs_torch, numbers, torch
@@ -273,6 +274,68 @@ class Replay(Case):
         taken = begun(first, 5)
         second.load_state_dict(first.state_dict())
         self.assertEqual(taken + all_numbers(second), epochs[2])
+        self.assertEqual(all_numbers(second), all_numbers(whole))
+        second.load_state_dict(first.state_dict())
+
+    @needs_torch
+    def test_an_order_that_a_seed_does_not_give_again_is_refused(self):
+        def used_before(generator, loader):
+            torch.rand(1, generator=generator)
+
+        def used_between(generator, loader):
+            all_numbers(loader)
+            torch.rand(1, generator=generator)
+
+        def left_early(generator, loader):
+            begun(loader, 1)
+
+        def jumped(generator, loader):
+            loader.set_epoch(3)
+
+        for spoil in used_before, used_between, left_early, jumped:
+            with self.subTest(spoil.__name__):
+                generator = torch.Generator().manual_seed(8)
+                loader = self.loader(Numbers(30), batch_size=4, shuffle=True,
+                                     generator=generator)
+                good = loader.state_dict()
+                spoil(generator, loader)
+                begun(loader, 2)
+                with self.assertWarnsRegex(UserWarning, "nobody can resume"):
+                    state = loader.state_dict()
+                self.assertLessEqual(len(json.dumps(state)), 128)
+                with self.refused(RequestError, "resume.other_order",
+                                  "does not give the order again"):
+                    loader.load_state_dict(state)
+                loader.load_state_dict(good)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    all_numbers(loader), begun(loader, 2), loader.state_dict()
+
+    @needs_torch
+    def test_a_generator_that_orders_nothing_may_be_left_early(self):
+        for data, more in ((Numbers(30), {}), (Stream(30), {})):
+            def loader():
+                return self.loader(data, batch_size=4, num_workers=1,
+                                   generator=torch.Generator().manual_seed(8))
+            first, second = loader(), loader()
+            begun(first, 3), begun(first, 2)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                second.load_state_dict(first.state_dict())
+            self.assertEqual(all_numbers(second), list(range(8, 30)))
+
+    @needs_torch
+    def test_a_seed_that_was_drawn_gives_way_to_the_states(self):
+        torch.manual_seed(1)
+        first, second = (self.loader(Numbers(30), batch_size=4, shuffle=True)
+                         for _ in range(2))
+        taken = begun(first, 3)
+        begun(second, 1)
+        second.load_state_dict(first.state_dict())
+        whole = taken + all_numbers(second)
+        self.assertEqual(sorted(whole), list(range(30)))
+        first.set_epoch(0)
+        self.assertEqual(whole, all_numbers(first))
 
 
 class Copies(Case):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import itertools
 import operator
 import os
 import sys
@@ -36,6 +37,7 @@ from ._dataloader.order import Order
 from ._dataloader.pinning import available as _can_pin
 from ._dataloader.plans import (Batched, OwnPlan, OwnSampler, OwnSingles,
                                 SamplerPlan, StreamPlan)
+from ._dataloader.replay import Replay
 from ._dataloader.worker import Job, WorkerInfo
 from .arguments import checked
 from .errors import refused
@@ -50,8 +52,12 @@ _WORKERS = ("auto", "processes", "threads")
 _SEEDS = ("auto", "batch", "worker")
 _MASK = (1 << 64) - 1
 _STATE = 1  # the version of state_dict()
+_LOST = "?"  # behind the order of a state that nobody can resume from
+_DRAWN = ("the generator's seed does not give the order again, since it was "
+          "drawn from elsewhere, too, or an earlier epoch was left early")
 # Epochs and servers that atexit must close.
 _live: weakref.WeakSet[Any] = weakref.WeakSet()
+_unseeded = itertools.count()
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -67,9 +73,10 @@ class DataLoader:
     Arguments up to `in_order` are torch's, with torch's defaults and meaning.
     The others:
 
-    seed        of the order and of the generators in helpers. None: torch's
-                initial seed (torch.manual_seed) where torch is imported,
-                else 0. It is read once and advances no generator.
+    seed        of the order and of the generators in helpers. None: drawn
+                once, when the first loop begins, from torch's global
+                generator (torch.manual_seed) where torch is imported; else
+                0 for the first such loader, 1 for the next.
     on_bad      what happens when the data set raises for a sample: "stop",
                 "substitute" (another sample, drawn by the bad one's index) or
                 "mask" (the same, and each batch comes as [batch, weights]).
@@ -137,6 +144,8 @@ class DataLoader:
             arguments.warn_of_ranks()
         self.collate_fn = collate_fn
         self._progress = Progress(Meter(max_bad))
+        self._seed_is_ours = seed is None
+        self._replay = None if generator is None else Replay(generator)
         self._next_epoch = 0
         self._resume: tuple[int, int] | None = None
         self._turn: Turn | None = None
@@ -188,6 +197,9 @@ class DataLoader:
         plan = self._plan()
         batches = plan.batches(epoch, start)
         base = self._base_seed(plan, epoch)
+        if self._replay is not None:
+            batches = self._replay.noted(
+                batches, epoch, not (self._own or self._iterable))
         if again is None:
             again = self._new_epoch(batches, base, skip)
         if isinstance(again.flow, Flow):
@@ -206,6 +218,8 @@ class DataLoader:
         else:
             epoch, step = self._next_epoch, 0
         self._next_epoch = epoch + 1
+        if self._replay is not None:
+            self._replay.begin(epoch)
         self._turn = Turn(epoch, step, self.generator
                           and self.generator.get_state())
         return self._turn
@@ -325,28 +339,30 @@ class DataLoader:
 
     def _seed_now(self) -> int:
         if self.seed is None:
-            torch: Any = sys.modules.get("torch")
-            self.seed = (int(torch.initial_seed()) & _MASK
-                         if hasattr(torch, "initial_seed") else 0)
+            self.seed = (_drawn() if self.generator is None
+                         else self.generator.initial_seed() & _MASK)
         return self.seed
 
     def _base_seed(self, plan: OwnPlan | SamplerPlan | StreamPlan,
                    epoch: int) -> int:
         """Of the workers. The user's generators and samplers see the draw
-        that torch would make; our own order leaves torch's alone."""
-        torch = sys.modules.get("torch")
-        if torch is not None and (plan.replays or self.generator is not None):
-            return int(torch.empty((), dtype=torch.int64).random_(
-                generator=self.generator).item())
-        return base_seed(self._seed_now(), epoch)
+        that torch would make, which is then the loader's seed, too; our own
+        order draws once."""
+        if "torch" not in sys.modules or not (
+                plan.replays or self.generator is not None):
+            return base_seed(self._seed_now(), epoch)
+        drawn = _drawn(self.generator)
+        if self.seed is None and self.generator is None:
+            self.seed = drawn
+        return drawn
 
     def __len__(self) -> int:
-        if not self._iterable:
-            if self._own:
-                return self._order().steps()
+        if not self._iterable and not self._own:
             ids: Any = self.batch_sampler if self._batched else self.sampler
             return len(ids)
-        length = self._progress.length_told = len(self.dataset)
+        length = len(self.dataset)
+        if self._iterable:
+            self._progress.length_told = length
         if self.batch_size is None:
             return length
         whole, rest = divmod(length, self.batch_size)
@@ -376,10 +392,15 @@ class DataLoader:
         counts when it was handed out, not when it was fetched."""
         seed = (self.generator.initial_seed() if self.generator is not None
                 else self._seed_now())
+        order = self._order_name()
+        if self._replay is not None and not self._replay.exact:
+            warnings.warn(f"nobody can resume from this state: {_DRAWN}",
+                          stacklevel=2)
+            order += _LOST
         return {"v": _STATE, "epoch": self._progress.epoch,
                 "step": self._progress.step, "seed": seed & _MASK,
-                "n": self._samples(),
-                "batch": self.batch_size or 0, "order": self._order_name()}
+                "n": self._samples(), "batch": self.batch_size or 0,
+                "order": order}
 
     def _samples(self) -> int:
         """Of the data set, -1 where it does not say."""
@@ -408,6 +429,11 @@ class DataLoader:
                 "resume.no_state", "cannot resume", "load_state_dict",
                 f"this is no state of a loader: {error!r}",
                 "give what state_dict() returned") from None
+        if str(was[1]).endswith(_LOST):
+            raise refused(
+                "resume.other_order", "cannot resume", "load_state_dict",
+                _DRAWN, "give the loader a generator of its own and draw its "
+                "epochs to the end; set_epoch() goes on with another order")
         now = self.batch_size or 0, self._order_name()
         if was != now:
             raise refused(
@@ -424,16 +450,17 @@ class DataLoader:
         self._resume = epoch, step
 
     def _take_over(self, seed: int, epoch: int) -> None:
-        if self.generator is not None:
+        if self._replay is not None:
             self.generator.manual_seed(seed)
             for earlier in range(epoch):
                 plan = self._plan()
                 drawn = plan.batches(earlier, 0)
                 self._base_seed(plan, earlier)
-                for _ in () if self._iterable else drawn:
+                for _ in () if self._own or self._iterable else drawn:
                     pass
+            self._replay.replayed(epoch)
             return
-        if self._own and self.seed not in (None, seed):
+        if self._own and not self._seed_is_ours and self.seed != seed:
             raise refused(
                 "resume.other_order", "cannot resume", "load_state_dict",
                 f"the seed was {seed}, and is now {self.seed}",
@@ -506,6 +533,16 @@ class DataLoader:
             self._choose_sampling(self.batch_size, self.shuffle, None, None,
                                   self.drop_last)
         self._ready = True
+
+
+def _drawn(generator: Any = None) -> int:
+    """As torch's loader draws a seed: from the generator, else from torch's
+    global one. Without torch, the number of such draws."""
+    torch: Any = sys.modules.get("torch")
+    if not hasattr(torch, "empty"):
+        return next(_unseeded)
+    return int(torch.empty((), dtype=torch.int64).random_(
+        generator=generator).item())
 
 
 @atexit.register

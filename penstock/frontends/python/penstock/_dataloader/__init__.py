@@ -1,6 +1,8 @@
 """The parts of penstock.DataLoader, the drop-in for torch's DataLoader.
 
     order       which samples, in which order: a pure function
+    plans       where the ids of an epoch's batches come from
+    replay      whether a generator's seed gives them again
     iteration   one epoch: hands tasks to a crew, batches out in order
     crew        helper processes, as the engine's process sees them
     travel      how the data set gets to the server

@@ -96,7 +96,7 @@ class OwnSampler:
 
     def __len__(self) -> int:
         loader: Any = self._loader()
-        return int(loader._order().n)
+        return len(loader.dataset)
 
 
 class StreamPlan:
