@@ -11,6 +11,7 @@ import weakref
 import numpy
 
 import penstock
+from penstock.pieces import source_text
 from positions import BATCH, DEVICES, WORKERS, Case, has, run_python
 
 
@@ -410,6 +411,28 @@ class Maps(Case):
         self.assertEqual(4, len({
             state(double), state(triple), state(double, version="b"),
             state(functools.partial(triple), version=1)}))
+
+    def test_two_lambdas_of_one_statement_are_two_functions(self):
+        self.assertEqual(5, len({source_text(fn) for fn in (
+            lambda row: {"n": row["n"] + 1}, lambda row: {"n": row["n"] + 2},
+            lambda row: {"n": [row[name] for name in row]},
+            lambda row: {"m": [row[name] for name in row]},
+            lambda row, rng: {"n": row["n"] + 1})}))
+
+    def test_a_function_without_text_is_the_same_in_each_process(self):
+        program = """if True:
+            from penstock.pieces import source_text
+            def fn(row):
+                if row["kind"] in {"one", "two", "three", "four"}:
+                    return {name: (lambda v: -v)(v)
+                            for name, v in row.items()}
+            print(source_text(fn), source_text(
+                lambda row: [n for n in row if n in {"a", "b", "c"}]))
+            """
+        told = [run_python(program, env={"PYTHONHASHSEED": seed})
+                for seed in "1234"]
+        self.assertRegex(told[0].stdout, r"^\w{64} \w{64}$")
+        self.assertEqual(len({done.stdout for done in told}), 1)
 
     def test_a_saved_state_goes_on_behind_maps(self):
         def noisy(row, rng):

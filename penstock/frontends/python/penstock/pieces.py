@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import textwrap
+from types import CodeType
 from typing import (TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence,
                     runtime_checkable)
 
@@ -43,7 +44,8 @@ class Source(Protocol):
 
 def source_text(piece: object, version: object = "") -> str:
     """A digest of what a function or an object of a class does, as far as its
-    source text tells, and of a version that you give.
+    source text tells, and of a version that you give. Of a lambda, which has
+    no text by itself, and where there is none, the bytecode tells.
 
     >>> source_text(source_text) == source_text(source_text, version=2)
     False
@@ -53,14 +55,27 @@ def source_text(piece: object, version: object = "") -> str:
         function = function.func
     shown = function if inspect.isroutine(function) or inspect.isclass(
         function) else type(function)
+    code = getattr(shown, "__code__", None)
     try:
         text = textwrap.dedent(inspect.getsource(shown))
     except (OSError, TypeError):
-        code = getattr(shown, "__code__", None)
-        text = getattr(shown, "__qualname__", repr(shown))
-        if code is not None:
-            text += code.co_code.hex() + repr(code.co_consts)
+        text = getattr(shown, "__qualname__", repr(shown)) + _bytecode(code)
+    if code is not None and code.co_name == "<lambda>":
+        text = _bytecode(code)
     return hashlib.sha256(f"{text}\n{version}".encode()).hexdigest()
+
+
+def _bytecode(value: object) -> str:
+    """Of a function's code or of one of its constants: the same text in every
+    process of one version of Python."""
+    if isinstance(value, CodeType):
+        names = value.co_names, value.co_varnames, value.co_freevars
+        return f"{value.co_code.hex()}{names}{_bytecode(value.co_consts)}"
+    if isinstance(value, tuple):
+        return f"({','.join(map(_bytecode, value))})"
+    if isinstance(value, frozenset):
+        return f"{{{','.join(sorted(map(_bytecode, value)))}}}"
+    return repr(value)
 
 
 def rows_of_arrays(arrays: Mapping[str, Any],
