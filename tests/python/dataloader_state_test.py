@@ -278,6 +278,21 @@ class Replay(Case):
         second.load_state_dict(first.state_dict())
 
     @needs_torch
+    def test_a_loop_that_counts_its_steps_is_walked_the_same(self):
+        def loader():
+            return self.loader(
+                Numbers(12), batch_size=4, shuffle=True,
+                generator=torch.Generator().manual_seed(8))
+        first, second, whole = loader(), loader(), loader()
+        begun(first, 3)  # and nobody asks for the end
+        begun(first, 3)
+        second.load_state_dict(first.state_dict())
+        all_numbers(whole), all_numbers(whole)
+        expected = all_numbers(whole)
+        self.assertEqual(all_numbers(first), expected)
+        self.assertEqual(all_numbers(second), expected)
+
+    @needs_torch
     def test_an_order_that_a_seed_does_not_give_again_is_refused(self):
         def used_before(generator, loader):
             torch.rand(1, generator=generator)

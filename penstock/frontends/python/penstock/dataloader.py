@@ -194,12 +194,12 @@ class DataLoader:
         else:
             again = None
         start, skip = (0, step) if self._iterable else (step, 0)
-        plan = self._plan()
+        plan, length = self._plan(), self._length_or_none()
         batches = plan.batches(epoch, start)
         base = self._base_seed(plan, epoch)
         if self._replay is not None:
             batches = self._replay.noted(
-                batches, epoch, not (self._own or self._iterable))
+                batches, epoch, length - start if length else None)
         if again is None:
             again = self._new_epoch(batches, base, skip)
         if isinstance(again.flow, Flow):
@@ -207,7 +207,7 @@ class DataLoader:
                              self._iterator is again)
         if self.persistent_workers:
             self._iterator = again
-        again.begin(turn, self._length_or_none())
+        again.begin(turn, length)
         self._latest = weakref.ref(again)
         return again
 

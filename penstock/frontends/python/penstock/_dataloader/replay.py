@@ -6,6 +6,7 @@ of its own state: a resume seeds it and draws all earlier epochs once more.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,21 +35,30 @@ class Replay:
         self._begun, self._next = now, None
 
     def noted(self, batches: Iterator[Any], epoch: int,
-              draws: bool) -> Iterator[Any]:
-        """The epoch's batches. When they draw from the generator, their end
-        is that of the epoch's draws."""
-        if draws:
-            return self._until_end(batches, epoch)
-        self._next = epoch + 1, self._generator.get_state()
-        return batches
+              count: int | None) -> Iterator[Any]:
+        """The batches of the epoch, `count` of them where that is known. With
+        the last one their end is drawn, too: a loop that counts its steps
+        does not ask for it."""
+        self._expect(epoch + 1)  # if they draw nothing
+        return self._until_end(batches, epoch, count)
 
-    def _until_end(self, batches: Iterator[Any], epoch: int) -> Iterator[Any]:
-        yield from batches
-        self._next = epoch + 1, self._generator.get_state()
+    def _until_end(self, batches: Iterator[Any], epoch: int,
+                   count: int | None) -> Iterator[Any]:
+        for number, ids in enumerate(batches, 1):
+            more: list[Any] = []
+            if number == count:
+                more = list(itertools.islice(batches, 1))
+                self._expect(epoch + 1)
+            yield ids
+            yield from more
+        self._expect(epoch + 1)
 
     def replayed(self, epoch: int) -> None:
         """The generator was seeded, and drawn from up to this epoch."""
         self._begun, self.exact = None, True
+        self._expect(epoch)
+
+    def _expect(self, epoch: int) -> None:
         self._next = epoch, self._generator.get_state()
 
 
