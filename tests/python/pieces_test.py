@@ -501,6 +501,15 @@ class Maps(Case):
             self.assertEqual(loader.peek().rows, 16)
             self.assertEqual(kept, [])
 
+    def test_a_map_ends_an_iteration_that_is_running(self):
+        with penstock.Loader(Numbers(), batch_size=16) as loader:
+            batches = iter(loader)
+            next(batches)
+            loader.map(lambda row: {"n": row["n"] + 1})
+            with self.refused(penstock.RequestError, "loader.iteration"):
+                next(batches)
+            self.assertEqual(next(loader.batches()).n.numpy()[0], 17)
+
     def test_a_batched_function_returns_all_rows(self):
         with penstock.Loader(Numbers(), batch_size=16) as loader:
             with self.assertRaises(penstock.TransformError) as raised:

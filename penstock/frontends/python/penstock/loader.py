@@ -86,7 +86,8 @@ class BaseLoader:
 
     def map(self, fn: Callable[..., Mapping[str, Any]], *,
             batched: bool = False, version: object = "") -> Self:
-        """Maps the rows from the next batch on, on the loader's threads.
+        """Maps the rows from the next batch on, on the loader's threads. An
+        iteration that is running ends (`loader.iteration`): begin a new one.
 
         `fn` takes a row, a mapping of names to arrays (those of a batch
         without their first dimension), or with `batched` a whole batch of this
