@@ -1,5 +1,6 @@
 """Loops over map-style and iterable data sets, with and without helpers."""
 import os
+import pickle
 import sys
 import tempfile
 import unittest
@@ -98,6 +99,16 @@ class MapStyle(Case):
     def test_len_of_the_loader_and_of_an_iterator(self):
         loader = self.loader(Numbers(10), batch_size=4)
         self.assertEqual((len(loader), len(iter(loader))), (3, 3))
+
+    def test_it_is_generic_in_its_items(self):
+        class Mine(DataLoader[int]):
+            pass
+        for kind in DataLoader[int], Mine:
+            loader = kind(Numbers(4), batch_size=3)
+            self.assertIsInstance(loader, DataLoader)
+            self.assertEqual(all_numbers(loader), list(range(4)))
+        whole = pickle.loads(pickle.dumps(DataLoader[int](Numbers(4))))
+        self.assertEqual(all_numbers(whole), list(range(4)))
 
     def test_each_loop_begins_anew(self):
         for persistent in (False, True):

@@ -111,6 +111,22 @@ class Typing(unittest.TestCase):
                 print(error.code, error.next)
                 raise
 
+        class Squares:
+            def __len__(self) -> int:
+                return 9
+
+            def __getitem__(self, index: int) -> float:
+                return index ** 2
+
+        class Mine(penstock.DataLoader[float]):
+            pass
+
+        def kinds() -> penstock.DataLoader[float]:
+            texts: penstock.DataLoader[str] = penstock.DataLoader(["a", "b"])
+            pairs = penstock.DataLoader(iter([(1, "a")]))
+            print(len(texts), len(pairs))
+            return Mine(Squares(), batch_size=2)
+
         def items(rows: list[int]) -> list[object]:
             info = penstock.get_worker_info()
             if info is not None:
@@ -127,7 +143,9 @@ class Typing(unittest.TestCase):
         "penstock.DataLoader([1], batchsize=3)":
             'Unexpected keyword argument "batchsize"',
         "y: str = penstock.DataLoader([1]).num_workers":
-            "Incompatible types in assignment"}
+            "Incompatible types in assignment",
+        "z: penstock.DataLoader[str] = penstock.DataLoader([1])":
+            "List item 0 has incompatible type"}
 
     def mypy(self, *arguments):
         return subprocess.run(

@@ -20,7 +20,8 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TextIO
+from typing import (TYPE_CHECKING, Any, Generic, Protocol, TextIO,
+                    TypeVar)
 
 from ._dataloader import arguments
 from ._dataloader import server as _server
@@ -43,7 +44,12 @@ from .arguments import checked
 from .errors import refused
 from .progress import Screen, shown
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = ["DataLoader", "get_worker_info"]
+
+_Item = TypeVar("_Item", covariant=True)
 
 _FROZEN = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset",
            "persistent_workers")
@@ -67,8 +73,16 @@ def get_worker_info() -> WorkerInfo | None:
     return _threads.info() or _worker.info
 
 
-class DataLoader:
+class _Indexed(Protocol[_Item]):
+    """A map-style data set."""
+
+    def __getitem__(self, index: Any, /) -> _Item: ...
+
+
+class DataLoader(Generic[_Item]):
     """Batches of a data set, in an order that can be resumed.
+
+    For type checkers it is DataLoader[item of the data set], as torch's.
 
     Arguments up to `in_order` are torch's, with torch's defaults and meaning.
     The others:
@@ -96,7 +110,8 @@ class DataLoader:
     _ready = False
 
     @checked({})
-    def __init__(self, dataset: Any, batch_size: int | None = 1,
+    def __init__(self, dataset: _Indexed[_Item] | Iterable[_Item],
+                 batch_size: int | None = 1,
                  shuffle: bool | None = None,
                  sampler: Iterable[Any] | None = None,
                  batch_sampler: Iterable[Any] | None = None,
@@ -126,7 +141,8 @@ class DataLoader:
                 "loader.on_bad", "cannot make a DataLoader", f"on_bad={on_bad}",
                 "an iterable data set cannot be asked for another sample",
                 "leave on_bad at \"stop\"")
-        self.dataset, self.num_workers = dataset, num_workers
+        self.dataset: Any = dataset
+        self.num_workers = num_workers
         self.timeout, self.in_order = timeout, in_order
         self.prefetch_factor = (2 if num_workers and prefetch_factor is None
                                 else prefetch_factor)
@@ -504,7 +520,7 @@ class DataLoader:
             self._server.close()
             self._server = None
 
-    def __enter__(self) -> DataLoader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
