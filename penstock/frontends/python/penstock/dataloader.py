@@ -42,6 +42,7 @@ from ._dataloader.replay import Replay
 from ._dataloader.worker import Job, WorkerInfo
 from .arguments import checked
 from .errors import refused
+from .explanation import Explanation
 from .progress import Screen, shown
 
 if TYPE_CHECKING:
@@ -506,10 +507,10 @@ class DataLoader(Generic[_Item]):
         loop waited and worked, what a worker gets done, bad samples."""
         return self._progress.meter.stats(self.num_workers)
 
-    def explain(self) -> str:
-        """What limits, the loader or the loop, and what would help."""
-        return self._progress.meter.explain(self.num_workers,
-                                            not self._threads)
+    def explain(self) -> Explanation:
+        """What limits, the loader ("data") or the loop ("compute"), by its
+        measured numbers, and what to change."""
+        return self._progress.meter.explain(self.num_workers)
 
     def close(self) -> None:
         """Ends helper processes and threads. A new loop starts them again."""

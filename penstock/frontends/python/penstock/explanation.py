@@ -12,6 +12,7 @@ class Explanation:
 
     `limit` is "compute", "data", "copy", "order", "host" or "unknown"; `au` is
     the utilisation of the accelerator, None where it is not known.
+    `penstock.DataLoader` says "compute", "data" or "unknown".
     """
 
     def __init__(self, report: Mapping[str, Any]) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import TransformError, worded
+from ..explanation import Explanation
 from .fetching import Bad
 
 _LEAST_BATCHES = 8
@@ -86,43 +89,61 @@ class Meter:
             return "unknown"
         return "loader" if self.wait_s / spent > _WAITS else "loop"
 
-    def explain(self, workers: int, processes: bool) -> str:
-        """The same as text, with what to change where we know it."""
-        have = self.stats(workers)
+    def explain(self, workers: int) -> Explanation:
+        """The same for people, with what to change where we know it. What is
+        not waiting counts as the accelerator's work."""
+        have, spent = self.stats(workers), self.wait_s + self.loop_s
         if have["limits"] == "unknown":
-            return (f"{self.batches} batches: too few to say what limits "
-                    f"(at least {_LEAST_BATCHES} are needed)")
-        share = have["wait_share"]
-        text = (f"{have['limits']}: the loop waited {share:.0%} of its time "
-                f"for a batch ({self.wait_s:.2f} s of "
-                f"{self.wait_s + self.loop_s:.2f} s, {self.batches} batches "
-                f"of {self.items / self.batches:.0f} items; first batch after "
-                f"{self.first_batch_s * 1000:.0f} ms)")
-        each = have["worker_s_per_item"]
-        if each is None:
-            return text
-        text += (f"\n{max(workers, 1)} worker(s) needed {each * 1000:.2f} ms "
-                 "per item")
+            return _explanation(
+                "unknown", "there are too few batches to say what limits",
+                f"there were {self.batches}, and {_LEAST_BATCHES} are needed")
+        share, each = have["wait_share"], have["worker_s_per_item"]
+        because = (f"the loop waited {share:.0%} of its time for a batch "
+                   f"({self.wait_s:.2f} s of {spent:.2f} s, {self.batches} "
+                   f"batches of {self.items / self.batches:.0f} items; first "
+                   f"batch after {self.first_batch_s * 1000:.0f} ms)")
+        if each is not None:
+            because += (f"; {workers} worker(s) needed {each * 1000:.2f} ms "
+                        "per item")
+        limit, actions = "data", list[dict[str, Any]]()
         if have["limits"] == "loop":
-            return text + "\nthe input keeps up: more workers change nothing"
-        return text + "\n" + self._advice(workers, processes, each)
+            limit, cause = "compute", ("the input keeps up: more workers "
+                                       "change nothing")
+        else:
+            cause, actions = self._advice(workers, each)
+        return _explanation(limit, cause, because, actions,
+                            {"compute": 1 - share, "data": share},
+                            self.items / spent)
 
-    def _advice(self, workers: int, processes: bool, each: float) -> str:
+    def _advice(self, workers: int,
+                each: float | None) -> tuple[str, list[dict[str, Any]]]:
+        """What the loop waits for, and what to do about it."""
         cpus = len(os.sched_getaffinity(0))
-        items_s = self.loop_s / self.items
-        want = each / items_s if items_s > 0 else float("inf")
-        if not processes and workers == 0:
-            return (f"items are fetched by the loop itself; set num_workers "
-                    f"to at most {cpus} (processors of this process)")
         if workers >= cpus:
             return (f"{workers} workers on {cpus} processors: make an item "
-                    "cheaper, or move work out of __getitem__")
-        more = min(cpus, workers + 1 if want < workers + 1
-                   else int(min(want, cpus)) or 1)
-        more = max(more, workers + 1)
-        gain = min(more / workers, (self.wait_s + self.loop_s)
-                   / max(self.loop_s, 1e-9))
+                    "cheaper, or move work out of __getitem__", [])
+        loop_s = max(self.loop_s, 1e-9)
+        work_s = self.wait_s if each is None else each * self.items
+        more = min(cpus, max(workers + 1, int(min(work_s / loop_s, cpus))))
+        # Without workers, the loop's own time and theirs add up.
+        gain = (self.wait_s + loop_s) / max(loop_s, work_s / more)
+        if workers:
+            gain = min(more / workers, (self.wait_s + loop_s) / loop_s)
         if gain < 1.02:
-            return "more workers would gain less than 2 %"
-        return (f"num_workers={more} (predicted: at most {gain:.1f} x the "
-                f"rate; {cpus} processors)")
+            return "more workers would gain less than 2 %", []
+        return ("the workers do not keep up" if workers
+                else "items are fetched by the loop itself", [{
+                    "knob": "num_workers", "from": workers, "to": more,
+                    "predicted_gain": gain - 1,
+                    "cost": f"{more - workers} of {cpus} processors, at that "
+                            "gain at most"}])
+
+
+def _explanation(limit: str, cause: str, because: str,
+                 actions: Sequence[dict[str, Any]] = (),
+                 parts: Mapping[str, float] = MappingProxyType({}),
+                 rate: float | None = None) -> Explanation:
+    return Explanation({
+        "au": parts.get("compute"), "parts": parts, "samples_per_s": rate,
+        "verdict": {"limit": limit, "stage": None, "cause": cause,
+                    "because": because, "actions": actions}})
