@@ -82,9 +82,8 @@ class Case(unittest.TestCase):
         self._loaders = []
 
     def tearDown(self):
-        for loader in self._loaders:
-            loader.close()
-        self._loaders.clear()
+        while self._loaders:
+            self._loaders.pop().close()
         gc.collect()
         children, threads, fds = self._before
         self.assertTrue(until(lambda: descendants() <= children),

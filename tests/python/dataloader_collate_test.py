@@ -1,5 +1,6 @@
 """Items become batches by torch's rules, with torch and without."""
 import collections
+import tempfile
 import unittest
 
 import numpy as np
@@ -14,6 +15,10 @@ from penstock._dataloader.collate import (collate_by_numpy, default_convert,
 
 def by_numpy(items):
     return collate_by_numpy(items, same)
+
+
+class Mine(list):
+    pass
 
 
 class ByNumpy(unittest.TestCase):
@@ -55,6 +60,21 @@ class ByNumpy(unittest.TestCase):
         default = collections.defaultdict(list, a=1)
         self.assertIs(by_numpy([default, default]).default_factory, list)
 
+    def test_lists_keep_their_kind_and_ranges_become_lists(self):
+        got = by_numpy([Mine([1, 2]), Mine([3, 4])])
+        self.assertIsInstance(got, Mine)
+        self.assert_array(got[1], np.int64, [2, 4])
+        got = by_numpy([range(2), range(2)])
+        self.assertIs(type(got), list)
+        self.assert_array(got[1], np.int64, [1, 1])
+
+    def test_rows_of_a_memory_map(self):
+        with tempfile.TemporaryFile() as file:
+            rows = np.memmap(file, np.int32, "w+", shape=(4, 2))
+            rows[:] = np.arange(8).reshape(4, 2)
+            self.assert_array(by_numpy(list(rows)), np.int32,
+                              [[0, 1], [2, 3], [4, 5], [6, 7]])
+
     def test_the_first_item_is_not_changed(self):
         first = {"a": [1]}
         by_numpy([first, {"a": [2]}])
@@ -77,7 +97,7 @@ class AgainstTorch(Case):
             [np.float32(1)] * 2, [np.int16(1)] * 2, [np.bool_(1)] * 2,
             [np.ones((2, 2))] * 3, [np.array(1)] * 2, [{"a": 1, "b": "x"}] * 2,
             [[1, [2.0, "t"]]] * 2, [(1, (2, 3))] * 2, [Pair(1, {"z": [1]})],
-            [sets.mixed(i) for i in range(4)]]
+            [sets.mixed(i) for i in range(4)], [Mine([1, 2])] * 2]
         for items in rows:
             with self.subTest(items=items):
                 ours = collate_by_numpy(items, torch.from_numpy)

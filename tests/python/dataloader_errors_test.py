@@ -1,4 +1,5 @@
 """What goes wrong in the user's code and arguments, and what is said."""
+import multiprocessing
 import unittest
 
 import dataloader_sets as sets
@@ -141,6 +142,10 @@ class Unpicklable(Case):
                          "^collate_fn cannot travel")
         self.assertRegex(self.stays(Numbers(4), worker_init_fn=lambda w: None),
                          "^worker_init_fn cannot travel")
+
+    def test_a_lock_of_multiprocessing_stays(self):
+        self.assertRegex(self.stays(Rows(4, lock=multiprocessing.Lock())),
+                         "^the data set cannot travel")
 
     def test_a_data_set_that_cannot_be_unpickled_says_why(self):
         loader = self.loader(sets.Raises(4), num_workers=2)

@@ -70,6 +70,25 @@ class MapStyle(Case):
                               num_workers=1)
         self.assertEqual(all_numbers(by_name), [2, 1])
 
+    def test_indices_are_integers_of_python(self):
+        for more in {}, {"shuffle": True}, {"batch_size": None}:
+            for workers in (0, 1):
+                loader = self.loader(sets.Kinds(3), num_workers=workers,
+                                     collate_fn=list, **more)
+                self.assertEqual({"".join(kinds) for kinds in loader},
+                                 {"int"})
+
+    def test_a_data_set_may_grow(self):
+        for workers in (0, 1):
+            for shuffle in (False, True):
+                data = list(range(4))
+                loader = self.loader(data, shuffle=shuffle,
+                                     num_workers=workers)
+                self.assertEqual(sorted(all_numbers(loader)), data)
+                data.append(4)
+                self.assertEqual(len(loader), 5)
+                self.assertEqual(sorted(all_numbers(loader)), data)
+
     def test_a_data_set_is_asked_for_many_at_a_time(self):
         for workers in WORKERS:
             loader = self.loader(Many(10), batch_size=4, num_workers=workers,
@@ -157,6 +176,13 @@ class MapStyle(Case):
         data.width = 5
         self.assertEqual(list(loader)[0][0].shape[1], 5)
 
+    def test_persistent_helpers_keep_the_data_set_of_their_start(self):
+        data = list(range(4))
+        loader = self.loader(data, num_workers=1, persistent_workers=True)
+        self.assertEqual(all_numbers(loader), [0, 1, 2, 3])
+        data[0] = 9
+        self.assertEqual(all_numbers(loader), [0, 1, 2, 3])
+
     def test_prefetch_goes_as_far_as_asked(self):
         for factor in (0, 1, 2, 7):
             loader = self.loader(Numbers(30), batch_size=3, num_workers=2,
@@ -242,6 +268,14 @@ class Samplers(Case):
     def test_a_sampler_without_batches(self):
         loader = self.loader(Numbers(10), batch_size=None, sampler=[4, 2])
         self.assertEqual(list(loader), [4, 2])
+
+    def test_a_sampler_may_name_many_items_at_once(self):
+        for workers in (0, 2):
+            loader = self.loader(sets.Bulk(9), batch_size=None,
+                                 sampler=[[0, 1, 2], [3, 4], [8]],
+                                 num_workers=workers)
+            self.assertEqual([numbers(batch) for batch in loader],
+                             [[0, 1, 2], [3, 4], [8]])
 
     def test_a_sampler_without_length_works_and_has_none(self):
         class Endless:
@@ -343,6 +377,17 @@ class Iterable(Case):
             self.assertEqual(got[:2], [[0, 1], [2, 3] if workers < 2
                                        else [0, 1]])
 
+    def test_an_error_at_the_beginning_reaches_the_loop(self):
+        for workers in WORKERS:
+            loader = self.loader(sets.NoBeginning(4), num_workers=workers)
+            with self.assertRaisesRegex(ValueError, "there is no beginning"):
+                list(loader)
+
+    def test_out_of_order_gives_every_batch_once(self):
+        loader = self.loader(Shares([2, 7, 0]), batch_size=2, num_workers=3,
+                             in_order=False)
+        self.assertEqual(sorted(all_numbers(loader)), [0, 1, *range(100, 107)])
+
     def test_random_order_and_samplers_are_refused(self):
         for named in ({"shuffle": True}, {"sampler": [1]},
                       {"batch_sampler": [[1]]}):
@@ -374,6 +419,14 @@ class WorkerInfo(Case):
         self.assertEqual([set(batch) for batch in loader],
                          [{"marked 0"}, {"marked 1"}])
         self.assertNotIn("PENSTOCK_TEST_MARK", os.environ)
+
+    def test_worker_init_fn_may_choose_the_processors(self):
+        before = os.sched_getaffinity(0)
+        loader = self.loader(sets.Of(2, sets.processors), num_workers=2,
+                             worker_init_fn=sets.on_one_processor)
+        self.assertEqual([numbers(*batch) for batch in loader],
+                         [[max(before)]] * 2)
+        self.assertEqual(os.sched_getaffinity(0), before)
 
     def test_an_error_of_worker_init_fn_reaches_the_loop(self):
         loader = self.loader(Numbers(4), num_workers=2,

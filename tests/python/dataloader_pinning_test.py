@@ -91,6 +91,13 @@ class Ahead(Case):
             next(loop)
         self.assertEqual(numbers(next(loop)[1]), [4, 5])
 
+    def test_a_device_to_pin_for_is_warned_of(self):
+        loader = self.loader(Numbers(4), pin_memory=True,
+                             pin_memory_device="cuda")
+        with self.assertWarnsRegex(UserWarning, "device has no effect"):
+            self.assertEqual(len(list(loader)), 4)
+        self.assertEqual(len(self.pinned), 4)
+
     def test_leaving_early_ends_the_thread(self):
         for data in (Rows(100), Slow(100, seconds=0.05), Hangs(9, at=2)):
             loop = iter(self.loader(data, num_workers=2, pin_memory=True))

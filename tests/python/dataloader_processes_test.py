@@ -394,6 +394,31 @@ class Programs(unittest.TestCase):
                     _, err = self.end(program)
                     self.assertEqual(err, "")
 
+    def test_a_few_descriptors_are_enough_to_hold_many_batches(self):
+        out, _ = self.end(self.start("""
+            if __name__ == "__main__":
+                import resource
+                resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+                held = list(DataLoader(Of(300, big), num_workers=2))
+                print(all((batch[0] == i).all()
+                          for i, batch in enumerate(held)))
+            """))
+        self.assertEqual(out, "True\n")
+
+    def test_an_error_while_large_tasks_wait_ends_the_program(self):
+        program = self.start("""
+            if __name__ == "__main__":
+                ids = ["x" * 100_000] * 10
+                loop = iter(DataLoader(dict.fromkeys(ids, 1), num_workers=2,
+                                       batch_sampler=[ids] * 500,
+                                       prefetch_factor=200))
+                for batch in loop:
+                    raise ValueError("mine")
+            """)
+        _, err = self.end(program, 1)
+        self.assertIn("ValueError: mine", err)
+        self.assertNotIn("ignored", err)
+
     def test_an_error_that_is_not_caught_ends_the_program(self):
         program = self.start("""
             if __name__ == "__main__":

@@ -177,6 +177,20 @@ class Shrinks(Rows):
         return super().__getitem__(i)[1]
 
 
+class Kinds(Rows):
+    """The name of the index's type."""
+
+    def __getitem__(self, i):
+        return type(i).__name__
+
+
+class Bulk(Rows):
+    """Asked for many items at once."""
+
+    def __getitem__(self, ids):
+        return np.array(ids)
+
+
 class Counter(Rows):
     """How often this replica was asked."""
     asked = 0
@@ -227,6 +241,11 @@ class BrokenStream(Stream):
     def __iter__(self):
         yield from range(self.n)
         raise ValueError("the stream broke")
+
+
+class NoBeginning(Stream):
+    def __iter__(self):
+        raise ValueError("there is no beginning")
 
 
 class Images(Rows):
@@ -286,6 +305,14 @@ def seed_all(worker):
 
 def mark(worker):
     os.environ["PENSTOCK_TEST_MARK"] = f"marked {worker}"
+
+
+def on_one_processor(worker):
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def processors(i):
+    return sorted(os.sched_getaffinity(0))
 
 
 def marked(i):

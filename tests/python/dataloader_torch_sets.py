@@ -49,6 +49,31 @@ class Shares(IterableDataset):
         return self.end - self.begin
 
 
+class Convolved(Dataset):
+    """Has used the threads of its own process before it travels."""
+
+    def __init__(self):
+        self.rows = torch.ones(1, 1, 24_000)
+        self[0]
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, i):
+        return torch.nn.functional.conv1d(self.rows, torch.ones(1, 1, 2))
+
+
+class Writes(Tensors):
+    def __getitem__(self, i):
+        self.rows[i] = -1
+        return self.rows[i].clone()
+
+
+class Nested(Tensors):
+    def __getitem__(self, i):
+        return torch.nested.nested_tensor([self.rows[i], self.rows[i][:2]])
+
+
 class OnGpu(Dataset):
     def __init__(self):
         self.rows = torch.ones(4, device="cuda")
@@ -69,6 +94,20 @@ class Pinnable:
     def pin_memory(self):
         self.rows = self.rows.pin_memory()
         return self
+
+
+def double(number):
+    return 2 * number
+
+
+def packed(items):
+    rows = torch.stack([row for row, _ in items], 1)
+    return torch.nn.utils.rnn.pack_padded_sequence(
+        rows, torch.tensor([4, 1, 2]), enforce_sorted=False)
+
+
+def clones(items):
+    return [item.clone() for item in items]
 
 
 def sum_rows(items):

@@ -6,8 +6,8 @@ from entry import main
 
 if torch is not None:
     from torch.utils.data import (ChainDataset, ConcatDataset, StackDataset,
-                                  Subset, TensorDataset, WeightedRandomSampler,
-                                  random_split)
+                                  RandomSampler, Subset, TensorDataset,
+                                  WeightedRandomSampler, random_split)
     from torch.utils.data import DataLoader as TorchLoader
     from torch.utils.data.distributed import DistributedSampler
 
@@ -93,7 +93,11 @@ class SideBySide(Case):
     def test_lengths(self):
         for named in ({"batch_size": 3}, {"batch_size": 3, "drop_last": True},
                       {"batch_size": None}, {"sampler": [1, 2]},
-                      {"batch_sampler": [[1, 2], [3]]}):
+                      {"batch_sampler": [[1, 2], [3]]},
+                      {"sampler": RandomSampler(range(10), True, 15),
+                       "batch_size": 6},
+                      {"sampler": RandomSampler(range(10), num_samples=15),
+                       "batch_size": 6, "drop_last": True}):
             self.assertEqual(len(self.loader(Tensors(10), **named)),
                              len(TorchLoader(Tensors(10), **named)))
 
@@ -109,6 +113,7 @@ class SideBySide(Case):
             self.assertEqual(getattr(ours, name), getattr(theirs, name), name)
         self.assertEqual(list(ours.batch_sampler), list(theirs.batch_sampler))
         self.assertEqual(list(ours.sampler), list(theirs.sampler))
+        self.assertNotIsInstance(ours, TorchLoader)
 
 
 @needs_torch
@@ -133,6 +138,61 @@ class InHelpers(Case):
             rows += 1
         for rows, before in kept:
             self.assertTrue(torch.equal(rows, before + 1))
+
+    def test_batches_are_no_shared_memory_of_torch_until_asked(self):
+        rows, _ = next(iter(self.loader(Tensors(2000), batch_size=2000,
+                                        num_workers=1)))
+        self.assertFalse(rows.is_shared())
+        expected = rows.clone()
+        self.assertTrue(rows.share_memory_().is_shared())
+        self.assertTrue(torch.equal(rows, expected))
+
+    def test_a_helper_writes_to_a_copy_of_the_data_set(self):
+        data = sets.Writes(300)
+        data.rows.share_memory_()
+        before = data.rows.clone()
+        for batch in self.loader(data, batch_size=100, num_workers=1):
+            self.assertTrue((batch == -1).all())
+        self.assertTrue(torch.equal(data.rows, before))
+
+    def test_nested_tensors_travel_and_are_not_stacked(self):
+        data = sets.Nested(3)
+        for workers in (0, 1):
+            loader = self.loader(data, num_workers=workers,
+                                 collate_fn=sets.clones)
+            for i, (batch,) in enumerate(loader):
+                self.assertTrue(batch.is_nested)
+                for ours, theirs in zip(batch.unbind(), data[i].unbind()):
+                    self.assertTrue(torch.equal(ours, theirs))
+            with self.assertRaises(RuntimeError):
+                list(self.loader(data, num_workers=workers))
+
+    def test_packed_sequences_travel(self):
+        got = [next(iter(self.loader(Tensors(3), batch_size=3,
+                                     num_workers=workers,
+                                     collate_fn=sets.packed)))
+               for workers in (0, 1)]
+        for ours, theirs in zip(*got):
+            self.assertTrue(torch.equal(ours, theirs))
+        self.assertIs(type(got[1]), torch.nn.utils.rnn.PackedSequence)
+
+    def test_torchs_threads_of_the_loop_do_not_reach_helpers(self):
+        threads = torch.get_num_threads()
+        self.addCleanup(torch.set_num_threads, threads)
+        torch.set_num_threads(max(4, threads))
+        (batch,) = self.loader(sets.Convolved(), num_workers=1)
+        self.assertEqual(tuple(batch.shape), (1, 1, 1, 23_999))
+
+    def test_data_pipes_are_iterables(self):
+        from torch.utils.data.datapipes.iter import IterableWrapper
+
+        for workers in (0, 1):
+            pipe = IterableWrapper(range(6)).map(sets.double)
+            loader = self.loader(pipe, batch_size=4, num_workers=workers)
+            self.assertEqual([numbers(batch) for batch in loader],
+                             [[0, 2, 4, 6], [8, 10]])
+        with self.assertRaisesRegex(ValueError, "expected unspecified"):
+            self.loader(pipe, shuffle=True)
 
     def test_a_data_set_on_the_gpu_is_refused(self):
         if not torch.cuda.is_available():

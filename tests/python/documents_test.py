@@ -49,6 +49,25 @@ class Folder(unittest.TestCase):
             "loader": {"batch_size": 256}, "device": "cpu"}))
 
 
+class Tables(unittest.TestCase):
+    def test_each_behaviour_of_torchs_loader_has_tests_that_are_there(self):
+        text = (ROOT / "docs/dataloader.md").read_text()
+        rows = re.findall(r"^\| .* \|$", text[text.index(
+            "## Behaviours that torch's"):], re.M)[1:]
+        self.assertGreater(len(rows), 40)
+        there = set()
+        for file in (ROOT / "tests/python").glob("dataloader_*_test.py"):
+            name = file.stem[len("dataloader_"):-len("_test")]
+            for case, body in re.findall(r"^class (\w+).*?$(.*?)(?=^\S)",
+                                         file.read_text(), re.M | re.S):
+                there |= {f"{name}.{case}.{test}" for test in
+                          re.findall(r"    def (test_\w+)", body)}
+        for row in rows:
+            named = re.findall(r"`(\w+\.\w+\.test_\w+)`", row)
+            self.assertTrue(named, row)
+            self.assertLessEqual(set(named), there)
+
+
 class Bar:
     """What the examples use of tqdm."""
 
