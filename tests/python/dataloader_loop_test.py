@@ -14,6 +14,7 @@ from dataloader_case import (Case, DataLoader, all_numbers, descendants,
                              numbers)
 from dataloader_sets import Many, Numbers, Rows, Shares, Stream
 from entry import main
+from penstock._dataloader import threads
 from penstock._dataloader.board import ENTRIES
 from penstock.dataloader import get_worker_info
 
@@ -481,6 +482,22 @@ class Threads(Case):
                                 num_workers=2))
         next(loop)
         del loop  # tearDown counts threads
+
+    def test_all_threads_that_do_not_end_are_waited_for_five_seconds(self):
+        loop = iter(self.loader(sets.ThreadRows(40), batch_size=4,
+                                num_workers=8))
+        next(loop)
+        now, waits = [0.0], []
+
+        def join(thread, timeout=None):
+            waits.append(timeout)
+            now[0] += timeout
+        crew = loop.flow.crew
+        with mock.patch.object(threads.threading.Thread, "join", join), \
+                mock.patch.object(threads, "time",
+                                  mock.Mock(monotonic=lambda: now[0])):
+            crew.close()
+        self.assertEqual(waits, [5.0] + [0.0] * 7)
 
 
 class Nested(Case):

@@ -15,6 +15,9 @@ from .fetching import Fetcher, Stream, count_of, detail_of
 from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, Job,
                      Result, Task, WorkerInfo)
 
+# How long close() waits for items on their way; their threads end later.
+PATIENCE_S = 5.0
+
 _here = threading.local()
 
 
@@ -90,9 +93,10 @@ class ThreadCrew:
         with self._lock:
             self._closed = True
             self._lock.notify_all()
+        deadline = time.monotonic() + PATIENCE_S  # for all of them
         for thread in self._threads:
             if thread is not threading.current_thread():
-                thread.join(timeout=5.0)
+                thread.join(max(0.0, deadline - time.monotonic()))
 
     def _next_task(self, worker: int) -> Task | None:
         with self._lock:
