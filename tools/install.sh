@@ -90,7 +90,7 @@ python_wheels="nanobind>=3.1,<4 nanobind-backend>=1.0,<2
 # A stamp is written last: what was interrupted is done again. One at a time.
 make_python() (  # FOLDER
   folder=$1
-  wished="$(python3 --version): $(echo $python_wheels)"
+  wished="$(python3 --version): $(echo $python_wheels), oldest numpy"
   mkdir -p "$folder" || exit 1
   exec 9> "$folder.lock"
   flock 9
@@ -105,6 +105,13 @@ make_python() (  # FOLDER
   # shellcheck disable=SC2086
   "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
     $python_wheels || exit 1
+  # And the oldest numpy that there is a wheel of, which one test asks for.
+  rm -rf "$folder-oldest-numpy"
+  for numpy in "numpy>=1.23,<1.24" "numpy>=1.23,<2"; do
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+      --no-deps --only-binary=:all: --target "$folder-oldest-numpy" "$numpy" \
+      2> /dev/null && break
+  done
   echo "$wished" > "$folder/penstock-wheels"
 )
 

@@ -2,6 +2,8 @@
 import ctypes
 import gc
 import itertools
+import os
+import pathlib
 import pickle
 import threading
 import unittest
@@ -10,8 +12,12 @@ import numpy as np
 
 import penstock
 from entry import main
-from positions import BATCH, Case, DEVICES, has
+from positions import BATCH, Case, DEVICES, has, run_python
 
+# tools/install.sh puts it there.
+OLDEST = pathlib.Path(os.environ.get(
+    "XDG_CACHE_HOME", pathlib.Path.home() / ".cache"),
+    "penstock", "python-oldest-numpy")
 NAMES = ["receivers", "receivers_mask", "target", "number"]
 
 
@@ -90,6 +96,28 @@ class Batches(Case):
                     np.testing.assert_array_equal(other, array)
                 self.assertTrue(array.flags.writeable)
                 self.assertEqual(array.ctypes.data % 64, 0)
+
+    @unittest.skipUnless(OLDEST.is_dir(), f"no numpy in {OLDEST}")
+    def test_the_oldest_numpy_reads_and_writes_it_too(self):
+        done = run_python("""
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy, penstock.pieces
+assert numpy.__file__.startswith(sys.argv[1])
+given = {name: numpy.arange(10).astype(name) for name in
+         penstock.pieces.DTYPES}
+loader = penstock.Loader(given, batch_size=4, num_workers=2)
+loader.map(lambda row: {**row, "more": row["bool"]})
+for batch in loader:
+    for name, array in batch.numpy().items():
+        wanted = given.get(name, given["bool"])
+        assert array.dtype == wanted.dtype, name
+        assert (array == wanted[batch.ids]).all(), name
+        array[:] = 1
+        assert (numpy.asarray(batch[name]) == 1).all(), name
+        assert array.base is not None and array.flags.writeable
+""", OLDEST)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_is_the_same_on_sim_as_on_cpu(self):
         arrays = [self.batch(device=device).numpy() for device in DEVICES]
@@ -225,6 +253,15 @@ class WithTorch(Case):
                               batch[name].torch(), batch.to("cpu")[name],
                               batch[name].to("cpu")):
                     self.assertTrue(torch.equal(other, tensor))
+
+    def test_a_type_that_numpy_lacks_is_said_to_be_missing(self):
+        import torch
+        given = torch.ones(4, 2, dtype=torch.bfloat16)
+        with penstock.Loader({"x": given}, batch_size=4) as loader:
+            batch = loader.peek()
+            with self.assertRaisesRegex(BufferError, "no bfloat16"):
+                batch.numpy()
+            self.assertTrue(torch.equal(batch.x.torch(), given))
 
     def test_a_graph_keeps_the_memory_until_backward(self):
         import torch

@@ -1,5 +1,10 @@
 #include "penstock/frontends/python/convert.h"
 
+#include <nanobind/stl/string.h>
+
+#include <cstdio>
+#include <optional>
+
 #include "penstock/frontends/python/dlpack.h"
 #include "penstock/frontends/python/waiting.h"
 
@@ -32,6 +37,21 @@ void* current_torch_stream(int device) {
       nb::cast<std::uintptr_t>(stream.attr("cuda_stream")));
 }
 
+/// Up to 2.0 numpy cannot write to what it makes of DLPack, and the oldest take
+/// no bool. __array_interface__ has always done; it takes twice as long.
+bool from_dlpack_is_whole() {
+  // No initializer of the static: others run during the import, and would wait
+  // for it with Python's lock.
+  static std::optional<bool> known;
+  if (known) return *known;
+  auto version =
+      nb::cast<std::string>(nb::module_::import_("numpy").attr("__version__"));
+  int major = 0, minor = 0;
+  std::sscanf(version.c_str(), "%d.%d", &major, &minor);
+  known = major > 2 || (major == 2 && minor >= 1);
+  return *known;
+}
+
 }  // namespace
 
 void wait_on_host(const Held& held) {
@@ -43,11 +63,14 @@ void wait_on_host(const Held& held) {
 nb::object to_numpy(const Field& field) {
   CallsPython call;
   static Imported from_dlpack("numpy", "from_dlpack");
+  static Imported asarray("numpy", "asarray");
   if (!field.held()->on_host())
     throw nb::buffer_error(
         "this batch is on a GPU, which numpy cannot read: use .torch() or "
         ".to(\"cpu\")");
-  return (*from_dlpack)(nb::cast(field));
+  if (field.view().dtype == Dtype::bfloat16)
+    throw nb::buffer_error("numpy has no bfloat16: use .torch() or .jax()");
+  return (from_dlpack_is_whole() ? *from_dlpack : *asarray)(nb::cast(field));
 }
 
 nb::object to_torch(const Field& field) {
