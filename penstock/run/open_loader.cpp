@@ -57,6 +57,15 @@ void check_rank(const Rank& rank) {
                .next = "ranks count from 0: rank 0 and 1 of a world of 2"});
 }
 
+[[noreturn]] void refuse_closed() {
+  throw Error(ErrorKind::request,
+              {.code = "loader.closed",
+               .what = "cannot use the loader",
+               .where = "the loader",
+               .why = "it was closed",
+               .next = "open it anew, and close it after the last batch"});
+}
+
 }  // namespace
 
 JobLoader::JobLoader(const Job& job, const OpenOptions& options)
@@ -90,13 +99,7 @@ LoaderOptions JobLoader::options_at(Position at) const {
 }
 
 void JobLoader::check_open() const {
-  if (!closed()) return;
-  throw Error(ErrorKind::request,
-              {.code = "loader.closed",
-               .what = "cannot use the loader",
-               .where = "the loader",
-               .why = "it was closed",
-               .next = "open it anew, and close it after the last batch"});
+  if (closed()) refuse_closed();
 }
 
 const Rows& JobLoader::rows() const {
@@ -104,9 +107,14 @@ const Rows& JobLoader::rows() const {
   return *rows_;
 }
 
-const Dataset* JobLoader::dataset() const {
-  check_open();
-  return dynamic_cast<const Dataset*>(source_.get());
+std::shared_ptr<const Rows> JobLoader::source() const {
+  Lock lock(source_mutex_);
+  if (source_ == nullptr) refuse_closed();
+  return source_;
+}
+
+std::shared_ptr<const Dataset> JobLoader::dataset() const {
+  return std::dynamic_pointer_cast<const Dataset>(source());
 }
 
 const Loader& JobLoader::loader() const {
@@ -340,17 +348,21 @@ Json JobLoader::report(bool wait) {
   snapshot.stages = stages();
   snapshot.wait_order = wait_order_ + loader_->wait_order();
   snapshot.virtual_time = job_.device.virtual_time;
-  snapshot.tiers = tiers_of(source_->plan());
+  std::shared_ptr<const Rows> source = this->source();
+  snapshot.tiers = tiers_of(source->plan());
   snapshot.limits = read_host_limits();
   snapshot.use = read_host_use();
-  return report_json(numbers, job_, source_.get(), *device_);
+  return report_json(numbers, job_, source.get(), *device_);
 }
 
 void JobLoader::close() {
   *stop_ = true;
   loader_.reset();
   rows_.reset();
-  source_.reset();
+  options_.rows = nullptr;
+  std::shared_ptr<const Rows> last;  // let go without the lock
+  Lock lock(source_mutex_);
+  last.swap(source_);
 }
 
 std::unique_ptr<JobLoader> open_loader(const Job& job,

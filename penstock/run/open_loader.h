@@ -102,8 +102,9 @@ class JobLoader {
   Device& device() { return *device_; }
   /// What batches are made of.
   const Rows& rows() const;
-  /// The rows of the job's source; null for rows of one's own.
-  const Dataset* dataset() const;
+  /// The rows of the job's source, which may outlive close(); null for rows of
+  /// one's own. From any thread.
+  std::shared_ptr<const Dataset> dataset() const;
   const Loader& loader() const;
 
   /// The numbers up to now as in a run's `report.json`. Waits for the steps,
@@ -117,6 +118,7 @@ class JobLoader {
 
  private:
   void check_open() const;
+  std::shared_ptr<const Rows> source() const;
   LoaderOptions options_at(Position at) const;
   void ask();
   std::vector<StageNumbers> stages() const;
@@ -126,8 +128,10 @@ class JobLoader {
   std::shared_ptr<std::atomic<bool>> stop_;
   RunNumbers numbers_;
   std::unique_ptr<Device> device_;
-  std::shared_ptr<const Rows> source_;  ///< as they were opened
-  std::shared_ptr<const Rows> rows_;    ///< mapped or not
+  mutable Mutex source_mutex_;
+  std::shared_ptr<const Rows> source_  ///< as they were opened
+      PENSTOCK_GUARDED_BY(source_mutex_);
+  std::shared_ptr<const Rows> rows_;  ///< mapped or not
   Order order_;
   mutable Mutex stream_mutex_;  ///< guards what is queued on the streams
   std::unique_ptr<Stream> stream_;

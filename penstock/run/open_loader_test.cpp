@@ -284,6 +284,19 @@ TEST_F(OpenLoaderTest, ABatchOutlivesCloseAndTheLoaderIsOfNoMoreUse) {
   EXPECT_EQ(parts_of([&] { loader->state(); }).code, "loader.closed");
 }
 
+TEST_F(OpenLoaderTest, TheDataSetStaysForThoseWhoReadItWhileItIsClosed) {
+  auto loader = open();
+  std::vector<std::string> keys;
+  std::shared_ptr<const Dataset> dataset = loader->dataset();
+  std::thread closes([&] { loader->close(); });
+  for (SampleId id = 0; id < dataset->rows(); ++id)
+    keys.push_back(dataset->keys().json(id).dump());
+  closes.join();
+  EXPECT_EQ(parts_of([&] { loader->dataset(); }).code, "loader.closed");
+  EXPECT_EQ(dataset.use_count(), 1);
+  EXPECT_EQ(keys.size(), static_cast<std::size_t>(dataset->rows()));
+}
+
 TEST_F(OpenLoaderTest, StopEndsTheOpening) {
   auto stop = std::make_shared<std::atomic<bool>>(true);
   EXPECT_THROW(open({.stop = stop}), Error);

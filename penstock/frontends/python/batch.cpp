@@ -108,7 +108,7 @@ nb::object ids_of(const NamedBatch& batch) {
 nb::list row_keys_of(const NamedBatch& batch) {
   batch.held().fork().check();
   nb::list made;
-  const Dataset* dataset = batch.held().loader().dataset();
+  std::shared_ptr<const Dataset> dataset = batch.held().loader().dataset();
   for (SampleId id : batch.held().batch().ids()) {
     Json key = id < 0               ? Json()
                : dataset == nullptr ? Json(id)
