@@ -80,7 +80,22 @@ find_python() {
     echo "holds a broken one, or set PENSTOCK_PYTHON=off to go on without"
     exit 1
   }
+  fetch_oldest_numpy "$folder"
   with_python=(-DPENSTOCK_PYTHON=on "-DPython_EXECUTABLE=$folder/bin/python")
+}
+
+# The oldest numpy that there is a wheel of, which one test asks for; that is
+# skipped where there is none.
+fetch_oldest_numpy() {  # FOLDER
+  local into=$1-oldest-numpy numpy
+  [ -d "$into/numpy" ] && return
+  for numpy in "numpy>=1.23,<1.24" "numpy>=1.23,<2"; do
+    rm -rf "$into"
+    "$1/bin/python" -m pip install --quiet --disable-pip-version-check \
+      --no-deps --only-binary=:all: --target "$into" "$numpy" \
+      2> /dev/null && return
+  done
+  echo "there is no old numpy for $("$1/bin/python" --version)"
 }
 
 # By version ranges, so that a security release of one needs no change here.
@@ -90,7 +105,7 @@ python_wheels="nanobind>=3.1,<4 nanobind-backend>=1.0,<2
 # A stamp is written last: what was interrupted is done again. One at a time.
 make_python() (  # FOLDER
   folder=$1
-  wished="$(python3 --version): $(echo $python_wheels), oldest numpy"
+  wished="$(python3 --version): $(echo $python_wheels)"
   mkdir -p "$folder" || exit 1
   exec 9> "$folder.lock"
   flock 9
@@ -105,13 +120,6 @@ make_python() (  # FOLDER
   # shellcheck disable=SC2086
   "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
     $python_wheels || exit 1
-  # And the oldest numpy that there is a wheel of, which one test asks for.
-  rm -rf "$folder-oldest-numpy"
-  for numpy in "numpy>=1.23,<1.24" "numpy>=1.23,<2"; do
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
-      --no-deps --only-binary=:all: --target "$folder-oldest-numpy" "$numpy" \
-      2> /dev/null && break
-  done
   echo "$wished" > "$folder/penstock-wheels"
 )
 

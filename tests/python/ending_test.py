@@ -138,5 +138,114 @@ class TheEnd(Case):
         self.assertNotIn("ignored", done.stderr)
 
 
+class TheEndOfFunctions(Case):
+    """The same where threads call Python."""
+    end = TheEnd.end
+    START = (
+        "import threading, time, weakref, numpy, penstock\n"
+        "class Slow:\n"
+        "  size = 100000\n"
+        "  def read(self, ids):\n"
+        "    time.sleep(0.005)\n"
+        "    return {'n': ids}\n"
+        "def opened(**more):\n"
+        "  return penstock.Loader(Slow(), batch_size=10, **more)\n"
+        "def twice(row): return {'n': row['n'] * 2}\n")
+    ENDS = {
+        "an iteration alone": "kept = iter(opened(num_workers=2)); next(kept)",
+        "an iteration that was never asked": (
+            "kept = iter(opened(num_workers=2))"),
+        "an iteration behind a line": (
+            "kept = opened(num_workers=2).progress(file=open('/dev/null', 'w'))"
+            "; next(kept)"),
+        "a generator's iteration": (
+            "def batches():\n  for b in opened(num_workers=2): yield b\n"
+            "kept = batches(); next(kept)"),
+        "a batch alone": "kept = next(iter(opened(num_workers=2)))",
+        "a step alone": "kept = opened(num_workers=2).step()",
+        "iterations in a cycle": (
+            "kept = [iter(opened(num_workers=2)) for _ in range(3)]\n"
+            "kept.append(kept); [next(b) for b in kept[:3]]; del kept"),
+        "a function that holds its loader": (
+            "def own():\n"
+            "  loader = opened(num_workers=2)\n"
+            "  loader.map(lambda row: {'n': row['n'] + (loader is not None)})\n"
+            "  return iter(loader)\n"
+            "kept = own(); next(kept)"),
+        "builtins": ("import builtins\n"
+                     "builtins.kept = iter(opened(num_workers=2).map(twice))\n"
+                     "next(builtins.kept)"),
+        "a module that goes first": (
+            "import sys\nsys.modules['kept'] = kept = iter(opened("
+            "num_workers=8)); next(kept)"),
+        "an error that is kept": (
+            "def bad(row):\n"
+            "  if row['n'] == 50: raise ValueError\n"
+            "  return dict(row)\n"
+            "loader = opened(num_workers=2)\n"
+            "try:\n  for _ in loader.map(bad): pass\n"
+            "except penstock.TransformError as error: kept = error\n"
+            "batches = iter(loader); del loader"),
+        "a slow function": (
+            "loader = opened(num_workers=2, prefetch_factor=1)\n"
+            "def slow(row):\n"
+            "  if row['n'] > 9: time.sleep(0.05)\n"
+            "  return dict(row)\n"
+            "kept = iter(loader.map(slow)); del loader; next(kept)"),
+        "a weak reference with a callback": (
+            "kept = opened(num_workers=2)\n"
+            "watch = weakref.ref(kept, lambda _: list(range(99)))\n"
+            "kept = iter(kept); next(kept)"),
+        "a loader that a thread lets go of": (
+            "kept = [iter(opened(num_workers=2).map(twice))]; next(kept[0])\n"
+            "threading.Thread(target=lambda: (time.sleep(0.02), kept.clear())"
+            ").start()"),
+    }
+    DAEMONS = {
+        "opens": "while True: opened(num_workers=2)",
+        "opens and maps": "while True: opened(num_workers=2).map(twice)",
+        "opens and iterates": "while True: next(iter(opened(num_workers=2)))",
+        "iterates": "for _ in opened(num_workers=2).map(twice): pass",
+        "iterates on its own": "for _ in opened(num_workers=0).map(twice): pass",
+        "peeks": "l = opened(num_workers=1).map(twice)\n  while True: l.peek()",
+        "a function that iterates": (
+            "inner = opened(num_workers=1).batches()\n"
+            "  def both(rows): return {'n': next(inner).n.numpy()}\n"
+            "  for _ in opened(num_workers=0).map(both, batched=True): pass"),
+        "leaves garbage": (
+            "while True:\n"
+            "    own = [opened(num_workers=2).map(twice)]; own.append(own)"),
+    }
+
+    def test_whatever_is_left(self):
+        for name, text in self.ENDS.items():
+            with self.subTest(name):
+                self.end(text, self.START)
+
+    def test_in_the_middle_of_a_daemon_thread(self):
+        for name, text in self.DAEMONS.items():
+            for turn in range(5):
+                with self.subTest(name, turn=turn):
+                    self.end(f"def work():\n  {text}\ndaemon(work)\n"
+                             f"time.sleep({0.02 + 0.013 * turn})",
+                             THREAD + self.START)
+
+    def test_a_handler_from_before_the_import_cannot_call_threads(self):
+        for text in ("opened(num_workers=2)", "opened(num_workers=0)",
+                     "penstock.Loader({'n': numpy.arange(9)}).map(twice)"):
+            with self.subTest(text):
+                self.end("", "import atexit\n@atexit.register\ndef last():\n"
+                         f"  try: {text}\n"
+                         "  except penstock.RequestError as error:\n"
+                         "    assert error.code == 'loader.ending', error\n"
+                         "  else: print('it was opened')\n" + self.START)
+
+    def test_a_handler_from_after_the_import_can(self):
+        self.end("import atexit\n@atexit.register\ndef last():\n"
+                 "  loader = opened(num_workers=2).map(twice)\n"
+                 "  batches = iter(loader)\n"
+                 "  assert next(batches).n.numpy()[1] == 2", self.START)
+
+
 if __name__ == "__main__":
     main()

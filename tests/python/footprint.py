@@ -22,8 +22,11 @@ def descriptors():
 def children():
     found = []
     for task in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{task}/children", encoding="ascii") as file:
-            found += file.read().split()
+        try:
+            with open(f"/proc/self/task/{task}/children") as file:
+                found += file.read().split()
+        except FileNotFoundError:
+            pass  # it has just ended
     return sorted(found)
 
 

@@ -489,18 +489,6 @@ class Maps(Case):
                 drawn.append(rows_of(loader.map(noisy), "noise"))
         numpy.testing.assert_array_equal(*drawn)
 
-    def test_a_function_may_let_go_of_batches_while_one_is_peeked_at(self):
-        with penstock.Loader(Numbers(), batch_size=16) as loader:
-            kept = []
-
-            def dropping(row):
-                kept.clear()
-                return {"n": row["n"]}
-            loader.map(dropping)
-            kept.append(next(iter(loader)))
-            self.assertEqual(loader.peek().rows, 16)
-            self.assertEqual(kept, [])
-
     def test_a_map_ends_an_iteration_that_is_running(self):
         with penstock.Loader(Numbers(), batch_size=16) as loader:
             batches = iter(loader)
@@ -515,22 +503,6 @@ class Maps(Case):
             with self.assertRaises(penstock.TransformError) as raised:
                 loader.map(lambda rows: {"n": rows["n"][:3]}, batched=True)
             self.assertIn("16 rows", raised.exception.why)
-
-    def test_a_function_cannot_call_the_loader_that_waits_for_it(self):
-        with penstock.Loader(Numbers(), batch_size=16,
-                             num_workers=0) as loader:
-            asked = []
-
-            def asking(row):
-                if asked:
-                    loader.stats()
-                return {"n": row["n"]}
-            loader.map(asking)
-            asked.append(True)
-            with self.assertRaises(penstock.TransformError) as raised:
-                next(iter(loader))
-            self.assertEqual(raised.exception.__cause__.code,
-                             "loader.reentered")
 
     def test_functions_run_on_the_loaders_threads(self):
         threads = set()

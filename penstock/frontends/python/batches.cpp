@@ -1,5 +1,6 @@
 #include "penstock/frontends/python/batches.h"
 
+#include "penstock/frontends/python/garbage.h"
 #include "penstock/frontends/python/waiting.h"
 
 namespace penstock::python {
@@ -18,16 +19,16 @@ nb::object length_hint(const Batches& batches) {
 
 }  // namespace
 
-Batches Batches::epoch(std::shared_ptr<Engine> engine, nb::object watch) {
-  std::int64_t iteration = engine->begin_epoch();
-  std::int64_t left = engine->steps_left();
-  return {std::move(engine), std::move(watch), iteration, left};
+Batches Batches::epoch(nb::handle_t<Engine> engine, nb::object watch) {
+  auto* of = nb::inst_ptr<Engine>(engine);
+  std::int64_t iteration = of->begin_epoch();
+  return {engine, std::move(watch), iteration, of->steps_left()};
 }
 
-Batches Batches::here(std::shared_ptr<Engine> engine,
+Batches Batches::here(nb::handle_t<Engine> engine,
                       std::optional<std::int64_t> steps, nb::object watch) {
-  std::int64_t iteration = engine->begin_here();
-  return {std::move(engine), std::move(watch), iteration, steps.value_or(-1)};
+  std::int64_t iteration = nb::inst_ptr<Engine>(engine)->begin_here();
+  return {engine, std::move(watch), iteration, steps.value_or(-1)};
 }
 
 template <class... Values>
@@ -37,19 +38,21 @@ void Batches::tell(const char* what, Values... values) {
 }
 
 NamedBatch Batches::next() {
+  if (!engine_.is_valid()) throw nb::stop_iteration();
+  auto* engine = nb::inst_ptr<Engine>(engine_);
   watched_ = watched_ || has_torch();
   if (left_ == 0) {
     if (watched_) tell("rests");
-    engine_->rest(iteration_);
+    engine->rest(iteration_);
     throw nb::stop_iteration();
   }
   if (watched_) tell("asks");
-  NamedBatch batch = engine_->next(iteration_);
+  NamedBatch batch = engine->next(iteration_);
   if (watched_) {
     try {
       tell("got", batch.held().batch().at().epoch);
     } catch (...) {
-      engine_->put_back(batch);
+      engine->put_back(batch);
       throw;
     }
   }
@@ -62,8 +65,24 @@ std::optional<std::int64_t> Batches::left() const {
   return left_;
 }
 
+int Batches::visit(visitproc visit, void* arg) const {
+  Py_VISIT(engine_.ptr());
+  Py_VISIT(watch_.ptr());
+  return 0;
+}
+
+void Batches::clear() {
+  nb::object engine = std::move(engine_), watch = std::move(watch_);
+}
+
 void bind_batches(nb::module_& module) {
-  nb::class_<Batches>(module, "Batches", "Batches, one after the other.")
+  static PyType_Slot slots[] = {
+      {Py_tp_traverse, slot(tp_traverse<Batches>)},
+      {Py_tp_clear, slot(tp_clear<Batches>)},
+      {0, nullptr},
+  };
+  nb::class_<Batches>(module, "Batches", "Batches, one after the other.",
+                      nb::type_slots(slots))
       .def(
           "__iter__", [](nb::handle self) { return self; },
           nb::sig("def __iter__(self) -> Batches"))

@@ -18,9 +18,9 @@ namespace penstock::python {
 class Batches {
  public:
   /// The rest of the epoch that is next.
-  static Batches epoch(std::shared_ptr<Engine> engine, nb::object watch);
+  static Batches epoch(nb::handle_t<Engine> engine, nb::object watch);
   /// So many, or without end, from where the last iteration stopped.
-  static Batches here(std::shared_ptr<Engine> engine,
+  static Batches here(nb::handle_t<Engine> engine,
                       std::optional<std::int64_t> steps, nb::object watch);
 
   /// Throws Error, nb::stop_iteration after the last one, or what a signal's
@@ -29,17 +29,20 @@ class Batches {
   /// How many are left; none: without end.
   std::optional<std::int64_t> left() const;
 
+  int visit(visitproc visit, void* arg) const;
+  void clear();
+
  private:
-  Batches(std::shared_ptr<Engine> engine, nb::object watch,
-          std::int64_t iteration, std::int64_t left)
-      : engine_(std::move(engine)),
+  Batches(nb::handle engine, nb::object watch, std::int64_t iteration,
+          std::int64_t left)
+      : engine_(nb::borrow(engine)),
         watch_(std::move(watch)),
         iteration_(iteration),
         left_(left) {}
   template <class... Values>
   void tell(const char* what, Values... values);
 
-  std::shared_ptr<Engine> engine_;
+  nb::object engine_;  ///< null once Python's garbage collector cleared it
   nb::object watch_;
   std::int64_t iteration_;
   std::int64_t left_;  ///< -1: no end

@@ -1,86 +1,25 @@
 #include "penstock/frontends/python/engine.h"
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <future>
+#include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "penstock/frontends/python/batches.h"
+#include "penstock/frontends/python/garbage.h"
 #include "penstock/frontends/python/messages.h"
 #include "penstock/frontends/python/waiting.h"
 
 namespace penstock::python {
 namespace {
 
-// How long Ctrl-C waits for its turn at most.
+// How long a wait for a batch lasts before signals are looked for.
 constexpr std::chrono::milliseconds kTurn(50);
-// How long it then waits for a statement that was sent.
-constexpr std::chrono::milliseconds kPatience(500);
-
-Job job_of(const Opening& opening) {
-  Json document = Json::parse(opening.job, "the job");
-  for (const std::string& set : opening.sets) apply_setting(document, set);
-  return opening.rows ? parse_job_of_rows(document) : parse_job(document);
-}
-
-Side side_named(const std::string& name) {
-  if (name == "train") return Side::train;
-  if (name == "val") return Side::val;
-  throw Error(ErrorKind::request, {.code = "loader.side",
-                                   .what = "cannot open the loader",
-                                   .where = "side",
-                                   .why = "found '" + name + "'",
-                                   .next = "use \"train\" or \"val\""});
-}
-
-/// An opening on a thread of its own, so that this one hears signals meanwhile.
-struct OnTheWay {
-  Opening opening;
-  OpenOptions options;
-  std::promise<std::shared_ptr<JobLoader>> made;
-
-  void open() {
-    try {
-      made.set_value(open_loader(job_of(opening), options));
-    } catch (...) {
-      made.set_exception(std::current_exception());
-    }
-  }
-};
-
-std::shared_ptr<JobLoader> opened(const Opening& opening) {
-  auto way = std::make_shared<OnTheWay>();
-  way->opening = opening;
-  way->options = {.side = side_named(opening.side),
-                  .rank = {opening.rank, opening.world},
-                  .batches = -1,
-                  .timed = true,
-                  .stop = std::make_shared<std::atomic<bool>>(false),
-                  .rows = opening.rows};
-  std::future<std::shared_ptr<JobLoader>> made = way->made.get_future();
-  std::thread opener([way] { way->open(); });
-  auto ends_within = [&](std::chrono::milliseconds time) {
-    OthersRun meanwhile;
-    return made.wait_for(time) == std::future_status::ready;
-  };
-  while (!ends_within(kTurn)) {
-    if (PyErr_CheckSignals() == 0) continue;
-    nb::python_error interrupted;
-    *way->options.stop = true;
-    // A statement that a server is slow to answer ends later, by itself.
-    if (ends_within(kPatience))
-      opener.join();
-    else
-      opener.detach();
-    throw interrupted;
-  }
-  opener.join();
-  return made.get();
-}
 
 /// The stream that torch queues work on, where torch is used at all.
 std::optional<void*> torch_stream(int device) {
@@ -103,6 +42,14 @@ std::optional<void*> torch_stream(int device) {
       nb::cast<std::uintptr_t>(stream.attr("cuda_stream")));
 }
 
+[[noreturn]] void refuse_garbage() {
+  throw Error(ErrorKind::request, {.code = "loader.closed",
+                                   .what = "cannot use the loader",
+                                   .where = "the loader",
+                                   .why = "it was let go of",
+                                   .next = "keep it as long as it is used"});
+}
+
 [[noreturn]] void refuse_to_reenter() {
   throw Error(ErrorKind::request,
               {.code = "loader.reentered",
@@ -112,39 +59,85 @@ std::optional<void*> torch_stream(int device) {
                .next = "call the loader from the loop over its batches"});
 }
 
-bool came_of_a_wish_to_end(const Error& error) {
-  if (error.cause() == nullptr) return false;
-  nb::gil_scoped_acquire lock;
-  return asks_for_an_end(raised_in_python(error));
-}
-
-}  // namespace
-
-Engine::Engine(const Opening& opening) {
+std::shared_ptr<JobLoader> opened_and_told(const Opening& opening) {
   try {
-    loader_ = opened(opening);
+    return opened(opening);
   } catch (...) {
     tell_messages();
     throw;
   }
-  seed_ = static_cast<std::int64_t>(loader_->order().seed);
-  device_ = loader_->device().name();
+}
+
+}  // namespace
+
+Engine::Engine(const Opening& opening) : Engine(opened_and_told(opening)) {
+  if (opening.rows.function != nullptr)
+    functions_.push_back(opening.rows.function);
   tell_messages();
 }
 
+Engine::Engine(std::shared_ptr<JobLoader> loader)
+    : loader_(std::move(loader)),
+      seed_(static_cast<std::int64_t>(loader_->order().seed)),
+      device_(loader_->device().name()) {
+  if (loader_->device().memory_kind() == MemoryKind::cuda)
+    gpu_ = loader_->device().number();
+}
+
 Engine::~Engine() {
+  if (loader_ == nullptr) return;
   if (fork_.forked()) {
     new auto(std::move(loader_));  // leaked on purpose: its threads are gone
-    return;
+  } else if (on_engines_thread()) {
+    end_elsewhere();
+  } else {
+    OthersRun meanwhile;  // a statement may take its time to end
+    loader_->close();
   }
-  OthersRun meanwhile;  // a statement may take its time to end
-  loader_->close();
+  let_functions_go();
+}
+
+void Engine::before_it_is_garbage() {
+  if (functions_.empty() || fork_.forked()) return;
+  end_elsewhere();
+}
+
+void Engine::end_elsewhere() {
+  auto left = std::make_shared<
+      std::pair<std::shared_ptr<JobLoader>, decltype(functions_)>>(
+      std::exchange(loader_, nullptr), std::exchange(functions_, {}));
+  try {
+    std::thread([left] {
+      left->first->close();
+      HoldsPython lock;
+      for (const std::shared_ptr<Function>& function : left->second)
+        function->let_go();
+    }).detach();
+  } catch (const std::system_error& error) {
+    new auto(left);  // leaked: it cannot be waited for here
+    log(LogLevel::warning, std::string("cannot end a loader that was let go: "
+                                       "there is no thread to do it: ") +
+                               error.what());
+  }
+}
+
+void Engine::let_functions_go() {
+  for (const auto& function : std::exchange(functions_, {})) function->let_go();
+}
+
+int Engine::visit(visitproc visit, void* arg) const {
+  for (const std::shared_ptr<Function>& function : functions_)
+    if (int stop = function->visit(visit, arg)) return stop;
+  return 0;
 }
 
 template <class Work>
 auto Engine::with_loader(Work work) {
   fork_.check();
-  if (inside_ == std::this_thread::get_id()) refuse_to_reenter();
+  if (inside_ == std::this_thread::get_id() ||
+      std::ranges::any_of(functions_, &Function::runs_here))
+    refuse_to_reenter();
+  if (loader_ == nullptr) refuse_garbage();
   OthersRun meanwhile;
   std::lock_guard one_at_a_time(mutex_);
   inside_ = std::this_thread::get_id();
@@ -157,9 +150,13 @@ auto Engine::with_loader(Work work) {
 
 /// Work that follows is queued where torch queues its own.
 void Engine::follow_torch() {
-  if (loader_->device().memory_kind() != MemoryKind::cuda) return;
-  if (std::optional<void*> handle = torch_stream(loader_->device().number()))
+  if (!gpu_) return;
+  if (std::optional<void*> handle = torch_stream(*gpu_))
     with_loader([&](JobLoader& loader) { loader.use_stream(*handle); });
+}
+
+std::shared_ptr<Held> Engine::held(Batch batch) const {
+  return std::make_shared<Held>(loader_, std::move(batch));
 }
 
 std::int64_t Engine::upcoming_epoch() const {
@@ -189,7 +186,7 @@ std::int64_t Engine::steps_left() {
 }
 
 NamedBatch Engine::next(std::int64_t iteration) {
-  std::optional<Batch> batch;
+  std::shared_ptr<Held> batch;
   follow_torch();
   auto taken = [&](JobLoader& loader) {
     if (iteration != iteration_)
@@ -201,7 +198,7 @@ NamedBatch Engine::next(std::int64_t iteration) {
                    .next = "iterate over the loader anew; for two at a time "
                            "open two loaders"});
     if (!loader.ready_within(kTurn)) return false;
-    batch = loader.next();
+    batch = held(*loader.next());
     resumed_ = false;
     return true;
   };
@@ -210,27 +207,32 @@ NamedBatch Engine::next(std::int64_t iteration) {
       return taken(loader);
     } catch (const Error& error) {
       // Ctrl-C in a function that makes rows: its batch is made anew.
-      if (came_of_a_wish_to_end(error)) loader.seek(loader.position());
+      if (asks_for_an_end(error)) loader.seek(loader.position());
       throw;
     }
   };
   while (!with_loader(taken_or_asked_to_end))
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   tell_messages();
-  return NamedBatch(std::make_shared<Held>(loader_, std::move(*batch)));
+  return NamedBatch(std::move(batch));
 }
 
 NamedBatch Engine::peek() {
-  std::optional<Batch> batch =
-      with_loader([](JobLoader& loader) { return loader.peek(); });
-  return NamedBatch(std::make_shared<Held>(loader_, std::move(*batch)));
+  return NamedBatch(
+      with_loader([&](JobLoader& loader) { return held(*loader.peek()); }));
 }
 
-void Engine::map(RowFunction function) {
-  with_loader([&](JobLoader& loader) {
-    loader.map(std::move(function));
-    ++iteration_;
-  });
+void Engine::map(std::shared_ptr<Function> function, RowFunction rows) {
+  functions_.push_back(function);
+  try {
+    with_loader([&](JobLoader& loader) {
+      loader.map(std::move(rows));
+      ++iteration_;
+    });
+  } catch (...) {
+    std::erase(functions_, function);
+    throw;
+  }
 }
 
 void Engine::set_epoch(std::int64_t epoch) {
@@ -324,32 +326,26 @@ std::string Engine::shares() {
 }
 
 void Engine::close() {
-  if (fork_.forked()) return;
+  if (fork_.forked() || loader_ == nullptr) return;
   with_loader([](JobLoader& loader) { loader.close(); });
+  let_functions_go();
   tell_messages();
 }
 
 bool Engine::closed() {
+  if (loader_ == nullptr) return true;
   return with_loader([](JobLoader& loader) { return loader.closed(); });
 }
 
-namespace {
-
-std::string source_section(const std::string& uri) {
-  SourceSpec spec = parse_source_spec(Json(uri), "source");
-  Json json;
-  json["kind"] = spec.kind;
-  if (!spec.path.empty()) json["path"] = spec.path;
-  if (!spec.uri.empty()) json["uri"] = spec.uri;
-  if (!spec.table.empty()) json["table"] = spec.table;
-  return json.dump();
-}
-
-}  // namespace
-
 void bind_engine(nb::module_& module) {
+  // No tp_clear: what there was to clear is gone after __del__.
+  static PyType_Slot slots[] = {
+      {Py_tp_traverse, slot(tp_traverse<Engine>)},
+      {0, nullptr},
+  };
   nb::class_<Engine>(module, "Engine",
-                     "What penstock.Loader is made of; settings are JSON.")
+                     "What penstock.Loader is made of; settings are JSON.",
+                     nb::is_weak_referenceable(), nb::type_slots(slots))
       .def("epoch", &Batches::epoch, nb::arg("watch"))
       .def("batches", &Batches::here, nb::arg("steps").none(), nb::arg("watch"))
       .def("peek", &Engine::peek)
@@ -357,8 +353,10 @@ void bind_engine(nb::module_& module) {
           "map",
           [](Engine& engine, nb::object call, std::vector<MadeTensor> tensors,
              std::string fingerprint, bool whole_batches) {
-            engine.map(function_of(std::move(call), tensors,
-                                   std::move(fingerprint), whole_batches));
+            auto function = std::make_shared<Function>(std::move(call));
+            engine.map(function,
+                       row_function(function, tensors, std::move(fingerprint),
+                                    whole_batches));
           },
           nb::arg("call"), nb::arg("tensors"), nb::arg("fingerprint"),
           nb::arg("whole_batches"))
@@ -380,14 +378,17 @@ void bind_engine(nb::module_& module) {
       .def("line", &Engine::line)
       .def("shares", &Engine::shares)
       .def("close", &Engine::close)
-      .def("closed", &Engine::closed);
+      .def("closed", &Engine::closed)
+      .def("__del__", &Engine::before_it_is_garbage);
   module.def(
       "open",
       [](std::string job, std::vector<std::string> sets, std::string side,
-         int rank, int world, const RowsMaker* rows) {
-        return std::make_shared<Engine>(
-            Opening{std::move(job), std::move(sets), std::move(side), rank,
-                    world, rows != nullptr ? *rows : RowsMaker()});
+         int rank, int world, OwnRows* rows) {
+        // They are the engine's from here on: one holder alone shows them to
+        // the garbage collector.
+        return std::make_unique<Engine>(Opening{
+            std::move(job), std::move(sets), std::move(side), rank, world,
+            rows != nullptr ? std::exchange(*rows, {}) : OwnRows()});
       },
       nb::arg("job"), nb::arg("sets"), nb::arg("side"), nb::arg("rank"),
       nb::arg("world"), nb::arg("rows").none());

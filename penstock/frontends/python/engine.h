@@ -12,20 +12,9 @@
 #include <vector>
 
 #include "penstock/frontends/python/batch.h"
-#include "penstock/frontends/python/rows.h"
+#include "penstock/frontends/python/opening.h"
 
 namespace penstock::python {
-
-/// What a loader is opened with. Texts of JSON, because settings are checked by
-/// the same code as a job file's.
-struct Opening {
-  std::string job;                ///< the document
-  std::vector<std::string> sets;  ///< "section.key=value"
-  std::string side = "train";     ///< or "val"
-  int rank = 0;
-  int world = 1;
-  RowsMaker rows;  ///< in place of a source and fields; may be empty
-};
 
 /// A loader for Python: lets other threads of Python run while it waits, hears
 /// Ctrl-C meanwhile, and refuses to work in a forked process. Calls of several
@@ -49,8 +38,8 @@ class Engine {
   NamedBatch next(std::int64_t iteration);
   NamedBatch peek();
 
-  /// Maps the rows from the next batch on.
-  void map(RowFunction function);
+  /// Maps the rows from the next batch on, by a function that `rows` calls.
+  void map(std::shared_ptr<Function> function, RowFunction rows);
   std::int64_t seed() const { return seed_; }
 
   void set_epoch(std::int64_t epoch);
@@ -79,21 +68,36 @@ class Engine {
   void close();
   bool closed();
 
+  /// For Python's garbage collector. A loader that it finds is ended on another
+  /// thread, because the collector strikes anywhere: the thread that it struck
+  /// may be one of the loader's own, or hold what a function waits for. And
+  /// before anything of the garbage is cleared, because functions may be
+  /// running; they hold what they need until they have come back.
+  int visit(visitproc visit, void* arg) const;
+  void before_it_is_garbage();
+
  private:
+  explicit Engine(std::shared_ptr<JobLoader> loader);
   /// Runs `work` on the loader, by one thread at a time.
   template <class Work>
   auto with_loader(Work work);
   std::int64_t upcoming_epoch() const;
   void follow_torch();
+  std::shared_ptr<Held> held(Batch batch) const;
+  void end_elsewhere();
+  void let_functions_go();
 
   ForkGuard fork_;
   std::mutex mutex_;  ///< taken without Python's lock, never the other way
   std::atomic<std::thread::id> inside_{};  ///< the thread that holds it
-  std::shared_ptr<JobLoader> loader_;
+  std::shared_ptr<JobLoader> loader_;      ///< null once it is ended elsewhere
+  /// All that the loader calls. Changed and read with Python's lock.
+  std::vector<std::shared_ptr<Function>> functions_;
   std::int64_t iteration_ = 0;
   bool resumed_ = false;  ///< the position is a saved one
   std::int64_t seed_ = 0;
   std::string device_;
+  std::optional<int> gpu_;  ///< its number, where batches are on one
   std::string line_;
 };
 

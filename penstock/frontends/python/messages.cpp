@@ -7,7 +7,7 @@
 
 #include "penstock/base/base.h"
 #include "penstock/base/sync.h"
-#include "penstock/frontends/python/rows.h"
+#include "penstock/frontends/python/function.h"
 #include "penstock/frontends/python/waiting.h"
 
 namespace penstock::python {
@@ -40,6 +40,12 @@ void raise(const Error& error) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
 }
 
+/// Raises what a function raised, which the loader keeps.
+void raise_again(nb::handle kept) {
+  nb::object made = nb::module_::import_("penstock.errors").attr("again")(kept);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+}
+
 Error no_memory() {
   return Error(ErrorKind::out_of_memory,
                {.code = "memory.host",
@@ -55,9 +61,8 @@ void translate(const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
-      if (nb::object raised = raised_in_python(error); raised.is_valid())
-        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())),
-                        raised.ptr());
+      if (nb::object kept = raised_in_python(error); kept.is_valid())
+        raise_again(kept);
       else
         raise(error);
     } catch (const std::bad_alloc&) {

@@ -25,6 +25,8 @@ NB_MODULE(_engine, module) {
   bind_lines(module);
   module.def("end_of_python", &end_of_python,
              "To be called when Python ends, before loaders are closed.");
+  module.def("end_of_calls", &end_of_calls,
+             "To be called when they are closed.");
   module.def("tell_messages", &tell_messages,
              "Hands over what the engine's threads wrote up to now.");
 }

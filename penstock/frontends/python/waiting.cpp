@@ -1,5 +1,6 @@
 #include "penstock/frontends/python/waiting.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,11 +18,27 @@ thread_local int own_calls = 0;
 // looks at ends_python, and that is written before the count is looked at: so
 // either the thread sleeps, or the end of Python waits for it.
 std::atomic<int> coming_back{0};
+// The same for HoldsPython and calls_ended, but counted to the end of the
+// scope.
+std::atomic<int> holds{0};
+thread_local int own_holds = 0;
+std::atomic<bool> calls_ended{false};
+thread_local bool engines_own = false;
 
-/// True on all threads but the one that ends Python, once it does.
-bool is_over() {
+bool another_ends_python() {
   std::thread::id ends = ends_python;
   return ends != std::thread::id() && ends != std::this_thread::get_id();
+}
+
+/// True on threads that are to sleep. Not inside a function that the engine
+/// calls: closing its loader waits for it.
+bool is_over() { return own_holds == 0 && another_ends_python(); }
+
+/// A forked child has none of the other threads.
+void count_this_thread_alone() {
+  calls = own_calls;
+  coming_back = 0;
+  holds = own_holds;
 }
 
 }  // namespace
@@ -48,6 +65,28 @@ CallsPython::~CallsPython() {
   --own_calls;
 }
 
+HoldsPython::HoldsPython() {
+  static const int once =
+      ::pthread_atfork(nullptr, nullptr, count_this_thread_alone);
+  static_cast<void>(once);
+  ++holds;
+  if (calls_ended && is_over()) {
+    --holds;
+    for (;;) ::pause();
+  }
+  if (PyGILState_GetThisThreadState() == nullptr) engines_own = true;
+  ++own_holds;
+  before_ = PyGILState_Ensure();
+}
+
+HoldsPython::~HoldsPython() {
+  PyGILState_Release(before_);
+  --own_holds;
+  --holds;
+}
+
+bool on_engines_thread() { return engines_own; }
+
 void end_of_python() {
   ends_python = std::this_thread::get_id();
   for (int turns = 0; calls + coming_back > 0 && turns < 1000; ++turns) {
@@ -55,5 +94,15 @@ void end_of_python() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
+
+void end_of_calls() {
+  calls_ended = true;
+  while (holds > own_holds) {
+    OthersRun meanwhile;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+bool calls_have_ended() { return calls_ended; }
 
 }  // namespace penstock::python

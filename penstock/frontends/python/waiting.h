@@ -32,7 +32,31 @@ class CallsPython {
   CallsPython& operator=(const CallsPython&) = delete;
 };
 
-/// Called once, by the thread that ends Python, before loaders are closed.
+/// Python's lock for a scope on any thread: the engine's own take it to call a
+/// function, or to let go of an object.
+///
+/// After end_of_calls() all threads but the one that ends Python sleep here.
+class HoldsPython {
+ public:
+  HoldsPython();
+  ~HoldsPython();
+  HoldsPython(const HoldsPython&) = delete;
+  HoldsPython& operator=(const HoldsPython&) = delete;
+
+ private:
+  PyGILState_STATE before_;
+};
+
+/// True on threads that Python did not start: a loader that is let go of there
+/// cannot wait for its threads, of which this may be one.
+bool on_engines_thread();
+
+/// Both are called once, by the thread that ends Python: before loaders are
+/// closed, and when they are. The second waits for functions that are still
+/// running: those of loaders that another thread was about to open or to close.
 void end_of_python();
+void end_of_calls();
+/// True after the latter.
+bool calls_have_ended();
 
 }  // namespace penstock::python

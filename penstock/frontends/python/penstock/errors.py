@@ -101,6 +101,24 @@ def worded(kind: type[_Kind], code: str, what: str, where: str = "",
     return _filled(kind, text, code, what, where, why, next)
 
 
+def again(kept: BaseException) -> BaseException:
+    """What a function raised, once more: the engine calls this. A copy, so
+    that what it keeps does not learn which frames each has been raised through.
+
+    >>> first = worded(SourceError, "a.code", "cannot count")
+    >>> again(first)
+    SourceError('cannot count')
+    >>> again(first) is first
+    False
+    """
+    if not isinstance(kept, Error):
+        return kept
+    made = _filled(type(kept), str(kept), kept.code, kept.what, kept.where,
+                   kept.why, kept.next)
+    made.__cause__ = kept.__cause__
+    return made
+
+
 def refused(code: str, what: str, where: str, why: str,
             next: str) -> RequestError:
     """A RequestError with its parts."""

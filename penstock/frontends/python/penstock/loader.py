@@ -33,15 +33,17 @@ _SECTIONS = ("source", "fields", "split", "loader", "device", "model", "train",
 _LOADING = ("batch_size", "seed", "shuffle", "workers", "prefetch", "cache",
             "read", "tail")
 
-_open: weakref.WeakSet[BaseLoader] = weakref.WeakSet()
+# Iterations keep the engines of loaders that are gone.
+_open: weakref.WeakSet[_engine.Engine] = weakref.WeakSet()
 
 
 @atexit.register
 def _close_all() -> None:
     """No thread of ours outlives Python."""
     _engine.end_of_python()
-    for loader in list(_open):
-        loader.close()
+    for engine in list(_open):
+        engine.close()
+    _engine.end_of_calls()
     _engine.tell_messages()
 
 
@@ -59,9 +61,9 @@ class BaseLoader:
         self.rank, self.world = _place(rank, world)
         self._engine = _engine.open(_dumped(job), list(sets), side, self.rank,
                                     self.world, rows)
+        _open.add(self._engine)
         self._maps = 0
         self._watch = Watch(self._engine)
-        _open.add(self)
 
     def __len__(self) -> int:
         """Steps of an epoch, the same on every rank."""
