@@ -1,6 +1,7 @@
 """Epochs, steps, positions: which batches come, whatever makes them."""
 import hashlib
 import json
+import logging
 import os
 import sys
 import unittest
@@ -98,6 +99,32 @@ class Iterating(Case):
         self.assert_same(list(loader), self.told(8))
         with self.refused(penstock.RequestError, "resume.no_state", "-1"):
             loader.set_epoch(-1)
+
+    def test_a_log_handler_that_raises_loses_no_batch_and_no_message(self):
+        class Raises(logging.Handler):
+            def emit(self, record):
+                texts.append(record.getMessage())
+                raise RuntimeError("the handler's own")
+        texts, handler = [], Raises()
+        logger = logging.getLogger("penstock")
+        level = logger.level
+        self.addCleanup(logger.setLevel, level)
+        self.addCleanup(logger.removeHandler, handler)
+        logger.setLevel(logging.WARNING)
+        logger.addHandler(handler)
+        loader = self.open(loader__workers=1, loader__prefetch=1)
+        batches, held = loader.batches(12), []
+        while True:  # the ring of 3 grows, and says so each time
+            try:
+                held.append(next(batches))
+            except RuntimeError:
+                continue
+            except StopIteration:
+                break
+        self.assertEqual([b.epoch * len(loader) + b.step for b in held],
+                         list(range(12)))
+        self.assertEqual(len(set(texts)), 9)
+        self.assertEqual(len(texts), 9)
 
     def test_peek_leaves_the_batch_the_next(self):
         for workers in WORKERS:

@@ -186,6 +186,7 @@ std::int64_t Engine::steps_left() {
 }
 
 NamedBatch Engine::next(std::int64_t iteration) {
+  tell_messages();  // before there is a batch that could be lost
   std::shared_ptr<Held> batch;
   follow_torch();
   auto taken = [&](JobLoader& loader) {
@@ -213,7 +214,6 @@ NamedBatch Engine::next(std::int64_t iteration) {
   };
   while (!with_loader(taken_or_asked_to_end))
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  tell_messages();
   return NamedBatch(std::move(batch));
 }
 
@@ -272,6 +272,7 @@ void Engine::rest(std::int64_t iteration) {
   with_loader([&](JobLoader& loader) {
     if (iteration == iteration_) loader.rest();
   });
+  tell_messages();
 }
 
 std::string Engine::report(bool wait) {

@@ -94,8 +94,18 @@ void tell_messages() {
   }
   CallsPython call;
   nb::object tell = nb::module_::import_("penstock.messages").attr("tell");
-  for (const auto& [level, text] : messages)
-    tell(static_cast<int>(level), text.c_str());
+  auto next = messages.begin();
+  try {
+    while (next != messages.end()) {
+      auto [level, text] = *next++;
+      tell(static_cast<int>(level), text.c_str());
+    }
+  } catch (const nb::python_error&) {  // a handler raised: the rest is kept
+    Lock lock(from.mutex);
+    from.messages.insert(from.messages.begin(), next, messages.end());
+    from.any = !from.messages.empty();
+    throw;
+  }
 }
 
 void translate_errors() { nb::register_exception_translator(translate); }
