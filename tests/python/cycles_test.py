@@ -12,6 +12,7 @@ import unittest
 from unittest import mock
 
 import alarm
+import garbage_test as garbage
 import penstock
 from dataloader_sets import Bad
 from entry import main
@@ -42,6 +43,8 @@ class Cycles(Case):
         after a warm-up."""
         for number in range(warm_up):
             cycle(number)
+        gc.collect()
+        quiet()
         before, memory = footprint(), resident_kib()
         for number in range(cycles):
             cycle(number)
@@ -131,10 +134,56 @@ class Cycles(Case):
                     gc.collect()
         self.many(cycle)
 
+    def test_as_garbage_in_every_kind_of_cycle(self):
+        def cycle(number):
+            ways = len(garbage.CYCLES)
+            garbage.CYCLES[number % ways](garbage.Owner(number // ways % 3))
+            if number % 4 == 0:
+                gc.collect()
+        self.many(cycle)
+
+    def test_whose_functions_fail_again_and_again(self):
+        def cycle(number):
+            with garbage.loader_of(garbage.Numbers(), number % 3) as loader:
+                loader.map(garbage.Owner(0).bad)
+                for _ in range(3):
+                    with self.assertRaises(penstock.TransformError):
+                        for _ in loader.batches():
+                            pass
+        self.many(cycle)
+
+    def test_of_one_loaders_errors(self):
+        loader = garbage.loader_of(garbage.Numbers(), 2)
+        loader.map(garbage.Owner(2).bad)
+        state = loader.state_dict()
+
+        def cycle(number):
+            with self.assertRaises(penstock.TransformError):
+                for _ in loader.batches():
+                    pass
+            if number % 3 == 0:
+                loader.load_state_dict(state)
+        self.many(cycle, 3 * CYCLES)
+
     def test_interrupted_anywhere(self):
         alarm.listen(self)
         self.many(lambda number: alarm.rings(
             self.draw.uniform(1e-4, 0.02), lambda: self.one(number, "cpu")))
+
+    def test_interrupted_anywhere_with_functions(self):
+        alarm.listen(self)
+
+        def one(number):
+            owner = garbage.Owner(number % 3)
+            owner.loader = garbage.loader_of(owner, number % 3)
+            for batch in owner.loader.map(owner.same):
+                batch.numpy()
+
+        def cycle(number):
+            alarm.rings(self.draw.uniform(1e-4, 0.02), lambda: one(number))
+            if number % 4 == 0:
+                gc.collect()
+        self.many(cycle)
 
 
 def raising(*_):
