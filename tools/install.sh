@@ -90,10 +90,10 @@ fetch_oldest_numpy() {  # FOLDER
   local into=$1-oldest-numpy numpy
   [ -d "$into/numpy" ] && return
   for numpy in "numpy>=1.23,<1.24" "numpy>=1.23,<2"; do
-    rm -rf "$into"
+    rm -rf "$into" "$into.new"
     "$1/bin/python" -m pip install --quiet --disable-pip-version-check \
-      --no-deps --only-binary=:all: --target "$into" "$numpy" \
-      2> /dev/null && return
+      --no-deps --only-binary=:all: --target "$into.new" "$numpy" \
+      2> /dev/null && mv "$into.new" "$into" && return
   done
   echo "there is no old numpy for $("$1/bin/python" --version)"
 }

@@ -29,9 +29,11 @@ std::filesystem::path folder_of_library(const void* inside) {
   if (::dladdr(inside, &about) == 0 || about.dli_fname == nullptr) return {};
   std::error_code unknown;
   const std::filesystem::path file = about.dli_fname;
-  if (std::filesystem::equivalent(file, "/proc/self/exe", unknown) || unknown)
+  // Of the program it is what it was called by: "penstock" is no file here.
+  if (!file.is_absolute() ||
+      std::filesystem::equivalent(file, "/proc/self/exe", unknown) || unknown)
     return {};
-  return std::filesystem::absolute(file, unknown).parent_path();
+  return file.parent_path();
 }
 
 std::vector<std::filesystem::path> part_folders() {

@@ -87,6 +87,24 @@ class OfTheDataSet(Case):
                 next(loop)
             self.assertEqual([numbers(y)[0] for _, y in loop], [12, 16, 20])
 
+    def test_a_part_that_cannot_travel_fails_its_batch_alone(self):
+        for in_order in (True, False):
+            loop = iter(self.loader(Of(8 * 70, sets.third_stays),
+                                    batch_size=8, num_workers=2,
+                                    prefetch_factor=1, in_order=in_order))
+            seen, failed = [], 0
+            while True:
+                try:
+                    seen.append(numbers(next(loop)))
+                except StopIteration:
+                    break
+                except TypeError as error:
+                    self.assertIn("it stays", str(error))
+                    failed += 1
+            self.assertEqual(failed, 1)
+            self.assertEqual(sorted(seen), [list(range(8 * i, 8 * i + 8))
+                                            for i in range(1, 70)])
+
     def test_of_several_errors_in_a_batch_the_first_rows_is_raised(self):
         for _ in range(3):
             error = self.raised(ValueError, Bad(

@@ -371,6 +371,17 @@ def sizes_differ(i):
     return np.full((i * 7919 % 50_000) + 1, i, np.int64)
 
 
+class Stays:
+    """It travels nowhere."""
+
+    def __reduce__(self):
+        raise TypeError("it stays")
+
+
+def third_stays(i):
+    return Stays() if i == 3 else i
+
+
 def with_lambda(i):
     return lambda: i
 

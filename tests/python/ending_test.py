@@ -230,6 +230,18 @@ class TheEndOfFunctions(Case):
                              f"time.sleep({0.02 + 0.013 * turn})",
                              THREAD + self.START)
 
+    def test_ctrl_c_while_loaders_are_closed_is_no_crash(self):
+        done = run_python(
+            f"import os, signal\n{THREAD}{self.START}"
+            "def slow(row): time.sleep(0.03); return row\n"
+            "kept = [iter(opened(num_workers=2).map(slow)) for _ in range(4)]\n"
+            "for batches in kept: next(batches)\n"
+            "def now(): time.sleep(0.05); os.kill(os.getpid(), signal.SIGINT)\n"
+            "import atexit\natexit.register(lambda: daemon(now))")
+        self.assertNotIn("Fatal", done.stderr)
+        self.assertIn("KeyboardInterrupt", done.stderr)
+        self.assertGreaterEqual(done.returncode, 0)
+
     def test_a_handler_from_before_the_import_cannot_call_threads(self):
         for text in ("opened(num_workers=2)", "opened(num_workers=0)",
                      "penstock.Loader({'n': numpy.arange(9)}).map(twice)"):

@@ -3,6 +3,7 @@ to the loader that has them."""
 import gc
 import os
 import threading
+import time
 import traceback
 import unittest
 import weakref
@@ -199,6 +200,33 @@ class Garbage(unittest.TestCase):
         self.assertEqual(until_as(before), before)
         gc.collect()
         self.assertIsNone(watched())
+
+    def test_that_is_young_may_be_the_last_to_know_an_old_loader(self):
+        lock, begun = threading.Lock(), threading.Semaphore(0)
+
+        def locked(row):
+            begun.release()
+            with lock:
+                time.sleep(0.001)
+            return dict(row)
+        quiet()
+        for generation in (0, 1):
+            before = footprint()
+            loader = loader_of(Numbers(), 2, prefetch_factor=50).map(locked)
+            gc.collect()
+            gc.collect()
+            owner = Owner(2)
+            owner.own, owner.loader = owner, loader
+            owner.batches = iter(loader)
+            next(owner.batches)
+            del loader
+            with lock:  # long before the workers have no more to do
+                while begun.acquire(blocking=False):
+                    pass
+                begun.acquire(timeout=0.1)
+                del owner
+                gc.collect(generation)
+            self.assertEqual(until_as(before), before)
 
     def test_in_a_forked_process_is_let_go_there_alone(self):
         owner = Owner(2)

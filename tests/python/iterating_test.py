@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import sys
+import threading
 import unittest
 from unittest import mock
 
@@ -35,6 +36,21 @@ class Iterating(Case):
              for b in batches],
             [(t["epoch"], t["step"], t["keys"], t["order_digest"],
               t["bytes_digest"]) for t in told])
+
+    def test_threads_share_an_epoch_and_leave_the_next_one_whole(self):
+        with self.open(loader__workers=2) as loader:
+            for epoch in range(10):
+                batches, seen = iter(loader), []
+
+                def take(batches=batches, seen=seen):
+                    seen.extend((batch.epoch, batch.step) for batch in batches)
+                threads = [threading.Thread(target=take) for _ in range(3)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                self.assertEqual(sorted(seen), [(epoch, step) for step
+                                                in range(len(loader))])
 
     def test_the_batches_are_those_of_the_program_on_every_device(self):
         for device in DEVICES:

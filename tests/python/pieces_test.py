@@ -412,6 +412,13 @@ class Maps(Case):
             state(double), state(triple), state(double, version="b"),
             state(functools.partial(triple), version=1)}))
 
+    def test_the_defaults_of_a_lambda_are_part_of_it(self):
+        self.assertEqual(5, len({source_text(fn) for fn in (
+            lambda row, k=2: k, lambda row, k=3: k, lambda row, k=(2,): k,
+            lambda row, *, k=2: k, lambda row, *, k=3: k)}))
+        self.assertEqual(*(source_text(lambda row, k=kept: k)
+                           for kept in (object(), object())))
+
     def test_two_lambdas_of_one_statement_are_two_functions(self):
         self.assertEqual(5, len({source_text(fn) for fn in (
             lambda row: {"n": row["n"] + 1}, lambda row: {"n": row["n"] + 2},

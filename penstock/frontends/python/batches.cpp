@@ -47,17 +47,24 @@ NamedBatch Batches::next() {
     throw nb::stop_iteration();
   }
   if (watched_) tell("asks");
-  NamedBatch batch = engine->next(iteration_);
-  if (watched_) {
-    try {
-      tell("got", batch.held().batch().at().epoch);
-    } catch (...) {
-      engine->put_back(batch);
-      throw;
+  // Counted before other threads run: one of them may be the next to ask.
+  const bool counts = left_ > 0;
+  if (counts) --left_;
+  try {
+    NamedBatch batch = engine->next(iteration_);
+    if (watched_) {
+      try {
+        tell("got", batch.held().batch().at().epoch);
+      } catch (...) {
+        engine->put_back(batch);
+        throw;
+      }
     }
+    return batch;
+  } catch (...) {
+    if (counts) ++left_;
+    throw;
   }
-  if (left_ > 0) --left_;
-  return batch;
 }
 
 std::optional<std::int64_t> Batches::left() const {

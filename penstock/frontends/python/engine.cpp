@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <future>
 #include <thread>
 #include <utility>
 
@@ -18,7 +19,8 @@
 namespace penstock::python {
 namespace {
 
-// How long a wait for a batch lasts before signals are looked for.
+// How long a wait lasts at most: for a batch, before signals are looked for;
+// for a loader that is let go, before it ends by itself.
 constexpr std::chrono::milliseconds kTurn(50);
 
 /// The stream that torch queues work on, where torch is used at all.
@@ -90,6 +92,11 @@ Engine::~Engine() {
     new auto(std::move(loader_));  // leaked on purpose: its threads are gone
   } else if (on_engines_thread()) {
     end_elsewhere();
+  } else if (!functions_.empty()) {
+    // Garbage too may come here, which holds who knows what: so not for long.
+    std::future<void> ended = end_elsewhere();
+    OthersRun meanwhile;
+    ended.wait_for(kTurn);
   } else {
     OthersRun meanwhile;  // a statement may take its time to end
     loader_->close();
@@ -102,16 +109,24 @@ void Engine::before_it_is_garbage() {
   end_elsewhere();
 }
 
-void Engine::end_elsewhere() {
-  auto left = std::make_shared<
-      std::pair<std::shared_ptr<JobLoader>, decltype(functions_)>>(
-      std::exchange(loader_, nullptr), std::exchange(functions_, {}));
+std::future<void> Engine::end_elsewhere() {
+  struct Left {
+    std::shared_ptr<JobLoader> loader;
+    std::vector<std::shared_ptr<Function>> functions;
+    std::promise<void> ended;
+  };
+  auto left = std::make_shared<Left>(
+      Left{std::exchange(loader_, nullptr), std::exchange(functions_, {}), {}});
+  std::future<void> ended = left->ended.get_future();
   try {
     std::thread([left] {
-      left->first->close();
-      HoldsPython lock;
-      for (const std::shared_ptr<Function>& function : left->second)
-        function->let_go();
+      left->loader->close();
+      {
+        HoldsPython lock;
+        for (const std::shared_ptr<Function>& function : left->functions)
+          function->let_go();
+      }
+      left->ended.set_value();
     }).detach();
   } catch (const std::system_error& error) {
     new auto(left);  // leaked: it cannot be waited for here
@@ -119,6 +134,7 @@ void Engine::end_elsewhere() {
                                        "there is no thread to do it: ") +
                                error.what());
   }
+  return ended;
 }
 
 void Engine::let_functions_go() {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -84,7 +85,7 @@ class Engine {
   std::int64_t upcoming_epoch() const;
   void follow_torch();
   std::shared_ptr<Held> held(Batch batch) const;
-  void end_elsewhere();
+  std::future<void> end_elsewhere();
   void let_functions_go();
 
   ForkGuard fork_;

@@ -24,6 +24,7 @@ std::atomic<int> holds{0};
 thread_local int own_holds = 0;
 std::atomic<bool> calls_ended{false};
 thread_local bool engines_own = false;
+thread_local int others_run = 0;
 
 bool another_ends_python() {
   std::thread::id ends = ends_python;
@@ -41,7 +42,12 @@ void count_this_thread_alone() {
   holds = own_holds;
 }
 
+[[maybe_unused]] const int forks_are_heard =
+    ::pthread_atfork(nullptr, nullptr, count_this_thread_alone);
+
 }  // namespace
+
+OthersRun::OthersRun() : thread_(PyEval_SaveThread()) { ++others_run; }
 
 OthersRun::~OthersRun() {
   ++coming_back;
@@ -51,6 +57,7 @@ OthersRun::~OthersRun() {
     for (;;) ::pause();
   }
   PyEval_RestoreThread(thread_);
+  --others_run;
   --coming_back;
 }
 
@@ -66,12 +73,13 @@ CallsPython::~CallsPython() {
 }
 
 HoldsPython::HoldsPython() {
-  static const int once =
-      ::pthread_atfork(nullptr, nullptr, count_this_thread_alone);
-  static_cast<void>(once);
   ++holds;
   if (calls_ended && is_over()) {
     --holds;
+    // A thread of Python's own holds the lock, unless others run meanwhile.
+    if (PyGILState_GetThisThreadState() != nullptr && !engines_own &&
+        others_run == 0)
+      PyEval_SaveThread();
     for (;;) ::pause();
   }
   if (PyGILState_GetThisThreadState() == nullptr) engines_own = true;

@@ -12,7 +12,7 @@ namespace penstock::python {
 /// moments that are left. Only daemon threads see that.
 class OthersRun {
  public:
-  OthersRun() : thread_(PyEval_SaveThread()) {}
+  OthersRun();
   ~OthersRun();
   OthersRun(const OthersRun&) = delete;
   OthersRun& operator=(const OthersRun&) = delete;

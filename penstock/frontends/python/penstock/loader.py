@@ -41,10 +41,16 @@ _open: weakref.WeakSet[_engine.Engine] = weakref.WeakSet()
 def _close_all() -> None:
     """No thread of ours outlives Python."""
     _engine.end_of_python()
+    failure: BaseException | None = None
     for engine in list(_open):
-        engine.close()
+        try:
+            engine.close()
+        except BaseException as error:  # Ctrl-C, or a handler of the log
+            failure = failure or error
     _engine.end_of_calls()
     _engine.tell_messages()
+    if failure is not None:
+        raise failure
 
 
 class BaseLoader:

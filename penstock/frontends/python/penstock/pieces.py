@@ -42,6 +42,9 @@ class Source(Protocol):
         """Rows by their numbers, in that order."""
 
 
+_PLAIN = type(None), bool, int, float, complex, str, bytes, type(...)
+
+
 def source_text(piece: object, version: object = "") -> str:
     """A digest of what a function or an object of a class does, as far as its
     source text tells, and of a version that you give. Of a lambda, which has
@@ -61,7 +64,8 @@ def source_text(piece: object, version: object = "") -> str:
     except (OSError, TypeError):
         text = getattr(shown, "__qualname__", repr(shown)) + _bytecode(code)
     if code is not None and code.co_name == "<lambda>":
-        text = _bytecode(code)
+        named = sorted((shown.__kwdefaults__ or {}).items())
+        text = f"{_bytecode(code)}{_bytecode((shown.__defaults__, *named))}"
     return hashlib.sha256(f"{text}\n{version}".encode()).hexdigest()
 
 
@@ -75,7 +79,8 @@ def _bytecode(value: object) -> str:
         return f"({','.join(map(_bytecode, value))})"
     if isinstance(value, frozenset):
         return f"{{{','.join(sorted(map(_bytecode, value)))}}}"
-    return repr(value)
+    # A default may be anything; the text of most objects holds an address.
+    return repr(value) if isinstance(value, _PLAIN) else type(value).__qualname__
 
 
 def rows_of_arrays(arrays: Mapping[str, Any],

@@ -19,7 +19,7 @@ Part = tuple[int, Ref]  # the worker that fetched it, and where it lies
 MOST_PARTS = 8
 ENTRIES = 64  # batches, the first to the last of those that are in parts
 _WORD = struct.Struct("<q")
-_ENTRY = struct.Struct("<qq")      # round, parts that are there
+_ENTRY = struct.Struct("<qqq")     # round, batch, parts that are there
 _PART = struct.Struct("<qqqqqq")   # worker, Ref
 _ENTRY_SIZE = _ENTRY.size + MOST_PARTS * _PART.size
 _BEGIN = 64
@@ -49,24 +49,27 @@ class Board:
     def add(self, number: int, batch: int, part: int, parts: int, worker: int,
             ref: Ref) -> tuple[list[Part] | None, list[Part]]:
         """Notes a part. Returns (complete, void): the parts in order when this
-        was the last one, else None; and the parts of an earlier round that lie
-        in slots nobody waits for. Of one round, no batch may come in parts
-        while one that is ENTRIES before it still misses some."""
+        was the last one, else None; and the parts of an earlier round, or of a
+        batch that failed, that lie in slots nobody waits for. Of one round, no
+        batch may come in parts while one that is ENTRIES before it is
+        awaited."""
         at = _BEGIN + (batch % ENTRIES) * _ENTRY_SIZE
         fcntl.lockf(self._fd, fcntl.LOCK_EX, _ENTRY_SIZE, at)
         try:
             if number != self.round:
                 return None, [(worker, ref)]
-            held, there = _ENTRY.unpack_from(self._memory, at)
+            *held, there = _ENTRY.unpack_from(self._memory, at)
             void: list[Part] = []
-            if there and held != number:
+            if there and held > [number, batch]:
+                return None, [(worker, ref)]
+            if there and held < [number, batch]:
                 void, there = self._parts(at), 0
             if not there:
                 self._memory[at:at + _ENTRY_SIZE] = b"\0" * _ENTRY_SIZE
             _PART.pack_into(self._memory, self._part(at, part), worker + 1,
                             *ref)
             there += 1
-            _ENTRY.pack_into(self._memory, at, number, there % parts)
+            _ENTRY.pack_into(self._memory, at, number, batch, there % parts)
             return (self._parts(at) if there == parts else None), void
         finally:
             fcntl.lockf(self._fd, fcntl.LOCK_UN, _ENTRY_SIZE, at)

@@ -227,6 +227,8 @@ class Flow:
             self._active.discard(worker)
             self._tasks.pop(number, None)
             self._put_next()
+        elif number not in self._tasks or number in self._results:
+            letter.discard()  # it has failed already
         else:
             self._results[number] = kind, letter, items
 

@@ -228,8 +228,12 @@ class Worker:
             self._items += len(task.ids)
         except Exception as error:
             piece = Carried(error, self._where(), detail_of(error))
-        piece = (task.ids, piece)
-        letter = seal(piece, self._writer, inline=0)
+        try:
+            letter = seal((task.ids, piece), self._writer, inline=0)
+        except Exception as error:  # noted all the same: others wait for it
+            note_detail(error, "the batch cannot be pickled")
+            piece = Carried(error, self._where(), detail_of(error))
+            letter = seal((task.ids, piece), self._writer, inline=0)
         ref = ref_of(letter)
         complete, void = self._board.add(
             task.round, task.batch, task.part, task.parts, self._seat.worker,
