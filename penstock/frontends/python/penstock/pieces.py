@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import textwrap
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import (TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence,
                     runtime_checkable)
 
@@ -63,7 +63,7 @@ def source_text(piece: object, version: object = "") -> str:
         text = textwrap.dedent(inspect.getsource(shown))
     except (OSError, TypeError):
         text = getattr(shown, "__qualname__", repr(shown)) + _bytecode(code)
-    if code is not None and code.co_name == "<lambda>":
+    if isinstance(shown, FunctionType) and shown.__name__ == "<lambda>":
         named = sorted((shown.__kwdefaults__ or {}).items())
         text = f"{_bytecode(code)}{_bytecode((shown.__defaults__, *named))}"
     return hashlib.sha256(f"{text}\n{version}".encode()).hexdigest()
