@@ -7,11 +7,6 @@
 #include "penstock/loader/read_filler.h"
 
 namespace penstock {
-namespace {
-
-constexpr std::size_t kFingerprintRun = 1024;  // rows
-
-}  // namespace
 
 std::vector<Wanted> wanted_of(const DatasetOptions& options) {
   std::vector<Wanted> wanted;
@@ -31,6 +26,8 @@ std::vector<Wanted> wanted_of(const DatasetOptions& options) {
 }
 
 namespace {
+
+constexpr std::size_t kFingerprintRun = 1024;  // rows
 
 /// Seconds since 1970 need more than float32's 24 bits, and fractions of them
 /// more than an integer.

@@ -45,7 +45,7 @@ TEST(Train, WritesARunFolderThatHoldsTogether) {
   EXPECT_GT(number(*report.find("dataset"), "val"), 0);
 }
 
-TEST(Train, UtilisationIsStepsTimesStepTimeOverWall) {
+TEST(Train, UtilisationOnTheWallClockIsAtLeastStepsTimesStepTimeOverWall) {
   PositionsRun positions;
   Json report = train(positions.job({"train.epochs=3", "loader.workers=0",
                                      "device.clock=wall", "device.step_ms=4"}),
@@ -59,7 +59,9 @@ TEST(Train, UtilisationIsStepsTimesStepTimeOverWall) {
   for (const Json& epoch : report.find("epochs")->array())
     wall += number(epoch, "seconds");
   double steps = number(report, "steps") - 1;
-  EXPECT_NEAR(number(report, "au"), steps * 0.004 / wall, 0.01);
+  // More where the machine was late to end a step: virtual time is exact.
+  EXPECT_GE(number(report, "au"), steps * 0.004 / wall - 0.01);
+  EXPECT_LE(number(report, "au"), 1);
 }
 
 TEST(Train, OnCpuStepsTakeNoTimeAndUtilisationIsUnknown) {

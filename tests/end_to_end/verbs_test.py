@@ -3,7 +3,7 @@ import json
 import sqlite3
 import unittest
 
-from penstock_cli import Case
+from penstock_cli import Case, run
 
 COLUMNS = ["id", "recorded_at", "session", "receivers", "tx_lat", "tx_lon"]
 RECEIVER = ["station", "lat", "lon", "alt_m", "snr_db", "freq_offset_hz",
@@ -83,6 +83,15 @@ class Doctor(Case):
             self.assertNotIn("gpu", parts[name])
             self.assertEqual(parts[name]["says"], name)
         self.assertEqual("gpu" in parts["cuda"], parts["cuda"]["there"])
+
+    def test_looks_for_parts_beside_itself_and_not_where_it_is_called(self):
+        (self.folder / "penstock").write_text("no program")
+        parts = self.folder / "lib" / "penstock"
+        parts.mkdir(parents=True)
+        (parts / "libpenstock_source_sqlite.so").write_text("no library")
+        found = run("doctor", "--json", cwd=self.folder, prefix=(
+            "bash", "-c", "exec -a penstock \"$@\"", "bash")).json()
+        self.assertIs(found["parts"][0]["there"], True, found["parts"][0])
 
     def test_names_a_part_that_cannot_be_loaded(self):
         """PENSTOCK_PARTS comes first: a file there that is no library."""

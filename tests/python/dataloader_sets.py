@@ -374,12 +374,34 @@ def sizes_differ(i):
 class Stays:
     """It travels nowhere."""
 
+    def __init__(self, i):
+        self.i = i
+
     def __reduce__(self):
         raise TypeError("it stays")
 
 
+class Lost(Stays):
+    """It arrives nowhere."""
+
+    def __reduce__(self):
+        return Stays, ()
+
+
 def third_stays(i):
-    return Stays() if i == 3 else i
+    return Stays(i) if i == 3 else i
+
+
+def staying(i):
+    return Stays(i)
+
+
+def lost(i):
+    return Lost(i)
+
+
+def what_stays(items):
+    return [item.i for item in items]
 
 
 def with_lambda(i):

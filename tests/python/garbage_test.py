@@ -2,6 +2,7 @@
 to the loader that has them."""
 import gc
 import os
+import sys
 import threading
 import time
 import traceback
@@ -175,6 +176,27 @@ class Garbage(unittest.TestCase):
                 self.assertEqual(raised.exception.code, "loader.closed")
             owner.loader.close()
             self.assertIn("let go", repr(owner.loader))
+
+    def test_of_a_generator_that_stands_in_a_step_ends_without_a_word(self):
+        def loop(owner):
+            for _ in owner.loader:
+                with owner.loader.step():
+                    yield
+        said = []
+        self.addCleanup(setattr, sys, "unraisablehook", sys.unraisablehook)
+        sys.unraisablehook = said.append
+        for workers in WORKERS:
+            for loop_first in (False, True):
+                owner = Owner(workers)
+                if loop_first:
+                    owner.loop = loop(owner)
+                owner.loader = loader_of(owner, workers)
+                if not loop_first:
+                    owner.loop = loop(owner)
+                next(owner.loop)
+                del owner
+                gc.collect()
+        self.assertEqual(said, [])
 
     def test_is_found_while_a_function_waits_for_who_finds_it(self):
         lock, waits = threading.Lock(), threading.Event()

@@ -11,6 +11,8 @@ import sys
 import tempfile
 import unittest
 
+import numpy
+
 import penstock
 from penstock import program
 from refused import Refused
@@ -48,6 +50,11 @@ def has(module):
     """Whether a library is installed, without importing it."""
     import importlib.util
     return importlib.util.find_spec(module) is not None
+
+
+def rows_of(loader, name):
+    """All that a loader, or an iteration, gives of one tensor."""
+    return numpy.concatenate([batch.numpy()[name].copy() for batch in loader])
 
 
 class Case(unittest.TestCase):

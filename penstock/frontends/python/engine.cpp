@@ -304,6 +304,7 @@ void Engine::begin_step() {
 }
 
 void Engine::end_step() {
+  if (loader_ == nullptr) return;  // garbage, and a generator in a step too
   follow_torch();
   with_loader([](JobLoader& loader) { loader.end_step(); });
 }

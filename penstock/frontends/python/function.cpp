@@ -36,6 +36,28 @@ nb::object owner_of(std::shared_ptr<const void> memory) {
   });
 }
 
+nb::object numpy_copy(std::span<const SampleId> ids) {
+  auto copy = std::make_shared<std::vector<SampleId>>(ids.begin(), ids.end());
+  TensorView view{.data = reinterpret_cast<std::byte*>(copy->data()),
+                  .dtype = Dtype::int64,
+                  .shape = {std::ssize(ids)}};
+  return numpy_view(view, owner_of(std::move(copy)));
+}
+
+/// Views of memory that is the engine's again after the call: a traceback that
+/// keeps the list finds it empty then.
+struct OutputsOfOneCall {
+  explicit OutputsOfOneCall(std::span<const TensorView> views)
+      : list(numpy_views(views, {})) {}
+  ~OutputsOfOneCall() {
+    PyList_SetSlice(list.ptr(), 0, PY_SSIZE_T_MAX, nullptr);
+  }
+  OutputsOfOneCall(const OutputsOfOneCall&) = delete;
+  OutputsOfOneCall& operator=(const OutputsOfOneCall&) = delete;
+
+  const nb::list list;
+};
+
 struct Running;
 thread_local const Running* innermost = nullptr;
 
@@ -78,12 +100,9 @@ void Function::make_rows(const RowCall& rows) {
   // One more reference: what runs is no garbage.
   nb::object call = nb::borrow(call_);
   try {
-    TensorView ids{.data = reinterpret_cast<std::byte*>(
-                       const_cast<SampleId*>(rows.ids.data())),
-                   .dtype = Dtype::int64,
-                   .shape = {std::ssize(rows.ids)}};
     nb::object inputs = numpy_views(rows.in, owner_of(rows.in_memory));
-    call(numpy_view(ids, {}), inputs, numpy_views(rows.out, {}), rows.at.epoch,
+    OutputsOfOneCall outputs(rows.out);
+    call(numpy_copy(rows.ids), inputs, outputs.list, rows.at.epoch,
          rows.at.step);
   } catch (const nb::python_error& raised) {
     throw error_of(raised);

@@ -15,8 +15,9 @@ namespace nb = nanobind;
 ///
 /// It is `call(ids, inputs, outputs, epoch, step)`, where `ids` is an array [n]
 /// of int64, and the other two are lists of arrays [n, ...], to be read and to
-/// be written. `ids` and `outputs` are gone when the call returns. What it
-/// raises is raised by the loader in the batch's turn.
+/// be written. The list of outputs is empty again when the call returns; an
+/// array out of it must not outlive the call. What it raises is raised by the
+/// loader in the batch's turn.
 ///
 /// Rows, and so batches, keep this object; its engine shows what it holds to
 /// Python's garbage collector, and ends that when it is closed. All but

@@ -196,13 +196,14 @@ class _Writing:
 
     def write(self, where: str, found: Record, outputs: Sequence[Array],
               lead: tuple[int, ...], at: Any) -> None:
-        """Puts every tensor of `found` in its place, or says what differs."""
+        """Puts every tensor of `found` in its place, or says what differs. An
+        output has no name here, so that no traceback keeps it."""
         if len(found) != len(self.tensors):
             raise self.failed(where, "it returned " + ", ".join(
                 map(repr, found)) + " and before " + ", ".join(
                     repr(name) for name, _, _ in self.tensors),
                 "return the same names each time")
-        for (name, dtype, shape), out in zip(self.tensors, outputs):
+        for place, (name, dtype, shape) in enumerate(self.tensors):
             if name not in found:
                 raise self.failed(where, f"it returned no '{name}'",
                                   "return the same names each time")
@@ -213,7 +214,7 @@ class _Writing:
                     where, f"'{name}' is {array.dtype.name} "
                     f"{list(array.shape)}, expected {dtype} {list(wanted)}",
                     "return the same types and shapes each time")
-            out[at] = array
+            outputs[place][at] = array
 
 
 class _Reading(_Writing):
@@ -231,8 +232,7 @@ class _Reading(_Writing):
     def found(self, ids: Array) -> tuple[str, Record]:
         where = f"row {ids[0]}" if len(ids) == 1 else (
             f"rows {ids[0]} and {len(ids) - 1} more")
-        # Theirs to keep and to change.
-        found = self.call(where, lambda: self.source.read(ids.copy()))
+        found = self.call(where, lambda: self.source.read(ids))
         if self.fields is None:
             return where, found
         for name in self.fields:

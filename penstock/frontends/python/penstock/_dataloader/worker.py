@@ -14,12 +14,12 @@ from .collate import stack_without_shared_memory, torch_module
 from .carried import Carried
 from .fetching import (Fetcher, Key, Settings, Stream, count_of, detail_of,
                        note_detail, seed_generators)
-from .memory import Reader, Writer
+from .memory import Reader, Ref, Writer
 from .packing import Letter, open_ref, ref_of, seal
 
 # Helper to loop: round, batch, kind, seconds of work, items; then a letter.
 RESULT = struct.Struct("<qqqdq")
-BATCH, ERROR, END = range(3)
+BATCH, ERROR, END, WHOLE = range(4)
 MOST_BYTES = 1 << 17  # of a message
 
 
@@ -73,8 +73,9 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What comes of a task: BATCH, ERROR or END of a stream. The crew that
-    handed it out opens `letter`."""
+    """What comes of a task: BATCH, ERROR, END of a stream, or WHOLE: its items
+    cannot travel, so one helper has to fetch them all. The crew that handed it
+    out opens `letter`."""
     round: int
     batch: int
     kind: int
@@ -230,10 +231,8 @@ class Worker:
             piece = Carried(error, self._where(), detail_of(error))
         try:
             letter = seal((task.ids, piece), self._writer, inline=0)
-        except Exception as error:  # noted all the same: others wait for it
-            note_detail(error, "the batch cannot be pickled")
-            piece = Carried(error, self._where(), detail_of(error))
-            letter = seal((task.ids, piece), self._writer, inline=0)
+        except Exception:  # noted all the same: others wait for it
+            letter = seal((task.ids, None), self._writer, inline=0)
         ref = ref_of(letter)
         complete, void = self._board.add(
             task.round, task.batch, task.part, task.parts, self._seat.worker,
@@ -242,18 +241,25 @@ class Worker:
             self._memory(worker).release(unread)
         if complete is None:
             return None, None
-        pieces = [open_ref(ref, self._memory(worker))
-                  for worker, ref in complete]
+        pieces = [self._opened(worker, ref) for worker, ref in complete]
         ids: list[Any] = []
         items: list[Any] = []
         bad: list[Any] = []
         for some, piece in pieces:
             if isinstance(piece, Carried):
                 return ERROR, piece
+            if piece is None:
+                return WHOLE, None
             ids += some
             items += piece[0]
             bad += piece[1]
         return BATCH, (self._fetcher.collated(items, bad, ids, task.key), bad)
+
+    def _opened(self, worker: int, ref: Ref) -> Any:
+        try:
+            return open_ref(ref, self._memory(worker))
+        except Exception:
+            return (), None
 
     def _memory(self, worker: int) -> Reader:
         if worker not in self._memories:
