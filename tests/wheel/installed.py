@@ -68,6 +68,13 @@ class Case(unittest.TestCase):
                 found.unlink()
         return site
 
+    def refuses_postgresql(self, site, *words):
+        told, errors = self.python(READ, "postgresql://127.0.0.1:1/none#t",
+                                   packages=site)
+        self.assertEqual(told, "")
+        for word in ("SourceError", *words):
+            self.assertIn(word, errors)
+
 
 class Installed(Case):
     def test_needs_numpy_and_the_runtime_of_the_binding_alone(self):
@@ -118,22 +125,16 @@ class Installed(Case):
                             "penstock.libs/libpq-*", "penstock.libs/libssl-*")
         told, errors = self.python(READ, self.sqlite, packages=site)
         self.assertEqual(told.split()[:1], [str(ROWS)], errors)
-        told, errors = self.python(READ, "postgresql://127.0.0.1:1/none#t",
-                                   packages=site)
-        self.assertEqual(told, "")
-        for words in ("SourceError", "the part for postgres sources",
-                      f"not found in {site}/penstock/lib/penstock",
-                      "libpq5", "Python's wheel holds both"):
-            self.assertIn(words, errors)
+        self.refuses_postgresql(
+            site, "the part for postgres sources", "libpq5",
+            f"not found in {site}/penstock/lib/penstock",
+            "Python's wheel holds both")
 
     def test_says_which_library_of_a_part_is_missing(self):
         site = self.without("penstock.libs/libpq-*")
-        told, errors = self.python(READ, "postgresql://127.0.0.1:1/none#t",
-                                   packages=site)
-        self.assertEqual(told, "")
-        for words in ("SourceError", "libpq-", "cannot open shared object",
-                      f"{site}/penstock/lib/penstock"):
-            self.assertIn(words, errors)
+        self.refuses_postgresql(
+            site, "libpq-", "cannot open shared object",
+            f"{site}/penstock/lib/penstock")
 
     def test_has_a_part_for_gpus_that_loads_or_none(self):
         told, errors = self.python(

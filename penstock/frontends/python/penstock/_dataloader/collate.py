@@ -85,32 +85,34 @@ def stack_without_shared_memory() -> None:
 
 def _rebuilt(fields: Any, change: Callable[[Any], Any]) -> Any:
     """The same kind of container, each field changed."""
-    kind: Any = type(fields)
     changed: Any
-    clone: Any
-    is_mapping = isinstance(fields, collections.abc.Mapping)
-    if is_mapping:
+    if isinstance(fields, collections.abc.Mapping):
         changed = {key: change(fields[key]) for key in fields}
     else:
         changed = [change(field) for field in fields]
     try:
-        if is_mapping:
-            if isinstance(fields, collections.abc.MutableMapping):
-                clone = copy.copy(fields)
-                clone.update(changed)
-                return clone
-            return kind(changed)
-        if isinstance(fields, tuple):
-            return (kind(*changed) if hasattr(fields, "_fields")
-                    else changed)  # a tuple becomes a list, as in torch
-        if isinstance(fields, collections.abc.MutableSequence):
-            clone = copy.copy(fields)
-            for at, field in enumerate(changed):
-                clone[at] = field
-            return clone
-        return kind(changed)
-    except TypeError:
+        return _like(fields, changed)
+    except TypeError:  # it is made in another way
         return changed
+
+
+def _like(fields: Any, changed: Any) -> Any:
+    """What was changed, in a container of the kind of `fields`."""
+    kind: Any = type(fields)
+    if isinstance(fields, tuple):
+        return (kind(*changed) if hasattr(fields, "_fields")
+                else changed)  # a tuple becomes a list, as in torch
+    clone: Any
+    if isinstance(fields, collections.abc.MutableMapping):
+        clone = copy.copy(fields)
+        clone.update(changed)
+        return clone
+    if isinstance(fields, collections.abc.MutableSequence):
+        clone = copy.copy(fields)
+        for at, field in enumerate(changed):
+            clone[at] = field
+        return clone
+    return kind(changed)
 
 
 def collate_by_numpy(items: Any, to_tensor: Callable[[Any], Any]) -> Any:
