@@ -1,5 +1,7 @@
 """What goes wrong in the user's code and arguments, and what is said."""
 import multiprocessing
+import sys
+import threading
 import unittest
 
 import dataloader_sets as sets
@@ -98,26 +100,44 @@ class OfTheDataSet(Case):
                     seen.append(numbers(next(loop)))
                 except StopIteration:
                     break
-                except Exception as error:
-                    self.assertIn("found a Stays", str(error))
+                except Exception as error:  # in parts, or as a whole
+                    self.assertRegex(str(error), "it stays|found a Stays")
                     failed += 1
             self.assertEqual(failed, 1)
             self.assertEqual(sorted(seen), [list(range(8 * i, 8 * i + 8))
                                             for i in range(1, 70)])
 
-    def test_items_that_cannot_travel_are_for_collate_fn_as_in_torch(self):
-        # They stay in the helper that fetched them: no batch is in parts then.
-        for item in sets.staying, sets.lost:
-            for workers in WORKERS:
-                for in_order in (True, False):
-                    loader = self.loader(
-                        Of(8 * 70, item), batch_size=8, num_workers=workers,
-                        in_order=in_order, collate_fn=sets.what_stays,
-                        persistent_workers=workers > 0)
-                    for _ in range(2):
-                        self.assertEqual(
-                            sorted(loader), [list(range(8 * i, 8 * i + 8))
-                                             for i in range(70)])
+    def test_a_batch_whose_ids_cannot_travel_fails_in_its_turn(self):
+        ids = [[2 * i, 2 * i + 1] for i in range(16)]
+        ids[9][0] = threading.Lock()
+        for in_order, turns in (True, 9), (False, 16):
+            loop = iter(self.loader(Numbers(32), batch_sampler=ids,
+                                    num_workers=2, in_order=in_order))
+            seen = []
+            with self.assertRaisesRegex(TypeError, "pickle.*lock"):
+                for _ in range(turns):
+                    seen.append(numbers(next(loop)))
+                next(loop)
+            seen += map(numbers, loop)
+            self.assertEqual(sorted(seen), ids[:9] + ids[10:])
+
+    def test_an_epoch_that_cannot_begin_says_so(self):
+        for workers, good in ("processes", 1), ("threads", 2):
+            for in_order in (True, False):
+                loader = self.loader(sets.BeginsSoOften(4, good), batch_size=2,
+                                     num_workers=2, workers=workers,
+                                     in_order=in_order,
+                                     persistent_workers=True)
+                self.assertEqual(len(list(loader)), 4)
+                for _ in range(2):
+                    with self.assertRaisesRegex(OSError, r"iter\(dataset\)"):
+                        list(loader)
+
+    def test_a_thread_that_asks_for_the_end_at_its_start_says_so(self):
+        loader = self.loader(Numbers(4), num_workers=2, workers="threads",
+                             worker_init_fn=lambda worker: sys.exit(1))
+        with self.assertRaises(SystemExit):
+            list(loader)
 
     def test_of_several_errors_in_a_batch_the_first_rows_is_raised(self):
         for _ in range(3):

@@ -198,7 +198,7 @@ class MapStyle(Case):
             self.assertEqual(numbers(ids), list(range(16)))
             return set(numbers(pids))
         self.assertEqual(len(pids_of_first()), 2)
-        self.assertEqual(len(pids_of_first(collate_fn=sets.columns)), 2)
+        self.assertEqual(len(pids_of_first(collate_fn=sets.columns)), 1)
         self.assertEqual(len(pids_of_first(seeds="worker")), 1)
 
     def test_many_ids_and_long_ids_travel(self):
@@ -239,6 +239,19 @@ class MapStyle(Case):
             self.assertEqual(all_numbers(loader), [0, 1, 2])
 
 
+    def test_collate_fn_gets_the_very_items(self):
+        # Neither what stays where it is nor which object it is gets lost.
+        for workers in (0, 1, 2, 3):
+            for kind in ("processes", "threads"):
+                loader = self.loader(
+                    sets.Of(8 * 20, sets.missing_or_staying), batch_size=8,
+                    num_workers=workers, workers=kind,
+                    collate_fn=sets.what_stays)
+                self.assertEqual([number for batch in loader
+                                  for number in batch],
+                                 [i for i in range(8 * 20) if i % 4])
+
+
 class Samplers(Case):
     def test_a_sampler_names_the_items(self):
         for workers in WORKERS:
@@ -247,6 +260,21 @@ class Samplers(Case):
             self.assertEqual([numbers(batch) for batch in loader],
                              [[9, 3], [5]])
             self.assertEqual(len(loader), 2)
+
+    def test_a_batch_sampler_may_use_its_list_again(self):
+        class Reusing:
+            def __iter__(self):
+                ids = []
+                for i in range(64):
+                    ids.append(i)
+                    if len(ids) == 8:
+                        yield ids
+                        ids.clear()
+        for workers in (0, 2):
+            for kind in ("processes", "threads"):
+                loader = self.loader(Numbers(64), batch_sampler=Reusing(),
+                                     num_workers=workers, workers=kind)
+                self.assertEqual(all_numbers(loader), list(range(64)))
 
     def test_a_batch_sampler_names_the_batches(self):
         for workers in WORKERS:

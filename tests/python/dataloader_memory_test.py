@@ -180,6 +180,15 @@ class Pieces(unittest.TestCase):
             complete, _ = self.board.add(1, batch, 1, 2, 0, self.ref(2))
             self.assertEqual(len(complete), 2)
 
+    def test_parts_of_a_batch_that_failed_complete_no_later_one(self):
+        add, ref = self.board.add, self.ref
+        self.assertEqual(add(1, 3, 0, 3, 0, ref(1)), (None, []))
+        # Its second part could not be noted; 64 behind it:
+        self.assertEqual(add(1, 67, 0, 2, 0, ref(2)), (None, [(0, ref(1))]))
+        self.assertEqual(add(1, 3, 2, 3, 1, ref(3)), (None, [(1, ref(3))]))
+        self.assertEqual(add(1, 67, 1, 2, 1, ref(4)),
+                         ([(0, ref(2)), (1, ref(4))], []))
+
     def test_parts_of_an_earlier_round_are_void(self):
         self.board.add(1, 5, 0, 2, 0, self.ref(8))
         self.board.round = 2

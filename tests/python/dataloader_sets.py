@@ -208,6 +208,19 @@ class Raises(Rows):
         raise OSError(state.get("why", self.why))
 
 
+class BeginsSoOften:
+    """An iterable data set that can be begun only so often."""
+
+    def __init__(self, n, often):
+        self.n, self.left = n, often
+
+    def __iter__(self):
+        if self.left == 0:
+            raise OSError("the file is gone")
+        self.left -= 1
+        return iter(range(self.n))
+
+
 class Stream:
     """An iterable data set: 0..n-1, every replica all of it."""
 
@@ -371,6 +384,9 @@ def sizes_differ(i):
     return np.full((i * 7919 % 50_000) + 1, i, np.int64)
 
 
+MISSING = object()
+
+
 class Stays:
     """It travels nowhere."""
 
@@ -381,27 +397,16 @@ class Stays:
         raise TypeError("it stays")
 
 
-class Lost(Stays):
-    """It arrives nowhere."""
-
-    def __reduce__(self):
-        return Stays, ()
-
-
 def third_stays(i):
     return Stays(i) if i == 3 else i
 
 
-def staying(i):
-    return Stays(i)
-
-
-def lost(i):
-    return Lost(i)
+def missing_or_staying(i):
+    return MISSING if i % 4 == 0 else Stays(i)
 
 
 def what_stays(items):
-    return [item.i for item in items]
+    return [item.i for item in items if item is not MISSING]
 
 
 def with_lambda(i):

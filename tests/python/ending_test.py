@@ -242,6 +242,30 @@ class TheEndOfFunctions(Case):
         self.assertIn("KeyboardInterrupt", done.stderr)
         self.assertGreaterEqual(done.returncode, 0)
 
+    def test_ctrl_c_while_a_call_is_waited_for_is_no_crash(self):
+        done = run_python(
+            f"import os, signal, sys, types\n{THREAD}{self.START}"
+            "sys.modules.setdefault('torch', types.ModuleType('torch'))\n"
+            "class Watch:\n"
+            "  def asks(self): time.sleep(0.4)\n"
+            "  def got(self, epoch): pass\n"
+            "  rests = asks\n"
+            "def slow(row): time.sleep(0.03); return row\n"
+            "kept = [iter(opened(num_workers=2).map(slow)) for _ in range(3)]\n"
+            "for batches in kept: next(batches)\n"
+            "watched = opened(num_workers=1)._engine.epoch(Watch())\n"
+            "daemon(lambda: list(watched))\n"
+            "def now(): time.sleep(0.1); os.kill(os.getpid(), signal.SIGINT)\n"
+            "import atexit\natexit.register(lambda: daemon(now))\n"
+            "class Lingers:\n"
+            "  def __del__(self):\n"
+            "    end = time.time() + 0.3\n"
+            "    while time.time() < end: pass\n"
+            "sys.lingers = Lingers()")
+        self.assertNotIn("Fatal", done.stderr)
+        self.assertIn("KeyboardInterrupt", done.stderr)
+        self.assertGreaterEqual(done.returncode, 0)
+
     def test_a_handler_from_before_the_import_cannot_call_threads(self):
         for text in ("opened(num_workers=2)", "opened(num_workers=0)",
                      "penstock.Loader({'n': numpy.arange(9)}).map(twice)"):

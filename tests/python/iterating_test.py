@@ -2,9 +2,11 @@
 import hashlib
 import json
 import logging
+import operator
 import os
 import sys
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -51,6 +53,38 @@ class Iterating(Case):
                     thread.join()
                 self.assertEqual(sorted(seen), [(epoch, step) for step
                                                 in range(len(loader))])
+
+    def test_an_interrupt_repeats_no_batch_that_another_thread_has(self):
+        taken = threading.Event()
+
+        class Watch:
+            def asks(self):
+                pass
+
+            rests = asks
+
+            def got(self, epoch):
+                if threading.current_thread() is first and seen:
+                    taken.wait()
+                    raise KeyboardInterrupt
+        with self.open(loader__workers=1) as loader, \
+                mock.patch.dict(sys.modules, torch=mock.Mock()):
+            batches, seen = loader._engine.epoch(Watch()), []
+
+            def take_two():
+                seen.append(next(batches).step)
+                with self.assertRaises(KeyboardInterrupt):
+                    next(batches)
+            first = threading.Thread(target=take_two)
+            first.start()
+            while operator.length_hint(batches) > len(loader) - 2:
+                time.sleep(0.001)  # the second is out of the loader
+            seen.append(next(batches).step)
+            taken.set()
+            first.join()
+            seen += [batch.step for batch in batches]
+        self.assertEqual(seen, [step for step in range(len(loader))
+                                if step != 1])
 
     def test_the_batches_are_those_of_the_program_on_every_device(self):
         for device in DEVICES:

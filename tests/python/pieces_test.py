@@ -287,6 +287,19 @@ class Maps(Case):
         self.assertEqual(*(source_text(lambda row, k=kept: k)
                            for kept in (object(), object())))
 
+    def test_a_decorated_lambda_is_told_by_what_it_decorates(self):
+        def wrapped(fn):
+            @functools.wraps(fn)
+            def wrapper(row):
+                return fn(row)
+            return wrapper
+        two = lambda row: row["n"] * 2
+        three = lambda row: row["n"] * 3
+        self.assertNotEqual(source_text(wrapped(two)),
+                            source_text(wrapped(three)))
+        two.__name__ = three.__name__ = "named"
+        self.assertNotEqual(source_text(two), source_text(three))
+
     def test_two_lambdas_of_one_statement_are_two_functions(self):
         self.assertEqual(5, len({source_text(fn) for fn in (
             lambda row: {"n": row["n"] + 1}, lambda row: {"n": row["n"] + 2},

@@ -48,7 +48,7 @@ NamedBatch Batches::next() {
   }
   if (watched_) tell("asks");
   // Counted before other threads run: one of them may be the next to ask.
-  const bool counts = left_ > 0;
+  bool counts = left_ > 0;
   if (counts) --left_;
   try {
     NamedBatch batch = engine->next(iteration_);
@@ -56,7 +56,7 @@ NamedBatch Batches::next() {
       try {
         tell("got", batch.held().batch().at().epoch);
       } catch (...) {
-        engine->put_back(batch);
+        counts &= engine->put_back(batch);
         throw;
       }
     }

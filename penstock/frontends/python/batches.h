@@ -14,7 +14,8 @@ namespace penstock::python {
 ///
 /// Once torch has been imported, a watch stands around the wait for each: the
 /// Python object of timing.py, whose methods asks(), got(epoch) and rests() are
-/// called. What they raise ends the call, and loses no batch.
+/// called. What they raise ends the call, and loses no batch
+/// but one behind which another thread has taken the next.
 class Batches {
  public:
   /// The rest of the epoch that is next.

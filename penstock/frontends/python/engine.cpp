@@ -277,10 +277,13 @@ void Engine::go_on(const std::string& state) {
   });
 }
 
-void Engine::put_back(const NamedBatch& batch) {
-  with_loader([&](JobLoader& loader) {
-    loader.seek(batch.held().batch().at());
+bool Engine::put_back(const NamedBatch& batch) {
+  return with_loader([&](JobLoader& loader) {
+    Position at = batch.held().batch().at();
+    if (next_position(loader.order(), at) != loader.position()) return false;
+    loader.seek(at);
     resumed_ = true;
+    return true;
   });
 }
 

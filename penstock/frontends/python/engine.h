@@ -47,8 +47,9 @@ class Engine {
   std::int64_t steps_per_epoch();
   std::string state();
   void go_on(const std::string& state);
-  /// The batch was not received: it becomes the next again.
-  void put_back(const NamedBatch& batch);
+  /// The batch was not received: it becomes the next again. False where it is
+  /// not the one that was handed out last, which other threads have taken.
+  bool put_back(const NamedBatch& batch);
   /// That iteration is at its end, and the loop turns to something else.
   void rest(std::int64_t iteration);
   std::string report(bool wait);

@@ -1,5 +1,6 @@
 #include "penstock/frontends/python/waiting.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -24,7 +25,6 @@ std::atomic<int> holds{0};
 thread_local int own_holds = 0;
 std::atomic<bool> calls_ended{false};
 thread_local bool engines_own = false;
-thread_local int others_run = 0;
 
 bool another_ends_python() {
   std::thread::id ends = ends_python;
@@ -34,6 +34,16 @@ bool another_ends_python() {
 /// True on threads that are to sleep. Not inside a function that the engine
 /// calls: closing its loader waits for it.
 bool is_over() { return own_holds == 0 && another_ends_python(); }
+
+/// Whether this thread does, whoever gave the lock up meanwhile. Every Python
+/// has the function, but not as a part of its stable interface.
+bool has_pythons_lock() {
+  using Check = int (*)();
+  static const auto check =
+      reinterpret_cast<Check>(::dlsym(RTLD_DEFAULT, "PyGILState_Check"));
+  return PyGILState_GetThisThreadState() != nullptr && check != nullptr &&
+         check() == 1;
+}
 
 /// A forked child has none of the other threads.
 void count_this_thread_alone() {
@@ -47,7 +57,7 @@ void count_this_thread_alone() {
 
 }  // namespace
 
-OthersRun::OthersRun() : thread_(PyEval_SaveThread()) { ++others_run; }
+OthersRun::OthersRun() : thread_(PyEval_SaveThread()) {}
 
 OthersRun::~OthersRun() {
   ++coming_back;
@@ -57,7 +67,6 @@ OthersRun::~OthersRun() {
     for (;;) ::pause();
   }
   PyEval_RestoreThread(thread_);
-  --others_run;
   --coming_back;
 }
 
@@ -76,10 +85,7 @@ HoldsPython::HoldsPython() {
   ++holds;
   if (calls_ended && is_over()) {
     --holds;
-    // A thread of Python's own holds the lock, unless others run meanwhile.
-    if (PyGILState_GetThisThreadState() != nullptr && !engines_own &&
-        others_run == 0)
-      PyEval_SaveThread();
+    if (has_pythons_lock()) PyEval_SaveThread();
     for (;;) ::pause();
   }
   if (PyGILState_GetThisThreadState() == nullptr) engines_own = true;

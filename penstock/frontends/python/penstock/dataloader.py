@@ -302,7 +302,9 @@ class DataLoader(Generic[_Item]):
         by_batch = self._seeds_by_batch()
         may_split = (
             self._batched and not self._iterable and self.num_workers > 1
-            and (by_batch or self._threads)
+            # collate_fn of the user's may ask which object an item is; in
+            # parts, it would get copies.
+            and (self._threads or by_batch and self._collate() is None)
             and not asks_many(self.dataset))
         return Rules(self._depth(), self.timeout, self.in_order,
                      self._iterable, self._iterable or not by_batch,

@@ -39,15 +39,17 @@ _open: weakref.WeakSet[_engine.Engine] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """No thread of ours outlives Python."""
-    _engine.end_of_python()
+    """No thread of ours outlives Python, nor calls it later."""
     failure: BaseException | None = None
-    for engine in list(_open):
-        try:
-            engine.close()
-        except BaseException as error:  # Ctrl-C, or a handler of the log
-            failure = failure or error
-    _engine.end_of_calls()
+    try:
+        for end in (_engine.end_of_python,
+                    *(engine.close for engine in list(_open))):
+            try:
+                end()
+            except BaseException as error:  # Ctrl-C, or a handler of the log
+                failure = failure or error
+    finally:
+        _engine.end_of_calls()
     _engine.tell_messages()
     if failure is not None:
         raise failure

@@ -63,7 +63,8 @@ def source_text(piece: object, version: object = "") -> str:
         text = textwrap.dedent(inspect.getsource(shown))
     except (OSError, TypeError):
         text = getattr(shown, "__qualname__", repr(shown)) + _bytecode(code)
-    if isinstance(shown, FunctionType) and shown.__name__ == "<lambda>":
+    if isinstance(shown, FunctionType) and \
+            shown.__code__.co_name == "<lambda>":
         named = sorted((shown.__kwdefaults__ or {}).items())
         text = f"{_bytecode(code)}{_bytecode((shown.__defaults__, *named))}"
     return hashlib.sha256(f"{text}\n{version}".encode()).hexdigest()

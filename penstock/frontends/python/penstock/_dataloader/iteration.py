@@ -19,8 +19,8 @@ from .fetching import (BadRows, Fetcher, Settings, Stream, count_of,
 from .meter import Meter
 from .pinning import PinAhead, pinned_result
 from .threads import ThreadCrew
-from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, WHOLE,
-                     Result, Task)
+from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, Result,
+                     Task)
 
 _PATIENCE_S = 0.1  # between two looks whether the pinning thread must stop
 
@@ -93,6 +93,16 @@ class Rules(NamedTuple):
     batch_sampler: bool
 
 
+class Unsent:
+    """In the place of a batch's letter: why its ids could not be sent."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def discard(self) -> None:
+        """No slot is taken."""
+
+
 class Flow:
     """Batches from a crew."""
 
@@ -100,7 +110,6 @@ class Flow:
                  meter: Meter) -> None:
         self.crew, self._rules, self._meter = crew, rules, meter
         self._round = 0
-        self._may_split = rules.may_split
         self._results: dict[int, tuple[int, Any, int]] = {}
         self.failure: Error | None = None
 
@@ -113,7 +122,6 @@ class Flow:
         self._first_step, self._skip, self._dropped = first_step, skip, 0
         self._sent, self._due = 0, 0
         self._tasks: dict[int, int | None] = {}  # batch -> its worker, if one
-        self._in_parts: dict[int, Any] = {}  # batch -> its ids
         for _, letter, _ in self._results.values():
             letter.discard()
         self._results.clear()
@@ -139,8 +147,9 @@ class Flow:
         ids: Any = next(self._batches, self)
         if ids is self:
             return
-        if self._rules.batch_sampler and not isinstance(ids, (list, tuple)):
-            ids = list(ids)  # a generator could not travel
+        if isinstance(ids, list) or (self._rules.batch_sampler
+                                     and not isinstance(ids, tuple)):
+            ids = list(ids)  # a generator cannot travel, a list may be reused
         worker = None
         if self._rules.fixed:
             worker = next((w for w, _ in zip(self._turn, range(self.crew.size))
@@ -151,21 +160,27 @@ class Flow:
         starving = not self._results and len(self._tasks) < self.crew.size
         self._tasks[number] = worker
         has_entry = number - next(iter(self._tasks)) < ENTRIES
+        splits = (self._rules.may_split and starving and has_entry
+                  and count_of(ids) > 1)
+        try:
+            self._put(number, ids, worker, splits)
+        except (Error, MemoryError):
+            raise
+        except Exception as error:  # its ids cannot be pickled
+            self._results[number] = ERROR, Unsent(error), 0
+
+    def _put(self, number: int, ids: Any, worker: int | None,
+             splits: bool) -> None:
         if self._rules.iterable:
             kind = SKIP if number < self._skip else NEXT
             self.crew.put(self._task(number, kind, ids), worker)
-        elif self._may_split and starving and has_entry and \
-                count_of(ids) > 1:
+        elif splits:
             self._put_parts(number, ids)
         else:
-            self._put_whole(number, ids, worker)
-
-    def _put_whole(self, number: int, ids: Any, worker: int | None) -> None:
-        self.crew.put(self._task(number, FETCH, ids, grain=grain_of(ids)),
-                      worker)
+            self.crew.put(self._task(number, FETCH, ids,
+                                     grain=grain_of(ids)), worker)
 
     def _put_parts(self, number: int, ids: Any) -> None:
-        self._in_parts[number] = ids
         grain = grain_of(ids)
         grains = -(-len(ids) // grain)
         parts = min(grains, 2 * self.crew.size, MOST_PARTS)
@@ -235,18 +250,15 @@ class Flow:
             self._put_next()
         elif number not in self._tasks or number in self._results:
             letter.discard()  # it has failed already
-        elif kind == WHOLE:
-            letter.discard()
-            self._may_split = False
-            self._put_whole(number, self._in_parts[number], None)
         else:
             self._results[number] = kind, letter, items
 
     def _handed_out(self, number: int) -> Taken | None:
         kind, letter, items = self._results.pop(number)
         del self._tasks[number]
-        self._in_parts.pop(number, None)
         self._put_next()
+        if isinstance(letter, Unsent):
+            raise letter.error
         result = self.crew.open(letter)
         if kind == ERROR:
             result.reraise()

@@ -112,25 +112,27 @@ class ThreadCrew:
         _here.info = WorkerInfo(worker, self.size,
                                 self._job.base_seed + worker,
                                 self._dataset)
-        broken = None
-        fetcher: Any = None
         kind: int | None
+        fetcher, broken, not_begun = None, None, None
         try:
             if self._init is not None:
                 self._init(worker)
-            fetcher = self._fetcher()
-        except Exception as error:
+        except BaseException as error:
             broken = Carried(error, where, "worker_init_fn")
+        else:
+            fetcher, not_begun = self._begun(where)
         while (task := self._next_task(worker)) is not None:
             if task.round != self._round:
                 continue
             if task.kind == RESTART:
-                fetcher = fetcher if broken else self._fetcher()
+                if broken is None:
+                    fetcher, not_begun = self._begun(where)
                 continue
             began = time.perf_counter()
             try:
-                kind, result = ((ERROR, broken) if broken
-                                else self._result_of(fetcher, task, where))
+                kind, result = (
+                    (ERROR, broken or not_begun) if broken or not_begun
+                    else self._result_of(fetcher, task, where))
             except BaseException as error:
                 kind, result = ERROR, Carried(error, where, detail_of(error))
             seconds = time.perf_counter() - began
@@ -140,9 +142,14 @@ class ThreadCrew:
                 self._results.put(Result(task.round, task.batch, kind, seconds,
                                          items, _Shelf(result), worker))
 
-    def _fetcher(self) -> Stream | Fetcher:
+    def _begun(self, where: str) -> tuple[Any, Carried | None]:
+        """What fetches in an epoch, or why it cannot begin."""
         maker = Stream if self._job.iterable else Fetcher
-        return maker(self._dataset, self._collate_fn, self._job.settings)
+        try:
+            return maker(self._dataset, self._collate_fn,
+                         self._job.settings), None
+        except BaseException as error:
+            return None, Carried(error, where, "iter(dataset)")
 
     def _result_of(self, fetcher: Any, task: Task,
                    where: str) -> tuple[int | None, Any]:

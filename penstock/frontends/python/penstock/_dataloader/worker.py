@@ -14,12 +14,12 @@ from .collate import stack_without_shared_memory, torch_module
 from .carried import Carried
 from .fetching import (Fetcher, Key, Settings, Stream, count_of, detail_of,
                        note_detail, seed_generators)
-from .memory import Reader, Ref, Writer
+from .memory import Reader, Writer
 from .packing import Letter, open_ref, ref_of, seal
 
 # Helper to loop: round, batch, kind, seconds of work, items; then a letter.
 RESULT = struct.Struct("<qqqdq")
-BATCH, ERROR, END, WHOLE = range(4)
+BATCH, ERROR, END = range(3)
 MOST_BYTES = 1 << 17  # of a message
 
 
@@ -73,9 +73,8 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What comes of a task: BATCH, ERROR, END of a stream, or WHOLE: its items
-    cannot travel, so one helper has to fetch them all. The crew that handed it
-    out opens `letter`."""
+    """What comes of a task: BATCH, ERROR or END of a stream. The crew that
+    handed it out opens `letter`."""
     round: int
     batch: int
     kind: int
@@ -98,7 +97,8 @@ class Worker:
         self._board = Board(seat.board)
         self._dataset, self._collate_fn = dataset, collate_fn
         self._settings, self._settings.in_helper = settings, True
-        self._broken: Carried | None = None
+        self._broken: Carried | None = None     # for good
+        self._not_begun: Carried | None = None  # this epoch
         self._seconds, self._items = 0.0, 0
 
     def prepare(self, base_seed: int,
@@ -111,17 +111,22 @@ class Worker:
         try:
             if worker_init_fn is not None:
                 worker_init_fn(self._seat.worker)
-            self._make_fetcher()
         except Exception as error:
             self._broken = Carried(error, self._where(), "worker_init_fn")
-
-    def _make_fetcher(self) -> None:
-        if self._iterable:
-            self._stream = Stream(self._dataset, self._collate_fn,
-                                  self._settings)
         else:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._not_begun = None
+        if not self._iterable:
             self._fetcher = Fetcher(self._dataset, self._collate_fn,
                                     self._settings)
+            return
+        try:
+            self._stream = Stream(self._dataset, self._collate_fn,
+                                  self._settings)
+        except Exception as error:
+            self._not_begun = Carried(error, self._where(), "iter(dataset)")
 
     def _name_self(self, seed: int) -> None:
         global info
@@ -176,10 +181,10 @@ class Worker:
         try:
             if task.kind == RESTART:
                 if self._broken is None:
-                    self._make_fetcher()
+                    self._begin()
                 return
-            if self._broken is not None:
-                kind, result = ERROR, self._broken
+            if broken := self._broken or self._not_begun:
+                kind, result = ERROR, broken
             else:
                 kind, result = self._result_of(task)
             letter = None if kind is None else self._sealed(result)
@@ -231,8 +236,10 @@ class Worker:
             piece = Carried(error, self._where(), detail_of(error))
         try:
             letter = seal((task.ids, piece), self._writer, inline=0)
-        except Exception:  # noted all the same: others wait for it
-            letter = seal((task.ids, None), self._writer, inline=0)
+        except Exception as error:  # noted all the same: others wait for it
+            note_detail(error, "the batch cannot be pickled")
+            piece = Carried(error, self._where(), detail_of(error))
+            letter = seal((task.ids, piece), self._writer, inline=0)
         ref = ref_of(letter)
         complete, void = self._board.add(
             task.round, task.batch, task.part, task.parts, self._seat.worker,
@@ -241,25 +248,18 @@ class Worker:
             self._memory(worker).release(unread)
         if complete is None:
             return None, None
-        pieces = [self._opened(worker, ref) for worker, ref in complete]
+        pieces = [open_ref(ref, self._memory(worker))
+                  for worker, ref in complete]
         ids: list[Any] = []
         items: list[Any] = []
         bad: list[Any] = []
         for some, piece in pieces:
             if isinstance(piece, Carried):
                 return ERROR, piece
-            if piece is None:
-                return WHOLE, None
             ids += some
             items += piece[0]
             bad += piece[1]
         return BATCH, (self._fetcher.collated(items, bad, ids, task.key), bad)
-
-    def _opened(self, worker: int, ref: Ref) -> Any:
-        try:
-            return open_ref(ref, self._memory(worker))
-        except Exception:
-            return (), None
 
     def _memory(self, worker: int) -> Reader:
         if worker not in self._memories:
