@@ -153,8 +153,9 @@ const TrainerPart& load_trainer(
        .shown = "the part that trains models",
        .kind = ErrorKind::request,
        .code = "trainer",
-       .install = "in the sources, run tools/fetch_torch and build again; or "
-                  "use \"model\": \"none\" to measure the input alone"},
+       .install = "in the sources, run tools/fetch_torch and build again "
+                  "(Python's wheel does not hold it); or use \"model\": "
+                  "\"none\" to measure the input alone"},
       folders);
 }
 

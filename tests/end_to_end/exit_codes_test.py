@@ -110,6 +110,20 @@ class Outputs(Case):
                                      f"--rank={rank}", f"--world={world}"),
                          "request", "cli.rank", str(rank), str(world))
 
+    def test_numbers_beyond_their_range_are_refused(self):
+        for verb, option, found in (
+                ("batch job.json", "--epoch", 2**63),
+                ("batch job.json", "--epoch", -1),
+                ("batch job.json", "--epoch", "1.5"),
+                ("demo positions --to sqlite:d.db", "--rows", 0),
+                ("demo positions --to sqlite:d.db", "--rows", 2**63),
+                ("demo positions --to sqlite:d.db", "--seed", 2**64),
+                ("quickstart", "--epochs", 2**63)):
+            self.refused(self.run_it(*verb.split(), "--json",
+                                     f"{option}={found}"),
+                         "request", "cli.arguments", option, f"'{found}'",
+                         "expected a whole number from")
+
     def test_help_says_what_the_codes_mean_and_shows_examples(self):
         text = run("--help").out
         for piece in ("Exit codes", "130", "143", "Examples"):

@@ -334,7 +334,40 @@ class Programs(unittest.TestCase):
         if has_cloudpickle:
             self.assertEqual(done.returncode, 0, done.stderr)
         else:
-            self.assertIn("a session that has no file", done.stderr)
+            self.assertIn("which helpers cannot import: a session", done.stderr)
+
+    @unittest.skipIf(has_cloudpickle, "cloudpickle carries it")
+    def test_a_class_of_a_main_that_cannot_be_imported_is_told(self):
+        program = textwrap.dedent(f"""
+            import sys; sys.path.insert(0, {str(HERE)!r})
+            from dataloader_case import DataLoader
+            class Mine(list): pass
+            if __name__ == "__main__":
+                list(DataLoader(Mine([1]), num_workers=1))
+            """)
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder, "package")
+            package.mkdir()
+            (package / "__main__.py").write_text(program)
+            for arguments, given in ((["package"], None),
+                                     (["-m", "package"], None), (["-"], program)):
+                done = subprocess.run(
+                    [sys.executable, "-B", *arguments], cwd=folder, input=given,
+                    capture_output=True, text=True, timeout=60)
+                self.assertIn("NotPicklable", done.stderr)
+                self.assertIn("which helpers cannot import", done.stderr)
+
+    def test_modules_are_found_where_the_program_began(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "mine.py").write_text(
+                "class Mine(list): pass\n")
+            done = subprocess.run(
+                [sys.executable, "-B", "-c", textwrap.dedent("""
+                import os, mine, penstock
+                os.chdir("/")
+                print(*penstock.DataLoader(mine.Mine([7]), num_workers=1))
+                """)], cwd=folder, capture_output=True, text=True, timeout=60)
+        self.assertIn("7", done.stdout, done.stderr)
 
     def test_ctrl_c_at_any_time_leaves_no_process(self):
         for delay in (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2):

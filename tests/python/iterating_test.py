@@ -206,6 +206,11 @@ class Torch(Case):
                                   for b in self.loader()])
         self.assertEqual(numbers.tolist(), list(range(1, 301)))
 
+    def test_the_columns_of_a_field_have_an_order(self):
+        for columns in {"session", "tx_lat"}, None, 1:
+            with self.assertRaisesRegex(TypeError, "a list of columns"):
+                self.loader(fields={"x": columns})
+
     def test_drop_last_leaves_a_short_batch_out(self):
         loader = self.loader(drop_last=True, batch_size=7)
         self.assertEqual({b.rows for b in loader}, {7})

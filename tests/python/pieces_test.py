@@ -90,6 +90,36 @@ class OwnSources(unittest.TestCase):
                 self.assertEqual(names[-1], "read")
                 self.assertIn("row", error.where)
 
+    def test_an_exception_may_have_any_text(self):
+        class Silent(ValueError):
+            def __str__(self):
+                raise KeyError("no text")
+        for raised, words in ((ValueError("caf\udce9.png"), r"caf\udce9.png"),
+                              (Silent(), "Silent, whose text cannot be made")):
+            class Broken(Numbers):
+                def read(self, ids, raised=raised):
+                    if 50 in ids:
+                        raise raised
+                    return super().read(ids)
+
+            def broken(row, raised=raised):
+                if row["n"] == 50:
+                    raise raised
+                return dict(row)
+            for workers in (0, 2):
+                for source, fn in (Broken(), None), (Numbers(), broken):
+                    loader = penstock.Loader(source, batch_size=10,
+                                             num_workers=workers)
+                    if fn is not None:
+                        loader.map(fn)
+                    with self.assertRaises((penstock.SourceError,
+                                            penstock.TransformError)) as found:
+                        list(loader)
+                    self.assertIs(found.exception.__cause__, raised)
+                    told = str(found.exception).encode(
+                        errors="backslashreplace").decode()
+                    self.assertIn(words, told)
+
     def test_no_frame_keeps_memory_of_the_loader(self):
         # Debuggers walk up from where it was raised, and print all they see.
         class Broken(Numbers):

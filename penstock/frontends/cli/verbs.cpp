@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
 
 #include "penstock/frontends/cli/terminal.h"
@@ -24,6 +25,23 @@ void print(const std::string& text) {
 }
 
 void print_document(const Json& json) { print(json.dump(2) + "\n"); }
+
+/// Refuses what is no whole number of T's range, from `least` on: what lies
+/// beyond that range, CLI11 takes for its end.
+template <class T>
+CLI::Validator whole_number(T least) {
+  auto why_not = [least](const std::string& text) {
+    T value{};
+    const char* end = text.data() + text.size();
+    auto [to, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc() && to == end && value >= least)
+      return std::string();
+    return "found '" + text + "', expected a whole number from " +
+           std::to_string(least) + " to " +
+           std::to_string(std::numeric_limits<T>::max());
+  };
+  return CLI::Validator(why_not, ">= " + std::to_string(least));
+}
 
 TrainListener listener_of(Terminal& terminal) {
   return {.note = [&](const std::string& line) { terminal.note(line); },
@@ -143,7 +161,7 @@ void add_batch(CLI::App& app, Verbs& verbs) {
       "batch", "Show which samples are in a step, and their tensors");
   verb->add_option("job", arguments->job, "The job file")->required();
   verb->add_option("--epoch", arguments->query.epoch, "From 0")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number<std::int64_t>(0));
   verb->add_option("--steps", arguments->steps, "A:B, half-open");
   verb->add_option("--split", arguments->split, "train or val")
       ->check(CLI::IsMember({"train", "val"}));
@@ -183,8 +201,9 @@ void add_demo(CLI::App& app, Verbs& verbs) {
   CLI::App* verb = demo->add_subcommand(
       "positions", "Receivers that heard a transmitter, with its position");
   verb->add_option("--rows", arguments->rows, "How many")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--seed", arguments->seed, "The same seed, the same rows");
+      ->check(whole_number<std::int64_t>(1));
+  verb->add_option("--seed", arguments->seed, "The same seed, the same rows")
+      ->check(whole_number<std::uint64_t>(0));
   verb->add_option("--to", arguments->to, "sqlite:PATH or postgresql://...")
       ->required();
   verb->add_option("--json-type", arguments->json_type, "jsonb, json or text")
@@ -255,11 +274,13 @@ void add_quickstart(CLI::App& app, Verbs& verbs) {
   CLI::App* verb = app.add_subcommand(
       "quickstart", "The main job starved, then fed, with the numbers");
   verb->add_option("--job", options->job, "The job file");
-  verb->add_option("--rows", options->rows, "Samples to write");
+  verb->add_option("--rows", options->rows, "Samples to write")
+      ->check(whole_number<std::int64_t>(1));
   verb->add_option("--step-ms", options->step_ms, "Of the simulated step");
   verb->add_option("--round-trip-ms", options->round_trip_ms,
                    "Declared delay per statement");
-  verb->add_option("--epochs", options->epochs, "Of each run");
+  verb->add_option("--epochs", options->epochs, "Of each run")
+      ->check(whole_number<std::int64_t>(1));
   verb->add_flag("--json", verbs.json, "One JSON document");
   verb->callback([options, &verbs] {
     verbs.ends_in_order = true;

@@ -58,6 +58,26 @@ struct OutputsOfOneCall {
   const nb::list list;
 };
 
+/// Its text, or "" where that cannot be made. UTF-8 has no lone surrogates, of
+/// which a file's name may hold some: they are shown by their numbers.
+std::string shown(nb::handle object) {
+  nb::object text = nb::steal(PyObject_Str(object.ptr()));
+  nb::object bytes;
+  if (text.is_valid())
+    bytes = nb::steal(
+        PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
+  if (!bytes.is_valid()) {
+    PyErr_Clear();
+    return {};
+  }
+  return {PyBytes_AsString(bytes.ptr()),
+          static_cast<std::size_t>(PyBytes_Size(bytes.ptr()))};
+}
+
+std::string type_and_text(nb::handle raised) {
+  return shown(nb::getattr(raised.type(), "__name__")) + ": " + shown(raised);
+}
+
 struct Running;
 thread_local const Running* innermost = nullptr;
 
@@ -138,8 +158,7 @@ Error Function::error_of(const nb::python_error& raised) {
   nb::handle value = raised.value();
   auto text = [&](const char* part) {
     nb::object found = nb::getattr(value, part, nb::none());
-    std::string said;
-    return nb::try_cast(found, said) ? said : std::string();
+    return found.is_none() ? std::string() : shown(found);
   };
   std::string kind = text("kind");
   ErrorKind known = ErrorKind::transform;
@@ -150,7 +169,7 @@ Error Function::error_of(const nb::python_error& raised) {
                        .what = kind.empty() ? "a call to Python ended badly"
                                             : text("what"),
                        .where = text("where"),
-                       .why = why.empty() ? raised.what() : why,
+                       .why = why.empty() ? type_and_text(value) : why,
                        .next = text("next")})
       .caused_by(kept(value));
 }

@@ -20,6 +20,7 @@ Neither torch nor numpy is imported before it is asked for, and no thread is
 started before a loader is opened. Messages go to the logger "penstock".
 """
 
+import os
 from typing import TYPE_CHECKING
 
 from ._engine import Batch, Field
@@ -33,6 +34,11 @@ __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "InternalError", "Loader", "OutOfMemory", "RequestError",
            "SourceError", "TransformError", "__version__", "get_worker_info",
            "open", "progress"]
+
+try:
+    _began_in = os.getcwd()  # what "" on sys.path means to helper processes
+except OSError:
+    _began_in = ""
 
 if TYPE_CHECKING:
     from .dataloader import DataLoader, get_worker_info

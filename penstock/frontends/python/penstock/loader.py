@@ -392,6 +392,9 @@ def _rules(fields: Fields | None) -> Any:
     for name, rule in fields.items():
         if isinstance(rule, str):
             rule = [rule]
+        if not isinstance(rule, (Mapping, Sequence)):
+            raise TypeError(f"fields[{name!r}] is a {type(rule).__name__}: "
+                            "expected a list of columns, a column, or a rule")
         rules[name] = rule if isinstance(rule, Mapping) else {
             "columns": list(rule)}
     return rules

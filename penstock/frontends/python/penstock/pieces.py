@@ -150,6 +150,14 @@ def rows_of_source(source: Source, fields: Any = None) -> _engine.Rows:
                                  source_text(source, version))
 
 
+def said(error: BaseException) -> str:
+    """Its type and text, whatever making that text raises."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}, whose text cannot be made"
+
+
 class _Writing:
     """Checks what a function returns and writes it to a batch."""
 
@@ -168,9 +176,8 @@ class _Writing:
         try:
             found = work()
         except Exception as error:
-            raise self.failed(where, f"{type(error).__name__}: {error}",
-                              "mend the function: its traceback is above",
-                              "failed") from error
+            raise self.failed(where, said(error), "mend the function: its "
+                              "traceback is above", "failed") from error
         if not isinstance(found, Mapping) or not found:
             raise self.failed(where, f"it returned {type(found).__name__}",
                               "return a mapping of names to arrays")
@@ -184,8 +191,9 @@ class _Writing:
                 value = value.detach()
             array: Array = numpy.asarray(value)
         except Exception as error:
-            raise self.failed(where, f"'{name}' is no array: {error}",
-                              "return arrays of one shape") from error
+            raise self.failed(where, f"'{name}' is no array: {said(error)}",
+                              "return arrays of one shape that numpy knows"
+                              ) from error
         if array.dtype.name not in DTYPES:
             raise self.failed(where, f"'{name}' has the dtype {array.dtype}, "
                               "of which there are no tensors",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import pickle
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,11 +40,15 @@ def pickled(dataset: Any, collate_fn: Any, worker_init_fn: Any
     """What travels to the server: (parts, main), or NotPicklable."""
     from multiprocessing import spawn
 
+    from .. import _began_in
     told = spawn.get_preparation_data("penstock")
     main = {key: value for key, value in told.items() if key in (
-        "sys_path", "sys_argv", "dir", "init_main_from_name",
-        "init_main_from_path")}
-    has_main = "init_main_from_name" in main or "init_main_from_path" in main
+        "sys_argv", "dir", "init_main_from_name", "init_main_from_path")}
+    main["sys_path"] = [entry or _began_in for entry in sys.path]
+    has_main = _can_be_imported(main)
+    if not has_main:
+        main.pop("init_main_from_name", None)
+        main.pop("init_main_from_path", None)
     things = dataset, collate_fn, worker_init_fn
     reason: Exception | None = None
     try:
@@ -55,6 +61,15 @@ def pickled(dataset: Any, collate_fn: Any, worker_init_fn: Any
     if by_value is not None:
         return by_value, main
     raise _not_picklable(things, reason)
+
+
+def _can_be_imported(main: dict[str, Any]) -> bool:
+    """Whether there is a main module, and one that helpers find: not that of
+    `python FOLDER` or `python -m package`, nor a program that was piped."""
+    name = main.get("init_main_from_name")
+    if name is not None:
+        return str(name).rpartition(".")[2] != "__main__"
+    return os.path.isfile(main.get("init_main_from_path", ""))
 
 
 def _by_cloudpickle(things: tuple[Any, ...]) -> list[memoryview] | None:
@@ -80,7 +95,8 @@ def _not_picklable(things: tuple[Any, ...],
         try:
             text = bytes(packing.flatten(thing)[0])
             if error is None and b"__main__" in text:
-                reason = "it is defined in a session that has no file"
+                reason = ("it is defined in __main__, which helpers cannot "
+                          "import: a session, a pipe, or a __main__.py")
                 break
         except Exception as raised:
             reason = f"{type(raised).__name__}: {raised}"
