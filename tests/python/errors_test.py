@@ -200,6 +200,11 @@ class Arguments(Case):
             with self.subTest(wrong=wrong):
                 with self.assertRaises(penstock.RequestError):
                     self.loader(**wrong)
+        around = {}
+        around["split"] = around
+        for wrong in float("nan"), float("inf"), around:
+            with self.refused(penstock.RequestError, "settings.value"):
+                self.open(split={"train": wrong})
         with self.refused(penstock.RequestError, "source.uri", "mysql"):
             penstock.Loader("mysql:there", ["a"])
 

@@ -273,7 +273,7 @@ class Notebooks(Case):
     def test_a_loader_says_what_it_reads(self):
         loader = self.open()
         text = self.page(loader)
-        for part in ("penstock.BaseLoader: 9 steps per epoch, next is step 0 "
+        for part in ("penstock.Loader: 9 steps per epoch, next is step 0 "
                      "of epoch 0", "ram", "cpu", "n/a"):
             self.assertIn(part, text)
         list(loader)

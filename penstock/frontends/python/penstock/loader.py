@@ -194,7 +194,7 @@ class BaseLoader:
         self._engine.close()
 
     def __repr__(self) -> str:
-        name = f"penstock.{type(self).__name__}"
+        name = "penstock.Loader"
         try:
             at = self.state_dict()
             return (f"<{name}: {len(self)} steps per epoch, next is step "
@@ -416,4 +416,9 @@ def _dumped(value: object) -> str:
         raise TypeError(f"{thing!r} cannot stand in settings: expected what "
                         "JSON knows, or a path")
 
-    return json.dumps(value, default=other)
+    try:
+        return json.dumps(value, default=other, allow_nan=False)
+    except ValueError as error:  # nan, or something that holds itself
+        raise refused("settings.value", "cannot write the settings as JSON",
+                      "the settings", str(error),
+                      "give finite numbers") from None

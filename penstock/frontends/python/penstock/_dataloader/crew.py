@@ -212,7 +212,8 @@ def _advice(code: int | None, kills_before: str | None) -> str:
     if code is not None and code < 0:
         return ("a library of the data set crashed: run with num_workers=0 "
                 "under python -X faulthandler")
-    return "do not call sys.exit() or os._exit() in the data set"
+    return ("it ended by itself: look for sys.exit(), os._exit() or a "
+            "KeyboardInterrupt of the data set (standard error may tell)")
 
 
 class ProcessCrew:
