@@ -230,41 +230,39 @@ class TheEndOfFunctions(Case):
                              f"time.sleep({0.02 + 0.013 * turn})",
                              THREAD + self.START)
 
-    def test_ctrl_c_while_loaders_are_closed_is_no_crash(self):
+    def interrupt(self, loaders, after, text=""):
+        """Ctrl-C so many seconds after the end began, with loaders at work."""
         done = run_python(
-            f"import os, signal\n{THREAD}{self.START}"
+            f"import atexit, os, signal, sys, types\n{THREAD}{self.START}"
             "def slow(row): time.sleep(0.03); return row\n"
-            "kept = [iter(opened(num_workers=2).map(slow)) for _ in range(4)]\n"
+            "kept = [iter(opened(num_workers=2).map(slow)) "
+            f"for _ in range({loaders})]\n"
             "for batches in kept: next(batches)\n"
-            "def now(): time.sleep(0.05); os.kill(os.getpid(), signal.SIGINT)\n"
-            "import atexit\natexit.register(lambda: daemon(now))")
+            "def now():\n"
+            f"  time.sleep({after}); os.kill(os.getpid(), signal.SIGINT)\n"
+            f"atexit.register(lambda: daemon(now))\n{text}")
         self.assertNotIn("Fatal", done.stderr)
         self.assertIn("KeyboardInterrupt", done.stderr)
         self.assertGreaterEqual(done.returncode, 0)
 
+    def test_ctrl_c_while_loaders_are_closed_is_no_crash(self):
+        self.interrupt(4, 0.05)
+
     def test_ctrl_c_while_a_call_is_waited_for_is_no_crash(self):
-        done = run_python(
-            f"import os, signal, sys, types\n{THREAD}{self.START}"
+        self.interrupt(
+            3, 0.1,
             "sys.modules.setdefault('torch', types.ModuleType('torch'))\n"
             "class Watch:\n"
             "  def asks(self): time.sleep(0.4)\n"
             "  def got(self, epoch): pass\n"
             "  rests = asks\n"
-            "def slow(row): time.sleep(0.03); return row\n"
-            "kept = [iter(opened(num_workers=2).map(slow)) for _ in range(3)]\n"
-            "for batches in kept: next(batches)\n"
             "watched = opened(num_workers=1)._engine.epoch(Watch())\n"
             "daemon(lambda: list(watched))\n"
-            "def now(): time.sleep(0.1); os.kill(os.getpid(), signal.SIGINT)\n"
-            "import atexit\natexit.register(lambda: daemon(now))\n"
             "class Lingers:\n"
             "  def __del__(self):\n"
             "    end = time.time() + 0.3\n"
             "    while time.time() < end: pass\n"
             "sys.lingers = Lingers()")
-        self.assertNotIn("Fatal", done.stderr)
-        self.assertIn("KeyboardInterrupt", done.stderr)
-        self.assertGreaterEqual(done.returncode, 0)
 
     def test_a_handler_from_before_the_import_cannot_call_threads(self):
         for text in ("opened(num_workers=2)", "opened(num_workers=0)",
