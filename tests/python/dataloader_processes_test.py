@@ -357,17 +357,40 @@ class Programs(unittest.TestCase):
                 self.assertIn("NotPicklable", done.stderr)
                 self.assertIn("which helpers cannot import", done.stderr)
 
-    def test_modules_are_found_where_the_program_began(self):
+    def test_text_that_names_the_main_module_travels_from_a_package(self):
         with tempfile.TemporaryDirectory() as folder:
-            pathlib.Path(folder, "mine.py").write_text(
-                "class Mine(list): pass\n")
+            package = pathlib.Path(folder, "package")
+            package.mkdir()
+            (package / "sets.py").write_text("class Programs(list): pass\n")
+            (package / "__main__.py").write_text(textwrap.dedent("""
+                import penstock
+                from package.sets import Programs
+                if __name__ == "__main__":
+                    kept = Programs(["__main__", 'if __name__ == "__main__":'])
+                    print(*penstock.DataLoader(kept, num_workers=1))
+                """))
             done = subprocess.run(
-                [sys.executable, "-B", "-c", textwrap.dedent("""
-                import os, mine, penstock
-                os.chdir("/")
-                print(*penstock.DataLoader(mine.Mine([7]), num_workers=1))
-                """)], cwd=folder, capture_output=True, text=True, timeout=60)
-        self.assertIn("7", done.stdout, done.stderr)
+                [sys.executable, "-B", "-m", "package"], cwd=folder,
+                capture_output=True, text=True, timeout=60)
+        self.assertIn("if __name__ ==", done.stdout, done.stderr)
+
+    def test_modules_are_found_where_the_program_is_or_began(self):
+        for begins, goes in (".", "/"), ("/", "."):
+            with tempfile.TemporaryDirectory() as folder:
+                pathlib.Path(folder, "mine.py").write_text(
+                    "class Mine(list): pass\n")
+                done = subprocess.run(
+                    [sys.executable, "-B", "-c", textwrap.dedent("""
+                    import os, sys, penstock
+                    if sys.argv[1] == "/":
+                        import mine
+                    os.chdir(sys.argv[1])
+                    import mine
+                    print(*penstock.DataLoader(mine.Mine([7]), num_workers=1))
+                    """), os.path.join(folder, goes)],
+                    cwd=os.path.join(folder, begins), capture_output=True,
+                    text=True, timeout=60)
+            self.assertIn("7", done.stdout, done.stderr)
 
     def test_ctrl_c_at_any_time_leaves_no_process(self):
         for delay in (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2):

@@ -3,6 +3,7 @@
 It imports no torch, so that most tests start their helpers quickly.
 """
 import collections
+import collections.abc
 import os
 import random
 import signal
@@ -89,6 +90,11 @@ class TwoArguments(Exception):
 
 def two_arguments(text):
     return TwoArguments(text, 2)
+
+
+class Speechless(Exception):
+    def __str__(self):
+        raise KeyError("no text")
 
 
 def os_error(text):
@@ -395,6 +401,50 @@ class Stays:
 
     def __reduce__(self):
         raise TypeError("it stays")
+
+
+class LostOnItsWay(collections.abc.Sequence):
+    """Two numbers that can be sent and never arrive."""
+
+    def __init__(self, one, other):
+        self.pair = one, other
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, at):
+        return self.pair[at]
+
+    def __reduce__(self):
+        return LostOnItsWay, ()
+
+
+def lost_on_its_way(i):
+    return LostOnItsWay(i, -i)
+
+
+def viewed(i):
+    """A sequence that pickle refuses."""
+    return memoryview(bytes([i, 0]))
+
+
+class OpensOnceThere:
+    """Its attributes are those of a file, which a helper cannot open."""
+
+    def __init__(self, n):
+        self.n, self.here = n, (threading.get_ident(), os.getpid())
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return i
+
+    def __getattr__(self, name):
+        if name == "__getitems__" and self.here != (threading.get_ident(),
+                                                    os.getpid()):
+            raise OSError("the file cannot be opened")
+        raise AttributeError(name)
 
 
 def third_stays(i):

@@ -395,6 +395,15 @@ class OnBad(Case):
             "epoch": 0, "step": 2, "row": 3, "index": 11,
             "error": "OSError: row 11 is broken"})
 
+    def test_a_bad_row_whose_error_has_no_text_is_told_too(self):
+        for workers in (0, 2):
+            loader = self.loader(
+                sets.Bad(20, bad={3}, error=sets.Speechless), batch_size=4,
+                on_bad="substitute", num_workers=workers)
+            self.assertEqual(len(list(loader)), 5)
+            self.assertEqual(loader.stats()["bad"][0]["error"],
+                             "Speechless, whose text cannot be made")
+
     def test_a_mask_weighs_bad_rows_by_nothing(self):
         for workers in (0, 2):
             loader = self.loader(self.data(), batch_size=10, on_bad="mask",

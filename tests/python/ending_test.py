@@ -248,6 +248,17 @@ class TheEndOfFunctions(Case):
     def test_ctrl_c_while_loaders_are_closed_is_no_crash(self):
         self.interrupt(4, 0.05)
 
+    def test_a_loader_that_a_thread_opens_meanwhile_is_closed_too(self):
+        done = run_python(
+            "import numpy, penstock\n"
+            "from penstock import loader\n"
+            "ends = loader._ends()\n"
+            "next(ends)\n"
+            "kept = penstock.Loader({'n': numpy.arange(9)})\n"
+            "for end in ends: end()\n"
+            "print(kept._engine.closed())")
+        self.assertEqual(done.stdout, "True\n", done.stderr)
+
     def test_ctrl_c_while_a_call_is_waited_for_is_no_crash(self):
         self.interrupt(
             3, 0.1,

@@ -208,6 +208,13 @@ class Arguments(Case):
         with self.refused(penstock.RequestError, "source.uri", "mysql"):
             penstock.Loader("mysql:there", ["a"])
 
+    def test_columns_come_in_an_order(self):
+        columns = {"power": 0, "frequency": 0}
+        with self.refused(penstock.SourceError, "sqlite.missing", "nowhere"):
+            penstock.Loader("sqlite:nowhere.sqlite#t", {"x": columns.keys()})
+        with self.assertRaisesRegex(TypeError, "is a set: expected a list"):
+            penstock.Loader("sqlite:nowhere.sqlite#t", {"x": set(columns)})
+
 
 if __name__ == "__main__":
     main()

@@ -2,11 +2,9 @@
 import hashlib
 import json
 import logging
-import operator
 import os
 import sys
 import threading
-import time
 import unittest
 from unittest import mock
 
@@ -55,7 +53,7 @@ class Iterating(Case):
                                                 in range(len(loader))])
 
     def test_an_interrupt_repeats_no_batch_that_another_thread_has(self):
-        taken = threading.Event()
+        out, taken = threading.Event(), threading.Event()
 
         class Watch:
             def asks(self):
@@ -65,6 +63,7 @@ class Iterating(Case):
 
             def got(self, epoch):
                 if threading.current_thread() is first and seen:
+                    out.set()
                     taken.wait()
                     raise KeyboardInterrupt
         with self.open(loader__workers=1) as loader, \
@@ -77,8 +76,7 @@ class Iterating(Case):
                     next(batches)
             first = threading.Thread(target=take_two)
             first.start()
-            while operator.length_hint(batches) > len(loader) - 2:
-                time.sleep(0.001)  # the second is out of the loader
+            out.wait()  # the second is out of the loader
             seen.append(next(batches).step)
             taken.set()
             first.join()

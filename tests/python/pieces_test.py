@@ -327,6 +327,8 @@ class Maps(Case):
         three = lambda row: row["n"] * 3
         self.assertNotEqual(source_text(wrapped(two)),
                             source_text(wrapped(three)))
+        one, other = (wrapped(lambda row: row["n"]), wrapped(lambda row: 0))
+        self.assertNotEqual(source_text(one), source_text(other))
         two.__name__ = three.__name__ = "named"
         self.assertNotEqual(source_text(two), source_text(three))
 

@@ -36,7 +36,7 @@ __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "open", "progress"]
 
 try:
-    _began_in = os.getcwd()  # what "" on sys.path means to helper processes
+    _began_in = os.getcwd()  # which "" on sys.path has meant
 except OSError:
     _began_in = ""
 

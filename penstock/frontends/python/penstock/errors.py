@@ -101,6 +101,14 @@ def worded(kind: type[_Kind], code: str, what: str, where: str = "",
     return _filled(kind, text, code, what, where, why, next)
 
 
+def said(error: BaseException) -> str:
+    """Its type and text, whatever making that text raises."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}, whose text cannot be made"
+
+
 def again(kept: BaseException) -> BaseException:
     """What a function raised, once more: the engine calls this. A copy, so
     that what it keeps does not learn which frames each has been raised through.

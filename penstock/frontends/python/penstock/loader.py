@@ -9,8 +9,8 @@ import operator
 import os
 import sys
 import weakref
-from typing import (TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence,
-                    TextIO, Union)
+from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping,
+                    Sequence, TextIO, Union)
 
 from . import _engine
 from .arguments import ELSEWHERE, checked, did_you_mean, tell_no_meaning
@@ -42,8 +42,7 @@ def _close_all() -> None:
     """No thread of ours outlives Python, nor calls it later."""
     failure: BaseException | None = None
     try:
-        for end in (_engine.end_of_python,
-                    *(engine.close for engine in list(_open))):
+        for end in _ends():
             try:
                 end()
             except BaseException as error:  # Ctrl-C, or a handler of the log
@@ -53,6 +52,12 @@ def _close_all() -> None:
     _engine.tell_messages()
     if failure is not None:
         raise failure
+
+
+def _ends() -> Iterator[Callable[[], None]]:
+    yield _engine.end_of_python  # lets a thread in that has just opened one
+    for engine in list(_open):
+        yield engine.close
 
 
 class BaseLoader:
@@ -392,7 +397,7 @@ def _rules(fields: Fields | None) -> Any:
     for name, rule in fields.items():
         if isinstance(rule, str):
             rule = [rule]
-        if not isinstance(rule, (Mapping, Sequence)):
+        if isinstance(rule, (set, frozenset)) or not isinstance(rule, Iterable):
             raise TypeError(f"fields[{name!r}] is a {type(rule).__name__}: "
                             "expected a list of columns, a column, or a rule")
         rules[name] = rule if isinstance(rule, Mapping) else {
@@ -421,4 +426,5 @@ def _dumped(value: object) -> str:
     except ValueError as error:  # nan, or something that holds itself
         raise refused("settings.value", "cannot write the settings as JSON",
                       "the settings", str(error),
-                      "give finite numbers") from None
+                      "give finite numbers, and nothing that holds itself"
+                      ) from None

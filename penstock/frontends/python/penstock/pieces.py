@@ -12,7 +12,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence,
                     runtime_checkable)
 
 from . import _engine
-from .errors import SourceError, TransformError, refused, worded
+from .errors import SourceError, TransformError, refused, said, worded
 
 if TYPE_CHECKING:
     import numpy
@@ -58,6 +58,7 @@ def source_text(piece: object, version: object = "") -> str:
         function = function.func
     shown = function if inspect.isroutine(function) or inspect.isclass(
         function) else type(function)
+    shown = inspect.unwrap(shown)  # as getsource() does
     code = getattr(shown, "__code__", None)
     try:
         text = textwrap.dedent(inspect.getsource(shown))
@@ -148,14 +149,6 @@ def rows_of_source(source: Source, fields: Any = None) -> _engine.Rows:
     version = getattr(source, "version", "")
     return _engine.function_rows(count, reads, reads.tensors,
                                  source_text(source, version))
-
-
-def said(error: BaseException) -> str:
-    """Its type and text, whatever making that text raises."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:
-        return f"{type(error).__name__}, whose text cannot be made"
 
 
 class _Writing:

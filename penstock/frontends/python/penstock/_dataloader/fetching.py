@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..errors import said
 from .collate import (collate_by_numpy, default_collate, default_convert,
                       same, tensor_later, tensor_now, torch_module)
 from .order import Random
@@ -80,7 +81,7 @@ class Bad:
 
     def __init__(self, index: Any, error: BaseException) -> None:
         self.index = index
-        self.error = f"{type(error).__name__}: {error}"[:500]
+        self.error = said(error)[:500]
 
 
 BadRows = Sequence[tuple[int, Bad]]  # each with its row in the batch

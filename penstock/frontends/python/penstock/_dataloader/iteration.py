@@ -19,8 +19,8 @@ from .fetching import (BadRows, Fetcher, Settings, Stream, count_of,
 from .meter import Meter
 from .pinning import PinAhead, pinned_result
 from .threads import ThreadCrew
-from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, Result,
-                     Task)
+from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, WHOLE,
+                     Result, Task)
 
 _PATIENCE_S = 0.1  # between two looks whether the pinning thread must stop
 
@@ -110,6 +110,7 @@ class Flow:
                  meter: Meter) -> None:
         self.crew, self._rules, self._meter = crew, rules, meter
         self._round = 0
+        self._may_split = rules.may_split
         self._results: dict[int, tuple[int, Any, int]] = {}
         self.failure: Error | None = None
 
@@ -122,6 +123,7 @@ class Flow:
         self._first_step, self._skip, self._dropped = first_step, skip, 0
         self._sent, self._due = 0, 0
         self._tasks: dict[int, int | None] = {}  # batch -> its worker, if one
+        self._in_parts: dict[int, Any] = {}  # batch -> its ids
         for _, letter, _ in self._results.values():
             letter.discard()
         self._results.clear()
@@ -160,7 +162,7 @@ class Flow:
         starving = not self._results and len(self._tasks) < self.crew.size
         self._tasks[number] = worker
         has_entry = number - next(iter(self._tasks)) < ENTRIES
-        splits = (self._rules.may_split and starving and has_entry
+        splits = (self._may_split and starving and has_entry
                   and count_of(ids) > 1)
         try:
             self._put(number, ids, worker, splits)
@@ -181,6 +183,7 @@ class Flow:
                                      grain=grain_of(ids)), worker)
 
     def _put_parts(self, number: int, ids: Any) -> None:
+        self._in_parts[number] = ids
         grain = grain_of(ids)
         grains = -(-len(ids) // grain)
         parts = min(grains, 2 * self.crew.size, MOST_PARTS)
@@ -250,12 +253,17 @@ class Flow:
             self._put_next()
         elif number not in self._tasks or number in self._results:
             letter.discard()  # it has failed already
+        elif kind == WHOLE:
+            letter.discard()
+            self._may_split = False
+            self._put(number, self._in_parts[number], None, splits=False)
         else:
             self._results[number] = kind, letter, items
 
     def _handed_out(self, number: int) -> Taken | None:
         kind, letter, items = self._results.pop(number)
         del self._tasks[number]
+        self._in_parts.pop(number, None)
         self._put_next()
         if isinstance(letter, Unsent):
             raise letter.error

@@ -16,6 +16,7 @@ import pickle
 import struct
 import sys
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 from .memory import Held, Reader, Ref, Writer
@@ -90,6 +91,21 @@ def flatten(thing: object) -> list[memoryview]:
     file = io.BytesIO()
     _Pickler(file, 5, buffer_callback=keep).dump(thing)
     return [file.getbuffer(), *arrays]
+
+
+def refers_to_main(thing: object) -> bool:
+    """Whether a class or a function of the main module is in its pickle. (Text
+    that says "__main__" may be in any.)"""
+    found = False
+
+    class Looking(_Pickler):
+        def reducer_override(self, thing: Any) -> Any:
+            nonlocal found
+            found = found or (isinstance(thing, (type, FunctionType))
+                              and thing.__module__ == "__main__")
+            return super().reducer_override(thing)
+    Looking(io.BytesIO(), 5, buffer_callback=lambda buffer: False).dump(thing)
+    return found
 
 
 def _aligned(at: int) -> int:

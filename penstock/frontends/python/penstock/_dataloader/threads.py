@@ -13,7 +13,7 @@ from typing import Any
 from .carried import Carried
 from .fetching import Fetcher, Stream, count_of, detail_of
 from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, Job,
-                     Result, Task, WorkerInfo)
+                     Result, Task, WorkerInfo, beginning)
 
 # How long close() waits for items on their way; their threads end later.
 PATIENCE_S = 5.0
@@ -149,7 +149,8 @@ class ThreadCrew:
             return maker(self._dataset, self._collate_fn,
                          self._job.settings), None
         except BaseException as error:
-            return None, Carried(error, where, "iter(dataset)")
+            return None, Carried(error, where,
+                                 beginning(self._job.iterable))
 
     def _result_of(self, fetcher: Any, task: Task,
                    where: str) -> tuple[int | None, Any]:

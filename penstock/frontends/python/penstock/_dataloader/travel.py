@@ -40,11 +40,11 @@ def pickled(dataset: Any, collate_fn: Any, worker_init_fn: Any
     """What travels to the server: (parts, main), or NotPicklable."""
     from multiprocessing import spawn
 
-    from .. import _began_in
     told = spawn.get_preparation_data("penstock")
     main = {key: value for key, value in told.items() if key in (
         "sys_argv", "dir", "init_main_from_name", "init_main_from_path")}
-    main["sys_path"] = [entry or _began_in for entry in sys.path]
+    main["sys_path"] = [folder for entry in sys.path for folder in (
+        [entry] if entry else _current_folders())]
     has_main = _can_be_imported(main)
     if not has_main:
         main.pop("init_main_from_name", None)
@@ -53,7 +53,7 @@ def pickled(dataset: Any, collate_fn: Any, worker_init_fn: Any
     reason: Exception | None = None
     try:
         parts = packing.flatten(things)
-        if has_main or b"__main__" not in bytes(parts[0]):
+        if has_main or not _names_main(things, parts[0]):
             return parts, main
     except Exception as error:
         reason = error
@@ -70,6 +70,19 @@ def _can_be_imported(main: dict[str, Any]) -> bool:
     if name is not None:
         return str(name).rpartition(".")[2] != "__main__"
     return os.path.isfile(main.get("init_main_from_path", ""))
+
+
+def _names_main(thing: Any, text: memoryview) -> bool:
+    return b"__main__" in bytes(text) and packing.refers_to_main(thing)
+
+
+def _current_folders() -> list[str]:
+    """What "" on sys.path has meant: now, and when Python began."""
+    from .. import _began_in
+    try:
+        return [os.getcwd(), _began_in]
+    except OSError:
+        return [_began_in]
 
 
 def _by_cloudpickle(things: tuple[Any, ...]) -> list[memoryview] | None:
@@ -93,8 +106,8 @@ def _not_picklable(things: tuple[Any, ...],
     reason = str(error)
     for name, thing in zip(names, things):
         try:
-            text = bytes(packing.flatten(thing)[0])
-            if error is None and b"__main__" in text:
+            text = packing.flatten(thing)[0]
+            if error is None and _names_main(thing, text):
                 reason = ("it is defined in __main__, which helpers cannot "
                           "import: a session, a pipe, or a __main__.py")
                 break

@@ -14,12 +14,12 @@ from .collate import stack_without_shared_memory, torch_module
 from .carried import Carried
 from .fetching import (Fetcher, Key, Settings, Stream, count_of, detail_of,
                        note_detail, seed_generators)
-from .memory import Reader, Writer
+from .memory import Reader, Ref, Writer
 from .packing import Letter, open_ref, ref_of, seal
 
 # Helper to loop: round, batch, kind, seconds of work, items; then a letter.
 RESULT = struct.Struct("<qqqdq")
-BATCH, ERROR, END = range(3)
+BATCH, ERROR, END, WHOLE = range(4)
 MOST_BYTES = 1 << 17  # of a message
 
 
@@ -73,8 +73,9 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What comes of a task: BATCH, ERROR or END of a stream. The crew that
-    handed it out opens `letter`."""
+    """What comes of a task: BATCH, ERROR, END of a stream, or WHOLE: its items
+    cannot travel, so one helper has to fetch them all. The crew that handed it
+    out opens `letter`."""
     round: int
     batch: int
     kind: int
@@ -118,15 +119,15 @@ class Worker:
 
     def _begin(self) -> None:
         self._not_begun = None
-        if not self._iterable:
-            self._fetcher = Fetcher(self._dataset, self._collate_fn,
-                                    self._settings)
-            return
+        given = self._dataset, self._collate_fn, self._settings
         try:
-            self._stream = Stream(self._dataset, self._collate_fn,
-                                  self._settings)
+            if self._iterable:
+                self._stream = Stream(*given)
+            else:
+                self._fetcher = Fetcher(*given)
         except Exception as error:
-            self._not_begun = Carried(error, self._where(), "iter(dataset)")
+            self._not_begun = Carried(error, self._where(),
+                                      beginning(self._iterable))
 
     def _name_self(self, seed: int) -> None:
         global info
@@ -236,10 +237,8 @@ class Worker:
             piece = Carried(error, self._where(), detail_of(error))
         try:
             letter = seal((task.ids, piece), self._writer, inline=0)
-        except Exception as error:  # noted all the same: others wait for it
-            note_detail(error, "the batch cannot be pickled")
-            piece = Carried(error, self._where(), detail_of(error))
-            letter = seal((task.ids, piece), self._writer, inline=0)
+        except Exception:  # noted all the same: others wait for it
+            letter = seal((task.ids, None), self._writer, inline=0)
         ref = ref_of(letter)
         complete, void = self._board.add(
             task.round, task.batch, task.part, task.parts, self._seat.worker,
@@ -248,18 +247,25 @@ class Worker:
             self._memory(worker).release(unread)
         if complete is None:
             return None, None
-        pieces = [open_ref(ref, self._memory(worker))
-                  for worker, ref in complete]
+        pieces = [self._opened(worker, ref) for worker, ref in complete]
         ids: list[Any] = []
         items: list[Any] = []
         bad: list[Any] = []
         for some, piece in pieces:
             if isinstance(piece, Carried):
                 return ERROR, piece
+            if piece is None:
+                return WHOLE, None
             ids += some
             items += piece[0]
             bad += piece[1]
         return BATCH, (self._fetcher.collated(items, bad, ids, task.key), bad)
+
+    def _opened(self, worker: int, ref: Ref) -> Any:
+        try:
+            return open_ref(ref, self._memory(worker))
+        except Exception:
+            return (), None
 
     def _memory(self, worker: int) -> Reader:
         if worker not in self._memories:
@@ -268,6 +274,11 @@ class Worker:
 
     def _where(self) -> str:
         return f"DataLoader worker process {self._seat.worker}"
+
+
+def beginning(iterable: bool) -> str:
+    """What was done when an epoch did not begin."""
+    return "iter(dataset)" if iterable else "looking at the data set"
 
 
 def seed_worker(base_seed: int, worker: int) -> None:
