@@ -155,6 +155,7 @@ class Forks(Case):
                 loader.explain, loader.shares, loader.progress,
                 step.__enter__, lambda: loader.set_epoch(3),
                 lambda: loader.load_state_dict({}), lambda: loader.plan,
+                lambda: loader.statistics,
                 lambda: batch["target"], lambda: batch.target,
                 lambda: batch.numpy(), lambda: list(batch), batch.items,
                 batch.values, lambda: batch.ids, lambda: batch.row_keys,

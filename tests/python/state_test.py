@@ -2,6 +2,8 @@
 import json
 import unittest
 
+import numpy as np
+
 import penstock
 from entry import main
 from positions import Case, WORKERS, bytes_of, run_program
@@ -123,6 +125,18 @@ class Numbers(Case):
         self.assertEqual(loader.plan["tier"], "ram")
         self.assertEqual([s["name"] for s in stats["stages"]],
                          ["plan", "gather", "deliver"])
+
+    def test_statistics_lead_back_to_the_units_of_the_columns(self):
+        scaled = self.open(fields__target__standardize=True)
+        plain = self.open(fields__target__standardize=False)
+        used = scaled.statistics["target"].values()
+        self.assertTrue(all(column["standardize"] for column in used))
+        back = (scaled.peek().target.numpy()
+                * [column["divisor"] for column in used]
+                + [column["mean"] for column in used])
+        np.testing.assert_allclose(back, plain.peek().target.numpy(), 1e-5)
+        self.assertEqual(
+            penstock.Loader({"n": np.arange(9)}).statistics, {})
 
     def test_a_step_of_sim_takes_its_time(self):
         loader = self.open(device={"kind": "sim", "step_ms": 20,

@@ -301,6 +301,13 @@ std::string Engine::report(bool wait) {
   return text;
 }
 
+std::string Engine::statistics() {
+  return with_loader([](JobLoader& loader) {
+    auto data = loader.dataset();
+    return data ? data->fitted().json(data->fields()).dump() : "{}";
+  });
+}
+
 void Engine::begin_step() {
   follow_torch();
   with_loader([](JobLoader& loader) { loader.begin_step(); });
@@ -387,6 +394,7 @@ void bind_engine(nb::module_& module) {
       .def("state", &Engine::state)
       .def("go_on", &Engine::go_on, nb::arg("state"))
       .def("report", &Engine::report, nb::arg("wait"))
+      .def("statistics", &Engine::statistics)
       .def("begin_step", &Engine::begin_step)
       .def("end_step", &Engine::end_step)
       .def("time_elsewhere", &Engine::time_elsewhere, nb::arg("elsewhere"))

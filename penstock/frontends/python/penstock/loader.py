@@ -189,6 +189,15 @@ class BaseLoader:
         return Explanation(self.stats())
 
     @property
+    def statistics(self) -> dict[str, Any]:
+        """What values were standardised with, as in a run's statistics.json:
+        of each field, by its columns or keys, "mean" and "divisor" (and what
+        else was counted). `tensor * divisor + mean` is in the column's units,
+        where "standardize" is true. Empty for arrays and sources of your own.
+        """
+        return dict(json.loads(self._engine.statistics()))
+
+    @property
     def plan(self) -> dict[str, Any]:
         """Where the prepared rows live, and why there."""
         return dict(self.stats()["plan"])
