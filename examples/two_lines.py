@@ -8,6 +8,9 @@ fed by torch's DataLoader:
     -loader = DataLoader(MyDataset("train.sqlite"), batch_size=256, shuffle=True)
     +loader = penstock.open("job.json")
 
+and the one that takes a batch apart, because this job's list of receivers is
+two tensors (values, and which of them are there).
+
 Run it on the demonstration data:
 
     penstock demo positions --rows 4030 --seed 1 --to sqlite:positions.sqlite

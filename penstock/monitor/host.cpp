@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 
 #include <fstream>
+#include <string_view>
 
 #include "penstock/base/kernel_files.h"
 
@@ -66,7 +67,11 @@ Json machine_json() {
   json["memory_free_bytes"] = known(limits.memory_free);
   json["memory_free_from"] = limits.free_origin;
   utsname system{};
-  if (::uname(&system) == 0) json["kernel"] = system.release;
+  if (::uname(&system) == 0) {
+    std::string_view release = system.release;  // without the builder's name
+    json["kernel"] = std::string(
+        release.substr(0, release.find_first_not_of("0123456789.")));
+  }
   return json;
 }
 

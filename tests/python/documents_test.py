@@ -110,6 +110,17 @@ class Examples(Folder):
         self.assertAlmostEqual(batch["x"].mean(), 0)
         names["loader"].close()
 
+    def test_of_the_guide_to_the_main_job(self):
+        text = (ROOT / "docs/positions.md").read_text()
+        lines = re.search(r"^    penstock demo.*?\n\n", text, re.M | re.S)[0]
+        demo, train = lines.replace("\\\n", " ").split("penstock ")[1:]
+        os.symlink(ROOT / "examples", "examples")
+        run_program(*demo.split())
+        told = json.loads(run_program(
+            *train.split(), "--json", "--set", "device.step_ms=1",
+            "--set", "source.round_trip_ms=0.1", "--set", "train.max_steps=3"))
+        self.assertEqual((told["steps"], told["verdict"]["limit"]), (3, "data"))
+
     def test_of_the_drop_in(self):
         warnings.filterwarnings("ignore", message=".* workers on .* process")
         examples = blocks("docs/dataloader.md")

@@ -92,7 +92,8 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  penstock demo positions --rows 4030 --seed 1 --to sqlite:demo.sqlite\n"
       "  penstock peek sqlite:demo.sqlite#measurements\n"
-      "  penstock train examples/positions/job.json --set train.epochs=3\n"
+      "  penstock train examples/positions/job.json --set "
+      "source.path=demo.sqlite\n"
       "  penstock batch job.json --epoch 4 --steps 10:12 --out batches\n"
       "Exit codes: 0 done, 2 request, 3 source, 4 transform, 5 device, 6 out "
       "of memory, 70 internal, 130 and 143 interrupted (state saved).");
@@ -100,6 +101,8 @@ int main(int argc, char** argv) {
   std::string level;
   app.add_option("--log", level,
                  "debug, info, warning, error or off (or PENSTOCK_LOG)");
+
+  app.option_defaults()->always_capture_default();
 
   Verbs verbs{.stop = &stop_asked, .json = wants_json(argc, argv)};
   add_verbs(app, verbs);

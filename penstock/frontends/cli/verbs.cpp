@@ -112,7 +112,9 @@ void add_train(CLI::App& app, Verbs& verbs) {
   verb->add_option("job", arguments->job, "The job file");
   verb->add_option("--resume", arguments->resume,
                    "Go on with an interrupted run: its folder");
-  verb->add_option("--set", arguments->sets, "section.key=value")->take_all();
+  verb->add_option("--set", arguments->sets, "section.key=value")
+      ->take_all()
+      ->default_str("");
   verb->add_flag("--json", verbs.json, "The report on standard output");
   verb->footer("Example: penstock train job.json --set loader.cache=none");
   verb->callback([arguments, &verbs] {
@@ -169,7 +171,9 @@ void add_batch(CLI::App& app, Verbs& verbs) {
   verb->add_option("--world", arguments->query.rank.world, "Number of ranks");
   verb->add_option("--out", arguments->query.out,
                    "Write one .safetensors per step into this folder");
-  verb->add_option("--set", arguments->sets, "section.key=value")->take_all();
+  verb->add_option("--set", arguments->sets, "section.key=value")
+      ->take_all()
+      ->default_str("");
   verb->add_flag("--json", verbs.json, "Errors as a document");
   verb->footer("Example: penstock batch job.json --epoch 3 --steps 10:12");
   verb->callback([arguments, &verbs] {
@@ -244,7 +248,9 @@ void add_peek(CLI::App& app, Verbs& verbs) {
   auto uri = std::make_shared<std::string>();
   CLI::App* verb =
       app.add_subcommand("peek", "Show the schema and first rows of a source");
-  verb->add_option("source", *uri, "sqlite:PATH#table")->required();
+  verb->add_option("source", *uri,
+                   "sqlite:PATH#table or postgresql://...#table")
+      ->required();
   verb->add_flag("--json", verbs.json, "One JSON document");
   verb->footer("Example: penstock peek sqlite:demo.sqlite#measurements");
   verb->callback(
