@@ -1,5 +1,7 @@
 #include "penstock/run/loop.h"
 
+#include <utility>
+
 namespace penstock {
 namespace {
 
@@ -113,6 +115,7 @@ void Loop::take_steps() {
     if (due) save();
   }
   clock_.finish();
+  tell_epochs();
 }
 
 /// No batch also when a signal ended the reading of it.
@@ -134,10 +137,12 @@ void Loop::take(Batch& batch) {
   p_.stepper.step(batch, *stream_, p_.state.steps_taken);
   clock_.after_step(*stream_);
   RunNumbers& run = p_.run;
-  if (run.steps == 0) {
+  if (run.steps == 0) {  // it only starts the clock
     run.first_step = wall_clock().now();
     run.first_step_rows = batch.rows();
     first_epoch_ = batch.at().epoch;
+  } else {
+    ++timed_steps_;
   }
   ++run.steps;
   run.samples += batch.rows();
@@ -149,6 +154,7 @@ void Loop::take(Batch& batch) {
            p_.stepper.has_model());
   take_losses(false);
   teller_.step(batch.at(), last_loss_);
+  tell_epochs();
 }
 
 void Loop::take_losses(bool wait) {
@@ -168,18 +174,28 @@ void Loop::end_epoch(std::int64_t at) {
   loss_sum_ = 0, losses_ = 0;
   if (held_out_ != nullptr) validate(at);
   const Json* loss = epoch.validated.find("val_loss");
-  auto parts = clock_.by_group().find(at);
-  // The very first step only started the clock.
   bool first = first_epoch_ == at;
-  teller_.epoch(
-      {.epoch = at,
-       .epochs = p_.job.training.epochs,
-       .samples = epoch.samples - (first ? p_.run.first_step_rows : 0),
-       .parts = parts == clock_.by_group().end() ? StepParts() : parts->second,
-       .train_loss = epoch.train_loss,
-       .val_loss = loss != nullptr && loss->is_number()
-                       ? std::optional(loss->number())
-                       : std::nullopt});
+  ended_.push_back({.numbers = {.epoch = at,
+                                .epochs = p_.job.training.epochs,
+                                .samples = epoch.samples -
+                                           (first ? p_.run.first_step_rows : 0),
+                                .train_loss = epoch.train_loss,
+                                .val_loss = loss != nullptr && loss->is_number()
+                                                ? std::optional(loss->number())
+                                                : std::nullopt},
+                    .steps = std::exchange(timed_steps_, 0)});
+  tell_epochs();
+}
+
+/// The device may lag behind by some steps; nothing waits for it here.
+void Loop::tell_epochs() {
+  for (; !ended_.empty(); ended_.pop_front()) {
+    Ended& epoch = ended_.front();
+    auto known = clock_.by_group().find(epoch.numbers.epoch);
+    if (known != clock_.by_group().end()) epoch.numbers.parts = known->second;
+    if (epoch.numbers.parts.steps < epoch.steps) return;
+    teller_.epoch(epoch.numbers);
+  }
 }
 
 /// Stopped in the middle, it leaves the whole epoch to be validated later, and

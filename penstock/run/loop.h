@@ -72,6 +72,7 @@ class Loop {
   void take(Batch& batch);
   void take_losses(bool wait);
   void end_epoch(std::int64_t epoch);
+  void tell_epochs();
   void validate(std::int64_t epoch);
   bool see_held_out_rows();
   void save();
@@ -84,7 +85,14 @@ class Loop {
   Loader loader_;
   std::unique_ptr<Loader> held_out_;  // null: nothing to validate
   Teller teller_;
-  double loss_sum_ = 0;  // of the epoch's steps
+  /// An epoch that is over for the host, and its steps that are timed.
+  struct Ended {
+    EpochNumbers numbers;
+    std::int64_t steps = 0;
+  };
+  std::deque<Ended> ended_;  // to be told when the device has ended them too
+  std::int64_t timed_steps_ = 0;  // of the epoch
+  double loss_sum_ = 0;           // of the epoch's steps
   std::int64_t losses_ = 0;
   std::int64_t first_epoch_ = 0;     // of the first step that is taken here
   std::optional<double> last_loss_;  // that is known

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "penstock/run/positions_run.h"
 
@@ -255,6 +256,28 @@ TEST(Train, WarnsOfAStarvedAcceleratorWithTheCauseAndOneAction) {
   ASSERT_FALSE(verdict.find("actions")->array().empty());
   EXPECT_THAT(notes.back(), HasSubstr("once per sample"));
   EXPECT_THAT(notes.back(), HasSubstr("set loader.read to \"batch\""));
+}
+
+// The host is some steps ahead of the device when it comes to an epoch's end.
+TEST(Train, TellsOfAnEpochWhenTheDeviceHasEndedItsSteps) {
+  PositionsRun positions;
+  for (int workers : {0, 1, 2, 8}) {
+    std::vector<std::string> notes;
+    TrainOptions options;
+    options.listener.note = [&](const std::string& line) {
+      if (line.starts_with("epoch")) notes.push_back(line);
+    };
+    Json report =
+        train(positions.job({"loader.workers=" + std::to_string(workers),
+                             "device.step_ms=10", "train.epochs=3"}),
+              options)
+            .report;
+    ASSERT_EQ(notes.size(), 3u);
+    char rate[32];  // the same in each epoch, and in all of them
+    std::snprintf(rate, sizeof(rate), " %.0f samples/s",
+                  report.find("samples_per_s")->number());
+    for (const std::string& note : notes) EXPECT_THAT(note, HasSubstr(rate));
+  }
 }
 
 // `alt_m` is null in some receivers: demanding it makes their rows bad.
