@@ -272,7 +272,7 @@ class Diagnosis {
 
   /// What a statement per row waited for is paid once per batch.
   std::vector<StageNumbers> read_by_batch() const {
-    double rows = static_cast<double>(window_.samples) /
+    double rows = static_cast<double>(window_.parts.samples) /
                   static_cast<double>(window_.parts.steps);
     std::vector<StageNumbers> stages = window_.stages;
     for (StageNumbers& stage : stages) {
@@ -285,12 +285,12 @@ class Diagnosis {
   }
 
   double compute_rate() const {
-    return static_cast<double>(window_.samples) / compute_;
+    return static_cast<double>(window_.parts.samples) / compute_;
   }
   /// Of the rate, if the stages were these: the slowest of them or the
   /// accelerator decides.
   double gain(const std::vector<StageNumbers>& stages) const {
-    double now = static_cast<double>(window_.samples) / wall_;
+    double now = static_cast<double>(window_.parts.samples) / wall_;
     return std::min(compute_rate(), slowest_rate(stages)) / now - 1;
   }
   /// True when it is worth telling.

@@ -52,9 +52,8 @@ std::vector<TierRoom> in_ram(bool device_fits) {
 /// 100 steps of 10 samples; the accelerator needs 10 ms per step.
 Snapshot window(Nanoseconds wall, std::vector<StageNumbers> stages) {
   Snapshot snapshot;
-  snapshot.parts = {.steps = 100, .wall = wall, .compute = 1s};
+  snapshot.parts = {.steps = 100, .samples = 1000, .wall = wall, .compute = 1s};
   snapshot.parts.wait_data = wall - 1s;
-  snapshot.samples = 1000;
   snapshot.stages = std::move(stages);
   snapshot.tiers = reading(true);
   snapshot.limits.cpus = 8;

@@ -98,7 +98,7 @@ std::string epoch_summary(const EpochNumbers& e) {
   std::string line =
       format("epoch %ld/%ld: ", long(e.epoch) + 1, long(e.epochs));
   line += wall > 0 ? format("%.*f s, %.0f samples/s", wall < 10 ? 2 : 1, wall,
-                            static_cast<double>(e.samples) / wall)
+                            static_cast<double>(e.parts.samples) / wall)
                    : "n/a s, n/a samples/s";
   line += ", " + shown_shares(e.parts);
   if (e.train_loss) line += format(", loss %.4g", *e.train_loss);

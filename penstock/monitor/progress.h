@@ -45,7 +45,6 @@ std::string shown_shares(const StepParts& parts);
 struct EpochNumbers {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;
-  std::int64_t samples = 0;  ///< consumed by the steps of `parts`
   StepParts parts;
   std::optional<double> train_loss, val_loss;
 };

@@ -15,8 +15,9 @@ using namespace std::chrono_literals;
 constexpr std::size_t kGiB = std::size_t{1} << 30;
 
 /// 100 s of steps of which 29.4 were lost.
-StepParts some_parts() {
+StepParts some_parts(std::int64_t samples = 0) {
   return {.steps = 216,
+          .samples = samples,
           .wall = 100s,
           .compute = 70'600ms,
           .wait_data = 22'700ms,
@@ -25,8 +26,9 @@ StepParts some_parts() {
 }
 
 /// The same on a device whose steps are no work: 0.1 us each.
-StepParts idle_parts() {
+StepParts idle_parts(std::int64_t samples = 0) {
   return {.steps = 10'000'000,
+          .samples = samples,
           .wall = 4s,
           .compute = 1s,
           .wait_data = 2s,
@@ -123,8 +125,7 @@ TEST(ProgressLine, LeavesOutAGpuWhereTheDeviceIsNone) {
 TEST(EpochSummary, SaysWhatAnEpochCameTo) {
   EXPECT_EQ(epoch_summary({.epoch = 1,
                            .epochs = 10,
-                           .samples = 327'600,
-                           .parts = some_parts(),
+                           .parts = some_parts(327'600),
                            .train_loss = 2.31,
                            .val_loss = 2.4}),
             "epoch 2/10: 100.0 s, 3276 samples/s, AU 70 % <- data 23 % copy 5 "
@@ -132,12 +133,12 @@ TEST(EpochSummary, SaysWhatAnEpochCameTo) {
 }
 
 TEST(EpochSummary, ShowsNoLossWhereThereIsNone) {
-  EXPECT_EQ(epoch_summary({.epochs = 2, .samples = 40, .parts = idle_parts()}),
+  EXPECT_EQ(epoch_summary({.epochs = 2, .parts = idle_parts(40)}),
             "epoch 1/2: 4.00 s, 10 samples/s, AU n/a <- data 50 % host 50 %");
 }
 
 TEST(EpochSummary, AnEpochWithoutATimedStepIsUnknown) {
-  EXPECT_EQ(epoch_summary({.epochs = 2, .samples = 40}),
+  EXPECT_EQ(epoch_summary({.epochs = 2}),
             "epoch 1/2: n/a s, n/a samples/s, AU n/a");
 }
 

@@ -25,7 +25,6 @@ struct Snapshot {
   /// Their parts cannot be compared with the times of the stages, which are
   /// by the wall clock.
   bool virtual_time = false;
-  std::int64_t samples = 0;          ///< consumed by the steps of `parts`
   std::vector<StageNumbers> stages;  ///< of the loader, in order of the data
   Nanoseconds wait_order{0};    ///< part of wait_data: out-of-order results
   std::vector<TierRoom> tiers;  ///< the fastest first; empty: not measured

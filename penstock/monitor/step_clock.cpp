@@ -18,6 +18,7 @@ double StepParts::utilisation() const {
 
 StepParts& StepParts::operator+=(const StepParts& other) {
   steps += other.steps;
+  samples += other.samples;
   wall += other.wall;
   compute += other.compute;
   wait_data += other.wait_data;
@@ -30,6 +31,7 @@ StepParts& StepParts::operator+=(const StepParts& other) {
 StepParts StepParts::operator-(const StepParts& earlier) const {
   StepParts rest = *this;
   rest.steps -= earlier.steps;
+  rest.samples -= earlier.samples;
   rest.wall -= earlier.wall;
   rest.compute -= earlier.compute;
   rest.wait_data -= earlier.wait_data;
@@ -57,6 +59,7 @@ void StepClock::after_wait(Stream& stream) {
 void StepClock::after_step(Stream& stream) {
   current_.after_step = stream.record();
   current_.group = group_;
+  current_.samples = samples_;
   current_.starts_clock = std::exchange(starts_clock_, false);
   pending_.push_back(std::move(current_));
   current_ = Step();
@@ -108,7 +111,7 @@ void StepClock::account(const Step& step) {
   Nanoseconds idle = before - last_end_;
   Nanoseconds overlap =
       std::min(step.got, before) - std::max(step.asked, last_end_);
-  StepParts parts{.steps = 1, .wall = end - last_end_};
+  StepParts parts{.steps = 1, .samples = step.samples, .wall = end - last_end_};
   parts.wait_data = std::clamp(overlap, Nanoseconds(0), idle);
   parts.host = idle - parts.wait_data;
   parts.wait_copy = after - before;

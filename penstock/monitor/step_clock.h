@@ -12,6 +12,7 @@ namespace penstock {
 /// Where the wall time of steps went; the parts sum to `wall`.
 struct StepParts {
   std::int64_t steps = 0;
+  std::int64_t samples = 0;  ///< that these steps consumed
   Nanoseconds wall{0};
   Nanoseconds compute{0};    ///< the device worked on a step
   Nanoseconds wait_data{0};  ///< idle because no batch was there
@@ -57,8 +58,12 @@ class StepClock {
   /// Waits for all steps.
   void finish();
 
-  /// Labels the steps from here on, by epoch for example.
-  void group(std::int64_t label) { group_ = label; }
+  /// Labels the steps from here on, by epoch for example, and says how many
+  /// samples each consumes.
+  void group(std::int64_t label, std::int64_t samples = 0) {
+    group_ = label;
+    samples_ = samples;
+  }
   /// Sums over all steps that are known to have ended.
   const StepParts& total();
   /// The same by label. A label's first step carries the seam before it.
@@ -68,7 +73,7 @@ class StepClock {
   struct Step {
     Nanoseconds asked{0}, got{0};
     Event before_wait, after_wait, after_step;
-    std::int64_t group = 0;
+    std::int64_t group = 0, samples = 0;
     bool starts_clock = false;
   };
   void account(const Step& step);
@@ -80,7 +85,7 @@ class StepClock {
   bool starts_clock_ = true;
   bool paused_ = false;
   Nanoseconds last_end_{0};
-  std::int64_t group_ = 0;
+  std::int64_t group_ = 0, samples_ = 0;
   StepParts total_;
   std::map<std::int64_t, StepParts> by_group_;
 };

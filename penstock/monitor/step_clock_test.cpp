@@ -120,5 +120,16 @@ TEST_F(StepClockTest, KeepsGroupsApart) {
   EXPECT_EQ(clock_->by_group().at(1).host, 2ms);
 }
 
+TEST_F(StepClockTest, CountsTheSamplesOfStepsThatHaveEnded) {
+  clock_->group(0, 24);
+  step(0ms, 0ms);  // only starts the clock
+  step(0ms, 0ms);
+  clock_->group(0, 7);
+  step(0ms, 0ms);
+  clock_->finish();
+  EXPECT_EQ(clock_->total().samples, 24 + 7);
+  EXPECT_EQ((clock_->total() - clock_->total()).samples, 0);
+}
+
 }  // namespace
 }  // namespace penstock

@@ -130,7 +130,7 @@ std::optional<Batch> Loop::next_batch() try {
 }
 
 void Loop::take(Batch& batch) {
-  clock_.group(batch.at().epoch);
+  clock_.group(batch.at().epoch, batch.rows());
   clock_.before_wait(*stream_);
   batch.wait_on(*stream_);
   clock_.after_wait(*stream_);
@@ -139,8 +139,6 @@ void Loop::take(Batch& batch) {
   RunNumbers& run = p_.run;
   if (run.steps == 0) {  // it only starts the clock
     run.first_step = wall_clock().now();
-    run.first_step_rows = batch.rows();
-    first_epoch_ = batch.at().epoch;
   } else {
     ++timed_steps_;
   }
@@ -174,11 +172,8 @@ void Loop::end_epoch(std::int64_t at) {
   loss_sum_ = 0, losses_ = 0;
   if (held_out_ != nullptr) validate(at);
   const Json* loss = epoch.validated.find("val_loss");
-  bool first = first_epoch_ == at;
   ended_.push_back({.numbers = {.epoch = at,
                                 .epochs = p_.job.training.epochs,
-                                .samples = epoch.samples -
-                                           (first ? p_.run.first_step_rows : 0),
                                 .train_loss = epoch.train_loss,
                                 .val_loss = loss != nullptr && loss->is_number()
                                                 ? std::optional(loss->number())

@@ -94,7 +94,6 @@ class Loop {
   std::int64_t timed_steps_ = 0;  // of the epoch
   double loss_sum_ = 0;           // of the epoch's steps
   std::int64_t losses_ = 0;
-  std::int64_t first_epoch_ = 0;     // of the first step that is taken here
   std::optional<double> last_loss_;  // that is known
   bool unsaved_ = false;
 };

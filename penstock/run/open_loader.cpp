@@ -146,7 +146,7 @@ std::optional<Batch> JobLoader::next() {
   in_step_ = options_.timed && !elsewhere_;
   if (in_step_) {
     clock_.got();
-    clock_.group(batch->at().epoch);
+    clock_.group(batch->at().epoch, batch->rows());
   }
   {
     Lock lock(stream_mutex_);
@@ -154,10 +154,7 @@ std::optional<Batch> JobLoader::next() {
     batch->wait_on(*stream_);
     if (in_step_) clock_.after_wait(*stream_);
   }
-  if (numbers_.steps == 0) {
-    numbers_.first_step = wall_clock().now();
-    numbers_.first_step_rows = batch->rows();
-  }
+  if (numbers_.steps == 0) numbers_.first_step = wall_clock().now();
   ++numbers_.steps;
   numbers_.samples += batch->rows();
   numbers_.epochs[batch->at().epoch].samples += batch->rows();
@@ -344,7 +341,6 @@ Json JobLoader::report(bool wait) {
   snapshot.parts = clock_.total();
   for (const auto& [epoch, parts] : clock_.by_group())
     numbers.epochs[epoch].parts = parts;
-  snapshot.samples = numbers.samples - numbers.first_step_rows;
   snapshot.stages = stages();
   snapshot.wait_order = wait_order_ + loader_->wait_order();
   snapshot.virtual_time = job_.device.virtual_time;

@@ -178,11 +178,14 @@ TEST_F(OpenLoaderTest, StepsOnAnotherDeviceAreThoseThatAreTold) {
   ids_of(*loader, 4);
   EXPECT_EQ(loader->parts().steps, 0);
   loader->tell_step({.steps = 1,
+                     .samples = 24,
                      .wall = std::chrono::milliseconds(10),
                      .compute = std::chrono::milliseconds(9),
                      .wait_data = std::chrono::milliseconds(1)},
                     0);
-  EXPECT_NEAR(loader->report(false).find("au")->number(), 0.9, 1e-9);
+  Json report = loader->report(false);
+  EXPECT_NEAR(report.find("au")->number(), 0.9, 1e-9);
+  EXPECT_NEAR(report.find("samples_per_s")->number(), 2400, 1e-6);
   loader->time_elsewhere(false);
   ids_of(*loader, 4);
   loader->rest();

@@ -114,7 +114,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Rows* rows,
   json["steps"] = run.steps;
   json["samples"] = run.samples;
   json["samples_per_s"] =
-      wall > 0 ? static_cast<double>(snapshot.samples) / wall : kUnknown;
+      wall > 0 ? static_cast<double>(snapshot.parts.samples) / wall : kUnknown;
   json["first_batch_ms"] =
       run.steps > 0 ? 1e3 * seconds(run.first_step - run.started) : kUnknown;
   json["epochs"] = Json::Array{};

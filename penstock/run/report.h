@@ -17,9 +17,8 @@ struct RunNumbers {
   Nanoseconds first_step{0};
   std::int64_t steps = 0;
   std::int64_t samples = 0;
-  std::int64_t first_step_rows = 0;  ///< of the step that starts the clock
-  Nanoseconds validation{0};         ///< outside the time of the steps,
-  Nanoseconds checkpoints{0};        ///< and so is this
+  Nanoseconds validation{0};   ///< outside the time of the steps,
+  Nanoseconds checkpoints{0};  ///< and so is this
   struct Epoch {
     std::int64_t samples = 0;
     StepParts parts;

@@ -58,7 +58,6 @@ void take_numbers(Loop& loop, const Stepper& stepper, const Dataset& data,
     for (auto& [number, epoch] : run.epochs)
       epoch.parts = without_compute(epoch.parts);
   }
-  run.snapshot.samples = run.samples - run.first_step_rows;
   run.snapshot.stages = loop.loader().stages();
   run.snapshot.wait_order = loop.loader().wait_order();
   run.snapshot.virtual_time = job.device.virtual_time;

@@ -265,7 +265,7 @@ class TheEndOfFunctions(Case):
             "sys.modules.setdefault('torch', types.ModuleType('torch'))\n"
             "class Watch:\n"
             "  def asks(self): time.sleep(0.4)\n"
-            "  def got(self, epoch): pass\n"
+            "  def got(self, epoch, rows): pass\n"
             "  rests = asks\n"
             "watched = opened(num_workers=1)._engine.epoch(Watch())\n"
             "daemon(lambda: list(watched))\n"

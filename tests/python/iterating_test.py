@@ -61,7 +61,7 @@ class Iterating(Case):
 
             rests = asks
 
-            def got(self, epoch):
+            def got(self, epoch, rows):
                 if threading.current_thread() is first and seen:
                     out.set()
                     taken.wait()

@@ -138,6 +138,16 @@ class Numbers(Case):
         self.assertEqual(
             penstock.Loader({"n": np.arange(9)}).statistics, {})
 
+    def test_the_rate_is_that_of_the_steps_that_have_ended(self):
+        loader = self.open(device={"kind": "sim", "step_ms": 20,
+                                   "clock": "virtual"})
+        for _ in loader.batches(3):
+            pass
+        for _ in loader.batches(2):
+            self.assertAlmostEqual(loader.stats()["samples_per_s"], 24 / 0.02)
+        next(iter(loader))  # and is left
+        self.assertAlmostEqual(loader.stats()["samples_per_s"], 24 / 0.02)
+
     def test_a_step_of_sim_takes_its_time(self):
         loader = self.open(device={"kind": "sim", "step_ms": 20,
                                    "clock": "virtual"})

@@ -35,7 +35,8 @@ class Events(unittest.TestCase):
         self.gpu = Gpu(self.clock)
         self.told = []  # (wall, compute, wait for data) in ms
 
-        def tell(epoch, *parts):
+        def tell(epoch, rows, *parts):
+            self.assertEqual(rows, 24)
             self.told.append(tuple(round(part / MS, 3) for part in parts))
         self.steps = CudaSteps(self.gpu.torch().cuda, tell, self.clock)
 
@@ -44,7 +45,7 @@ class Events(unittest.TestCase):
         the GPU, and is busy again."""
         self.steps.asks()
         self.clock.sleep(wait)
-        self.steps.got(0)
+        self.steps.got(0, 24)
         self.clock.sleep(before)
         self.gpu.run(work)
         self.clock.sleep(after)
@@ -72,7 +73,7 @@ class Events(unittest.TestCase):
         for _ in range(2):
             self.steps.asks()
             self.clock.sleep(1)
-            self.steps.got(0)
+            self.steps.got(0, 24)
             self.clock.sleep(5)
             self.steps.begin()
             self.gpu.run(2)

@@ -54,7 +54,8 @@ NamedBatch Batches::next() {
     NamedBatch batch = engine->next(iteration_);
     if (watched_) {
       try {
-        tell("got", batch.held().batch().at().epoch);
+        const Batch& held = batch.held().batch();
+        tell("got", held.at().epoch, held.rows());
       } catch (...) {
         counts &= engine->put_back(batch);
         throw;

@@ -323,9 +323,10 @@ void Engine::time_elsewhere(bool elsewhere) {
   with_loader([&](JobLoader& loader) { loader.time_elsewhere(elsewhere); });
 }
 
-void Engine::tell_step(std::int64_t epoch, std::int64_t wall,
+void Engine::tell_step(std::int64_t epoch, std::int64_t rows, std::int64_t wall,
                        std::int64_t compute, std::int64_t wait_data) {
   StepParts step{.steps = 1,
+                 .samples = rows,
                  .wall = Nanoseconds(wall),
                  .compute = Nanoseconds(compute),
                  .wait_data = Nanoseconds(wait_data),
@@ -398,8 +399,8 @@ void bind_engine(nb::module_& module) {
       .def("begin_step", &Engine::begin_step)
       .def("end_step", &Engine::end_step)
       .def("time_elsewhere", &Engine::time_elsewhere, nb::arg("elsewhere"))
-      .def("tell_step", &Engine::tell_step, nb::arg("epoch"), nb::arg("wall"),
-           nb::arg("compute"), nb::arg("wait_data"),
+      .def("tell_step", &Engine::tell_step, nb::arg("epoch"), nb::arg("rows"),
+           nb::arg("wall"), nb::arg("compute"), nb::arg("wait_data"),
            "Nanoseconds of a step that somebody else has timed.")
       .def_prop_ro("device", &Engine::device)
       .def("begin_line", &Engine::begin_line, nb::arg("epochs"),

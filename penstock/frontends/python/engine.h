@@ -60,8 +60,8 @@ class Engine {
   void begin_step();
   void end_step();
   void time_elsewhere(bool elsewhere);
-  void tell_step(std::int64_t epoch, std::int64_t wall, std::int64_t compute,
-                 std::int64_t wait_data);
+  void tell_step(std::int64_t epoch, std::int64_t rows, std::int64_t wall,
+                 std::int64_t compute, std::int64_t wait_data);
   /// "cpu", "sim" or "cuda".
   const std::string& device() const { return device_; }
 

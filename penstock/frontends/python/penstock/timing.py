@@ -26,8 +26,8 @@ _METADATA_SHARE = 0.05  # of the loop's time, while a profiler runs
 class _Timed:
     """A step on its way: events of the stream, and times of the host."""
 
-    def __init__(self, epoch: int, asked: int, got: int) -> None:
-        self.epoch, self.asked, self.got = epoch, asked, got
+    def __init__(self, epoch: int, rows: int, asked: int, got: int) -> None:
+        self.epoch, self.rows, self.asked, self.got = epoch, rows, asked, got
         self.begun = got
         self.before: Any = None  # where the step's share of wall time begins
         self.begin: Any = None
@@ -44,7 +44,7 @@ class CudaSteps:
     between getting the batch and there, and before that it waited for data.
     """
 
-    def __init__(self, cuda: Any, tell: Callable[[int, int, int, int], None],
+    def __init__(self, cuda: Any, tell: Callable[[int, int, int, int, int], None],
                  now: Callable[[], int] = time.perf_counter_ns) -> None:
         self._cuda, self._tell, self._now = cuda, tell, now
         self._steps: deque[_Timed] = deque()
@@ -67,9 +67,9 @@ class CudaSteps:
             self._rested = False
             self._mark = self._recorded()
 
-    def got(self, epoch: int) -> None:
+    def got(self, epoch: int, rows: int) -> None:
         """The batch is there: a step begins."""
-        self._open = _Timed(epoch, self._asked, self._now())
+        self._open = _Timed(epoch, rows, self._asked, self._now())
         self.begin()
 
     def begin(self) -> None:
@@ -113,7 +113,7 @@ class CudaSteps:
         compute = max(0, _ns_between(step.begin, step.end))
         late = step.begun - step.got
         waited = min(max(0, idle - late), step.got - step.asked)
-        self._tell(step.epoch, idle + compute, compute, waited)
+        self._tell(step.epoch, step.rows, idle + compute, compute, waited)
 
 
 def _ns_between(earlier: Any, later: Any) -> int:
@@ -150,13 +150,13 @@ class Watch:
             self._add_metadata()
             self._begin_range(WAIT)
 
-    def got(self, epoch: int) -> None:
+    def got(self, epoch: int, rows: int) -> None:
         self._end_range()
         torch = self._torch
         if torch is None:
             return
         if self._steps is not None:
-            self._timed("got", epoch)
+            self._timed("got", epoch, rows)
         if not self._marked and torch.autograd._profiler_enabled():
             self._begin_range(STEP)
 
