@@ -68,6 +68,8 @@ class StepClock {
   const StepParts& total();
   /// The same by label. A label's first step carries the seam before it.
   const std::map<std::int64_t, StepParts>& by_group();
+  /// The sums of that label are not needed any more.
+  void forget(std::int64_t label) { by_group_.erase(label); }
 
  private:
   struct Step {

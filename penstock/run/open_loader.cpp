@@ -157,8 +157,17 @@ std::optional<Batch> JobLoader::next() {
   if (numbers_.steps == 0) numbers_.first_step = wall_clock().now();
   ++numbers_.steps;
   numbers_.samples += batch->rows();
-  numbers_.epochs[batch->at().epoch].samples += batch->rows();
+  count_epoch(batch->at().epoch, batch->rows());
   return batch;
+}
+
+void JobLoader::count_epoch(std::int64_t at, std::int64_t rows) {
+  numbers_.epochs[at].samples += rows;
+  if (numbers_.epochs.size() <= kEpochsTold) return;
+  auto oldest = numbers_.epochs.begin();
+  if (oldest->first == at) ++oldest;
+  clock_.forget(oldest->first);
+  numbers_.epochs.erase(oldest);
 }
 
 std::optional<Batch> JobLoader::peek() {

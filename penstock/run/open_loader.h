@@ -107,9 +107,10 @@ class JobLoader {
   std::shared_ptr<const Dataset> dataset() const;
   const Loader& loader() const;
 
-  /// The numbers up to now as in a run's `report.json`. Waits for the steps,
-  /// or leaves out those that have not ended.
+  /// The numbers up to now as in a run's `report.json`, of the last epochs
+  /// alone. Waits for the steps, or leaves out those that have not ended.
   Json report(bool wait = true);
+  static constexpr std::size_t kEpochsTold = 1000;
 
   /// Ends the threads and lets the data set go. next() then throws
   /// Error(request); batches that were handed out stay as they are.
@@ -121,6 +122,7 @@ class JobLoader {
   std::shared_ptr<const Rows> source() const;
   LoaderOptions options_at(Position at) const;
   void ask();
+  void count_epoch(std::int64_t at, std::int64_t rows);
   std::vector<StageNumbers> stages() const;
 
   const Job job_;

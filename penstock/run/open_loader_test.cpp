@@ -192,6 +192,28 @@ TEST_F(OpenLoaderTest, StepsOnAnotherDeviceAreThoseThatAreTold) {
   EXPECT_EQ(loader->parts().steps, 5);
 }
 
+TEST_F(OpenLoaderTest, KeepsNoMoreThanTheLastEpochsForItsReport) {
+  auto loader = open({.batches = -1, .timed = true});
+  auto most = static_cast<std::int64_t>(JobLoader::kEpochsTold);
+  for (std::int64_t epoch = 0; epoch < most + 5; ++epoch) {
+    loader->seek({.epoch = epoch});
+    ASSERT_TRUE(loader->next());
+  }
+  Json report = loader->report();
+  const Json::Array& told = report.find("epochs")->array();
+  ASSERT_EQ(told.size(), JobLoader::kEpochsTold);
+  EXPECT_EQ(told.front().find("epoch")->integer(), 5);
+  EXPECT_EQ(told.back().find("epoch")->integer(), most + 4);
+  loader->seek({.epoch = 0});  // an earlier one is told too
+  ASSERT_TRUE(loader->next());
+  ASSERT_TRUE(loader->next());
+  report = loader->report();
+  ASSERT_EQ(report.find("epochs")->array().size(), JobLoader::kEpochsTold);
+  const Json& first = report.find("epochs")->array().front();
+  EXPECT_EQ(first.find("epoch")->integer(), 0);
+  EXPECT_EQ(first.find("samples")->integer(), 2 * 32);
+}
+
 TEST_F(OpenLoaderTest, TellsItsProgressOnceAStepIsDone) {
   auto loader = open({.batches = -1, .timed = true});
   std::vector<Progress> told;

@@ -180,7 +180,8 @@ class BaseLoader:
 
     def stats(self) -> dict[str, Any]:
         """All numbers up to now, as in a run's report.json: `au`, `parts`,
-        `samples_per_s`, `stages`, `verdict`, `plan`, `dataset`..."""
+        `samples_per_s`, `stages`, `verdict`, `plan`, `dataset`, `epochs`
+        (the last 1,000)..."""
         self._watch.settle()
         return dict(json.loads(self._engine.report(True)))
 
