@@ -14,13 +14,13 @@ constexpr const char* kTables =
     "AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' "
     "ORDER BY 1";
 
-// to_regclass gives NULL for a name that is not there.
+// Behind it stands which oid. to_regclass gives NULL for a name that is not
+// there.
 constexpr const char* kFind =
     "SELECT c.oid, c.relkind, quote_ident(n.nspname) || '.' || "
     "quote_ident(c.relname) FROM pg_class c JOIN pg_namespace n ON "
     "n.oid = c.relnamespace WHERE c.relkind IN ('r', 'm', 'v', 'p', 'f') "
-    "AND c.oid = coalesce(to_regclass($1), to_regclass($2), to_regclass($3), "
-    "to_regclass($4))";
+    "AND c.oid = ";
 
 // A domain's values come as those of the type at its end.
 constexpr const char* kColumns =
@@ -79,6 +79,46 @@ std::string only_table(Connection& connection) {
                  "there is no such table", did_you_mean(name, names));
 }
 
+/// The parts of a name that is quoted as in SQL: "a.b"."t", or "a.b".t; none
+/// where it is not written so.
+std::vector<std::string> quoted_parts(std::string_view written) {
+  std::vector<std::string> parts;
+  bool quotes = false;
+  for (std::size_t at = 0; at <= written.size(); ++at) {
+    std::string part;
+    if (at < written.size() && written[at] == '"') {
+      quotes = true;
+      for (++at;; ++at) {
+        if (at >= written.size()) return {};
+        if (written[at] == '"' && written.substr(at + 1, 1) != "\"") break;
+        if (written[at] == '"') ++at;
+        part += written[at];
+      }
+      ++at;
+    } else {
+      for (; at < written.size() && written[at] != '.'; ++at)
+        part += written[at];
+    }
+    bool ends = at == written.size() || written[at] == '.';
+    if (!ends || part.empty()) return {};
+    parts.push_back(std::move(part));
+  }
+  if (!quotes || parts.size() > 2) return {};
+  return parts;
+}
+
+/// What a name may mean, as SQL writes it: a schema or a table may have a dot
+/// in its name.
+void add_readings(const std::string& written, std::vector<std::string>& to) {
+  to.push_back(TableName(written).identifier());
+  to.push_back(identifier(written));
+  for (std::size_t dot = written.find('.'); dot != written.npos;
+       dot = written.find('.', dot + 1))
+    if (dot > 0 && dot + 1 < written.size())
+      to.push_back(identifier(written.substr(0, dot)) + "." +
+                   identifier(written.substr(dot + 1)));
+}
+
 void read_columns(Connection& connection, Table& table) {
   Result list = connection.ask(kColumns, {table.oid});
   for (int row = 0; row < PQntuples(list.get()); ++row) {
@@ -100,6 +140,12 @@ void read_columns(Connection& connection, Table& table) {
 }  // namespace
 
 TableName::TableName(const std::string& written) : name(written) {
+  std::vector<std::string> parts = quoted_parts(written);
+  if (parts.size() == 2) schema = parts[0];
+  if (!parts.empty()) {
+    name = parts.back();
+    return;
+  }
   std::size_t dot = written.find('.');
   if (dot == written.npos || dot == 0 || dot + 1 == written.size()) return;
   schema = written.substr(0, dot);
@@ -114,10 +160,14 @@ std::string TableName::identifier() const {
 Table find_table(Connection& connection, const SourceSpec& spec) {
   Table table;
   table.name = spec.table.empty() ? only_table(connection) : spec.table;
-  TableName small(lower(table.name));
-  Result found = connection.ask(
-      kFind, {TableName(table.name).identifier(), identifier(table.name),
-              small.identifier(), identifier(lower(table.name))});
+  std::vector<std::string> names;
+  add_readings(table.name, names);
+  add_readings(lower(table.name), names);
+  std::string first;
+  for (std::size_t at = 1; at <= names.size(); ++at)
+    first += (at == 1 ? "coalesce(to_regclass($" : "), to_regclass($") +
+             std::to_string(at);
+  Result found = connection.ask(kFind + first + "))", names);
   if (PQntuples(found.get()) == 0) refuse_unknown(connection, table.name);
   table.oid = text_in(found, 0, 0);
   table.relkind = text_in(found, 0, 1)[0];

@@ -21,7 +21,9 @@ struct Table {
   bool has_pages() const { return relkind == 'r' || relkind == 'm'; }
 };
 
-/// A table's name as somebody wrote it, perhaps with a schema in front.
+/// A table's name as somebody wrote it, perhaps with a schema in front: lab.t,
+/// or "lab"."t" as SQL quotes it. The schema ends at the first dot that is not
+/// quoted.
 struct TableName {
   std::string schema;  ///< empty: what the search path says
   std::string name;
@@ -30,8 +32,9 @@ struct TableName {
   std::string identifier() const;
 };
 
-/// The table that `spec.table` names: exactly as it is written, else as SQL
-/// would read it (in small letters). An empty name stands for the only table
+/// The table that `spec.table` names: exactly as it is written, with the schema
+/// up to the first dot, else up to another, else all that as SQL would read it
+/// (in small letters). An empty name stands for the only table
 /// in the search path. Error(request) with the nearest name when there is none.
 Table find_table(Connection& connection, const SourceSpec& spec);
 

@@ -42,6 +42,25 @@ TEST_F(PostgresTable, IsTakenAsWrittenElseInSmallLetters) {
   EXPECT_THAT(columns("a.b c"), testing::ElementsAre("d"));
 }
 
+TEST_F(PostgresTable, MayBeInASchemaWithADotInItsName) {
+  std::string lab = schema_.name() + ".lab";
+  schema_.execute("CREATE SCHEMA \"" + lab + "\"; CREATE TABLE \"" + lab +
+                  "\".t(a int); CREATE TABLE \"" + lab +
+                  "\".\"u.v \"\"w\"(b int)");
+  std::string quoted = "\"" + lab + "\".";
+  for (const std::string& name :
+       {lab + ".t", quoted + "t", quoted + "\"t\"", quoted + "T"})
+    EXPECT_THAT(columns(name), testing::ElementsAre("a")) << name;
+  for (const std::string& name : {lab + ".u.v \"w", quoted + "\"u.v \"\"w\""})
+    EXPECT_THAT(columns(name), testing::ElementsAre("b")) << name;
+  for (const std::string& name :
+       {quoted, quoted + "\"t", lab + "..t", lab + ".t.", quoted + "t.x"})
+    EXPECT_EQ(error_of([&] { columns(name); }).parts().code,
+              "source.unknown_table")
+        << name;
+  schema_.execute("DROP SCHEMA \"" + lab + "\" CASCADE");
+}
+
 TEST_F(PostgresTable, MayBeLeftOpenWhenThereIsOne) {
   schema_.execute(
       "CREATE TABLE single(id int); CREATE VIEW v AS SELECT 1 AS x");
