@@ -1,13 +1,15 @@
 #include "penstock/sources/postgres/failure.h"
 
-#include <vector>
+#include <algorithm>
+#include <utility>
 
 #include "penstock/base/secret.h"
 
 namespace penstock::postgres {
 namespace {
 
-/// A cause and the next step; @user, @database and @table are filled in.
+/// A cause and the next step; @user, @database, @table and @place are filled
+/// in.
 struct Cause {
   std::string_view sign;  // words, or an SQLSTATE or its first two characters
   const char* code;
@@ -19,6 +21,12 @@ constexpr const char* kNotReady =
 constexpr const char* kTooMany =
     "close other connections, lower source.connections, or let the server's "
     "administrator raise max_connections or the role's limit";
+
+constexpr const char* kGone =
+    "another program has dropped or renamed the table, or one that the view "
+    "@table reads: make it again, then start again";
+constexpr const char* kChanged =
+    "another program has changed the columns of @table: start again";
 
 // In this order: the first sign that is found names the cause.
 constexpr Cause kConnecting[] = {
@@ -100,8 +108,8 @@ constexpr Cause kStatements[] = {
      "another program holds the table: try again when it is done"},
     {"40001", "postgres.conflict",
      "the server needed the rows' old versions to go: try again"},
-    {"42501", "postgres.permission",
-     "as its owner: GRANT SELECT ON @table TO \"@user\""},
+    {"42P01", "postgres.table_gone", kGone},
+    {"42703", "postgres.changed", kChanged},
     {"25006", "postgres.read_only",
      "the server is a standby or read-only: name the primary in source.uri"},
     {"53100", "postgres.server_disk_full",
@@ -124,15 +132,28 @@ constexpr Cause kStatements[] = {
      "make the schema first, or choose another name"},
 };
 
-std::string filled_in(std::string text, const About& about) {
-  auto fill = [&](std::string_view name, const std::string& value) {
-    for (std::size_t at; (at = text.find(name)) != text.npos;)
-      text.replace(at, name.size(), value.empty() ? "..." : value);
-  };
-  fill("@user", about.user);
-  fill("@database", about.database);
-  fill("@table", about.table);
-  return text;
+/// `text` with the names that messages hold a place for. What is filled in is
+/// not looked at again: a user may be called "ann@user".
+std::string filled_in(std::string_view text, const About& about) {
+  const std::pair<std::string_view, const std::string*> places[] = {
+      {"@user", &about.user},
+      {"@database", &about.database},
+      {"@table", &about.table},
+      {"@place", &about.place}};
+  std::string filled;
+  while (!text.empty()) {
+    auto found = std::ranges::find_if(places, [&](const auto& place) {
+      return text.starts_with(place.first);
+    });
+    if (found == std::end(places)) {
+      filled += text.front();
+      text.remove_prefix(1);
+      continue;
+    }
+    filled += found->second->empty() ? "..." : *found->second;
+    text.remove_prefix(found->first.size());
+  }
+  return filled;
 }
 
 Error refusal(const About& about, std::string code, const std::string& says,
@@ -151,6 +172,22 @@ bool asks_for_tls(const About& about, const std::string& says) {
          (about.sslmode == "disable" || about.sslmode == "allow");
 }
 
+/// A right that is missing, which need not be one of the table.
+Error no_right(const About& about, const std::string& says) {
+  std::string next = "as its owner: GRANT SELECT ON @table TO \"@user\"";
+  if (says.find("row-level security") != says.npos)
+    next =
+        "row_security is off, so the server refuses to leave rows out: as a "
+        "superuser ALTER ROLE \"@user\" BYPASSRLS to read all rows, or set "
+        "row_security = on (ALTER ROLE ... SET, options in source.uri) to read "
+        "those that the policy shows";
+  constexpr std::string_view kSchema = "permission denied for schema ";
+  if (says.starts_with(kSchema))
+    next = "as its owner: GRANT USAGE ON SCHEMA \"" +
+           says.substr(kSchema.size()) + "\" TO \"@user\"";
+  return refusal(about, "postgres.permission", says, next);
+}
+
 }  // namespace
 
 Error connection_failure(const About& about, const std::string& says) {
@@ -161,9 +198,8 @@ Error connection_failure(const About& about, const std::string& says) {
   for (const Cause& cause : kConnecting)
     if (says.find(cause.sign) != says.npos)
       return refusal(about, cause.code, says, cause.next);
-  return refusal(
-      about, "postgres.connect", says,
-      "check source.uri; the same with psql: psql '" + about.place + "'");
+  return refusal(about, "postgres.connect", says,
+                 "check source.uri; the same with psql: psql '@place'");
 }
 
 Error statement_failure(const About& about, std::string_view sqlstate,
@@ -179,6 +215,13 @@ Error statement_failure(const About& about, std::string_view sqlstate,
   if (sqlstate == "57014" && says.find("user request") != says.npos)
     return refusal(about, "postgres.cancelled", says,
                    "somebody cancelled the statement (pg_cancel_backend)");
+  if (sqlstate == "42501") return no_right(about, says);
+  // A relation that goes away while a statement is planned, and a statement
+  // that was prepared before the columns changed, have no state of their own.
+  if (says.find("could not open relation with OID") != says.npos)
+    return refusal(about, "postgres.table_gone", says, kGone);
+  if (says.find("cached plan must not change result type") != says.npos)
+    return refusal(about, "postgres.changed", says, kChanged);
   for (const Cause& cause : kStatements)
     if (cause.sign == sqlstate ||
         (cause.sign.size() == 2 && sqlstate.starts_with(cause.sign)))

@@ -126,7 +126,9 @@ TEST(StatementFailure, HasACodeForEachState) {
            {"XX002", "corrupt"},
            {"2BP01", "dependents"},
            {"3F000", "no_schema"},
-           {"42P01", "failed"}})
+           {"42P01", "table_gone"},
+           {"42703", "changed"},
+           {"42P02", "failed"}})
     EXPECT_EQ(statement_code(state), "postgres." + std::string(code)) << state;
   EXPECT_EQ(statement_code("57014", "canceling statement due to user request"),
             "postgres.cancelled");
@@ -135,8 +137,8 @@ TEST(StatementFailure, HasACodeForEachState) {
 }
 
 TEST(StatementFailure, SaysTheStateItDoesNotKnow) {
-  EXPECT_THAT(statement_failure(kAbout, "42P01", "it is not there").what(),
-              testing::AllOf(HasSubstr("it is not there (SQLSTATE 42P01)"),
+  EXPECT_THAT(statement_failure(kAbout, "42P02", "it is not there").what(),
+              testing::AllOf(HasSubstr("it is not there (SQLSTATE 42P02)"),
                              HasSubstr("\\d t")));
 }
 
@@ -151,6 +153,53 @@ TEST(StatementFailure, TellsOurMemoryFromTheServers) {
 TEST(StatementFailure, NamesTheGrantToMake) {
   EXPECT_THAT(statement_failure(kAbout, "42501", "denied").parts().next,
               HasSubstr("GRANT SELECT ON t TO \"ann\""));
+}
+
+TEST(StatementFailure, NamesTheRightThatIsMissing) {
+  auto next = [](const char* says) {
+    return statement_failure(kAbout, "42501", says).parts().next;
+  };
+  EXPECT_THAT(next("permission denied for table t"),
+              HasSubstr("GRANT SELECT ON t TO \"ann\""));
+  EXPECT_THAT(next("permission denied for schema lab data"),
+              HasSubstr("GRANT USAGE ON SCHEMA \"lab data\" TO \"ann\""));
+  EXPECT_THAT(
+      next("query would be affected by row-level security policy for "
+           "table \"t\""),
+      testing::AllOf(HasSubstr("row_security"), Not(HasSubstr("GRANT"))));
+}
+
+TEST(StatementFailure, OfATableThatChangesSaysSo) {
+  for (auto [state, says, code] :
+       {std::tuple{"0A000", "cached plan must not change result type",
+                   "postgres.changed"},
+        {"42703", "column \"x\" does not exist", "postgres.changed"},
+        {"XX000", "could not open relation with OID 16384",
+         "postgres.table_gone"},
+        {"42P01", "relation \"t\" does not exist", "postgres.table_gone"}}) {
+    Error error = statement_failure(kAbout, state, says);
+    EXPECT_EQ(error.parts().code, code);
+    EXPECT_THAT(error.parts().next, HasSubstr("another program"));
+  }
+}
+
+TEST(Failure, FillsInNamesThatLookLikePlacesForNames) {
+  About about = kAbout;
+  about.user = "ann@user@database";
+  about.database = "@database";
+  about.table = "@table @user";
+  about.place = "postgresql://h:1/@database";
+  EXPECT_EQ(statement_failure(about, "42501", "denied").parts().next,
+            "as its owner: GRANT SELECT ON @table @user TO "
+            "\"ann@user@database\"");
+  EXPECT_THAT(connection_failure(about, "no pg_hba.conf entry").parts().next,
+              testing::AllOf(HasSubstr("user 'ann@user@database'"),
+                             HasSubstr("database '@database'")));
+  EXPECT_THAT(connection_failure(about, "something else").parts().next,
+              HasSubstr("psql 'postgresql://h:1/@database'"));
+  about.user = "";
+  EXPECT_THAT(connection_failure(about, "no pg_hba.conf entry").parts().next,
+              HasSubstr("user '...'"));
 }
 
 TEST(WithoutSecret, HidesThePasswordWhereverItStands) {

@@ -246,8 +246,9 @@ TEST_F(PostgresReader, NamesTheTableThatWentAway) {
   Error error =
       error_of([&] { source->open_reader()->read(integer_keys(0, 1), block); });
   EXPECT_EQ(error.kind(), ErrorKind::source);
-  EXPECT_EQ(error.parts().code, "postgres.failed");
-  EXPECT_THAT(error.what(), HasSubstr("does not exist (SQLSTATE 42P01)"));
+  EXPECT_EQ(error.parts().code, "postgres.table_gone");
+  EXPECT_THAT(error.what(), HasSubstr("does not exist"));
+  EXPECT_THAT(error.parts().next, HasSubstr("dropped or renamed"));
 }
 
 TEST_F(PostgresReader, LetsTwoScansOfOnePartitionRunAtOnce) {

@@ -75,6 +75,30 @@ TEST_F(PostgresSource, IsShownWithItsPlaceAndNoSecret) {
   EXPECT_THAT(shown, testing::Not(HasSubstr("sesame")));
 }
 
+TEST_F(PostgresSource, NamesTheSchemaThatMayNotBeUsed) {
+  SourceSpec spec = schema_.spec();
+  spec.uri = schema_.uri_of("password_only:open%2C%20sesame");
+  Error error = error_of([&] { open_source(spec, {}); });
+  EXPECT_EQ(error.parts().code, "postgres.permission");
+  EXPECT_THAT(error.parts().next,
+              HasSubstr("GRANT USAGE ON SCHEMA \"" + schema_.name() +
+                        "\" TO \"password_only\""));
+}
+
+TEST_F(PostgresSource, TellsAPolicyFromAGrantThatIsMissing) {
+  schema_.execute("GRANT USAGE ON SCHEMA " + schema_.name() +
+                  " TO password_only; GRANT SELECT ON t TO password_only; "
+                  "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON "
+                  "t USING (band = 'uhf')");
+  SourceSpec spec = schema_.spec();
+  spec.uri = schema_.uri_of("password_only:open%2C%20sesame");
+  EXPECT_EQ(scan_all(*open_source(spec, {})).rows, 2);
+  spec.uri += "?options=-c%20row_security%3Doff";
+  Error error = error_of([&] { scan_all(*open_source(spec, {})); });
+  EXPECT_EQ(error.parts().code, "postgres.permission");
+  EXPECT_THAT(error.parts().next, HasSubstr("row_security is off"));
+}
+
 TEST_F(PostgresSource, NamesTheGrantThatIsMissing) {
   schema_.execute("GRANT USAGE ON SCHEMA " + schema_.name() +
                   " TO password_only");
