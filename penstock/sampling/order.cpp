@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <span>
 #include <string>
 
 #include "penstock/base/error.h"
@@ -15,6 +17,24 @@ constexpr std::uint64_t kShuffle = 0x6f72646572;  // "order"
 Permutation permutation_of(const Order& order, std::int64_t epoch) {
   Random random(order.seed, static_cast<std::uint64_t>(epoch), 0, kShuffle);
   return Permutation(order.samples, random.next());
+}
+
+/// Writes the samples at the positions from `first` on.
+void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
+                  std::span<Piece> pieces) {
+  if (!order.shuffle) {
+    for (Piece& piece : pieces) piece.sample = first++;
+    return;
+  }
+  const Permutation shuffled = permutation_of(order, epoch);
+  std::array<std::int64_t, 1024> samples;
+  while (!pieces.empty()) {
+    std::size_t count = std::min(samples.size(), pieces.size());
+    shuffled.range(first, std::span(samples).first(count));
+    for (std::size_t i = 0; i < count; ++i) pieces[i].sample = samples[i];
+    first += static_cast<std::int64_t>(count);
+    pieces = pieces.subspan(count);
+  }
 }
 
 [[noreturn]] void refuse_too_few(const Order& order) {
@@ -66,13 +86,10 @@ void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
 
   plan.at = at;
   plan.pieces.clear();
-  for (std::int64_t row = begin; row < end; ++row)
-    plan.pieces.push_back({.sample = row < left ? first + row : -1});
-  if (order.shuffle && begin < left) {
-    Permutation shuffled = permutation_of(order, at.epoch);
-    for (Piece& piece : plan.pieces)
-      if (piece.sample >= 0) piece.sample = shuffled(piece.sample);
-  }
+  plan.pieces.resize(static_cast<std::size_t>(end - begin), {.sample = -1});
+  if (std::int64_t count = std::min(end, left) - begin; count > 0)
+    fill_samples(order, at.epoch, first + begin,
+                 std::span(plan.pieces).first(static_cast<std::size_t>(count)));
   plan.bin_ends.resize(plan.pieces.size());
   std::iota(plan.bin_ends.begin(), plan.bin_ends.end(), 1);
 }

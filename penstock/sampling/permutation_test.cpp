@@ -140,6 +140,64 @@ TEST(Permutation, WorksOnTheLargestSizes) {
   }
 }
 
+Numbers in_one_go(const Permutation& permutation, std::int64_t first,
+                  std::size_t count, Instructions use) {
+  Numbers samples(count);
+  permutation.range(first, samples, use);
+  return samples;
+}
+
+Numbers one_by_one(const Permutation& permutation, std::int64_t first,
+                   std::size_t count) {
+  Numbers samples;
+  for (std::int64_t i = 0; i < std::int64_t(count); ++i)
+    samples.push_back(permutation(first + i));
+  return samples;
+}
+
+class PermutationWith : public testing::TestWithParam<Instructions> {};
+
+TEST_P(PermutationWith, ComputesManyPositionsAsItDoesEach) {
+  for (std::int64_t n :
+       {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{5},
+        std::int64_t{63}, std::int64_t{64}, std::int64_t{65},
+        std::int64_t{1023}, std::int64_t{4097}, std::int64_t{65536},
+        std::int64_t{65537}, std::int64_t{1'000'000},
+        std::int64_t{1'000'000'000}, (std::int64_t{1} << 30) + 1,
+        std::int64_t{1} << 40, std::numeric_limits<std::int64_t>::max()})
+    for (std::uint64_t key : {0u, 17u}) {
+      Permutation permutation(n, key);
+      for (std::size_t most : {1u, 7u, 8u, 9u, 1023u, 1024u, 1025u, 5000u}) {
+        auto count = std::size_t(std::min<std::int64_t>(n, std::int64_t(most)));
+        for (std::int64_t first :
+             {std::int64_t{0}, (n - std::int64_t(count)) / 3,
+              n - std::int64_t(count)})
+          ASSERT_EQ(in_one_go(permutation, first, count, GetParam()),
+                    one_by_one(permutation, first, count))
+              << n << " from " << first;
+      }
+    }
+}
+
+TEST_P(PermutationWith, ComputesNoPositionAtAll) {
+  EXPECT_TRUE(in_one_go(Permutation(5, 1), 5, 0, GetParam()).empty());
+}
+
+TEST_P(PermutationWith, RefusesPositionsThatItDoesNotHave) {
+  Permutation permutation(100, 1);
+  EXPECT_THROW(in_one_go(permutation, 99, 2, GetParam()), Error);
+  EXPECT_THROW(in_one_go(permutation, -1, 2, GetParam()), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Instructions, PermutationWith,
+                         testing::ValuesIn(usable_instructions().begin(),
+                                           usable_instructions().end()));
+
+TEST(Permutation, AnyProcessorHasTheBaseline) {
+  EXPECT_EQ(usable_instructions().front(), Instructions::baseline);
+  EXPECT_EQ(usable_instructions().back(), best_instructions());
+}
+
 TEST(Permutation, OfNothingIsOurMistake) {
   EXPECT_THROW(Permutation(0, 1), Error);
 }

@@ -6,22 +6,9 @@
 
 #include "penstock/base/json.h"
 #include "penstock/base/key.h"
+#include "penstock/sampling/permutation.h"
 
 namespace penstock {
-
-/// A keyed bijection of 0..n-1 with O(1) memory: a balanced Feistel network
-/// over the next even power of two, walked until it falls inside (Black and
-/// Rogaway 2002, "cycle walking").
-class Permutation {
- public:
-  Permutation(std::int64_t n, std::uint64_t key);
-  std::int64_t operator()(std::int64_t position) const;
-
- private:
-  std::int64_t n_;
-  int half_bits_;
-  std::uint64_t keys_[6];
-};
 
 /// What to do with the rows that do not fill the last batch of an epoch.
 enum class Tail {
