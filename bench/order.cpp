@@ -1,11 +1,13 @@
 // How long does it take to know which sample comes next, among 10^9 of them,
-// and does that need memory which grows with them? In ns per index.
+// and does that need memory which grows with them? In ns per index. And how
+// much faster are many positions at once than one after the other?
 //
 //     bench_order
 
 #include <unistd.h>
 
 #include <fstream>
+#include <span>
 
 #include "bench/measure.h"
 #include "penstock/sampling/sampling.h"
@@ -88,6 +90,79 @@ Json measured(const char* name, const std::function<std::int64_t()>& run) {
   return result;
 }
 
+struct Walk {
+  const char* name;
+  std::int64_t samples;
+  std::size_t batch;
+};
+
+const Walk kWalks[] = {
+    {"10^6 samples, 64 at once", 1'000'000, 64},
+    {"10^6 samples, 1,024 at once", 1'000'000, 1024},
+    {"10^9 samples, 1,024 at once", kSamples, 1024},
+    {"2^30 + 1 samples, 1,024 at once", (1 << 30) + 1, 1024},
+};
+constexpr std::int64_t kWalked = 1'000'000;
+
+const char* name_of(Instructions use) {
+  switch (use) {
+    case Instructions::baseline:
+      return "baseline";
+    case Instructions::avx2:
+      return "avx2";
+    case Instructions::avx512:
+      return "avx512";
+  }
+  return "?";
+}
+
+// Seconds of the processor for a million positions, `batch` by `batch`.
+double walk(const Walk& work, std::int64_t& sum,
+            const std::function<void(const Permutation&, std::int64_t,
+                                     std::span<std::int64_t>)>& samples_at) {
+  Permutation permutation(work.samples, 1);
+  std::vector<std::int64_t> samples(work.batch);
+  return cpu_seconds([&] {
+    auto count = static_cast<std::int64_t>(work.batch);
+    for (std::int64_t first = 0; first + count <= kWalked; first += count) {
+      samples_at(permutation, first, samples);
+      for (std::int64_t sample : samples) sum += sample;
+    }
+  });
+}
+
+Json compared(const Walk& work, std::int64_t& sum) {
+  std::vector<std::function<double()>> of = {[&] {
+    return walk(work, sum,
+                [](const Permutation& permutation, std::int64_t first,
+                   std::span<std::int64_t> samples) {
+                  for (std::int64_t& sample : samples)
+                    sample = permutation(first++);
+                });
+  }};
+  for (Instructions use : usable_instructions())
+    of.push_back([&, use] {
+      return walk(work, sum,
+                  [use](const Permutation& permutation, std::int64_t first,
+                        std::span<std::int64_t> samples) {
+                    permutation.range(first, samples, use);
+                  });
+    });
+  std::vector<Repeats> seconds = in_turns(2 * kRepeats + 1, of);
+  Json result;
+  result["workload"] = work.name;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    Json one;
+    one["method"] = i == 0 ? "one after the other"
+                           : std::string("many at once, ") +
+                                 name_of(usable_instructions()[i - 1]);
+    one["ns_per_index"] = 1e9 * seconds[i].median() / kWalked;
+    one["times_as_fast"] = seconds[0].median() / seconds[i].median();
+    result["methods"].push_back(one);
+  }
+  return result;
+}
+
 }  // namespace
 }  // namespace penstock
 
@@ -104,6 +179,8 @@ int main(int count, char** arguments) {
   for (const Workload& work : kPlans)
     result["results"].push_back(
         measured(work.name, [&] { return run_plans(work, sum); }));
+  for (const Walk& work : kWalks)
+    result["walks"].push_back(compared(work, sum));
   result["checksum"] = sum;
   return finish(result);
 }
