@@ -22,23 +22,37 @@ class Sequencer {
  public:
   /// Of two puts under one number the first counts. False when closed.
   bool put(std::int64_t number, T item) {
-    return arrive(number, {.item = std::move(item)});
+    Lock lock(mutex_);
+    if (closed_ || number < next_) return false;
+    make_room_for(number);
+    if (!here(number)) {
+      place(number) = std::move(item);
+      ++waiting_;
+    }
+    if (number == next_) ready_.notify_one();
+    return true;
   }
   /// Item `number` could not be made: take() throws `error` when its turn
-  /// comes, and from then on.
-  bool put_error(std::int64_t number, std::exception_ptr error) {
-    return arrive(number, {.error = std::move(error)});
+  /// comes, and from then on. Of several errors the one with the lowest number
+  /// is kept, of equals the first; also when closed.
+  void put_error(std::int64_t number, std::exception_ptr error) {
+    Lock lock(mutex_);
+    if (error_ && error_at_ <= number) return;
+    error_ = std::move(error);
+    error_at_ = number;
+    ready_.notify_all();
   }
 
-  /// Waits for the next number; nullopt when closed and that number is not
-  /// here.
+  /// Waits for the next number. When closed and that number is not here, it
+  /// throws the error that was put, under whatever number: the items before
+  /// that will never come. nullopt where there is no error.
   std::optional<T> take() {
     Lock lock(mutex_);
-    while (!closed_ && !here(next_)) ready_.wait(mutex_);
+    while (waits()) ready_.wait(mutex_);
+    if (error_ && (error_at_ <= next_ || !here(next_)))
+      std::rethrow_exception(error_);
     if (!here(next_)) return std::nullopt;
-    Arrived& arrived = place(next_);
-    if (arrived.error) std::rethrow_exception(arrived.error);
-    std::optional<T> item = std::exchange(arrived.item, std::nullopt);
+    std::optional<T> item = std::exchange(place(next_), std::nullopt);
     ++next_;
     --waiting_;
     return item;
@@ -48,8 +62,8 @@ class Sequencer {
   bool ready_within(Nanoseconds time) {
     auto end = std::chrono::steady_clock::now() + time;
     Lock lock(mutex_);
-    while (!closed_ && !here(next_))
-      if (!ready_.wait_until(mutex_, end)) return closed_ || here(next_);
+    while (waits())
+      if (!ready_.wait_until(mutex_, end)) return !waits();
     return true;
   }
 
@@ -67,38 +81,24 @@ class Sequencer {
   }
 
  private:
-  struct Arrived {
-    std::optional<T> item = std::nullopt;
-    std::exception_ptr error = nullptr;
-    bool empty() const { return !item && !error; }
-  };
-
   // Number n waits at place n modulo the number of places, of which there are
   // more than numbers can lie ahead.
-  Arrived& place(std::int64_t number) PENSTOCK_REQUIRES(mutex_) {
+  std::optional<T>& place(std::int64_t number) PENSTOCK_REQUIRES(mutex_) {
     return places_[static_cast<std::size_t>(number) % places_.size()];
   }
   bool here(std::int64_t number) const PENSTOCK_REQUIRES(mutex_) {
     if (places_.empty()) return false;
-    return !places_[static_cast<std::size_t>(number) % places_.size()].empty();
+    return places_[static_cast<std::size_t>(number) % places_.size()]
+        .has_value();
   }
-
-  bool arrive(std::int64_t number, Arrived arrived) {
-    Lock lock(mutex_);
-    if (closed_ || number < next_) return false;
-    make_room_for(number);
-    if (!here(number)) {
-      place(number) = std::move(arrived);
-      ++waiting_;
-    }
-    if (number == next_) ready_.notify_one();
-    return true;
+  bool waits() const PENSTOCK_REQUIRES(mutex_) {
+    return !closed_ && !here(next_) && !(error_ && error_at_ <= next_);
   }
 
   void make_room_for(std::int64_t number) PENSTOCK_REQUIRES(mutex_) {
     auto ahead = static_cast<std::size_t>(number - next_);
     if (ahead < places_.size()) return;
-    std::vector<Arrived> larger(2 * ahead + 4);
+    std::vector<std::optional<T>> larger(2 * ahead + 4);
     for (std::size_t i = 0; i < places_.size(); ++i) {
       auto at = static_cast<std::size_t>(next_) + i;
       larger[at % larger.size()] = std::move(places_[at % places_.size()]);
@@ -108,9 +108,11 @@ class Sequencer {
 
   mutable Mutex mutex_;
   Condition ready_;
-  std::vector<Arrived> places_ PENSTOCK_GUARDED_BY(mutex_);
+  std::vector<std::optional<T>> places_ PENSTOCK_GUARDED_BY(mutex_);
   std::int64_t next_ PENSTOCK_GUARDED_BY(mutex_) = 0;
   std::int64_t waiting_ PENSTOCK_GUARDED_BY(mutex_) = 0;
+  std::exception_ptr error_ PENSTOCK_GUARDED_BY(mutex_);
+  std::int64_t error_at_ PENSTOCK_GUARDED_BY(mutex_) = 0;
   bool closed_ PENSTOCK_GUARDED_BY(mutex_) = false;
 };
 

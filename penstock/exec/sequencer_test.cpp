@@ -52,6 +52,41 @@ TEST(Sequencer, AnErrorTakesTheTurnOfItsItem) {
   EXPECT_THROW(sequencer.take(), Error) << "and it stays";
 }
 
+TEST(Sequencer, AnErrorIsNotForgottenWhenItemsBeforeItNeverCome) {
+  Sequencer<int> sequencer;
+  sequencer.put(0, 1);
+  sequencer.put_error(3, std::make_exception_ptr(
+                             Error(ErrorKind::source, {.what = "no worker"})));
+  EXPECT_EQ(sequencer.take(), 1);
+  EXPECT_FALSE(sequencer.ready_within(Nanoseconds(0))) << "1 may still come";
+  sequencer.close();
+  EXPECT_TRUE(sequencer.ready_within(Nanoseconds(0)));
+  EXPECT_THROW(sequencer.take(), Error);
+  EXPECT_THROW(sequencer.take(), Error) << "and it stays";
+}
+
+TEST(Sequencer, AnErrorThatComesAfterItWasClosedIsHeardToo) {
+  Sequencer<int> sequencer;
+  sequencer.close();
+  sequencer.put_error(
+      0, std::make_exception_ptr(Error(ErrorKind::source, {.what = "late"})));
+  EXPECT_THROW(sequencer.take(), Error);
+}
+
+TEST(Sequencer, TheErrorOfTheLowestNumberCounts) {
+  Sequencer<int> sequencer;
+  for (int number : {5, 1, 1, 3})
+    sequencer.put_error(number, std::make_exception_ptr(number));
+  sequencer.put(0, 10);
+  EXPECT_EQ(sequencer.take(), 10);
+  EXPECT_THROW(
+      try { sequencer.take(); } catch (int number) {
+        EXPECT_EQ(number, 1);
+        throw;
+      },
+      int);
+}
+
 TEST(Sequencer, SaysWithinATimeWhetherTakingWouldWait) {
   Sequencer<int> sequencer;
   sequencer.put(1, 10);

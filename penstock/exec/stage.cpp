@@ -1,9 +1,12 @@
 #include "penstock/exec/stage.h"
 
+#include <cxxabi.h>
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <new>
+#include <typeinfo>
 
 #include "penstock/base/error.h"
 
@@ -13,7 +16,7 @@ struct Stage::State {
   Options options;
   std::atomic<int> running;  // the worker that takes it to 0 was the last
 
-  void run(int worker) {
+  void run(int worker) noexcept {
     try {
       options.body(worker);
     } catch (...) {
@@ -65,30 +68,60 @@ void Stage::join() {
   threads_.clear();
 }
 
-std::exception_ptr named_error(std::exception_ptr error,
-                               const std::string& stage) {
+namespace {
+
+Error unexpected(const std::string& stage, std::string why) {
+  return Error(ErrorKind::internal,
+               {.code = "internal.exception",
+                .what = stage + ": unexpected exception",
+                .where = "the program",
+                .why = std::move(why),
+                .next = "this is a bug in Penstock, please report it"});
+}
+
+/// The type of the exception that is being handled: "int".
+std::string type_of_current_exception() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return "unknown type";
+  int status = 0;
+  std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), &std::free);
+  return name != nullptr ? name.get() : type->name();
+}
+
+/// Throws `error` as an Error that carries the stage's name.
+[[noreturn]] void throw_named(const std::exception_ptr& error,
+                              const std::string& stage) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& known) {
-    return std::make_exception_ptr(known.in_stage(stage));
+    throw known.in_stage(stage);
   } catch (const std::bad_alloc&) {
-    return std::make_exception_ptr(
-        Error(ErrorKind::out_of_memory,
-              {.code = "memory.host",
-               .what = stage + ": the host has no memory left",
-               .where = "this process",
-               .why = "the system gave no more of it",
-               .next = "give the job less ('loader.cache': \"none\") or the "
-                       "machine more"}));
+    throw Error(ErrorKind::out_of_memory,
+                {.code = "memory.host",
+                 .what = stage + ": the host has no memory left",
+                 .where = "this process",
+                 .why = "allocation failed",
+                 .next = "give the job less ('loader.cache': \"none\") or the "
+                         "machine more"});
   } catch (const std::exception& other) {
-    return std::make_exception_ptr(
-        Error(ErrorKind::internal, {.code = "internal.exception",
-                                    .what = stage + ": it came to an end that "
-                                                    "nobody expected",
-                                    .where = "the program",
-                                    .why = other.what(),
-                                    .next = "this is a bug in Penstock, please "
-                                            "report it"}));
+    throw unexpected(stage, other.what());
+  } catch (...) {
+    throw unexpected(stage, "a value of type " + type_of_current_exception() +
+                                " was thrown, which is not a std::exception");
+  }
+}
+
+}  // namespace
+
+std::exception_ptr named_error(std::exception_ptr error,
+                               const std::string& stage) noexcept {
+  try {
+    throw_named(error, stage);
+  } catch (const Error&) {
+    return std::current_exception();
+  } catch (...) {  // no memory for its name
+    return error;
   }
 }
 

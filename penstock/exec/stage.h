@@ -13,8 +13,9 @@ namespace penstock {
 ///
 /// Whoever owns the stage's queues closes them first; the destructor only
 /// joins. `last` runs on the worker that ends last: there the stage closes
-/// its output. An exception of the body goes to `failed`, on that worker,
-/// before `last`, as an Error that carries the stage's name.
+/// its output. Whatever the body throws goes to `failed`, on that worker,
+/// before `last`, as an Error that carries the stage's name. `failed` and
+/// `last` must not throw.
 ///
 /// When the system refuses a thread, `failed` hears of it, so that the others
 /// end, and the constructor throws it: Error(request), code exec.threads.
@@ -45,9 +46,10 @@ class Stage {
   std::vector<std::thread> threads_;
 };
 
-/// `error` with the stage's name in front; anything that is no Error becomes
-/// an internal one, std::bad_alloc an out_of_memory one.
+/// `error` with the stage's name in front; anything that is not an Error
+/// becomes an internal one, std::bad_alloc an out_of_memory one. Where there is
+/// no memory for that it stays as it is.
 std::exception_ptr named_error(std::exception_ptr error,
-                               const std::string& stage);
+                               const std::string& stage) noexcept;
 
 }  // namespace penstock

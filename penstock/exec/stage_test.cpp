@@ -53,6 +53,28 @@ TEST_P(StageWorkers, TellsOfAFailureUnderItsName) {
   EXPECT_EQ(heard, std::max(1, GetParam()));
 }
 
+TEST_P(StageWorkers, TellsOfWhatIsNotAnExceptionToo) {
+  std::atomic<int> heard{0};
+  Stage stage({.name = "decode",
+               .workers = GetParam(),
+               .body = [](int) { throw 7; },
+               .failed =
+                   [&](std::exception_ptr error) {
+                     try {
+                       std::rethrow_exception(error);
+                     } catch (const Error& known) {
+                       EXPECT_EQ(known.kind(), ErrorKind::internal);
+                       EXPECT_EQ(known.parts().why,
+                                 "a value of type int was thrown, which is not "
+                                 "a std::exception");
+                       ++heard;
+                     }
+                   }});
+  if (GetParam() == 0) stage.run_inline();
+  stage.join();
+  EXPECT_EQ(heard, std::max(1, GetParam()));
+}
+
 INSTANTIATE_TEST_SUITE_P(Workers, StageWorkers, testing::Values(0, 1, 2, 8));
 
 TEST(Stage, KnowsThatAFailedAllocationIsOutOfMemory) {
