@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,5 +52,12 @@ class Batch {
   std::shared_ptr<Slot> slot_;
   Stream* consumer_ = nullptr;
 };
+
+/// The batch that a loader was asked for where one was promised. No batch is
+/// Error(internal), code internal.early_end: an end that nobody noticed would
+/// pass for a complete epoch.
+Batch promised(std::optional<Batch> batch);
+/// Throws that error; `where` names the missing batch.
+[[noreturn]] void refuse_early_end(std::string where);
 
 }  // namespace penstock

@@ -66,12 +66,20 @@ std::size_t ring_bytes(const LoaderOptions& options, const RowLayout& layout) {
 }
 
 // Workers take pieces of the earliest batch that is not yet complete, so a
-// batch is filled by all of them and the first one is there soonest. Whoever
-// fills the last piece sends the batch off; the sequencer restores order.
+// batch is filled by all of them and the first one is there soonest. The worker
+// that fills the last piece sends the batch off; the sequencer restores order.
 //
-// Pieces are given out in order. So when one cannot be filled, all pieces of
-// earlier batches are in good hands, and planning just ends: the error is
-// delivered after those batches, whatever the number of workers.
+// Pieces are given out in order, and a batch is counted when its plan is
+// complete. So an error has a number: that of the batch which could not be
+// planned or filled, or else (a worker could not begin, say) that of the first
+// batch which is not planned. No more batches are planned then, those before
+// the error are completed by the workers that are left, and the consumer gets
+// the error after them, whatever the number of workers. Where no worker is
+// left, the closed sequencer still holds the error. An end without an error
+// before `options.batches` is an internal error.
+//
+// Lock order: `mutex`, then the ring's or the sequencer's own. No source is
+// called, no event waited for and no batch filled under `mutex`.
 struct Loader::State {
   /// A piece of work: rows [begin, end) of a slot.
   struct Piece {
@@ -99,7 +107,7 @@ struct Loader::State {
   std::int64_t current_row PENSTOCK_GUARDED_BY(mutex) = 0;
   bool opening PENSTOCK_GUARDED_BY(mutex) = false;
   std::int64_t delivered PENSTOCK_GUARDED_BY(mutex) = 0;
-  bool ended PENSTOCK_GUARDED_BY(mutex) = false;
+  bool planning_ended PENSTOCK_GUARDED_BY(mutex) = false;
 
   // The consumer's.
   Position position;
@@ -134,11 +142,10 @@ struct Loader::State {
     return options.batches >= 0 && planned == options.batches;
   }
 
+  /// Counts the batch when nothing can throw any more.
   void plan_next(Slot& slot) PENSTOCK_REQUIRES(mutex) {
     BusyScope busy(meters.plan);
     plan_step(order, options.rank, next_plan, slot.plan);
-    next_plan = next_position(order, next_plan);
-    slot.number = planned++;
     slot.ids.clear();
     for (const penstock::Piece& piece : slot.plan.pieces)
       slot.ids.push_back(piece.sample);
@@ -146,6 +153,8 @@ struct Loader::State {
     auto count = static_cast<std::int64_t>(slot.ids.size());
     for (NamedTensor& tensor : slot.tensors) tensor.view.shape[0] = count;
     slot.rows_left = count;
+    next_plan = next_position(order, next_plan);
+    slot.number = planned++;
     meters.plan.add_items(count, 0);
   }
 
@@ -168,12 +177,12 @@ struct Loader::State {
     return piece;
   }
 
+  /// Nullopt when there is nothing left to do.
   std::optional<Piece> take_piece() {
     Lock lock(mutex);
     for (;;) {
-      if (ended) return std::nullopt;
       if (current != nullptr) return next_piece();
-      if (no_more()) return std::nullopt;
+      if (planning_ended || no_more()) return std::nullopt;
       bool far_enough = planned - delivered >= options.prefetch;
       if (opening || far_enough) {
         Nanoseconds asked = wall_clock().now();
@@ -182,19 +191,24 @@ struct Loader::State {
           last_stage().add_blocked_put(wall_clock().now() - asked);
         continue;
       }
-      opening = true;
-      std::shared_ptr<Slot> slot;
-      {
-        Unlock unlock(mutex);
-        slot = open_slot();
-      }
-      opening = false;
-      changed.notify_all();
-      if (slot == nullptr || ended) return std::nullopt;
+      begin_batch();
+    }
+  }
+
+  void begin_batch() PENSTOCK_REQUIRES(mutex) {
+    opening = true;  // for good where this throws: planning ends then
+    std::shared_ptr<Slot> slot;
+    {
+      Unlock unlock(mutex);
+      slot = open_slot();
+    }
+    if (slot != nullptr && !planning_ended) {
       plan_next(*slot);
       current = std::move(slot);
       current_row = 0;
     }
+    opening = false;
+    changed.notify_all();
   }
 
   /// Waits for a free slot that its consumer has really finished with; null
@@ -230,18 +244,19 @@ struct Loader::State {
         filler.fill(slot, piece->begin, piece->end);
         if (!rows_done(slot, piece->end - piece->begin)) continue;
         filler.send(slot);
+        if (!complete.put(slot.number, piece->slot)) return;
       } catch (...) {
         complete.put_error(slot.number,
                            named_error(std::current_exception(), "loader"));
-        end_planning();
+        abandon();
         filler.settle();
         return;
       }
-      if (!complete.put(slot.number, std::move(piece->slot))) return;
     }
   }
 
-  /// A worker died of something that belongs to no batch.
+  /// A worker ended by an error that belongs to no piece. What is planned is
+  /// still completed by the others.
   void fail(std::exception_ptr error) {
     std::int64_t unplanned = end_planning();
     complete.put_error(unplanned, std::move(error));
@@ -250,10 +265,18 @@ struct Loader::State {
   /// Returns the number of the first batch that will never be planned.
   std::int64_t end_planning() {
     Lock lock(mutex);
-    ended = true;
+    planning_ended = true;
     changed.notify_all();
     ring->close();
     return planned;
+  }
+
+  /// Leaves the pieces of the current batch too, which nobody will take.
+  void abandon() {
+    end_planning();
+    std::shared_ptr<Slot> left;  // goes without the lock
+    Lock lock(mutex);
+    left.swap(current);
   }
 
   std::shared_ptr<Slot> fill_here() {
@@ -262,22 +285,36 @@ struct Loader::State {
       Lock lock(mutex);
       if (no_more()) return nullptr;
     }
+    std::shared_ptr<Slot> slot;  // goes after what is queued on it has ended
     try {
       if (inline_filler == nullptr)
         inline_filler =
             std::make_unique<Filler>(*rows, device, meters, options.per_sample);
-      std::shared_ptr<Slot> slot = open_slot();
+      slot = open_slot();
       {
         Lock lock(mutex);
         plan_next(*slot);
       }
       inline_filler->fill(*slot, 0, std::ssize(slot->ids));
       inline_filler->send(*slot);
-      return slot;
     } catch (...) {
       broken = named_error(std::current_exception(), "loader");
+      if (inline_filler != nullptr) inline_filler->settle();
       std::rethrow_exception(broken);
     }
+    Lock lock(mutex);
+    ++delivered;
+    return slot;
+  }
+
+  /// No batch is an end only after the last one that was asked for.
+  void check_end() {
+    Lock lock(mutex);
+    if (options.batches >= 0 && delivered == options.batches) return;
+    std::string of = options.batches < 0
+                         ? " of a loader without an end"
+                         : " of " + std::to_string(options.batches);
+    refuse_early_end("batch " + std::to_string(delivered + 1) + of);
   }
 
   void add_wait(Nanoseconds asked, bool out_of_order) {
@@ -338,7 +375,7 @@ Loader::Loader(std::shared_ptr<const Rows> rows, const LoaderOptions& options,
 }
 
 Loader::~Loader() {
-  state_->end_planning();
+  state_->abandon();
   state_->complete.close();
   state_->stage.reset();  // joins
 }
@@ -348,7 +385,10 @@ std::optional<Batch> Loader::next() {
   s.keep_a_slot_free();
   std::shared_ptr<Slot> slot =
       s.options.workers == 0 ? s.fill_here() : s.wait_for_next();
-  if (slot == nullptr) return std::nullopt;
+  if (slot == nullptr) {
+    s.check_end();
+    return std::nullopt;
+  }
   s.ring->lend(*slot);
   s.deliver.add_items(std::ssize(slot->ids), 0);
   s.position = next_position(s.order, slot->plan.at);

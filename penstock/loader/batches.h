@@ -54,8 +54,10 @@ class Loader {
   ~Loader();
 
   /// The next batch, whose data may still be on its way: call wait_on().
-  /// nullopt after `options.batches`. A batch that could not be made throws
-  /// in its turn, after all before it, and so does every later call.
+  /// nullopt after `options.batches`, and never before. A batch that could not
+  /// be made throws in its turn, after all before it, and so does every later
+  /// call; so does any other error of a worker, after the batches that could
+  /// still be completed.
   std::optional<Batch> next();
   /// The same, and `stream` already waits for it.
   std::optional<Batch> next(Stream& stream);

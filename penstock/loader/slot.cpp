@@ -128,4 +128,18 @@ std::span<const SampleId> Batch::ids() const { return slot_->ids; }
 std::span<const NamedTensor> Batch::tensors() const { return slot_->tensors; }
 const Event& Batch::ready() const { return slot_->ready; }
 
+void refuse_early_end(std::string where) {
+  throw Error(ErrorKind::internal,
+              {.code = "internal.early_end",
+               .what = "the loader ended too early",
+               .where = std::move(where),
+               .why = "neither a batch nor an error came",
+               .next = "this is a bug in Penstock, please report it"});
+}
+
+Batch promised(std::optional<Batch> batch) {
+  if (!batch) refuse_early_end("the batch that was asked for");
+  return std::move(*batch);
+}
+
 }  // namespace penstock

@@ -126,7 +126,7 @@ CentroidError weighted_centroid(const Job& job,
                    .workers = 0},
                   device);
     for (std::int64_t i = 0; i < loader.steps_per_epoch(); ++i)
-      centroids.add(*loader.next(), errors);
+      centroids.add(promised(loader.next()), errors);
     return errors;
   };
   Errors train = errors_of(Side::train), val = errors_of(Side::val);

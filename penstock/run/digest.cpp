@@ -78,10 +78,11 @@ void look(const Job& job, const BatchQuery& query,
   if (!query.out.empty()) out.emplace(real_files(), query.out, "--out");
   std::unique_ptr<Stream> stream = device->make_stream();
   Loader loader(dataset, options, *device);
-  while (std::optional<Batch> batch = loader.next(*stream)) {
-    HostCopy copy(*batch, *stream);
-    if (out) out->write(file_of(batch->at()), safetensors(copy.tensors()));
-    each(describe(*batch, copy, *dataset));
+  for (std::int64_t i = 0; i < options.batches; ++i) {
+    Batch batch = promised(loader.next(*stream));
+    HostCopy copy(batch, *stream);
+    if (out) out->write(file_of(batch.at()), safetensors(copy.tensors()));
+    each(describe(batch, copy, *dataset));
     end_if_stopped(query.stop);
   }
 }

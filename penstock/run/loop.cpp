@@ -88,14 +88,21 @@ bool Loop::run() {
   try {
     take_steps();
     save();
+    check_end();
   } catch (...) {
     // What was done is not lost; the error of the run is the one to tell.
     logged([&] { save(); });
     logged([&] { log_.end(); });
     throw;
   }
-  bool all_taken = !stopped() || p_.state.steps_taken == in_all_;
-  return all_taken && !p_.state.to_validate;
+  return p_.state.steps_taken >= in_all_ && !p_.state.to_validate;
+}
+
+/// Only a stop may end a run before its last step.
+void Loop::check_end() const {
+  if (stopped() || p_.state.steps_taken >= in_all_) return;
+  refuse_early_end("step " + std::to_string(p_.state.steps_taken + 1) + " of " +
+                   std::to_string(in_all_));
 }
 
 void Loop::take_steps() {
@@ -118,14 +125,14 @@ void Loop::take_steps() {
   tell_epochs();
 }
 
-/// No batch also when a signal ended the reading of it.
+/// No batch after the last one, and when a stop ended the reading of it.
 std::optional<Batch> Loop::next_batch() try {
   clock_.ask();
   std::optional<Batch> batch = loader_.next();
   clock_.got();
   return batch;
 } catch (const Error& error) {
-  if (!is_stop(error)) throw;
+  if (!is_stop(error) || !stopped()) throw;
   return std::nullopt;
 }
 
@@ -211,12 +218,12 @@ void Loop::validate(std::int64_t at) {
 bool Loop::see_held_out_rows() try {
   for (std::int64_t i = 0; i < held_out_->steps_per_epoch(); ++i) {
     if (stopped()) return false;
-    std::optional<Batch> batch = held_out_->next(*stream_);
-    p_.stepper.validate(*batch, *stream_);
+    Batch batch = promised(held_out_->next(*stream_));
+    p_.stepper.validate(batch, *stream_);
   }
   return true;
 } catch (const Error& error) {
-  if (!is_stop(error)) throw;
+  if (!is_stop(error) || !stopped()) throw;
   return false;
 }
 

@@ -67,6 +67,7 @@ class Loop {
 
  private:
   bool stopped() const;
+  void check_end() const;
   void take_steps();
   std::optional<Batch> next_batch();
   void take(Batch& batch);

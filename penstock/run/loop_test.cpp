@@ -16,6 +16,8 @@ struct CountingStepper final : Stepper {
   struct Trouble {
     int stop_at_look = -1;  ///< asks for the end in this look at held-out rows
     int fail_at_step = -1;  ///< has no memory for this step
+    int stop_error_at_look =
+        -1;  ///< throws a stop's error that nobody asked for
   };
   CountingStepper() = default;
   explicit CountingStepper(Trouble made) : trouble(made) {}
@@ -35,6 +37,8 @@ struct CountingStepper final : Stepper {
     ++steps;
   }
   void validate(const Batch&, Stream&) override {
+    std::atomic<bool> asked{true};
+    if (looks == trouble.stop_error_at_look) end_if_stopped(&asked);
     if (looks++ == trouble.stop_at_look) *stop = true;
   }
   Json validated() override {
@@ -144,6 +148,14 @@ TEST_F(LoopTest, StoppedInTheLastValidationItIsNotDone) {
   EXPECT_EQ(rest.steps, 0);
   EXPECT_EQ(resumed.val_loss(1).integer(), looks);
   EXPECT_EQ(resumed.saved().to_validate, std::nullopt);
+}
+
+TEST_F(LoopTest, AnEndThatNobodyAskedForIsAnError) {
+  CountingStepper stepper({.stop_error_at_look = 0});
+  EXPECT_THROW(run(stepper), Error);
+  SavedState saved = read_resumption(folder_).state;
+  EXPECT_EQ(saved.steps_taken, per_epoch_);
+  EXPECT_EQ(saved.to_validate, 0);
 }
 
 TEST_F(LoopTest, NothingIsOwedWhereNothingIsHeldOut) {

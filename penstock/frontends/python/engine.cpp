@@ -215,7 +215,7 @@ NamedBatch Engine::next(std::int64_t iteration) {
                    .next = "iterate over the loader anew; for two at a time "
                            "open two loaders"});
     if (!loader.ready_within(kTurn)) return false;
-    batch = held(*loader.next());
+    batch = held(promised(loader.next()));
     resumed_ = false;
     return true;
   };
@@ -235,7 +235,7 @@ NamedBatch Engine::next(std::int64_t iteration) {
 
 NamedBatch Engine::peek() {
   return NamedBatch(
-      with_loader([&](JobLoader& loader) { return held(*loader.peek()); }));
+      with_loader([&](JobLoader& l) { return held(promised(l.peek())); }));
 }
 
 void Engine::map(std::shared_ptr<Function> function, RowFunction rows) {
