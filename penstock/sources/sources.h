@@ -64,7 +64,8 @@ class Reader {
   virtual ~Reader() = default;
   /// Hands every row of `partition` to `sink` in blocks of at most
   /// `block_rows` rows; the sink may move the block away, and ends the scan by
-  /// returning false. Throws Error(source).
+  /// returning false. Throws Error(source). May wait for another reader's scan
+  /// of the same pass, so no sink begins one in its own thread.
   virtual void scan(const Partition& partition, std::int64_t block_rows,
                     const std::function<bool(Block&)>& sink) = 0;
   /// Fills `out` with the rows of these keys, in this order, by one

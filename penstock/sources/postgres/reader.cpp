@@ -16,23 +16,26 @@ constexpr const char* kReadByKeys = "penstock_read";
 /// because that transaction must outlive a scan that fails.
 class Turn {
  public:
-  Turn(Snapshot& snapshot, const std::function<Connection&()>& own)
-      : snapshot_(snapshot), entered_(snapshot.enter()) {
-    connection_ = entered_ == nullptr ? &own() : entered_;
+  /// On the snapshot's own connection.
+  Turn(Snapshot& snapshot, Connection& entered)
+      : snapshot_(snapshot), connection_(entered), joins_(false) {}
+  /// On a connection that joins it.
+  static Turn joining(Snapshot& snapshot, Connection& own) {
+    return {snapshot, own, true};
   }
   ~Turn() {
     // A scan that was ended early may have been over on the server before.
-    if (PQtransactionStatus(connection_->get()) == PQTRANS_INERROR)
-      connection_->clean_up(joins() ? "ROLLBACK"
-                                    : "ROLLBACK TO SAVEPOINT scan; RELEASE "
-                                      "SAVEPOINT scan");
+    if (PQtransactionStatus(connection_.get()) == PQTRANS_INERROR)
+      connection_.clean_up(joins() ? "ROLLBACK"
+                                   : "ROLLBACK TO SAVEPOINT scan; RELEASE "
+                                     "SAVEPOINT scan");
     if (!joins()) snapshot_.leave();
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  Connection& connection() { return *connection_; }
-  bool joins() const { return entered_ == nullptr; }
+  Connection& connection() { return connection_; }
+  bool joins() const { return joins_; }
   /// All statements in one text, which costs one round trip.
   std::string around(const std::string& copy) const {
     return joins() ? snapshot_.join() + "; " + copy + "; COMMIT"
@@ -40,9 +43,12 @@ class Turn {
   }
 
  private:
+  Turn(Snapshot& snapshot, Connection& connection, bool joins)
+      : snapshot_(snapshot), connection_(connection), joins_(joins) {}
+
   Snapshot& snapshot_;
-  Connection* entered_;
-  Connection* connection_;
+  Connection& connection_;
+  const bool joins_;
 };
 
 /// Joining a snapshot that has ended fails in one of these ways; a condition of
@@ -55,13 +61,17 @@ bool is_snapshot_gone(const Error& error) {
   return false;
 }
 
+/// Null: somebody waits to change the table, and holds up whoever joins. The
+/// snapshot's own connection has its lock already.
 std::unique_ptr<CopyOut> begin_copy(Turn& turn, const std::string& select) {
   try {
     return std::make_unique<CopyOut>(
         turn.connection(),
         turn.around("COPY (" + select + ") TO STDOUT (FORMAT binary)"));
   } catch (const Error& error) {
-    if (!turn.joins() || !is_snapshot_gone(error)) throw;
+    if (!turn.joins()) throw;
+    if (error.parts().code == "postgres.locked") return nullptr;
+    if (!is_snapshot_gone(error)) throw;
     ErrorParts parts = error.parts();
     parts.code = "postgres.snapshot_gone";
     parts.next =
@@ -97,12 +107,19 @@ void PostgresReader::scan(const Partition& partition, std::int64_t block_rows,
                           const std::function<bool(Block&)>& sink) {
   PENSTOCK_ASSERT(block_rows > 0, "a block holds at least one row");
   auto& snapshot = *static_cast<Snapshot*>(partition.snapshot.get());
-  Turn turn(snapshot, [&]() -> Connection& { return connection(); });
-  std::string condition =
-      snapshot.condition(static_cast<std::size_t>(partition.index));
-  std::unique_ptr<CopyOut> copying =
-      begin_copy(turn, opened_->select_where(condition));
-  copy(*copying, partition, block_rows, sink);
+  std::string select = opened_->select_where(
+      snapshot.condition(static_cast<std::size_t>(partition.index)));
+  auto scan_on = [&](Connection& entered) {
+    Turn turn(snapshot, entered);
+    copy(*begin_copy(turn, select), partition, block_rows, sink);
+  };
+  if (Connection* free = snapshot.enter()) return scan_on(*free);
+  {
+    Turn turn = Turn::joining(snapshot, connection());
+    if (std::unique_ptr<CopyOut> copying = begin_copy(turn, select))
+      return copy(*copying, partition, block_rows, sink);
+  }
+  scan_on(snapshot.wait_to_enter(opened_->stop));
 }
 
 void PostgresReader::copy(CopyOut& copy, const Partition& partition,
@@ -181,6 +198,7 @@ void PostgresReader::fetch(const KeyList& keys) {
   for (std::size_t group = 0; group < asked_.groups(); ++group)
     append_element(parameter_, keys, asked_.position(group));
   result_ = session.run(kReadByKeys, parameter_);
+  format.check_types(result_);
 }
 
 void PostgresReader::place_rows(const KeyList& keys) {

@@ -136,6 +136,24 @@ std::uint32_t RowFormat::key_oid() const {  // of pg_type.dat
   return parts_[0].kind == Kind::padded_text ? 1042 : 25;
 }
 
+void RowFormat::check_types(const Result& result) const {
+  for (std::size_t at = 0; at < parts_.size(); ++at) {
+    const Part& part = parts_[at];
+    // char(n) is asked for as text. A domain is told as its base type.
+    Kind expected = part.kind == Kind::padded_text ? Kind::text : part.kind;
+    Kind found = kind_of(PQftype(result.get(), static_cast<int>(at)));
+    if (found == expected) continue;
+    throw Error(
+        ErrorKind::source,
+        {.code = "postgres.changed",
+         .what = "cannot read column '" + part.name + "'",
+         .where = place_,
+         .why = "it is " + std::string(sql_name(found)) + " now, and was " +
+                sql_name(part.kind) + " when the table was opened",
+         .next = "another program has changed the table: start again"});
+  }
+}
+
 Block RowFormat::empty_block() const { return block_of(parts_); }
 
 bool RowFormat::fits(const Block& block) const {

@@ -34,6 +34,11 @@ class RowFormat {
   std::uint32_t key_oid() const;
   const std::string& place() const { return place_; }
 
+  /// Throws `postgres.changed` unless `result`, of a statement that begins with
+  /// `select()`, has the types that the table had when it was opened. Bytes of
+  /// another type are never taken for a value.
+  void check_types(const Result& result) const;
+
   Block empty_block() const;
   bool fits(const Block& block) const;
   /// Adds a row. `number` counts the rows of the result from 1 and `range`

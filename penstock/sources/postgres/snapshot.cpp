@@ -2,9 +2,51 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+
+// A snapshot does not protect from everything. TRUNCATE and an ALTER TABLE that
+// writes the table anew put new files in place of the old ones, and what they
+// write is not seen by a snapshot that was taken before they committed: it
+// finds the table empty. And the columns of a statement are always those of
+// now, whatever snapshot it has.
+//
+// So the table is locked first, then the snapshot is taken, then the types are
+// compared with those that the table had when it was opened; and the
+// transaction that has done so holds its lock until the last part of the pass
+// is read, also for the connections that join it. LOCK TABLE is the one
+// statement that locks without taking a snapshot. It covers partitions and, for
+// a view, the tables that the view reads.
+//
+// The mode is ACCESS SHARE, what every SELECT takes and pg_dump too. It keeps
+// out only ACCESS EXCLUSIVE, which is what TRUNCATE, DROP and ALTER ... TYPE
+// take. SHARE mode would keep out every INSERT of a running system for as long
+// as the pass takes, wants the right to write, and is refused by a standby.
+//
+// What cannot be locked by name (a materialized view, a foreign table, a table
+// of which a role may read single columns) and what `where` reads besides is
+// locked by the statement itself, which has taken its snapshot by then.
+// Therefore everything that is locked is looked at afterwards: if the snapshot
+// knows it by another file or another name than it has now, or not at all, it
+// was replaced in between, and the transaction begins anew. What lies in a
+// foreign table is protected by its own server alone.
 
 namespace penstock::postgres {
 namespace {
+
+constexpr const char* kBegin =
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+constexpr int kTries = 5;
+constexpr std::chrono::milliseconds kHearStop{100};
+/// Relations that this transaction has locked and its snapshot shows otherwise
+/// than they are. Functions see what is now, a query what the snapshot shows.
+/// Below 16384 are the server's own.
+constexpr const char* kReplaced =
+    "SELECT FROM pg_locks l LEFT JOIN pg_class c ON c.oid = l.relation LEFT "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE l.pid = "
+    "pg_backend_pid() AND l.locktype = 'relation' AND l.relation >= 16384 AND "
+    "(c.oid IS NULL OR c.relfilenode <> pg_relation_filenode(c.oid) OR "
+    "quote_ident(n.nspname) || '.' || quote_ident(c.relname) <> (SELECT "
+    "identity FROM pg_identify_object('pg_class'::regclass, l.relation, 0)))";
 
 /// A part should be worth a connection, which costs some milliseconds.
 constexpr std::int64_t kSmallestPartBytes = 2 << 20;
@@ -51,18 +93,62 @@ std::string OpenTable::select_where(const std::string& condition) const {
 
 Snapshot::Snapshot(OpenTable& opened, int wish)
     : connection_(opened.connect()) {
+  if (opened.table.can_be_locked())
+    lock_ = "LOCK TABLE " + opened.table.identifier + " IN ACCESS SHARE MODE";
+  Begun begun = begin(opened);
+  for (int tries = 1; !begun.whole && tries < kTries; ++tries) {
+    connection_.execute("ROLLBACK");
+    begun = begin(opened);
+  }
+  if (!begun.whole)
+    throw Error(
+        ErrorKind::source,
+        {.code = "postgres.conflict",
+         .what = connection_.about().doing,
+         .where = connection_.place(),
+         .why = "another program has put a new table or new contents in "
+                "its place, " +
+                std::to_string(kTries) + " times in a row",
+         .next = "try again when it is done"});
+  // Locked before it is joined: so it is held also when the first connection
+  // ends a moment later. Who waits to change the table waits for the first
+  // connection, and who comes behind would wait for both: hence NOWAIT.
+  join_ = std::string(kBegin) + "; " +
+          (lock_.empty() ? "" : lock_ + " NOWAIT; ") +
+          "SET TRANSACTION SNAPSHOT '" + begun.name + "'";
+  cut(begun.pages, begun.bytes, wish);
+}
+
+Result Snapshot::lock_and_describe(const OpenTable& opened) {
+  std::string describe = opened.select_where("") + " LIMIT 0";
+  if (!lock_.empty()) {
+    try {
+      return connection_.execute(std::string(kBegin) + "; " + lock_ + "; " +
+                                 describe);
+    } catch (const Error& error) {
+      // A right that LOCK TABLE wants and SELECT does not, or a view in an old
+      // version. What is wrong with the table is said by SELECT again.
+      const std::string& code = error.parts().code;
+      if (code != "postgres.permission" && code != "postgres.failed") throw;
+    }
+    connection_.execute("ROLLBACK");
+    lock_.clear();
+  }
+  return connection_.execute(std::string(kBegin) + "; " + describe);
+}
+
+Snapshot::Begun Snapshot::begin(const OpenTable& opened) {
+  opened.format.check_types(lock_and_describe(opened));
   std::string size = "0, 0, 1";
   if (opened.table.has_pages() && connection_.version() >= kHasPageRanges)
     size = "pg_relation_size(" + opened.table.oid + "), pg_table_size(" +
            opened.table.oid + "), current_setting('block_size')";
   Result begun = connection_.execute(
-      "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT " + size +
-      ", pg_export_snapshot()");
-  join_ =
-      "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION "
-      "SNAPSHOT '" +
-      std::string(text_in(begun, 0, 3)) + "'";
-  cut(number_in(begun, 0) / number_in(begun, 2), number_in(begun, 1), wish);
+      "SELECT " + size + ", pg_export_snapshot(), EXISTS (" + kReplaced + ")");
+  return {.pages = number_in(begun, 0) / number_in(begun, 2),
+          .bytes = number_in(begun, 1),
+          .name = std::string(text_in(begun, 0, 3)),
+          .whole = text_in(begun, 0, 4) == "f"};
 }
 
 // The last part has no end, because the table may have grown since its pages
@@ -95,9 +181,20 @@ Connection* Snapshot::enter() {
   return &connection_;
 }
 
+Connection& Snapshot::wait_to_enter(StopFlag stop) {
+  Lock lock(mutex_);
+  while (in_use_) {
+    end_if_stopped(stop);
+    left_.wait_until(mutex_, std::chrono::steady_clock::now() + kHearStop);
+  }
+  in_use_ = true;
+  return connection_;
+}
+
 void Snapshot::leave() {
   Lock lock(mutex_);
   in_use_ = false;
+  left_.notify_one();
 }
 
 }  // namespace penstock::postgres

@@ -38,9 +38,15 @@ struct OpenTable {
 
 /// One view of the table for all scans of a pass: a transaction that stays
 /// open, and the name by which other connections join it.
+///
+/// While it lives nobody can change the table's columns, empty it by TRUNCATE
+/// or drop it; rows can be inserted, updated and deleted. snapshot.cpp tells
+/// how.
 class Snapshot {
  public:
-  /// Cuts the table into at most `wish` parts of about the same size.
+  /// Cuts the table into at most `wish` parts of about the same size. Waits
+  /// while another program holds the table; throws `postgres.changed` when its
+  /// columns are others than when it was opened.
   Snapshot(OpenTable& opened, int wish);
 
   std::size_t parts() const { return conditions_.size(); }
@@ -55,16 +61,30 @@ class Snapshot {
   /// The snapshot's own connection, if nobody is using it; else null. Thread-
   /// safe. `leave` it when done.
   Connection* enter();
+  /// The same, but waits until nobody is using it.
+  Connection& wait_to_enter(StopFlag stop);
   void leave();
 
  private:
+  /// What `begin` finds out about the table, and whether nothing that it locked
+  /// had been replaced before.
+  struct Begun {
+    std::int64_t pages = 0;
+    std::int64_t bytes = 0;
+    std::string name;
+    bool whole = false;
+  };
+  Begun begin(const OpenTable& opened);
+  Result lock_and_describe(const OpenTable& opened);
   void cut(std::int64_t pages, std::int64_t bytes, std::int64_t wish);
 
   std::vector<std::string> conditions_;
   std::vector<std::string> ranges_;
+  std::string lock_;  // empty where it cannot be locked by name
   std::string join_;
   Connection connection_;  // belongs to whoever entered
   Mutex mutex_;
+  Condition left_;
   bool in_use_ PENSTOCK_GUARDED_BY(mutex_) = false;
 };
 

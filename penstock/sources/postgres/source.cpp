@@ -13,13 +13,15 @@ std::string place_of(const Table& table, const Connection& connection) {
   return table.name + " in " + connection.place();
 }
 
-/// Lets the server plan the statement and check rights, without a row.
+/// Lets the server plan the statement and check rights, without a row. The
+/// table may have changed since its columns were read.
 void check_statement(Connection& connection, const OpenTable& opened) {
   const SourceSpec& spec = opened.spec;
   std::string sql = opened.select_where("") + " LIMIT 0";
   // Not as simple text, which may hold several statements.
   Result result = connection.attempt(sql);
-  if (PQresultStatus(result.get()) == PGRES_TUPLES_OK) return;
+  if (PQresultStatus(result.get()) == PGRES_TUPLES_OK)
+    return opened.format.check_types(result);
   const char* found = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
   std::string_view state = found == nullptr ? "" : found;
   // Class 42 is what SQL itself finds wrong, 42501 a right that is missing; 22

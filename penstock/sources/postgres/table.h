@@ -19,6 +19,10 @@ struct Table {
 
   /// Rows lie in numbered pages of one file.
   bool has_pages() const { return relkind == 'r' || relkind == 'm'; }
+  /// LOCK TABLE takes nothing else.
+  bool can_be_locked() const {
+    return relkind == 'r' || relkind == 'p' || relkind == 'v';
+  }
 };
 
 /// A table's name as somebody wrote it, perhaps with a schema in front: lab.t,

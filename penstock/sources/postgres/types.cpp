@@ -84,6 +84,44 @@ Kind kind_of(std::uint32_t oid) {
   }
 }
 
+const char* sql_name(Kind kind) {
+  switch (kind) {
+    case Kind::boolean:
+      return "boolean";
+    case Kind::int2:
+      return "smallint";
+    case Kind::int4:
+      return "integer";
+    case Kind::int8:
+      return "bigint";
+    case Kind::float4:
+      return "real";
+    case Kind::float8:
+      return "double precision";
+    case Kind::numeric:
+      return "numeric";
+    case Kind::text:
+      return "text";
+    case Kind::padded_text:
+      return "character";
+    case Kind::json:
+      return "json";
+    case Kind::jsonb:
+      return "jsonb";
+    case Kind::date:
+      return "date";
+    case Kind::timestamp:
+      return "timestamp";
+    case Kind::timestamptz:
+      return "timestamp with time zone";
+    case Kind::uuid:
+      return "uuid";
+    case Kind::other:
+      break;
+  }
+  return "of another type";
+}
+
 bool well_formed(Kind kind, const Field& field) {
   if (field.null()) return true;
   switch (kind) {

@@ -32,6 +32,9 @@ enum class Kind : std::uint8_t {
 /// The kind of a pg_type.oid, which are the same on every server.
 Kind kind_of(std::uint32_t oid);
 
+/// What PostgreSQL calls it: "double precision".
+const char* sql_name(Kind kind);
+
 /// A binary value where it lies in a message; no data is SQL NULL.
 struct Field {
   const char* data = nullptr;
