@@ -269,10 +269,7 @@ void Dataset::pack(const PassRows& rows, Device& device,
 }
 
 void Dataset::select(Side side, std::span<SampleId> ranks) const {
-  const SideIndex& index = this->side(side);
-  if (index.size() == rows()) return;  // a rank is its id
-  for (SampleId& rank : ranks)
-    if (rank >= 0) rank = index.select(rank);
+  this->side(side).select(ranks);
 }
 
 std::unique_ptr<RowFiller> Dataset::open_filler(FillMeters& meters,

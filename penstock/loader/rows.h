@@ -59,7 +59,7 @@ class Rows {
   /// Those that are on a side.
   virtual std::int64_t rows_on(Side side) const = 0;
   /// Replaces ranks within a side, 0 .. rows_on(side) - 1, by the ids of the
-  /// samples there. -1 stays.
+  /// samples there. -1 stays. Needs no lock: threads may call it at once.
   virtual void select(Side side, std::span<SampleId> ranks) const = 0;
   /// The tensors of a batch, seen per row.
   virtual const RowLayout& layout() const = 0;

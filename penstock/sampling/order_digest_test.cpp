@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -174,6 +175,10 @@ TEST(OrderDigest, OfASplitIsTheOneOfBefore) {
       Numbers ids;
       for (std::int64_t nth = 0; nth < index.size(); ++nth)
         ids.push_back(index.select(nth));
+      Numbers together(ids.size());
+      std::iota(together.begin(), together.end(), 0);
+      index.select(together);
+      EXPECT_EQ(together, ids);
       EXPECT_EQ(digest_of(ids),
                 side == Side::train ? golden.train_digest : golden.val_digest)
           << golden.train;

@@ -2,11 +2,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/base/json.h"
-#include "penstock/base/key.h"
 #include "penstock/sampling/permutation.h"
+#include "penstock/sampling/side_index.h"
 
 namespace penstock {
 
@@ -89,27 +90,5 @@ struct Split {
 Split parse_split(const Json* section, const std::string& path);
 
 Side side_of(const Split& split, std::string_view by_value);
-
-/// The samples of one side: one bit per row and a rank index over them
-/// (Jacobson 1989), or nothing at all when the side is everything.
-class SideIndex {
- public:
-  /// Every one of `rows` rows is on this side.
-  explicit SideIndex(std::int64_t rows);
-  /// Those rows for which `on_side[i]` is true.
-  explicit SideIndex(const std::vector<bool>& on_side);
-
-  std::int64_t size() const { return size_; }
-  /// The id of the `nth` sample of this side.
-  SampleId select(std::int64_t nth) const;
-  bool contains(SampleId id) const;
-  std::size_t memory() const;
-
- private:
-  std::int64_t size_;
-  bool all_;
-  std::vector<std::uint64_t> bits_;
-  std::vector<std::int64_t> counts_;  // samples before each 512 bits
-};
 
 }  // namespace penstock

@@ -1,0 +1,163 @@
+#include "penstock/sampling/side_index.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "penstock/base/error.h"
+
+// The id of a sample is found in three steps: the blocks among which its block
+// is, the block by the samples before it, the bit in its block. Of 10^9 rows
+// each step reads a place of its own far from the last one, and waits for main
+// memory. Many samples at a time wait together: all take a step and say what
+// they will read in the next one, before the first of them takes it.
+
+namespace penstock {
+namespace {
+
+constexpr std::size_t kBlockRows = 512;
+/// From one entry of the starts to the next, on average.
+constexpr std::int64_t kBlocksPerStart = 16;
+constexpr std::size_t kCountsPerLine = 64 / sizeof(std::int64_t);
+
+// Counting bits by arithmetic on all bytes of a word at once (Knuth, The Art of
+// Computer Programming 7.1.3): without -mpopcnt, std::popcount is a call.
+constexpr std::uint64_t kEachByte = 0x0101010101010101;
+constexpr std::uint64_t kTopBits = kEachByte << 7;
+
+/// Byte i of the result: the set bits in bytes 0..i of `word`.
+std::uint64_t running_ones(std::uint64_t word) {
+  word -= (word >> 1) & 0x5555555555555555;
+  word = (word & 0x3333333333333333) + ((word >> 2) & 0x3333333333333333);
+  return ((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f) * kEachByte;
+}
+
+std::int64_t ones_in(std::uint64_t word) {
+  return static_cast<std::int64_t>(running_ones(word) >> 56);
+}
+
+/// The place of the set bit that has `before` set bits below it.
+int select_in_word(std::uint64_t word, int before) {
+  std::uint64_t ones = running_ones(word);
+  // The top bit of each byte that lies wholly before the one we look for.
+  std::uint64_t passed =
+      ((static_cast<std::uint64_t>(before) * kEachByte | kTopBits) - ones) &
+      kTopBits;
+  int byte = static_cast<int>(((passed >> 7) * kEachByte) >> 56) * 8;
+  before -= static_cast<int>(((ones << 8) >> byte) & 0xff);
+  std::uint64_t rest = word >> byte;
+  for (; before > 0; --before) rest &= rest - 1;
+  return byte + std::countr_zero(rest);
+}
+
+}  // namespace
+
+SideIndex::SideIndex(std::int64_t rows) : size_(rows), all_(true) {}
+
+SideIndex::SideIndex(const std::vector<bool>& on_side)
+    : size_(std::ranges::count(on_side, true)),
+      all_(size_ == static_cast<std::int64_t>(on_side.size())) {
+  if (all_) return;
+  blocks_.resize((on_side.size() + kBlockRows - 1) / kBlockRows);
+  for (std::size_t i = 0; i < on_side.size(); ++i)
+    blocks_[i / kBlockRows].words[i / 64 % 8] |= std::uint64_t{on_side[i]}
+                                                 << (i % 64);
+  auto blocks = static_cast<std::int64_t>(blocks_.size());
+  auto per_start = static_cast<std::uint64_t>(size_ * kBlocksPerStart / blocks);
+  start_bits_ = std::max(0, static_cast<int>(std::bit_width(per_start)) - 1);
+  counts_.reserve(blocks_.size());
+  std::int64_t before = 0;
+  for (const Block& block : blocks_) {
+    counts_.push_back(before);
+    for (std::uint64_t word : block.words) before += ones_in(word);
+    for (auto next = std::ssize(starts_); (next << start_bits_) < before;
+         ++next)
+      starts_.push_back(std::ssize(counts_) - 1);
+  }
+  starts_.push_back(blocks - 1);
+}
+
+SampleId SideIndex::select_in(std::size_t block, std::int64_t nth) const {
+  std::int64_t before = nth - counts_[block];
+  // The words that lie wholly before the sample, counted without a branch.
+  std::size_t word = 0;
+  std::int64_t passed = 0, ones = 0;
+  for (std::size_t i = 0; i < 7; ++i) {
+    ones += ones_in(blocks_[block].words[i]);
+    bool past = ones <= before;
+    word += past ? 1 : 0;
+    passed = past ? ones : passed;
+  }
+  int bit = select_in_word(blocks_[block].words[word],
+                           static_cast<int>(before - passed));
+  return static_cast<SampleId>(block * kBlockRows + word * 64) + bit;
+}
+
+SampleId SideIndex::select(std::int64_t nth) const {
+  PENSTOCK_ASSERT(nth >= 0 && nth < size_, "a sample lies within its side");
+  if (all_) return nth;
+  // The last block that has at most `nth` samples before it.
+  auto after = std::ranges::upper_bound(counts_, nth);
+  return select_in(static_cast<std::size_t>(after - counts_.begin()) - 1, nth);
+}
+
+/// One of many samples that are looked for together.
+struct SideIndex::Search {
+  std::int64_t* rank;
+  std::size_t block;   ///< the first that can be the sample's
+  std::size_t blocks;  ///< how many can be
+
+  void begin(const SideIndex& index) {
+    auto start = static_cast<std::size_t>(*rank >> index.start_bits_);
+    block = static_cast<std::size_t>(index.starts_[start]);
+    blocks = static_cast<std::size_t>(index.starts_[start + 1]) - block + 1;
+    // All counts of the usual search; the first to be read of a long one.
+    if (blocks <= 3 * kCountsPerLine)
+      for (std::size_t i = 0; i < blocks; i += kCountsPerLine)
+        __builtin_prefetch(&index.counts_[block + i]);
+    else
+      __builtin_prefetch(&index.counts_[block + blocks / 2]);
+  }
+  void find_block(const SideIndex& index) {
+    while (blocks > 1) {
+      std::size_t half = blocks / 2;
+      if (index.counts_[block + half] <= *rank) block += half;
+      blocks -= half;
+    }
+    __builtin_prefetch(&index.blocks_[block]);
+  }
+  void finish(const SideIndex& index) { *rank = index.select_in(block, *rank); }
+};
+
+void SideIndex::select(std::span<std::int64_t> ranks) const {
+  constexpr std::size_t kTogether = 64;
+  std::array<Search, kTogether> searches;
+  for (std::size_t next = 0; next < ranks.size();) {
+    std::size_t count = 0;
+    for (; next < ranks.size() && count < kTogether; ++next) {
+      if (ranks[next] < 0) continue;
+      PENSTOCK_ASSERT(ranks[next] < size_, "a sample lies within its side");
+      searches[count++].rank = &ranks[next];
+    }
+    if (all_) continue;
+    std::span<Search> together = std::span(searches).first(count);
+    for (Search& search : together) search.begin(*this);
+    for (Search& search : together) search.find_block(*this);
+    for (Search& search : together) search.finish(*this);
+  }
+}
+
+bool SideIndex::contains(SampleId id) const {
+  if (id < 0) return false;
+  if (all_) return id < size_;
+  auto at = static_cast<std::size_t>(id);
+  return at / kBlockRows < blocks_.size() &&
+         ((blocks_[at / kBlockRows].words[at / 64 % 8] >> (at % 64)) & 1u) != 0;
+}
+
+std::size_t SideIndex::memory() const {
+  return blocks_.capacity() * sizeof(blocks_[0]) +
+         counts_.capacity() * sizeof(counts_[0]) +
+         starts_.capacity() * sizeof(starts_[0]);
+}
+
+}  // namespace penstock
