@@ -89,6 +89,22 @@ std::vector<std::vector<bool>> boolean_columns(const std::vector<Field>& fields,
                "rows"});
 }
 
+void check_fingerprint(const Dataset& set, const std::string& expected,
+                       const std::string& source) {
+  if (set.fingerprint().starts_with(expected)) return;
+  throw Error(
+      ErrorKind::source,
+      {.code = "source.fingerprint",
+       .what = "the rows are not those that the job names",
+       .where = source,
+       .why = "found the fingerprint " +
+              set.fingerprint().substr(0, expected.size()) + " in " +
+              std::to_string(set.rows()) + " rows, 'source.fingerprint' is " +
+              expected,
+       .next = "bring the old rows back; or, if these are the rows that you "
+               "mean, write their fingerprint into the job"});
+}
+
 [[noreturn]] void refuse_no_rows(const Dataset& set,
                                  const std::string& source) {
   throw Error(
@@ -178,6 +194,7 @@ std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
     meter.add_items(rows.count(), static_cast<std::int64_t>(
                                       set->table_ ? set->table_->bytes() : 0));
   }
+  check_fingerprint(*set, options.source.fingerprint, source);
   set->stages_ = std::move(pass.stages);
   set->stages_.push_back(meter.numbers());
   return set;

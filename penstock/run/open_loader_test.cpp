@@ -111,6 +111,28 @@ TEST_F(OpenLoaderTest, RefusesAStateOfOtherRowsOrderOrSide) {
   EXPECT_THAT(parts_of([&] { loader->go_on(state); }).where, HasSubstr("more"));
 }
 
+TEST_F(OpenLoaderTest, RefusesOtherRowsThanTheJobNames) {
+  std::string found = open()->rows().fingerprint();
+  open({}, {"source.fingerprint=" + found});
+  open({}, {"source.fingerprint=" + found.substr(0, 16)});
+  try {
+    open({}, {"source.where=id > 3", "source.fingerprint=" + found});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::source);
+    EXPECT_EQ(error.parts().code, "source.fingerprint");
+    EXPECT_THAT(error.parts().why, HasSubstr(found));
+  }
+}
+
+TEST_F(OpenLoaderTest, AFingerprintIs16To64Digits) {
+  for (std::string wrong :
+       {std::string(), std::string(15, 'a'), std::string(65, 'a'),
+        std::string(16, 'A'), std::string(16, 'x')})
+    EXPECT_EQ(parts_of([&] { open({}, {"source.fingerprint=" + wrong}); }).code,
+              "settings.value");
+}
+
 TEST_F(OpenLoaderTest, PeekingLeavesTheBatchTheNext) {
   auto loader = open({.batches = -1});
   ids_of(*loader, 2);

@@ -31,6 +31,7 @@ std::string job_schema() {
         "key": {"type": "string", "description": "a unique column without nulls; default: the single-column primary key"},
         "where": {"type": "string", "description": "an SQL condition"},
         "on_bad": {"enum": ["stop", "skip"], "default": "stop"},
+        "fingerprint": {"type": "string", "minLength": 16, "description": "of the rows that must be read: dataset.fingerprint of a report, or its first 16 digits"},
         "round_trip_ms": {"type": "number", "minimum": 0, "maximum": 60000, "default": 0, "description": "a declared delay per statement sent"},
         "connections": {"type": "integer", "minimum": 1, "maximum": 64, "default": 2}
       }

@@ -15,7 +15,7 @@ namespace penstock {
 ///
 /// Program and part are built together; `version` refuses a stranger.
 struct SourcePart {
-  static constexpr std::int64_t kVersion = 3;
+  static constexpr std::int64_t kVersion = 4;
 
   std::int64_t version;
   std::unique_ptr<Source> (*open_source)(const SourceSpec& spec,

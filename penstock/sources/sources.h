@@ -100,9 +100,11 @@ struct SourceSpec {
   std::string path;  ///< sqlite: the file
   std::string uri;   ///< postgres: a libpq connection string
   std::string table;
-  std::string key;           ///< empty: the single-column primary key
-  std::string where;         ///< SQL condition, pushed down; may be empty
-  bool skip_bad = false;     ///< on_bad: "skip" instead of "stop"
+  std::string key;        ///< empty: the single-column primary key
+  std::string where;      ///< SQL condition, pushed down; may be empty
+  bool skip_bad = false;  ///< on_bad: "skip" instead of "stop"
+  /// Of the rows that must be read, or how it begins; empty: any.
+  std::string fingerprint;
   double round_trip_ms = 0;  ///< declared extra delay per statement sent
   /// At most this many for a pass. 0: as many as there are threads to parse.
   int connections = 0;

@@ -11,6 +11,12 @@ constexpr double kLongestRoundTripMs = 60'000;
 constexpr int kConnections = 2;  // to a server, where nothing is said
 constexpr int kMostConnections = 64;
 
+/// The first digits of a SHA-256, enough to tell apart.
+bool is_fingerprint(const std::string& text) {
+  return text.size() >= 16 && text.size() <= 64 &&
+         text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
 std::string text_not_empty(Spec& section, std::string_view key) {
   std::string text = section.text(key);
   if (text.empty()) section.refuse(key, "it is empty", "write what it names");
@@ -75,6 +81,12 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   spec.key = section.text("key", "");
   spec.where = section.text("where", "");
   spec.skip_bad = section.choice("on_bad", "stop", {"stop", "skip"}) == "skip";
+  spec.fingerprint = section.text("fingerprint", "");
+  if (section.has("fingerprint") && !is_fingerprint(spec.fingerprint))
+    section.refuse("fingerprint",
+                   "found '" + spec.fingerprint +
+                       "', expected 16 to 64 digits of 0..9 and a..f",
+                   "copy it from \"dataset\" in a report.json");
   spec.round_trip_ms =
       section.number("round_trip_ms", 0.0, 0, kLongestRoundTripMs);
   section.finish();
