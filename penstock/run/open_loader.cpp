@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/run/rank_facts.h"
 #include "penstock/run/state.h"
 
 namespace penstock {
@@ -81,6 +82,7 @@ JobLoader::JobLoader(const Job& job, const OpenOptions& options)
       order_(order_of(loader_options(job_, options_.side), *rows_)),
       stream_(device_->make_stream()),
       clock_(device_->clock()) {
+  options_.agree = nullptr;  // for the opening alone
   if (!options_.batches) options_.batches = steps_in_all(job_, order_);
   loader_ = std::make_unique<Loader>(rows_, options_at({}), *device_);
 }
@@ -360,6 +362,12 @@ Json JobLoader::report(bool wait) {
   return report_json(numbers, job_, source.get(), *device_);
 }
 
+Json JobLoader::rank_facts() const {
+  check_open();
+  return facts_of(job_, options_.side, options_.rank, *options_.batches, order_,
+                  *rows_);
+}
+
 void JobLoader::close() {
   *stop_ = true;
   loader_.reset();
@@ -372,7 +380,20 @@ void JobLoader::close() {
 
 std::unique_ptr<JobLoader> open_loader(const Job& job,
                                        const OpenOptions& options) {
-  return std::make_unique<JobLoader>(job, options);
+  std::unique_ptr<JobLoader> loader;
+  try {
+    loader.reset(new JobLoader(job, options));
+  } catch (...) {
+    bool stopped = options.stop && *options.stop;  // then it does not wait
+    if (options.agree && !stopped)
+      report_failure(options.agree, options.rank, std::current_exception());
+    throw;
+  }
+  if (options.agree)
+    compare_ranks(options.agree, options.rank, loader->rank_facts());
+  else if (!options.rows && !options.agrees_later)
+    check_named_rows(options.rank, job.source, *loader->rows_);
+  return loader;
 }
 
 }  // namespace penstock

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "penstock/run/agreement.h"
 #include "penstock/run/job.h"
 #include "penstock/run/report.h"
 #include "penstock/run/teller.h"
@@ -30,6 +31,12 @@ struct OpenOptions {
   std::shared_ptr<std::atomic<bool>> stop;
   /// Rows of one's own. Missing: those of the job's source.
   RowsMaker rows;
+  /// Lets the ranks compare what they have opened (see compare_ranks()), once
+  /// per opening; not called where the opening was stopped. Missing, with
+  /// several ranks of a job's source: the job must name `source.fingerprint`.
+  Agree agree;
+  /// The caller compares rank_facts() itself, after the opening.
+  bool agrees_later = false;
 };
 
 /// A job's batches, ready on its device: the loader with all that it stands
@@ -43,8 +50,6 @@ struct OpenOptions {
 /// before it is destroyed; they may outlive close().
 class JobLoader {
  public:
-  /// Reads and prepares the data set before it returns. Throws Error.
-  JobLoader(const Job& job, const OpenOptions& options);
   ~JobLoader();
 
   /// The next batch; work queued on stream() after this call sees its data.
@@ -95,6 +100,9 @@ class JobLoader {
   Json state() const;
   void go_on(const Json& state);
 
+  /// What must be the same on all ranks: the facts of compare_ranks().
+  Json rank_facts() const;
+
   Stream& stream() { return *stream_; }
   /// Uses a stream that is somebody else's from the next batch on (see
   /// Device::borrow_stream).
@@ -118,6 +126,9 @@ class JobLoader {
   bool closed() const { return loader_ == nullptr; }
 
  private:
+  friend std::unique_ptr<JobLoader> open_loader(const Job& job,
+                                                const OpenOptions& options);
+  JobLoader(const Job& job, const OpenOptions& options);
   void check_open() const;
   std::shared_ptr<const Rows> source() const;
   LoaderOptions options_at(Position at) const;
@@ -148,7 +159,9 @@ class JobLoader {
   Nanoseconds wait_order_{0};
 };
 
-/// The job's own batches, or those that `options` ask for. Throws Error.
+/// The job's own batches, or those that `options` ask for. Reads and prepares
+/// the data set, and compares it with that of the other ranks, before it
+/// returns. Throws Error.
 std::unique_ptr<JobLoader> open_loader(const Job& job,
                                        const OpenOptions& options = {});
 

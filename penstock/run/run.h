@@ -1,6 +1,7 @@
 #pragma once
 
 /// A job file becomes a run: settings, steps, folder, report.
+#include "penstock/run/agreement.h"
 #include "penstock/run/centroid.h"
 #include "penstock/run/demo.h"
 #include "penstock/run/digest.h"

@@ -2,7 +2,6 @@
 import hashlib
 import json
 import logging
-import os
 import sys
 import threading
 import unittest
@@ -12,7 +11,8 @@ import numpy as np
 
 import penstock
 from entry import main
-from positions import BATCH, Case, DEVICES, WORKERS, bytes_of, run_program
+from positions import (BATCH, Case, DEVICES, WORKERS, bytes_of,
+                       fingerprint_of, run_program)
 
 
 def digest(batch):
@@ -188,7 +188,9 @@ class Iterating(Case):
             self.open(side="test")
 
     def test_ranks_share_the_batch_of_a_job(self):
-        shares = [list(self.open(rank=rank, world=3)) for rank in range(3)]
+        same = {"source__fingerprint": fingerprint_of(self.open())}
+        shares = [list(self.open(rank=rank, world=3, **same))
+                  for rank in range(3)]
         for rank, share in enumerate(shares):
             self.assert_same(share, self.told(0, "--rank", rank, "--world",
                                               "3"))
@@ -226,41 +228,10 @@ class Torch(Case):
 
     def test_the_batch_size_is_that_of_a_rank(self):
         for rank in range(2):
-            loader = self.loader(rank=rank, world=2, drop_last=True)
+            loader = self.rank_loader(rank=rank, world=2,
+                                      drop_last=True)
             self.assertEqual({b.rows for b in loader}, {BATCH})
             self.assertEqual(len(loader), 300 // (2 * BATCH))
-
-    def test_the_rank_comes_from_the_environment(self):
-        with mock.patch.dict(os.environ, {"RANK": "1", "WORLD_SIZE": "2"}):
-            there = self.loader()
-        given = self.loader(rank=1, world=2)
-        self.assertEqual((there.rank, there.world), (1, 2))
-        self.assertEqual([b.ids.tolist() for b in there],
-                         [b.ids.tolist() for b in given])
-        with mock.patch.dict(os.environ, {"RANK": "one"}):
-            with self.refused(penstock.RequestError, "loader.rank", "RANK"):
-                self.loader()
-
-    def test_the_rank_is_not_guessed_among_several(self):
-        with mock.patch.dict(os.environ, {"WORLD_SIZE": "2"}):
-            os.environ.pop("RANK", None)
-            for arguments in ({}, {"world": 3}):
-                with self.refused(penstock.RequestError, "loader.rank", "RANK"):
-                    self.loader(**arguments)
-            self.assertEqual(self.loader(rank=1).world, 2)
-
-    def test_a_process_group_of_torch_tells_the_rank(self):
-        group = mock.Mock()
-        group.get_rank.return_value, group.get_world_size.return_value = 1, 2
-        with mock.patch.dict(sys.modules, {"torch.distributed": group}), \
-                mock.patch.dict(os.environ, {"WORLD_SIZE": "4"}):
-            there = self.loader()
-            given = self.loader(rank=3, world=4)
-            group.is_initialized.return_value = False
-            alone = self.loader(rank=0)
-        self.assertEqual((there.rank, there.world), (1, 2))
-        self.assertEqual((given.rank, given.world), (3, 4))
-        self.assertEqual((alone.rank, alone.world), (0, 4))
 
     def test_fields_can_be_named_shortly(self):
         batch = self.loader(fields=["tx_lat", "tx_lon"]).peek()

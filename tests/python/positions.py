@@ -97,13 +97,25 @@ class Case(unittest.TestCase):
         given = {"fields": {"target": ["tx_lat", "tx_lon"], "number": {
             "columns": ["id"], "dtype": "int64"}}, "batch_size": BATCH,
                  "device": "cpu", **arguments}
-        loader = penstock.Loader(f"sqlite:{self.base}#measurements", **given)
+        source = given.pop("source", f"sqlite:{self.base}#measurements")
+        loader = penstock.Loader(source, **given)
         self.addCleanup(loader.close)
         return loader
+
+    def rank_loader(self, **arguments):
+        """The same as one of several ranks, which cannot ask the others."""
+        alone = self.loader(rank=0, world=1)
+        return self.loader(source={
+            "kind": "sqlite", "path": str(self.base), "table": "measurements",
+            "fingerprint": fingerprint_of(alone)}, **arguments)
 
     def refused(self, kind, code, *names):
         """The block ends in this error, which says where, why and what next."""
         return Refused(self, kind, code, names)
+
+
+def fingerprint_of(loader):
+    return loader.stats()["dataset"]["fingerprint"]
 
 
 def bytes_of(batch):

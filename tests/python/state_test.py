@@ -6,7 +6,8 @@ import numpy as np
 
 import penstock
 from entry import main
-from positions import Case, WORKERS, bytes_of, run_program
+from positions import (Case, WORKERS, bytes_of, fingerprint_of,
+                       run_program)
 
 
 def seen(batches):
@@ -60,7 +61,8 @@ class State(Case):
         expected = next(loader.batches(1)).ids.tolist()
         shares = []
         for rank in range(3):
-            share = self.open(rank=rank, world=3)
+            share = self.open(rank=rank, world=3,
+                              source__fingerprint=fingerprint_of(loader))
             share.load_state_dict(state)
             shares += next(share.batches(1)).ids.tolist()
         self.assertEqual(shares, expected)

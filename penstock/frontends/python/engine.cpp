@@ -301,6 +301,11 @@ std::string Engine::report(bool wait) {
   return text;
 }
 
+std::string Engine::rank_facts() {
+  return with_loader(
+      [](JobLoader& loader) { return loader.rank_facts().dump(); });
+}
+
 std::string Engine::statistics() {
   return with_loader([](JobLoader& loader) {
     auto data = loader.dataset();
@@ -407,21 +412,23 @@ void bind_engine(nb::module_& module) {
            nb::arg("steps"))
       .def("line", &Engine::line)
       .def("shares", &Engine::shares)
+      .def("rank_facts", &Engine::rank_facts)
       .def("close", &Engine::close)
       .def("closed", &Engine::closed)
       .def("__del__", &Engine::before_it_is_garbage);
   module.def(
       "open",
       [](std::string job, std::vector<std::string> sets, std::string side,
-         int rank, int world, OwnRows* rows) {
+         int rank, int world, OwnRows* rows, bool agrees_later) {
         // They are the engine's from here on: one holder alone shows them to
         // the garbage collector.
-        return std::make_unique<Engine>(Opening{
-            std::move(job), std::move(sets), std::move(side), rank, world,
-            rows != nullptr ? std::exchange(*rows, {}) : OwnRows()});
+        return std::make_unique<Engine>(
+            Opening{std::move(job), std::move(sets), std::move(side), rank,
+                    world, agrees_later,
+                    rows != nullptr ? std::exchange(*rows, {}) : OwnRows()});
       },
       nb::arg("job"), nb::arg("sets"), nb::arg("side"), nb::arg("rank"),
-      nb::arg("world"), nb::arg("rows").none());
+      nb::arg("world"), nb::arg("rows").none(), nb::arg("agrees_later"));
   module.def("source_section", &source_section, nb::arg("uri"));
 }
 

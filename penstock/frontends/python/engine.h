@@ -53,6 +53,8 @@ class Engine {
   /// That iteration is at its end, and the loop turns to something else.
   void rest(std::int64_t iteration);
   std::string report(bool wait);
+  /// What must be the same on all ranks.
+  std::string rank_facts();
   /// What a run's statistics.json holds; "{}" for rows of one's own.
   std::string statistics();
 

@@ -6,6 +6,7 @@
 #include "penstock/frontends/python/engine.h"
 #include "penstock/frontends/python/lines.h"
 #include "penstock/frontends/python/messages.h"
+#include "penstock/frontends/python/ranks.h"
 #include "penstock/frontends/python/rows.h"
 #include "penstock/frontends/python/waiting.h"
 
@@ -23,6 +24,7 @@ NB_MODULE(_engine, module) {
   bind_batches(module);
   bind_engine(module);
   bind_lines(module);
+  bind_ranks(module);
   module.def("end_of_python", &end_of_python,
              "To be called when Python ends, before loaders are closed.");
   module.def("end_of_calls", &end_of_calls,

@@ -54,7 +54,8 @@ std::shared_ptr<JobLoader> opened(const Opening& opening) {
                   .batches = -1,
                   .timed = true,
                   .stop = std::make_shared<std::atomic<bool>>(false),
-                  .rows = opening.rows.maker};
+                  .rows = opening.rows.maker,
+                  .agrees_later = opening.agrees_later};
   std::future<std::shared_ptr<JobLoader>> made = way->made.get_future();
   std::thread opener([way] { way->open(); });
   auto ends_within = [&](std::chrono::milliseconds time) {

@@ -16,6 +16,8 @@ struct Opening {
   std::string side = "train";     ///< or "val"
   int rank = 0;
   int world = 1;
+  /// The ranks are compared after the opening (Engine::compare_ranks()).
+  bool agrees_later = false;
   OwnRows rows;  ///< in place of a source and fields
 };
 

@@ -7,7 +7,6 @@ import builtins
 import json
 import operator
 import os
-import sys
 import weakref
 from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping,
                     Sequence, TextIO, Union)
@@ -18,6 +17,7 @@ from .errors import RequestError, refused
 from .explanation import Explanation
 from .notebook import loader_html
 from .progress import Screen, shown
+from .ranks import Agree, Ranks
 from .timing import Step, Watch
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ class BaseLoader:
     """
 
     def __init__(self, job: Settings, sets: Sequence[str], side: str,
-                 rank: int | None, world: int | None,
-                 rows: _engine.Rows | None = None) -> None:
-        self.rank, self.world = _place(rank, world)
+                 ranks: Ranks, rows: _engine.Rows | None = None) -> None:
+        self.rank, self.world = ranks.rank, ranks.world
         self._engine = _engine.open(_dumped(job), list(sets), side, self.rank,
-                                    self.world, rows)
+                                    self.world, rows, ranks.can_agree)
         _open.add(self._engine)
+        ranks.compare(self._engine)
         self._maps = 0
         self._watch = Watch(self._engine)
 
@@ -246,7 +246,11 @@ class Loader(BaseLoader):
     all on the caller's thread); they never change a batch. `prefetch_factor`
     batches per worker (without `num_workers`, in all) are made ahead. `cache`
     is "auto", "device", "ram" or "none". `rank` and `world` are those of
-    torch's process group where there is one, else RANK and WORLD_SIZE.
+    torch's process group where there is one, else RANK and WORLD_SIZE. All
+    ranks must read the same rows: they compare them through that group, or by
+    `agree`, a function from the bytes of one rank to a list of those of all
+    (`MPI.COMM_WORLD.allgather`); every rank opens the same loaders, in the
+    same order. Without both, the job names its rows (`source.fingerprint`).
 
     Raises RequestError for settings, SourceError for the source,
     TransformError for rows that are not usable, OutOfMemory for a `cache` that
@@ -262,6 +266,7 @@ class Loader(BaseLoader):
                  drop_last: bool = False, seed: int = 0,
                  split: Settings | None = None, side: str = "train",
                  rank: int | None = None, world: int | None = None,
+                 agree: Agree | None = None,
                  device: str | Settings = "auto", cache: str = "auto",
                  pin_memory: bool | None = None, pin_memory_device: str = "",
                  persistent_workers: bool | None = None, timeout: float = 0,
@@ -272,42 +277,44 @@ class Loader(BaseLoader):
                          "persistent_workers": persistent_workers,
                          "timeout": timeout, "multiprocessing_context":
                          multiprocessing_context, "in_order": not in_order})
-        rank, world = _place(rank, world)
-        try:
-            batch_size = operator.index(batch_size)
-        except TypeError:
-            raise TypeError(f"batch_size is {batch_size!r}, expected an "
-                            "integer: the rows of a batch of one rank"
-                            ) from None
-        loading: dict[str, Any] = {
-            "batch_size": batch_size * world, "seed": seed, "shuffle": shuffle,
-            "cache": cache, "tail": "drop" if drop_last else "exact"}
-        ahead = 2 if prefetch_factor is None else prefetch_factor
-        if num_workers is not None:
-            loading["workers"] = num_workers
-            ahead *= max(1, num_workers)
-        loading["prefetch"] = ahead
-        job: dict[str, Any] = {"loader": loading, "device": device}
-        if split is not None:
-            job["split"] = split
-        rows = _own_rows(source, fields)
-        if rows is None:
-            if isinstance(source, str):
-                source = json.loads(_engine.source_section(source))
-            job.update(source=source, fields=_rules(fields))
-        super().__init__(job, (), side, rank, world, rows)
+        ranks = Ranks(rank, world, agree)
+        with ranks.opening():
+            try:
+                batch_size = operator.index(batch_size)
+            except TypeError:
+                raise TypeError(f"batch_size is {batch_size!r}, expected an "
+                                "integer: the rows of a batch of one rank"
+                                ) from None
+            loading: dict[str, Any] = {
+                "batch_size": batch_size * ranks.world, "seed": seed,
+                "shuffle": shuffle, "cache": cache,
+                "tail": "drop" if drop_last else "exact"}
+            ahead = 2 if prefetch_factor is None else prefetch_factor
+            if num_workers is not None:
+                loading["workers"] = num_workers
+                ahead *= max(1, num_workers)
+            loading["prefetch"] = ahead
+            job: dict[str, Any] = {"loader": loading, "device": device}
+            if split is not None:
+                job["split"] = split
+            rows = _own_rows(source, fields)
+            if rows is None:
+                if isinstance(source, str):
+                    source = json.loads(_engine.source_section(source))
+                job.update(source=source, fields=_rules(fields))
+            super().__init__(job, (), side, ranks, rows)
 
 
 def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
          rank: int | None = None, world: int | None = None,
-         **overrides: Any) -> BaseLoader:
+         agree: Agree | None = None, **overrides: Any) -> BaseLoader:
     """The batches of a job: a file, or the same as a dict.
 
     An override names a setting with "__" for the dot:
     `open("job.json", loader__batch_size=64, device="cpu")`. As in the file,
     `batch_size` is global: ranks share it. `side` is "train" or "val"; rows of
     "val" come in the order of their keys. `train.epochs` does not end an
-    iteration: you do.
+    iteration: you do. `rank`, `world` and `agree` are as for `Loader`.
     """
     for name in overrides:
         section = name.split("__")[0]
@@ -317,12 +324,14 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
         if section not in _SECTIONS:
             raise TypeError(
                 f"open() has no argument '{name}': " + did_you_mean(
-                    section, (*_SECTIONS, "side", "rank", "world")))
+                    section, (*_SECTIONS, "side", "rank", "world", "agree")))
     sets = [name.replace("__", ".") + "=" + _dumped(value)
             for name, value in overrides.items()]
-    if not isinstance(job, Mapping):
-        job = _read(job)
-    return BaseLoader(job, sets, side, rank, world)
+    ranks = Ranks(rank, world, agree)
+    with ranks.opening():
+        if not isinstance(job, Mapping):
+            job = _read(job)
+        return BaseLoader(job, sets, side, ranks)
 
 
 def _own_rows(source: object, fields: Fields | None) -> _engine.Rows | None:
@@ -341,33 +350,6 @@ def _own_rows(source: object, fields: Fields | None) -> _engine.Rows | None:
                     "a URI, a job's source section, a dict of arrays, or an "
                     "object with 'size' and 'read(ids)'; a torch Dataset goes "
                     "to penstock.DataLoader")
-
-
-def _place(rank: int | None, world: int | None) -> tuple[int, int]:
-    """Rank and world as they were given, else those of torch's process group,
-    else as torchrun says."""
-    group = sys.modules.get("torch.distributed")
-    if group is not None and group.is_available() and group.is_initialized():
-        rank = group.get_rank() if rank is None else rank
-        world = group.get_world_size() if world is None else world
-    if world is None:
-        world = _number_in("WORLD_SIZE", 1)
-    if rank is None:
-        if world > 1 and "RANK" not in os.environ:
-            raise refused("loader.rank", "cannot tell the rank", "RANK",
-                          f"there are {world} ranks, but RANK is not set",
-                          "give rank= and world=, or open the loader after "
-                          "torch.distributed.init_process_group()")
-        rank = _number_in("RANK", 0)
-    return rank, world
-
-
-def _number_in(variable: str, otherwise: int) -> int:
-    text = os.environ.get(variable, str(otherwise))
-    if not text.isdecimal():
-        raise refused("loader.rank", "cannot tell the rank", variable,
-                      f"found '{text}'", f"set {variable} to a number")
-    return int(text)
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:

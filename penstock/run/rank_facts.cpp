@@ -1,0 +1,75 @@
+#include "penstock/run/rank_facts.h"
+
+#include "penstock/run/state.h"
+
+namespace penstock {
+namespace {
+
+bool cheap_to_hash(const Rows& rows) {
+  constexpr std::size_t kMost = std::size_t{64} << 20;  // bytes
+  return dynamic_cast<const ArrayRows*>(&rows) == nullptr ||
+         static_cast<std::size_t>(rows.rows()) * rows.layout().row_bytes <=
+             kMost;
+}
+
+/// "x float32 [8, 4], y int64 [1]", in their order.
+std::string shown_tensors(const RowLayout& layout) {
+  std::string text;
+  for (const TensorSpec& tensor : layout.tensors)
+    text += (text.empty() ? "" : ", ") + tensor.name + " " +
+            std::string(name_of(tensor.dtype)) + " " +
+            text_of(tensor.row_shape);
+  return text;
+}
+
+Json source_json(const SourceSpec& source) {
+  Json json;
+  json["kind"] = source.kind;
+  json["table"] = source.table;
+  json["key"] = source.key;
+  json["where"] = source.where;
+  json["on_bad"] = source.skip_bad ? "skip" : "stop";
+  return json;
+}
+
+}  // namespace
+
+Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
+              const Order& order, const Rows& rows) {
+  Json facts;
+  facts["world"] = rank.world;
+  facts["side"] = side == Side::val ? "val" : "train";
+  if (!job.source.kind.empty()) facts["source"] = source_json(job.source);
+  facts["fields"] = fields_json(job.fields);
+  Json settings = order_json(order, job.split);
+  for (const char* key : {"batch_size", "seed", "shuffle", "tail"})
+    facts["loader"][key] = *settings.find(key);
+  facts["split"] = *settings.find("split");
+  facts["steps in all"] = batches;
+  facts["tensors"] = shown_tensors(rows.layout());
+  Json& count = facts["rows"];
+  count["all"] = rows.rows();
+  count["train"] = rows.rows_on(Side::train);
+  count["val"] = rows.rows_on(Side::val);
+  facts["fingerprint"] =
+      cheap_to_hash(rows) ? Json(rows.fingerprint()) : Json();
+  return facts;
+}
+
+void check_named_rows(const Rank& rank, const SourceSpec& source,
+                      const Rows& rows) {
+  if (rank.world == 1 || !source.fingerprint.empty()) return;
+  throw Error(
+      ErrorKind::request,
+      {.code = "ranks.agree",
+       .what = "cannot open one rank of " + std::to_string(rank.world),
+       .where = "rank " + std::to_string(rank.rank),
+       .why = "the ranks have no way to compare the rows that they read: there "
+              "is neither a process group of torch nor an 'agree'",
+       .next = "open it after torch.distributed.init_process_group(), give "
+               "'agree' (an all-gather), or name the rows: the job's "
+               "'source.fingerprint' would be \"" +
+               rows.fingerprint().substr(0, 16) + "\" for those just read"});
+}
+
+}  // namespace penstock

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "penstock/run/job.h"
+
+namespace penstock {
+
+/// What must be the same on all ranks, for compare_ranks(): settings by their
+/// names in the job, the tensors of a batch, the number of rows and their
+/// fingerprint. Not where the source is: ranks may read copies of one table.
+/// Nor the fingerprint of large arrays, which would be hashed as a whole.
+Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
+              const Order& order, const Rows& rows);
+
+/// For one of several ranks that cannot ask the others: throws Error(request)
+/// where the job does not name its rows by `source.fingerprint`.
+void check_named_rows(const Rank& rank, const SourceSpec& source,
+                      const Rows& rows);
+
+}  // namespace penstock
