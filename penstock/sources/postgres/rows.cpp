@@ -39,45 +39,25 @@ bool allowed(Kind kind, ReadAs as) {
   return false;
 }
 
-struct Wish {
-  const char* what;  // is expected
-  const char* cast;
-};
-
-Wish wish_of(ReadAs as, Kind kind) {
-  switch (as) {
-    case ReadAs::key:
-      return {"an integer, text or uuid",
-              kind == Kind::numeric ? "bigint" : "text"};
-    case ReadAs::number:
-      // No cast leads from json or uuid to a number but by way of text.
-      return {"a number or a time", "text::float8"};
-    case ReadAs::integer:
-      return {"an integer", is_time(kind) ? "text" : "text::bigint"};
-    default:
-      return {"json, jsonb or text", "text"};
-  }
-}
-
 [[noreturn]] void refuse_type(const ColumnInfo& column, const Table& table,
                               const std::string& place, const Wanted& want,
-                              Kind kind) {
-  ReadAs as = want.as;
-  Wish wish = wish_of(as, kind);
+                              const SqlType& type, Kind kind) {
   std::string name = identifier(column.name);
-  std::string expression = as == ReadAs::integer && is_time(kind)
-                               ? "extract(epoch FROM " + name + ")::bigint"
-                               : name + "::" + wish.cast;
-  throw Error(
-      ErrorKind::request,
-      {.code = as == ReadAs::key ? "source.key_type" : "source.column_type",
-       .what = "cannot read column '" + column.name + "' of " + place,
-       .where = want.setting,
-       .why = "its type is " + column.declared + ", where " + wish.what +
-              " is expected",
-       .next = "name another column, or a view with a cast as source.table: "
-               "CREATE VIEW v AS SELECT ..., " +
-               expression + " AS " + name + " FROM " + table.identifier});
+  std::string cast = cast_of(want.as, kind, type, name);
+  std::string next = "name another column";
+  if (!cast.empty())
+    next +=
+        ", or a view with a cast as source.table: CREATE VIEW v AS SELECT "
+        "..., " +
+        cast + " AS " + name + " FROM " + table.identifier;
+  throw Error(ErrorKind::request,
+              {.code = want.as == ReadAs::key ? "source.key_type"
+                                              : "source.column_type",
+               .what = "cannot read column '" + column.name + "' of " + place,
+               .where = want.setting,
+               .why = "its type is " + column.declared + ", where " +
+                      expected_of(want.as) + " is expected",
+               .next = std::move(next)});
 }
 
 ColumnType type_of(Kind kind, ReadAs as) {
@@ -107,7 +87,8 @@ void RowFormat::add(const ColumnInfo& column, const Table& table,
   ReadAs as = want.as;
   auto at = static_cast<std::size_t>(&column - table.schema.columns.data());
   Kind kind = table.kinds[at];
-  if (!allowed(kind, as)) refuse_type(column, table, place_, want, kind);
+  if (!allowed(kind, as))
+    refuse_type(column, table, place_, want, table.types[at], kind);
   select_ += (parts_.empty() ? "SELECT " : ", ") + identifier(column.name);
   // To be looked at or hashed, everything is a text.
   if (kind == Kind::padded_text || kind == Kind::other) {

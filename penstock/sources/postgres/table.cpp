@@ -24,14 +24,16 @@ constexpr const char* kFind =
 
 // A domain's values come as those of the type at its end.
 constexpr const char* kColumns =
-    "SELECT a.attname, format_type(a.atttypid, a.atttypmod), (WITH RECURSIVE "
-    "b AS (SELECT t.oid, t.typbasetype FROM pg_type t WHERE t.oid = a.atttypid "
-    "UNION ALL SELECT t.oid, t.typbasetype FROM b JOIN pg_type t ON "
-    "t.oid = b.typbasetype) SELECT oid FROM b WHERE typbasetype = 0), "
+    "SELECT a.attname, format_type(a.atttypid, a.atttypmod), base.oid, "
     "EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND "
-    "i.indisprimary AND i.indnatts = 1 AND i.indkey[0] = a.attnum) "
-    "FROM pg_attribute a WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT "
-    "a.attisdropped ORDER BY a.attnum";
+    "i.indisprimary AND i.indnatts = 1 AND i.indkey[0] = a.attnum), "
+    "base.typcategory, format_type(base.oid, NULL) FROM pg_attribute a CROSS "
+    "JOIN LATERAL (WITH RECURSIVE b AS (SELECT t.oid, t.typbasetype, "
+    "t.typcategory FROM pg_type t WHERE t.oid = a.atttypid UNION ALL SELECT "
+    "t.oid, t.typbasetype, t.typcategory FROM b JOIN pg_type t ON t.oid = "
+    "b.typbasetype) SELECT oid, typcategory FROM b WHERE typbasetype = 0) base "
+    "WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER "
+    "BY a.attnum";
 
 Error no_table(const Connection& connection, std::string what, std::string why,
                std::string next) {
@@ -127,6 +129,8 @@ void read_columns(Connection& connection, Table& table) {
     std::from_chars(digits.data(), digits.data() + digits.size(), oid);
     Kind kind = kind_of(oid);
     table.kinds.push_back(kind);
+    table.types.push_back({.category = text_in(list, row, 4)[0],
+                           .base = std::string(text_in(list, row, 5))});
     table.schema.columns.push_back(
         {.name = std::string(text_in(list, row, 0)),
          .declared = std::string(text_in(list, row, 1)),

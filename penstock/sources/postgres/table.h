@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/sources/postgres/cast.h"
 #include "penstock/sources/postgres/connection.h"
 #include "penstock/sources/postgres/types.h"
 
@@ -15,7 +16,8 @@ struct Table {
   std::string oid;
   char relkind = 'r';  ///< of pg_class: r, m, v, p or f
   Schema schema;
-  std::vector<Kind> kinds;  ///< by column; a domain has its base type's
+  std::vector<Kind> kinds;     ///< by column; a domain has its base type's
+  std::vector<SqlType> types;  ///< by column
 
   /// Rows lie in numbered pages of one file.
   bool has_pages() const { return relkind == 'r' || relkind == 'm'; }
