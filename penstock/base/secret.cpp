@@ -62,8 +62,12 @@ Found next_secret(std::string_view text, std::size_t from) {
     std::ranges::transform(name, name.begin(), [](unsigned char c) {
       return static_cast<char>(std::tolower(c));
     });
-    bool secret = std::ranges::any_of(
-        kSecretNames, [&](std::string_view s) { return name.ends_with(s); });
+    // Also as people write it wrongly: "passwrd", "passwort".
+    bool secret =
+        std::ranges::any_of(
+            kSecretNames,
+            [&](std::string_view s) { return name.ends_with(s); }) ||
+        name.substr(name.find_last_of(" \t\n\"'") + 1).starts_with("passw");
     std::size_t value = skip_space(text, equals + 1);
     if (secret) return {value, end_of_value(text, value)};
   }
@@ -80,6 +84,25 @@ std::string without_assigned(std::string_view text) {
     at = found.end;
   }
   return shown + std::string(text.substr(at));
+}
+
+/// "user:password@host" is hidden from its first ':' to its last '@', word by
+/// word, also where no "://" stands in front.
+std::string without_pairs(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    std::size_t end = 0;
+    while (end < text.size() && !space(text[end])) ++end;
+    end += end < text.size() ? 1 : 0;
+    std::string_view word = text.substr(0, end);
+    std::size_t colon = word.find(':');
+    std::size_t at = word.rfind('@');
+    bool pair = colon != word.npos && at != word.npos && colon + 1 < at;
+    shown += pair ? word.substr(0, colon + 1) : word;
+    if (pair) (shown += kHidden) += word.substr(at);
+    text.remove_prefix(end);
+  }
+  return shown;
 }
 
 /// A parameter of a URI, as it may be shown.
@@ -175,14 +198,14 @@ std::string without_password(const std::string& text) {
   std::size_t mark = text.find(kMark);
   if (mark < next_secret(text, 0).begin) {
     std::size_t start = mark + kMark.size();
-    return text.substr(0, start) +
+    return without_pairs(text.substr(0, start)) +
            shown_authority(std::string_view(text).substr(start));
   }
   std::string shown = without_assigned(text);
   mark = shown.find(kMark);
-  if (mark == std::string::npos) return shown;
+  if (mark == std::string::npos) return without_pairs(shown);
   std::size_t start = mark + kMark.size();
-  return shown.substr(0, start) +
+  return without_pairs(shown.substr(0, start)) +
          shown_authority(std::string_view(shown).substr(start));
 }
 

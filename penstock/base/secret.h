@@ -18,8 +18,8 @@ class Secret {
   std::string text_;
 };
 
-/// A connection string as it may be shown: its password replaced by "***",
-/// in the URI form and in the key=value form of libpq.
+/// A message as it may be shown: "***" for what looks like a password in it.
+/// For a connection string by itself there is connection_string.h.
 std::string without_password(const std::string& uri);
 
 }  // namespace penstock

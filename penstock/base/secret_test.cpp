@@ -97,6 +97,16 @@ TEST(WithoutPassword, IsFoundInAMessageToo) {
             "missing \"=\" after \"x\": host=h password=*** http://u:***@h");
 }
 
+TEST(WithoutPassword, IsHiddenWhereNoSchemeStandsInFront) {
+  EXPECT_EQ(without_password("pwuser:SECRET@host/db"), "pwuser:***@host/db");
+  EXPECT_EQ(without_password("cannot use postgres:/u:SEC@RET@h/db, so"),
+            "cannot use postgres:***@h/db, so");
+  EXPECT_EQ(without_password("host=h passwrd='SEC RET' user=u"),
+            "host=h passwrd=*** user=u");
+  EXPECT_EQ(without_password("u:SECRET@h and postgresql://u:SECRET@h"),
+            "u:***@h and postgresql://u:***@h");
+}
+
 TEST(WithoutPassword, LeavesOthersAlone) {
   EXPECT_EQ(without_password("postgresql://me@host:5432/db"),
             "postgresql://me@host:5432/db");
@@ -104,7 +114,8 @@ TEST(WithoutPassword, LeavesOthersAlone) {
        {"postgresql://host/db", "postgresql://", "postgresql://h:/db",
         "postgresql://[::1]/db", "postgresql://[::1]:5432/db",
         "postgresql://u@h1:1,[::1]:65535,h3/db?user=a:b", "host=h user=me",
-        "half", "", "password", "password=", "a=b=c", "train.sqlite"})
+        "half", "", "a: b@c", "bandpass=3", "source.uri: me@host", "password",
+        "password=", "a=b=c", "train.sqlite"})
     EXPECT_EQ(without_password(text), text);
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "penstock/base/connection_string.h"
+
 namespace penstock {
 namespace {
 
@@ -127,18 +129,11 @@ Job parse_job_of_rows(const Json& document) {
   return advised_job(document, true);
 }
 
-// A secret is left empty, not starred: libpq then looks for it in its own
-// places, so that the run can be resumed.
 Json without_secrets(Json document) {
   const Json* source = document.find("source");
   const Json* uri = source == nullptr ? nullptr : source->find("uri");
-  if (uri == nullptr || !uri->is_string()) return document;
-  constexpr std::string_view kStars = "***";
-  std::string stored = without_password(uri->string());
-  bool is_uri = stored.find("://") != stored.npos;
-  for (std::size_t at; (at = stored.find(kStars)) != stored.npos;)
-    stored.replace(at, kStars.size(), is_uri ? "" : "''");
-  document["source"]["uri"] = stored;
+  if (uri != nullptr && uri->is_string())
+    document["source"]["uri"] = stored_connection(uri->string());
   return document;
 }
 

@@ -107,17 +107,19 @@ TEST(Job, AQueryPerSampleKeepsNothing) {
 }
 
 // What is stored is parsed again by --resume: it must still be a URI of libpq.
-TEST(Job, ASecretIsLeftEmptyInWhatIsStored) {
+TEST(Job, ASecretIsLeftOutOfWhatIsStored) {
   auto stored = [](const std::string& uri) {
     Json document;
     document["source"]["uri"] = uri;
     return without_secrets(document).find("source")->find("uri")->string();
   };
-  EXPECT_EQ(stored("postgresql://u:geheim@h/d"), "postgresql://u:@h/d");
+  EXPECT_EQ(stored("postgresql://u:geheim@h/d"), "postgresql://u@h/d");
   EXPECT_EQ(stored("postgresql://h/d?sslpassword=geheim&user=u"),
-            "postgresql://h/d?sslpassword=&user=u");
-  EXPECT_EQ(stored("host=h password=geheim user=u"),
-            "host=h password='' user=u");
+            "postgresql://h/d?user=u");
+  EXPECT_EQ(stored("host=h password=geheim user=u"), "host=h user=u");
+  for (const char* uri : {"pwuser:geheim@h/d", "postgres:/u:geheim@h/d",
+                          "host=h passwrd='geheim'", "postgresql://u:geheim"})
+    EXPECT_EQ(stored(uri), "***") << uri;
 }
 
 TEST(Job, SourceAndFieldsAreNeeded) {

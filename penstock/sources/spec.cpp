@@ -1,5 +1,8 @@
 #include "penstock/base/spec.h"
 
+#include <algorithm>
+
+#include "penstock/base/connection_string.h"
 #include "penstock/base/error.h"
 #include "penstock/base/secret.h"
 #include "penstock/sources/sources.h"
@@ -23,12 +26,30 @@ std::string text_not_empty(Spec& section, std::string_view key) {
   return text;
 }
 
+/// Where a source lies, as a message may show it. What is neither a file nor a
+/// connection string that can be read may hold a password anywhere.
+std::string shown_place(const std::string& uri) {
+  if (uri.starts_with("postgresql://") || uri.starts_with("postgres://"))
+    return shown_connection(uri.substr(0, uri.rfind('#')));
+  if (uri.starts_with("sqlite:") || uri.find_first_of(":@=") == uri.npos)
+    return without_password(uri);
+  std::size_t scheme = uri.find("://");
+  bool named = scheme != uri.npos &&
+               std::all_of(uri.begin(),
+                           uri.begin() + static_cast<std::ptrdiff_t>(scheme),
+                           [](char c) { return c >= 'a' && c <= 'z'; });
+  return (named ? uri.substr(0, scheme + 3) : "") + kHiddenConnection;
+}
+
 [[noreturn]] void refuse_uri(const std::string& uri, const std::string& path,
                              std::string why) {
+  std::string shown = shown_place(uri);
+  if (shown.ends_with(kHiddenConnection))
+    why += "; it is not shown, since it may hold a password";
   throw Error(
       ErrorKind::request,
       {.code = "source.uri",
-       .what = "cannot use the source '" + without_password(uri) + "'",
+       .what = "cannot use the source '" + shown + "'",
        .where = path,
        .why = std::move(why),
        .next = "write sqlite:PATH#table or postgresql://host/base#table"});
@@ -53,7 +74,7 @@ SourceSpec from_uri(const std::string& uri, const std::string& path) {
     spec.connections = kConnections;
     // Then the table is a piece of a password, and is not shown.
     if (spec.table.find('@') != std::string::npos)
-      refuse_uri("postgresql://...", path,
+      refuse_uri("postgresql://", path,
                  "an '@' follows the '#': in a password, '#' is written as "
                  "%23");
   } else {
@@ -72,6 +93,9 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   spec.kind = section.choice("kind", "", {"sqlite", "postgres"});
   if (spec.kind == "sqlite") {
     spec.path = text_not_empty(section, "path");
+    if (spec.path.find("://") != spec.path.npos)
+      section.refuse("path", "it is a connection string, not a file",
+                     R"(a server needs "kind": "postgres" and "uri")");
   } else {
     spec.uri = text_not_empty(section, "uri");
     spec.connections = static_cast<int>(

@@ -122,13 +122,34 @@ TEST(SourceUri, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(refusal(R"("sqlite:a#")"), HasSubstr("no table follows"));
 }
 
-TEST(SourceUri, ShowsNoPassword) {
-  EXPECT_THAT(
-      refusal(R"("mysql://me:hunter2@host/db")"),
-      AllOf(HasSubstr("mysql://me:***@host"), Not(HasSubstr("hunter2"))));
-  EXPECT_THAT(
-      refusal(R"("postgresql://me:hunt#er/2@host/db")"),
-      AllOf(HasSubstr("%23"), Not(HasSubstr("hunt")), Not(HasSubstr("er/2"))));
+TEST(SourceUri, ShowsNothingThatMayHoldAPassword) {
+  for (const char* uri :
+       {"mysql://me:SECRET@host/db", "postgresql://me:SEC#RET/2@host/db",
+        "postgresql://u:SECRET@h/db#", "postgresql://u:SECRET#",
+        "pwuser:SECRET@host/db", "pwuser:SECRET@host/db#t",
+        "postgres:/u:SECRET@h/db", "postgresql:u:SECRET@h",
+        "host=h passwrd='SECRET'", "host=h password=SECRET dbname=d",
+        "postgres+psycopg2://u:SECRET@h/db", "u%3ASECRET%40h:1",
+        "POSTGRESQL://u:SECRET@h/db"}) {
+    try {
+      parse_source_spec(Json(std::string(uri)), "source");
+      FAIL() << uri;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.parts().code, "source.uri");
+      for (const char* part : {"SEC", "RET", "ECRET"})
+        EXPECT_THAT(error.json(), Not(HasSubstr(part))) << uri;
+    }
+  }
+  EXPECT_THAT(refusal(R"("mysql://me:hunter2@host/db")"),
+              AllOf(HasSubstr("'mysql://***'"), HasSubstr("not shown")));
+  EXPECT_THAT(refusal(R"("postgresql://me:hunt#er/2@host/db")"),
+              HasSubstr("%23"));
+}
+
+TEST(SourceSpec, TakesNoConnectionStringForAFile) {
+  EXPECT_THAT(refusal(R"({"kind": "sqlite", "path": "x://u:SECRET@h/d"})"),
+              AllOf(HasSubstr("source.path"), HasSubstr("\"uri\""),
+                    Not(HasSubstr("SECRET"))));
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 """Databases that cannot be read as the job says."""
+import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -133,16 +135,69 @@ class BadNames(Case):
     def test_the_password_of_a_server_that_is_not_there_is_told_to_nobody(
             self):
         self.good_start()
-        answer = self.run_it(
-            "train", "job.json", "--json", "--set",
-            'source={"kind": "postgres", "table": "t", '
-            '"uri": "postgresql://me:hunter2@127.0.0.1:1/x"}')
-        self.assertEqual(answer.code, 3)
-        self.assertNotIn("hunter2", answer.out + answer.err)
-        files = list((self.folder / "runs").rglob("*.json"))
-        self.assertTrue(files)
-        for path in files:
-            self.assertNotIn("hunter2", path.read_text(), path)
+        for uri, kept in (
+                ("postgresql://me:hunter2@127.0.0.1:1/x",
+                 "postgresql://me@127.0.0.1:1/x"),
+                ("postgresql://127.0.0.1:1/x?password=hunter2",
+                 "postgresql://127.0.0.1:1/x"),
+                ("host=127.0.0.1 port=1 password = 'hunter2' dbname=x",
+                 "host=127.0.0.1 port=1 dbname=x"),
+                ("pwuser:hunter2@host/db", "***"),
+                ("postgres:/u:hunter2@h/db", "***"),
+                ("postgresql://u:hunter2", "***"),
+                ("postgresql+psycopg2://u:hunter2@h/db", "***"),
+                ("host=127.0.0.1 passwrd='hunter2'", "***"),
+                ("host=127.0.0.1 port=hunter2", "***"),
+                ("host=u:hunter2@127.0.0.1", "***")):
+            with self.subTest(uri=uri):
+                source = json.dumps({"kind": "postgres", "table": "t",
+                                     "uri": uri})
+                for arguments in (
+                        ("train", "job.json", "--set", "source=" + source),
+                        ("batch", "job.json", "--set", "source=" + source),
+                        ("peek", uri), ("peek", uri + "#t"), (uri,),
+                        ("demo", "positions", "--to", uri),
+                        ("doctor", uri)):
+                    answer = self.run_it(*arguments, "--json")
+                    self.assertNotEqual(answer.code, 0, arguments)
+                    self.assertNotIn("hunter", answer.out + answer.err,
+                                     arguments)
+                files = [path for path in (self.folder / "runs").rglob("*")
+                         if path.is_file()]
+                self.assertTrue(files)
+                for path in files:
+                    self.assertNotIn(b"hunter", path.read_bytes(), path)
+                run = json.loads((self.folder / "runs" / "latest" /
+                                  "run.json").read_text())
+                self.assertEqual(run["job"]["source"]["uri"], kept)
+
+    @unittest.skipUnless(os.environ.get("PENSTOCK_TEST_POSTGRES"),
+                         "there is no PostgreSQL server")
+    def test_a_run_is_resumed_with_a_password_of_the_environment(self):
+        table = f"penstock_resumed_{os.getpid()}"
+        psql = [os.environ["PENSTOCK_TEST_POSTGRES_BIN"] + "/psql", "-qX",
+                os.environ["PENSTOCK_TEST_POSTGRES"], "-c"]
+        subprocess.run(
+            [*psql, f"CREATE TABLE {table} AS SELECT i AS id, i * 1.0 AS y "
+             "FROM generate_series(1, 100) i; GRANT SELECT ON " + table +
+             " TO password_only"], check=True)
+        self.addCleanup(lambda: subprocess.run(
+            [*psql, f"DROP TABLE {table}"], check=True))
+        port = os.environ["PENSTOCK_TEST_POSTGRES_PORT"]
+        self.write_job(self.job(
+            source={"kind": "postgres", "table": table, "key": "id",
+                    "uri": f"host=127.0.0.1 port={port} dbname=postgres "
+                           "user=password_only password='open, sesame'"},
+            fields={"y": {"columns": ["y"]}}))
+        first = self.train()
+        resume = ("train", "--resume", first["run"], "--set", "train.epochs=2",
+                  "--json")
+        none = {"PGPASSFILE": "/nonexistent"}
+        answer = self.run_it(*resume, **none)
+        self.assertEqual(answer.code, 3, answer.err)
+        self.assertIn("postgres.password", answer.out + answer.err)
+        answer = self.run_it(*resume, **none, PGPASSWORD="open, sesame")
+        self.assertEqual(answer.code, 0, answer.err)
 
 
 class TooLittle(Case):

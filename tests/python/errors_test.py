@@ -205,7 +205,8 @@ class Arguments(Case):
         for wrong in float("nan"), float("inf"), around:
             with self.refused(penstock.RequestError, "settings.value"):
                 self.open(split={"train": wrong})
-        with self.refused(penstock.RequestError, "source.uri", "mysql"):
+        with self.refused(penstock.RequestError, "source.uri",
+                          "begin with sqlite:"):
             penstock.Loader("mysql:there", ["a"])
 
     def test_columns_come_in_an_order(self):

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "penstock/base/secret.h"
 #include "penstock/frontends/cli/verbs.h"
 
 namespace {
@@ -43,6 +44,20 @@ bool wants_json(int argc, char** argv) {
   });
 }
 
+/// What is wrong with the arguments, without those that may hold a password: a
+/// source that stands where none belongs.
+std::string shown_reason(std::string why, int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string_view hidden = argv[i];
+    bool pairs = hidden.find('=') != hidden.npos &&
+                 hidden.find_first_of(" \t\n") != hidden.npos;
+    if (!pairs && hidden.find_first_of(":@") == hidden.npos) continue;
+    for (std::size_t at = 0; (at = why.find(hidden, at)) != why.npos; at += 3)
+      why.replace(at, hidden.size(), "***");
+  }
+  return penstock::without_password(why);
+}
+
 penstock::Error argument_error(const CLI::App& app, int argc, char** argv,
                                const CLI::ParseError& error) {
   using namespace penstock;
@@ -58,6 +73,7 @@ penstock::Error argument_error(const CLI::App& app, int argc, char** argv,
   if (!first.starts_with('-') && std::ranges::find(names, first) == names.end())
     parts.why =
         "there is no verb '" + first + "'; " + did_you_mean(first, names);
+  parts.why = shown_reason(std::move(parts.why), argc, argv);
   return Error(ErrorKind::request, std::move(parts));
 }
 

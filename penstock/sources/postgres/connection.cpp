@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "penstock/base/connection_string.h"
 #include "penstock/base/log.h"
 
 namespace penstock::postgres {
@@ -96,6 +97,9 @@ const char* misplaced(const std::string& uri, const Options& options) {
 }
 
 std::string trouble_in(const std::string& uri) {
+  if (uri == kHiddenConnection)
+    return "it was not stored with the run, since no program could read it; "
+           "--set source.uri=... gives it anew";
   if (!is_uri(uri) && uri.find('=') == uri.npos)  // the name of a database
     return uri.find_first_of(":/@") == uri.npos
                ? ""
@@ -105,16 +109,19 @@ std::string trouble_in(const std::string& uri) {
   std::string failed = says == nullptr ? "" : says;
   PQfreemem(says);
   if (options == nullptr) return without_secret(without_quotes(failed), "");
-  const char* found = misplaced(uri, options);
-  return found == nullptr ? "" : found;
+  if (const char* found = misplaced(uri, options)) return found;
+  return shown_connection(uri) == kHiddenConnection
+             ? "a part of it may be a password in the wrong place"
+             : "";
 }
 
-void check_readable(const std::string& uri, const std::string& doing) {
+/// The table is not named: of "postgresql://u:a#b" it is a piece of a password.
+void check_readable(const std::string& uri) {
   std::string why = trouble_in(uri);
   if (why.empty()) return;
   throw Error(ErrorKind::request,
               {.code = "postgres.uri",
-               .what = doing,
+               .what = "cannot reach the database",
                .where = "source.uri",
                .why = "it cannot be read: " + why,
                .next = "write postgresql://user@host:port/database; all other "
@@ -145,7 +152,7 @@ Connection::Connection(const SourceSpec& spec, Use use, StopFlag stop)
              .table = spec.table},
       round_trip_(from_seconds(1e-3 * spec.round_trip_ms)),
       stop_(stop) {
-  check_readable(spec.uri, about_.doing);
+  check_readable(spec.uri);
   connect(spec.uri);
   std::string session = kSession;
   if (use == Use::to_read) session += kReadOnly;

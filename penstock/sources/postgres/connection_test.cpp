@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 
+#include "penstock/base/connection_string.h"
 #include "penstock/sources/postgres/test_server.h"
 
 namespace penstock::postgres {
@@ -146,6 +147,11 @@ TEST(PostgresConnection, HidesAPasswordThatIsReadInAnotherWayThanMeant) {
         "host=127.0.0.1 port=1 pasword=SECRET",
         "host=127.0.0.1 port=SECRET",
         "host=SEC@RET port=1",
+        "host=u:SECRET port=1",
+        "host=127.0.0.1 port=1 user=u:SECRET",
+        "host=127.0.0.1 port=1 dbname=u:SECRET",
+        "host=127.0.0.1 port=1 dbname='password=SECRET'",
+        "postgresql://127.0.0.1:1/u:SECRET",
         "host=127.0.0.1 port=1 dbname=u:SECRET@h",
         "host=127.0.0.1 port=1 dbname=postgresql://u:5ECRET"}) {
     Error error = connecting(uri);
@@ -155,6 +161,21 @@ TEST(PostgresConnection, HidesAPasswordThatIsReadInAnotherWayThanMeant) {
     for (const char* part : {"SEC", "RET", "ECRET", "99999"})
       EXPECT_THAT(error.json(), Not(HasSubstr(part))) << uri;
   }
+}
+
+TEST(PostgresConnection, NamesNoTableThatMayBeAPieceOfAPassword) {
+  SourceSpec spec = at("postgresql://u:SEC");
+  spec.table = "RET";
+  Error error =
+      error_of([&] { Connection connection(spec, Connection::Use::to_read); });
+  EXPECT_EQ(error.parts().code, "postgres.uri");
+  EXPECT_THAT(error.json(), Not(HasSubstr("RET")));
+}
+
+TEST(PostgresConnection, NeedsWhatWasNotStoredWithARun) {
+  EXPECT_THAT(
+      connecting("***").what(),
+      testing::AllOf(HasSubstr("not stored"), HasSubstr("--set source.uri=")));
 }
 
 TEST(PostgresConnection, HidesAPasswordThatLibpqUnderstands) {
@@ -241,6 +262,31 @@ TEST_F(PostgresSession, NeedsTheRightPassword) {
   EXPECT_EQ(code(schema_.uri_of("password_only:sesam")), "postgres.password");
   EXPECT_EQ(code(schema_.uri_of("password_only") + "?passfile=/nonexistent"),
             "postgres.password");
+}
+
+/// A variable of the environment, for as long as it lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    ::setenv(name, value, 1);
+  }
+  ~Variable() { ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST_F(PostgresSession, FindsAPasswordThatWasNotStored) {
+  Variable password("PGPASSWORD", "open, sesame");
+  std::string port = std::getenv("PENSTOCK_TEST_POSTGRES_PORT");
+  for (const std::string& uri :
+       {"host=127.0.0.1 dbname=postgres user=password_only password=a port=" +
+            port,
+        schema_.uri_of("password_only:a"),
+        schema_.uri_of("password_only") + "?password=a"})
+    EXPECT_EQ(setting(stored_connection(uri), "TimeZone"), "UTC") << uri;
 }
 
 TEST_F(PostgresSession, NeedsADatabaseAndARoleThatExist) {
