@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/loader/gather_filler.h"
+#include "penstock/loader/key_order.h"
 #include "penstock/loader/pass.h"
 #include "penstock/loader/read_filler.h"
 
@@ -175,7 +176,8 @@ std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
   };
   {
     BusyScope busy(meter);
-    PassRows rows{pass.blocks, rows_by_key(pass.blocks, source)};
+    PassRows rows{pass.blocks,
+                  rows_by_key(pass.blocks, source, options.workers)};
     if (rows.refs.empty()) refuse_no_rows(*set, source);
     set->split(rows);
     set->fitted_ = options.fitted

@@ -187,44 +187,6 @@ class Belt {
   Queue<Block> used_;
 };
 
-[[noreturn]] void refuse_twice(const std::string& key,
-                               const std::string& source) {
-  throw Error(ErrorKind::source,
-              {.code = "source.duplicate_key",
-               .what = "two rows have the key " + key,
-               .where = source,
-               .why = "a sample's number is the rank of its key, so keys must "
-                      "differ",
-               .next = "choose a unique column as 'source.key'"});
-}
-
-/// A row that is left out has a key too, and who reads rows by their keys would
-/// find both.
-void refuse_left_out_twice(const std::vector<RawBlock>& blocks,
-                           const std::vector<RowRef>& kept,
-                           const std::string& source) {
-  auto key_of = [&](const RowRef& ref) {
-    return blocks[ref.block].keys.canonical(ref.row);
-  };
-  std::vector<std::pair<std::string, std::string>> left_out;  // key, as shown
-  for (const RawBlock& block : blocks)
-    for (std::int64_t i = 0; i < block.left_out.size(); ++i)
-      left_out.emplace_back(block.left_out.canonical(i),
-                            block.left_out.shown(i));
-  if (left_out.empty()) return;
-  std::ranges::sort(left_out);
-  for (std::size_t i = 1; i < left_out.size(); ++i)
-    if (left_out[i - 1].first == left_out[i].first)
-      refuse_twice(left_out[i].second, source);
-  for (const RowRef& ref : kept) {
-    std::string key = key_of(ref);
-    auto same = std::ranges::lower_bound(
-        left_out, key, {}, &std::pair<std::string, std::string>::first);
-    if (same != left_out.end() && same->first == key)
-      refuse_twice(same->second, source);
-  }
-}
-
 }  // namespace
 
 Preparer preparer_of(const DatasetOptions& options) {
@@ -257,41 +219,6 @@ Pass read_all(Source& source, const DatasetOptions& options) {
   parsing.give(pass);
   pass.stages = {read.numbers(), prepare.numbers()};
   return pass;
-}
-
-std::vector<RowRef> rows_by_key(const std::vector<RawBlock>& blocks,
-                                const std::string& source) {
-  std::vector<std::uint32_t> order;  // of the blocks that hold rows
-  std::size_t rows = 0;
-  for (std::uint32_t b = 0; b < blocks.size(); ++b) {
-    if (blocks[b].rows() == 0) continue;
-    order.push_back(b);
-    rows += blocks[b].ends.size();
-  }
-  if (order.empty()) return {};
-  bool integers = blocks[order[0]].keys.type() == ColumnType::int64;
-  auto less = [&](const RowRef& a, const RowRef& b) {
-    const KeyList& x = blocks[a.block].keys;
-    const KeyList& y = blocks[b.block].keys;
-    if (integers) return x.integer(a.row) < y.integer(b.row);
-    return x.bytes(a.row) < y.bytes(b.row);
-  };
-  // Parsing threads finish blocks in any order; where the source gives its rows
-  // by key, the order of the blocks is all that is left to be done.
-  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    return less({a, 0}, {b, 0});
-  });
-  std::vector<RowRef> refs;
-  refs.reserve(rows);
-  for (std::uint32_t b : order)
-    for (std::uint32_t r = 0; r < blocks[b].ends.size(); ++r)
-      refs.push_back({b, r});
-  if (!std::ranges::is_sorted(refs, less)) std::ranges::sort(refs, less);
-  for (std::size_t i = 1; i < refs.size(); ++i)
-    if (!less(refs[i - 1], refs[i]))
-      refuse_twice(blocks[refs[i].block].keys.shown(refs[i].row), source);
-  refuse_left_out_twice(blocks, refs, source);
-  return refs;
 }
 
 }  // namespace penstock

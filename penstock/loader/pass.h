@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "penstock/loader/dataset.h"
@@ -22,16 +20,5 @@ Preparer preparer_of(const DatasetOptions& options);
 /// With 0 workers all is done on the caller's thread. Throws what a reader
 /// throws; threads have ended when it returns or throws.
 Pass read_all(Source& source, const DatasetOptions& options);
-
-/// A raw row by where it arrived.
-struct RowRef {
-  std::uint32_t block;
-  std::uint32_t row;
-};
-
-/// The rows by ascending key: a sample's id is its place here. Two rows with
-/// one key are an Error(source); `source` is for that message.
-std::vector<RowRef> rows_by_key(const std::vector<RawBlock>& blocks,
-                                const std::string& source);
 
 }  // namespace penstock
