@@ -1,6 +1,7 @@
 // How long does it take to know which sample comes next, among 10^9 of them,
-// and does that need memory which grows with them? In ns per index. And how
-// much faster are many positions at once than one after the other?
+// and does that need memory which grows with them? In ns of the processor per
+// index. And how much faster are many positions at once than one after the
+// other?
 //
 //     bench_order
 
@@ -79,7 +80,7 @@ Json measured(const char* name, const std::function<std::int64_t()>& run) {
   Repeats ns;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
     std::int64_t made = 0;
-    double time = wall_seconds([&] { made = run(); });
+    double time = cpu_seconds([&] { made = run(); });
     ns.add(1e9 * time / static_cast<double>(made));
   }
   Json result;
