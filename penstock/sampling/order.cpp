@@ -23,7 +23,7 @@ Permutation permutation_of(const Order& order, std::int64_t epoch) {
 void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
                   std::span<Piece> pieces) {
   if (!order.shuffle) {
-    for (Piece& piece : pieces) piece.sample = first++;
+    for (Piece& piece : pieces) piece = {.sample = first++};
     return;
   }
   const Permutation shuffled = permutation_of(order, epoch);
@@ -31,7 +31,7 @@ void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
   while (!pieces.empty()) {
     std::size_t count = std::min(samples.size(), pieces.size());
     shuffled.range(first, std::span(samples).first(count));
-    for (std::size_t i = 0; i < count; ++i) pieces[i].sample = samples[i];
+    for (std::size_t i = 0; i < count; ++i) pieces[i] = {.sample = samples[i]};
     first += static_cast<std::int64_t>(count);
     pieces = pieces.subspan(count);
   }
@@ -85,11 +85,12 @@ void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
   std::int64_t end = (rank.rank + 1) * shared / rank.world;
 
   plan.at = at;
-  plan.pieces.clear();
-  plan.pieces.resize(static_cast<std::size_t>(end - begin), {.sample = -1});
-  if (std::int64_t count = std::min(end, left) - begin; count > 0)
-    fill_samples(order, at.epoch, first + begin,
-                 std::span(plan.pieces).first(static_cast<std::size_t>(count)));
+  plan.pieces.resize(static_cast<std::size_t>(end - begin));
+  auto filled = std::max<std::int64_t>(0, std::min(end, left) - begin);
+  auto rows = std::span(plan.pieces).first(static_cast<std::size_t>(filled));
+  if (!rows.empty()) fill_samples(order, at.epoch, first + begin, rows);
+  for (Piece& padded : std::span(plan.pieces).subspan(rows.size()))
+    padded = {.sample = -1};
   plan.bin_ends.resize(plan.pieces.size());
   std::iota(plan.bin_ends.begin(), plan.bin_ends.end(), 1);
 }
