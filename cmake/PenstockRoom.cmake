@@ -17,6 +17,7 @@ function(penstock_room name)
   endforeach()
   target_link_libraries(${target} PUBLIC ${ROOM_LIBS}
     PRIVATE $<BUILD_INTERFACE:penstock_warnings>)
+  penstock_headers(${target} room)
   install(TARGETS ${target} EXPORT penstockTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   if(ROOM_TESTS)
@@ -34,10 +35,16 @@ function(penstock_tests name)
   foreach(dep ${T_DEPS})
     target_link_libraries(${name}_tests PRIVATE penstock_${dep})
   endforeach()
-  target_link_libraries(${name}_tests PRIVATE penstock_warnings GTest::gmock
-    GTest::gtest_main)
-  target_compile_definitions(${name}_tests PRIVATE
-    PENSTOCK_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  target_link_libraries(${name}_tests PRIVATE penstock_test_options
+    GTest::gmock GTest::gtest_main)
+  penstock_headers(${name}_tests test)
   gtest_discover_tests(${name}_tests TEST_PREFIX ${name}.
     DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()
+
+# penstock_test_data(FILES...): these see PENSTOCK_TEST_DATA, the folder
+# tests/data. Only these, since ccache takes another clone's path for a change.
+function(penstock_test_data)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_DEFINITIONS
+    PENSTOCK_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
 endfunction()

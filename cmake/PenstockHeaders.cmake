@@ -1,0 +1,45 @@
+# Headers of others are compiled once per kind of target, not once per file.
+# Ours are not among them: they change, and then everything would be compiled
+# again. A file still includes what it uses, since ./check compiles all of them
+# without this (as -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON does).
+set(penstock_standard_headers <algorithm> <array> <atomic> <chrono> <cmath>
+  <condition_variable> <cstdint> <cstdlib> <cstring> <exception> <filesystem>
+  <functional> <limits> <map> <memory> <mutex> <optional> <set> <span> <sstream>
+  <stdexcept> <string> <string_view> <thread> <unordered_map> <utility>
+  <variant> <vector>)
+
+# clang writes the time into them, which ccache would take for a change.
+if(CCACHE AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()
+
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/room_headers.cpp CONTENT "")
+add_library(penstock_room_headers OBJECT
+  ${PROJECT_BINARY_DIR}/room_headers.cpp)
+target_link_libraries(penstock_room_headers PRIVATE penstock_warnings)
+target_precompile_headers(penstock_room_headers
+  PRIVATE ${penstock_standard_headers})
+
+if(PENSTOCK_TESTS)
+  # What a test file itself compiles to need not be fast; what it tests is
+  # compiled as always.
+  add_library(penstock_test_options INTERFACE)
+  target_link_libraries(penstock_test_options INTERFACE penstock_warnings)
+  target_compile_options(penstock_test_options INTERFACE -O0)
+
+  # A program, since a library's code is made position independent otherwise.
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cpp
+    CONTENT "int main() {}\n")
+  add_executable(penstock_test_headers EXCLUDE_FROM_ALL
+    ${PROJECT_BINARY_DIR}/test_headers.cpp)
+  target_link_libraries(penstock_test_headers
+    PRIVATE penstock_test_options GTest::gmock)
+  target_precompile_headers(penstock_test_headers
+    PRIVATE ${penstock_standard_headers} <gmock/gmock.h> <gtest/gtest.h>)
+endif()
+
+# penstock_headers(TARGET room|test): TARGET takes those of this kind.
+function(penstock_headers target kind)
+  target_precompile_headers(${target} REUSE_FROM penstock_${kind}_headers)
+endfunction()
