@@ -63,6 +63,19 @@ TYPED_TEST_P(DatabaseSuite, RefusesAWhereThatIsNoSql) {
   EXPECT_FALSE(error.parts().next.empty());
 }
 
+TYPED_TEST_P(DatabaseSuite, RefusesAWhereThatClosesItsParenthesis) {
+  this->make_rows(10);
+  for (const char* where :
+       {"id > 5) OR (id > 2", "id > 5) OR true -- (", "id = 1 LIMIT 1",
+        "id > 5) AND (x > 2) OR (x > 1", ") OR (id > 2"}) {
+    Error error = error_of([&] { this->open(where); });
+    EXPECT_EQ(error.parts().code, "source.where") << where;
+    EXPECT_THAT(error.what(), testing::HasSubstr("syntax error")) << where;
+  }
+  EXPECT_EQ(this->rows_where("(id > 5) OR (id < 2)"), 6);
+  EXPECT_EQ(this->rows_where("id IN (1, 2) OR ')' = ' ('"), 2);
+}
+
 TYPED_TEST_P(DatabaseSuite, CountsTheRowsOfASmallTable) {
   this->make_rows(10);
   EXPECT_EQ(this->open()->estimated_rows(), 10);
@@ -163,9 +176,10 @@ TYPED_TEST_P(DatabaseSuite, LetsReadersAndPartitionsOutliveTheSource) {
 
 REGISTER_TYPED_TEST_SUITE_P(
     DatabaseSuite, SelectsRowsByWhere, RefusesAWhereThatIsNoSql,
-    CountsTheRowsOfASmallTable, ReadsTensOfThousandsOfKeysAtOnce,
-    PaysOneRoundTripForAllKeysOfARead, PaysOneRoundTripForAWholeScan,
-    SeesRowsThatWereChangedBetweenReads, CountsARowThatWhereLeavesOutAsGone,
-    RefusesAKeyThatTwoRowsHave, LetsReadersAndPartitionsOutliveTheSource);
+    RefusesAWhereThatClosesItsParenthesis, CountsTheRowsOfASmallTable,
+    ReadsTensOfThousandsOfKeysAtOnce, PaysOneRoundTripForAllKeysOfARead,
+    PaysOneRoundTripForAWholeScan, SeesRowsThatWereChangedBetweenReads,
+    CountsARowThatWhereLeavesOutAsGone, RefusesAKeyThatTwoRowsHave,
+    LetsReadersAndPartitionsOutliveTheSource);
 
 }  // namespace penstock

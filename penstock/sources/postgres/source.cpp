@@ -1,5 +1,6 @@
 #include <charconv>
 
+#include "penstock/sources/condition.h"
 #include "penstock/sources/postgres/postgres.h"
 #include "penstock/sources/postgres/reader.h"
 
@@ -17,11 +18,18 @@ std::string place_of(const Table& table, const Connection& connection) {
 /// table may have changed since its columns were read.
 void check_statement(Connection& connection, const OpenTable& opened) {
   const SourceSpec& spec = opened.spec;
-  std::string sql = opened.select_where("") + " LIMIT 0";
-  // Not as simple text, which may hold several statements.
-  Result result = connection.attempt(sql);
-  if (PQresultStatus(result.get()) == PGRES_TUPLES_OK)
-    return opened.format.check_types(result);
+  auto attempt = [&](const std::string& sql) {
+    // Not as simple text, which may hold several statements.
+    return connection.attempt(sql + " LIMIT 0");
+  };
+  auto worked = [](const Result& result) {
+    return PQresultStatus(result.get()) == PGRES_TUPLES_OK;
+  };
+  Result result = attempt(opened.select_where(""));
+  if (worked(result)) opened.format.check_types(result);
+  if (worked(result) && !spec.where.empty())
+    result = attempt(opened.format.select() + " WHERE " + bare(spec.where));
+  if (worked(result)) return;
   const char* found = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
   std::string_view state = found == nullptr ? "" : found;
   // Class 42 is what SQL itself finds wrong, 42501 a right that is missing; 22

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "penstock/sources/blocks.h"
+#include "penstock/sources/condition.h"
 
 namespace penstock::sqlite {
 namespace {
@@ -44,9 +45,8 @@ void bind(sqlite3_stmt* statement, int parameter, const KeyList& keys,
 
 std::string OpenTable::select_where(const std::string& condition) const {
   std::string all = condition;
-  // On a line of its own: the condition may end in a comment.
   if (!spec.where.empty())
-    all += (all.empty() ? "(" : " AND (") + spec.where + "\n)";
+    all += (all.empty() ? "" : " AND ") + in_parentheses(spec.where);
   return format.select() + (all.empty() ? "" : " WHERE " + all);
 }
 

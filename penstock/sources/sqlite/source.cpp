@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "penstock/sources/condition.h"
 #include "penstock/sources/sqlite/reader.h"
 #include "penstock/sources/sqlite/sqlite.h"
 
@@ -23,20 +24,23 @@ constexpr std::int64_t kSmallestRowBytes = 6;
 
 void check_where(Connection& connection, const SourceSpec& spec) {
   if (spec.where.empty()) return;
-  std::string sql = "SELECT 1 FROM " + identifier(spec.table) + " WHERE (" +
-                    spec.where + "\n)";
-  sqlite3_stmt* prepared = nullptr;
-  const char* rest = nullptr;
-  int status =
-      sqlite3_prepare_v2(connection.get(), sql.c_str(), -1, &prepared, &rest);
-  Statement statement(prepared);
-  if ((status & 0xff) == SQLITE_ERROR)
-    refuse_where(
-        spec, "SQLite says: " + std::string(sqlite3_errmsg(connection.get())));
-  if (status != SQLITE_OK) throw connection.error();
-  if (*rest != '\0') refuse_where(spec, "it is more than one condition");
-  if (sqlite3_bind_parameter_count(prepared) != 0)
-    refuse_where(spec, "it has a parameter, which nobody fills");
+  for (const std::string& clause :
+       {in_parentheses(spec.where), bare(spec.where)}) {
+    std::string sql =
+        "SELECT 1 FROM " + identifier(spec.table) + " WHERE " + clause;
+    sqlite3_stmt* prepared = nullptr;
+    const char* rest = nullptr;
+    int status =
+        sqlite3_prepare_v2(connection.get(), sql.c_str(), -1, &prepared, &rest);
+    Statement statement(prepared);
+    if ((status & 0xff) == SQLITE_ERROR)
+      refuse_where(spec, "SQLite says: " +
+                             std::string(sqlite3_errmsg(connection.get())));
+    if (status != SQLITE_OK) throw connection.error();
+    if (*rest != '\0') refuse_where(spec, "it is more than one condition");
+    if (sqlite3_bind_parameter_count(prepared) != 0)
+      refuse_where(spec, "it has a parameter, which nobody fills");
+  }
 }
 
 /// Whoever reads a text as a number reads a time: nothing else is taken.
@@ -92,7 +96,7 @@ std::optional<std::int64_t> SqliteSource::estimated_rows() const {
   std::string span = "(SELECT max(" + rowid + ")" + from + ") - (SELECT min(" +
                      rowid + ")" + from + ") + 1";
   std::string sql = "SELECT " + (counted ? "count(*)" + from : span);
-  if (!spec.where.empty()) sql += " WHERE (" + spec.where + "\n)";
+  if (!spec.where.empty()) sql += " WHERE " + in_parentheses(spec.where);
   Statement statement = connection.prepare(sql);
   connection.send(statement.get());
   std::int64_t rows = sqlite3_column_int64(statement.get(), 0);
