@@ -2,6 +2,7 @@
 
 #include "penstock/base/utf8.h"
 #include "penstock/sources/blocks.h"
+#include "penstock/sources/condition.h"
 #include "penstock/sources/schema.h"
 
 namespace penstock::sqlite {
@@ -13,7 +14,7 @@ ColumnType first_key_type(Connection& connection, const SourceSpec& spec,
   std::string name = identifier(column);
   std::string sql = "SELECT typeof(" + name + ") FROM " +
                     identifier(table.name) + " WHERE " + name + " IS NOT NULL";
-  if (!spec.where.empty()) sql += " AND (" + spec.where + "\n)";
+  if (!spec.where.empty()) sql += " AND " + in_parentheses(spec.where);
   Statement first = connection.prepare(sql + " LIMIT 1");
   if (!connection.send(first.get())) return ColumnType::int64;
   std::string found(text_at(first.get(), 0, false));
@@ -58,22 +59,28 @@ bool keeps_utf8(Connection& connection) {
 
 RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
                      const Table& table, const std::vector<Wanted>& wanted)
-    : table_(table.name),
-      path_(spec.path),
-      has_rowid_(!table.rowid.empty()),
-      utf8_(keeps_utf8(connection)) {
+    : table_(table.name), path_(spec.path), utf8_(keeps_utf8(connection)) {
   std::string place = table.name + " in " + spec.path;
+  int selected = 0;
   auto add = [&](const ColumnInfo& column, const Wanted& want) {
-    select_ += (parts_.empty() ? "SELECT " : ", ") + identifier(column.name);
+    // The key may be wanted as a value too: SQLite limits the columns.
+    bool again = !parts_.empty() && column.name == parts_[0].name;
+    if (!again)
+      select_ += (parts_.empty() ? "SELECT " : ", ") + identifier(column.name);
     parts_.push_back({column.name, want.as,
                       type_of(connection, spec, table, column, want.as),
-                      column.boolean, times_of(column, want), want.hashed});
+                      column.boolean, times_of(column, want), want.hashed,
+                      again ? 0 : selected++});
   };
   add(key_of(table.schema, spec.key, place), {.as = ReadAs::key});
   key_identifier_ = identifier(parts_[0].name);
   for (const Wanted& want : wanted)
     add(column_of(table.schema, want.column, want.setting, place), want);
-  if (has_rowid_) select_ += ", " + table.rowid;
+  int most = sqlite3_limit(connection.get(), SQLITE_LIMIT_COLUMN, -1);
+  if (!table.rowid.empty() && selected < most) {
+    select_ += ", " + table.rowid;
+    rowid_at_ = selected;
+  }
   select_ += " FROM " + identifier(table.name);
 }
 
@@ -91,22 +98,21 @@ bool RowFormat::fits(const Block& block) const {
 }
 
 void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,
-                           std::size_t at, ColumnData& column) const {
-  Value value{row, static_cast<int>(at), utf8_};
+                           const Part& part, ColumnData& column) const {
+  Value value{row, part.at, utf8_};
   bool integers = column.type == ColumnType::int64;
   if (integers && value.type == SQLITE_INTEGER)
     return column.append_int64(sqlite3_column_int64(row, value.at));
   if (!integers && value.type == SQLITE_TEXT && is_utf8(value.text()))
     return column.append_text(value.text());
   std::string which =
-      has_rowid_
-          ? "rowid " + std::to_string(sqlite3_column_int64(
-                           row, static_cast<int>(parts_.size())))
+      rowid_at_
+          ? "rowid " + std::to_string(sqlite3_column_int64(row, *rowid_at_))
           : "row number " + std::to_string(number + 1) + " of the result";
   throw Error(ErrorKind::source,
               {.code = "source.bad_key",
-               .what = "cannot use the key '" + parts_[at].name +
-                       "' of table '" + table_ + "'",
+               .what = "cannot use the key '" + part.name + "' of table '" +
+                       table_ + "'",
                .where = path_ + ", " + which,
                .why = "it holds " + value.shown() + " where " +
                       (integers ? "an integer" : "a text") + " is expected",
@@ -133,12 +139,12 @@ void RowFormat::append(sqlite3_stmt* row, std::int64_t number,
   for (std::size_t at = 0; at < parts_.size(); ++at) {
     const Part& part = parts_[at];
     ColumnData& column = block.columns[at];
-    Value value{row, static_cast<int>(at), utf8_};
+    Value value{row, part.at, utf8_};
     const char* expected = "";
     bool taken = true;
     switch (part.as) {
       case ReadAs::key:
-        append_key(row, number, at, column);
+        append_key(row, number, part, column);
         break;
       case ReadAs::number:
         taken =

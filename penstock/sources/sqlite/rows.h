@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,8 +48,9 @@ class RowFormat {
     bool boolean;
     Times times;
     bool hashed;
+    int at;  // in the result
   };
-  void append_key(sqlite3_stmt* row, std::int64_t number, std::size_t at,
+  void append_key(sqlite3_stmt* row, std::int64_t number, const Part& part,
                   ColumnData& column) const;
   bool append_value(const Value& value, const Part& part, ColumnData& column,
                     const char*& expected) const;
@@ -58,7 +60,7 @@ class RowFormat {
   std::string key_identifier_;
   std::string table_;
   std::string path_;
-  bool has_rowid_;  // then it is the last column of the result
+  std::optional<int> rowid_at_;  // in the result; none where it has no room
   bool utf8_;
 };
 
