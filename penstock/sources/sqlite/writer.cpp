@@ -47,8 +47,11 @@ class NewFile {
     if (status.type() == std::filesystem::file_type::not_found) path_ = path;
   }
   ~NewFile() {
+    if (path_.empty()) return;
     std::error_code ignored;  // a cleanup path
-    if (!path_.empty()) std::filesystem::remove(path_, ignored);
+    std::filesystem::remove(path_, ignored);
+    // SQLite leaves it where a write failed.
+    std::filesystem::remove(path_ + "-journal", ignored);
   }
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
@@ -58,8 +61,33 @@ class NewFile {
   std::string path_;
 };
 
-/// Everything happens in one transaction: destroying the connection without
-/// COMMIT rolls back to what was there before.
+/// A transaction that takes back what is not committed.
+class Transaction {
+ public:
+  explicit Transaction(Connection& connection) : connection_(connection) {
+    connection_.execute("BEGIN IMMEDIATE");
+  }
+  ~Transaction() {
+    if (committed_) return;
+    // After a write that failed, on a full disk say, SQLite takes its work back
+    // at the next read: then the journal goes too.
+    for (const char* sql : {"ROLLBACK", "SELECT count(*) FROM sqlite_master"})
+      sqlite3_exec(connection_.get(), sql, nullptr, nullptr, nullptr);
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit() {
+    connection_.execute("COMMIT");
+    committed_ = true;
+  }
+
+ private:
+  Connection& connection_;
+  bool committed_ = false;
+};
+
+/// Everything happens in one transaction: destroyed without finish(), it leaves
+/// what was there before.
 class SqliteWriter : public TableWriter {
  public:
   SqliteWriter(const SourceSpec& spec, const std::vector<NewColumn>& columns,
@@ -74,6 +102,7 @@ class SqliteWriter : public TableWriter {
   std::vector<NewColumn> columns_;
   NewFile file_;
   Connection connection_;
+  Transaction transaction_;
   Statement insert_;
 };
 
@@ -87,7 +116,8 @@ SqliteWriter::SqliteWriter(const SourceSpec& spec,
                            const std::vector<NewColumn>& columns, bool replace)
     : columns_(columns),
       file_(spec.path),
-      connection_(without_delay(spec), Connection::Open::to_write) {
+      connection_(without_delay(spec), Connection::Open::to_write),
+      transaction_(connection_) {
   std::string create = "CREATE TABLE " + identifier(spec.table) + " (";
   std::string insert = "INSERT INTO " + identifier(spec.table) + " VALUES (";
   for (const NewColumn& column : columns) {
@@ -97,7 +127,6 @@ SqliteWriter::SqliteWriter(const SourceSpec& spec,
     if (column.primary_key) create += " PRIMARY KEY NOT NULL";
     insert += first ? "?" : ",?";
   }
-  connection_.execute("BEGIN IMMEDIATE");
   make_room(spec, replace);
   connection_.execute(create + ")");
   insert_ = connection_.prepare(insert + ")");
@@ -169,7 +198,7 @@ void SqliteWriter::write(const Block& block) {
 void SqliteWriter::finish() {
   PENSTOCK_ASSERT(insert_ != nullptr, "a table is finished once");
   insert_.reset();
-  connection_.execute("COMMIT");
+  transaction_.commit();
   file_.keep();
 }
 
