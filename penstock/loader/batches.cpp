@@ -18,8 +18,12 @@ Order order_of(const LoaderOptions& options, const Rows& rows) {
 
 namespace {
 
-std::int64_t most_rows(const LoaderOptions& options) {
-  return (options.batch_size + options.rank.world - 1) / options.rank.world;
+/// In a batch, where there are `rows` rows.
+std::int64_t most_rows(const LoaderOptions& options, std::int64_t rows) {
+  std::int64_t shared = options.tail == Tail::pad
+                            ? options.batch_size
+                            : std::min(options.batch_size, rows);
+  return (shared + options.rank.world - 1) / options.rank.world;
 }
 
 /// The options as they are carried out.
@@ -58,9 +62,10 @@ int slots_of(const LoaderOptions& options) {
 
 }  // namespace
 
-std::size_t ring_bytes(const LoaderOptions& options, const RowLayout& layout) {
+std::size_t ring_bytes(const LoaderOptions& options, const RowLayout& layout,
+                       std::int64_t rows) {
   std::size_t slot =
-      slot_offsets(layout, most_rows(options), options.tail == Tail::pad)
+      slot_offsets(layout, most_rows(options, rows), options.tail == Tail::pad)
           .back();
   return static_cast<std::size_t>(slots_of(options)) * slot;
 }
@@ -130,8 +135,8 @@ struct Loader::State {
   void add_slot() {
     bool staged = device.memory_kind() != MemoryKind::cpu && !resident;
     std::shared_ptr<Slot> slot =
-        make_slot(rows->layout(), most_rows(options), options.tail == Tail::pad,
-                  staged, device);
+        make_slot(rows->layout(), most_rows(options, order.samples),
+                  options.tail == Tail::pad, staged, device);
     slot->ring = ring;
     slot->rows = rows;
     ring->give_back(std::move(slot));

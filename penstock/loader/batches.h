@@ -33,8 +33,10 @@ struct LoaderOptions {
 Order order_of(const LoaderOptions& options, const Rows& rows);
 
 /// The bytes that a loader's ring of slots takes: on the device, and again as
-/// much pinned on the host where batches are copied.
-std::size_t ring_bytes(const LoaderOptions& options, const RowLayout& layout);
+/// much pinned on the host where batches are copied. `rows` is how many there
+/// are on the loader's side, or more: a batch that is not padded has no more.
+std::size_t ring_bytes(const LoaderOptions& options, const RowLayout& layout,
+                       std::int64_t rows);
 
 /// Hands out batches of rows in order, epoch after epoch, prepared
 /// ahead across the seam between epochs.

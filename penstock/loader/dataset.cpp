@@ -218,11 +218,12 @@ void Dataset::split(const PassRows& rows) {
 
 void Dataset::plan_tier(std::int64_t rows, const Device& device) {
   HostLimits host = read_host_limits();
+  std::size_t rings = options_.ring_bytes ? options_.ring_bytes(rows) : 0;
   plan_ =
       plan_tiers({.rows = rows,
                   .row_bytes = layout_.row_bytes,
-                  .ring_device_bytes = options_.ring_bytes,
-                  .ring_host_bytes = options_.ring_bytes,
+                  .ring_device_bytes = rings,
+                  .ring_host_bytes = rings,
                   .wish = options_.cache},
                  {.ram_free = host.memory_free,
                   .ram_origin = host.free_origin,

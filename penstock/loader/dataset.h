@@ -26,7 +26,9 @@ struct DatasetOptions {
   Split split;
   std::string cache = "auto";  ///< auto, device, ram or none
   int workers = 1;             ///< threads that parse; 0: on the caller's
-  std::size_t ring_bytes = 0;  ///< what the loaders' rings will take
+  /// What the loaders' rings will take where there are so many rows; empty:
+  /// nothing.
+  std::function<std::size_t(std::int64_t rows)> ring_bytes;
   /// Statistics of an earlier run, to be applied instead of fitting anew.
   std::optional<Fitted> fitted;
   /// Called with the tier plan before the memory is allocated. May be empty.

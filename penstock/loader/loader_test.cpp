@@ -398,7 +398,27 @@ TEST(LoaderRing, TakesTheMemoryThatItPredicts) {
       std::size_t before = device->memory().free;
       Loader loader(set, options, *device);
       EXPECT_EQ(before - device->memory().free,
-                ring_bytes(options, set->layout()));
+                ring_bytes(options, set->layout(), set->rows()));
+    }
+}
+
+TEST(LoaderRing, TakesNoMoreMemoryThanItsRowsNeed) {
+  for (Tail tail : {Tail::exact, Tail::drop})
+    for (int world : {1, 3}) {
+      std::unique_ptr<Device> device = open_device({.kind = "sim"});
+      FakeDataset fake;
+      fake.options.cache = "none";
+      std::shared_ptr<const Dataset> set = fake.prepare(*device);
+      std::int64_t large = tail == Tail::exact ? 1 << 24 : set->rows();
+      LoaderOptions options{
+          .tail = tail, .batch_size = large, .rank = {.world = world}};
+      std::size_t before = device->memory().free;
+      Loader loader(set, options, *device);
+      std::size_t taken = before - device->memory().free;
+      EXPECT_EQ(taken, ring_bytes(options, set->layout(), set->rows()));
+      options.batch_size = set->rows();
+      EXPECT_EQ(taken, ring_bytes(options, set->layout(), 1 << 24));
+      EXPECT_EQ(loader.next()->rows(), set->rows() / world);
     }
 }
 

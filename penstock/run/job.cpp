@@ -147,6 +147,16 @@ void apply_setting(Json& document, const std::string& set) {
                  .why = std::move(why) + ", expected section.key=value",
                  .next = "for example --set loader.batch_size=512"});
   };
+  if (!is_utf8(set))
+    throw Error(ErrorKind::request,
+                {.code = "settings.override",
+                 .what = "cannot use --set " +
+                         without_password(set.substr(0, set.find('='))),
+                 .where = "--set",
+                 .why = "it is not UTF-8, so the run could not be resumed: its "
+                        "settings are kept as JSON",
+                 .next = "rename the file, or make a link to it whose name is "
+                         "UTF-8, and name that"});
   std::size_t equals = set.find('=');
   if (equals == std::string::npos || equals == 0)
     refuse("--set", equals == 0 ? "no key is named" : "there is no '='");
@@ -211,16 +221,20 @@ std::int64_t steps_in_all(const Job& job, const Order& order) {
 
 DatasetOptions dataset_options(const Job& job) {
   RowLayout layout = layout_of(job.fields);
-  std::size_t rings = ring_bytes(loader_options(job, Side::train), layout);
-  if (!job.model.none())
-    rings += ring_bytes(loader_options(job, Side::val), layout);
+  std::vector<LoaderOptions> loaders = {loader_options(job, Side::train)};
+  if (!job.model.none()) loaders.push_back(loader_options(job, Side::val));
   return {.source = job.source,
           .fields = job.fields,
           .split = job.split,
           .cache = job.loading.cache,
           .workers =
               job.loading.workers.value_or(std::max(1, automatic_workers(job))),
-          .ring_bytes = rings};
+          .ring_bytes = [layout, loaders](std::int64_t rows) {
+            std::size_t bytes = 0;
+            for (const LoaderOptions& loader : loaders)
+              bytes += ring_bytes(loader, layout, rows);
+            return bytes;
+          }};
 }
 
 Json resolved_settings(const Job& job, const Device& device) {

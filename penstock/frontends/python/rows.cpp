@@ -61,8 +61,8 @@ OwnRows rows_of_arrays(const std::vector<std::string>& names,
     std::int64_t rows = named->front().view.shape[0];
     ArrayOptions options{
         .cache = job.loading.cache,
-        .ring_bytes =
-            ring_bytes(loader_options(job, Side::train), layout_of(*named))};
+        .ring_bytes = ring_bytes(loader_options(job, Side::train),
+                                 layout_of(*named), rows)};
     if (job.split.train < 1) {
       options.train.emplace();
       options.val.emplace();
