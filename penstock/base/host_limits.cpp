@@ -1,6 +1,7 @@
 #include "penstock/base/host_limits.h"
 
 #include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,6 +100,14 @@ HostLimits read_host_limits(const path& root) {
     limits.free_origin = limits.memory_origin;
   }
   return limits;
+}
+
+bool has_addresses_left(std::size_t bytes) {
+  void* range = ::mmap(nullptr, bytes, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) return false;
+  ::munmap(range, bytes);
+  return true;
 }
 
 }  // namespace penstock

@@ -28,4 +28,8 @@ struct HostLimits {
 /// tests, which hand in a made-up tree.
 HostLimits read_host_limits(const std::filesystem::path& root = "/");
 
+/// False where a limit on addresses (ulimit -v) leaves no range of that size to
+/// this process.
+bool has_addresses_left(std::size_t bytes);
+
 }  // namespace penstock

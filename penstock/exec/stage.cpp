@@ -114,6 +114,20 @@ std::string type_of_current_exception() {
 
 }  // namespace
 
+void try_threads(const std::string& name, int threads) {
+  std::atomic<bool> end = false;
+  auto release = [&] {
+    end = true;
+    end.notify_all();
+  };
+  Stage all({.name = name,
+             .workers = threads,
+             .body = [&](int) { end.wait(false); },
+             .failed = [&](std::exception_ptr) { release(); },
+             .last = {}});
+  release();
+}
+
 std::exception_ptr named_error(std::exception_ptr error,
                                const std::string& stage) noexcept {
   try {

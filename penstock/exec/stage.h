@@ -46,6 +46,11 @@ class Stage {
   std::vector<std::thread> threads_;
 };
 
+/// Starts so many threads at the same time and ends them again. Throws what a
+/// Stage throws where the system refuses one: asked for a library that hangs or
+/// ends the process then.
+void try_threads(const std::string& name, int threads);
+
 /// `error` with the stage's name in front; anything that is not an Error
 /// becomes an internal one, std::bad_alloc an out_of_memory one. Where there is
 /// no memory for that it stays as it is.

@@ -18,6 +18,10 @@
 namespace penstock {
 namespace {
 
+TEST(TryThreads, LeavesNoneBehind) {
+  for (int threads : {0, 1, 8}) try_threads("library", threads);
+}
+
 class StageWorkers : public testing::TestWithParam<int> {};
 
 TEST_P(StageWorkers, RunsItsBodyOncePerWorkerAndEndsOnce) {

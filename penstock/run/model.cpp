@@ -10,6 +10,8 @@ namespace {
 constexpr std::int64_t kMostWidth = 4096;
 constexpr std::int64_t kWidthStep = 8;
 constexpr std::int64_t kMany = std::int64_t{1} << 40;
+/// With less, libtorch 2.11 ends the process while it is loaded.
+constexpr std::size_t kTrainerBytes = 512 << 20;
 
 const Field& field_named(Spec& spec, std::string_view key,
                          const std::vector<Field>& fields) {
@@ -147,6 +149,16 @@ void check_model_device(const ModelSpec& model, MemoryKind memory) {
 
 const TrainerPart& load_trainer(
     const std::vector<std::filesystem::path>& folders) {
+  if (!has_addresses_left(kTrainerBytes))
+    throw Error(
+        ErrorKind::out_of_memory,
+        {.code = "trainer.out_of_memory",
+         .what = "cannot load the part that trains models",
+         .where = "this process",
+         .why = "libtorch needs " + std::to_string(kTrainerBytes >> 20) +
+                " MiB of addresses, and a limit leaves fewer",
+         .next = "raise that limit (ulimit -v), or use \"model\": "
+                 "\"none\" to measure the input alone"});
   return load_face<TrainerPart>(
       {.library = "libpenstock_trainer.so",
        .entry = kTrainerPartEntry,
@@ -176,6 +188,8 @@ std::unique_ptr<Stepper> open_model(const ModelSpec& spec, const Dataset& data,
                                     Device& device, std::int64_t steps) {
   PENSTOCK_ASSERT(!spec.none(), "there is a model to open");
   check_model_device(spec, device.memory_kind());
+  // libtorch has two pools, which the calling thread is part of.
+  try_threads("libtorch", 2 * (threads_of(spec) - 1));
   return load_trainer().make_stepper(spec, data, device, steps);
 }
 

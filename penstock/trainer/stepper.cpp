@@ -1,4 +1,3 @@
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
@@ -17,6 +16,7 @@
 #include "penstock/trainer/schedule.h"
 #include "penstock/trainer/staging.h"
 #include "penstock/trainer/state.h"
+#include "penstock/trainer/threads.h"
 #include "penstock/trainer/torch_error.h"
 #include "penstock/trainer/trainer.h"
 #include "penstock/trainer/turns.h"
@@ -134,9 +134,7 @@ class SetPositionStepper final : public Stepper {
           return AdamW(
               network_.parameters(),
               {.weight_decay = spec.weight_decay, .clip_norm = spec.clip_norm});
-        })) {
-    at::set_num_threads(threads_);
-  }
+        })) {}
   ~SetPositionStepper() override { turns_.finish(); }
 
   bool takes_time() const override { return true; }
@@ -319,6 +317,7 @@ std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
                                       std::int64_t steps) {
   PENSTOCK_ASSERT(spec.kind == "set_position", "the only kind of model");
   return in_torch("making the model", [&]() -> std::unique_ptr<Stepper> {
+    start_threads(threads_of(spec));
     return std::make_unique<SetPositionStepper>(spec, data, device,
                                                 torch_device(device), steps);
   });

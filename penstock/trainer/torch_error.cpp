@@ -8,15 +8,21 @@
 #include <string_view>
 
 #include "penstock/base/error.h"
+#include "penstock/base/host_limits.h"
 
 namespace penstock {
 namespace {
 
 constexpr const char* kWhere = "libtorch " TORCH_VERSION;
 
+// No error of a library is worth believing where this much cannot be had.
+constexpr std::size_t kSpareBytes = 64 << 20;
+
 // libtorch's allocator for the host has no class of its own for its error.
+// oneDNN says "could not create a primitive" when its memory ran out.
 bool tells_of_no_host_memory(std::string_view text) {
-  return text.find("DefaultCPUAllocator") != text.npos;
+  return text.find("DefaultCPUAllocator") != text.npos ||
+         !has_addresses_left(kSpareBytes);
 }
 
 // Its first line; what follows names lines of libtorch's own code.
@@ -62,6 +68,8 @@ void throw_as_error(const char* doing) {
   } catch (const std::bad_alloc& error) {
     throw shortage(doing, error.what());
   } catch (const std::exception& error) {
+    if (tells_of_no_host_memory(error.what()))
+      throw shortage(doing, error.what());
     throw Error(ErrorKind::internal,
                 {.code = "trainer.unexpected",
                  .what = "something failed while " + std::string(doing),

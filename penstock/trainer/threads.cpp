@@ -1,0 +1,21 @@
+#include "penstock/trainer/threads.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/ones.h>
+
+#include <cstdint>
+
+namespace penstock {
+namespace {
+
+/// Elements that keep a thread of libtorch busy: it shares out no fewer.
+constexpr std::int64_t kShared = 1 << 16;
+
+}  // namespace
+
+void start_threads(int threads) {
+  at::set_num_threads(threads);           // makes those of its own pool
+  at::ones({threads * kShared}).mul_(2);  // and here OpenMP makes its own
+}
+
+}  // namespace penstock
