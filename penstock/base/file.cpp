@@ -18,6 +18,8 @@ using Path = std::filesystem::path;
 
 const char* after_reading(int reason) {
   switch (reason) {
+    case ELOOP:
+      return "point the link at the file, or name that file";
     case EISDIR:
       return "name a file in it";
     case EACCES:
@@ -31,20 +33,33 @@ const char* after_writing(int reason) {
   switch (reason) {
     case ENOSPC:
     case EDQUOT:
-      return "free some space or choose another 'output.dir'";
+      return "free some space there";
     case EFBIG:
       return "raise the limit on the size of files (ulimit -f)";
     case EACCES:
     case EPERM:
     case EROFS:
-      return "choose a folder that you may write to with 'output.dir'";
+      return "make it a place that you may write to";
+    case ENOTDIR:
+      return "see that each part of the path is a folder";
+    case ELOOP:
+      return "point the link at a folder";
     default:
-      return "check the path, or choose another 'output.dir'";
+      return "check the path";
   }
 }
 
 [[noreturn]] void refuse(ErrorKind kind, const char* doing, const Path& path,
                          int reason, const std::string& left = "") {
+  if (reason == ENOENT)
+    check_current_folder(path, std::string("cannot ") + doing);
+  if (reason == EMFILE || reason == ENFILE)
+    throw Error(kind, {.code = "file.too_many_open",
+                       .what = std::string("cannot ") + doing,
+                       .where = path.string(),
+                       .why = std::strerror(reason) + left,
+                       .next = "raise the limit on open files (ulimit -n), or "
+                               "lower loader.workers"});
   throw Error(kind,
               {.code = kind == ErrorKind::source ? "file.read" : "file.write",
                .what = std::string("cannot ") + doing,
@@ -135,6 +150,16 @@ class RealFiles final : public FileSystem {
   }
 
   void link_to(const Path& target, const Path& link) override {
+    std::error_code none;
+    auto found = std::filesystem::symlink_status(link, none).type();
+    if (found != std::filesystem::file_type::not_found &&
+        found != std::filesystem::file_type::symlink)
+      throw Error(ErrorKind::request,
+                  {.code = "file.write",
+                   .what = "cannot make the link",
+                   .where = link.string(),
+                   .why = "something of this name is there that is not a link",
+                   .next = "move it elsewhere"});
     if (!make_link(target, link))
       refuse(ErrorKind::request, "make the link", link, errno);
     remove_leftovers(link);
@@ -142,6 +167,21 @@ class RealFiles final : public FileSystem {
 };
 
 }  // namespace
+
+void check_current_folder(const Path& path, const std::string& doing) {
+  std::error_code failed;
+  if (path.is_absolute()) return;
+  Path current = std::filesystem::current_path(failed);
+  if (failed != std::errc::no_such_file_or_directory) return;
+  throw Error(ErrorKind::request,
+              {.code = "file.current_folder",
+               .what = doing,
+               .where = path.string(),
+               .why = "this relative path starts at the current folder, which "
+                      "has been removed",
+               .next = "change to a folder that exists, or give a path that "
+                       "begins with '/'"});
+}
 
 FileSystem& real_files() {
   // Leaked on purpose: threads may run until the process is gone.

@@ -25,10 +25,16 @@ class FileSystem {
   virtual void append_line(const std::filesystem::path& path,
                            std::string_view line) = 0;
   virtual void make_folders(const std::filesystem::path& path) = 0;
-  /// Points `link` at `target`, replacing what it pointed at, atomically.
+  /// Points `link` at `target`, replacing an older link, atomically. What is
+  /// not a link stays: Error(request).
   virtual void link_to(const std::filesystem::path& target,
                        const std::filesystem::path& link) = 0;
 };
+
+/// Throws Error(request), `what` being `doing`, where `path` is relative and
+/// the folder that it starts at has been removed.
+void check_current_folder(const std::filesystem::path& path,
+                          const std::string& doing);
 
 /// The real one. Lives as long as the program.
 FileSystem& real_files();

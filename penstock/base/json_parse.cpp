@@ -96,6 +96,11 @@ class Builder {
       refuse(text_, origin_, start_of_number(token),
              "it holds a number that is too large",
              "write a number below 1.8e308");
+    if (text_.find_first_not_of(" \t\r\n") == text_.npos)
+      refuse(text_, origin_, 0,
+             text_.empty() ? "it is empty: it has 0 bytes"
+                           : "it is empty: it holds blanks alone",
+             "check that it is the right one, and that it was written whole");
     refuse(text_, origin_, start_of_fault(text_, byte),
            "this is no valid JSON from here on",
            "look for a missing comma, quote or bracket just before that place");

@@ -43,7 +43,8 @@ Spec::Spec(const Json& object, std::string path)
 }
 
 std::string Spec::path_of(std::string_view key) const {
-  return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+  std::string shown = key.empty() ? "\"\"" : std::string(key);
+  return path_.empty() ? shown : path_ + "." + shown;
 }
 
 void Spec::refuse(std::string_view key, std::string why,

@@ -33,10 +33,8 @@ void OutputFolder::named(Work work) const {
     work();
   } catch (const Error& error) {
     ErrorParts parts = error.parts();
-    parts.next = "check that " + path_.string() +
-                 " is a folder that you may write to and that has room, or "
-                 "choose another one with " +
-                 setting_;
+    if (parts.code == "file.write")
+      parts.next += ", or choose another folder with " + setting_;
     throw Error(error.kind(), std::move(parts));
   }
 }

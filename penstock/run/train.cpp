@@ -74,6 +74,7 @@ Job job_of_run(const std::string& run_folder) {
   try {
     run = Json::parse(real_files().read(path), path);
   } catch (const Error& error) {
+    if (error.parts().code == "file.current_folder") throw;
     throw Error(ErrorKind::request,
                 {.code = "resume.no_run",
                  .what = "cannot resume the run",

@@ -1,6 +1,7 @@
 """Folders that cannot be written to, and disks that are full: an error that
 names the folder, and every earlier run is still there."""
 import resource
+import shutil
 import subprocess
 import unittest
 
@@ -59,6 +60,16 @@ class OutputFolder(Case):
         self.assertEqual([path.name for path in
                           (self.folder / "runs").iterdir()], ["latest"])
 
+    def test_a_file_named_latest_is_not_replaced(self):
+        self.good_start()
+        runs = self.folder / "runs"
+        runs.mkdir()
+        (runs / "latest").write_text("mine")
+        self.refuse("request", "file.write", "latest", "not a link",
+                    "output.dir")
+        self.assertEqual((runs / "latest").read_text(), "mine")
+        self.assertEqual([path.name for path in runs.iterdir()], ["latest"])
+
     def test_a_folder_is_made_with_its_parents(self):
         self.good_start(output={"dir": "a/b/c"})
         self.assertTrue(self.train()["run"].startswith("a/b/c/"))
@@ -116,6 +127,37 @@ class FullDisk(Case):
         self.refused(answer, "request", "file.write", "run.json",
                      "File too large", "output.dir")
         self.assertEqual(tree_of(runs), before)
+
+    def test_the_demo_leaves_nothing_behind(self):
+        for size in ("4k", "16k", "64k", "256k"):
+            with self.subTest(size=size):
+                answer = on_small_disk(
+                    self.folder, size, "demo", "positions", "--rows", "4000",
+                    "--json", "--to", "sqlite:small/d.sqlite")
+                if answer is None:
+                    self.skipTest("no mounts of our own here")
+                self.refused(answer, "source", "sqlite.disk_full", "d.sqlite")
+                self.assertEqual(tree_of(self.folder / "left"), {})
+                self.clear()
+
+    def test_the_demo_leaves_the_old_table_and_no_journal(self):
+        self.succeed("demo", "positions", "--rows", "100", "--to",
+                     "sqlite:fill")
+        before = tree_of(self.folder)
+        for size in ("128k", "192k", "256k", "512k"):
+            with self.subTest(size=size):
+                answer = on_small_disk(
+                    self.folder, size, "demo", "positions", "--rows", "4000",
+                    "--json", "--replace", "--to", "sqlite:small/fill")
+                if answer is None:
+                    self.skipTest("no mounts of our own here")
+                self.refused(answer, "source", "sqlite.disk_full", "fill")
+                self.assertEqual(tree_of(self.folder / "left"), before)
+                self.clear()
+
+    def clear(self):
+        for name in ("left", "small"):
+            shutil.rmtree(self.folder / name)
 
     def test_batches_that_were_written_before_are_whole(self):
         self.good_start()

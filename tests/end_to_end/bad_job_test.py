@@ -1,9 +1,10 @@
 """Job files that say what cannot be: each error names the place in the job,
 what was found and what is allowed."""
 import json
+import os
 import unittest
 
-from penstock_cli import Case
+from penstock_cli import Case, run
 
 
 class JobFiles(Case):
@@ -20,6 +21,33 @@ class JobFiles(Case):
         self.write_job('{\n  "source": {"kind" "sqlite"}\n}')
         self.refuse("request", "json.syntax", "job.json", "line 2, column 21")
 
+    def test_an_empty_file(self):
+        self.write_job("")
+        self.refuse("request", "json.syntax", "job.json", "0 bytes")
+
+    def test_a_file_whose_folder_is_gone(self):
+        """A relative path leads nowhere when somebody has removed the folder
+        that the program was started in."""
+        self.good_start(output={"dir": "runs"})
+        gone = self.folder / "gone"
+        gone.mkdir()
+        start = ["sh", "-c", 'rmdir ../gone && exec "$0" "$@"']
+        job, base = self.folder / "job.json", self.folder / "d.sqlite"
+        for arguments in (["train", "job.json"], ["train", job],
+                          ["batch", job], ["peek", "sqlite:d.sqlite#t"],
+                          ["batch", job, "--set", f"source.path={base}",
+                           "--out", "out"],
+                          ["train", "--resume", "runs/latest"],
+                          ["demo", "positions", "--to", "sqlite:new.sqlite"]):
+            with self.subTest(arguments=arguments):
+                gone.mkdir(exist_ok=True)
+                answer = run(*arguments, "--json", cwd=gone, prefix=start)
+                self.refused(answer, "request", "file.current_folder",
+                             "has been removed", "begins with '/'")
+        gone.mkdir(exist_ok=True)
+        answer = run("peek", f"sqlite:{base}#t", cwd=gone, prefix=start)
+        self.assertEqual(answer.json()["rows"], 64)
+
     def test_a_document_that_is_no_object(self):
         self.write_job("[1, 2]")
         self.refuse("request", "settings.type", "the top of the file", "a list",
@@ -33,6 +61,25 @@ class JobFiles(Case):
         answer = self.run_it("train", "job.json", "--json")
         self.assertEqual(answer.code, 2, answer.out)
         self.assertEqual(answer.json()["error"]["kind"], "request")
+
+    def test_a_setting_that_is_not_utf_8(self):
+        """No run that keeps it could be resumed."""
+        self.good_start()
+        name = os.fsdecode(b"d\xff")
+        for key in ("source.path", "output.dir"):
+            self.refuse("request", "settings.override", "UTF-8", key,
+                        "make a link", sets=[f"{key}={name}"])
+        self.assertFalse((self.folder / "runs").exists())
+        (self.folder / name).mkdir()
+        (self.folder / "d.sqlite").rename(self.folder / name / "d.sqlite")
+        (self.folder / "link").symlink_to(name)
+        self.train("--set", "source.path=link/d.sqlite")
+
+    def test_an_unknown_key_that_is_empty(self):
+        self.good_start()
+        for change, place in (("loader.=1", 'loader.""'), (".x=1", '""')):
+            self.refuse("request", "settings.unknown_key", place,
+                        sets=[change])
 
     def test_an_unknown_key_names_the_nearest_one(self):
         self.good_start()

@@ -7,7 +7,8 @@ import sys
 import textwrap
 import unittest
 
-from penstock_cli import Case, tree_of, without_roots_rights
+from penstock_cli import (Answer, Case, floats, read_safetensors, tree_of,
+                          without_roots_rights)
 
 
 class BadFiles(Case):
@@ -33,7 +34,18 @@ class BadFiles(Case):
     def test_an_empty_file(self):
         (self.folder / "d.sqlite").touch()
         self.write_job()
-        self.refuse("request", "source.unknown_table", "d.sqlite", "no table")
+        self.refuse("request", "source.unknown_table", "d.sqlite", "no table",
+                    "0 bytes")
+
+    def test_a_link_to_itself(self):
+        (self.folder / "d.sqlite").symlink_to("d.sqlite")
+        self.write_job()
+        self.refuse("source", "sqlite.link_loop", "d.sqlite", "back to itself")
+        self.refuse("request", "sqlite.link_loop", "d.sqlite",
+                    arguments=["demo", "positions", "--to", "sqlite:d.sqlite"])
+        (self.folder / "loop.json").symlink_to("loop.json")
+        self.refuse("request", "file.read", "loop.json", "point the link",
+                    arguments=["train", "loop.json"])
 
     def test_a_damaged_database(self):
         path = self.database(self.rows(4000))
@@ -131,6 +143,14 @@ class BadNames(Case):
             self.refuse("request", "source.where", where, says,
                         sets=["source.where=" + where])
         self.assertEqual(self.train()["dataset"]["rows"], 64)
+
+    def test_a_condition_that_closes_its_parenthesis(self):
+        """It would take in rows that other conditions leave out."""
+        self.good_start()
+        self.refuse("request", "source.where", "syntax error",
+                    sets=["source.where=id > 5) or (id > 7"])
+        self.assertEqual(self.train("--set", "source.where=(id > 5) or (id > 7)"
+                                    )["dataset"]["rows"], 59)
 
     def test_the_password_of_a_server_that_is_not_there_is_told_to_nobody(
             self):
@@ -233,6 +253,77 @@ class TooLittle(Case):
     def test_a_side_without_rows(self):
         self.good_start(split={"train": 0, "val": 1})
         self.refuse("request", "sampling.too_few", "0 rows", "'split'")
+
+
+class WhileItTrains(Case):
+    """Rows are read anew for each batch, and somebody changes the database."""
+
+    def change(self, act, *names, code, sets=()):
+        self.database(self.rows())
+        self.write_job(self.job(
+            loader={"batch_size": 1, "cache": "none"},
+            device={"kind": "sim", "step_ms": 20}))
+        process = self.start("train", "job.json", "--json",
+                             *[w for s in sets for w in ("--set", s)])
+        steps = self.folder / "runs" / "latest" / "steps.jsonl"
+        self.wait_for(steps.exists, "the first steps")
+        act()
+        out, err = process.communicate(timeout=60)
+        self.refused(Answer(process.returncode, out, err), "source", code,
+                     *names)
+        (self.folder / "runs" / "latest").unlink()
+        (self.folder / "d.sqlite").unlink()
+
+    def execute(self, sql):
+        base = sqlite3.connect(self.folder / "d.sqlite")
+        base.execute(sql)
+        base.close()
+
+    def test_a_table_or_column_goes(self):
+        for sets in ((), ("source.where=y >= 0",)):
+            for sql, name in (("DROP TABLE t", "no such table: t"),
+                              ("ALTER TABLE t RENAME TO u", "no such table: t"),
+                              ("ALTER TABLE t DROP COLUMN y", "y")):
+                with self.subTest(sql=sql, sets=sets):
+                    self.change(lambda: self.execute(sql), name,
+                                "dropped or renamed",
+                                code="source.table_changed", sets=sets)
+
+    def test_the_file_is_emptied(self):
+        self.change(lambda: (self.folder / "d.sqlite").write_bytes(b""),
+                    "0 bytes", "emptied", code="sqlite.emptied")
+
+
+class WideTables(Case):
+    def test_as_many_columns_as_sqlite_takes(self):
+        """The key, and a row number for messages, are columns too."""
+        for columns in (1998, 1999, 2000):
+            with self.subTest(columns=columns):
+                names = [f"c{i}" for i in range(1, columns)]
+                self.database(
+                    [[row] + [row * i for i in range(1, columns)]
+                     for row in range(8)],
+                    "id INTEGER PRIMARY KEY, " +
+                    ", ".join(name + " REAL" for name in names), table="wide",
+                    name=f"{columns}.sqlite")
+                self.write_job(self.job(
+                    source={"kind": "sqlite", "path": f"{columns}.sqlite"},
+                    fields={"x": {"columns": ["id", *names]}},
+                    loader={"batch_size": 8, "shuffle": False}))
+                rows = self.succeed(
+                    "peek", f"sqlite:{columns}.sqlite#wide").json()["first"]
+                self.assertEqual((rows[2]["id"], rows[2]["c1"],
+                                  rows[2][names[-1]]),
+                                 (2, 2.0, 2.0 * (columns - 1)))
+                for cache in ("ram", "none"):
+                    [batch] = self.batches("--set", "loader.cache=" + cache,
+                                           "--out", "out")
+                    self.assertEqual(batch["keys"], list(range(8)))
+                    [path] = (self.folder / "out").iterdir()
+                    x = floats(read_safetensors(path)["x"])
+                    self.assertEqual(x[2 * columns:2 * columns + 3],
+                                     [2.0, 2.0, 4.0])
+                    self.assertEqual(x[-1], 7.0 * (columns - 1))
 
 
 class DeadWriter(Case):

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "penstock/base/file.h"
+
 namespace penstock::sqlite {
 namespace {
 
@@ -53,10 +55,19 @@ void refuse_odd(ErrorKind kind, const std::string& path,
                   "pipe or device cannot stand for it");
 }
 
+void refuse_link_loop(ErrorKind kind, const std::string& path,
+                      const std::string& doing, std::error_code failed) {
+  if (failed == std::errc::too_many_symbolic_link_levels)
+    throw refusal(kind, "sqlite.link_loop", doing, path,
+                  "it is a link that leads back to itself",
+                  "point the link at the database file, or name that file");
+}
+
 // SQLite says "unable to open database file" to all of these.
 void check_readable(const std::string& path, const std::string& doing) {
   std::error_code failed;
   auto status = std::filesystem::status(path, failed);
+  refuse_link_loop(ErrorKind::source, path, doing, failed);
   if (status.type() == std::filesystem::file_type::not_found)
     throw refusal(ErrorKind::source, "sqlite.missing", doing, path,
                   "there is no such file",
@@ -81,8 +92,9 @@ void check_folder(const std::string& path, const std::string& doing) {
   if (std::filesystem::is_directory(path, failed))
     throw refusal(ErrorKind::request, "sqlite.folder", doing, path,
                   "it is a folder", "name a file in it");
-  refuse_odd(ErrorKind::request, path, doing,
-             std::filesystem::status(path, failed));
+  auto status = std::filesystem::status(path, failed);
+  refuse_link_loop(ErrorKind::request, path, doing, failed);
+  refuse_odd(ErrorKind::request, path, doing, status);
 }
 
 /// A text as one word of a shell's command line.
@@ -123,6 +135,7 @@ Connection::Connection(const SourceSpec& spec, Open how, StopFlag stop)
           (spec.table.empty() ? "the database" : "table '" + spec.table + "'")),
       round_trip_(from_seconds(1e-3 * spec.round_trip_ms)),
       stop_(stop) {
+  check_current_folder(path_, doing_);
   if (how == Open::to_read)
     check_readable(path_, doing_);
   else
@@ -185,6 +198,21 @@ Error Connection::error() const {
     return refusal(ErrorKind::source, std::move(code), doing_, path_, says,
                    std::move(next));
   };
+  bool gone = status == SQLITE_ERROR && (says.starts_with("no such table: ") ||
+                                         says.starts_with("no such column: "));
+  std::error_code unknown;
+  if ((gone || (status & 0xff) == SQLITE_NOTADB) &&
+      std::filesystem::file_size(path_, unknown) == 0) {
+    says = "the file has 0 bytes";
+    return about("sqlite.emptied",
+                 "somebody has emptied it, maybe while it was read: bring it "
+                 "back from a copy");
+  }
+  if (gone)
+    return about("source.table_changed",
+                 "somebody has dropped or renamed it, maybe while it was read; "
+                 "see what is there with: sqlite3 " +
+                     shell_word(path_) + " .schema");
   switch (status & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -208,6 +236,9 @@ Error Connection::error() const {
       if (number != 0)
         says +=
             std::string(" (the system says: ") + std::strerror(number) + ")";
+      if (number == EFBIG)
+        return about("sqlite.file_limit",
+                     "raise the limit on the size of files (ulimit -f)");
       return about("sqlite.io",
                    "see that its disk or network share is well, or point "
                    "source.path at a copy on another one");
@@ -219,6 +250,13 @@ Error Connection::error() const {
             "a program died while writing; whoever may write takes its "
             "half-done work back with: sqlite3 " +
                 shell_word(path_) + " 'PRAGMA user_version'");
+      if (number == EMFILE || number == ENFILE) {
+        says +=
+            std::string(" (the system says: ") + std::strerror(number) + ")";
+        return about("sqlite.too_many_files",
+                     "raise the limit on open files (ulimit -n), or lower "
+                     "loader.workers: each of them opens the database");
+      }
       if (keeps_wal(get()))
         return about("sqlite.wal_folder",
                      "the database keeps a write-ahead log, whose -shm file "

@@ -121,7 +121,7 @@ TEST(SqliteReader, NamesTheTableThatWentAway) {
   Error error =
       error_of([&] { source->open_reader()->read(integer_keys(0, 1), block); });
   EXPECT_EQ(error.kind(), ErrorKind::source);
-  EXPECT_EQ(error.parts().code, "sqlite.failed");
+  EXPECT_EQ(error.parts().code, "source.table_changed");
   EXPECT_THAT(error.what(), HasSubstr("no such table: t"));
   EXPECT_THAT(error.parts().next, HasSubstr(".schema"));
 }

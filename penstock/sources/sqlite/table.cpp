@@ -1,6 +1,7 @@
 #include "penstock/sources/sqlite/table.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 namespace penstock::sqlite {
@@ -50,9 +51,16 @@ Entry chosen(const std::vector<Entry>& tables, const SourceSpec& spec) {
   for (const Entry& table : tables)
     if (!table.view) names.push_back(table.name);
   if (spec.table.empty() && names.size() == 1) return {names[0], false};
-  if (tables.empty())
-    throw no_table(spec, "cannot read the database", "it holds no table",
-                   "check source.path");
+  if (tables.empty()) {
+    std::error_code unknown;
+    bool empty = std::filesystem::file_size(spec.path, unknown) == 0;
+    throw no_table(
+        spec, "cannot read the database",
+        empty ? "it holds no table: the file has 0 bytes" : "it holds no table",
+        empty ? "check source.path; a copy that was broken off "
+                "leaves such a file"
+              : "check source.path");
+  }
   if (spec.table.empty())
     throw no_table(spec, "cannot choose a table",
                    "it holds " + std::to_string(names.size()) + " tables",
