@@ -120,6 +120,7 @@ void Loop::take_steps() {
     bool due = every > 0 ? p_.state.steps_taken % every == 0
                          : epoch_ends && p_.stepper.has_model();
     if (due) save();
+    save_if_requested();
   }
   clock_.finish();
   tell_epochs();
@@ -204,20 +205,22 @@ void Loop::tell_epochs() {
 /// its numbers unknown.
 void Loop::validate(std::int64_t at) {
   clock_.pause();
-  Nanoseconds start = wall_clock().now();
+  Nanoseconds start = wall_clock().now(), saving = p_.run.checkpoints;
   p_.state.to_validate = at;
   if (see_held_out_rows()) {
     p_.run.epochs[at].validated = p_.stepper.validated();
     p_.state.to_validate.reset();
     unsaved_ = true;
   }
-  p_.run.validation += wall_clock().now() - start;
+  saving = p_.run.checkpoints - saving;  // what was saved on request
+  p_.run.validation += wall_clock().now() - start - saving;
 }
 
 /// False when it was stopped before the last batch.
 bool Loop::see_held_out_rows() try {
   for (std::int64_t i = 0; i < held_out_->steps_per_epoch(); ++i) {
     if (stopped()) return false;
+    save_if_requested();
     Batch batch = promised(held_out_->next(*stream_));
     p_.stepper.validate(batch, *stream_);
   }
@@ -225,6 +228,16 @@ bool Loop::see_held_out_rows() try {
 } catch (const Error& error) {
   if (!is_stop(error) || !stopped()) throw;
   return false;
+}
+
+void Loop::save_if_requested() {
+  std::atomic<bool>* requested = p_.options.save;
+  if (requested == nullptr || !requested->exchange(false)) return;
+  save();
+  if (p_.options.listener.note)
+    p_.options.listener.note("saved on request after step " +
+                             std::to_string(p_.state.steps_taken) + " in " +
+                             p_.folder.path().string() + ", the run goes on");
 }
 
 void Loop::save() {

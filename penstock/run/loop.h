@@ -76,6 +76,7 @@ class Loop {
   void tell_epochs();
   void validate(std::int64_t epoch);
   bool see_held_out_rows();
+  void save_if_requested();
   void save();
 
   const Parts p_;

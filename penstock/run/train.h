@@ -25,6 +25,9 @@ struct TrainResult {
 struct TrainOptions {
   /// Set (by a signal handler, say) to end after the step at hand.
   const std::atomic<bool>* stop = nullptr;
+  /// Set it to have a checkpoint saved after the step at hand; the run sets it
+  /// back and goes on.
+  std::atomic<bool>* save = nullptr;
   TrainListener listener;
   /// A run folder to go on from: position and model are taken from it. The
   /// rows must be the same; statistics are fitted anew and so are the same.

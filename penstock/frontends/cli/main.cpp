@@ -1,41 +1,18 @@
 // The command line: reads arguments, calls the rooms, prints. No logic.
 #include <signal.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "penstock/base/secret.h"
+#include "penstock/frontends/cli/signals.h"
 #include "penstock/frontends/cli/verbs.h"
 
 namespace {
-
-// Written by the signal handler alone, read by the loop over steps.
-std::atomic<bool> stop_asked{false};
-std::atomic<int> stop_signal{0};
-// Set before the handler is there.
-std::atomic<bool> ends_in_order{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-extern "C" void on_signal(int number) {
-  // The second time the user means it: end at once. So does a verb that has
-  // nothing to save.
-  if (stop_asked.exchange(true) || !ends_in_order) ::_exit(128 + number);
-  stop_signal = number;
-}
-
-void watch_signals(bool in_order) {
-  ends_in_order = in_order;
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-}
 
 // Known before the arguments are, so that even their errors are documents.
 bool wants_json(int argc, char** argv) {
@@ -112,7 +89,8 @@ int main(int argc, char** argv) {
       "source.path=demo.sqlite\n"
       "  penstock batch job.json --epoch 4 --steps 10:12 --out batches\n"
       "Exit codes: 0 done, 2 request, 3 source, 4 transform, 5 device, 6 out "
-      "of memory, 70 internal, 130 and 143 interrupted (state saved).");
+      "of memory, 70 internal, 128 + a signal's number interrupted (130 by "
+      "Ctrl-C, 143 by SIGTERM; state saved).");
   app.set_version_flag("--version", "penstock " PENSTOCK_VERSION);
   std::string level;
   app.add_option("--log", level,
@@ -120,7 +98,9 @@ int main(int argc, char** argv) {
 
   app.option_defaults()->always_capture_default();
 
-  Verbs verbs{.stop = &stop_asked, .json = wants_json(argc, argv)};
+  Verbs verbs{.stop = &stop_requested(),
+              .save = &save_requested(),
+              .json = wants_json(argc, argv)};
   add_verbs(app, verbs);
   try {
     app.parse(argc, argv);
@@ -135,6 +115,9 @@ int main(int argc, char** argv) {
   try {
     choose_log_level(level);
     verbs.run();
+  } catch (const OutputClosed&) {
+    // As if SIGPIPE had ended us, which would have left work unsaved.
+    return 128 + (verbs.interrupted ? stop_signal() : SIGPIPE);
   } catch (const Error& error) {
     return report_error(error, verbs.json);
   } catch (const std::bad_alloc&) {
@@ -158,5 +141,5 @@ int main(int argc, char** argv) {
                                             "report it"}),
         verbs.json);
   }
-  return verbs.interrupted ? 128 + stop_signal.load() : verbs.exit_code;
+  return verbs.interrupted ? 128 + stop_signal() : verbs.exit_code;
 }

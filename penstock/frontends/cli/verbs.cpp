@@ -1,5 +1,6 @@
 #include "penstock/frontends/cli/verbs.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,12 +16,20 @@
 namespace penstock {
 namespace {
 
+bool is_closed_terminal(int reason) {
+  struct stat found {};
+  return reason == EIO && ::fstat(STDOUT_FILENO, &found) == 0 &&
+         S_ISCHR(found.st_mode);
+}
+
 void print(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
+  int reason = errno;
+  if (reason == EPIPE || is_closed_terminal(reason)) throw OutputClosed();
   throw Error(ErrorKind::request, {.code = "cli.output",
                                    .what = "cannot write the result",
                                    .where = "standard output",
-                                   .why = std::strerror(errno),
+                                   .why = std::strerror(reason),
                                    .next = "send it to a place that has room"});
 }
 
@@ -140,6 +149,7 @@ void add_train(CLI::App& app, Verbs& verbs) {
       }
       Terminal terminal;
       TrainResult result = train(job, {.stop = verbs.stop,
+                                       .save = verbs.save,
                                        .listener = listener_of(terminal),
                                        .resume = arguments->resume});
       terminal.end();
