@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 
 #include "penstock/base/sync.h"
@@ -33,18 +34,7 @@ Sink& sink() {
   return *only;
 }
 
-}  // namespace
-
-bool log_level_from(std::string_view name, LogLevel& level) {
-  for (std::size_t i = 0; i < std::size(kNames); ++i) {
-    if (name != kNames[i]) continue;
-    level = static_cast<LogLevel>(i);
-    return true;
-  }
-  return false;
-}
-
-void log(LogLevel level, std::string_view message) {
+void write(LogLevel level, std::string_view message) {
   Sink& to = sink();
   Lock lock(to.mutex);
   if (level < to.level || to.level == LogLevel::off) return;
@@ -56,6 +46,41 @@ void log(LogLevel level, std::string_view message) {
                      std::string(kNames[static_cast<std::size_t>(level)]) +
                      ": " + std::string(message) + "\n";
   std::fputs(line.c_str(), stderr);
+}
+
+}  // namespace
+
+bool log_level_from(std::string_view name, LogLevel& level) {
+  for (std::size_t i = 0; i < std::size(kNames); ++i) {
+    if (name != kNames[i]) continue;
+    level = static_cast<LogLevel>(i);
+    return true;
+  }
+  return false;
+}
+
+void log(LogLevel level, std::string_view message) noexcept {
+  try {
+    write(level, message);
+  } catch (...) {
+    std::fputs("penstock: a message could not be written to the log\n", stderr);
+  }
+}
+
+void log_exception(LogLevel level, std::string_view doing) noexcept {
+  try {
+    std::string message(doing);
+    try {
+      throw;
+    } catch (const std::exception& error) {
+      message += std::string(": ") + error.what();
+    } catch (...) {
+      message += ": an exception that is not a std::exception";
+    }
+    log(level, message);
+  } catch (...) {  // no memory for the text
+    log(level, doing);
+  }
 }
 
 void set_log_level(LogLevel level) {

@@ -11,8 +11,13 @@ enum class LogLevel { debug, info, warning, error, off };
 bool log_level_from(std::string_view name, LogLevel& level);
 
 /// Where messages go. The default writes lines to standard error from
-/// `warning` up, or from the level that PENSTOCK_LOG names. Thread-safe.
-void log(LogLevel level, std::string_view message);
+/// `warning` up, or from the level that PENSTOCK_LOG names. Thread-safe. Never
+/// throws, so that destructors and callbacks of C libraries may call it: a
+/// message that cannot be written is lost, whatever the writer throws.
+void log(LogLevel level, std::string_view message) noexcept;
+/// For a `catch (...)` where nothing more can be done: `doing` and what the
+/// exception that is being handled says.
+void log_exception(LogLevel level, std::string_view doing) noexcept;
 void set_log_level(LogLevel level);
 /// Replaces the writer; an empty function brings the default back.
 void set_log_writer(std::function<void(LogLevel, std::string_view)> writer);

@@ -1,0 +1,45 @@
+#include "penstock/base/log.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace penstock {
+namespace {
+
+class LogTest : public testing::Test {
+ protected:
+  ~LogTest() override { set_log_writer({}); }
+  std::string written_;
+};
+
+TEST_F(LogTest, AWriterMayThrowWhateverItLikes) {
+  set_log_writer([](LogLevel, std::string_view) { throw 7; });
+  log(LogLevel::error, "lost");
+  set_log_writer(
+      [](LogLevel, std::string_view) { throw std::runtime_error("no room"); });
+  log(LogLevel::error, "lost too");
+  set_log_writer([this](LogLevel, std::string_view text) { written_ = text; });
+  log(LogLevel::error, "heard again");
+  EXPECT_EQ(written_, "heard again");
+}
+
+TEST_F(LogTest, SaysWhatTheExceptionAtHandSays) {
+  set_log_writer([this](LogLevel, std::string_view text) { written_ = text; });
+  try {
+    throw std::runtime_error("no room");
+  } catch (...) {
+    log_exception(LogLevel::error, "saving");
+  }
+  EXPECT_EQ(written_, "saving: no room");
+  try {
+    throw 7;
+  } catch (...) {
+    log_exception(LogLevel::error, "saving");
+  }
+  EXPECT_EQ(written_, "saving: an exception that is not a std::exception");
+}
+
+}  // namespace
+}  // namespace penstock
