@@ -24,9 +24,12 @@ struct NamedTensor {
 /// One batch, ready on the device or on its way: named tensors with a leading
 /// batch dimension, in field order.
 ///
-/// It owns its memory until the consumer is done: destroying it records an
-/// event on the stream that it was handed to, and its slot is filled again
-/// only after that event has passed. Move-only. Used by one thread at a time.
+/// It owns its memory until all who read it are done. Read it on streams after
+/// wait_on(), on the host after wait(), and in no other way. Destroying it
+/// records an event on every stream that waited for it, and its memory is used
+/// again only after these have passed; the host must have read it by then.
+/// Move-only. Used by one thread at a time, and so are its streams while it
+/// waits on them or is destroyed.
 class Batch {
  public:
   explicit Batch(std::shared_ptr<Slot> slot);
@@ -34,23 +37,28 @@ class Batch {
   Batch(Batch&&) noexcept = default;
   Batch& operator=(Batch&& other) noexcept;
 
-  /// Makes `stream`'s later work wait for the data. Call it before the first
-  /// use; the stream must live until the batch is destroyed.
+  /// Makes `stream`'s later work wait for the data, and the memory for that
+  /// work. Of any number of streams; a second call for one does nothing. The
+  /// stream must live until the batch is destroyed.
   void wait_on(Stream& stream);
+  /// The same for a stream that the batch keeps alive.
+  void wait_on(std::shared_ptr<Stream> stream);
+  /// Waits until the data has arrived, for reading it on the host where the
+  /// host can. Work on a stream needs wait_on().
+  void wait() const;
+  /// True when wait() would not wait.
+  bool arrived() const;
 
   Position at() const;
   /// Rows of this rank, padding included.
   std::int64_t rows() const;
   /// The ids of the rows; -1 for padding.
   std::span<const SampleId> ids() const;
-  /// Valid as long as the batch; read them after wait_on() or ready().wait().
+  /// Valid as long as the batch.
   std::span<const NamedTensor> tensors() const;
-  /// Passes when the data has arrived.
-  const Event& ready() const;
 
  private:
   std::shared_ptr<Slot> slot_;
-  Stream* consumer_ = nullptr;
 };
 
 /// The batch that a loader was asked for where one was promised. No batch is

@@ -216,12 +216,12 @@ struct Loader::State {
     changed.notify_all();
   }
 
-  /// Waits for a free slot that its consumer has really finished with; null
+  /// Waits for a free slot that its readers have really finished with; null
   /// when the loader ends.
   std::shared_ptr<Slot> open_slot() {
     Nanoseconds asked = wall_clock().now();
     std::shared_ptr<Slot> slot = ring->take();
-    if (slot != nullptr) slot->consumed.wait();
+    if (slot != nullptr) slot->settle();
     last_stage().add_blocked_put(wall_clock().now() - asked);
     return slot;
   }

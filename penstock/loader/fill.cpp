@@ -15,9 +15,8 @@ Filler::~Filler() { settle(); }
 void Filler::settle() noexcept {
   try {
     stream_->synchronize();
-  } catch (const std::exception& error) {
-    log(LogLevel::warning,
-        "a loader's stream ended badly: " + std::string(error.what()));
+  } catch (...) {
+    log_exception(LogLevel::warning, "a loader's stream ended badly");
   }
 }
 

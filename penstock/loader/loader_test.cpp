@@ -202,6 +202,33 @@ TEST_P(LoaderTest, MemoryStaysUntilTheConsumersWorkIsDone) {
   EXPECT_TRUE(got == expected);
 }
 
+// Each stream reads the whole batch, and gets there when all batches are gone.
+TEST_P(LoaderTest, MemoryStaysForEveryStreamThatWaited) {
+  std::vector<SeenBatch> expected = run(12);
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < 3; ++i) streams.push_back(device_->make_stream());
+  std::vector<std::string> got(3 * 12);
+  Loader loader(set_, options_, *device_);
+  for (std::size_t i = 0; i < got.size(); i += 3) {
+    std::optional<Batch> batch = loader.next();
+    for (const auto& stream : streams) batch->wait_on(*stream);
+    batch->wait_on(*streams[1]);  // again is no harm
+    for (std::size_t s = 0; s < 3; ++s) {
+      std::string& all = got[i + s];
+      all.resize(expected[i / 3].bytes.size());
+      auto* to = reinterpret_cast<std::byte*>(all.data());
+      for (const NamedTensor& tensor : batch->tensors()) {
+        streams[s]->copy(to, tensor.view.data, tensor.view.bytes());
+        to += tensor.view.bytes();
+      }
+    }
+  }
+  for (const auto& stream : streams) stream->synchronize();
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_TRUE(got[i] == expected[i / 3].bytes)
+        << "batch " << i / 3 << ", stream " << i % 3;
+}
+
 TEST_P(LoaderTest, ALoopMayHoldMoreBatchesThanThereAreSlots) {
   prepare();
   Loader loader(set_, options_, *device_);

@@ -1,15 +1,47 @@
 #include "penstock/loader/slot.h"
 
+#include <algorithm>
+
 namespace penstock {
+
+// How memory is guarded. A stream that waits for a batch is noted in its slot
+// before it can be given work on it. When the batch goes, each of them is
+// turned into an event after its last work; whoever fills or frees the slot
+// waits for these and for the copy that filled it. Nothing here takes a lock: a
+// slot belongs to one thread at a time, and the ring hands it over.
 
 Slot::~Slot() {
   try {
-    consumed.wait();
-    ready.wait();
-  } catch (const std::exception& error) {
-    log(LogLevel::warning, "a batch's memory is let go without waiting: " +
-                               std::string(error.what()));
+    settle();
+  } catch (...) {
+    log_exception(LogLevel::warning,
+                  "a batch's memory is freed without waiting for its readers");
   }
+}
+
+void Slot::settle() {
+  ready.wait();
+  for (const Event& event : read) event.wait();
+  read.clear();
+}
+
+bool Slot::end_reading() noexcept {
+  bool ended = true;
+  for (const std::shared_ptr<Stream>& stream : readers) {
+    try {
+      read.push_back(stream->record_untimed());
+    } catch (...) {
+      try {
+        stream->synchronize();
+      } catch (...) {
+        log_exception(LogLevel::warning,
+                      "a stream that read a batch cannot be waited for");
+        ended = false;
+      }
+    }
+  }
+  readers.clear();
+  return ended;
 }
 
 std::shared_ptr<Slot> SlotRing::take() {
@@ -97,28 +129,36 @@ Batch::Batch(std::shared_ptr<Slot> slot) : slot_(std::move(slot)) {}
 Batch::~Batch() {
   if (slot_ == nullptr) return;
   try {
-    // Without a consumer the data itself is the last use of the memory.
-    slot_->consumed =
-        consumer_ != nullptr ? consumer_->record_untimed() : slot_->ready;
+    if (!slot_->end_reading()) {
+      new auto(std::move(slot_));  // leaked on purpose: somebody may read it
+      return;
+    }
     if (std::shared_ptr<SlotRing> ring = slot_->ring.lock())
       ring->give_back(std::move(slot_));
-  } catch (const std::exception& error) {
-    log(LogLevel::warning,
-        "a batch's memory does not return: " + std::string(error.what()));
+  } catch (...) {
+    log_exception(LogLevel::warning, "a batch's memory does not return");
   }
 }
 
 Batch& Batch::operator=(Batch&& other) noexcept {
   Batch old(std::move(*this));
   slot_ = std::move(other.slot_);
-  consumer_ = other.consumer_;
   return *this;
 }
 
 void Batch::wait_on(Stream& stream) {
-  stream.wait(slot_->ready);
-  consumer_ = &stream;
+  wait_on(std::shared_ptr<Stream>(std::shared_ptr<void>(), &stream));
 }
+
+void Batch::wait_on(std::shared_ptr<Stream> stream) {
+  std::vector<std::shared_ptr<Stream>>& readers = slot_->readers;
+  if (std::ranges::find(readers, stream) != readers.end()) return;
+  stream->wait(slot_->ready);
+  readers.push_back(std::move(stream));
+}
+
+void Batch::wait() const { slot_->ready.wait(); }
+bool Batch::arrived() const { return slot_->ready.passed(); }
 
 Position Batch::at() const { return slot_->plan.at; }
 std::int64_t Batch::rows() const {
@@ -126,7 +166,6 @@ std::int64_t Batch::rows() const {
 }
 std::span<const SampleId> Batch::ids() const { return slot_->ids; }
 std::span<const NamedTensor> Batch::tensors() const { return slot_->tensors; }
-const Event& Batch::ready() const { return slot_->ready; }
 
 void refuse_early_end(std::string where) {
   throw Error(ErrorKind::internal,

@@ -17,6 +17,11 @@ class SlotRing;
 struct Slot {
   Slot() = default;
   ~Slot();
+  /// Waits for the work that was queued on the memory: it may be filled again.
+  void settle();
+  /// Turns the streams that read the memory into events to be waited for. False
+  /// when a stream neither takes an event nor ends: the memory must stay.
+  bool end_reading() noexcept;
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
 
@@ -31,8 +36,9 @@ struct Slot {
   std::int64_t number = 0;     ///< counts batches from the loader's start
   std::int64_t rows_left = 0;  ///< to be filled; guarded by the loader
   Event ready;                 ///< the data is on the device
-  Event consumed;              ///< the consumer has read it
-  bool lent = false;           ///< in the consumer's hands
+  std::vector<std::shared_ptr<Stream>> readers;  ///< that waited for `ready`
+  std::vector<Event> read;  ///< passed when the readers before are done
+  bool lent = false;        ///< in the consumer's hands
   std::weak_ptr<SlotRing> ring;
   /// Work that is queued on the memory reads them.
   std::shared_ptr<const Rows> rows;

@@ -21,11 +21,11 @@ std::unique_ptr<Loader> held_out_rows(const Loop::Parts& p) {
 
 /// For where nothing more can be done about an error.
 template <class Work>
-void logged(Work work) {
+void logged(const char* doing, Work work) {
   try {
     work();
-  } catch (const std::exception& error) {
-    log(LogLevel::warning, error.what());
+  } catch (...) {
+    log_exception(LogLevel::warning, doing);
   }
 }
 
@@ -91,8 +91,8 @@ bool Loop::run() {
     check_end();
   } catch (...) {
     // What was done is not lost; the error of the run is the one to tell.
-    logged([&] { save(); });
-    logged([&] { log_.end(); });
+    logged("saving an interrupted run", [&] { save(); });
+    logged("ending steps.jsonl", [&] { log_.end(); });
     throw;
   }
   return p_.state.steps_taken >= in_all_ && !p_.state.to_validate;

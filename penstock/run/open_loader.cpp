@@ -153,7 +153,7 @@ std::optional<Batch> JobLoader::next() {
   {
     Lock lock(stream_mutex_);
     if (in_step_) clock_.before_wait(*stream_);
-    batch->wait_on(*stream_);
+    batch->wait_on(stream_);
     if (in_step_) clock_.after_wait(*stream_);
   }
   if (numbers_.steps == 0) numbers_.first_step = wall_clock().now();
@@ -180,7 +180,7 @@ std::optional<Batch> JobLoader::peek() {
   // Without the lock: a function that makes rows may let go of batches.
   std::optional<Batch> batch = once.next();
   Lock lock(stream_mutex_);
-  if (batch) batch->wait_on(*stream_);
+  if (batch) batch->wait_on(stream_);
   return batch;
 }
 
@@ -189,14 +189,26 @@ void JobLoader::release(Batch batch) {
   Batch last = std::move(batch);
 }
 
-void JobLoader::wait_on(const Batch& batch, Stream& other) {
+void JobLoader::wait_on(Batch& batch, Stream& other) {
   Lock lock(stream_mutex_);
-  other.wait(batch.ready());
+  batch.wait_on(other);
 }
 
-void JobLoader::follow(Stream& stream, Stream& other) {
+void JobLoader::wait_on(Batch& batch, void* handle) {
   Lock lock(stream_mutex_);
-  stream.wait(other.record_untimed());
+  batch.wait_on(borrowed(handle));
+}
+
+/// One object for a handle as long as it is in use.
+std::shared_ptr<Stream> JobLoader::borrowed(void* handle) {
+  auto known = borrowed_.find(handle);
+  if (known != borrowed_.end())
+    if (std::shared_ptr<Stream> stream = known->second.lock()) return stream;
+  std::erase_if(borrowed_,
+                [](const auto& one) { return one.second.expired(); });
+  std::shared_ptr<Stream> stream = device_->borrow_stream(handle);
+  borrowed_[handle] = stream;
+  return stream;
 }
 
 void JobLoader::begin_step() {
@@ -312,13 +324,9 @@ void JobLoader::go_on(const Json& state) {
 
 void JobLoader::use_stream(void* handle) {
   Lock lock(stream_mutex_);
-  if (stream_->handle() == handle && !earlier_streams_.empty()) return;
-  // A loop may go to and fro between two.
-  for (std::unique_ptr<Stream>& earlier : earlier_streams_)
-    if (earlier->handle() == handle && &earlier != &earlier_streams_.front())
-      return earlier.swap(stream_);
-  earlier_streams_.push_back(
-      std::exchange(stream_, device_->borrow_stream(handle)));
+  if (stream_is_borrowed_ && stream_->handle() == handle) return;
+  stream_ = borrowed(handle);
+  stream_is_borrowed_ = true;
 }
 
 /// Those of the loader, and of the ones before it, which had the same.

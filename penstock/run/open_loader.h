@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -60,12 +61,13 @@ class JobLoader {
   bool ready_within(Nanoseconds time);
   /// The batch that next() would give, made on this thread; it stays the next.
   std::optional<Batch> peek();
-  /// Destroys a batch. This and the next two: from any thread.
+  /// Destroys a batch. This and the next two may be called on any thread, also
+  /// for one batch on several: they use the streams one at a time.
   void release(Batch batch);
-  /// Makes `other` wait for a batch's data too.
-  void wait_on(const Batch& batch, Stream& other);
-  /// Makes later work of `stream` wait for what `other` was given up to now.
-  void follow(Stream& stream, Stream& other);
+  /// Batch::wait_on(): `other` waits for the data, and the memory for `other`.
+  void wait_on(Batch& batch, Stream& other);
+  /// The same for a stream of another library (see Device::borrow_stream).
+  void wait_on(Batch& batch, void* handle);
 
   /// A step that begins and ends here, and not at the calls of next().
   void begin_step();
@@ -104,7 +106,8 @@ class JobLoader {
   Json rank_facts() const;
 
   Stream& stream() { return *stream_; }
-  /// Uses a stream that is somebody else's from the next batch on (see
+  /// Valid until use_stream() is given another one.
+  /// Uses a stream of another library from the next batch on (see
   /// Device::borrow_stream).
   void use_stream(void* handle);
   Device& device() { return *device_; }
@@ -134,6 +137,8 @@ class JobLoader {
   LoaderOptions options_at(Position at) const;
   void ask();
   void count_epoch(std::int64_t at, std::int64_t rows);
+  std::shared_ptr<Stream> borrowed(void* handle)
+      PENSTOCK_REQUIRES(stream_mutex_);
   std::vector<StageNumbers> stages() const;
 
   const Job job_;
@@ -146,9 +151,11 @@ class JobLoader {
       PENSTOCK_GUARDED_BY(source_mutex_);
   std::shared_ptr<const Rows> rows_;  ///< mapped or not
   Order order_;
-  mutable Mutex stream_mutex_;  ///< guards what is queued on the streams
-  std::unique_ptr<Stream> stream_;
-  std::vector<std::unique_ptr<Stream>> earlier_streams_;  ///< batches use them
+  mutable Mutex stream_mutex_;      ///< guards what is queued on the streams
+  std::shared_ptr<Stream> stream_;  ///< batches keep earlier ones
+  bool stream_is_borrowed_ = false;
+  std::map<void*, std::weak_ptr<Stream>> borrowed_
+      PENSTOCK_GUARDED_BY(stream_mutex_);
   StepClock clock_;
   bool asked_ = false, in_step_ = false, elsewhere_ = false;
   std::optional<Position> taken_;  ///< the batch of the step at hand

@@ -274,7 +274,7 @@ RowFunction tenfold() {
 }
 
 std::vector<std::int64_t> first_tensor(const Batch& batch) {
-  batch.ready().wait();
+  batch.wait();
   const TensorView& view = batch.tensors()[0].view;
   const auto* numbers = reinterpret_cast<const std::int64_t*>(view.data);
   return {numbers, numbers + elements_of(view.shape)};
@@ -320,6 +320,45 @@ TEST_F(OpenLoaderTest, MapsFromTheNextBatchOn) {
     names.push_back(stage.find("name")->string());
   EXPECT_THAT(names, testing::ElementsAre("plan", "gather", "map", "deliver"));
 }
+// Two threads read each batch on streams of their own, a third one releases it;
+// the copies are waited for when all batches are gone.
+TEST_F(OpenLoaderTest, GuardsABatchForEveryStreamThatWaited) {
+  auto loader = open({.batches = 12});
+  std::unique_ptr<Stream> streams[] = {loader->device().make_stream(),
+                                       loader->device().make_stream()};
+  std::vector<std::vector<float>> got[2], expected;
+  auto floats_of = [](const TensorView& view) {
+    return std::vector<float>(view.bytes() / sizeof(float));
+  };
+  auto read = [&](std::size_t reader, Batch& batch) {
+    loader->wait_on(batch, *streams[reader]);
+    const TensorView& view = batch.tensors()[0].view;
+    std::vector<float>& to = got[reader].emplace_back(floats_of(view));
+    streams[reader]->copy(reinterpret_cast<std::byte*>(to.data()), view.data,
+                          view.bytes());
+  };
+  while (std::optional<Batch> batch = loader->next()) {
+    std::thread first(read, 0, std::ref(*batch));
+    std::thread second(read, 1, std::ref(*batch));
+    first.join();
+    second.join();
+    std::thread([&] { loader->release(std::move(*batch)); }).join();
+  }
+  for (const auto& stream : streams) stream->synchronize();
+  auto again = open({.batches = 12});
+  while (std::optional<Batch> batch = again->next()) {
+    const TensorView& view = batch->tensors()[0].view;
+    std::vector<float>& to = expected.emplace_back(floats_of(view));
+    again->stream().copy(reinterpret_cast<std::byte*>(to.data()), view.data,
+                         view.bytes());
+    again->stream().synchronize();
+  }
+  ASSERT_EQ(expected.size(), 12u);
+  for (const auto& read_by_one : got)
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(read_by_one.at(i) == expected[i]) << "batch " << i;
+}
+
 
 TEST_F(OpenLoaderTest, ABatchOutlivesCloseAndTheLoaderIsOfNoMoreUse) {
   auto loader = open();

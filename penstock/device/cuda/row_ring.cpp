@@ -25,9 +25,8 @@ bool copied(std::span<const std::int64_t> rows, std::int64_t* to) {
 RowRing::~RowRing() {
   try {
     for (const Piece& piece : pieces_) piece.read.wait();
-  } catch (const std::exception& error) {
-    log(LogLevel::warning,
-        "cuda: a gather ended badly: " + std::string(error.what()));
+  } catch (...) {
+    log_exception(LogLevel::warning, "cuda: a gather ended badly");
   }
 }
 

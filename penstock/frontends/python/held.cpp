@@ -42,26 +42,11 @@ Held::~Held() {
     new auto(std::move(batch_));
     return;
   }
-  try {
-    for (auto& [handle, stream] : consumers_)
-      loader_->follow(*stream_, *stream);
-  } catch (const std::exception& error) {
-    log(LogLevel::warning, error.what());
-  }
   loader_->release(std::move(batch_));
 }
 
 bool Held::on_host() const {
   return loader_->device().memory_kind() != MemoryKind::cuda;
-}
-
-void Held::wait_on(void* handle) {
-  Lock lock(mutex_);
-  if (handle != nullptr && stream_->handle() == handle) return;
-  std::unique_ptr<Stream>& stream = consumers_[handle];
-  if (stream != nullptr) return;
-  stream = loader_->device().borrow_stream(handle);
-  loader_->wait_on(batch_, *stream);
 }
 
 }  // namespace penstock::python

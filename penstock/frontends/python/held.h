@@ -1,9 +1,7 @@
 #pragma once
 
-#include <map>
 #include <memory>
 
-#include "penstock/base/sync.h"
 #include "penstock/run/run.h"
 
 namespace penstock::python {
@@ -28,9 +26,7 @@ class ForkGuard {
 class Held {
  public:
   Held(std::shared_ptr<JobLoader> loader, Batch batch)
-      : loader_(std::move(loader)),
-        stream_(&loader_->stream()),
-        batch_(std::move(batch)) {}
+      : loader_(std::move(loader)), batch_(std::move(batch)) {}
   ~Held();
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
@@ -42,19 +38,15 @@ class Held {
   /// True when host memory holds the data, so that anybody may read it.
   bool on_host() const;
   /// Waits for the data.
-  void wait() const { batch_.ready().wait(); }
-  /// Makes a stream of somebody else wait for the data, and the memory wait for
-  /// what that stream does until the batch is given back.
-  void wait_on(void* stream);
+  void wait() const { batch_.wait(); }
+  /// Makes a stream of another library wait for the data, and the memory wait
+  /// for what that stream does until the batch is given back. On any thread.
+  void wait_on(void* stream) { loader_->wait_on(batch_, stream); }
 
  private:
   std::shared_ptr<JobLoader> loader_;
-  Stream* stream_;  ///< that the batch was handed to
   Batch batch_;
   ForkGuard fork_;
-  Mutex mutex_;
-  std::map<void*, std::unique_ptr<Stream>> consumers_
-      PENSTOCK_GUARDED_BY(mutex_);
 };
 
 }  // namespace penstock::python
