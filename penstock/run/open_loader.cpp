@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kDigits = 16;  // of a SHA-256: enough to tell apart
 
 std::shared_ptr<const Rows> prepared(const Job& job, Device& device,
-                                     const std::atomic<bool>* stop) {
+                                     StopFlag stop) {
   DatasetOptions wanted = dataset_options(job);
   return Dataset::prepare(
       wanted, open_source(wanted.source, wanted_of(wanted), stop), device);
@@ -72,12 +72,10 @@ void check_rank(const Rank& rank) {
 JobLoader::JobLoader(const Job& job, const OpenOptions& options)
     : job_(job),
       options_(options),
-      stop_(options.stop ? options.stop
-                         : std::make_shared<std::atomic<bool>>(false)),
       numbers_{.started = wall_clock().now()},
       device_((check_rank(options.rank), open_device(job.device))),
-      source_((options_.rows ? options_.rows : prepared)(job_, *device_,
-                                                         stop_.get())),
+      source_((options_.rows ? options_.rows : prepared)(
+          job_, *device_, {options_.stop.get(), &closing_})),
       rows_(source_),
       order_(order_of(loader_options(job_, options_.side), *rows_)),
       stream_(device_->make_stream()),
@@ -377,7 +375,7 @@ Json JobLoader::rank_facts() const {
 }
 
 void JobLoader::close() {
-  *stop_ = true;
+  closing_ = true;
   loader_.reset();
   rows_.reset();
   options_.rows = nullptr;

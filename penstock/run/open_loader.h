@@ -14,9 +14,10 @@
 
 namespace penstock {
 
-/// Makes rows on a loader's device; `stop` as in OpenOptions.
+/// Makes rows on a loader's device. `stop` is set by OpenOptions::stop and by
+/// JobLoader::close().
 using RowsMaker = std::function<std::shared_ptr<const Rows>(
-    const Job& job, Device& device, const std::atomic<bool>* stop)>;
+    const Job& job, Device& device, StopFlag stop)>;
 
 /// How a job is opened, where that is not in its file.
 struct OpenOptions {
@@ -28,7 +29,7 @@ struct OpenOptions {
   /// for report(), and on `sim` it takes the device's step time.
   bool timed = false;
   /// Set by another thread to end the opening, or reading rows later, by an
-  /// error. Made where it is missing: close() sets it too.
+  /// error. Loaders may share it; none of them sets it. May be missing.
   std::shared_ptr<std::atomic<bool>> stop;
   /// Rows of one's own. Missing: those of the job's source.
   RowsMaker rows;
@@ -105,8 +106,8 @@ class JobLoader {
   /// What must be the same on all ranks: the facts of compare_ranks().
   Json rank_facts() const;
 
-  Stream& stream() { return *stream_; }
   /// Valid until use_stream() is given another one.
+  Stream& stream() { return *stream_; }
   /// Uses a stream of another library from the next batch on (see
   /// Device::borrow_stream).
   void use_stream(void* handle);
@@ -136,14 +137,14 @@ class JobLoader {
   std::shared_ptr<const Rows> source() const;
   LoaderOptions options_at(Position at) const;
   void ask();
-  void count_epoch(std::int64_t at, std::int64_t rows);
   std::shared_ptr<Stream> borrowed(void* handle)
       PENSTOCK_REQUIRES(stream_mutex_);
+  void count_epoch(std::int64_t at, std::int64_t rows);
   std::vector<StageNumbers> stages() const;
 
   const Job job_;
   OpenOptions options_;
-  std::shared_ptr<std::atomic<bool>> stop_;
+  std::atomic<bool> closing_{false};
   RunNumbers numbers_;
   std::unique_ptr<Device> device_;
   mutable Mutex source_mutex_;

@@ -284,10 +284,9 @@ TEST_F(OpenLoaderTest, RowsOfOnesOwnNeedNoSource) {
   Job job = parse_job_of_rows(Json::parse(
       R"({"loader": {"batch_size": 4, "shuffle": false}, "device": "cpu"})",
       "a test"));
-  auto loader = open_loader(
-      job, {.rows = [](const Job&, Device&, const std::atomic<bool>*) {
-        return std::make_shared<MadeRows>(9, tenfold());
-      }});
+  auto loader = open_loader(job, {.rows = [](const Job&, Device&, StopFlag) {
+                              return std::make_shared<MadeRows>(9, tenfold());
+                            }});
   EXPECT_EQ(loader->steps_per_epoch(), 2);
   EXPECT_EQ(loader->dataset(), nullptr);
   EXPECT_THAT(first_tensor(*loader->next()),
@@ -320,6 +319,7 @@ TEST_F(OpenLoaderTest, MapsFromTheNextBatchOn) {
     names.push_back(stage.find("name")->string());
   EXPECT_THAT(names, testing::ElementsAre("plan", "gather", "map", "deliver"));
 }
+
 // Two threads read each batch on streams of their own, a third one releases it;
 // the copies are waited for when all batches are gone.
 TEST_F(OpenLoaderTest, GuardsABatchForEveryStreamThatWaited) {
@@ -359,7 +359,6 @@ TEST_F(OpenLoaderTest, GuardsABatchForEveryStreamThatWaited) {
       EXPECT_TRUE(read_by_one.at(i) == expected[i]) << "batch " << i;
 }
 
-
 TEST_F(OpenLoaderTest, ABatchOutlivesCloseAndTheLoaderIsOfNoMoreUse) {
   auto loader = open();
   std::optional<Batch> batch = loader->next();
@@ -384,6 +383,33 @@ TEST_F(OpenLoaderTest, TheDataSetStaysForThoseWhoReadItWhileItIsClosed) {
   EXPECT_EQ(parts_of([&] { loader->dataset(); }).code, "loader.closed");
   EXPECT_EQ(dataset.use_count(), 1);
   EXPECT_EQ(keys.size(), static_cast<std::size_t>(dataset->rows()));
+}
+
+TEST_F(OpenLoaderTest, OneThatIsClosedDoesNotStopThoseThatShareItsFlag) {
+  auto stop = std::make_shared<std::atomic<bool>>(false);
+  std::vector<std::string> reads = {"loader.cache=none"};
+  auto first = open({.stop = stop}, reads),
+       second = open({.stop = stop}, reads);
+  first->next();
+  first->close();
+  EXPECT_FALSE(*stop);
+  EXPECT_EQ(std::ssize(ids_of(*second)), second->steps_per_epoch());
+  auto third = open({.batches = -1, .stop = stop}, reads);
+  *stop = true;
+  EXPECT_EQ(parts_of([&] { ids_of(*third); }).code, "run.stopped");
+}
+
+TEST_F(OpenLoaderTest, BatchesKeepTheStreamsThatAnotherLibraryLent) {
+  auto loader = open({.batches = 3});
+  std::optional<Batch> first = loader->next();
+  loader->wait_on(*first, nullptr);  // sim: a stream of its own
+  loader->wait_on(*first, nullptr);
+  loader->use_stream(nullptr);
+  std::optional<Batch> second = loader->next();
+  loader->release(std::move(*first));
+  loader->close();
+  second->wait();
+  EXPECT_TRUE(second->arrived());
 }
 
 TEST_F(OpenLoaderTest, StopEndsTheOpening) {

@@ -8,7 +8,7 @@ constexpr const char* kCode = "run.stopped";
 }  // namespace
 
 void end_if_stopped(StopFlag stop) {
-  if (stop == nullptr || !stop->load()) return;
+  if (!stop.is_set()) return;
   throw Error(ErrorKind::request, {.code = kCode,
                                    .what = "stopped as asked",
                                    .where = "the run",

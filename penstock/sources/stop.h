@@ -1,14 +1,34 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 
 #include "penstock/base/error.h"
 
 namespace penstock {
 
-/// Ends what reads, from outside: set by another thread or a signal handler. It
-/// outlives all that got to know it. Null: nothing ends it.
-using StopFlag = const std::atomic<bool>*;
+/// Ends what reads, from outside: it is set as soon as one of its flags is, by
+/// another thread or a signal handler. The flags outlive all that got to know
+/// them. Without a flag nothing ends it.
+class StopFlag {
+ public:
+  StopFlag() = default;
+  StopFlag(std::nullptr_t) {}
+  StopFlag(const std::atomic<bool>* flag,
+           const std::atomic<bool>* other = nullptr)
+      : flag_(flag), other_(other) {}
+
+  bool is_set() const {
+    return (flag_ != nullptr && flag_->load()) ||
+           (other_ != nullptr && other_->load());
+  }
+  /// False when it can never be set.
+  bool possible() const { return flag_ != nullptr || other_ != nullptr; }
+
+ private:
+  const std::atomic<bool>* flag_ = nullptr;
+  const std::atomic<bool>* other_ = nullptr;
+};
 
 /// Throws the error of a reading that was ended when `stop` is set.
 void end_if_stopped(StopFlag stop);

@@ -55,9 +55,8 @@ OwnRows rows_of_arrays(const std::vector<std::string>& names,
   for (std::size_t i = 0; i < names.size(); ++i)
     named->push_back(named_array(names[i], arrays[i]));
   layout_of(*named);  // refuses here what can be refused
-  return {.maker =
-              [named](const Job& job, Device& device,
-                      const std::atomic<bool>*) -> std::shared_ptr<const Rows> {
+  return {.maker = [named](const Job& job, Device& device,
+                           StopFlag) -> std::shared_ptr<const Rows> {
     std::int64_t rows = named->front().view.shape[0];
     ArrayOptions options{
         .cache = job.loading.cache,
@@ -100,8 +99,8 @@ OwnRows rows_of_function(std::int64_t count, nb::object call,
   auto function = std::make_shared<Function>(std::move(call));
   RowFunction rows =
       row_function(function, tensors, std::move(fingerprint), false);
-  return {.maker = [count, rows](const Job&, Device&, const std::atomic<bool>*)
-              -> std::shared_ptr<const Rows> {
+  return {.maker = [count, rows](const Job&, Device&,
+                                 StopFlag) -> std::shared_ptr<const Rows> {
             return std::make_shared<MadeRows>(count, rows);
           },
           .function = std::move(function)};

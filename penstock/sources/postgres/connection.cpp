@@ -184,8 +184,12 @@ void Connection::connect(const std::string& uri) {
   if (!alive()) throw connection_failure(about_, says(nullptr));
   PQsetNoticeProcessor(
       get(),
-      [](void*, const char* notice) {
-        log(LogLevel::debug, "PostgreSQL: " + std::string(notice));
+      [](void*, const char* notice) {  // libpq is C: nothing may be thrown
+        try {
+          log(LogLevel::debug, "PostgreSQL: " + std::string(notice));
+        } catch (const std::bad_alloc&) {
+          log(LogLevel::debug, notice);
+        }
       },
       nullptr);
 }
@@ -242,9 +246,9 @@ Error Connection::error(const PGresult* result) const {
 /// Where nothing can stop it, the call that follows waits by itself.
 template <class Busy>
 bool Connection::wait_while(Busy busy) {
-  if (stop_ == nullptr) return true;
+  if (!stop_.possible()) return true;
   while (busy()) {
-    if (stop_->load()) return false;
+    if (stop_.is_set()) return false;
     // What TLS has unpacked already, poll() does not see: so this comes first.
     // Where it fails, the call that follows says why.
     if (PQconsumeInput(get()) == 0 || !busy()) return true;

@@ -117,7 +117,7 @@ bool keeps_wal(sqlite3* connection) {
 
 /// SQLite ends the statement when this is not 0.
 int stop_asked(void* stop) {
-  return static_cast<const std::atomic<bool>*>(stop)->load() ? 1 : 0;
+  return static_cast<const StopFlag*>(stop)->is_set() ? 1 : 0;
 }
 
 std::string path_of(sqlite3* connection) {
@@ -151,9 +151,8 @@ Connection::Connection(const SourceSpec& spec, Open how, StopFlag stop)
   if (status != SQLITE_OK) throw error();
   sqlite3_extended_result_codes(opened, 1);
   sqlite3_busy_timeout(opened, kWaitForLocksMs);
-  if (stop_ != nullptr)
-    sqlite3_progress_handler(opened, kStopEverySteps, stop_asked,
-                             const_cast<std::atomic<bool>*>(stop_));
+  if (stop_.possible())
+    sqlite3_progress_handler(opened, kStopEverySteps, stop_asked, &stop_);
   // A name in double quotes is a column, never a text: a typing error in
   // `where` is heard of instead of comparing with a constant.
   sqlite3_db_config(opened, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);

@@ -35,6 +35,8 @@ class Connection {
   enum class Open { to_read, to_write };
 
   Connection(const SourceSpec& spec, Open how, StopFlag stop = nullptr);
+  Connection(const Connection&) = delete;  // SQLite looks at `stop_`
+  Connection& operator=(const Connection&) = delete;
 
   Statement prepare(const std::string& sql);
   /// Sends a prepared statement: pays the declared round trip, then gives
