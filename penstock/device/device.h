@@ -186,7 +186,7 @@ class Device {
 
 /// The `device` section of a job.
 struct DeviceSpec {
-  std::string kind = "auto";     ///< auto, cpu, sim, cuda
+  std::string kind = "auto";     ///< auto, cpu, sim, cuda (gpu means cuda)
   double step_ms = 0;            ///< sim: time of one step
   double step_deviation_ms = 0;  ///< sim: drawn per step, normal, at least 0
   double copy_gb_s = 12;         ///< sim: bandwidth of its copy engine

@@ -38,7 +38,7 @@ std::unique_ptr<Device> open_device(const DeviceSpec& spec) {
   if (spec.kind == "auto") return open_best();
   if (spec.kind == "cpu") return open_cpu();
   if (spec.kind == "sim") return open_sim(spec);
-  if (spec.kind == "cuda") return open_cuda();
+  if (spec.kind == "cuda" || spec.kind == "gpu") return open_cuda();
   throw Error(ErrorKind::request,
               {.code = "device.unknown",
                .what = "cannot open device '" + spec.kind + "'",

@@ -8,7 +8,9 @@ namespace {
 constexpr double kHourMs = 3.6e6;
 
 std::string parse_kind(Spec& spec, std::string_view key) {
-  return spec.choice(key, "auto", {"auto", "cpu", "sim", "cuda"});
+  std::string kind =
+      spec.choice(key, "auto", {"auto", "cpu", "sim", "cuda", "gpu"});
+  return kind == "gpu" ? "cuda" : kind;
 }
 
 // A number, or {"mean", "deviation"} for steps that are drawn.

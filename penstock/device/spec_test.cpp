@@ -30,6 +30,11 @@ TEST(DeviceSpec, IsANameOrNothing) {
   EXPECT_EQ(parsed("null").kind, "auto");
 }
 
+TEST(DeviceSpec, TakesGpuForCuda) {
+  EXPECT_EQ(parsed(R"("gpu")").kind, "cuda");
+  EXPECT_EQ(parsed(R"({"kind": "gpu"})").kind, "cuda");
+}
+
 TEST(DeviceSpec, HasDefaultsForEveryKey) {
   DeviceSpec spec = parsed("{}"), defaults;
   EXPECT_EQ(spec.kind, "auto");
@@ -64,8 +69,8 @@ TEST(DeviceSpec, RefusesWhatIsNeitherANameNorAnObject) {
               HasSubstr("device: found 3, expected the name of a device or "
                         "an object"));
   EXPECT_THAT(error_of("[\"cpu\"]"), HasSubstr("expected the name"));
-  EXPECT_THAT(error_of("\"gpu\""),
-              HasSubstr("device: found \"gpu\", expected one of: auto, cpu, "
+  EXPECT_THAT(error_of("\"tpu\""),
+              HasSubstr("device: found \"tpu\", expected one of: auto, cpu, "
                         "sim, cuda"));
 }
 

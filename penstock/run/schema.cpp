@@ -102,12 +102,12 @@ std::string job_schema() {
     "device": {
       "description": "auto never picks sim.",
       "oneOf": [
-        {"enum": ["auto", "cpu", "sim", "cuda"]},
+        {"enum": ["auto", "cpu", "sim", "cuda", "gpu"]},
         {
           "type": "object",
           "additionalProperties": false,
           "properties": {
-            "kind": {"enum": ["auto", "cpu", "sim", "cuda"], "default": "auto"},
+            "kind": {"enum": ["auto", "cpu", "sim", "cuda", "gpu"], "default": "auto"},
             "step_ms": {
               "oneOf": [
                 {"type": "number", "minimum": 0, "maximum": 3600000},
