@@ -30,6 +30,21 @@ namespace {
 
 constexpr std::size_t kFingerprintRun = 1024;  // rows
 
+/// A text that holds a time would be rounded as any other time is; most texts
+/// hold none.
+[[noreturn]] void refuse_text(const Field& field, const ColumnInfo& column) {
+  throw Error(
+      ErrorKind::request,
+      {.code = "fields.text",
+       .what = "cannot use the settings",
+       .where = "fields." + field.name,
+       .why = "column '" + column.name + "' (" + column.declared +
+              ") is text, not numbers",
+       .next = "name a column of numbers; if the text is an ISO-8601 time, add "
+               "\"dtype\": \"float64\" or \"standardize\": true to read it "
+               "as seconds since 1970"});
+}
+
 /// Seconds since 1970 need more than float32's 24 bits, and fractions of them
 /// more than an integer.
 void check_timestamps(const std::vector<Field>& fields, const Schema& schema) {
@@ -39,6 +54,7 @@ void check_timestamps(const std::vector<Field>& fields, const Schema& schema) {
       continue;
     for (const std::string& name : rule->columns) {
       const ColumnInfo* column = schema.find(name);
+      if (column != nullptr && column->text) refuse_text(field, *column);
       if (column == nullptr || !column->timestamp) continue;
       throw Error(ErrorKind::request,
                   {.code = "fields.timestamp",

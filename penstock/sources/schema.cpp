@@ -40,6 +40,21 @@ const ColumnInfo& column_of(const Schema& schema, const std::string& name,
                .next = did_you_mean(name, names)});
 }
 
+std::string condition_hint(const Schema& schema,
+                           const std::string& unknown_name) {
+  constexpr std::size_t kMostNames = 12;
+  std::vector<std::string> names;
+  for (const ColumnInfo& column : schema.columns) names.push_back(column.name);
+  std::string found = unknown_name.empty() ? "" : nearest(unknown_name, names);
+  if (!found.empty()) return "did you mean '" + found + "'?";
+  std::string hint = "write an SQL condition over its columns: ";
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i)
+    hint += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMostNames)
+    hint += " and " + std::to_string(names.size() - kMostNames) + " more";
+  return hint;
+}
+
 const ColumnInfo& key_of(const Schema& schema, const std::string& key,
                          const std::string& place) {
   if (!key.empty()) return column_of(schema, key, "source.key", place);

@@ -17,6 +17,11 @@ const ColumnInfo& column_of(const Schema& schema, const std::string& name,
                             const std::string& setting,
                             const std::string& place);
 
+/// What to try where the source refuses `source.where`: the table's own
+/// columns, or the one that is nearest to a name that it does not know.
+std::string condition_hint(const Schema& schema,
+                           const std::string& unknown_name = "");
+
 /// The column that `key` names or, when that is empty, the primary key of one
 /// column. Error(request) when there is none.
 const ColumnInfo& key_of(const Schema& schema, const std::string& key,

@@ -38,9 +38,11 @@ struct Wanted {
 /// What the source says about a column before any row is read.
 struct ColumnInfo {
   std::string name;
-  std::string declared;      ///< the source's own word: "jsonb", "BOOLEAN"
-  bool boolean = false;      ///< values become 0/1 and are not standardised
-  bool timestamp = false;    ///< a number is its seconds since 1970 UTC
+  std::string declared;    ///< the source's own word: "jsonb", "BOOLEAN"
+  bool boolean = false;    ///< values become 0/1 and are not standardised
+  bool timestamp = false;  ///< a number is its seconds since 1970 UTC
+  /// Text: where a number is wanted, only an ISO-8601 time in it is one.
+  bool text = false;
   bool primary_key = false;  ///< the only column of the primary key
 };
 
@@ -106,6 +108,9 @@ struct SourceSpec {
   /// Of the rows that must be read, or how it begins; empty: any.
   std::string fingerprint;
   double round_trip_ms = 0;  ///< declared extra delay per statement sent
+  /// Rows need no key: column 0 of a block is then 0 in every row, and only
+  /// scans are possible. Not a setting of a job.
+  bool keyless = false;
   /// At most this many for a pass. 0: as many as there are threads to parse.
   int connections = 0;
 };

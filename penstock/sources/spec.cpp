@@ -83,6 +83,26 @@ SourceSpec from_uri(const std::string& uri, const std::string& path) {
   return spec;
 }
 
+/// A key of the other kind is known, and does not belong here.
+void refuse_keys_of(std::string_view other, const Spec& section,
+                    const SourceSpec& spec,
+                    std::initializer_list<std::string_view> keys,
+                    std::string_view instead) {
+  for (std::string_view key : keys) {
+    if (!section.has(key)) continue;
+    throw Error(
+        ErrorKind::request,
+        {.code = "source.other_kind",
+         .what = "cannot use the settings",
+         .where = section.path_of(key),
+         .why = "'" + std::string(key) + "' belongs to kind \"" +
+                std::string(other) + "\", and this source is of kind \"" +
+                spec.kind + "\"",
+         .next = std::string(instead) + ", or set " + section.path_of("kind") +
+                 " to \"" + std::string(other) + "\""});
+  }
+}
+
 }  // namespace
 
 SourceSpec parse_source_spec(const Json& json, const std::string& path) {
@@ -92,11 +112,16 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   section.text("kind");  // it has no default
   spec.kind = section.choice("kind", "", {"sqlite", "postgres"});
   if (spec.kind == "sqlite") {
+    refuse_keys_of("postgres", section, spec, {"uri"},
+                   "name the file as " + section.path_of("path"));
+    refuse_keys_of("postgres", section, spec, {"connections"}, "leave it out");
     spec.path = text_not_empty(section, "path");
     if (spec.path.find("://") != spec.path.npos)
       section.refuse("path", "it is a connection string, not a file",
                      R"(a server needs "kind": "postgres" and "uri")");
   } else {
+    refuse_keys_of("sqlite", section, spec, {"path"},
+                   "name the server as " + section.path_of("uri"));
     spec.uri = text_not_empty(section, "uri");
     spec.connections = static_cast<int>(
         section.integer("connections", kConnections, 1, kMostConnections));

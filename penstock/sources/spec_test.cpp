@@ -64,9 +64,20 @@ TEST(SourceSpec, NamesTheNearestKey) {
 
 TEST(SourceSpec, RefusesAKeyOfTheOtherKind) {
   EXPECT_THAT(refusal(R"({"kind": "sqlite", "path": "a", "connections": 2})"),
-              HasSubstr("source.connections"));
-  EXPECT_THAT(refusal(R"({"kind": "postgres", "uri": "a", "path": "b"})"),
-              HasSubstr("source.path"));
+              AllOf(HasSubstr("source.connections"),
+                    HasSubstr("belongs to kind \"postgres\"")));
+  EXPECT_THAT(
+      refusal(R"({"kind": "postgres", "uri": "a", "path": "b"})"),
+      AllOf(HasSubstr("source.path"), HasSubstr("belongs to kind \"sqlite\"")));
+  for (const char* text : {R"({"kind": "sqlite", "uri": "pw:SECRET@host"})",
+                           R"({"kind": "sqlite", "path": "a", "uri": "b"})"})
+    EXPECT_THAT(refusal(text),
+                AllOf(HasSubstr("source.uri"),
+                      HasSubstr("belongs to kind \"postgres\", and this "
+                                "source is of kind \"sqlite\""),
+                      HasSubstr("name the file as source.path, or set "
+                                "source.kind to \"postgres\""),
+                      Not(HasSubstr("SECRET"))));
 }
 
 TEST(SourceSpec, ListsTheKinds) {

@@ -189,6 +189,27 @@ class JobFiles(Case):
         self.train("--set", "fields.at.dtype=float64")
         self.train("--set", "fields.at.standardize=true")
 
+    def test_text_is_called_text(self):
+        self.database([(i, "Paris") for i in range(64)],
+                      "id INTEGER PRIMARY KEY, city VARCHAR(9)")
+        self.write_job(self.job(fields={"city": {"columns": ["city"]}}))
+        for sets in ([], ["fields.city.dtype=int64"]):
+            error = self.refuse(
+                "request", "fields.text", "fields.city",
+                "column 'city' (VARCHAR(9)) is text", sets=sets)
+            self.assertNotIn("timestamp", json.dumps(error))
+        self.refuse("transform", "data.bad_rows", "'Paris'",
+                    sets=["fields.city.dtype=float64"])
+
+    def test_gpu_means_cuda(self):
+        self.good_start()
+        errors = [self.run_it("train", "job.json", "--json", "--set",
+                              "device=" + name).out for name in
+                  ("cuda", "gpu")]
+        if "error" not in errors[0]:
+            self.skipTest("there is a GPU")
+        self.assertEqual(errors[0], errors[1])
+
     def test_nothing_is_written_when_the_job_is_refused(self):
         self.good_start()
         self.refuse("request", "settings.value", "loader.seed",

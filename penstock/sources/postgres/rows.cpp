@@ -73,9 +73,14 @@ ColumnType type_of(Kind kind, ReadAs as) {
 RowFormat::RowFormat(const SourceSpec& spec, const Table& table,
                      std::string place, const std::vector<Wanted>& wanted)
     : table_(table.name), place_(std::move(place)) {
-  add(key_of(table.schema, spec.key, place_), table,
-      {.as = ReadAs::key, .setting = "source.key"});
-  key_identifier_ = identifier(parts_[0].name);
+  if (spec.keyless) {
+    select_ = "SELECT 0::int8";
+    parts_.push_back({"", ReadAs::key, Kind::int8, ColumnType::int64});
+  } else {
+    add(key_of(table.schema, spec.key, place_), table,
+        {.as = ReadAs::key, .setting = "source.key"});
+    key_identifier_ = identifier(parts_[0].name);
+  }
   for (const Wanted& want : wanted)
     add(column_of(table.schema, want.column, want.setting, place_), table,
         want);

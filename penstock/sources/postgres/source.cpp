@@ -3,6 +3,7 @@
 #include "penstock/sources/condition.h"
 #include "penstock/sources/postgres/postgres.h"
 #include "penstock/sources/postgres/reader.h"
+#include "penstock/sources/schema.h"
 
 namespace penstock::postgres {
 namespace {
@@ -47,19 +48,7 @@ void check_statement(Connection& connection, const OpenTable& opened) {
        .where = "source.where",
        .why = parameter ? "it has a parameter, which nobody fills"
                         : "PostgreSQL says: " + connection.says(result.get()),
-       .next = "write an SQL condition, such as: snr_db > 3"});
-}
-
-/// Whoever reads a text as a number reads a time: nothing else is taken.
-void mark_times(Table& table, const std::vector<Wanted>& wanted) {
-  for (const Wanted& want : wanted)
-    for (std::size_t at = 0; at < table.kinds.size(); ++at) {
-      ColumnInfo& column = table.schema.columns[at];
-      bool text =
-          table.kinds[at] == Kind::text || table.kinds[at] == Kind::padded_text;
-      if (text && column.name == want.column && want.as == ReadAs::number)
-        column.timestamp = true;
-    }
+       .next = condition_hint(opened.table.schema)});
 }
 
 class PostgresSource : public Source {
@@ -130,7 +119,6 @@ std::unique_ptr<Source> open_table(const SourceSpec& spec,
                                    StopFlag stop) {
   Connection connection(spec, Connection::Use::to_read, stop);
   Table table = find_table(connection, spec);
-  mark_times(table, wanted);
   SourceSpec found = spec;
   found.table = table.name;
   RowFormat format(found, table, place_of(table, connection), wanted);

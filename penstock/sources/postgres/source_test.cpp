@@ -29,6 +29,18 @@ TEST_F(PostgresSource, NamesAnUnknownColumnOfWhere) {
   Error error = where_error("bandd = 'uhf'");
   EXPECT_EQ(error.parts().code, "source.where");
   EXPECT_THAT(error.what(), HasSubstr("column \"bandd\" does not exist"));
+  EXPECT_EQ(error.parts().next,
+            "write an SQL condition over its columns: id, band, x");
+}
+
+TEST_F(PostgresSource, NeedsNoKeyToBeScanned) {
+  schema_.execute("ALTER TABLE t DROP CONSTRAINT t_pkey");
+  SourceSpec spec = schema_.spec();
+  spec.keyless = true;
+  Block block = scan_all(*open_source(spec, {{"x", ReadAs::value}}));
+  ASSERT_EQ(block.rows, 3);
+  EXPECT_EQ(block.columns[0].int64(2), 0);
+  EXPECT_EQ(block.columns[1].float64(2), 3.0);
 }
 
 TEST_F(PostgresSource, TakesOneConditionWithoutParameters) {

@@ -137,6 +137,7 @@ void read_columns(Connection& connection, Table& table) {
          .boolean = kind == Kind::boolean,
          .timestamp = kind == Kind::date || kind == Kind::timestamp ||
                       kind == Kind::timestamptz,
+         .text = kind == Kind::text || kind == Kind::padded_text,
          .primary_key = text_in(list, row, 3) == "t"});
   }
 }

@@ -44,7 +44,7 @@ ColumnType type_of(Connection& connection, const SourceSpec& spec,
 }
 
 Times times_of(const ColumnInfo& column, const Wanted& want) {
-  if (column.timestamp) return Times::taken;
+  if (column.timestamp || column.text) return Times::taken;
   if (affinity_of(column.declared) != Affinity::blob) return Times::unexpected;
   return want.rounded ? Times::rounded : Times::taken;
 }
@@ -72,8 +72,14 @@ RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
                       column.boolean, times_of(column, want), want.hashed,
                       again ? 0 : selected++});
   };
-  add(key_of(table.schema, spec.key, place), {.as = ReadAs::key});
-  key_identifier_ = identifier(parts_[0].name);
+  if (spec.keyless) {
+    select_ = "SELECT 0";
+    parts_.push_back(
+        {"", ReadAs::key, ColumnType::int64, false, Times::unexpected, false});
+  } else {
+    add(key_of(table.schema, spec.key, place), {.as = ReadAs::key});
+    key_identifier_ = identifier(parts_[0].name);
+  }
   for (const Wanted& want : wanted)
     add(column_of(table.schema, want.column, want.setting, place), want);
   int most = sqlite3_limit(connection.get(), SQLITE_LIMIT_COLUMN, -1);

@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "penstock/sources/condition.h"
+#include "penstock/sources/schema.h"
 #include "penstock/sources/sqlite/reader.h"
 #include "penstock/sources/sqlite/sqlite.h"
 
@@ -12,18 +13,18 @@ constexpr std::int64_t kCountedBytes = 16 << 20;
 /// No row takes less room in a file.
 constexpr std::int64_t kSmallestRowBytes = 6;
 
-[[noreturn]] void refuse_where(const SourceSpec& spec, std::string why) {
-  throw Error(ErrorKind::request,
-              {.code = "source.where",
-               .what = "cannot select rows of table '" + spec.table + "' by '" +
-                       spec.where + "'",
-               .where = "source.where",
-               .why = std::move(why),
-               .next = "write an SQL condition, such as: snr_db > 3"});
-}
-
-void check_where(Connection& connection, const SourceSpec& spec) {
+void check_where(Connection& connection, const SourceSpec& spec,
+                 const Schema& schema) {
   if (spec.where.empty()) return;
+  auto refuse = [&](std::string why, const std::string& unknown = "") {
+    throw Error(ErrorKind::request,
+                {.code = "source.where",
+                 .what = "cannot select rows of table '" + spec.table +
+                         "' by '" + spec.where + "'",
+                 .where = "source.where",
+                 .why = std::move(why),
+                 .next = condition_hint(schema, unknown)});
+  };
   for (const std::string& clause :
        {in_parentheses(spec.where), bare(spec.where)}) {
     std::string sql =
@@ -33,24 +34,17 @@ void check_where(Connection& connection, const SourceSpec& spec) {
     int status =
         sqlite3_prepare_v2(connection.get(), sql.c_str(), -1, &prepared, &rest);
     Statement statement(prepared);
-    if ((status & 0xff) == SQLITE_ERROR)
-      refuse_where(spec, "SQLite says: " +
-                             std::string(sqlite3_errmsg(connection.get())));
+    if ((status & 0xff) == SQLITE_ERROR) {
+      std::string says = sqlite3_errmsg(connection.get());
+      constexpr std::string_view kUnknown = "no such column: ";
+      refuse("SQLite says: " + says,
+             says.starts_with(kUnknown) ? says.substr(kUnknown.size()) : "");
+    }
     if (status != SQLITE_OK) throw connection.error();
-    if (*rest != '\0') refuse_where(spec, "it is more than one condition");
+    if (*rest != '\0') refuse("it is more than one condition");
     if (sqlite3_bind_parameter_count(prepared) != 0)
-      refuse_where(spec, "it has a parameter, which nobody fills");
+      refuse("it has a parameter, which nobody fills");
   }
-}
-
-/// Whoever reads a text as a number reads a time: nothing else is taken.
-void mark_times(Schema& schema, const std::vector<Wanted>& wanted) {
-  for (const Wanted& want : wanted)
-    for (ColumnInfo& column : schema.columns)
-      if (column.name == want.column &&
-          (want.as == ReadAs::number || want.as == ReadAs::integer) &&
-          affinity_of(column.declared) == Affinity::text)
-        column.timestamp = true;
 }
 
 class SqliteSource : public Source {
@@ -114,8 +108,7 @@ std::unique_ptr<Source> open_table(const SourceSpec& spec,
   Table table = find_table(connection, spec);
   SourceSpec found = spec;
   found.table = table.name;
-  check_where(connection, found);
-  mark_times(table.schema, wanted);
+  check_where(connection, found, table.schema);
   RowFormat format(connection, found, table, wanted);
   return std::make_unique<SqliteSource>(
       OpenTable{std::move(found), std::move(table), std::move(format), stop});

@@ -24,7 +24,27 @@ TEST(SqliteWhere, NamesAnUnknownColumn) {
     Error error = error_of([&] { rows_where(database, where); });
     EXPECT_EQ(error.kind(), ErrorKind::request);
     EXPECT_THAT(error.what(), HasSubstr("no such column: bandd"));
+    EXPECT_EQ(error.parts().next, "did you mean 'band'?");
   }
+}
+
+TEST(SqliteWhere, IsAdvisedWithTheColumnsOfThatTable) {
+  TestDatabase database(kTable);
+  for (const char* where : {"x >", "altitude > 3"})
+    EXPECT_EQ(error_of([&] { rows_where(database, where); }).parts().next,
+              "write an SQL condition over its columns: id, band, x");
+}
+
+TEST(SqliteSource, NeedsNoKeyToBeScanned) {
+  TestDatabase database(
+      "CREATE TABLE t(x REAL, y TEXT); INSERT INTO t VALUES (1.5, NULL), "
+      "(2.5, 'b')");
+  SourceSpec spec = database.spec();
+  spec.keyless = true;
+  Block block = scan_all(*open_source(spec, {{"x", ReadAs::value}}));
+  ASSERT_EQ(block.rows, 2);
+  EXPECT_EQ(block.columns[0].int64(1), 0);
+  EXPECT_EQ(block.columns[1].float64(1), 2.5);
 }
 
 TEST(SqliteWhere, IsOneConditionWithoutParameters) {

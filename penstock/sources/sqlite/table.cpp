@@ -90,6 +90,8 @@ Schema schema_of(Connection& connection, const std::string& table) {
     column.boolean = declared == "BOOL" || declared == "BOOLEAN";
     column.timestamp = declared.find("DATE") != std::string::npos ||
                        declared.find("TIME") != std::string::npos;
+    column.text =
+        !column.timestamp && affinity_of(column.declared) == Affinity::text;
     column.primary_key = sqlite3_column_int(list.get(), 2) > 0;
     key_columns += column.primary_key ? 1 : 0;
     schema.columns.push_back(std::move(column));

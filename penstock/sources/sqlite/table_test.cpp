@@ -39,20 +39,17 @@ TEST(SqliteTable, KnowsBooleansAndTimestampsByTheirDeclaration) {
   }
 }
 
-TEST(SqliteTable, HoldsTimesWhereATextIsReadAsANumber) {
+TEST(SqliteTable, CallsTextTextHoweverItIsRead) {
   TestDatabase database(
-      "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b VARCHAR, c TEXT, d "
-      "REAL, e TEXT, f)");
-  Schema schema = open_source(database.spec(), {{"a", ReadAs::number},
-                                                {"b", ReadAs::integer},
-                                                {"c", ReadAs::json},
-                                                {"d", ReadAs::number},
-                                                {"e", ReadAs::value},
-                                                {"f", ReadAs::number}})
-                      ->schema();
-  for (const ColumnInfo& column : schema.columns)
-    EXPECT_EQ(column.timestamp, column.name == "a" || column.name == "b")
-        << column.name;
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b VARCHAR, c TIMETEXT, d "
+      "REAL, e)");
+  for (ReadAs as : {ReadAs::number, ReadAs::value}) {
+    Schema schema = open_source(database.spec(), {{"a", as}})->schema();
+    for (const ColumnInfo& column : schema.columns) {
+      EXPECT_EQ(column.text, column.name == "a" || column.name == "b");
+      EXPECT_EQ(column.timestamp, column.name == "c") << column.name;
+    }
+  }
 }
 
 TEST(SqliteTable, HasTheKeyThatIsDeclared) {
