@@ -33,6 +33,7 @@ Json value_json(const ColumnData& column, std::int64_t row) {
 
 Json peek(const std::string& uri) {
   SourceSpec spec = parse_source_spec(Json(uri), "source");
+  spec.keyless = true;
   Schema schema = read_schema(spec);
   std::vector<Wanted> wanted;
   for (const ColumnInfo& column : schema.columns)

@@ -32,6 +32,21 @@ class Peek(Case):
         self.database(self.rows())
         self.assertEqual(self.peek("sqlite:d.sqlite")["rows"], 64)
 
+    def test_needs_no_key(self):
+        self.database([(1.5, None), (2.5, "b")], "x REAL, y TEXT")
+        seen = self.peek("sqlite:d.sqlite#t")
+        self.assertEqual(seen["columns"], [{"name": "x", "type": "REAL"},
+                                           {"name": "y", "type": "TEXT"}])
+        self.assertEqual(seen["rows"], 2)
+        self.assertEqual(seen["first"], [{"x": 1.5, "y": None},
+                                         {"x": 2.5, "y": "b"}])
+
+    def test_needs_no_key_that_can_be_used(self):
+        """SQLite's text keys may be NULL, and others of any type."""
+        self.database([(None, 1.0), (b"\xff", 2.0)],
+                      "id TEXT PRIMARY KEY, y REAL")
+        self.assertEqual(self.peek("sqlite:d.sqlite#t")["rows"], 2)
+
     def test_cuts_long_texts_between_characters(self):
         for start in ("", "a", "ab", "abc"):
             path = self.folder / "long.sqlite"
