@@ -7,6 +7,10 @@ from penstock_cli import Case, run
 
 
 class ExitCodes(Case):
+    def test_0_for_help_which_is_also_what_no_argument_gives(self):
+        self.assertEqual(self.succeed().out, self.succeed("--help").out)
+        self.assertIn("Exit codes: 0 ", self.succeed().out)
+
     def test_0_when_the_job_is_done(self):
         self.good_start()
         self.assertGreater(self.train()["steps"], 0)

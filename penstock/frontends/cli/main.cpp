@@ -79,7 +79,8 @@ int main(int argc, char** argv) {
   using namespace penstock;
   CLI::App app{
       "Penstock keeps a GPU busy: reads, prepares and feeds training data, and "
-      "says what limits."};
+      "says what limits.",
+      "penstock"};
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
@@ -88,9 +89,9 @@ int main(int argc, char** argv) {
       "  penstock train examples/positions/job.json --set "
       "source.path=demo.sqlite\n"
       "  penstock batch job.json --epoch 4 --steps 10:12 --out batches\n"
-      "Exit codes: 0 done, 2 request, 3 source, 4 transform, 5 device, 6 out "
-      "of memory, 70 internal, 128 + a signal's number interrupted (130 by "
-      "Ctrl-C, 143 by SIGTERM; state saved).");
+      "Exit codes: 0 done (or help shown), 2 request, 3 source, 4 transform, 5 "
+      "device, 6 out of memory, 70 internal, 128 + a signal's number "
+      "interrupted (130 by Ctrl-C, 143 by SIGTERM; state saved).");
   app.set_version_flag("--version", "penstock " PENSTOCK_VERSION);
   std::string level;
   app.add_option("--log", level,
@@ -103,6 +104,7 @@ int main(int argc, char** argv) {
               .json = wants_json(argc, argv)};
   add_verbs(app, verbs);
   try {
+    if (argc == 1) throw CLI::CallForHelp();
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
