@@ -1,17 +1,16 @@
 # What `cmake --install` leaves for find_package(penstock): libraries, the
-# headers of the rooms without their insides, the parts.
+# faces of the rooms with the headers that they include, the parts.
 add_library(penstock_all INTERFACE)
 set_target_properties(penstock_all PROPERTIES EXPORT_NAME penstock)
 target_link_libraries(penstock_all INTERFACE penstock_run)
 install(TARGETS penstock_all EXPORT penstockTargets)
 
-install(DIRECTORY penstock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h"
-  PATTERN "detail" EXCLUDE PATTERN "fake" EXCLUDE PATTERN "part_test" EXCLUDE
-  PATTERN "test_*" EXCLUDE
-  PATTERN "cpu" EXCLUDE PATTERN "sim" EXCLUDE
-  PATTERN "cuda" EXCLUDE PATTERN "trainer" EXCLUDE PATTERN "sqlite" EXCLUDE
-  PATTERN "postgres" EXCLUDE PATTERN "frontends" EXCLUDE)
+get_property(rooms GLOBAL PROPERTY PENSTOCK_ROOMS)
+install(CODE "
+  set(ROOMS \"${rooms}\")
+  set(SOURCE \"${PROJECT_SOURCE_DIR}\")
+  set(INCLUDE \"${CMAKE_INSTALL_INCLUDEDIR}\")
+  include(\"${PROJECT_SOURCE_DIR}/cmake/InstallHeaders.cmake\")")
 
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/penstock)

@@ -5,6 +5,7 @@
 function(penstock_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;DEPS;LIBS;TESTS" ${ARGN})
   set(target penstock_${name})
+  set_property(GLOBAL APPEND PROPERTY PENSTOCK_ROOMS ${name})
   add_library(${target} STATIC ${ROOM_SOURCES})
   add_library(penstock::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})

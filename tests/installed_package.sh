@@ -1,12 +1,27 @@
 #!/usr/bin/env bash
-# Installs the build, builds examples/cpp_loop against the installed package
-# and runs it, as somebody would who has nothing but that package.
+# Installs the build, compiles every installed header by itself, builds
+# examples/cpp_loop against the installed package and runs it, as somebody would
+# who has nothing but that package.
 #   installed_package.sh SOURCE BUILD COMPILER
 set -eu
 source=$1 build=$2 compiler=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/penstock" > "$work/install.log"
+
+headers=$work/penstock/include
+for face in base/base.h run/run.h; do
+  [ -f "$headers/penstock/$face" ] || { echo "$face is missing"; exit 1; }
+done
+if find "$headers" -name 'test_*' -o -name 'fake*' -o -name detail | grep .; then
+  echo "these are for tests, or the inside of a room"
+  exit 1
+fi
+(cd "$headers" && find . -name '*.h' -printf '%P\0' |
+  xargs -0 -P 2 -I{} sh -c 'printf "#include <%s>\n" "$1" |
+    "$2" -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I. -x c++ - ||
+    { echo "$1 does not compile by itself"; exit 1; }' sh {} "$compiler")
+
 cp -r "$source/examples/cpp_loop" "$work/"
 cmake -S "$work/cpp_loop" -B "$work/build" -G Ninja \
   -DCMAKE_CXX_COMPILER="$compiler" \

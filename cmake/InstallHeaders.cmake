@@ -1,0 +1,26 @@
+# Run by `cmake --install` with ROOMS, SOURCE and INCLUDE set: installs the face
+# of each room, penstock/ROOM/ROOM.h, and the headers that the faces include.
+# No other header is promised to anybody.
+cmake_policy(VERSION 3.25)
+set(left)
+foreach(room ${ROOMS})
+  if(EXISTS ${SOURCE}/penstock/${room}/${room}.h)
+    list(APPEND left penstock/${room}/${room}.h)
+  endif()
+endforeach()
+set(headers)
+while(left)
+  list(POP_FRONT left header)
+  if(header IN_LIST headers)
+    continue()
+  endif()
+  list(APPEND headers ${header})
+  file(STRINGS ${SOURCE}/${header} lines REGEX "^#include \"penstock/")
+  foreach(line ${lines})
+    string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" included "${line}")
+    list(APPEND left ${included})
+  endforeach()
+  get_filename_component(folder ${header} DIRECTORY)
+  file(INSTALL ${SOURCE}/${header}
+    DESTINATION ${CMAKE_INSTALL_PREFIX}/${INCLUDE}/${folder})
+endwhile()
