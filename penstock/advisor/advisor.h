@@ -31,16 +31,17 @@ struct Verdict {
   std::string cause;    ///< one sentence
   std::string because;  ///< the measured numbers behind it
   std::vector<Action> actions;  ///< the best first; each gains 2 % or more
+  std::string no_action;  ///< why there is no action; empty where there is one
 
   Json json() const;
 };
 
 /// Finds what limits a finished window: a pure function of its numbers.
 ///
-/// A window in which the accelerator waited less than 3 % is compute-bound.
-/// Else the largest part decides; for data, the pool of threads with the
-/// lowest rate, and in it the stage that keeps it busy longest. What was not
-/// measured never counts as zero, and what does not fit is not advised.
+/// A window in which the accelerator worked more than 90 % of the time is
+/// compute-bound. Else the largest part decides; for data, the pool of threads
+/// with the lowest rate, and in it the stage that keeps it busy longest. What
+/// was not measured never counts as zero, and what does not fit is not advised.
 Verdict diagnose(const Snapshot& window);
 
 /// The tiers of a plan as a snapshot carries them.

@@ -9,6 +9,8 @@ namespace penstock {
 namespace {
 
 constexpr double kSmallestGain = 0.02;
+constexpr double kBusy = 0.9;        // of the wall time: compute-bound
+constexpr double kNoWaiting = 0.03;  // of the wall time: nothing to gain
 
 template <class... Values>
 std::string format(const char* pattern, Values... values) {
@@ -76,7 +78,15 @@ class Diagnosis {
         tiers_(tiers_in(window)) {}
 
   Verdict make() {
-    if (!says_anything()) return verdict_;
+    if (says_anything()) judge();
+    if (verdict_.actions.empty() && verdict_.no_action.empty())
+      verdict_.no_action = "no setting that is known here would gain 2 %";
+    if (!verdict_.actions.empty()) verdict_.no_action.clear();
+    return std::move(verdict_);
+  }
+
+ private:
+  void judge() {
     double data = seconds(window_.parts.wait_data) / wall_;
     double copy = seconds(window_.parts.wait_copy) / wall_;
     double host = seconds(window_.parts.host) / wall_;
@@ -90,31 +100,30 @@ class Diagnosis {
           "; these are by a virtual clock, which stands still while the host "
           "works: the times of the stages cannot be compared with them";
 
-    if (data + copy + host < 0.03) {
-      compute();
-    } else if (copy > data && copy > host) {
-      copies();
-    } else if (host > data) {
-      verdict_.limit = Limit::host;
-      verdict_.cause =
-          "the training loop itself is late to queue the next step";
-    } else {
-      verdict_.limit = order > data / 2 ? Limit::order : Limit::data;
-      late();
+    if (data + copy + host >= kNoWaiting) {
+      if (copy > data && copy > host) {
+        copies();
+      } else if (host > data) {
+        host_loop();
+      } else {
+        verdict_.limit = order > data / 2 ? Limit::order : Limit::data;
+        late();
+      }
     }
+    // What would gain a little is offered all the same.
+    if (data + copy + host < kNoWaiting || compute_ > kBusy * wall_) compute();
     std::ranges::stable_sort(verdict_.actions,
                              [](const Action& a, const Action& b) {
                                return a.predicted_gain > b.predicted_gain;
                              });
-    return verdict_;
   }
 
- private:
   bool says_anything() {
     const StepParts& parts = window_.parts;
     if (parts.steps < 1 || wall_ <= 0) {
       verdict_.cause = "too few steps to say";
       verdict_.because = format("%ld steps were timed", long(parts.steps));
+      verdict_.no_action = "take more steps, then ask again";
       return false;
     }
     if (parts.steps_take_time()) return true;
@@ -123,11 +132,18 @@ class Diagnosis {
     verdict_.because =
         format("a step computes for %.2f us on the average",
                1e6 * compute_ / static_cast<double>(parts.steps));
+    verdict_.no_action =
+        "measure steps that take time: those of your model, or device 'sim' "
+        "with its 'step_ms'";
     return false;
   }
 
   void compute() {
     verdict_.limit = Limit::compute;
+    verdict_.stage.clear();
+    verdict_.no_action =
+        "the accelerator itself is the limit, and no setting that is known "
+        "here would gain 2 %";
     verdict_.cause =
         window_.virtual_time
             ? "the accelerator is busy; whether the input keeps up, a virtual "
@@ -148,10 +164,24 @@ class Diagnosis {
              .cost = "device memory for the prepared rows"});
     else
       verdict_.because += tiers_.no_room;
+    if (!on_device)
+      verdict_.no_action =
+          "the rows cannot be kept on the device; fewer bytes in a row, or a "
+          "smaller dtype, would be copied faster";
+  }
+
+  void host_loop() {
+    verdict_.limit = Limit::host;
+    verdict_.cause = "the training loop itself is late to queue the next step";
+    verdict_.no_action =
+        "no setting of the input changes that: look for what the loop does "
+        "between two steps (logging, metrics, waiting for the device)";
   }
 
   void late() {
     if (window_.virtual_time) {
+      verdict_.no_action =
+          "measure with \"clock\": \"wall\" to learn which stage is slow";
       verdict_.cause = "batches come late by the virtual clock";
       return;
     }
@@ -159,12 +189,16 @@ class Diagnosis {
     auto slowest = std::ranges::min_element(pools, {}, &Pool::rate);
     if (slowest == pools.end() || std::isinf(slowest->rate())) {
       verdict_.cause = "batches come late, and no stage was measured";
+      verdict_.no_action = "take more steps, then ask again";
       return;
     }
     verdict_.stage = slowest->busiest().name;
     bool quick = slowest->rate() > 1.05 * compute_rate();
     if (quick && slowest->workers > 0) {
       verdict_.cause = "every stage is fast enough, but batches come in bursts";
+      verdict_.no_action =
+          "no gain can be predicted: take more steps, then try a larger "
+          "'loader.prefetch'";
       return;
     }
     explain(*slowest);
@@ -177,6 +211,10 @@ class Diagnosis {
           verdict_.cause;
     offer_keeping(*slowest);
     offer_workers(*slowest);
+    verdict_.no_action =
+        "neither another tier nor more workers would gain 2 %"
+        ": make the stage '" +
+        verdict_.stage + "' cheaper";
   }
 
   void explain(const Pool& pool) {

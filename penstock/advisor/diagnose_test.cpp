@@ -66,6 +66,46 @@ TEST(Diagnose, SaysComputeWhenTheInputKeepsUp) {
   EXPECT_TRUE(verdict.actions.empty());
 }
 
+TEST(Diagnose, SaysComputeWhenTheAcceleratorWorksMoreThan90Percent) {
+  std::vector<StageNumbers> stages = {stage("read", 1, 1000, 1090ms)};
+  Verdict verdict = diagnose(window(1090ms, stages));
+  EXPECT_EQ(verdict.limit, Limit::compute);
+  EXPECT_EQ(verdict.stage, "");
+  ASSERT_FALSE(verdict.actions.empty()) << "9 % can be had all the same";
+  EXPECT_NEAR(verdict.actions[0].predicted_gain, 0.09, 1e-9);
+  EXPECT_EQ(diagnose(window(1120ms, stages)).limit, Limit::data);
+}
+
+TEST(Diagnose, HasAnActionOrSaysWhyThereIsNone) {
+  Snapshot late = window(4s, pool({stage("gather", 2, 1000, 8s)}));
+  EXPECT_EQ(diagnose(late).no_action, "");
+  EXPECT_TRUE(diagnose(late).json().find("no_action")->is_null());
+  late.limits.cpus = 2;
+  EXPECT_EQ(diagnose(late).no_action,
+            "neither another tier nor more workers would gain 2 %: make the "
+            "stage 'gather' cheaper");
+  Snapshot host = window(2s, {});
+  host.parts.host = 1s;
+  host.parts.wait_data = 0s;
+  Snapshot copies = host;
+  copies.parts.host = 0s;
+  copies.parts.wait_copy = 1s;
+  copies.tiers = in_ram(false);
+  Snapshot by_virtual_clock = window(2s, {});
+  by_virtual_clock.virtual_time = true;
+  Snapshot no_time = window(2s, {});
+  no_time.parts.compute = 0s;
+  for (const Snapshot& snapshot :
+       {Snapshot(), window(1010ms, {}), window(2s, {}), host, copies,
+        by_virtual_clock, no_time,
+        window(2s, pool({stage("read", 1, 1000, 100ms)}))}) {
+    Verdict verdict = diagnose(snapshot);
+    EXPECT_TRUE(verdict.actions.empty()) << verdict.cause;
+    EXPECT_NE(verdict.no_action, "") << verdict.cause;
+    EXPECT_EQ(verdict.json().find("no_action")->string(), verdict.no_action);
+  }
+}
+
 TEST(Diagnose, NamesTheStageWithTheLowestRate) {
   Verdict verdict = diagnose(
       window(4s, {stage("read", 1, 1000, 1s), stage("prepare", 2, 1000, 8s)}));

@@ -25,6 +25,7 @@ Json Verdict::json() const {
     entry["cost"] = action.cost;
     json["actions"].push_back(std::move(entry));
   }
+  json["no_action"] = no_action.empty() ? Json() : Json(no_action);
   return json;
 }
 

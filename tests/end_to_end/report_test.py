@@ -22,7 +22,8 @@ class Report(Case):
             self.assertLessEqual({"epoch", "seconds", "au", "train_loss",
                                   "val_loss"}, set(epoch))
         self.assertEqual(set(report["verdict"]), {"limit", "stage", "cause",
-                                                  "because", "actions"})
+                                                  "because", "actions",
+                                                  "no_action"})
         self.assertIn(report["verdict"]["limit"], LIMITS)
         self.assertLessEqual({"rows", "train", "val", "left_out",
                               "fingerprint"}, set(report["dataset"]))

@@ -7,7 +7,9 @@ from dataloader_case import Case
 from dataloader_sets import Busy, Numbers
 from entry import main
 from penstock._dataloader.fetching import Bad
+from penstock._dataloader import meter as meters
 from penstock._dataloader.meter import Meter
+from penstock._dataloader.rehearsal import NO_MOVING, Moving, rehearsed
 from penstock.errors import TransformError
 
 
@@ -37,6 +39,8 @@ class Stats(Case):
         told = loader.explain()
         self.assertEqual((told.limit, told.actions), ("compute", []))
         self.assertIn("the input keeps up", str(told))
+        self.assertRegex(str(told), "nothing to set: without any waiting the "
+                         r"loop would be \d.*% faster")
 
     def test_nothing_is_said_of_a_few_batches(self):
         loader = self.loader(Numbers(8), batch_size=4)
@@ -45,7 +49,8 @@ class Stats(Case):
         self.assertEqual(loader.stats()["limits"], "unknown")
         told = loader.explain()
         self.assertEqual((told.limit, told.au), ("unknown", None))
-        self.assertRegex(str(told), "n/a.*\n.*too few .*\n.*there were 2,")
+        self.assertRegex(str(told), "n/a.*\n.*too few .*\n.*there were 2,"
+                         ".*\n.*take more batches")
 
     def test_without_workers_their_rate_is_unknown(self):
         loader = self.loader(Busy(40, seconds=0.001), batch_size=4)
@@ -53,15 +58,58 @@ class Stats(Case):
             pass
         self.assertIsNone(loader.stats()["items_per_s_of_a_worker"])
 
+    def test_moving_a_batch_is_rehearsed_where_the_loop_waits(self):
+        for seconds, loop_s, rehearses in ((0.002, 0, True), (0, 0.02, False)):
+            loader = self.loader(Busy(60, seconds=seconds), batch_size=4)
+            for _ in loader:
+                time.sleep(loop_s)
+            told = loader.explain().because
+            self.assertEqual("moving a batch" in told, rehearses, told)
+
+    def test_threads_move_nothing(self):
+        loader = self.loader(Busy(60, seconds=0.002), batch_size=4,
+                             workers="threads")
+        list(loader)
+        self.assertNotIn("moving a batch", loader.explain().because)
+
+    def test_workers_tell_their_time_on_processors(self):
+        loader = self.loader(Busy(60, seconds=0.002), batch_size=4,
+                             num_workers=1)
+        list(loader)
+        meter = loader._progress.meter
+        self.assertGreater(meter.helper_cpu_s, 0)
+        self.assertLess(meter.helper_cpu_s, 1.5 * meter.helper_s)
+        self.assertGreater(meter.blocked_s, 0)
+        self.assertLessEqual(meter.blocked_s, meter.wait_s)
+
+
+class Rehearsal(unittest.TestCase):
+    def test_a_larger_batch_takes_longer(self):
+        small, large = (rehearsed(bytearray(size), 4)
+                        for size in (100, 1 << 26))
+        self.assertIsNone(large.why_not)
+        self.assertGreater(large.helper_s, small.helper_s)
+        self.assertGreater(small.loop_s, 0)
+
+    def test_what_cannot_be_pickled_is_said_so(self):
+        moving = rehearsed(lambda: 0, 4)
+        self.assertEqual(moving[:2], (0, 0))
+        self.assertIn("pickle", moving.why_not)
+
 
 class Advice(unittest.TestCase):
-    def explained(self, wait_s, loop_s, worker_s, workers, cpus=4):
+    def explained(self, wait_s, loop_s, worker_s, workers, cpus=4,
+                  moving=NO_MOVING, left=1, **numbers):
         meter = Meter()
         meter.batches, meter.items, meter.first_batch_s = 100, 1000, 0.1
-        meter.wait_s, meter.loop_s = wait_s, loop_s
+        meter.wait_s, meter.loop_s, meter.moving = wait_s, loop_s, moving
+        meter.blocked_s = wait_s
+        for name, number in numbers.items():
+            setattr(meter, name, number)
         if workers:
             meter.worked(worker_s, 1000)
-        with mock.patch("os.sched_getaffinity", lambda _: range(cpus)):
+        with mock.patch("os.sched_getaffinity", lambda _: range(cpus)), \
+                mock.patch.object(meter, "processors_left", lambda: left):
             return meter.explain(workers)
 
     def changes(self, *numbers, **more):
@@ -74,7 +122,7 @@ class Advice(unittest.TestCase):
     def test_more_workers_than_processors_are_not_advised(self):
         told = self.explained(9, 1, 10, workers=4)
         self.assertEqual(told.actions, [])
-        self.assertIn("make an item cheaper", told.cause)
+        self.assertIn("make an item cheaper", told.no_action)
 
     def test_the_predicted_gain_is_bounded_by_the_loop_and_the_workers(self):
         self.assertEqual(self.changes(1, 9, 10, workers=1), (1, 2, 0.11))
@@ -88,14 +136,60 @@ class Advice(unittest.TestCase):
         self.assertEqual(self.changes(9, 1, 0, workers=0, cpus=2),
                          (0, 2, round(10 / 4.5 - 1, 2)))
 
+    def test_moving_batches_eats_the_gain(self):
+        """Half of the time is fetching; a worker would need as long again to
+        send what it fetched, and the loop to receive it."""
+        told = self.explained(5, 5, 0, workers=0, moving=Moving(0.05, 0.07))
+        self.assertEqual((told.limit, told.actions), ("data", []))
+        self.assertIn("more workers would bring -17 %", told.no_action)
+        self.assertIn("50.00 ms of a worker and 70.00 ms of the loop",
+                      told.because)
+        self.assertEqual(self.changes(5, 5, 0, workers=0, cpus=1,
+                                      moving=Moving(0.02, 0.01)),
+                         (0, 1, round(10 / 7 - 1, 2)))
+
+    def test_what_the_loop_spends_on_receiving_no_worker_takes_off(self):
+        told = self.explained(5, 5, 9, workers=1, blocked_s=1)
+        self.assertEqual(told.actions, [])
+        self.assertIn("4.00 s on receiving", told.no_action)
+        self.assertEqual(self.changes(5, 5, 10, workers=1, blocked_s=3),
+                         (1, 2, round(10 / 7 - 1, 2)))
+
+    def test_processors_that_are_busy_give_nothing(self):
+        told = self.explained(5, 5, 0, workers=0, cpus=2, cpu_s=20)
+        self.assertIn("no more processor time", told.no_action)
+        told = self.explained(5, 5, 0, workers=0, cpus=2, cpu_s=10, left=0.5)
+        self.assertIn("no more processor time", told.no_action)
+        self.assertIn("a processor for 50% of", told.because)
+        self.assertEqual(self.changes(5, 5, 0, workers=0, cpus=2, cpu_s=16),
+                         (0, 1, 0.25))
+
+    def test_what_was_not_or_cannot_be_moved_is_not_advised(self):
+        for moving, why in ((None, "not measured yet"),
+                            (Moving(0, 0, "TypeError: a lock"), "a lock")):
+            told = self.explained(5, 5, 0, workers=0, moving=moving)
+            self.assertEqual(told.actions, [])
+            self.assertIn(why, told.no_action)
+            self.assertIn(why, str(told))
+
+    def test_above_90_percent_it_is_the_loop_that_limits(self):
+        told = self.explained(0.9, 9.1, 9, workers=1)
+        self.assertEqual(told.limit, "compute")
+        self.assertIn("faster", told.no_action)
+        self.assertEqual(self.explained(1.1, 8.9, 10, workers=1).limit, "data")
+
     def test_a_gain_of_less_than_two_percent_is_no_advice(self):
-        meter = Meter()
-        meter.batches, meter.items = 100, 1000
-        meter.wait_s, meter.loop_s = 0.0151, 1.0
-        meter.worked(1.0, 1000)
-        with mock.patch("os.sched_getaffinity", lambda _: range(4)):
-            self.assertEqual(meter._advice(1, 0.001), (
-                "more workers would gain less than 2 %", []))
+        told = self.explained(2, 5, 5, workers=1)
+        self.assertEqual((told.limit, told.actions), ("data", []))
+        self.assertIn("batches come in bursts", told.no_action)
+
+    def test_other_work_is_seen_in_the_time_that_a_thread_waits(self):
+        with mock.patch.object(meters, "_scheduled", lambda _: (10, 10)):
+            meter = Meter()
+        self.assertGreater(Meter().processors_left(), 0)
+        for now, left in (((40, 20), 0.75), ((10, 10), 1.0), (None, 1.0)):
+            with mock.patch.object(meters, "_scheduled", lambda _: now):
+                self.assertEqual(meter.processors_left(), left)
 
     def test_a_notebook_shows_it_as_a_table(self):
         page = self.explained(9, 1, 10, workers=1)._repr_html_()

@@ -38,6 +38,7 @@ from ._dataloader.order import Order
 from ._dataloader.pinning import available as _can_pin
 from ._dataloader.plans import (Batched, OwnPlan, OwnSampler, OwnSingles,
                                 SamplerPlan, StreamPlan)
+from ._dataloader.rehearsal import NO_MOVING
 from ._dataloader.replay import Replay
 from ._dataloader.worker import Job, WorkerInfo
 from .arguments import checked
@@ -261,6 +262,8 @@ class DataLoader(Generic[_Item]):
         if self.num_workers == 0:
             flow = Direct(self.dataset, self._collate(), settings, batches,
                           self._iterable, skip)
+            if self._threads:
+                self._progress.meter.moving = NO_MOVING
         else:
             job = Job(base, self._iterable, settings, self._depth())
             flow = Flow(self._crew(job), self._rules(), self._progress.meter)

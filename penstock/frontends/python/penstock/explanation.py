@@ -8,7 +8,8 @@ from typing import Any, Mapping
 
 class Explanation:
     """What limits a loop and what to change. `str()` is for people; `limit`,
-    `stage`, `cause`, `because` and `actions` are for programs.
+    `stage`, `cause`, `because`, `actions` and `no_action` (why there is no
+    action, else None) are for programs.
 
     `limit` is "compute", "data", "copy", "order", "host" or "unknown"; `au` is
     the utilisation of the accelerator, None where it is not known.
@@ -25,6 +26,7 @@ class Explanation:
         self.cause: str = verdict["cause"]
         self.because: str = verdict["because"]
         self.actions: list[dict[str, Any]] = list(verdict["actions"])
+        self.no_action: str | None = verdict["no_action"]
 
     def __str__(self) -> str:
         known = "n/a" if self.au is None else f"{100 * self.au:.1f} %"
@@ -38,6 +40,8 @@ class Explanation:
                 f"{json.dumps(action['to'])}: predicted "
                 f"{100 * action['predicted_gain']:.0f} % more; costs "
                 f"{action['cost']}")
+        if self.no_action:
+            lines.append(f"  nothing to set: {self.no_action}")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -21,6 +21,8 @@ def explanation_html(verdict: Explanation) -> str:
             f"{'n/a' if rate is None else f'{rate:.0f}'} samples/s")
     parts = [f"<b>{_text(verdict.limit)}</b>: {_text(verdict.cause)}",
              f"because {_text(verdict.because)}", _text(head)]
+    if verdict.no_action:
+        parts.append(f"nothing to set: {_text(verdict.no_action)}")
     bars = _table((name, _bar(share)) for name, share
                   in verdict.parts.items() if share)
     actions = _table((_text(action["knob"]), _text(

@@ -18,6 +18,7 @@
     errors      ours that torch's loader raises, too
     carried     exceptions that change the process
     meter       what limits: the loader or the loop
+    rehearsal   what moving a batch between processes costs
     line        the progress line
 
 The helper processes import this package alone, without the engine (start).

@@ -308,10 +308,7 @@ class ProcessCrew:
                     raise self._died(worker)
                 letter = packing.Letter(message[RESULT.size:],
                                         self._readers[worker])
-                number, batch, kind, seconds, items = RESULT.unpack_from(
-                    message)
-                return Result(number, batch, kind, seconds, items, letter,
-                              worker)
+                return Result(*RESULT.unpack_from(message), letter, worker)
             failed = self._server.news_of(self.id).failed
             if failed is not None:
                 failed.reraise()

@@ -18,6 +18,7 @@ from .fetching import (BadRows, Fetcher, Settings, Stream, count_of,
                        grain_of, no_end)
 from .meter import Meter
 from .pinning import PinAhead, pinned_result
+from .rehearsal import rehearsed
 from .threads import ThreadCrew
 from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, WHOLE,
                      Result, Task)
@@ -215,7 +216,10 @@ class Flow:
                 if stop.is_set():
                     raise StopIteration
             try:
-                self._note(self.crew.receive(deadline))
+                waiting = time.perf_counter()
+                result = self.crew.receive(deadline)
+                self._meter.blocked(time.perf_counter() - waiting)
+                self._note(result)
             except Error as failure:
                 self.failure = failure
                 raise
@@ -242,8 +246,9 @@ class Flow:
     def _note(self, result: Result | None) -> None:
         if result is None:
             return
-        number_of_round, number, kind, seconds, items, letter, worker = result
-        self._meter.worked(seconds, items)
+        (number_of_round, number, kind, seconds, cpu_s, items, letter,
+         worker) = result
+        self._meter.worked(seconds, items, cpu_s)
         if number_of_round != self._round:
             letter.discard()
         elif kind == END:
@@ -361,6 +366,8 @@ class Epoch:
         self._note_place()
         self._note_bad(bad)
         meter.answered(asked, items, self._yielded == 1)
+        if isinstance(self.flow, Direct) and meter.wants_moving():
+            meter.moves(rehearsed(batch, items))
         self._warn_of_length()
         return batch
 

@@ -139,8 +139,9 @@ class ThreadCrew:
             items = (task.ids or 1 if task.kind != FETCH
                      else count_of(task.ids))
             if kind is not None:
+                # The loop's process counts their time on processors.
                 self._results.put(Result(task.round, task.batch, kind, seconds,
-                                         items, _Shelf(result), worker))
+                                         0.0, items, _Shelf(result), worker))
 
     def _begun(self, where: str) -> tuple[Any, Carried | None]:
         """What fetches in an epoch, or why it cannot begin."""

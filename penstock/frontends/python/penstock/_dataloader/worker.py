@@ -17,8 +17,9 @@ from .fetching import (Fetcher, Key, Settings, Stream, count_of, detail_of,
 from .memory import Reader, Ref, Writer
 from .packing import Letter, open_ref, ref_of, seal
 
-# Helper to loop: round, batch, kind, seconds of work, items; then a letter.
-RESULT = struct.Struct("<qqqdq")
+# Helper to loop: round, batch, kind, seconds of work, those on a processor,
+# items; then a letter.
+RESULT = struct.Struct("<qqqddq")
 BATCH, ERROR, END, WHOLE = range(4)
 MOST_BYTES = 1 << 17  # of a message
 
@@ -80,6 +81,7 @@ class Result(NamedTuple):
     batch: int
     kind: int
     seconds: float
+    cpu_s: float
     items: int
     letter: Any
     worker: int
@@ -100,7 +102,7 @@ class Worker:
         self._settings, self._settings.in_helper = settings, True
         self._broken: Carried | None = None     # for good
         self._not_begun: Carried | None = None  # this epoch
-        self._seconds, self._items = 0.0, 0
+        self._seconds, self._cpu_s, self._items = 0.0, 0.0, 0
 
     def prepare(self, base_seed: int,
                 worker_init_fn: Callable[[int], Any] | None,
@@ -176,7 +178,7 @@ class Worker:
         self._tell_torch()
         if task.round != self._board.round:
             return  # the loop began anew since
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         kind: int | None
         letter: bytes | None
         try:
@@ -194,6 +196,7 @@ class Worker:
                 Carried(error, self._where(), detail_of(error)), self._writer)
         finally:
             self._seconds += time.perf_counter() - began
+            self._cpu_s += time.process_time() - cpu
         if kind is not None and letter is not None:
             self._send(task, kind, letter)
 
@@ -208,8 +211,9 @@ class Worker:
 
     def _send(self, task: Task, kind: int, letter: bytes) -> None:
         self._own.send(RESULT.pack(task.round, task.batch, kind,
-                                   self._seconds, self._items) + letter)
-        self._seconds, self._items = 0.0, 0
+                                   self._seconds, self._cpu_s,
+                                   self._items) + letter)
+        self._seconds, self._cpu_s, self._items = 0.0, 0.0, 0
 
     def _result_of(self, task: Task) -> tuple[int | None, Any]:
         """(kind, object), kind None when there is nothing to send yet."""
