@@ -184,7 +184,8 @@ def measure(options):
     for data, workers, memory, sides in (
             ("plain", 2, False, ("penstock", "torch_forkserver",
                                  "torch_fork")),
-            ("torch_dataset", 2, False, ("penstock", "torch_forkserver")),
+            ("torch_dataset", 2, False, ("penstock", "torch_forkserver",
+                                         "torch_fork")),
             ("plain", 4, True, ("penstock", "torch_forkserver",
                                 "torch_fork")),
             ("torch_dataset", 4, True, ("penstock", "torch_forkserver"))):
