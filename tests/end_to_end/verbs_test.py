@@ -41,6 +41,12 @@ class Peek(Case):
         self.assertEqual(seen["first"], [{"x": 1.5, "y": None},
                                          {"x": 2.5, "y": "b"}])
 
+    def test_shows_as_many_columns_as_sqlite_takes(self):
+        self.database([[None] * 1999 + [2.5]],
+                      ", ".join(f"c{i} REAL" for i in range(2000)))
+        [row] = self.peek("sqlite:d.sqlite#t")["first"]
+        self.assertEqual((row["c0"], row["c1999"]), (None, 2.5))
+
     def test_needs_no_key_that_can_be_used(self):
         """SQLite's text keys may be NULL, and others of any type."""
         self.database([(None, 1.0), (b"\xff", 2.0)],

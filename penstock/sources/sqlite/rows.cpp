@@ -8,6 +8,9 @@
 namespace penstock::sqlite {
 namespace {
 
+/// The place of a key that nobody needs.
+constexpr int kNotSelected = -1;
+
 /// What the first key in the table is, where no declaration tells.
 ColumnType first_key_type(Connection& connection, const SourceSpec& spec,
                           const Table& table, const std::string& column) {
@@ -64,26 +67,27 @@ RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
   int selected = 0;
   auto add = [&](const ColumnInfo& column, const Wanted& want) {
     // The key may be wanted as a value too: SQLite limits the columns.
-    bool again = !parts_.empty() && column.name == parts_[0].name;
+    bool again =
+        !spec.keyless && !parts_.empty() && column.name == parts_[0].name;
     if (!again)
-      select_ += (parts_.empty() ? "SELECT " : ", ") + identifier(column.name);
+      select_ += (selected == 0 ? "SELECT " : ", ") + identifier(column.name);
     parts_.push_back({column.name, want.as,
                       type_of(connection, spec, table, column, want.as),
                       column.boolean, times_of(column, want), want.hashed,
                       again ? 0 : selected++});
   };
   if (spec.keyless) {
-    select_ = "SELECT 0";
-    parts_.push_back(
-        {"", ReadAs::key, ColumnType::int64, false, Times::unexpected, false});
+    parts_.push_back({"", ReadAs::key, ColumnType::int64, false,
+                      Times::unexpected, false, kNotSelected});
   } else {
     add(key_of(table.schema, spec.key, place), {.as = ReadAs::key});
     key_identifier_ = identifier(parts_[0].name);
   }
   for (const Wanted& want : wanted)
     add(column_of(table.schema, want.column, want.setting, place), want);
+  if (selected == 0) select_ = "SELECT 0";
   int most = sqlite3_limit(connection.get(), SQLITE_LIMIT_COLUMN, -1);
-  if (!table.rowid.empty() && selected < most) {
+  if (!spec.keyless && !table.rowid.empty() && selected < most) {
     select_ += ", " + table.rowid;
     rowid_at_ = selected;
   }
@@ -105,6 +109,7 @@ bool RowFormat::fits(const Block& block) const {
 
 void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,
                            const Part& part, ColumnData& column) const {
+  if (part.at == kNotSelected) return column.append_int64(0);
   Value value{row, part.at, utf8_};
   bool integers = column.type == ColumnType::int64;
   if (integers && value.type == SQLITE_INTEGER)
