@@ -172,11 +172,11 @@ class Readers(Case):
                           ["peek", "sqlite:d.sqlite#t"], ["schema"]):
             with self.subTest(arguments=arguments):
                 ours, its = os.pipe()
+                os.close(ours)  # before it writes: a pipe holds some text
                 process = subprocess.Popen(
                     [PROGRAM, *arguments], cwd=self.folder, stdout=its,
                     stderr=subprocess.PIPE, text=True)
                 os.close(its)
-                os.close(ours)
                 _, err = process.communicate(timeout=PATIENCE_S)
                 self.assertEqual(process.returncode, 128 + signal.SIGPIPE)
                 self.assertNotIn("penstock: ", err)
