@@ -308,7 +308,8 @@ class ProcessCrew:
                     raise self._died(worker)
                 letter = packing.Letter(message[RESULT.size:],
                                         self._readers[worker])
-                return Result(*RESULT.unpack_from(message), letter, worker)
+                return Result._make((*RESULT.unpack_from(message), letter,
+                                     worker))
             failed = self._server.news_of(self.id).failed
             if failed is not None:
                 failed.reraise()
