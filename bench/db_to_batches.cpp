@@ -123,10 +123,10 @@ void add_stage_costs(const Workload& work, Device& device, StageCosts& costs) {
 }
 
 /// The texts of the first rows, in blocks.
-std::vector<ColumnData> some_texts(const Workload& work) {
+std::vector<Column> some_texts(const Workload& work) {
   std::unique_ptr<Source> source =
-      open_source(work.options.source, wanted_of(work.options));
-  std::vector<ColumnData> texts;
+      open_source(work.options.source, requests_of(work.options));
+  std::vector<Column> texts;
   std::int64_t rows = 0;
   for (const Partition& partition : source->partitions(1))
     source->open_reader()->scan(partition, kBlockRows, [&](Block& block) {
@@ -143,15 +143,15 @@ struct Parsing {
 };
 
 Parsing parsing_alone(const Workload& work, int repeats) {
-  std::vector<ColumnData> texts = some_texts(work);
-  const JsonSet& set = *work.options.fields[0].json_set();
+  std::vector<Column> texts = some_texts(work);
+  const JsonSet& set = *json_set_of(work.options.fields[0]);
   OurJson ours(set);
   PlainJson plain(set.keys, "signal_present");
   std::int64_t rows = 0;
-  for (const ColumnData& column : texts) rows += column.length;
+  for (const Column& column : texts) rows += column.length;
   auto timed = [&](auto& parser) {
     return cpu_seconds([&] {
-             for (const ColumnData& column : texts) parser.parse(column);
+             for (const Column& column : texts) parser.parse(column);
            }) /
            static_cast<double>(rows);
   };
@@ -272,7 +272,7 @@ void measure_postgres(const Positions& data, std::int64_t rows, int repeats,
 
 double bytes_per_row(const Workload& work) {
   std::int64_t bytes = 0, rows = 0;
-  for (const ColumnData& column : some_texts(work)) {
+  for (const Column& column : some_texts(work)) {
     bytes += static_cast<std::int64_t>(column.values.size());
     rows += column.length;
   }

@@ -3,8 +3,9 @@
 // Rows of about 1 KB with 3 to 10 receivers of 7 keys are read (a) by our
 // parsing alone, which also checks them, and (b) by a plain simdjson on-demand
 // loop as one writes it from its manual. Both run in turns on one thread; their
-// numbers are compared bit for bit. Beside them (c) the whole stage, Preparer:
-// parsing, keys, a hash of each row, counts, and memory that the rows keep.
+// numbers are compared bit for bit. Beside them (c) the whole stage,
+// BlockParser: parsing, keys, a hash of each row, notes, and memory that the
+// rows keep.
 //
 //     bench_json_set [ROWS [REPEATS]]
 #include <algorithm>
@@ -13,7 +14,7 @@
 #include "bench/measure.h"
 #include "bench/our_json.h"
 #include "bench/plain_json.h"
-#include "penstock/transforms/transforms.h"
+#include "penstock/dataset/dataset.h"
 
 namespace penstock {
 namespace {
@@ -80,18 +81,22 @@ Json measure(const Workload& work, std::int64_t rows, int repeats) {
   for (std::int64_t first = 0; first < rows; first += kBlockRows)
     blocks.push_back(
         rows_of_json(first, std::min(kBlockRows, rows - first), work));
-  JsonSet set{.column = "receivers", .keys = kKeys, .max = 10};
-  Preparer preparer({.fields = {Field{"receivers", set, true}}});
+  JsonSet set{
+      .column = "receivers", .keys = kKeys, .max = 10, .standardize = true};
+  BlockParser parser(
+      {.fields = bind_fields({{"receivers", make_json_set("receivers", set)}},
+                             {{.name = "receivers"}}, {ColumnType::json}),
+       .columns = {"receivers"}});
   OurJson ours(set);
   PlainJson plain(kKeys, "signal_present");
   std::size_t bytes = 0;
   for (const Block& block : blocks) {
-    Seen seen;
-    RawBlock prepared = preparer.prepare(block, seen);
+    ParseNotes notes;
+    ParsedBlock parsed = parser.parse(block, notes);
     std::span<const double> expected = plain.parse(block.columns[1]);
     PENSTOCK_ASSERT(
         std::ranges::equal(ours.parse(block.columns[1]), expected, same_bits) &&
-            std::ranges::equal(prepared.values.as<double>(), expected,
+            std::ranges::equal(parsed.fields[0].bytes.as<double>(), expected,
                                same_bits),
         "all read the same numbers");
     bytes += block.columns[1].values.size();
@@ -104,8 +109,8 @@ Json measure(const Workload& work, std::int64_t rows, int repeats) {
   };
   auto stage = [&] {
     return per_row * cpu_seconds([&] {
-             Seen seen;
-             for (const Block& block : blocks) preparer.prepare(block, seen);
+             ParseNotes notes;
+             for (const Block& block : blocks) parser.parse(block, notes);
            });
   };
   auto simdjson = [&] {

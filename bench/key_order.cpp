@@ -5,7 +5,7 @@
 // same order. By the wall, so give the machine a quiet moment.
 //
 //     bench_key_order [ROWS [REPEATS [THREADS]]]
-#include "penstock/loader/key_order.h"
+#include "penstock/dataset/key_order.h"
 
 #include <algorithm>
 
@@ -29,13 +29,13 @@ const Workload kWorkloads[] = {
     {"int64", ColumnType::int64, ""},
 };
 
-std::vector<RawBlock> blocks_of(const Workload& work, std::int64_t rows) {
+std::vector<ParsedBlock> blocks_of(const Workload& work, std::int64_t rows) {
   constexpr std::int64_t kBlockRows = 1024;
-  std::vector<RawBlock> blocks;
+  std::vector<ParsedBlock> blocks;
   Random random(1, 0, 0, 0);
   for (std::int64_t row = 0; row < rows; ++row) {
     if (row % kBlockRows == 0) blocks.emplace_back().keys = KeyList(work.type);
-    ColumnData key{.type = work.type};
+    Column key{.type = work.type};
     if (work.type == ColumnType::int64) {
       key.append_int64(static_cast<std::int64_t>(random.next()));
     } else if (work.type == ColumnType::uuid) {
@@ -48,12 +48,12 @@ std::vector<RawBlock> blocks_of(const Workload& work, std::int64_t rows) {
       key.append_text(text);
     }
     blocks.back().keys.append(key, 0);
-    blocks.back().ends.push_back(0);
+    blocks.back().hashes.push_back(0);
   }
   return blocks;
 }
 
-std::vector<RowRef> compared_in_place(const std::vector<RawBlock>& blocks) {
+std::vector<RowRef> compared_in_place(const std::vector<ParsedBlock>& blocks) {
   bool integers = blocks[0].keys.type() == ColumnType::int64;
   auto less = [&](const RowRef& a, const RowRef& b) {
     const KeyList& x = blocks[a.block].keys;
@@ -63,8 +63,7 @@ std::vector<RowRef> compared_in_place(const std::vector<RawBlock>& blocks) {
   };
   std::vector<RowRef> refs;
   for (std::uint32_t b = 0; b < blocks.size(); ++b)
-    for (std::uint32_t r = 0; r < blocks[b].ends.size(); ++r)
-      refs.push_back({b, r});
+    for (std::uint32_t r = 0; r < blocks[b].rows(); ++r) refs.push_back({b, r});
   if (!std::ranges::is_sorted(refs, less)) std::ranges::sort(refs, less);
   for (std::size_t i = 1; i < refs.size(); ++i)
     PENSTOCK_ASSERT(less(refs[i - 1], refs[i]), "no key comes twice");
@@ -73,7 +72,7 @@ std::vector<RowRef> compared_in_place(const std::vector<RawBlock>& blocks) {
 
 Json measured(const Workload& work, std::int64_t rows, int repeats,
               int threads) {
-  std::vector<RawBlock> blocks = blocks_of(work, rows);
+  std::vector<ParsedBlock> blocks = blocks_of(work, rows);
   PENSTOCK_ASSERT(
       compared_in_place(blocks) == rows_by_key(blocks, "bench", threads),
       "both find the same order");

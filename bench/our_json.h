@@ -1,21 +1,20 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
-#include "penstock/transforms/detail/set_reader.h"
+#include "penstock/transforms/json_set/set_reader.h"
 
 namespace penstock {
 
 /// Our parsing alone: a json_set's texts into its elements and numbers, checked
-/// and chosen, without what a Preparer does with them (keys, hashes, counts,
-/// memory of their own).
+/// and chosen, without what a BlockParser does with them (keys, hashes,
+/// notes, memory of their own).
 class OurJson {
  public:
   explicit OurJson(const JsonSet& set) : reader_(set) {}
 
   /// As PlainJson::parse. The texts are good and long enough.
-  std::span<const double> parse(const ColumnData& column) {
+  std::span<const double> parse(const Column& column) {
     values_.clear();
     auto* end = reinterpret_cast<const char*>(column.values.data()) +
                 column.values.size() + Bytes::kPadding;
@@ -26,12 +25,12 @@ class OurJson {
       PENSTOCK_ASSERT(!fault, "the benchmark's rows are good");
       reader_.append_to(values_);
     }
-    return values_;
+    return values_.as<double>();
   }
 
  private:
   SetReader reader_;
-  std::vector<double> values_;
+  Bytes values_;
 };
 
 }  // namespace penstock

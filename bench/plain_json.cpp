@@ -44,7 +44,7 @@ PlainJson::PlainJson(std::vector<std::string> keys, std::string boolean)
 
 PlainJson::~PlainJson() = default;
 
-std::span<const double> PlainJson::parse(const ColumnData& column) {
+std::span<const double> PlainJson::parse(const Column& column) {
   State& s = *state_;
   s.values.clear();
   auto* end = reinterpret_cast<const char*>(column.values.data()) +

@@ -23,7 +23,7 @@ class PlainJson {
 
   /// The number of elements of each row of a column of lists, each followed by
   /// elements x keys numbers, a missing one NaN. Valid until the next call.
-  std::span<const double> parse(const ColumnData& column);
+  std::span<const double> parse(const Column& column);
 
  private:
   struct State;

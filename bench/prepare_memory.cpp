@@ -39,7 +39,7 @@ void write_shuffled(const Positions& data, std::int64_t rows) {
   PositionsDemo demo(1, rows);
   std::int64_t row = 0;
   for (Block block; demo.next(1024, block);) {
-    ColumnData keys{.type = ColumnType::int64};
+    Column keys{.type = ColumnType::int64};
     for (std::int64_t i = 0; i < block.rows; ++i)
       keys.append_int64(shuffled(row++));
     block.columns[0] = std::move(keys);

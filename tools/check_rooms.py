@@ -20,13 +20,15 @@ MAY_SEE = {
     "sampling": "base",
     "cache": "base device",
     "monitor": "base exec device",
-    "loader": "base exec device sources transforms sampling cache monitor",
+    "dataset": "base exec device sources transforms sampling cache monitor",
+    "loader": "base exec device sources transforms sampling cache monitor "
+              "dataset",
     "advisor": "base monitor loader",
-    "run": "base exec device sources transforms sampling cache monitor loader "
-           "advisor",
+    "run": "base exec device sources transforms sampling cache monitor dataset "
+           "loader advisor",
     "trainer": "base device monitor loader advisor run",
     "frontends": "base exec device sources transforms sampling cache monitor "
-                 "loader advisor run trainer",
+                 "dataset loader advisor run trainer",
 }
 OURS = {".h", ".cpp", ".cu", ".cuh", ".py", ".sh", ".cmake"}
 INCLUDE = re.compile(r'#include "penstock/(\w+)/([\w/.]+)"')

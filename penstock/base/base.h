@@ -7,6 +7,7 @@
 #include "penstock/base/block.h"
 #include "penstock/base/bytes.h"
 #include "penstock/base/clock.h"
+#include "penstock/base/columns.h"
 #include "penstock/base/dlpack.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"

@@ -1,116 +1,195 @@
 #include "penstock/base/block.h"
 
 namespace penstock {
+namespace {
+
+bool bit(const Bytes& bits, std::int64_t at) {
+  auto byte =
+      static_cast<unsigned>(bits.data()[static_cast<std::size_t>(at >> 3)]);
+  return ((byte >> (at & 7)) & 1u) != 0;
+}
+
+void set_bit(Bytes& bits, std::int64_t at, bool value) {
+  if (static_cast<std::size_t>(at >> 3) == bits.size())
+    bits.append_value(std::uint8_t{0});
+  auto& byte = bits.mutable_data<std::uint8_t>()[at >> 3];
+  auto mask = static_cast<std::uint8_t>(1u << (at & 7));
+  byte = static_cast<std::uint8_t>(value ? byte | mask : byte & ~mask);
+}
+
+template <class Number>
+struct Typed {
+  using type = Number;
+};
+
+/// Calls `work` with the C++ type of a dtype's elements, as a Typed.
+template <class Work>
+auto with_number(Dtype dtype, Work work) {
+  switch (dtype) {
+    case Dtype::float32:
+      return work(Typed<float>());
+    case Dtype::int64:
+      return work(Typed<std::int64_t>());
+    case Dtype::boolean:
+    case Dtype::uint8:
+      return work(Typed<std::uint8_t>());
+    case Dtype::int8:
+      return work(Typed<std::int8_t>());
+    case Dtype::int16:
+      return work(Typed<std::int16_t>());
+    case Dtype::uint16:
+      return work(Typed<std::uint16_t>());
+    case Dtype::int32:
+      return work(Typed<std::int32_t>());
+    case Dtype::uint32:
+      return work(Typed<std::uint32_t>());
+    case Dtype::uint64:
+      return work(Typed<std::uint64_t>());
+    default:
+      break;
+  }
+  return work(Typed<double>());
+}
+
+}  // namespace
 
 std::string_view name_of(ColumnType type) {
   static constexpr std::string_view kNames[] = {
-      "boolean", "int64", "float64", "text", "json", "uuid", "list"};
-  return kNames[static_cast<std::size_t>(type)];
+      "null", "boolean", "number",     "text", "binary",
+      "list", "tensor",  "dictionary", "uuid"};
+  if (type.kind == ColumnKind::number) return name_of(type.dtype);
+  if (type == ColumnType::json) return "json";
+  return kNames[static_cast<std::size_t>(type.kind)];
 }
 
-bool ColumnData::valid(std::int64_t row) const {
-  if (validity.size() == 0) return true;
-  auto byte = static_cast<unsigned>(
-      validity.data()[static_cast<std::size_t>(row >> 3)]);
-  return ((byte >> (row & 7)) & 1u) != 0;
+bool Column::valid(std::int64_t row) const {
+  if (type.kind == ColumnKind::null) return false;
+  return validity.size() == 0 || bit(validity, first + row);
 }
 
-std::string_view ColumnData::text(std::int64_t row) const {
-  std::span<const std::int64_t> at = offsets.as<std::int64_t>();
-  auto i = static_cast<std::size_t>(row);
-  return {reinterpret_cast<const char*>(values.data()) + at[i],
-          static_cast<std::size_t>(at[i + 1] - at[i])};
+std::int64_t Column::offset(std::int64_t row) const {
+  auto at = static_cast<std::size_t>(first + row);
+  return wide ? offsets.as<std::int64_t>()[at] : offsets.as<std::int32_t>()[at];
+}
+
+std::string_view Column::text(std::int64_t row) const {
+  std::int64_t begin = offset(row);
+  return {reinterpret_cast<const char*>(values.data()) + begin,
+          static_cast<std::size_t>(offset(row + 1) - begin)};
+}
+
+bool Column::boolean(std::int64_t row) const {
+  return bit(values, first + row);
+}
+
+double Column::as_float64(std::int64_t row) const {
+  if (type.kind == ColumnKind::boolean) return boolean(row);
+  return with_number(type.dtype, [&]<class Number>(Typed<Number>) {
+    return static_cast<double>(number<Number>(row));
+  });
+}
+
+std::int64_t Column::as_int64(std::int64_t row) const {
+  if (type.kind == ColumnKind::boolean) return boolean(row);
+  return with_number(type.dtype, [&]<class Number>(Typed<Number>) {
+    return static_cast<std::int64_t>(number<Number>(row));
+  });
 }
 
 // The bitmap comes into being with the first null: most columns have none.
-void ColumnData::append_valid(bool valid) {
-  auto row = static_cast<std::size_t>(length);
-  if (!valid && validity.size() == 0 && row > 0) {
-    validity.resize((row + 7) / 8);
+void Column::append_valid(bool valid) {
+  if (!valid && validity.size() == 0 && length > 0) {
+    validity.resize(static_cast<std::size_t>(length + 7) / 8);
     std::memset(validity.mutable_data<std::byte>(), 0xff, validity.size());
   }
-  if (!valid || validity.size() != 0) {
-    if (row / 8 == validity.size()) validity.append_value(std::uint8_t{0});
-    auto* bits = validity.mutable_data<std::uint8_t>();
-    auto bit = static_cast<std::uint8_t>(1u << (row & 7));
-    if (valid)
-      bits[row / 8] = static_cast<std::uint8_t>(bits[row / 8] | bit);
-    else
-      bits[row / 8] = static_cast<std::uint8_t>(bits[row / 8] & ~bit);
-  }
+  if (!valid || validity.size() != 0) set_bit(validity, length, valid);
   ++length;
 }
 
-void ColumnData::append_null() {
-  switch (type) {
-    case ColumnType::boolean:
-      values.append_value(std::uint8_t{0});
+void Column::start_offsets() {
+  if (offsets.size() == 0) offsets.append_value(std::int64_t{0});
+}
+
+void Column::append_null() {
+  switch (type.kind) {
+    case ColumnKind::null:
       break;
-    case ColumnType::int64:
-      values.append_value(std::int64_t{0});
+    case ColumnKind::boolean:
+      set_bit(values, length, false);
       break;
-    case ColumnType::float64:
-      values.append_value(0.0);
+    case ColumnKind::utf8:
+    case ColumnKind::binary:
+    case ColumnKind::list:
+      start_offsets();
+      offsets.append_value(type.kind == ColumnKind::list
+                               ? children[0].length
+                               : static_cast<std::int64_t>(values.size()));
       break;
-    case ColumnType::uuid: {
-      static constexpr std::byte kNone[16] = {};
-      values.append(kNone, sizeof(kNone));
+    case ColumnKind::number:
+    case ColumnKind::fixed:
+    case ColumnKind::dictionary:
+    case ColumnKind::uuid: {
+      std::size_t row = type.kind == ColumnKind::uuid
+                            ? 16
+                            : size_of(type.dtype) *
+                                  static_cast<std::size_t>(elements_of(item));
+      std::size_t at = values.size();
+      values.resize(at + row);
+      std::memset(values.mutable_data<std::byte>() + at, 0, row);
       break;
     }
-    default:
-      if (offsets.size() == 0) offsets.append_value(std::int64_t{0});
-      offsets.append_value(static_cast<std::int64_t>(values.size()));
-      break;
   }
   append_valid(false);
 }
 
-void ColumnData::append_text(std::string_view text) {
-  if (offsets.size() == 0) offsets.append_value(std::int64_t{0});
+void Column::append_text(std::string_view text) {
+  start_offsets();
   values.append(text.data(), text.size());
   offsets.append_value(static_cast<std::int64_t>(values.size()));
   append_valid(true);
 }
 
-void ColumnData::append_float64(double value) {
-  values.append_value(value);
+void Column::append_list() {
+  start_offsets();
+  offsets.append_value(children[0].length);
   append_valid(true);
 }
 
-void ColumnData::append_int64(std::int64_t value) {
-  values.append_value(value);
+void Column::append_boolean(bool value) {
+  set_bit(values, length, value);
   append_valid(true);
 }
 
-void ColumnData::append_boolean(bool value) {
-  values.append_value(static_cast<std::uint8_t>(value));
-  append_valid(true);
-}
-
-void ColumnData::append_uuid(const std::byte* sixteen) {
+void Column::append_uuid(const std::byte* sixteen) {
   values.append(sixteen, 16);
   append_valid(true);
 }
 
-void ColumnData::clear() {
+void Column::clear() {
+  first = 0;
   length = 0;
   validity.clear();
   offsets.clear();
   values.clear();
-  for (ColumnData& child : children) child.clear();
+  for (Column& child : children) child.clear();
+}
+
+std::size_t Column::bytes() const {
+  std::size_t sum = validity.size() + offsets.size() + values.size();
+  for (const Column& child : children) sum += child.bytes();
+  return sum;
 }
 
 void Block::clear() {
   rows = 0;
   problems.clear();
-  for (ColumnData& column : columns) column.clear();
+  for (Column& column : columns) column.clear();
+  owner.reset();
 }
 
 std::size_t Block::bytes() const {
   std::size_t sum = 0;
-  for (const ColumnData& column : columns)
-    sum +=
-        column.validity.size() + column.offsets.size() + column.values.size();
+  for (const Column& column : columns) sum += column.bytes();
   return sum;
 }
 

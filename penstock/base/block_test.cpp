@@ -23,8 +23,8 @@ TEST(Bytes, OwnedBytesGrowAndKeepTheirContent) {
   EXPECT_EQ(bytes.size(), 8000u);
 }
 
-TEST(ColumnData, MarksNullsFromTheFirstOneOn) {
-  ColumnData column{.type = ColumnType::float64};
+TEST(Column, MarksNullsFromTheFirstOneOn) {
+  Column column{.type = ColumnType::float64};
   for (int i = 0; i < 20; ++i) {
     if (i % 7 == 3)
       column.append_null();
@@ -35,8 +35,8 @@ TEST(ColumnData, MarksNullsFromTheFirstOneOn) {
   EXPECT_EQ(column.float64(19), 19.0);
 }
 
-TEST(ColumnData, HoldsTextOfAnyLength) {
-  ColumnData column{.type = ColumnType::text};
+TEST(Column, HoldsTextOfAnyLength) {
+  Column column{.type = ColumnType::text};
   column.append_text("ab");
   column.append_null();
   column.append_text("");
@@ -47,13 +47,85 @@ TEST(ColumnData, HoldsTextOfAnyLength) {
   EXPECT_EQ(column.text(3), "c");
 }
 
-TEST(ColumnData, NestsLists) {
-  ColumnData list{.type = ColumnType::list};
+TEST(Column, NestsLists) {
+  Column list{.type = ColumnType::list};
   list.children.push_back({.type = ColumnType::float64});
-  for (double value : {1.0, 2.0, 3.0}) list.children[0].append_float64(value);
-  for (std::int64_t end : {0, 1, 3}) list.offsets.append_value(end);
-  list.length = 2;
-  EXPECT_EQ(list.offsets.as<std::int64_t>()[2], list.children[0].length);
+  list.children[0].append_float64(1);
+  list.append_list();
+  list.append_null();
+  list.children[0].append_float64(2);
+  list.children[0].append_float64(3);
+  list.append_list();
+  EXPECT_EQ(list.length, 3);
+  EXPECT_FALSE(list.valid(1));
+  EXPECT_EQ(list.offset(0), 0);
+  EXPECT_EQ(list.offset(1), list.offset(2));
+  EXPECT_EQ(list.offset(3), 3);
+}
+
+TEST(Column, HoldsOneBitPerBoolean) {
+  Column column{.type = ColumnType::boolean};
+  for (int i = 0; i < 20; ++i) {
+    if (i == 9)
+      column.append_null();
+    else
+      column.append_boolean(i % 3 == 0);
+  }
+  EXPECT_EQ(column.values.size(), 3u);
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(column.boolean(i), i % 3 == 0 && i != 9) << i;
+  EXPECT_EQ(column.as_float64(0), 1.0);
+}
+
+TEST(Column, HoldsNumbersInTheirOwnWidth) {
+  Column bytes{.type = ColumnType::number(Dtype::int8)};
+  bytes.append_number(std::int8_t{-3});
+  bytes.append_null();
+  EXPECT_EQ(bytes.values.size(), 2u);
+  EXPECT_EQ(bytes.as_float64(0), -3.0);
+  EXPECT_EQ(bytes.as_int64(0), -3);
+  Column reals{.type = ColumnType::number(Dtype::float32)};
+  reals.append_number(0.5f);
+  EXPECT_EQ(reals.values.size(), 4u);
+  EXPECT_EQ(reals.as_float64(0), 0.5);
+  Column large{.type = ColumnType::number(Dtype::uint64)};
+  large.append_number(~std::uint64_t{0});
+  EXPECT_EQ(large.as_float64(0), 0x1p64);
+}
+
+TEST(Column, HoldsTensorsOfOneShape) {
+  Column column{.type = ColumnType::tensor(Dtype::float32), .item = {2, 3}};
+  column.append_null();
+  EXPECT_EQ(column.values.size(), 24u);
+  EXPECT_FALSE(column.valid(0));
+}
+
+TEST(Column, IsALookIntoArrowsBuffersFromAnyRowOn) {
+  // As in pa.array(["ab", None, "c", "def"]).slice(1), with its int32 offsets.
+  auto arrow = std::make_shared<std::vector<std::int32_t>>(
+      std::initializer_list<std::int32_t>{0, 2, 2, 3, 6});
+  auto bits = std::make_shared<std::uint8_t>(std::uint8_t{0b1101});
+  static constexpr std::string_view kText = "abcdef";
+  Column column{.type = ColumnType::text, .first = 1, .length = 3};
+  column.wide = false;
+  column.validity =
+      Bytes::borrow(std::as_bytes(std::span(bits.get(), 1)), bits);
+  column.offsets = Bytes::borrow(std::as_bytes(std::span(*arrow)), arrow);
+  column.values = Bytes::borrow(std::as_bytes(std::span(kText)), arrow);
+  EXPECT_FALSE(column.valid(0));
+  EXPECT_TRUE(column.valid(1));
+  EXPECT_EQ(column.text(1), "c");
+  EXPECT_EQ(column.text(2), "def");
+}
+
+TEST(ColumnType, HasANameForMessages) {
+  EXPECT_EQ(name_of(ColumnType::int64), "int64");
+  EXPECT_EQ(name_of(ColumnType::number(Dtype::uint16)), "uint16");
+  EXPECT_EQ(name_of(ColumnType::text), "text");
+  EXPECT_EQ(name_of(ColumnType::json), "json");
+  EXPECT_EQ(name_of(ColumnType::boolean), "boolean");
+  EXPECT_EQ(name_of(ColumnType::uuid), "uuid");
+  EXPECT_EQ(name_of(ColumnType::null), "null");
 }
 
 TEST(Block, ClearKeepsTheColumnsAndForgetsTheRows) {

@@ -1,32 +1,25 @@
 #include "penstock/base/key.h"
 
+#include <charconv>
 #include <cstring>
 
 namespace penstock {
 
 std::int64_t KeyList::size() const {
-  switch (type_) {
-    case ColumnType::int64:
-      return static_cast<std::int64_t>(integers_.size());
-    case ColumnType::uuid:
-      return static_cast<std::int64_t>(chars_.size() / 16);
-    default:
-      return static_cast<std::int64_t>(ends_.size());
-  }
+  if (type_ == ColumnType::int64)
+    return static_cast<std::int64_t>(integers_.size());
+  return static_cast<std::int64_t>(
+      type_ == ColumnType::uuid ? chars_.size() / 16 : ends_.size());
 }
 
-void KeyList::append(const ColumnData& column, std::int64_t row) {
-  switch (type_) {
-    case ColumnType::int64:
-      integers_.push_back(column.int64(row));
-      break;
-    case ColumnType::uuid:
-      chars_.append(
-          reinterpret_cast<const char*>(column.values.data()) + 16 * row, 16);
-      break;
-    default:
-      chars_ += column.text(row);
-      ends_.push_back(static_cast<std::int64_t>(chars_.size()));
+void KeyList::append(const Column& column, std::int64_t row) {
+  if (type_ == ColumnType::int64) {
+    integers_.push_back(column.int64(row));
+  } else if (type_ == ColumnType::uuid) {
+    chars_.append(reinterpret_cast<const char*>(column.uuid(row)), 16);
+  } else {
+    chars_ += column.text(row);
+    ends_.push_back(static_cast<std::int64_t>(chars_.size()));
   }
 }
 
@@ -106,6 +99,22 @@ void KeyList::reserve(std::int64_t keys) {
     chars_.reserve(16 * count);
   else
     ends_.reserve(count);
+}
+
+// Texts and uuids are shown in quotes and sort by their bytes; integers as
+// numbers; a row without a key comes first.
+bool shown_before(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) return a.empty() && !b.empty();
+  if (a[0] == '\'') {
+    auto inside = [](const std::string& shown) {
+      return std::string_view(shown).substr(1, shown.size() - 2);
+    };
+    return inside(a) < inside(b);
+  }
+  std::int64_t x = 0, y = 0;
+  std::from_chars(a.data(), a.data() + a.size(), x);
+  std::from_chars(b.data(), b.data() + b.size(), y);
+  return x < y;
 }
 
 }  // namespace penstock

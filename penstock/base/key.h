@@ -23,7 +23,7 @@ class KeyList {
   ColumnType type() const { return type_; }
   std::int64_t size() const;
   /// Adds the key in `row` of a key column of the same type.
-  void append(const ColumnData& column, std::int64_t row);
+  void append(const Column& column, std::int64_t row);
   void append(const KeyList& from, std::int64_t at);
   std::int64_t integer(std::int64_t at) const;
   /// The bytes of a text or uuid key.
@@ -46,5 +46,8 @@ class KeyList {
   std::vector<std::int64_t> ends_;  // text: where each key ends in chars_
   std::string chars_;
 };
+
+/// Whether row key `a` sorts before `b`, both as KeyList::shown writes them.
+bool shown_before(const std::string& a, const std::string& b);
 
 }  // namespace penstock

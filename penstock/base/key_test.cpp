@@ -6,7 +6,7 @@ namespace penstock {
 namespace {
 
 TEST(KeyList, ComparesIntegersAsNumbers) {
-  ColumnData column{.type = ColumnType::int64};
+  Column column{.type = ColumnType::int64};
   column.append_int64(-5);
   column.append_int64(40);
   KeyList keys(ColumnType::int64);
@@ -18,7 +18,7 @@ TEST(KeyList, ComparesIntegersAsNumbers) {
 }
 
 TEST(KeyList, ComparesTextByUtf8Bytes) {
-  ColumnData column{.type = ColumnType::text};
+  Column column{.type = ColumnType::text};
   for (const char* name : {"Z", "a", "ä", "~", ""}) column.append_text(name);
   KeyList keys(ColumnType::text);
   for (std::int64_t i = 0; i < 5; ++i) keys.append(column, i);
@@ -30,7 +30,7 @@ TEST(KeyList, ComparesTextByUtf8Bytes) {
 }
 
 TEST(KeyList, SpellsUuids) {
-  ColumnData column{.type = ColumnType::uuid};
+  Column column{.type = ColumnType::uuid};
   std::byte bytes[16];
   for (int i = 0; i < 16; ++i) bytes[i] = static_cast<std::byte>(i * 17);
   column.append_uuid(bytes);

@@ -157,6 +157,17 @@ std::vector<std::string> Spec::texts(std::string_view key) {
   return values;
 }
 
+std::vector<std::string> Spec::names(std::string_view key) {
+  std::vector<std::string> names = texts(key);
+  if (names.empty())
+    refuse(key, "it is missing or empty", "list at least one name");
+  for (std::size_t i = 1; i < names.size(); ++i)
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i),
+                  names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i))
+      refuse(key, "'" + names[i] + "' is listed twice", "list it once");
+  return names;
+}
+
 Spec Spec::section(std::string_view key) {
   const Json* found = look_up(key);
   if (found == nullptr)

@@ -36,6 +36,8 @@ class Spec {
   std::string choice(std::string_view key, std::string_view otherwise,
                      std::initializer_list<std::string_view> allowed);
   std::vector<std::string> texts(std::string_view key);
+  /// At least one text, none of them twice.
+  std::vector<std::string> names(std::string_view key);
   /// The member as it is, or null; the caller checks it.
   const Json* raw(std::string_view key);
   /// The member as an object to be checked in turn; must be there.

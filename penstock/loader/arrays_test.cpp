@@ -1,5 +1,3 @@
-#include "penstock/loader/arrays.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

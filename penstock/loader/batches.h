@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "penstock/dataset/dataset.h"
 #include "penstock/loader/batch.h"
-#include "penstock/loader/rows.h"
 
 namespace penstock {
 

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "penstock/loader/fake_dataset.h"
+#include "penstock/dataset/fake/fake_dataset.h"
 #include "penstock/loader/troubled_rows.h"
 
 namespace penstock {

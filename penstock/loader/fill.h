@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "penstock/loader/rows.h"
+#include "penstock/dataset/dataset.h"
 #include "penstock/loader/slot.h"
 
 namespace penstock {

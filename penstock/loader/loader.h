@@ -3,9 +3,6 @@
 /// Assembles the rooms below into "next batch, ready on the device": the rows
 /// of a data set after its one pass, or of arrays, and the loader that hands
 /// out their batches.
-#include "penstock/loader/arrays.h"
+#include "penstock/dataset/dataset.h"
 #include "penstock/loader/batch.h"
 #include "penstock/loader/batches.h"
-#include "penstock/loader/dataset.h"
-#include "penstock/loader/made_rows.h"
-#include "penstock/loader/rows.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "penstock/loader/fake_dataset.h"
+#include "penstock/dataset/fake/fake_dataset.h"
 
 namespace penstock {
 namespace {
@@ -317,7 +317,7 @@ TEST(LoaderEquality, TimeChangesBytesNever) {
         FakeDataset fake;
         fake.options.cache = cache;
         fake.options.workers = workers;
-        for (Field& field : fake.options.fields) field.standardize = true;
+        fake.options.fields = fake_fields(R"(, "standardize": true)");
         std::shared_ptr<const Dataset> set = fake.prepare(*opened);
         Loader loader(set,
                       {.seed = 9,

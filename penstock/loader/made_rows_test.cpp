@@ -1,5 +1,3 @@
-#include "penstock/loader/made_rows.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

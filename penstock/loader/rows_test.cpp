@@ -1,5 +1,3 @@
-#include "penstock/loader/rows.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "penstock/dataset/dataset.h"
 #include "penstock/loader/loader.h"
 
 namespace penstock {

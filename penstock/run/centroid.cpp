@@ -12,14 +12,11 @@ constexpr double kExponents[] = {1, 2, 4};
 
 /// What undoes the standardisation of a key or column of a field.
 Scale scale_in(const Dataset& data, const std::string& field, std::size_t at) {
-  const std::vector<Field>& fields = data.fields();
-  auto found = std::ranges::find(fields, field, &Field::name);
-  auto index = static_cast<std::size_t>(found - fields.begin());
-  return scale_of(data.fitted().fields.at(index).at(at));
+  return scale_of(standardizations_from(data.statistics_of(field)).at(at));
 }
 
 std::size_t key_at(const Field& field, const std::string& key) {
-  const std::vector<std::string>& keys = field.json_set()->keys;
+  const std::vector<std::string>& keys = json_set_of(field)->keys;
   return static_cast<std::size_t>(std::ranges::find(keys, key) - keys.begin());
 }
 

@@ -65,7 +65,7 @@ void look(const Job& job, const BatchQuery& query,
   std::unique_ptr<Device> device = open_device(job.device);
   DatasetOptions wanted = dataset_options(job);
   std::shared_ptr<const Dataset> dataset = Dataset::prepare(
-      wanted, open_source(wanted.source, wanted_of(wanted), query.stop),
+      wanted, open_source(wanted.source, requests_of(wanted), query.stop),
       *device);
   LoaderOptions options = loader_options(job, query.side);
   std::int64_t end =

@@ -26,10 +26,11 @@ const Field& field_named(Spec& spec, std::string_view key,
 
 const Field& set_of(Spec& spec, const std::vector<Field>& fields) {
   const Field& field = field_named(spec, "set", fields);
-  if (field.json_set() == nullptr)
+  const JsonSet* settings = json_set_of(field);
+  if (settings == nullptr)
     spec.refuse("set", "field '" + field.name + "' is no json_set",
                 "name the field that holds the receivers");
-  if (field.json_set()->min < 1)
+  if (settings->min < 1)
     spec.refuse("set",
                 "field '" + field.name + "' may be empty: its \"min\" is 0",
                 "set \"min\" to at least 1: a position needs a receiver");
@@ -38,7 +39,7 @@ const Field& set_of(Spec& spec, const std::vector<Field>& fields) {
 
 const Field& target_of(Spec& spec, const std::vector<Field>& fields) {
   const Field& field = field_named(spec, "target", fields);
-  const Columns* columns = field.columns();
+  const Numbers* columns = numbers_of(field);
   if (columns == nullptr || columns->columns.size() != 2)
     spec.refuse("target",
                 "field '" + field.name + "' is not made of two columns",
@@ -79,9 +80,10 @@ ModelSpec parse_model(const Json* section, const std::vector<Field>& fields) {
   const Field& set = set_of(spec, fields);
   model.set = set.name;
   model.target = target_of(spec, fields).name;
-  model.latitude = key_of_set(spec, "latitude", *set.json_set());
-  model.longitude = key_of_set(spec, "longitude", *set.json_set());
-  model.strength = key_of_set(spec, "strength", *set.json_set());
+  const JsonSet& settings = *json_set_of(set);
+  model.latitude = key_of_set(spec, "latitude", settings);
+  model.longitude = key_of_set(spec, "longitude", settings);
+  model.strength = key_of_set(spec, "strength", settings);
   model.width = spec.integer("width", model.width, kWidthStep, kMostWidth);
   if (model.width % kWidthStep != 0)
     spec.refuse(

@@ -15,7 +15,7 @@ std::shared_ptr<const Rows> prepared(const Job& job, Device& device,
                                      StopFlag stop) {
   DatasetOptions wanted = dataset_options(job);
   return Dataset::prepare(
-      wanted, open_source(wanted.source, wanted_of(wanted), stop), device);
+      wanted, open_source(wanted.source, requests_of(wanted), stop), device);
 }
 
 std::string beginning_of(Sha256& digest) {
@@ -25,7 +25,7 @@ std::string beginning_of(Sha256& digest) {
 /// Of the rows, and of what makes tensors of them.
 std::string data_digest(const Rows& rows, const Job& job) {
   Sha256 digest;
-  std::string text = rows.fingerprint() + fields_json(job.fields).dump();
+  std::string text = rows.fingerprint() + recipes_of(job.fields).dump();
   digest.add(std::as_bytes(std::span(text)));
   return beginning_of(digest);
 }

@@ -9,17 +9,15 @@ namespace {
 constexpr std::int64_t kShownRows = 3;
 constexpr std::size_t kShownBytes = 200;
 
-Json value_json(const ColumnData& column, std::int64_t row) {
+Json value_json(const Column& column, std::int64_t row) {
   if (!column.valid(row)) return nullptr;
-  switch (column.type) {
-    case ColumnType::int64:
-      return column.int64(row);
-    case ColumnType::float64:
-      return column.float64(row);
-    case ColumnType::boolean:
-      return column.values.as<std::uint8_t>()[static_cast<std::size_t>(row)] !=
-             0;
-    case ColumnType::uuid: {
+  switch (column.type.kind) {
+    case ColumnKind::number:
+      if (column.type == ColumnType::int64) return column.int64(row);
+      return column.as_float64(row);
+    case ColumnKind::boolean:
+      return column.boolean(row);
+    case ColumnKind::uuid: {
       KeyList key(ColumnType::uuid);
       key.append(column, row);
       return key.json(0);

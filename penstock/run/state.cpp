@@ -45,32 +45,6 @@ std::optional<SavedState> state_before(const Json& json) {
   }
 }
 
-Json list_of(const std::vector<std::string>& names) {
-  return Json(Json::Array(names.begin(), names.end()));
-}
-
-Json json_of(const JsonSet& set) {
-  using Overflow = JsonSet::Overflow;
-  Json json;
-  json["column"] = set.column;
-  json["keys"] = list_of(set.keys);
-  json["max"] = set.max;
-  json["min"] = set.min;
-  json["overflow"] = set.overflow == Overflow::first       ? "first"
-                     : set.overflow == Overflow::strongest ? "strongest"
-                                                           : "error";
-  json["sort_by"] = set.sort_by;
-  json["required"] = list_of(set.required);
-  return json;
-}
-
-Json json_of(const Columns& columns) {
-  Json json;
-  json["columns"] = list_of(columns.columns);
-  json["dtype"] = name_of(columns.dtype);
-  return json;
-}
-
 }  // namespace
 
 Json json_of(const SavedState& state) {
@@ -120,23 +94,10 @@ Json order_json(const Order& order, const Split& split) {
   return json;
 }
 
-Json fields_json(const std::vector<Field>& fields) {
-  Json json{Json::Object{}};
-  for (const Field& field : fields) {
-    Json& shown = json[field.name];
-    if (const JsonSet* set = field.json_set())
-      shown["json_set"] = json_of(*set);
-    else
-      shown = json_of(*field.columns());
-    shown["standardize"] = field.standardize;
-  }
-  return json;
-}
-
 void check_same_fields(const SavedState& state,
                        const std::vector<Field>& fields) {
   if (state.fields.is_null()) return;
-  auto other = first_difference(fields_json(fields), state.fields, "fields");
+  auto other = first_difference(recipes_of(fields), state.fields, "fields");
   if (!other) return;
   auto shown = [](const Json& value) {
     return value.is_null() ? "nothing" : value.dump();

@@ -39,7 +39,7 @@ SavedStates read_states(const std::string& run_folder);
 Json order_json(const Order& order, const Split& split);
 
 /// The other half of it: how a row becomes tensors, with every default.
-Json fields_json(const std::vector<Field>& fields);
+Json recipes_of(const std::vector<Field>& fields);
 
 /// Throws Error(request) that names the first setting in which the job's fields
 /// are not those of the run. Needs no table. Nothing is refused of a run that

@@ -34,7 +34,7 @@ std::shared_ptr<const Dataset> prepare(const Job& job,
       options.listener.note("where the rows will live:\n" + plan.text());
   };
   std::shared_ptr<const Dataset> dataset = Dataset::prepare(
-      wanted, open_source(wanted.source, wanted_of(wanted), options.stop),
+      wanted, open_source(wanted.source, requests_of(wanted), options.stop),
       device);
   log(LogLevel::info, "prepared " + std::to_string(dataset->rows()) +
                           " rows, fingerprint " + dataset->fingerprint());
@@ -136,12 +136,12 @@ TrainResult train(const Job& job, const TrainOptions& options) {
     return finish(nullptr);
   }
   write_quarantine(folder, *data);
-  folder.write("statistics.json", data->fitted().json(job.fields));
+  folder.write("statistics.json", data->statistics());
   Order order = order_of(loader_options(job, Side::train), *data);
   check_goes_on(state, *data, order, job.split);
   state.fingerprint = data->fingerprint();
   state.order = order_json(order, job.split);
-  state.fields = fields_json(job.fields);
+  state.fields = recipes_of(job.fields);
 
   std::int64_t steps = steps_in_all(job, order);
   std::unique_ptr<Stepper> stepper = make_stepper(job, *data, *device, steps);

@@ -31,13 +31,13 @@ class Room {
  public:
   void measure(const Block& block) {
     sizes_.clear();
-    for (const ColumnData& column : block.columns)
+    for (const Column& column : block.columns)
       sizes_.push_back({column.validity.size(), column.offsets.size(),
                         column.values.size()});
   }
   void make(Block& block) const {
     for (std::size_t at = 0; at < sizes_.size(); ++at) {
-      ColumnData& column = block.columns[at];
+      Column& column = block.columns[at];
       column.validity.resize(sizes_[at][0]);
       column.offsets.resize(sizes_[at][1]);
       column.values.resize(sizes_[at][2]);

@@ -6,11 +6,6 @@
 
 namespace penstock {
 
-const ColumnInfo* Schema::find(std::string_view name) const {
-  auto found = std::ranges::find(columns, name, &ColumnInfo::name);
-  return found == columns.end() ? nullptr : &*found;
-}
-
 std::optional<ColumnType> type_given_by(ReadAs as) {
   switch (as) {
     case ReadAs::number:

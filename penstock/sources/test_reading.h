@@ -35,7 +35,7 @@ inline Block scan_all(Source& source) {
 }
 
 inline KeyList integer_keys(const std::vector<std::int64_t>& all) {
-  ColumnData column{.type = ColumnType::int64};
+  Column column{.type = ColumnType::int64};
   KeyList keys(column.type);
   for (std::int64_t key : all) {
     column.append_int64(key);
@@ -52,7 +52,7 @@ inline KeyList integer_keys(std::int64_t from, std::int64_t to) {
 }
 
 inline KeyList text_keys(const std::vector<std::string>& all) {
-  ColumnData column{.type = ColumnType::text};
+  Column column{.type = ColumnType::text};
   KeyList keys(column.type);
   for (const std::string& key : all) {
     column.append_text(key);

@@ -55,21 +55,22 @@ struct Guess {
   at::Tensor log_sigma;  // [rows], of the same unit
 };
 
-std::size_t field_number(const Dataset& data, const std::string& name) {
-  auto found = std::ranges::find(data.fields(), name, &Field::name);
-  if (found == data.fields().end())
+std::vector<Standardization> statistics_of(const Dataset& data,
+                                           const std::string& name) {
+  if (std::ranges::find(data.fields(), name, &Field::name) ==
+      data.fields().end())
     throw Error(ErrorKind::request, {.code = "model.no_field",
                                      .what = "cannot make the model",
                                      .where = "model",
                                      .why = "there is no field '" + name + "'",
                                      .next = "name a field of the job"});
-  return static_cast<std::size_t>(found - data.fields().begin());
+  return standardizations_from(data.statistics_of(name));
 }
 
 /// The number of a key or column, and what undoes its standardisation.
 std::pair<std::int64_t, Scale> number_and_scale(
-    const std::vector<Standard>& standards, const std::string& name) {
-  auto found = std::ranges::find(standards, name, &Standard::name);
+    const std::vector<Standardization>& standards, const std::string& name) {
+  auto found = std::ranges::find(standards, name, &Standardization::name);
   auto refuse = [&](std::string why) {
     throw Error(ErrorKind::request, {.code = "model.key",
                                      .what = "cannot make the model",
@@ -83,8 +84,8 @@ std::pair<std::int64_t, Scale> number_and_scale(
 }
 
 Geography geography_of(const ModelSpec& spec, const Dataset& data) {
-  const auto& set = data.fitted().fields[field_number(data, spec.set)];
-  const auto& target = data.fitted().fields[field_number(data, spec.target)];
+  const auto set = statistics_of(data, spec.set);
+  const auto target = statistics_of(data, spec.target);
   Geography geography;
   std::tie(geography.latitude, geography.latitude_scale) =
       number_and_scale(set, spec.latitude);
@@ -98,8 +99,7 @@ Geography geography_of(const ModelSpec& spec, const Dataset& data) {
 }
 
 std::int64_t keys_of(const ModelSpec& spec, const Dataset& data) {
-  const auto& set = data.fitted().fields[field_number(data, spec.set)];
-  return static_cast<std::int64_t>(set.size());
+  return std::ssize(statistics_of(data, spec.set));
 }
 
 /// Names with a prefix: a checkpoint tells weights from the optimiser's own.

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "penstock/base/error.h"
-#include "penstock/transforms/prepare.h"
+#include "penstock/transforms/transforms.h"
 
 namespace penstock {
 namespace {
@@ -38,34 +38,33 @@ TEST(Fields, AreReadInTheirOrderWithDefaults) {
       "target": {"columns": ["x", "y"]}})");
   ASSERT_EQ(fields.size(), 2u);
   EXPECT_EQ(fields[0].name, "receivers");
-  const JsonSet& set = *fields[0].json_set();
+  const JsonSet& set = *json_set_of(fields[0]);
   EXPECT_EQ(set.column, "r");
   EXPECT_EQ(set.keys, (std::vector<std::string>{"lat", "snr"}));
   EXPECT_EQ(set.max, 7);
   EXPECT_EQ(set.min, 1);
   EXPECT_EQ(set.overflow, JsonSet::Overflow::first);
-  EXPECT_TRUE(fields[0].standardize);
-  EXPECT_EQ(fields[0].columns(), nullptr);
-  EXPECT_EQ(fields[1].columns()->dtype, Dtype::float32);
-  EXPECT_FALSE(fields[1].standardize);
+  EXPECT_TRUE(set.standardize);
+  EXPECT_EQ(numbers_of(fields[0]), nullptr);
+  EXPECT_EQ(numbers_of(fields[1])->dtype, Dtype::float32);
+  EXPECT_FALSE(numbers_of(fields[1])->standardize);
 }
 
 TEST(Fields, EveryOverflowAndDtypeHasItsName) {
   auto overflow = [](const std::string& rest) {
-    return parse(R"({"x": {"json_set": {"column": "c", "keys": ["a"],
-                     "max": 2, )" +
-                 rest + "}}}")[0]
-        .json_set()
-        ->overflow;
+    auto fields = parse(R"({"x": {"json_set": {"column": "c", "keys": ["a"],
+                            "max": 2, )" +
+                        rest + "}}}");
+    return json_set_of(fields[0])->overflow;
   };
   EXPECT_EQ(overflow(R"("overflow": "first")"), JsonSet::Overflow::first);
   EXPECT_EQ(overflow(R"("overflow": "error")"), JsonSet::Overflow::error);
   EXPECT_EQ(overflow(R"("overflow": "strongest", "sort_by": "z")"),
             JsonSet::Overflow::strongest);
   auto dtype = [](const std::string& name) {
-    return parse(R"({"x": {"columns": ["a"], "dtype": ")" + name + "\"}}")[0]
-        .columns()
-        ->dtype;
+    auto fields =
+        parse(R"({"x": {"columns": ["a"], "dtype": ")" + name + "\"}}");
+    return numbers_of(fields[0])->dtype;
   };
   EXPECT_EQ(dtype("float32"), Dtype::float32);
   EXPECT_EQ(dtype("float64"), Dtype::float64);
@@ -189,33 +188,33 @@ TEST(Fields, TensorsLieInFieldOrderAndAligned) {
   EXPECT_EQ(layout.row_bytes, 72u);
 }
 
-TEST(Fields, EachColumnIsNeededOnce) {
-  std::vector<NeededColumn> needed = needed_columns(parse(R"({
+TEST(Fields, EachColumnIsRequestedOnce) {
+  std::vector<ColumnRequest> requests = requests_of(parse(R"({
       "a": {"columns": ["x", "y"]},
       "r": {"json_set": {"column": "c", "keys": ["k"], "max": 3}},
       "s": {"json_set": {"column": "c", "keys": ["l"], "max": 1}},
       "b": {"columns": ["y"], "dtype": "int64"}})"));
-  ASSERT_EQ(needed.size(), 3u);
-  EXPECT_EQ(needed[0].name, "x");
-  EXPECT_FALSE(needed[0].integer);
-  EXPECT_EQ(needed[1].name, "y");
-  EXPECT_TRUE(needed[1].integer);
-  EXPECT_EQ(needed[2].name, "c");
-  EXPECT_TRUE(needed[2].json);
-  EXPECT_EQ(needed[0].setting, "fields.a.columns");
-  EXPECT_EQ(needed[1].setting, "fields.a.columns");
-  EXPECT_EQ(needed[2].setting, "fields.r.json_set.column");
+  ASSERT_EQ(requests.size(), 3u);
+  EXPECT_EQ(requests[0].column, "x");
+  EXPECT_EQ(requests[0].as, ReadAs::number);
+  EXPECT_EQ(requests[1].column, "y");
+  EXPECT_EQ(requests[1].as, ReadAs::integer);
+  EXPECT_EQ(requests[2].column, "c");
+  EXPECT_EQ(requests[2].as, ReadAs::json);
+  EXPECT_EQ(requests[0].setting, "fields.a.columns");
+  EXPECT_EQ(requests[1].setting, "fields.a.columns");
+  EXPECT_EQ(requests[2].setting, "fields.r.json_set.column");
 }
 
 TEST(Fields, AColumnIsRoundedWhenAnyFieldMakesItFloat32) {
-  std::vector<NeededColumn> needed = needed_columns(parse(R"({
+  std::vector<ColumnRequest> requests = requests_of(parse(R"({
       "a": {"columns": ["x", "y"], "dtype": "float64"},
       "b": {"columns": ["y", "z"]},
       "c": {"columns": ["s"], "standardize": true},
       "d": {"columns": ["i"], "dtype": "int64"}})"));
-  for (const NeededColumn& column : needed)
-    EXPECT_EQ(column.rounded, column.name == "y" || column.name == "z")
-        << column.name;
+  for (const ColumnRequest& column : requests)
+    EXPECT_EQ(column.rounded, column.column == "y" || column.column == "z")
+        << column.column;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #pragma once
 
-/// What is done to records. `Preparer` turns a block of a source into raw rows
-/// (float64, a pure function of the bytes); `fit` finds mean and deviation;
-/// `pack_row` standardises and rounds a raw row into the bytes of its tensors,
-/// and `Scale` undoes a standardisation.
+/// What is done to records. A `FieldKind` is an entry of a job's `fields`
+/// section: over the columns of a source it parses blocks into values, finds
+/// statistics of them, and encodes them into the form that is kept.
+/// One folder per kind.
+#include "penstock/transforms/field_kind.h"
 #include "penstock/transforms/fields.h"
-#include "penstock/transforms/fit.h"
-#include "penstock/transforms/pack.h"
-#include "penstock/transforms/prepare.h"
-#include "penstock/transforms/scale.h"
+#include "penstock/transforms/json_set/json_set.h"
+#include "penstock/transforms/numbers/numbers.h"
+#include "penstock/transforms/standardization.h"

@@ -93,14 +93,13 @@ class SourceSuite : public testing::TestWithParam<SourceCase> {
   }
 
   KeyList keys_of(const std::vector<std::size_t>& rows) const {
-    ColumnData column;
+    Column column;
     column.type = GetParam().key;
     KeyList keys(column.type);
     for (std::size_t at : rows) append_key(rows_[at], column, keys);
     return keys;
   }
-  static void append_key(const SuiteRow& row, ColumnData& column,
-                         KeyList& keys) {
+  static void append_key(const SuiteRow& row, Column& column, KeyList& keys) {
     if (column.type == ColumnType::int64)
       column.append_int64(row.id);
     else if (column.type == ColumnType::text)
@@ -116,7 +115,7 @@ class SourceSuite : public testing::TestWithParam<SourceCase> {
     key.append(block.columns[0], row);
     std::string text = key.shown(0);
     for (std::size_t c = 1; c < block.columns.size(); ++c) {
-      const ColumnData& column = block.columns[c];
+      const Column& column = block.columns[c];
       text += " | ";
       if (!column.valid(row))
         text += "null";
@@ -210,7 +209,7 @@ TEST_P(SourceSuite, FillsBlocksUpToTheirLimit) {
   auto source = open();
   std::vector<std::int64_t> sizes;
   source->open_reader()->scan(source->partitions(1)[0], 100, [&](Block& block) {
-    for (const ColumnData& column : block.columns)
+    for (const Column& column : block.columns)
       EXPECT_EQ(column.length, block.rows);
     sizes.push_back(block.rows);
     return true;

@@ -309,7 +309,7 @@ std::string Engine::rank_facts() {
 std::string Engine::statistics() {
   return with_loader([](JobLoader& loader) {
     auto data = loader.dataset();
-    return data ? data->fitted().json(data->fields()).dump() : "{}";
+    return data ? data->statistics().dump() : "{}";
   });
 }
 

@@ -40,7 +40,7 @@ std::string shown(const FakeCell& cell) {
 }
 
 /// Adds the cell to a column of its type; false when it does not fit there.
-bool append(const FakeCell& cell, ColumnData& to) {
+bool append(const FakeCell& cell, Column& to) {
   auto* text = std::get_if<std::string>(&cell);
   auto* integer = std::get_if<std::int64_t>(&cell);
   auto* number = std::get_if<double>(&cell);
@@ -48,20 +48,22 @@ bool append(const FakeCell& cell, ColumnData& to) {
     to.append_null();
     return true;
   }
-  switch (to.type) {
-    case ColumnType::float64:
+  switch (to.type.kind) {
+    case ColumnKind::number:
+      if (to.type == ColumnType::int64) {
+        if (text != nullptr) return false;
+        if (number != nullptr &&
+            (*number != std::floor(*number) || std::abs(*number) >= 0x1p63))
+          return false;
+        to.append_int64(integer ? *integer
+                                : static_cast<std::int64_t>(*number));
+        return true;
+      }
       if (text != nullptr || (number != nullptr && !std::isfinite(*number)))
         return false;
       to.append_float64(number ? *number : static_cast<double>(*integer));
       return true;
-    case ColumnType::int64:
-      if (text != nullptr) return false;
-      if (number != nullptr &&
-          (*number != std::floor(*number) || std::abs(*number) >= 0x1p63))
-        return false;
-      to.append_int64(integer ? *integer : static_cast<std::int64_t>(*number));
-      return true;
-    case ColumnType::uuid:
+    case ColumnKind::uuid:
       if (text == nullptr || text->size() != 16) return false;
       to.append_uuid(reinterpret_cast<const std::byte*>(text->data()));
       return true;
@@ -172,7 +174,7 @@ class FakeReader : public Reader {
   void index(const std::shared_ptr<const FakeTable>& table) {
     if (indexed_ == table) return;
     rows_by_key_.clear();
-    ColumnData column;
+    Column column;
     column.type = table->key;
     KeyList keys(table->key);
     for (std::size_t at = 0; at < table->rows.size(); ++at) {

@@ -78,39 +78,37 @@ bool can_encode(ColumnType type, Kind kind) {
   bool time = kind == Kind::timestamp || kind == Kind::timestamptz;
   bool text = kind == Kind::text || kind == Kind::padded_text ||
               kind == Kind::json || kind == Kind::jsonb;
-  switch (type) {
-    case ColumnType::boolean:
+  switch (type.kind) {
+    case ColumnKind::boolean:
       return kind == Kind::boolean;
-    case ColumnType::int64:
-      return kind == Kind::int2 || kind == Kind::int4 || kind == Kind::int8;
-    case ColumnType::float64:
-      return kind == Kind::float4 || kind == Kind::float8 || time;
-    case ColumnType::text:
-      return text || time;
-    case ColumnType::json:
-      return text;
-    case ColumnType::uuid:
+    case ColumnKind::number:
+      if (type == ColumnType::int64)
+        return kind == Kind::int2 || kind == Kind::int4 || kind == Kind::int8;
+      return type == ColumnType::float64 &&
+             (kind == Kind::float4 || kind == Kind::float8 || time);
+    case ColumnKind::utf8:
+      return text || (time && type == ColumnType::text);
+    case ColumnKind::uuid:
       return kind == Kind::uuid;
     default:
       return false;
   }
 }
 
-bool encode(const ColumnData& column, std::int64_t row, Kind kind,
+bool encode(const Column& column, std::int64_t row, Kind kind,
             std::string& to) {
   if (!column.valid(row)) {
     append_big(to, kNull);
     return true;
   }
-  switch (column.type) {
-    case ColumnType::boolean:
+  switch (column.type.kind) {
+    case ColumnKind::boolean:
       append_big(to, std::int32_t{1});
-      to += static_cast<char>(
-          column.values.span()[static_cast<std::size_t>(row)]);
+      to += static_cast<char>(column.boolean(row));
       return true;
-    case ColumnType::int64:
-      return encode_integer(column.int64(row), kind, to);
-    case ColumnType::float64: {
+    case ColumnKind::number: {
+      if (column.type == ColumnType::int64)
+        return encode_integer(column.int64(row), kind, to);
       double value = column.float64(row);
       if (kind == Kind::float4)
         append_field(to, static_cast<float>(value));
@@ -120,10 +118,9 @@ bool encode(const ColumnData& column, std::int64_t row, Kind kind,
         return encode_time(value, to);
       return true;
     }
-    case ColumnType::uuid:
+    case ColumnKind::uuid:
       append_big(to, std::int32_t{16});
-      to.append(reinterpret_cast<const char*>(column.values.data()) + 16 * row,
-                16);
+      to.append(reinterpret_cast<const char*>(column.uuid(row)), 16);
       return true;
     default:
       return encode_text(column.text(row), kind, to);

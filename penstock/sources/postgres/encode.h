@@ -18,7 +18,6 @@ bool can_encode(ColumnType type, Kind kind);
 /// Adds a value with its length as a field. Times are written from ISO-8601
 /// text or from seconds since 1970 UTC. False when it does not fit: a text
 /// that is no time, a number that is too large.
-bool encode(const ColumnData& column, std::int64_t row, Kind kind,
-            std::string& to);
+bool encode(const Column& column, std::int64_t row, Kind kind, std::string& to);
 
 }  // namespace penstock::postgres

@@ -185,7 +185,7 @@ void RowFormat::check_key(const Part& part, const Field& key,
              name + " FROM " + table_);
 }
 
-bool RowFormat::append(const Part& part, const Field& field, ColumnData& column,
+bool RowFormat::append(const Part& part, const Field& field, Column& column,
                        const char*& expected) const {
   switch (part.as) {
     case ReadAs::number:
@@ -211,7 +211,7 @@ void RowFormat::append(std::span<const Field> row, std::int64_t number,
       check_key(part, row[at], number, range);
     else if (!well_formed(part.kind, row[at]))
       refuse_bytes(part, row[at]);
-    ColumnData& column = block.columns[at];
+    Column& column = block.columns[at];
     const char* expected = "";
     if (append(part, row[at], column, expected)) continue;
     block.problems.push_back({block.rows, at,

@@ -65,7 +65,7 @@ class RowFormat {
   void add(const ColumnInfo& column, const Table& table, const Wanted& want);
   void check_key(const Part& part, const Field& key, std::int64_t number,
                  const std::string& range) const;
-  bool append(const Part& part, const Field& field, ColumnData& column,
+  bool append(const Part& part, const Field& field, Column& column,
               const char*& expected) const;
   [[noreturn]] void refuse_bytes(const Part& part, const Field& field) const;
 

@@ -187,7 +187,7 @@ std::string shown(Kind kind, const Field& field) {
   }
 }
 
-bool append_number(Kind kind, const Field& field, ColumnData& to,
+bool append_number(Kind kind, const Field& field, Column& to,
                    const char*& expected) {
   if (field.null()) return to.append_null(), true;
   expected = kFinite;
@@ -224,7 +224,7 @@ bool append_number(Kind kind, const Field& field, ColumnData& to,
   return true;
 }
 
-bool append_integer(Kind kind, const Field& field, ColumnData& to,
+bool append_integer(Kind kind, const Field& field, Column& to,
                     const char*& expected) {
   if (field.null()) return to.append_null(), true;
   expected = kInteger;
@@ -253,7 +253,7 @@ bool append_integer(Kind kind, const Field& field, ColumnData& to,
   return true;
 }
 
-void append_text(Kind kind, const Field& field, ColumnData& to) {
+void append_text(Kind kind, const Field& field, Column& to) {
   if (field.null()) return to.append_null();
   to.append_text(text_of(kind, field));
 }
@@ -276,17 +276,18 @@ ColumnType value_type(Kind kind) {
   }
 }
 
-void append_value(Kind kind, const Field& field, ColumnData& to) {
+void append_value(Kind kind, const Field& field, Column& to) {
   if (field.null()) return to.append_null();
   char buffer[32];
-  switch (value_type(kind)) {
-    case ColumnType::boolean:
+  const ColumnType type = value_type(kind);
+  switch (type.kind) {
+    case ColumnKind::boolean:
       return to.append_boolean(field.data[0] != 0);
-    case ColumnType::int64:
-      return to.append_int64(integer_in(kind, field));
-    case ColumnType::float64:
+    case ColumnKind::number:
+      if (type == ColumnType::int64)
+        return to.append_int64(integer_in(kind, field));
       return to.append_float64(float_in(kind, field));
-    case ColumnType::uuid:
+    case ColumnKind::uuid:
       return to.append_uuid(reinterpret_cast<const std::byte*>(field.data));
     default:
       break;

@@ -53,15 +53,15 @@ std::string shown(Kind kind, const Field& field);
 /// These add a well-formed value to a column of their type; NULL stays null.
 /// False, with nothing added, when the value is of another kind; `expected`
 /// then says what it should have been.
-bool append_number(Kind kind, const Field& field, ColumnData& to,
+bool append_number(Kind kind, const Field& field, Column& to,
                    const char*& expected);
-bool append_integer(Kind kind, const Field& field, ColumnData& to,
+bool append_integer(Kind kind, const Field& field, Column& to,
                     const char*& expected);
-void append_text(Kind kind, const Field& field, ColumnData& to);
+void append_text(Kind kind, const Field& field, Column& to);
 /// As the source holds it: int64, float64, boolean, uuid; all else as text
 /// that is the same from other sources (numbers in their shortest decimal
 /// form, times in ISO-8601).
-void append_value(Kind kind, const Field& field, ColumnData& to);
+void append_value(Kind kind, const Field& field, Column& to);
 
 /// What `append_value` makes of a kind.
 ColumnType value_type(Kind kind);

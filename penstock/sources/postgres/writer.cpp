@@ -20,16 +20,13 @@ constexpr std::size_t kSendBytes = 1 << 20;
 
 std::string declared(const NewColumn& column) {
   if (!column.declared.empty()) return column.declared;
-  switch (column.type) {
-    case ColumnType::boolean:
+  if (column.type == ColumnType::json) return "json";
+  switch (column.type.kind) {
+    case ColumnKind::boolean:
       return "boolean";
-    case ColumnType::int64:
-      return "bigint";
-    case ColumnType::float64:
-      return "double precision";
-    case ColumnType::json:
-      return "json";
-    case ColumnType::uuid:
+    case ColumnKind::number:
+      return column.type == ColumnType::int64 ? "bigint" : "double precision";
+    case ColumnKind::uuid:
       return "uuid";
     default:
       return "text";

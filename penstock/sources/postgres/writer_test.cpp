@@ -13,7 +13,7 @@ class PostgresWriter : public testing::Test {
  protected:
   /// A block of one column with one value, which `append` adds.
   static Block one(ColumnType type,
-                   const std::function<void(ColumnData&)>& append) {
+                   const std::function<void(Column&)>& append) {
     Block block;
     block.columns.resize(1);
     block.columns[0].type = type;
@@ -23,15 +23,14 @@ class PostgresWriter : public testing::Test {
   }
   static Block text(const std::string& value,
                     ColumnType type = ColumnType::text) {
-    return one(type, [&](ColumnData& to) { to.append_text(value); });
+    return one(type, [&](Column& to) { to.append_text(value); });
   }
   static Block integer(std::int64_t value) {
-    return one(ColumnType::int64,
-               [&](ColumnData& to) { to.append_int64(value); });
+    return one(ColumnType::int64, [&](Column& to) { to.append_int64(value); });
   }
   static Block number(double value) {
     return one(ColumnType::float64,
-               [&](ColumnData& to) { to.append_float64(value); });
+               [&](Column& to) { to.append_float64(value); });
   }
   /// What a column `x` declared so holds after it was given this value.
   std::string written(const Block& block, const std::string& declared) {
@@ -72,19 +71,18 @@ TEST_F(PostgresWriter, WritesEveryTypeAsItIsDeclared) {
   EXPECT_EQ(written(text("[1,  2]", ColumnType::json), "jsonb"), "[1, 2]");
   EXPECT_EQ(written(text("[1,  2]", ColumnType::json), "text"), "[1,  2]");
   EXPECT_EQ(written(one(ColumnType::boolean,
-                        [](ColumnData& to) { to.append_boolean(true); }),
+                        [](Column& to) { to.append_boolean(true); }),
                     ""),
             "t");
   EXPECT_EQ(written(one(ColumnType::uuid,
-                        [](ColumnData& to) {
+                        [](Column& to) {
                           to.append_uuid(reinterpret_cast<const std::byte*>(
                               "0123456789abcdef"));
                         }),
                     ""),
             "30313233-3435-3637-3839-616263646566");
   EXPECT_EQ(
-      written(one(ColumnType::int64, [](ColumnData& to) { to.append_null(); }),
-              ""),
+      written(one(ColumnType::int64, [](Column& to) { to.append_null(); }), ""),
       "NULL");
 }
 

@@ -18,16 +18,12 @@ struct Reset {
 /// Ends the use of a kept statement, so that it holds no lock.
 using InUse = std::unique_ptr<sqlite3_stmt, Reset>;
 
-void append_from(const ColumnData& from, std::int64_t row, ColumnData& to) {
+void append_from(const Column& from, std::int64_t row, Column& to) {
   if (!from.valid(row)) return to.append_null();
-  switch (from.type) {
-    case ColumnType::int64:
-      return to.append_int64(from.int64(row));
-    case ColumnType::float64:
-      return to.append_float64(from.float64(row));
-    default:  // no other types are made here
-      return to.append_text(from.text(row));
-  }
+  if (from.type == ColumnType::int64) return to.append_int64(from.int64(row));
+  if (from.type == ColumnType::float64)
+    return to.append_float64(from.float64(row));
+  to.append_text(from.text(row));  // no other types are made here
 }
 
 void bind(sqlite3_stmt* statement, int parameter, const KeyList& keys,
@@ -111,7 +107,7 @@ void SqliteReader::fetch(const KeyList& keys, std::size_t begin,
     std::int64_t row = arrived_.rows;
     opened_->format.append(statement.get(), row, arrived_);
     // A key column that ignores case finds more than was asked for.
-    const ColumnData& column = arrived_.columns[0];
+    const Column& column = arrived_.columns[0];
     auto found = keys.type() == ColumnType::int64
                      ? asked_.find(column.int64(row))
                      : asked_.find(column.text(row));

@@ -108,7 +108,7 @@ bool RowFormat::fits(const Block& block) const {
 }
 
 void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,
-                           const Part& part, ColumnData& column) const {
+                           const Part& part, Column& column) const {
   if (part.at == kNotSelected) return column.append_int64(0);
   Value value{row, part.at, utf8_};
   bool integers = column.type == ColumnType::int64;
@@ -131,7 +131,7 @@ void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,
 }
 
 bool RowFormat::append_value(const Value& value, const Part& part,
-                             ColumnData& column, const char*& expected) const {
+                             Column& column, const char*& expected) const {
   bool boolean = part.boolean && !part.hashed;
   bool taken = true;
   if (part.type == ColumnType::int64)
@@ -149,7 +149,7 @@ void RowFormat::append(sqlite3_stmt* row, std::int64_t number,
                        Block& block) const {
   for (std::size_t at = 0; at < parts_.size(); ++at) {
     const Part& part = parts_[at];
-    ColumnData& column = block.columns[at];
+    Column& column = block.columns[at];
     Value value{row, part.at, utf8_};
     const char* expected = "";
     bool taken = true;

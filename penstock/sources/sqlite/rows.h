@@ -51,8 +51,8 @@ class RowFormat {
     int at;  // in the result
   };
   void append_key(sqlite3_stmt* row, std::int64_t number, const Part& part,
-                  ColumnData& column) const;
-  bool append_value(const Value& value, const Part& part, ColumnData& column,
+                  Column& column) const;
+  bool append_value(const Value& value, const Part& part, Column& column,
                     const char*& expected) const;
 
   std::vector<Part> parts_;  // the key first

@@ -252,17 +252,14 @@ TEST(SqliteValue, ThatIsHashedMayBeOfAnyType) {
     Block block = Column(declared, all).read(by);
     ASSERT_EQ(block.rows, 9) << declared;
     EXPECT_TRUE(block.problems.empty()) << declared;
-    const ColumnData& column = block.columns[1];
+    const penstock::Column& column = block.columns[1];
     bool text = declared == std::string("TEXT");  // where 7.0 is '7.0'
     auto same = [&](std::int64_t a, std::int64_t b) {
-      switch (column.type) {
-        case ColumnType::int64:
-          return column.int64(a) == column.int64(b);
-        case ColumnType::float64:
-          return column.float64(a) == column.float64(b);
-        default:
-          return column.text(a) == column.text(b);
-      }
+      if (column.type == ColumnType::int64)
+        return column.int64(a) == column.int64(b);
+      if (column.type == ColumnType::float64)
+        return column.float64(a) == column.float64(b);
+      return column.text(a) == column.text(b);
     };
     for (std::int64_t a = 0; a < 9; ++a) {
       EXPECT_EQ(column.valid(a), a != 7) << declared;

@@ -23,7 +23,7 @@ const char* instead_of_time(Times times) {
                "TIME)";
 }
 
-bool null(const Value& value, ColumnData& to) {
+bool null(const Value& value, Column& to) {
   if (value.type != SQLITE_NULL) return false;
   to.append_null();
   return true;
@@ -69,8 +69,8 @@ std::string Value::shown() const {
   }
 }
 
-bool append_number(const Value& value, bool boolean, Times times,
-                   ColumnData& to, const char*& expected) {
+bool append_number(const Value& value, bool boolean, Times times, Column& to,
+                   const char*& expected) {
   if (null(value, to)) return true;
   expected = boolean                 ? kBoolean
              : times == Times::taken ? "a number or an ISO-8601 time"
@@ -93,7 +93,7 @@ bool append_number(const Value& value, bool boolean, Times times,
   return true;
 }
 
-bool append_integer(const Value& value, bool boolean, ColumnData& to,
+bool append_integer(const Value& value, bool boolean, Column& to,
                     const char*& expected) {
   if (null(value, to)) return true;
   expected = boolean ? kBoolean : "an integer of 64 bits";
@@ -113,7 +113,7 @@ bool append_integer(const Value& value, bool boolean, ColumnData& to,
   return true;
 }
 
-bool append_json(const Value& value, ColumnData& to, const char*& expected) {
+bool append_json(const Value& value, Column& to, const char*& expected) {
   if (null(value, to)) return true;
   expected = "JSON as text";
   if (value.type != SQLITE_TEXT && value.type != SQLITE_BLOB) return false;
@@ -121,12 +121,12 @@ bool append_json(const Value& value, ColumnData& to, const char*& expected) {
   return true;
 }
 
-void append_as_text(const Value& value, ColumnData& to) {
+void append_as_text(const Value& value, Column& to) {
   char buffer[32];
   if (!null(value, to)) to.append_text(own_text(value, buffer));
 }
 
-void append_stand_in(const Value& value, ColumnData& to) {
+void append_stand_in(const Value& value, Column& to) {
   char buffer[32];
   if (null(value, to)) return;
   std::uint64_t hash = hash64(own_text(value, buffer));

@@ -32,16 +32,16 @@ enum class Times {
 /// These add a value to a column of their type; NULL stays null. False, with
 /// nothing added, when the value is of another kind; `expected` then says
 /// what it should have been.
-bool append_number(const Value& value, bool boolean, Times times,
-                   ColumnData& to, const char*& expected);
-bool append_integer(const Value& value, bool boolean, ColumnData& to,
+bool append_number(const Value& value, bool boolean, Times times, Column& to,
+                   const char*& expected);
+bool append_integer(const Value& value, bool boolean, Column& to,
                     const char*& expected);
-bool append_json(const Value& value, ColumnData& to, const char*& expected);
+bool append_json(const Value& value, Column& to, const char*& expected);
 /// Any value as text: numbers in their shortest decimal form, whole ones
 /// without a point or exponent.
-void append_as_text(const Value& value, ColumnData& to);
+void append_as_text(const Value& value, Column& to);
 /// A number that stands for a value whose type the column lacks: a hash of
 /// its text.
-void append_stand_in(const Value& value, ColumnData& to);
+void append_stand_in(const Value& value, Column& to);
 
 }  // namespace penstock::sqlite

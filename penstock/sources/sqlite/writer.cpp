@@ -19,15 +19,14 @@ namespace {
 
 std::string declared(const SourceSpec& spec, const NewColumn& column) {
   if (!column.declared.empty()) return column.declared;
-  switch (column.type) {
-    case ColumnType::boolean:
+  switch (column.type.kind) {
+    case ColumnKind::boolean:
       return "BOOLEAN";
-    case ColumnType::int64:
-      return "INTEGER";
-    case ColumnType::float64:
-      return "REAL";
-    case ColumnType::text:
-    case ColumnType::json:
+    case ColumnKind::number:
+      if (column.type == ColumnType::int64) return "INTEGER";
+      if (column.type == ColumnType::float64) return "REAL";
+      break;
+    case ColumnKind::utf8:
       return "TEXT";
     default:
       break;
@@ -97,7 +96,7 @@ class SqliteWriter : public TableWriter {
 
  private:
   void make_room(const SourceSpec& spec, bool replace);
-  void bind(const ColumnData& column, std::int64_t row, int parameter);
+  void bind(const Column& column, std::int64_t row, int parameter);
 
   std::vector<NewColumn> columns_;
   NewFile file_;
@@ -150,23 +149,21 @@ void SqliteWriter::make_room(const SourceSpec& spec, bool replace) {
   connection_.execute("DROP TABLE " + identifier(spec.table));
 }
 
-void SqliteWriter::bind(const ColumnData& column, std::int64_t row,
-                        int parameter) {
+void SqliteWriter::bind(const Column& column, std::int64_t row, int parameter) {
   sqlite3_stmt* statement = insert_.get();
   if (!column.valid(row)) {
     sqlite3_bind_null(statement, parameter);
     return;
   }
-  switch (column.type) {
-    case ColumnType::boolean:
-      sqlite3_bind_int(
-          statement, parameter,
-          column.values.as<std::uint8_t>()[static_cast<std::size_t>(row)]);
+  switch (column.type.kind) {
+    case ColumnKind::boolean:
+      sqlite3_bind_int(statement, parameter, column.boolean(row));
       break;
-    case ColumnType::int64:
-      sqlite3_bind_int64(statement, parameter, column.int64(row));
-      break;
-    case ColumnType::float64:
+    case ColumnKind::number:
+      if (column.type == ColumnType::int64) {
+        sqlite3_bind_int64(statement, parameter, column.int64(row));
+        break;
+      }
       PENSTOCK_ASSERT(!std::isnan(column.float64(row)),
                       "SQLite would turn a NaN into NULL");
       sqlite3_bind_double(statement, parameter, column.float64(row));

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/base/block.h"
+
+namespace penstock {
+
+/// What a caller wants a column to be turned into.
+enum class ReadAs : std::uint8_t {
+  key,      ///< int64, text or uuid, as the column's type says; never null
+  number,   ///< float64; a timestamp becomes seconds since 1970 UTC
+  integer,  ///< int64; a number with a fraction is a problem of its row
+  json,     ///< the document as text
+  value,    ///< as the source holds it, to be hashed: int64, float64, text...
+};
+
+/// A column that is requested of a source.
+struct ColumnRequest {
+  std::string column;
+  ReadAs as = ReadAs::number;
+  std::string setting = {};  ///< that asks, for errors: "fields.y.columns"
+  /// Of a number: float32 would round a time, so none may stand in a column
+  /// that declares no type.
+  bool rounded = false;
+  /// Of a value: it is for hashing alone. One of another type than the column's
+  /// is no problem then, but a number that stands for it.
+  bool hashed = false;
+};
+
+/// What the source says about a column before any row is read.
+struct ColumnInfo {
+  std::string name;
+  std::string declared;    ///< the source's own word: "jsonb", "BOOLEAN"
+  bool boolean = false;    ///< values become 0/1 and are not standardised
+  bool timestamp = false;  ///< a number is its seconds since 1970 UTC
+  /// Text: where a number is wanted, only an ISO-8601 time in it is one.
+  bool text = false;
+  bool primary_key = false;  ///< the only column of the primary key
+};
+
+/// The columns that a source has, in its own order.
+struct Schema {
+  std::vector<ColumnInfo> columns;
+  /// Null when there is no such column.
+  const ColumnInfo* find(std::string_view name) const;
+};
+
+}  // namespace penstock

@@ -1,0 +1,326 @@
+#include "penstock/dataset/block_parser.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "penstock/dataset/value_memory.h"
+
+namespace penstock {
+namespace {
+
+// What a split sees of a value. A whole float64 is the integer, because one
+// source calls 5 what another calls 5.0.
+class ByValue {
+ public:
+  std::string_view of(const Column& column, std::int64_t row) {
+    if (!column.valid(row)) return {};
+    if (column.type.kind == ColumnKind::uuid)
+      return {reinterpret_cast<const char*>(column.uuid(row)), 16};
+    if (column.type.is_text()) return column.text(row);
+    if (column.type == ColumnType::int64) return bytes_of(column.int64(row));
+    double value = column.as_float64(row);
+    if (std::abs(value) < 0x1p63 && value == std::trunc(value))
+      return bytes_of(static_cast<std::int64_t>(value));
+    return bytes_of(std::bit_cast<std::int64_t>(value));
+  }
+
+ private:
+  std::string_view bytes_of(std::int64_t value) {
+    value_ = value;
+    return {reinterpret_cast<const char*>(&value_), sizeof(value_)};
+  }
+  std::int64_t value_ = 0;
+};
+
+std::uint64_t hash_of_key(const KeyList& keys, std::int64_t at) {
+  if (keys.type() != ColumnType::int64) return hash64(keys.bytes(at));
+  std::int64_t number = keys.integer(at);
+  return hash64(std::as_bytes(std::span(&number, 1)));
+}
+
+/// Leaves of `values` the runs of these rows.
+void compact(Values& values, std::span<const std::int64_t> rows) {
+  if (values.rows() == std::ssize(rows)) return;
+  std::size_t end = 0, count = 0;
+  auto* to = values.bytes.mutable_data<std::byte>();
+  for (std::int64_t row : rows) {
+    ValueRow run = values.row(row);
+    if (!run.empty()) std::memmove(to + end, run.data(), run.size());
+    end += run.size();
+    // A row stays where it is or moves forward: later ends are still whole.
+    if (values.width == 0)
+      values.ends[count++] = static_cast<std::uint32_t>(end);
+  }
+  values.ends.resize(count);
+  values.bytes.resize(end);
+}
+
+}  // namespace
+
+BoundFields bind_fields(const std::vector<Field>& fields,
+                        const std::vector<ColumnInfo>& infos,
+                        const std::vector<ColumnType>& types) {
+  std::vector<ColumnRequest> requests = requests_of(fields);
+  PENSTOCK_ASSERT(
+      infos.size() >= requests.size() && types.size() >= requests.size(),
+      "every request is answered");
+  BoundFields bound;
+  for (const Field& field : fields) {
+    FieldColumns columns;
+    for (const ColumnRequest& request : field.kind->columns()) {
+      auto found =
+          std::ranges::find(requests, request.column, &ColumnRequest::column);
+      auto at = static_cast<std::size_t>(found - requests.begin());
+      columns.info.push_back(infos[at]);
+      columns.types.push_back(types[at]);
+      columns.at.push_back(at + 1);
+    }
+    bound.push_back(field.kind->bind(std::move(columns)));
+  }
+  return bound;
+}
+
+std::size_t ParsedBlock::bytes() const {
+  std::size_t sum = 0;
+  for (const Values& values : fields) sum += values.bytes.size();
+  return sum;
+}
+
+void ParseNotes::merge(ParseNotes&& other) {
+  if (fields.size() < other.fields.size()) fields.resize(other.fields.size());
+  for (std::size_t f = 0; f < other.fields.size(); ++f) {
+    if (fields[f] == nullptr)
+      fields[f] = std::move(other.fields[f]);
+    else if (other.fields[f] != nullptr)
+      fields[f]->merge(*other.fields[f]);
+  }
+  too_short += other.too_short;
+  std::ranges::move(other.bad, std::back_inserter(bad));
+  other = ParseNotes();
+}
+
+void ParseNotes::sort() {
+  std::ranges::stable_sort(bad, shown_before, &BadRow::shown_key);
+}
+
+struct BlockParser::State {
+  enum class Outcome { kept, too_short, bad };
+  struct FieldState {
+    std::unique_ptr<FieldParser> parser;
+    Values values;
+    Faults faults;
+    std::size_t next_fault = 0;
+  };
+
+  Options options;
+  std::vector<FieldState> fields;
+  ValueMemory memory;
+  // Scratch, kept from block to block.
+  KeyList keys;
+  std::vector<std::int64_t> kept;
+  std::vector<std::uint8_t> sides;
+  std::vector<std::uint64_t> hashes;
+  KeyList left_out;
+  std::vector<std::byte> run;               // of a row, all its fields
+  std::vector<const RowProblem*> problems;  // by row, then column
+  std::size_t next_problem = 0;
+  std::vector<BadRow> bad;
+  std::int64_t too_short = 0;
+
+  explicit State(Options from) : options(std::move(from)) {
+    for (const auto& field : options.fields)
+      fields.push_back({.parser = field->parser()});
+  }
+
+  void start(const Block& block) {
+    PENSTOCK_ASSERT(
+        block.columns.size() == 1 + options.columns.size() + options.by_column,
+        "a block has the columns that were requested");
+    if (keys.type() != block.columns[0].type)
+      keys = left_out = KeyList(block.columns[0].type);
+    keys.clear();
+    left_out.clear();
+    kept.clear();
+    sides.clear();
+    hashes.clear();
+    bad.clear();
+    too_short = 0;
+    sort_problems(block);
+    for (FieldState& field : fields) {
+      field.values.clear();
+      field.faults.rows.clear();
+      field.next_fault = 0;
+      field.parser->parse(block, field.values, field.faults);
+      PENSTOCK_ASSERT(field.values.rows() == block.rows,
+                      "a field gives every row a run");
+    }
+  }
+
+  void sort_problems(const Block& block) {
+    problems.clear();
+    next_problem = 0;
+    for (const RowProblem& problem : block.problems)
+      problems.push_back(&problem);
+    std::ranges::sort(problems, [](const RowProblem* a, const RowProblem* b) {
+      return a->row != b->row ? a->row < b->row : a->column < b->column;
+    });
+  }
+
+  void refuse(const Block& block, std::int64_t row, std::string column,
+              std::string why, std::int64_t byte, bool key_is_bad) {
+    BadRow& refused = bad.emplace_back();
+    refused.column = std::move(column);
+    refused.why = std::move(why);
+    refused.byte = byte;
+    if (key_is_bad || !block.columns[0].valid(row)) return;
+    KeyList key(block.columns[0].type);
+    key.append(block.columns[0], row);
+    refused.key = key.json(0);
+    refused.shown_key = key.shown(0);
+    left_out.append(block.columns[0], row);
+  }
+
+  std::string name_of_column(std::size_t column) const {
+    if (column == 0) return "the key";
+    return column <= options.columns.size() ? options.columns[column - 1]
+                                            : options.by_name;
+  }
+
+  /// The reader's own problem with this row, if it had one.
+  const RowProblem* problem_of(std::int64_t row) {
+    while (next_problem < problems.size() && problems[next_problem]->row < row)
+      ++next_problem;
+    bool found =
+        next_problem < problems.size() && problems[next_problem]->row == row;
+    return found ? problems[next_problem] : nullptr;
+  }
+
+  static RowFault* fault_of(FieldState& field, std::int64_t row) {
+    std::vector<RowFault>& faults = field.faults.rows;
+    while (field.next_fault < faults.size() &&
+           faults[field.next_fault].row < row)
+      ++field.next_fault;
+    bool found =
+        field.next_fault < faults.size() && faults[field.next_fault].row == row;
+    return found ? &faults[field.next_fault] : nullptr;
+  }
+
+  // A row that is bad for one field and too short for another is bad.
+  Outcome judge(const Block& block, std::int64_t row) {
+    if (const RowProblem* problem = problem_of(row)) {
+      refuse(block, row, name_of_column(problem->column), problem->why, -1,
+             problem->column == 0);
+      return Outcome::bad;
+    }
+    if (!block.columns[0].valid(row)) {
+      refuse(block, row, name_of_column(0), "is NULL, expected a key", -1,
+             true);
+      return Outcome::bad;
+    }
+    Outcome outcome = Outcome::kept;
+    for (FieldState& field : fields) {
+      RowFault* fault = fault_of(field, row);
+      if (fault == nullptr) continue;
+      outcome = Outcome::too_short;
+      if (fault->too_short) continue;
+      refuse(block, row, std::move(fault->place), std::move(fault->why),
+             fault->byte, false);
+      return Outcome::bad;
+    }
+    return outcome;
+  }
+
+  void keep(const Block& block, std::int64_t row, ByValue& by) {
+    kept.push_back(row);
+    keys.append(block.columns[0], row);
+    sides.push_back(
+        options.side_of == nullptr
+            ? std::uint8_t{0}
+            : options.side_of(by.of(options.by_column ? block.columns.back()
+                                                      : block.columns.front(),
+                                    row)));
+  }
+
+  /// Of the key, and of the values of all fields as one run.
+  void hash() {
+    std::vector<const Values*> canonical;
+    for (FieldState& field : fields)
+      canonical.push_back(&field.parser->canonical(field.values));
+    for (std::int64_t row = 0; row < keys.size(); ++row) {
+      std::uint64_t key = hash_of_key(keys, row);
+      if (canonical.size() == 1) {
+        hashes.push_back(hash64(canonical[0]->row(row), key));
+        continue;
+      }
+      run_of(canonical, row);
+      hashes.push_back(hash64(run, key));
+    }
+  }
+
+  void run_of(const std::vector<const Values*>& canonical, std::int64_t row) {
+    std::size_t bytes = 0;
+    for (const Values* values : canonical) bytes += values->row(row).size();
+    run.resize(bytes);
+    std::byte* to = run.data();
+    for (const Values* values : canonical) {
+      ValueRow part = values->row(row);
+      if (!part.empty()) std::memcpy(to, part.data(), part.size());
+      to += part.size();
+    }
+  }
+
+  ParsedBlock finish(ParseNotes& notes) {
+    ParseNotes of_block;
+    ParsedBlock parsed;
+    for (FieldState& field : fields) {
+      compact(field.values, kept);
+      field.parser->keep(kept, keys);
+      of_block.fields.push_back(field.parser->take_notes());
+    }
+    hash();
+    for (FieldState& field : fields)
+      parsed.fields.push_back({.bytes = memory.keep(field.values.bytes.span()),
+                               .width = field.values.width,
+                               .ends = field.values.ends});
+    of_block.too_short = too_short;
+    std::ranges::stable_sort(bad, shown_before, &BadRow::shown_key);
+    of_block.bad = std::move(bad);
+    notes.merge(std::move(of_block));
+    // Copies have no room to spare.
+    parsed.keys = keys;
+    parsed.sides = sides;
+    parsed.hashes = hashes;
+    parsed.left_out = left_out;
+    return parsed;
+  }
+};
+
+BlockParser::BlockParser(Options options)
+    : state_(std::make_unique<State>(std::move(options))) {}
+BlockParser::~BlockParser() = default;
+BlockParser::BlockParser(BlockParser&&) noexcept = default;
+
+ParsedBlock BlockParser::parse(const Block& block, ParseNotes& notes) {
+  State& state = *state_;
+  state.start(block);
+  ByValue by;
+  for (std::int64_t row = 0; row < block.rows; ++row) {
+    switch (state.judge(block, row)) {
+      case State::Outcome::kept:
+        state.keep(block, row, by);
+        break;
+      case State::Outcome::too_short:
+        ++state.too_short;
+        state.left_out.append(block.columns[0], row);
+        break;
+      case State::Outcome::bad:
+        break;
+    }
+  }
+  return state.finish(notes);
+}
+
+}  // namespace penstock

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/base/base.h"
+#include "penstock/transforms/transforms.h"
+
+namespace penstock {
+
+/// Fields over the columns of a source, and where a block holds them.
+using BoundFields = std::vector<std::shared_ptr<const BoundField>>;
+
+/// Binds fields to blocks that hold the key, then a column for each of
+/// `requests_of(fields)`; `infos` and `types` are those of the requests.
+BoundFields bind_fields(const std::vector<Field>& fields,
+                        const std::vector<ColumnInfo>& infos,
+                        const std::vector<ColumnType>& types);
+
+/// The rows of a block that belong to the data set, parsed.
+struct ParsedBlock {
+  KeyList keys;
+  std::vector<Values> fields;       ///< by field
+  std::vector<std::uint8_t> sides;  ///< what `side_of` said of each row
+  /// One number per row, from its key and values: the same whatever source
+  /// held them.
+  std::vector<std::uint64_t> hashes;
+  KeyList left_out;  ///< of rows that are too short or bad; no order
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(hashes.size()); }
+  std::size_t bytes() const;  ///< of the values
+};
+
+/// A parsed row by where it arrived.
+struct RowRef {
+  std::uint32_t block;
+  std::uint32_t row;
+  friend bool operator==(const RowRef&, const RowRef&) = default;
+};
+
+/// A row that is left out because `source.on_bad` is `skip`, or that ends the
+/// run because it is `stop`.
+struct BadRow {
+  Json key;               ///< null when the key itself could not be read
+  std::string shown_key;  ///< "42", "'abc'"; empty without a key
+  std::string column;
+  std::string why;         ///< what was found and what was expected
+  std::int64_t byte = -1;  ///< offset in the JSON text, when known
+};
+
+/// What parsers noticed, merged over all blocks before anything is decided
+/// from it. Merging in another order changes nothing once it is sorted.
+struct ParseNotes {
+  std::vector<std::unique_ptr<FieldNotes>> fields;  ///< by field; may be null
+  std::int64_t too_short = 0;  ///< rows left out by a field's own rule
+  std::vector<BadRow> bad;
+
+  void merge(ParseNotes&& other);
+  /// Brings `bad` into the order of keys: once, after the last merge.
+  void sort();
+};
+
+/// Turns blocks into parsed rows, all fields of them. One per thread: it owns
+/// scratch memory and allocates nothing per row once warm.
+class BlockParser {
+ public:
+  /// A block holds the key, the columns of the fields, and the split's column
+  /// last when `by_column` is true (else `side_of` is given the key). It sees
+  /// the bytes of that value: 8 of an integer (also of a whole float64 and of
+  /// a boolean) or of a float64, little-endian; the text; the 16 of a uuid;
+  /// none of a NULL. Without it all sides are 0.
+  struct Options {
+    BoundFields fields;
+    std::vector<std::string> columns = {};  ///< those of the fields, by name
+    bool by_column = false;
+    std::string by_name = {};  ///< of the split's column, for messages
+    std::function<std::uint8_t(std::string_view by_value)> side_of = {};
+  };
+  explicit BlockParser(Options options);
+  ~BlockParser();
+  BlockParser(BlockParser&&) noexcept;
+
+  /// Bad rows and short rows go to `notes`, all others to the result. Throws
+  /// nothing because of data.
+  ParsedBlock parse(const Block& block, ParseNotes& notes);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/dataset/block_parser.h"
+
+namespace penstock {
+
+/// The rows by ascending key: a sample's id is its place here. Integers compare
+/// as numbers, text by UTF-8 bytes, uuid by bytes. Sorts on `workers` threads,
+/// the caller's own among them; the result does not depend on their number.
+///
+/// Two rows with one key are an Error(source), also when one of them or both
+/// are left out; `source` is for that message.
+std::vector<RowRef> rows_by_key(const std::vector<ParsedBlock>& blocks,
+                                const std::string& source, int workers);
+
+}  // namespace penstock

@@ -1,0 +1,134 @@
+#include "penstock/dataset/parsed_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+using Fits = std::vector<std::unique_ptr<FieldFit>>;
+
+/// Adds the blocks of ids [first, last) to parts of the fits at hand.
+Fits fitted_part(const Fits& fits, const RowsById& rows, std::int64_t first,
+                 std::int64_t last) {
+  Fits parts;
+  for (const auto& fit : fits)
+    parts.push_back(fit == nullptr ? nullptr : fit->part());
+  std::vector<ValueRow> values;
+  std::vector<std::uint8_t> train;
+  for (std::int64_t block = first; block < last; ++block) {
+    SampleId begin = block * FieldFit::kBlock;
+    SampleId end = std::min(rows.count(), begin + FieldFit::kBlock);
+    train.clear();
+    for (SampleId id = begin; id < end; ++id)
+      train.push_back(rows.side(id) == 0);
+    for (std::size_t f = 0; f < parts.size(); ++f) {
+      if (parts[f] == nullptr) continue;
+      values.clear();
+      for (SampleId id = begin; id < end; ++id)
+        values.push_back(rows.row(id, f));
+      parts[f]->add(values, train);
+    }
+  }
+  return parts;
+}
+
+/// One pass over the rows for all fits that are not null.
+void run_pass(const Fits& fits, const RowsById& rows,
+              const ShareOut& share_out) {
+  Mutex mutex;
+  std::map<std::int64_t, Fits> parts;  // by their first block
+  auto work = [&](std::int64_t first, std::int64_t last) {
+    Fits part = fitted_part(fits, rows, first, last);
+    Lock lock(mutex);
+    parts.emplace(first, std::move(part));
+  };
+  std::int64_t blocks =
+      (rows.count() + FieldFit::kBlock - 1) / FieldFit::kBlock;
+  if (share_out)
+    share_out(blocks, work);
+  else
+    work(0, blocks);
+  for (auto& [first, part] : parts)
+    for (std::size_t f = 0; f < fits.size(); ++f)
+      if (fits[f] != nullptr) fits[f]->merge(*part[f]);
+}
+
+}  // namespace
+
+std::vector<Json> fit_fields(const BoundFields& fields, const ParseNotes& notes,
+                             const RowsById& rows, const ShareOut& share_out) {
+  Fits fits;
+  for (std::size_t f = 0; f < fields.size(); ++f)
+    fits.push_back(fields[f]->fit(
+        f < notes.fields.size() ? notes.fields[f].get() : nullptr));
+  std::vector<Json> statistics(fields.size());
+  auto running = [](const auto& fit) { return fit != nullptr; };
+  while (std::ranges::any_of(fits, running)) {
+    run_pass(fits, rows, share_out);
+    for (std::size_t f = 0; f < fits.size(); ++f) {
+      if (fits[f] == nullptr || fits[f]->again()) continue;
+      statistics[f] = fits[f]->statistics();
+      fits[f].reset();
+    }
+  }
+  return statistics;
+}
+
+RowEncoder::RowEncoder(const BoundFields& fields,
+                       const std::vector<Field>& names, const RowLayout& layout,
+                       const std::vector<Json>& statistics)
+    : stride_(layout.row_bytes) {
+  std::size_t tensor = 0;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    parts_.push_back(
+        {fields[f]->encoder(statistics[f], "statistics." + names[f].name),
+         layout.tensors[tensor].offset});
+    tensor += names[f].kind->stored().size();
+  }
+}
+
+template <class RowOf, class Shown>
+void RowEncoder::encode_rows(std::int64_t count, std::byte* out, RowOf row_of,
+                             Shown shown) {
+  constexpr std::int64_t kTogether = 256;  // rows: they stay in the cache
+  for (std::int64_t begin = 0; begin < count; begin += kTogether) {
+    std::int64_t end = std::min(count, begin + kTogether);
+    for (std::size_t f = 0; f < parts_.size(); ++f) {
+      rows_.clear();
+      for (std::int64_t row = begin; row < end; ++row)
+        rows_.push_back(row_of(row, f));
+      std::byte* to =
+          out + static_cast<std::size_t>(begin) * stride_ + parts_[f].offset;
+      faults_.rows.clear();
+      parts_[f].encoder->encode(rows_, {.data = to, .stride = stride_},
+                                faults_);
+      if (faults_.rows.empty()) continue;
+      RowFault& fault = faults_.rows.front();
+      throw Error(ErrorKind::transform,
+                  {.code = "transform.range",
+                   .what = std::move(fault.what),
+                   .where = fault.place + ", " + shown(begin + fault.row),
+                   .why = std::move(fault.why),
+                   .next = std::move(fault.next)});
+    }
+  }
+}
+
+void RowEncoder::encode(const RowsById& rows, SampleId first, SampleId end,
+                        std::byte* out) {
+  encode_rows(
+      end - first, out,
+      [&](std::int64_t row, std::size_t f) { return rows.row(first + row, f); },
+      [&](std::int64_t row) { return rows.shown(first + row); });
+}
+
+void RowEncoder::encode(const ParsedBlock& block, std::byte* out) {
+  encode_rows(
+      block.rows(), out,
+      [&](std::int64_t row, std::size_t f) { return block.fields[f].row(row); },
+      [&](std::int64_t row) { return "row " + block.keys.shown(row); });
+}
+
+}  // namespace penstock

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "penstock/dataset/block_parser.h"
+
+namespace penstock {
+
+using RangeWork = std::function<void(std::int64_t begin, std::int64_t end)>;
+/// Calls `work` for ranges that make up [0, count), on several threads where
+/// it pays.
+using ShareOut = std::function<void(std::int64_t count, const RangeWork& work)>;
+
+/// The parsed rows of a data set by sample id. Refers to the blocks.
+struct RowsById {
+  std::vector<ParsedBlock>& blocks;
+  std::vector<RowRef> refs;  ///< by sample id
+
+  std::int64_t count() const { return static_cast<std::int64_t>(refs.size()); }
+  RowRef ref(SampleId id) const { return refs[static_cast<std::size_t>(id)]; }
+  ParsedBlock& block(SampleId id) const { return blocks[ref(id).block]; }
+  ValueRow row(SampleId id, std::size_t field) const {
+    return block(id).fields[field].row(ref(id).row);
+  }
+  std::uint8_t side(SampleId id) const { return block(id).sides[ref(id).row]; }
+  /// The key as in a message: "row 42".
+  std::string shown(SampleId id) const {
+    return "row " + block(id).keys.shown(ref(id).row);
+  }
+};
+
+/// Finds the statistics of all fields over rows whose side is 0 (train), in
+/// fixed blocks of ids, so that threads, blocks and sources change no bit. One
+/// entry per field; null for a field without statistics. Throws
+/// Error(transform).
+std::vector<Json> fit_fields(const BoundFields& fields, const ParseNotes& notes,
+                             const RowsById& rows, const ShareOut& share_out);
+
+/// Writes stored rows, all fields of them. One per thread.
+class RowEncoder {
+ public:
+  /// `statistics` as fit_fields() gives them; `names` of the fields. Throws
+  /// Error(request) where they belong to other fields.
+  RowEncoder(const BoundFields& fields, const std::vector<Field>& names,
+             const RowLayout& layout, const std::vector<Json>& statistics);
+
+  /// The rows [first, end) by id, one after the other at `out`. Throws
+  /// Error(transform) for a value that its tensor cannot hold.
+  void encode(const RowsById& rows, SampleId first, SampleId end,
+              std::byte* out);
+  /// A whole block, row by row.
+  void encode(const ParsedBlock& block, std::byte* out);
+
+ private:
+  template <class RowOf, class Shown>
+  void encode_rows(std::int64_t count, std::byte* out, RowOf row_of,
+                   Shown shown);
+
+  struct Part {
+    std::unique_ptr<FieldEncoder> encoder;
+    std::size_t offset;  // of the field in a row
+  };
+  std::vector<Part> parts_;
+  std::size_t stride_;
+  std::vector<ValueRow> rows_;
+  Faults faults_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,63 @@
+#include "penstock/dataset/pass.h"
+#include "penstock/dataset/table_dataset.h"
+
+namespace penstock {
+
+struct Dataset::RowReader::State {
+  const Dataset& dataset;
+  std::unique_ptr<Reader> reader;
+  BlockParser parser;
+  KeyList keys;
+  Block block;
+};
+
+Dataset::RowReader::RowReader(const Dataset& dataset)
+    : state_(new State{dataset,
+                       dataset.source_->open_reader(),
+                       BlockParser(dataset.parsing_),
+                       KeyList(dataset.keys_.type()),
+                       {}}) {}
+
+Dataset::RowReader::~RowReader() = default;
+
+void Dataset::RowReader::read(std::span<const SampleId> ids,
+                              ParsedBlock& rows) {
+  State& s = *state_;
+  s.keys.clear();
+  for (SampleId id : ids) s.keys.append(s.dataset.keys_, id);
+  if (read_meter != nullptr) {
+    BusyScope busy(*read_meter);
+    s.reader->read(s.keys, s.block);
+    read_meter->add_items(s.block.rows,
+                          static_cast<std::int64_t>(s.block.bytes()));
+    read_meter->add_calls(1);
+  } else {
+    s.reader->read(s.keys, s.block);
+  }
+  std::optional<BusyScope> busy;
+  if (prepare_meter != nullptr) busy.emplace(*prepare_meter);
+  ParseNotes notes;
+  rows = s.parser.parse(s.block, notes);
+  if (prepare_meter != nullptr)
+    prepare_meter->add_items(s.block.rows,
+                             static_cast<std::int64_t>(rows.bytes()));
+  // Rows keep their order, so the first difference names the changed row.
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    auto at = static_cast<std::int64_t>(i);
+    bool same = at < rows.rows() &&
+                rows.keys.canonical(at) == s.keys.canonical(at) &&
+                rows.hashes[i] ==
+                    s.dataset.row_hashes_[static_cast<std::size_t>(ids[i])];
+    if (same) continue;
+    throw Error(ErrorKind::source,
+                {.code = "source.row_changed",
+                 .what = "row " + s.keys.shown(at) +
+                         " is no longer what it was when training began",
+                 .where = s.dataset.source_->shown(),
+                 .why = "another program has written to the table",
+                 .next = "start again, or keep the rows with \"loader.cache\": "
+                         "\"ram\""});
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,274 @@
+#include "penstock/dataset/table_dataset.h"
+
+#include <algorithm>
+
+#include "penstock/dataset/gather_filler.h"
+#include "penstock/dataset/key_order.h"
+#include "penstock/dataset/pass.h"
+#include "penstock/dataset/read_filler.h"
+
+namespace penstock {
+
+std::vector<ColumnRequest> requests_of(const DatasetOptions& options) {
+  std::vector<ColumnRequest> requests = requests_of(options.fields);
+  if (!options.split.by.empty())
+    requests.push_back({.column = options.split.by,
+                        .as = ReadAs::value,
+                        .setting = "split.by",
+                        .hashed = true});
+  return requests;
+}
+
+namespace {
+
+constexpr std::size_t kFingerprintRun = 1024;  // rows
+
+[[noreturn]] void refuse_bad_rows(const std::vector<BadRow>& bad,
+                                  const std::string& source) {
+  std::string first;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, bad.size()); ++i) {
+    const BadRow& row = bad[i];
+    first += (i == 0 ? "" : "; ") + std::string("row ") + row.shown_key +
+             ", column '" + row.column + "'";
+    if (row.byte >= 0) first += ", byte " + std::to_string(row.byte);
+    first += ": " + row.why;
+  }
+  throw Error(
+      ErrorKind::transform,
+      {.code = "data.bad_rows",
+       .what = std::to_string(bad.size()) +
+               (bad.size() == 1 ? " row is" : " rows are") + " not usable",
+       .where = source,
+       .why = first,
+       .next = "mend them, leave them out with 'source.where', or set "
+               "\"source.on_bad\": \"skip\" to leave out and list all such "
+               "rows"});
+}
+
+void check_fingerprint(const Dataset& set, const std::string& expected,
+                       const std::string& source) {
+  if (set.fingerprint().starts_with(expected)) return;
+  throw Error(
+      ErrorKind::source,
+      {.code = "source.fingerprint",
+       .what = "the rows are not those that the job names",
+       .where = source,
+       .why = "found the fingerprint " +
+              set.fingerprint().substr(0, expected.size()) + " in " +
+              std::to_string(set.rows()) + " rows, 'source.fingerprint' is " +
+              expected,
+       .next = "bring the old rows back; or, if these are the rows that you "
+               "mean, write their fingerprint into the job"});
+}
+
+[[noreturn]] void refuse_no_rows(const Dataset& set,
+                                 const std::string& source) {
+  throw Error(
+      ErrorKind::source,
+      {.code = "source.empty",
+       .what = "there is no row to train on",
+       .where = source,
+       .why = std::to_string(set.too_short()) + " rows were too short and " +
+              std::to_string(set.quarantine().size()) + " not usable",
+       .next = "check 'source.where' and the fields' 'min'"});
+}
+
+}  // namespace
+
+Dataset::Dataset(DatasetOptions options) : options_(std::move(options)) {}
+Dataset::~Dataset() = default;
+
+std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
+                                                Device& device) {
+  return prepare(options, open_source(options.source, requests_of(options)),
+                 device);
+}
+
+std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
+                                                std::unique_ptr<Source> opened,
+                                                Device& device) {
+  std::shared_ptr<Dataset> set(new Dataset(options));
+  set->layout_ = layout_of(options.fields);
+  set->source_ = std::move(opened);
+  const std::string source = set->source_->shown();
+  set->bind();
+
+  Pass pass = read_all(*set->source_, set->parsing_, options);
+  set->too_short_ = pass.notes.too_short;
+  set->bad_ = std::move(pass.notes.bad);
+  if (!set->bad_.empty() && !options.source.skip_bad)
+    refuse_bad_rows(set->bad_, source);
+
+  StageMeter meter("pack", std::max(1, options.workers));
+  ShareOut share_out = [&](std::int64_t count, const RangeWork& work) {
+    in_ranges(
+        options.workers, count, [&](std::int64_t begin, std::int64_t end) {
+          std::optional<BusyScope> busy;  // the first range is this thread's
+          if (begin > 0) busy.emplace(meter);
+          work(begin, end);
+        });
+  };
+  {
+    BusyScope busy(meter);
+    RowsById rows{pass.blocks,
+                  rows_by_key(pass.blocks, source, options.workers)};
+    if (rows.refs.empty()) refuse_no_rows(*set, source);
+    set->split(rows);
+    set->find_statistics(pass.notes, rows, share_out);
+    set->plan_tier(rows.count(), device);
+    set->pack(rows, device, share_out);
+    meter.add_items(rows.count(), static_cast<std::int64_t>(
+                                      set->table_ ? set->table_->bytes() : 0));
+  }
+  check_fingerprint(*set, options.source.fingerprint, source);
+  set->stages_ = std::move(pass.stages);
+  set->stages_.push_back(meter.numbers());
+  return set;
+}
+
+void Dataset::bind() {
+  std::vector<ColumnRequest> requests = requests_of(options_);
+  std::vector<ColumnInfo> infos;
+  for (const ColumnRequest& request : requests) {
+    const ColumnInfo* found = source_->schema().find(request.column);
+    infos.push_back(found != nullptr ? *found
+                                     : ColumnInfo{.name = request.column});
+    parsing_.columns.push_back(request.column);
+  }
+  bound_ = bind_fields(options_.fields, infos, source_->types());
+  parsing_.fields = bound_;
+  parsing_.by_column = !options_.split.by.empty();
+  if (parsing_.by_column) parsing_.columns.pop_back();
+  parsing_.by_name = options_.split.by;
+  parsing_.side_of = [split = options_.split](std::string_view by) {
+    return static_cast<std::uint8_t>(penstock::side_of(split, by));
+  };
+}
+
+void Dataset::find_statistics(const ParseNotes& notes, const RowsById& rows,
+                              const ShareOut& share_out) {
+  if (!options_.statistics) {
+    statistics_ = fit_fields(bound_, notes, rows, share_out);
+    return;
+  }
+  Spec saved(*options_.statistics, "statistics");
+  for (const Field& field : options_.fields) {
+    const Json* found = saved.raw(field.name);
+    statistics_.push_back(found == nullptr ? Json() : *found);
+  }
+  saved.finish();
+}
+
+Json Dataset::statistics() const {
+  Json json(Json::Object{});
+  for (std::size_t f = 0; f < statistics_.size(); ++f)
+    json[options_.fields[f].name] = statistics_[f];
+  return json;
+}
+
+const Json& Dataset::statistics_of(const std::string& field) const {
+  auto found = std::ranges::find(options_.fields, field, &Field::name);
+  PENSTOCK_ASSERT(found != options_.fields.end(), "a field has this name");
+  return statistics_[static_cast<std::size_t>(found - options_.fields.begin())];
+}
+
+RowEncoder Dataset::encoder() const {
+  return RowEncoder(bound_, options_.fields, layout_, statistics_);
+}
+
+void Dataset::split(const RowsById& rows) {
+  if (options_.split.train >= 1) {
+    train_ = SideIndex(rows.count());
+    val_ = SideIndex(std::int64_t{0});
+    return;
+  }
+  for (Side side : {Side::train, Side::val}) {
+    std::vector<bool> on_side(rows.refs.size());
+    for (SampleId id = 0; id < rows.count(); ++id)
+      on_side[static_cast<std::size_t>(id)] =
+          rows.side(id) == static_cast<std::uint8_t>(side);
+    (side == Side::train ? train_ : val_) = SideIndex(on_side);
+  }
+}
+
+void Dataset::plan_tier(std::int64_t rows, const Device& device) {
+  HostLimits host = read_host_limits();
+  std::size_t rings = options_.ring_bytes ? options_.ring_bytes(rows) : 0;
+  plan_ =
+      plan_tiers({.rows = rows,
+                  .row_bytes = layout_.row_bytes,
+                  .ring_device_bytes = rings,
+                  .ring_host_bytes = rings,
+                  .wish = options_.cache},
+                 {.ram_free = host.memory_free,
+                  .ram_origin = host.free_origin,
+                  .device_free = device.memory().free,
+                  .device_is_host = device.memory_kind() == MemoryKind::cpu});
+  if (options_.planned) options_.planned(plan_);
+}
+
+void Dataset::pack(const RowsById& rows, Device& device,
+                   const ShareOut& share_out) {
+  if (plan_.tier != Tier::none)
+    table_ = std::make_unique<Table>(plan_.tier, rows.count(),
+                                     layout_.row_bytes, device);
+  else
+    row_hashes_.reserve(rows.refs.size());
+  // A block is let go when its last row is packed, so that raw and packed rows
+  // never stand side by side when rows arrive in order of their keys.
+  std::vector<std::size_t> left;
+  for (const ParsedBlock& block : rows.blocks)
+    left.push_back(static_cast<std::size_t>(block.rows()));
+  keys_ = KeyList(rows.block(0).keys.type());
+  keys_.reserve(rows.count());
+  Sha256 fingerprint;  // of the hashes of runs of rows: it is one thread's
+  std::vector<std::uint64_t> run;
+  auto end_run = [&] {
+    std::uint64_t hash = hash64(std::as_bytes(std::span(run)));
+    fingerprint.add(std::as_bytes(std::span(&hash, 1)));
+    run.clear();
+  };
+  const std::int64_t most = table_ ? table_->most_rows() : rows.count();
+  for (SampleId first = 0; first < rows.count(); first += most) {
+    SampleId end = std::min(rows.count(), first + most);
+    if (table_) {
+      std::byte* out = table_->append(end - first);
+      share_out(end - first, [&](std::int64_t from, std::int64_t to) {
+        encoder().encode(
+            rows, first + from, first + to,
+            out + static_cast<std::size_t>(from) * layout_.row_bytes);
+      });
+    }
+    for (SampleId id = first; id < end; ++id) {
+      ParsedBlock& block = rows.block(id);
+      std::uint64_t hash = block.hashes[rows.ref(id).row];
+      keys_.append(block.keys, rows.ref(id).row);
+      run.push_back(hash);
+      if (run.size() == kFingerprintRun) end_run();
+      if (!table_) row_hashes_.push_back(hash);
+      if (--left[rows.refs[static_cast<std::size_t>(id)].block] == 0)
+        block = ParsedBlock();
+    }
+  }
+  if (!run.empty()) end_run();
+  if (table_) table_->seal();
+  fingerprint_ = fingerprint.hex();
+}
+
+void Dataset::select(Side side, std::span<SampleId> ranks) const {
+  this->side(side).select(ranks);
+}
+
+std::unique_ptr<RowFiller> Dataset::open_filler(FillMeters& meters,
+                                                bool per_sample) const {
+  if (table_ == nullptr)
+    return std::make_unique<ReadFiller>(*this, meters, per_sample);
+  std::vector<GatherField> fields;
+  for (const TensorSpec& tensor : layout_.tensors)
+    fields.push_back({.table = table_->data() + tensor.offset,
+                      .row_stride = layout_.row_bytes,
+                      .bytes = tensor.bytes});
+  return make_gather_filler(std::move(fields), plan_.tier, meters.gather);
+}
+
+}  // namespace penstock

@@ -1,0 +1,199 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/base/base.h"
+
+namespace penstock {
+
+/// One tensor of a batch, seen per row.
+struct TensorSpec {
+  std::string name;
+  Dtype dtype = Dtype::float32;
+  Shape row_shape;         ///< without the batch dimension
+  std::size_t offset = 0;  ///< of its bytes in a stored row
+  std::size_t bytes = 0;   ///< per row
+};
+
+/// How a stored row looks: its tensors one after the other, each at a multiple
+/// of its element size.
+struct RowLayout {
+  std::vector<TensorSpec> tensors;
+  std::size_t row_bytes = 0;  ///< of a table's rows a multiple of 8
+
+  /// Adds a group of tensors, one field's; sets their offset and bytes.
+  void append(std::vector<TensorSpec> more);
+};
+
+/// Parsed rows of one field: a run of bytes each, which the kind alone
+/// understands.
+struct Values {
+  Bytes bytes;
+  std::size_t width = 0;            ///< of every run; 0: as `ends` says
+  std::vector<std::uint32_t> ends;  ///< where each row's run ends in `bytes`
+
+  std::span<const std::byte> row(std::int64_t at) const {
+    auto i = static_cast<std::size_t>(at);
+    if (width != 0) return bytes.span().subspan(i * width, width);
+    std::size_t start = i == 0 ? 0 : ends[i - 1];
+    return bytes.span().subspan(start, ends[i] - start);
+  }
+  std::int64_t rows() const {
+    return static_cast<std::int64_t>(width != 0 ? bytes.size() / width
+                                                : ends.size());
+  }
+  /// Keeps the memory.
+  void clear() {
+    bytes.clear();
+    ends.clear();
+  }
+};
+
+/// A row's parsed values, wherever they are kept.
+using ValueRow = std::span<const std::byte>;
+
+/// What is wrong with a row: a value, because a bad row is no error of the
+/// program.
+struct RowFault {
+  std::int64_t row = 0;    ///< of those that were given
+  std::string place = {};  ///< the column or key that holds it
+  std::string why = {};    ///< what was found and what was expected
+  std::int64_t byte = -1;  ///< offset in the column's text, when known
+  std::string what = {};   ///< what could not be done, for an error
+  std::string next = {};   ///< the next step, where the kind knows one
+  bool too_short = false;  ///< left out by the kind's own rule, not bad
+};
+
+/// The rows that a call rejects, in ascending order, at most one fault each.
+struct Faults {
+  std::vector<RowFault> rows;
+
+  void reject(RowFault fault) { rows.push_back(std::move(fault)); }
+  /// The row does not belong to the data set by the field's own rule.
+  void leave_out(std::int64_t row) {
+    rows.push_back({.row = row, .too_short = true});
+  }
+};
+
+/// Rows of one field in their stored form, in memory that somebody else owns:
+/// row r begins at `data` + r * `stride`, and a tensor of it at the offset that
+/// a RowLayout of the field alone gives.
+struct StoredRows {
+  std::byte* data = nullptr;
+  std::size_t stride = 0;
+};
+
+/// The columns that a field requested, as the source has them: block column
+/// `at[i]`, of type `types[i]`, answers request i of FieldKind::columns().
+struct FieldColumns {
+  std::vector<ColumnInfo> info;
+  std::vector<ColumnType> types;
+  std::vector<std::size_t> at;
+};
+
+/// What parsers remember beside the values: kept rows only. Merged in any
+/// order, the same at the end.
+class FieldNotes {
+ public:
+  virtual ~FieldNotes() = default;
+  virtual void merge(FieldNotes& other) = 0;
+};
+
+/// Turns blocks into values. One per thread; owns scratch memory and allocates
+/// nothing per row once warm.
+class FieldParser {
+ public:
+  virtual ~FieldParser() = default;
+  /// Appends a run for every row of the block, also for those it rejects
+  /// (what is in these does not matter). Throws nothing because of data.
+  virtual void parse(const Block& block, Values& out, Faults& faults) = 0;
+  /// What stands for the values in hashes, the same whatever width the source
+  /// gave its numbers: `values` itself, or what the next call overwrites.
+  virtual const Values& canonical(const Values& values) { return values; }
+  /// Rows of the block that was parsed last, ascending, which are kept: `keys`
+  /// ends with theirs.
+  virtual void keep(std::span<const std::int64_t>, const KeyList&) {}
+  /// What keep() left since the last call; null where the kind has no notes.
+  virtual std::unique_ptr<FieldNotes> take_notes() { return nullptr; }
+};
+
+/// Finds a field's statistics over the rows of a data set in one or more
+/// passes. Threads add ranges of rows to parts of their own, which are then
+/// merged in order of id, so that the result does not depend on them.
+class FieldFit {
+ public:
+  /// Ids per call of add(): sums run over these blocks.
+  static constexpr std::int64_t kBlock = 1024;
+
+  virtual ~FieldFit() = default;
+  /// An empty part of the pass at hand.
+  virtual std::unique_ptr<FieldFit> part() const = 0;
+  /// The rows of one block of ids, the next after the last one; `train[i]` is
+  /// 1 where the row is on that side.
+  virtual void add(std::span<const ValueRow> rows,
+                   std::span<const std::uint8_t> train) = 0;
+  /// Adds a part of the ids that follow.
+  virtual void merge(FieldFit& later) = 0;
+  /// Ends a pass; true: another one is needed.
+  virtual bool again() = 0;
+  /// After the last pass. Throws Error(transform).
+  virtual Json statistics() = 0;
+};
+
+/// Turns values into their stored form, once for all epochs. One per thread.
+class FieldEncoder {
+ public:
+  virtual ~FieldEncoder() = default;
+  virtual void encode(std::span<const ValueRow> rows, const StoredRows& out,
+                      Faults& faults) = 0;
+};
+
+/// A field over the columns of one source. Immutable, so thread-safe.
+class BoundField {
+ public:
+  virtual ~BoundField() = default;
+  virtual std::unique_ptr<FieldParser> parser() const = 0;
+  /// Finds statistics, given the notes of all parsers (null where they made
+  /// none); null for a kind that has no statistics. Throws Error(transform).
+  virtual std::unique_ptr<FieldFit> fit(const FieldNotes* notes) const = 0;
+  /// Throws Error(request), with `path` in front, for statistics of another
+  /// field.
+  virtual std::unique_ptr<FieldEncoder> encoder(
+      const Json& statistics, const std::string& path) const = 0;
+};
+
+/// How a field is made: an entry of a job's `fields` section, checked.
+/// Immutable, so thread-safe.
+///
+/// A record goes through three steps: parse (once; hashed for the
+/// fingerprint), encode (once, with the statistics; its result is what a cache
+/// keeps), finish (every time, into the batch). All are pure.
+class FieldKind {
+ public:
+  virtual ~FieldKind() = default;
+  /// The columns that it reads.
+  virtual std::vector<ColumnRequest> columns() const = 0;
+  /// The stored form, which finish copies into the batch as it is. The first
+  /// tensor has the field's name, others begin with it.
+  virtual std::vector<TensorSpec> stored() const = 0;
+  /// Everything that decides the bytes of a batch, defaults filled in.
+  virtual Json recipe() const = 0;
+  /// Throws Error(request) where the columns cannot be what the field needs.
+  virtual std::shared_ptr<const BoundField> bind(
+      FieldColumns columns) const = 0;
+};
+
+/// One entry of a job's `fields` section.
+struct Field {
+  std::string name;
+  std::shared_ptr<const FieldKind> kind;
+};
+
+}  // namespace penstock

@@ -1,0 +1,205 @@
+#include "penstock/transforms/json_set/json_reference.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "penstock/transforms/json_set/json_grammar.h"
+
+namespace penstock {
+namespace {
+
+namespace od = simdjson::ondemand;
+
+std::string name_of(od::json_type type) {
+  switch (type) {
+    case od::json_type::array:
+      return "a list";
+    case od::json_type::object:
+      return "an object";
+    case od::json_type::number:
+      return "a number";
+    case od::json_type::string:
+      return "a text";
+    case od::json_type::boolean:
+      return "a boolean";
+    case od::json_type::null:
+      break;
+  }
+  return "null";
+}
+
+// A raw token may be followed by white space.
+std::string_view trimmed(std::string_view token) {
+  return token.substr(0, token.find_last_not_of(" \n\r\t") + 1);
+}
+
+// At most 40 bytes of a token, cut between characters.
+std::string shown(std::string_view token) {
+  token = trimmed(token);
+  if (token.size() <= 40) return std::string(token);
+  std::size_t cut = 40;
+  while ((static_cast<unsigned char>(token[cut]) & 0xc0) == 0x80) --cut;
+  return std::string(token.substr(0, cut)) + "...";
+}
+
+// Whether a JSON number that no double is near to is a huge one, and not a tiny
+// one: by the power of ten of its first digit that counts.
+bool is_huge(std::string_view token) {
+  std::size_t e = token.find_first_of("eE");
+  std::string_view digits = token.substr(0, e);
+  std::size_t point = std::min(digits.find('.'), digits.size());
+  std::size_t first = digits.find_first_of("123456789");
+  bool whole = first < point;
+  auto power =
+      static_cast<std::int64_t>(whole ? point - first - 1 : first - point);
+  if (!whole) power = -power;
+  if (e == token.npos) return power > 0;
+  std::string_view exponent = token.substr(e + 1);
+  if (exponent[0] == '+') exponent.remove_prefix(1);
+  std::int64_t given = 0;
+  auto [end, error] = std::from_chars(exponent.data(),
+                                      exponent.data() + exponent.size(), given);
+  if (error == std::errc::result_out_of_range) return exponent[0] != '-';
+  return given > -power;
+}
+
+// The nearest double; false when it is beyond the largest one. simdjson's own
+// get_double is wrong for some numbers with more than 19 digits (its issue
+// 2093, in releases before 3.6.3), so the standard library reads them.
+bool nearest_double(std::string_view token, double& number) {
+  auto error =
+      std::from_chars(token.data(), token.data() + token.size(), number).ec;
+  if (error == std::errc()) return true;
+  number = 0;
+  return !is_huge(token);
+}
+
+}  // namespace
+
+struct ReferenceJson::State {
+  explicit State(const KeySlots& from) : slots(from) {}
+
+  KeySlots slots;
+  od::parser parser;
+  std::vector<char> padded;  // the text and what simdjson reads behind it
+  // By slot: what is wrong with the value that counts, the last one.
+  std::vector<std::optional<JsonFault>> faults;
+
+  // Only an error that the grammar does not know comes here.
+  static JsonFault surprise(simdjson::error_code error) {
+    return {-1,
+            std::string("cannot be parsed: ") + simdjson::error_message(error)};
+  }
+
+  std::optional<JsonFault> list(std::string_view text, Elements& out) {
+    padded.resize(text.size() + simdjson::SIMDJSON_PADDING);
+    std::copy(text.begin(), text.end(), padded.begin());
+    od::document document;
+    auto error =
+        parser.iterate(padded.data(), text.size(), padded.size()).get(document);
+    if (error) return surprise(error);
+    od::json_type type;
+    if ((error = document.type().get(type))) return surprise(error);
+    if (type != od::json_type::array)
+      return JsonFault{
+          static_cast<std::int64_t>(text.find_first_not_of(" \n\r\t")),
+          "holds " + name_of(type) + ", expected a list of objects"};
+    od::array array;
+    if ((error = document.get_array().get(array))) return surprise(error);
+    for (auto item : array) {
+      od::value value;
+      if ((error = item.get(value))) return surprise(error);
+      if (auto fault = element(value, out)) return fault;
+    }
+    return std::nullopt;
+  }
+
+  std::int64_t byte_of(od::value& value) {
+    return value.raw_json_token().data() - padded.data();
+  }
+
+  std::optional<JsonFault> element(od::value value, Elements& out) {
+    std::string path = "[" + std::to_string(out.count) + "]";
+    std::int64_t byte = byte_of(value);
+    od::json_type type;
+    if (auto error = value.type().get(type)) return surprise(error);
+    if (type != od::json_type::object)
+      return JsonFault{byte, "element " + path + " is " + name_of(type) +
+                                 ", expected an object"};
+    od::object object;
+    if (auto error = value.get_object().get(object)) return surprise(error);
+    std::size_t first = out.add();
+    faults.assign(slots.names.size(), std::nullopt);
+    for (auto field : object) {
+      std::string_view key;
+      // A key that cannot be unescaped (half a surrogate pair) is no key of
+      // ours.
+      bool known = !field.unescaped_key().get(key);
+      std::size_t slot = known ? slots.find(key) : KeySlots::kNone;
+      od::value held;
+      if (auto error = field.value().get(held)) return surprise(error);
+      if (slot == KeySlots::kNone) continue;
+      if (auto error = take(held, slot, path, out.values[first + slot],
+                            out.held[first + slot]))
+        return surprise(error);
+    }
+    return first_fault();
+  }
+
+  std::optional<JsonFault> first_fault() {
+    std::optional<JsonFault> first;
+    for (auto& fault : faults)
+      if (fault && (!first || fault->byte < first->byte)) first = fault;
+    return first;
+  }
+
+  simdjson::error_code take(od::value& value, std::size_t slot,
+                            const std::string& path, double& number,
+                            Held& held) {
+    number = Elements::kMissing;
+    held = Held::missing;
+    faults[slot].reset();
+    std::string_view token = value.raw_json_token();
+    auto fault = [&](const std::string& why) {
+      faults[slot] = JsonFault{token.data() - padded.data(),
+                               path + "." + slots.names[slot] + " " + why};
+    };
+    od::json_type type;
+    if (auto error = value.type().get(type)) return error;
+    if (type == od::json_type::null) return simdjson::SUCCESS;
+    if (slot >= slots.numeric) {
+      held = Held::other;
+    } else if (type == od::json_type::boolean) {
+      bool is = false;
+      if (auto error = value.get_bool().get(is)) return error;
+      held = Held::boolean;
+      number = is ? 1 : 0;
+    } else if (type == od::json_type::number) {
+      held = Held::number;
+      if (!nearest_double(trimmed(token), number))
+        fault("holds " + shown(token) + ", which no float64 can hold");
+      number += 0.0;  // -0.0 becomes 0.0
+    } else {
+      std::string found =
+          type == od::json_type::string ? ": " + shown(token) : "";
+      fault("holds " + name_of(type) + found + ", expected a number");
+    }
+    return simdjson::SUCCESS;
+  }
+};
+
+ReferenceJson::ReferenceJson(const KeySlots& slots)
+    : state_(new State(slots)) {}
+ReferenceJson::~ReferenceJson() = default;
+ReferenceJson::ReferenceJson(ReferenceJson&&) noexcept = default;
+
+std::optional<JsonFault> ReferenceJson::parse(std::string_view text,
+                                              Elements& out) {
+  out.clear();
+  if (auto fault = fault_of_json(text)) return fault;
+  return state_->list(text, out);
+}
+
+}  // namespace penstock

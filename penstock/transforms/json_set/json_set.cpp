@@ -1,0 +1,283 @@
+#include "penstock/transforms/json_set/json_set.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "penstock/transforms/json_set/key_types.h"
+#include "penstock/transforms/json_set/set_reader.h"
+#include "penstock/transforms/number_encoder.h"
+
+namespace penstock {
+namespace {
+
+std::size_t numbers_in(ValueRow row) { return row.size() / sizeof(double); }
+
+// The bytes behind a row's text that belong to the same run of bytes.
+std::size_t readable_behind(const Column& column, std::string_view text) {
+  auto* end = reinterpret_cast<const char*>(column.values.data()) +
+              column.values.size();
+  auto left = static_cast<std::size_t>(end - (text.data() + text.size()));
+  return left + (column.values.owned() ? Bytes::kPadding : 0);
+}
+
+class Parser final : public FieldParser {
+ public:
+  Parser(const JsonSet& set, std::size_t column)
+      : column_name_(set.column),
+        column_(column),
+        reader_(set),
+        types_(reader_.numeric()) {}
+
+  void parse(const Block& block, Values& out, Faults& faults) override {
+    const Column& column = block.columns[column_];
+    PENSTOCK_ASSERT(column.type.is_text(), "a json_set is made of text");
+    types_.start();
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      if (parse_row(column, row, faults)) reader_.append_to(out.bytes);
+      out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      types_.add(reader_.elements());
+    }
+  }
+
+  void keep(std::span<const std::int64_t> rows, const KeyList& keys) override {
+    types_.keep(rows, keys);
+    notes_ = types_.take(keys);
+  }
+
+  std::unique_ptr<FieldNotes> take_notes() override {
+    return std::move(notes_);
+  }
+
+ private:
+  bool parse_row(const Column& column, std::int64_t row, Faults& faults) {
+    auto reject = [&](JsonFault fault) {
+      faults.reject({.row = row,
+                     .place = column_name_,
+                     .why = std::move(fault.why),
+                     .byte = fault.byte});
+      return false;
+    };
+    if (!column.valid(row))
+      return reject({-1, "is NULL, expected a list of objects"});
+    std::string_view text = column.text(row);
+    if (auto fault = reader_.read(text, readable_behind(column, text)))
+      return reject(std::move(*fault));
+    if (!reader_.too_short()) return true;
+    faults.leave_out(row);
+    return false;
+  }
+
+  const std::string column_name_;
+  const std::size_t column_;
+  SetReader reader_;
+  KeyTypeFinder types_;
+  std::unique_ptr<FieldNotes> notes_;
+};
+
+/// The elements of a run follow their count.
+class Elementwise final : public NumberRows {
+ public:
+  std::span<const double> numbers(ValueRow row) override {
+    auto* run = reinterpret_cast<const double*>(row.data());
+    return {run + 1, numbers_in(row) - 1};
+  }
+  std::unique_ptr<NumberRows> clone() const override {
+    return std::make_unique<Elementwise>();
+  }
+};
+
+class Encoder final : public FieldEncoder {
+ public:
+  Encoder(NumberEncoder numbers, const std::vector<TensorSpec>& stored)
+      : numbers_(std::move(numbers)), values_(stored[0]), mask_(stored[1]) {}
+
+  void encode(std::span<const ValueRow> rows, const StoredRows& out,
+              Faults& faults) override {
+    std::byte* to = out.data;
+    for (std::size_t i = 0; i < rows.size(); ++i, to += out.stride) {
+      auto* run = reinterpret_cast<const double*>(rows[i].data());
+      auto count = static_cast<std::size_t>(*run);
+      encode_elements(run + 1, count, to + values_.offset,
+                      static_cast<std::int64_t>(i), faults);
+      write_mask(to + mask_.offset, count);
+    }
+  }
+
+ private:
+  void encode_elements(const double* raw, std::size_t count, std::byte* to,
+                       std::int64_t row, Faults& faults) {
+    std::size_t left = values_.bytes - count * numbers_.bytes();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!numbers_.encode(raw, to)) [[unlikely]]
+        return faults.reject(numbers_.what_does_not_fit(raw, row));
+      raw += numbers_.numbers();
+      to += numbers_.bytes();
+    }
+    std::memset(to, 0, left);
+  }
+
+  void write_mask(std::byte* to, std::size_t count) const {
+    static constexpr float kPresent = 1;
+    for (std::size_t i = 0; i < count; ++i)
+      std::memcpy(to + i * sizeof(float), &kPresent, sizeof(float));
+    std::memset(to + count * sizeof(float), 0,
+                mask_.bytes - count * sizeof(float));
+  }
+
+  const NumberEncoder numbers_;
+  const TensorSpec values_, mask_;
+};
+
+class Kind final : public FieldKind {
+ public:
+  Kind(std::string name, JsonSet set)
+      : name_(std::move(name)), set_(std::move(set)) {}
+
+  std::vector<ColumnRequest> columns() const override {
+    return {{.column = set_.column,
+             .as = ReadAs::json,
+             .setting = "fields." + name_ + ".json_set.column"}};
+  }
+  std::vector<TensorSpec> stored() const override {
+    RowLayout layout;
+    layout.append(
+        {{.name = name_,
+          .row_shape = {set_.max, static_cast<std::int64_t>(set_.keys.size())}},
+         {.name = name_ + "_mask", .row_shape = {set_.max}}});
+    return layout.tensors;
+  }
+  Json recipe() const override;
+  std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;
+
+  const std::string& name() const { return name_; }
+  const JsonSet& set() const { return set_; }
+
+ private:
+  const std::string name_;
+  const JsonSet set_;
+};
+
+class Bound final : public BoundField {
+ public:
+  Bound(const Kind& kind, std::size_t column)
+      : kind_(kind), column_(column), place_{kind.name(), "key"} {}
+
+  std::unique_ptr<FieldParser> parser() const override {
+    return std::make_unique<Parser>(kind_.set(), column_);
+  }
+  std::unique_ptr<FieldFit> fit(const FieldNotes* notes) const override;
+  std::unique_ptr<FieldEncoder> encoder(
+      const Json& statistics, const std::string& path) const override {
+    return std::make_unique<Encoder>(
+        NumberEncoder(standardizations_from(statistics, kind_.set().keys, path),
+                      place_, Dtype::float32),
+        kind_.stored());
+  }
+
+ private:
+  void refuse_if_mixed(const std::string& name, const KeyTypes::Key& key) const;
+
+  const Kind kind_;
+  const std::size_t column_;
+  const NumberPlace place_;
+};
+
+void Bound::refuse_if_mixed(const std::string& name,
+                            const KeyTypes::Key& key) const {
+  if (key.number_row.empty() || key.boolean_row.empty()) return;
+  throw Error(ErrorKind::transform,
+              {.code = "transform.mixed_types",
+               .what = "cannot use a key that holds both numbers and booleans",
+               .where = place_.of(name),
+               .why = "the row with key " + key.number_row +
+                      " holds a number, the row with key " + key.boolean_row +
+                      " a boolean",
+               .next = "make it one type in the data, or name another key"});
+}
+
+// The types come before any value is looked at.
+std::unique_ptr<FieldFit> Bound::fit(const FieldNotes* notes) const {
+  static const KeyTypes kNone;
+  const auto& types = notes ? static_cast<const KeyTypes&>(*notes) : kNone;
+  const JsonSet& set = kind_.set();
+  std::vector<Standardization> numbers;
+  for (std::size_t i = 0; i < set.keys.size(); ++i) {
+    Standardization number{.name = set.keys[i]};
+    if (i < types.keys.size()) {
+      refuse_if_mixed(set.keys[i], types.keys[i]);
+      number.boolean = !types.keys[i].boolean_row.empty();
+    }
+    number.standardize = set.standardize && !number.boolean;
+    numbers.push_back(std::move(number));
+  }
+  if (types.keys.size() > set.keys.size())
+    refuse_if_mixed(set.sort_by, types.keys[set.keys.size()]);
+  return fit_numbers(std::move(numbers), place_,
+                     std::make_unique<Elementwise>());
+}
+
+std::shared_ptr<const BoundField> Kind::bind(FieldColumns columns) const {
+  return std::make_shared<Bound>(*this, columns.at[0]);
+}
+
+Json Kind::recipe() const {
+  using Overflow = JsonSet::Overflow;
+  auto list_of = [](const std::vector<std::string>& names) {
+    return Json(Json::Array(names.begin(), names.end()));
+  };
+  Json set;
+  set["column"] = set_.column;
+  set["keys"] = list_of(set_.keys);
+  set["max"] = set_.max;
+  set["min"] = set_.min;
+  set["overflow"] = set_.overflow == Overflow::first       ? "first"
+                    : set_.overflow == Overflow::strongest ? "strongest"
+                                                           : "error";
+  set["sort_by"] = set_.sort_by;
+  set["required"] = list_of(set_.required);
+  Json recipe;
+  recipe["json_set"] = std::move(set);
+  recipe["standardize"] = set_.standardize;
+  return recipe;
+}
+
+}  // namespace
+
+JsonSet parse_json_set(Spec section, bool standardize) {
+  JsonSet set;
+  set.standardize = standardize;
+  set.column = section.text("column");
+  set.keys = section.names("keys");
+  set.max = static_cast<int>(section.integer("max", {}, 1, 65536));
+  set.min = static_cast<int>(section.integer("min", 1, 0, set.max));
+  std::string overflow =
+      section.choice("overflow", "first", {"first", "strongest", "error"});
+  set.overflow = overflow == "first"       ? JsonSet::Overflow::first
+                 : overflow == "strongest" ? JsonSet::Overflow::strongest
+                                           : JsonSet::Overflow::error;
+  set.sort_by = section.text("sort_by", "");
+  set.required = section.texts("required");
+  section.finish();
+  bool strongest = set.overflow == JsonSet::Overflow::strongest;
+  if (strongest && set.sort_by.empty())
+    section.refuse("sort_by", "it is missing, and overflow is \"strongest\"",
+                   "name the key to sort by, such as \"" + set.keys[0] + "\"");
+  if (!strongest && section.has("sort_by"))
+    section.refuse("sort_by",
+                   "it is there, but overflow is \"" + overflow + "\"",
+                   "remove it, or set overflow to \"strongest\"");
+  return set;
+}
+
+std::shared_ptr<const FieldKind> make_json_set(std::string name, JsonSet set) {
+  return std::make_shared<Kind>(std::move(name), std::move(set));
+}
+
+const JsonSet* json_set_of(const Field& field) {
+  auto* kind = dynamic_cast<const Kind*>(field.kind.get());
+  return kind == nullptr ? nullptr : &kind->set();
+}
+
+}  // namespace penstock

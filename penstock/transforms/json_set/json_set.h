@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/base/spec.h"
+#include "penstock/transforms/field_kind.h"
+
+namespace penstock {
+
+/// A JSON list of objects in one column -> [max, keys] and a mask [max].
+struct JsonSet {
+  /// What happens to a list of more than `max` elements.
+  enum class Overflow { first, strongest, error };
+
+  std::string column;
+  std::vector<std::string> keys;
+  int max = 0;
+  int min = 1;  ///< shorter lists leave their row out
+  Overflow overflow = Overflow::first;
+  std::string sort_by;  ///< for `strongest`
+  std::vector<std::string> required;
+  bool standardize = false;
+};
+
+/// The kind `json_set`. A row's values are a run of float64: the number of
+/// kept elements, then keys x elements in element order. A missing value is
+/// the one quiet NaN std::numeric_limits<double>::quiet_NaN(); negative zero is
+/// zero; booleans are 0 and 1. What is stored is the tensors NAME, float32
+/// [max, keys], and NAME_mask, float32 [max].
+std::shared_ptr<const FieldKind> make_json_set(std::string name, JsonSet set);
+
+/// Checks `section`, the value of the key "json_set" in the field `name`.
+JsonSet parse_json_set(Spec section, bool standardize);
+
+/// The settings of a field of this kind; null for another kind's.
+const JsonSet* json_set_of(const Field& field);
+
+}  // namespace penstock

@@ -1,0 +1,80 @@
+#include "penstock/transforms/numbers/number_row.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+template <class Number>
+double loaded(const std::byte* from) {
+  Number number;
+  std::memcpy(&number, from, sizeof(number));
+  return static_cast<double>(number);
+}
+
+double number_at(Dtype dtype, const std::byte* from) {
+  switch (dtype) {
+    case Dtype::float64:
+      return loaded<double>(from);
+    case Dtype::float32:
+      return loaded<float>(from);
+    case Dtype::int64:
+      return loaded<std::int64_t>(from);
+    case Dtype::int32:
+      return loaded<std::int32_t>(from);
+    case Dtype::int16:
+      return loaded<std::int16_t>(from);
+    case Dtype::int8:
+      return loaded<std::int8_t>(from);
+    case Dtype::uint64:
+      return loaded<std::uint64_t>(from);
+    case Dtype::uint32:
+      return loaded<std::uint32_t>(from);
+    case Dtype::uint16:
+      return loaded<std::uint16_t>(from);
+    case Dtype::boolean:
+    case Dtype::uint8:
+      return loaded<std::uint8_t>(from);
+    default:
+      break;
+  }
+  fail_assertion("dtype", "a number has a width that is read", __FILE__,
+                 __LINE__);
+}
+
+}  // namespace
+
+NumberRow::NumberRow(const std::vector<ColumnType>& types, bool keeps_bits)
+    : exact(keeps_bits) {
+  for (ColumnType type : types) {
+    Dtype dtype =
+        type.kind == ColumnKind::boolean ? Dtype::boolean : type.dtype;
+    places.push_back({dtype, bytes});
+    bytes += size_of(dtype);
+  }
+}
+
+bool NumberRow::canonical() const {
+  return std::ranges::all_of(places, [&](const Place& place) {
+    return place.dtype == (exact ? Dtype::int64 : Dtype::float64);
+  });
+}
+
+void NumberRow::decode(const std::byte* row, double* out) const {
+  for (const Place& place : places) {
+    double number = number_at(place.dtype, row + place.offset);
+    if (exact) {
+      std::int64_t integer = static_cast<std::int64_t>(number);
+      if (place.dtype == Dtype::int64)
+        std::memcpy(&integer, row + place.offset, sizeof(integer));
+      number = std::bit_cast<double>(integer);
+    }
+    *out++ = number;
+  }
+}
+
+}  // namespace penstock

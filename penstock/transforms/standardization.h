@@ -1,0 +1,85 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/transforms/field_kind.h"
+
+namespace penstock {
+
+/// What one number of a field (a key of a json_set, a column) is standardised
+/// with: (value - mean) / divisor, and what was seen of its values.
+struct Standardization {
+  std::string name;
+  bool boolean = false;
+  bool standardize = false;  ///< asked for, and no boolean
+  double mean = 0;           ///< over the train rows; 0 when not standardised.
+                             ///< A missing value becomes this one.
+  double deviation = 0;      ///< population deviation, as measured
+  double divisor = 1;        ///< the deviation, or 1 for a constant or no value
+  std::int64_t count = 0;    ///< values that entered
+  std::int64_t missing = 0;  ///< missing or null, over all kept rows
+};
+
+/// {"lat": {"boolean": false, "mean": ...}, ...}: a field's statistics.
+Json json_of(const std::vector<Standardization>& numbers);
+
+/// What json_of() wrote, bit for bit. Throws Error(request) with `path` when it
+/// is damaged or its numbers are not those with these names.
+std::vector<Standardization> standardizations_from(
+    const Json& statistics, const std::vector<std::string>& names,
+    const std::string& path);
+
+/// The same for whatever numbers the statistics hold, in their order.
+std::vector<Standardization> standardizations_from(const Json& statistics);
+
+/// What undoes a standardisation. The default one changes nothing.
+struct Scale {
+  double mean = 0;
+  double divisor = 1;
+
+  /// The number as it was before standardising.
+  double restored(double standardised) const {
+    return standardised * divisor + mean;
+  }
+};
+
+/// That of a number, whether it was standardised or not.
+inline Scale scale_of(const Standardization& number) {
+  if (!number.standardize) return {};
+  return {.mean = number.mean, .divisor = number.divisor};
+}
+
+/// Where a number is, for errors: "field 'r', key 'lat'".
+struct NumberPlace {
+  std::string field;
+  std::string_view word;  ///< "key" or "column"
+
+  std::string of(const std::string& name) const {
+    return "field '" + field + "', " + std::string(word) + " '" + name + "'";
+  }
+};
+
+/// Reads the numbers of a parsed row, one element after the other: as many
+/// float64 as there are Standardizations, a missing value as NaN.
+class NumberRows {
+ public:
+  virtual ~NumberRows() = default;
+  /// The elements of a row; points into it, or to what the next call
+  /// overwrites.
+  virtual std::span<const double> numbers(ValueRow row) = 0;
+  virtual std::unique_ptr<NumberRows> clone() const = 0;
+};
+
+/// Finds the statistics of `numbers` (with their names and types filled in) in
+/// float64, in two passes. Squares are scaled by a power of two, so that they
+/// neither overflow nor vanish; that changes no bit where plain ones would not.
+/// Values so far from their mean that the difference is beyond float64 are an
+/// Error(transform).
+std::unique_ptr<FieldFit> fit_numbers(std::vector<Standardization> numbers,
+                                      NumberPlace place,
+                                      std::unique_ptr<NumberRows> rows);
+
+}  // namespace penstock
