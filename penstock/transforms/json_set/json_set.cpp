@@ -130,9 +130,12 @@ class Encoder final : public FieldEncoder {
   const TensorSpec values_, mask_;
 };
 
-class Kind final : public FieldKind {
+// The class of a kind has a name that no other has: clang 14 compares classes
+// of anonymous namespaces by name in a dynamic_cast, and takes one for the
+// other.
+class JsonSetKind final : public FieldKind {
  public:
-  Kind(std::string name, JsonSet set)
+  JsonSetKind(std::string name, JsonSet set)
       : name_(std::move(name)), set_(std::move(set)) {}
 
   std::vector<ColumnRequest> columns() const override {
@@ -159,9 +162,9 @@ class Kind final : public FieldKind {
   const JsonSet set_;
 };
 
-class Bound final : public BoundField {
+class BoundJsonSet final : public BoundField {
  public:
-  Bound(const Kind& kind, std::size_t column)
+  BoundJsonSet(const JsonSetKind& kind, std::size_t column)
       : kind_(kind), column_(column), place_{kind.name(), "key"} {}
 
   std::unique_ptr<FieldParser> parser() const override {
@@ -179,13 +182,13 @@ class Bound final : public BoundField {
  private:
   void refuse_if_mixed(const std::string& name, const KeyTypes::Key& key) const;
 
-  const Kind kind_;
+  const JsonSetKind kind_;
   const std::size_t column_;
   const NumberPlace place_;
 };
 
-void Bound::refuse_if_mixed(const std::string& name,
-                            const KeyTypes::Key& key) const {
+void BoundJsonSet::refuse_if_mixed(const std::string& name,
+                                   const KeyTypes::Key& key) const {
   if (key.number_row.empty() || key.boolean_row.empty()) return;
   throw Error(ErrorKind::transform,
               {.code = "transform.mixed_types",
@@ -198,7 +201,7 @@ void Bound::refuse_if_mixed(const std::string& name,
 }
 
 // The types come before any value is looked at.
-std::unique_ptr<FieldFit> Bound::fit(const FieldNotes* notes) const {
+std::unique_ptr<FieldFit> BoundJsonSet::fit(const FieldNotes* notes) const {
   static const KeyTypes kNone;
   const auto& types = notes ? static_cast<const KeyTypes&>(*notes) : kNone;
   const JsonSet& set = kind_.set();
@@ -218,11 +221,12 @@ std::unique_ptr<FieldFit> Bound::fit(const FieldNotes* notes) const {
                      std::make_unique<Elementwise>());
 }
 
-std::shared_ptr<const BoundField> Kind::bind(FieldColumns columns) const {
-  return std::make_shared<Bound>(*this, columns.at[0]);
+std::shared_ptr<const BoundField> JsonSetKind::bind(
+    FieldColumns columns) const {
+  return std::make_shared<BoundJsonSet>(*this, columns.at[0]);
 }
 
-Json Kind::recipe() const {
+Json JsonSetKind::recipe() const {
   using Overflow = JsonSet::Overflow;
   auto list_of = [](const std::vector<std::string>& names) {
     return Json(Json::Array(names.begin(), names.end()));
@@ -272,11 +276,11 @@ JsonSet parse_json_set(Spec section, bool standardize) {
 }
 
 std::shared_ptr<const FieldKind> make_json_set(std::string name, JsonSet set) {
-  return std::make_shared<Kind>(std::move(name), std::move(set));
+  return std::make_shared<JsonSetKind>(std::move(name), std::move(set));
 }
 
 const JsonSet* json_set_of(const Field& field) {
-  auto* kind = dynamic_cast<const Kind*>(field.kind.get());
+  auto* kind = dynamic_cast<const JsonSetKind*>(field.kind.get());
   return kind == nullptr ? nullptr : &kind->set();
 }
 

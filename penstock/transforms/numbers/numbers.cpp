@@ -175,9 +175,9 @@ class Encoder final : public FieldEncoder {
   std::vector<double> raw_;
 };
 
-class Kind final : public FieldKind {
+class NumbersKind final : public FieldKind {
  public:
-  Kind(std::string name, Numbers numbers)
+  NumbersKind(std::string name, Numbers numbers)
       : name_(std::move(name)), numbers_(std::move(numbers)) {}
 
   std::vector<ColumnRequest> columns() const override {
@@ -219,9 +219,9 @@ class Kind final : public FieldKind {
   const Numbers numbers_;
 };
 
-class Bound final : public BoundField {
+class BoundNumbers final : public BoundField {
  public:
-  Bound(const Kind& kind, FieldColumns columns)
+  BoundNumbers(const NumbersKind& kind, FieldColumns columns)
       : kind_(kind),
         columns_(std::move(columns)),
         row_(columns_.types, kind.exact()),
@@ -252,7 +252,7 @@ class Bound final : public BoundField {
   }
 
  private:
-  const Kind kind_;
+  const NumbersKind kind_;
   const FieldColumns columns_;
   const NumberRow row_;
   const NumberPlace place_;
@@ -261,7 +261,8 @@ class Bound final : public BoundField {
 // Seconds since 1970 need more than float32's 24 bits, and fractions of them
 // more than an integer. A text that holds a time would be rounded as any other
 // time is; most texts hold none.
-std::shared_ptr<const BoundField> Kind::bind(FieldColumns columns) const {
+std::shared_ptr<const BoundField> NumbersKind::bind(
+    FieldColumns columns) const {
   auto refuse = [&](const char* code, std::string why, std::string next) {
     throw Error(ErrorKind::request, {.code = code,
                                      .what = "cannot use the settings",
@@ -285,7 +286,7 @@ std::shared_ptr<const BoundField> Kind::bind(FieldColumns columns) const {
                  std::string(name_of(numbers_.dtype)),
              "add \"dtype\": \"float64\" or \"standardize\": true");
   }
-  return std::make_shared<Bound>(*this, std::move(columns));
+  return std::make_shared<BoundNumbers>(*this, std::move(columns));
 }
 
 }  // namespace
@@ -305,11 +306,11 @@ Numbers parse_numbers(Spec& section, bool standardize) {
 
 std::shared_ptr<const FieldKind> make_numbers(std::string name,
                                               Numbers numbers) {
-  return std::make_shared<Kind>(std::move(name), std::move(numbers));
+  return std::make_shared<NumbersKind>(std::move(name), std::move(numbers));
 }
 
 const Numbers* numbers_of(const Field& field) {
-  auto* kind = dynamic_cast<const Kind*>(field.kind.get());
+  auto* kind = dynamic_cast<const NumbersKind*>(field.kind.get());
   return kind == nullptr ? nullptr : &kind->numbers();
 }
 
