@@ -7,6 +7,8 @@ set(penstock_standard_headers <algorithm> <array> <atomic> <chrono> <cmath>
   <functional> <limits> <map> <memory> <mutex> <optional> <set> <span> <sstream>
   <stdexcept> <string> <string_view> <thread> <unordered_map> <utility>
   <variant> <vector>)
+set(penstock_test_headers ${penstock_standard_headers}
+  <gmock/gmock.h> <gtest/gtest.h>)
 
 # clang writes the time into them, which ccache would take for a change.
 if(CCACHE AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
@@ -36,7 +38,7 @@ if(PENSTOCK_TESTS)
   target_link_libraries(penstock_test_headers
     PRIVATE penstock_test_options GTest::gmock)
   target_precompile_headers(penstock_test_headers
-    PRIVATE ${penstock_standard_headers} <gmock/gmock.h> <gtest/gtest.h>)
+    PRIVATE ${penstock_test_headers})
 endif()
 
 # penstock_headers(TARGET room|test): TARGET takes those of this kind.

@@ -26,19 +26,25 @@ function(penstock_room name)
   endif()
 endfunction()
 
-# penstock_tests(NAME SOURCES ... DEPS ...): the program NAME_tests.
+# penstock_tests(NAME SOURCES ... DEPS ... HEADERS ...): the program NAME_tests.
+# HEADERS are precompiled for it, beside those that all tests share.
 function(penstock_tests name)
   if(NOT PENSTOCK_TESTS)
     return()
   endif()
-  cmake_parse_arguments(T "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(T "" "" "SOURCES;DEPS;HEADERS" ${ARGN})
   add_executable(${name}_tests ${T_SOURCES})
   foreach(dep ${T_DEPS})
     target_link_libraries(${name}_tests PRIVATE penstock_${dep})
   endforeach()
   target_link_libraries(${name}_tests PRIVATE penstock_test_options
     GTest::gmock GTest::gtest_main)
-  penstock_headers(${name}_tests test)
+  if(T_HEADERS)
+    target_precompile_headers(${name}_tests
+      PRIVATE ${penstock_test_headers} ${T_HEADERS})
+  else()
+    penstock_headers(${name}_tests test)
+  endif()
   gtest_discover_tests(${name}_tests TEST_PREFIX ${name}.
     DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()

@@ -140,3 +140,21 @@ build_folder() {  # FOLDER COMPILER
     rm -rf "$1/CMakeCache.txt" "$1/CMakeFiles"
   mkdir -p "$1"
 }
+
+# Of ninja's lines, how far it is: on a terminal one line that moves, elsewhere
+# a line for each tenth.
+show_progress() {
+  local line tenth last=0
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+    line="built ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+    if [ -t 1 ]; then
+      printf '\r%s' "$line"
+    elif [ "$tenth" != "$last" ]; then
+      echo "$line"
+    fi
+    last=$tenth
+  done
+  [ ! -t 1 ] || echo
+}

@@ -29,7 +29,8 @@ class Wheel(unittest.TestCase):
         place = os.environ.get("PENSTOCK_WHEEL_BUILD")
         done = subprocess.run(
             [sys.executable, "-m", "build", "--wheel", "--no-isolation",
-             *([f"-Cbuild-dir={place}"] if place else []), "--outdir",
+             *([f"-Cbuild-dir={place}"] if place else []),
+             "-Ccmake.define.PENSTOCK_WARNINGS_AS_ERRORS=ON", "--outdir",
              folder.name, str(ROOT)], capture_output=True, text=True,
             check=False)
         if done.returncode:
