@@ -118,9 +118,9 @@ class Loop {
   std::vector<std::jthread> others_;  // last: they use all the above
 };
 
-std::shared_ptr<const Rows> rows_of(const std::vector<NamedArray>& arrays,
-                                    Device& device) {
-  return std::make_shared<ArrayRows>(arrays, ArrayOptions{}, device);
+std::shared_ptr<const Dataset> rows_of(const std::vector<NamedArray>& arrays,
+                                       Device& device) {
+  return std::make_shared<ArrayDataset>(arrays, ArrayDatasetOptions{}, device);
 }
 
 LoaderOptions options_of(int workers) {

@@ -31,7 +31,7 @@
 #include "bench/plain_json.h"
 #include "bench/positions.h"
 #include "bench/server_cpu.h"
-#include "penstock/run/demo.h"
+#include "penstock/demo/positions.h"
 #include "penstock/run/job.h"
 
 namespace penstock {
@@ -51,7 +51,7 @@ constexpr std::int64_t kBlockRows = 1024;  // as the loader asks for
 /// One way to the rows.
 struct Workload {
   std::string name;
-  DatasetOptions options;
+  TableDatasetOptions options;
   LoaderOptions loading;
   std::function<std::optional<Drained>()> drain;
   bool server = false;
@@ -109,10 +109,10 @@ double server_seconds(const Workload& work) {
 
 /// The pass on one thread, so that each stage's processor time can be told.
 void add_stage_costs(const Workload& work, Device& device, StageCosts& costs) {
-  DatasetOptions options = work.options;
+  TableDatasetOptions options = work.options;
   options.workers = 0;
   double server = server_seconds(work);
-  auto dataset = Dataset::prepare(options, device);
+  auto dataset = TableDataset::prepare(options, device);
   for (const StageNumbers& stage : dataset->stages()) {
     double cpu = seconds(stage.busy_cpu);
     if (stage.name == "read") costs.read.add(cpu);
@@ -163,7 +163,7 @@ Parsing parsing_alone(const Workload& work, int repeats) {
 /// Seconds from nothing to the last batch of the first epoch.
 double first_epoch(const Workload& work, Device& device) {
   return wall_seconds([&] {
-    auto dataset = Dataset::prepare(work.options, device);
+    auto dataset = TableDataset::prepare(work.options, device);
     std::unique_ptr<Stream> stream = device.make_stream();
     Loader loader(dataset, work.loading, device);
     for (std::int64_t left = loader.steps_per_epoch(); left > 0; --left)
@@ -192,7 +192,7 @@ Json measure(const Workload& work, std::int64_t rows, int repeats) {
       in_turns(repeats, {[&] {
                            double cpu = process_cpu_seconds();
                            double wall = wall_seconds([&] {
-                             Dataset::prepare(work.options, *device);
+                             TableDataset::prepare(work.options, *device);
                            });
                            pass_cpu.add(process_cpu_seconds() - cpu);
                            return wall;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "penstock/run/demo.h"
+#include "penstock/demo/positions.h"
 
 namespace penstock {
 

@@ -9,7 +9,7 @@
 #include "bench/child.h"
 #include "bench/measure.h"
 #include "bench/positions.h"
-#include "penstock/run/demo.h"
+#include "penstock/demo/positions.h"
 #include "penstock/sampling/sampling.h"
 #include "penstock/transforms/transforms.h"
 

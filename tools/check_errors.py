@@ -30,9 +30,11 @@ def main():
               for code in re.findall(CODE, line)}
     families = {code.split(".")[0] for code in listed}
     bad, seen = [], set()
-    for file in sorted((ROOT / "penstock").rglob("*")):
+    for file in sorted(
+            path for folder in ("penstock", "python")
+            for path in (ROOT / folder).rglob("*")):
         if file.suffix not in {".h", ".cpp", ".cu", ".py"} or \
-                "_test" in str(file.relative_to(ROOT)):
+                re.search("_test|^python/tests/", str(file.relative_to(ROOT))):
             continue
         source = file.read_text()
         texts = re.findall(r'"([a-z_.]+)"', source)

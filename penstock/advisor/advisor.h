@@ -45,6 +45,6 @@ struct Verdict {
 Verdict diagnose(const Snapshot& window);
 
 /// The tiers of a plan as a snapshot carries them.
-std::vector<TierRoom> tiers_of(const TierPlan& plan);
+std::vector<TierCapacity> tiers_of(const TierPlan& plan);
 
 }  // namespace penstock

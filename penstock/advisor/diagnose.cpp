@@ -44,14 +44,14 @@ bool row_by_row(const StageNumbers& stage) {
 /// The tier in use and the fastest one above it that has room; null where
 /// that was not measured or is not so.
 struct Tiers {
-  const TierRoom* used = nullptr;
-  const TierRoom* faster = nullptr;
+  const TierCapacity* used = nullptr;
+  const TierCapacity* faster = nullptr;
   std::string no_room;  // why none of the faster ones can be had
 };
 
 Tiers tiers_in(const Snapshot& window) {
   Tiers tiers;
-  for (const TierRoom& tier : window.tiers) {
+  for (const TierCapacity& tier : window.tiers) {
     if (tier.in_use) {
       tiers.used = &tier;
       break;

@@ -31,7 +31,7 @@ std::vector<StageNumbers> pool(std::vector<StageNumbers> stages) {
 }
 
 /// The rows are read from the source, and `faster` would have room or not.
-std::vector<TierRoom> reading(bool ram_fits, bool device_fits = false) {
+std::vector<TierCapacity> reading(bool ram_fits, bool device_fits = false) {
   return {{.name = "device",
            .fits = device_fits,
            .why = device_fits ? "fits" : "needs 9.0 GiB on the device"},
@@ -42,8 +42,8 @@ std::vector<TierRoom> reading(bool ram_fits, bool device_fits = false) {
 }
 
 /// The rows are in RAM, and the device would have room or not.
-std::vector<TierRoom> in_ram(bool device_fits) {
-  std::vector<TierRoom> tiers = reading(true, device_fits);
+std::vector<TierCapacity> in_ram(bool device_fits) {
+  std::vector<TierCapacity> tiers = reading(true, device_fits);
   tiers[1].in_use = true;
   tiers[2].in_use = false;
   return tiers;
@@ -366,7 +366,7 @@ TEST(Verdict, EveryLimitHasItsName) {
 TEST(TiersOf, TellWhatWouldFitWhateverWasAskedFor) {
   TierRequest request{.rows = 1024, .row_bytes = 1024, .wish = "none"};
   constexpr std::size_t kMiB = std::size_t{1} << 20;
-  std::vector<TierRoom> tiers = tiers_of(
+  std::vector<TierCapacity> tiers = tiers_of(
       plan_tiers(request, {.ram_free = 2 * kMiB, .device_free = kMiB}));
   ASSERT_EQ(tiers.size(), 3u);
   EXPECT_FALSE(tiers[0].fits);
@@ -377,7 +377,7 @@ TEST(TiersOf, TellWhatWouldFitWhateverWasAskedFor) {
 }
 
 TEST(TiersOf, TheHostsOwnMemoryIsNoFasterTier) {
-  std::vector<TierRoom> tiers =
+  std::vector<TierCapacity> tiers =
       tiers_of(plan_tiers({.rows = 1, .row_bytes = 1, .wish = "none"},
                           {.ram_free = 100'000, .device_is_host = true}));
   ASSERT_EQ(tiers.size(), 2u);

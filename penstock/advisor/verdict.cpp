@@ -29,8 +29,8 @@ Json Verdict::json() const {
   return json;
 }
 
-std::vector<TierRoom> tiers_of(const TierPlan& plan) {
-  std::vector<TierRoom> tiers;
+std::vector<TierCapacity> tiers_of(const TierPlan& plan) {
+  std::vector<TierCapacity> tiers;
   for (const TierPlan::Line& line : plan.lines) {
     // The device's memory would be the host's again: no faster than `ram`.
     bool same_as_ram =

@@ -16,7 +16,7 @@
 #include "penstock/base/json.h"
 #include "penstock/base/key.h"
 #include "penstock/base/log.h"
-#include "penstock/base/part.h"
+#include "penstock/base/plugin.h"
 #include "penstock/base/random.h"
 #include "penstock/base/secret.h"
 #include "penstock/base/spec.h"

@@ -3,7 +3,7 @@
 /// What batches are made of: numbered rows that can be selected and filled,
 /// whether they come from a table after its initial scan, from arrays, or from
 /// a function.
-#include "penstock/dataset/arrays.h"
-#include "penstock/dataset/made_rows.h"
+#include "penstock/dataset/array_dataset.h"
+#include "penstock/dataset/function_dataset.h"
 #include "penstock/dataset/rows.h"
 #include "penstock/dataset/table_dataset.h"

@@ -1,27 +1,27 @@
-#include "penstock/dataset/pass.h"
+#include "penstock/dataset/scan.h"
 #include "penstock/dataset/table_dataset.h"
 
 namespace penstock {
 
-struct Dataset::RowReader::State {
-  const Dataset& dataset;
+struct TableDataset::RowReader::State {
+  const TableDataset& dataset;
   std::unique_ptr<Reader> reader;
   BlockParser parser;
   KeyList keys;
   Block block;
 };
 
-Dataset::RowReader::RowReader(const Dataset& dataset)
+TableDataset::RowReader::RowReader(const TableDataset& dataset)
     : state_(new State{dataset,
                        dataset.source_->open_reader(),
                        BlockParser(dataset.parsing_),
                        KeyList(dataset.keys_.type()),
                        {}}) {}
 
-Dataset::RowReader::~RowReader() = default;
+TableDataset::RowReader::~RowReader() = default;
 
-void Dataset::RowReader::read(std::span<const SampleId> ids,
-                              ParsedBlock& rows) {
+void TableDataset::RowReader::read(std::span<const SampleId> ids,
+                                   ParsedBlock& rows) {
   State& s = *state_;
   s.keys.clear();
   for (SampleId id : ids) s.keys.append(s.dataset.keys_, id);

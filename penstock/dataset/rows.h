@@ -52,9 +52,9 @@ class RowFiller {
 ///
 /// Immutable, so thread-safe. Must not outlive its device. A kind of rows is
 /// asked once per batch, or per piece of it, never per row.
-class Rows {
+class Dataset {
  public:
-  virtual ~Rows() = default;
+  virtual ~Dataset() = default;
   virtual std::int64_t rows() const = 0;
   /// Those that are on a side.
   virtual std::int64_t rows_on(Side side) const = 0;

@@ -4,12 +4,12 @@
 
 #include "penstock/dataset/gather_filler.h"
 #include "penstock/dataset/key_order.h"
-#include "penstock/dataset/pass.h"
-#include "penstock/dataset/read_filler.h"
+#include "penstock/dataset/scan.h"
+#include "penstock/dataset/source_filler.h"
 
 namespace penstock {
 
-std::vector<ColumnRequest> requests_of(const DatasetOptions& options) {
+std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options) {
   std::vector<ColumnRequest> requests = requests_of(options.fields);
   if (!options.split.by.empty())
     requests.push_back({.column = options.split.by,
@@ -45,7 +45,7 @@ constexpr std::size_t kFingerprintRun = 1024;  // rows
                "rows"});
 }
 
-void check_fingerprint(const Dataset& set, const std::string& expected,
+void check_fingerprint(const TableDataset& set, const std::string& expected,
                        const std::string& source) {
   if (set.fingerprint().starts_with(expected)) return;
   throw Error(
@@ -61,7 +61,7 @@ void check_fingerprint(const Dataset& set, const std::string& expected,
                "mean, write their fingerprint into the job"});
 }
 
-[[noreturn]] void refuse_no_rows(const Dataset& set,
+[[noreturn]] void refuse_no_rows(const TableDataset& set,
                                  const std::string& source) {
   throw Error(
       ErrorKind::source,
@@ -75,25 +75,26 @@ void check_fingerprint(const Dataset& set, const std::string& expected,
 
 }  // namespace
 
-Dataset::Dataset(DatasetOptions options) : options_(std::move(options)) {}
-Dataset::~Dataset() = default;
+TableDataset::TableDataset(TableDatasetOptions options)
+    : options_(std::move(options)) {}
+TableDataset::~TableDataset() = default;
 
-std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
-                                                Device& device) {
+std::shared_ptr<const TableDataset> TableDataset::prepare(
+    const TableDatasetOptions& options, Device& device) {
   return prepare(options, open_source(options.source, requests_of(options)),
                  device);
 }
 
-std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
-                                                std::unique_ptr<Source> opened,
-                                                Device& device) {
-  std::shared_ptr<Dataset> set(new Dataset(options));
+std::shared_ptr<const TableDataset> TableDataset::prepare(
+    const TableDatasetOptions& options, std::unique_ptr<Source> opened,
+    Device& device) {
+  std::shared_ptr<TableDataset> set(new TableDataset(options));
   set->layout_ = layout_of(options.fields);
   set->source_ = std::move(opened);
   const std::string source = set->source_->shown();
   set->bind();
 
-  Pass pass = read_all(*set->source_, set->parsing_, options);
+  Scan pass = scan_table(*set->source_, set->parsing_, options);
   set->too_short_ = pass.notes.too_short;
   set->bad_ = std::move(pass.notes.bad);
   if (!set->bad_.empty() && !options.source.skip_bad)
@@ -126,7 +127,7 @@ std::shared_ptr<const Dataset> Dataset::prepare(const DatasetOptions& options,
   return set;
 }
 
-void Dataset::bind() {
+void TableDataset::bind() {
   std::vector<ColumnRequest> requests = requests_of(options_);
   std::vector<ColumnInfo> infos;
   for (const ColumnRequest& request : requests) {
@@ -145,8 +146,9 @@ void Dataset::bind() {
   };
 }
 
-void Dataset::find_statistics(const ParseNotes& notes, const RowsById& rows,
-                              const ShareOut& share_out) {
+void TableDataset::find_statistics(const ParseNotes& notes,
+                                   const RowsById& rows,
+                                   const ShareOut& share_out) {
   if (!options_.statistics) {
     statistics_ = fit_fields(bound_, notes, rows, share_out);
     return;
@@ -159,24 +161,24 @@ void Dataset::find_statistics(const ParseNotes& notes, const RowsById& rows,
   saved.finish();
 }
 
-Json Dataset::statistics() const {
+Json TableDataset::statistics() const {
   Json json(Json::Object{});
   for (std::size_t f = 0; f < statistics_.size(); ++f)
     json[options_.fields[f].name] = statistics_[f];
   return json;
 }
 
-const Json& Dataset::statistics_of(const std::string& field) const {
+const Json& TableDataset::statistics_of(const std::string& field) const {
   auto found = std::ranges::find(options_.fields, field, &Field::name);
   PENSTOCK_ASSERT(found != options_.fields.end(), "a field has this name");
   return statistics_[static_cast<std::size_t>(found - options_.fields.begin())];
 }
 
-RowEncoder Dataset::encoder() const {
+RowEncoder TableDataset::encoder() const {
   return RowEncoder(bound_, options_.fields, layout_, statistics_);
 }
 
-void Dataset::split(const RowsById& rows) {
+void TableDataset::split(const RowsById& rows) {
   if (options_.split.train >= 1) {
     train_ = SideIndex(rows.count());
     val_ = SideIndex(std::int64_t{0});
@@ -191,7 +193,7 @@ void Dataset::split(const RowsById& rows) {
   }
 }
 
-void Dataset::plan_tier(std::int64_t rows, const Device& device) {
+void TableDataset::plan_tier(std::int64_t rows, const Device& device) {
   HostLimits host = read_host_limits();
   std::size_t rings = options_.ring_bytes ? options_.ring_bytes(rows) : 0;
   plan_ =
@@ -207,8 +209,8 @@ void Dataset::plan_tier(std::int64_t rows, const Device& device) {
   if (options_.planned) options_.planned(plan_);
 }
 
-void Dataset::pack(const RowsById& rows, Device& device,
-                   const ShareOut& share_out) {
+void TableDataset::pack(const RowsById& rows, Device& device,
+                        const ShareOut& share_out) {
   if (plan_.tier != Tier::none)
     table_ = std::make_unique<Table>(plan_.tier, rows.count(),
                                      layout_.row_bytes, device);
@@ -255,14 +257,14 @@ void Dataset::pack(const RowsById& rows, Device& device,
   fingerprint_ = fingerprint.hex();
 }
 
-void Dataset::select(Side side, std::span<SampleId> ranks) const {
+void TableDataset::select(Side side, std::span<SampleId> ranks) const {
   this->side(side).select(ranks);
 }
 
-std::unique_ptr<RowFiller> Dataset::open_filler(FillMeters& meters,
-                                                bool per_sample) const {
+std::unique_ptr<RowFiller> TableDataset::open_filler(FillMeters& meters,
+                                                     bool per_sample) const {
   if (table_ == nullptr)
-    return std::make_unique<ReadFiller>(*this, meters, per_sample);
+    return std::make_unique<SourceFiller>(*this, meters, per_sample);
   std::vector<GatherField> fields;
   for (const TensorSpec& tensor : layout_.tensors)
     fields.push_back({.table = table_->data() + tensor.offset,

@@ -21,7 +21,7 @@
 namespace penstock {
 
 /// What belongs to a data set and how it is prepared.
-struct DatasetOptions {
+struct TableDatasetOptions {
   SourceSpec source;
   std::vector<Field> fields;
   Split split;
@@ -37,21 +37,21 @@ struct DatasetOptions {
 };
 
 /// What a source must give for these options, after the key.
-std::vector<ColumnRequest> requests_of(const DatasetOptions& options);
+std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options);
 
 /// A data set after its one pass over a source: keys, statistics, sides, and
 /// the packed rows in their tier.
-class Dataset final : public Rows {
+class TableDataset final : public Dataset {
  public:
   /// Reads the table once. Throws what the source and the transforms throw,
   /// and Error(source) for two rows with one key or no row at all.
-  static std::shared_ptr<const Dataset> prepare(const DatasetOptions& options,
-                                                Device& device);
+  static std::shared_ptr<const TableDataset> prepare(
+      const TableDatasetOptions& options, Device& device);
   /// The same from a source that was opened with `requests_of(options)`.
-  static std::shared_ptr<const Dataset> prepare(const DatasetOptions& options,
-                                                std::unique_ptr<Source> source,
-                                                Device& device);
-  ~Dataset() override;
+  static std::shared_ptr<const TableDataset> prepare(
+      const TableDatasetOptions& options, std::unique_ptr<Source> source,
+      Device& device);
+  ~TableDataset() override;
 
   std::int64_t rows() const override { return keys_.size(); }
   std::int64_t rows_on(Side side) const override {
@@ -90,7 +90,7 @@ class Dataset final : public Rows {
   /// Reads rows anew (tier `none`): one per thread.
   class RowReader {
    public:
-    explicit RowReader(const Dataset& dataset);
+    explicit RowReader(const TableDataset& dataset);
     ~RowReader();
     /// One statement; `rows` then holds these ids' rows, in order. Throws
     /// Error(source) when a row is gone or is no longer what it was.
@@ -105,7 +105,7 @@ class Dataset final : public Rows {
   };
 
  private:
-  explicit Dataset(DatasetOptions options);
+  explicit TableDataset(TableDatasetOptions options);
   void bind();
   void split(const RowsById& rows);
   void find_statistics(const ParseNotes& notes, const RowsById& rows,
@@ -113,7 +113,7 @@ class Dataset final : public Rows {
   void plan_tier(std::int64_t rows, const Device& device);
   void pack(const RowsById& rows, Device& device, const ShareOut& share_out);
 
-  DatasetOptions options_;
+  TableDatasetOptions options_;
   std::unique_ptr<Source> source_;
   RowLayout layout_;
   KeyList keys_;

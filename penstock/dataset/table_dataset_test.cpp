@@ -30,7 +30,7 @@ class DatasetTest : public testing::TestWithParam<int> {
 TEST_P(DatasetTest, NumbersSamplesByTheRankOfTheirKey) {
   fake_.table.rows = 9000;
   fake_.table.scrambled = true;
-  std::shared_ptr<const Dataset> set = fake_.prepare(*device_);
+  std::shared_ptr<const TableDataset> set = fake_.prepare(*device_);
   ASSERT_EQ(set->rows(), 9000);
   for (std::int64_t id : {0, 1, 4999, 8999})
     EXPECT_EQ(set->keys().integer(id), 10 * id);
@@ -38,7 +38,7 @@ TEST_P(DatasetTest, NumbersSamplesByTheRankOfTheirKey) {
 }
 
 TEST_P(DatasetTest, HoldsNoSnapshotAndNoReaderAfterwards) {
-  std::shared_ptr<const Dataset> set = fake_.prepare(*device_);
+  std::shared_ptr<const TableDataset> set = fake_.prepare(*device_);
   EXPECT_EQ(fake_.source->counts().snapshots_open, 0);
   EXPECT_EQ(fake_.source->counts().readers_open, 0);
 }
@@ -57,9 +57,9 @@ TEST_P(DatasetTest, HasOneFingerprintWhateverTheArrivalAndTheCuts) {
 TEST_P(DatasetTest, ARowNeverChangesSidesWhenOthersAreAdded) {
   fake_.options.split = {.train = 0.7, .val = 0.2, .seed = 3, .by = "group"};
   fake_.table.rows = 500;
-  std::shared_ptr<const Dataset> small = fake_.prepare(*device_);
+  std::shared_ptr<const TableDataset> small = fake_.prepare(*device_);
   fake_.table.rows = 2000;
-  std::shared_ptr<const Dataset> large = fake_.prepare(*device_);
+  std::shared_ptr<const TableDataset> large = fake_.prepare(*device_);
   EXPECT_GT(small->side(Side::val).size(), 0);
   for (std::int64_t id = 0; id < 500; ++id) {
     EXPECT_EQ(small->side(Side::train).contains(id),
@@ -83,7 +83,7 @@ TEST_P(DatasetTest, StopsAtABadRowAndNamesIt) {
 TEST_P(DatasetTest, SkipsABadRowBeforeAnyOrderExists) {
   fake_.table.bad_row = 7;
   fake_.options.source.skip_bad = true;
-  std::shared_ptr<const Dataset> set = fake_.prepare(*device_);
+  std::shared_ptr<const TableDataset> set = fake_.prepare(*device_);
   EXPECT_EQ(set->rows(), 999);
   EXPECT_EQ(set->keys().integer(7), 80);
   ASSERT_EQ(set->quarantine().size(), 1u);
@@ -97,7 +97,7 @@ TEST_P(DatasetTest, LeavesShortListsOutAndCountsThem) {
                       "keys": ["a"], "max": 4, "min": 3}}})",
                                "test"),
                    "fields");
-  std::shared_ptr<const Dataset> set = fake_.prepare(*device_);
+  std::shared_ptr<const TableDataset> set = fake_.prepare(*device_);
   EXPECT_EQ(set->rows(), 600);
   EXPECT_EQ(set->too_short(), 400);
 }
@@ -140,10 +140,10 @@ TEST(DatasetKeys, TwoRowsWithOneKeyAreRefused) {
   FakeTable table = counting_table(fake.table);
   table.rows[5][0] = table.rows[9][0];
   Error error = error_of([&] {
-    Dataset::prepare(fake.options,
-                     std::make_unique<FakeSource>(
-                         table, requests_of(fake.options), FakeTrouble{}),
-                     *device);
+    TableDataset::prepare(fake.options,
+                          std::make_unique<FakeSource>(
+                              table, requests_of(fake.options), FakeTrouble{}),
+                          *device);
   });
   EXPECT_EQ(error.parts().code, "source.duplicate_key");
   EXPECT_THAT(error.parts().what, HasSubstr("90"));
@@ -162,10 +162,11 @@ TEST(DatasetKeys, ARowThatIsLeftOutCountsToo) {
       table.rows.push_back(twin);
       if (other == 4) table.rows[3][3] = lists;  // both are left out
       Error error = error_of([&] {
-        Dataset::prepare(fake.options,
-                         std::make_unique<FakeSource>(
-                             table, requests_of(fake.options), FakeTrouble{}),
-                         *device);
+        TableDataset::prepare(
+            fake.options,
+            std::make_unique<FakeSource>(table, requests_of(fake.options),
+                                         FakeTrouble{}),
+            *device);
       });
       EXPECT_EQ(error.parts().code, "source.duplicate_key") << lists;
       EXPECT_THAT(error.parts().what, HasSubstr("30"));
@@ -178,7 +179,7 @@ TEST(DatasetKeys, TextAndUuidKeysKeepTheirOrder) {
     FakeDataset fake;
     fake.table.key = key;
     fake.table.scrambled = true;
-    std::shared_ptr<const Dataset> set = fake.prepare(*device);
+    std::shared_ptr<const TableDataset> set = fake.prepare(*device);
     for (std::int64_t id = 1; id < set->rows(); ++id)
       ASSERT_EQ(set->keys().compare(id - 1, id), -1);
   }
@@ -188,8 +189,8 @@ TEST(RowReader, NoticesARowThatChangedOrWentAway) {
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});
   FakeDataset fake;
   fake.options.cache = "none";
-  std::shared_ptr<const Dataset> set = fake.prepare(*device);
-  Dataset::RowReader reader(*set);
+  std::shared_ptr<const TableDataset> set = fake.prepare(*device);
+  TableDataset::RowReader reader(*set);
   ParsedBlock rows;
   std::vector<SampleId> ids = {4, 4, 2};
   reader.read(ids, rows);

@@ -1,16 +1,16 @@
 #include "penstock/base/error.h"
 #include "penstock/base/log.h"
-#include "penstock/base/part.h"
+#include "penstock/base/plugin.h"
 #include "penstock/device/cpu/cpu.h"
 #include "penstock/device/device.h"
-#include "penstock/device/part.h"
+#include "penstock/device/plugin.h"
 #include "penstock/device/sim/sim.h"
 
 namespace penstock {
 namespace {
 
 std::unique_ptr<Device> open_cuda() {
-  return load_cuda_part(part_folders()).open();
+  return load_cuda_part(plugin_folders()).open();
 }
 
 /// Nobody who left the choice to us wants to hear of a GPU that is not there.

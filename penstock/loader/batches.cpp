@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-Order order_of(const LoaderOptions& options, const Rows& rows) {
+Order order_of(const LoaderOptions& options, const Dataset& rows) {
   return {.samples = rows.rows_on(options.side),
           .seed = options.seed,
           .shuffle = options.shuffle,
@@ -92,7 +92,7 @@ struct Loader::State {
     std::int64_t begin = 0, end = 0;
   };
 
-  const std::shared_ptr<const Rows> rows;
+  const std::shared_ptr<const Dataset> rows;
   const LoaderOptions options;
   Device& device;
   const Order order;
@@ -121,7 +121,8 @@ struct Loader::State {
   std::unique_ptr<Filler> inline_filler;  // workers == 0
   std::unique_ptr<Stage> stage;           // last: its threads use all the above
 
-  State(std::shared_ptr<const Rows> of, const LoaderOptions& given, Device& on)
+  State(std::shared_ptr<const Dataset> of, const LoaderOptions& given,
+        Device& on)
       : rows(std::move(of)),
         options(resolved(given)),
         device(on),
@@ -359,8 +360,8 @@ struct Loader::State {
   }
 };
 
-Loader::Loader(std::shared_ptr<const Rows> rows, const LoaderOptions& options,
-               Device& device)
+Loader::Loader(std::shared_ptr<const Dataset> rows,
+               const LoaderOptions& options, Device& device)
     : state_(std::make_unique<State>(std::move(rows), options, device)) {
   State& s = *state_;
   PENSTOCK_ASSERT(!options.per_sample || !s.kept(),

@@ -30,7 +30,7 @@ struct LoaderOptions {
 };
 
 /// The order that these options mean for `rows`.
-Order order_of(const LoaderOptions& options, const Rows& rows);
+Order order_of(const LoaderOptions& options, const Dataset& rows);
 
 /// The bytes that a loader's ring of slots takes: on the device, and again as
 /// much pinned on the host where batches are copied. `rows` is how many there
@@ -51,7 +51,7 @@ class Loader {
   /// Throws Error(request) for a side without rows, with Tail::drop for one
   /// with fewer rows than a batch, and with Tail::pad for rows that have a
   /// tensor named as the weights are.
-  Loader(std::shared_ptr<const Rows> rows, const LoaderOptions& options,
+  Loader(std::shared_ptr<const Dataset> rows, const LoaderOptions& options,
          Device& device);
   ~Loader();
 

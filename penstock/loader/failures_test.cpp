@@ -67,7 +67,7 @@ class FailureTest : public testing::TestWithParam<Case> {
   std::unique_ptr<Device> device_;
   FakeDataset fake_;
   LoaderOptions options_;
-  std::shared_ptr<const Rows> set_;
+  std::shared_ptr<const Dataset> set_;
 };
 
 TEST_P(FailureTest, AWorkerThatCannotOpenItsFillerIsHeardInEveryRun) {

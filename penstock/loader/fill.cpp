@@ -2,7 +2,7 @@
 
 namespace penstock {
 
-Filler::Filler(const Rows& rows, Device& device, FillMeters& meters,
+Filler::Filler(const Dataset& rows, Device& device, FillMeters& meters,
                bool per_sample)
     : layout_(rows.layout()),
       stream_(device.make_stream()),

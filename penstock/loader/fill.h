@@ -11,7 +11,8 @@ namespace penstock {
 /// Fills slots and sends them off. One per thread.
 class Filler {
  public:
-  Filler(const Rows& rows, Device& device, FillMeters& meters, bool per_sample);
+  Filler(const Dataset& rows, Device& device, FillMeters& meters,
+         bool per_sample);
   ~Filler();
 
   /// Writes rows [begin, end) of the slot's plan where the slot is filled.

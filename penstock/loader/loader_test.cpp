@@ -70,7 +70,7 @@ class LoaderTest : public testing::TestWithParam<Case> {
   std::unique_ptr<Device> device_;
   FakeDataset fake_;
   LoaderOptions options_;
-  std::shared_ptr<const Dataset> set_;
+  std::shared_ptr<const TableDataset> set_;
 };
 
 TEST_P(LoaderTest, IsReadyWithinATimeThoughTheLoopHoldsEverything) {
@@ -318,7 +318,7 @@ TEST(LoaderEquality, TimeChangesBytesNever) {
         fake.options.cache = cache;
         fake.options.workers = workers;
         fake.options.fields = fake_fields(R"(, "standardize": true)");
-        std::shared_ptr<const Dataset> set = fake.prepare(*opened);
+        std::shared_ptr<const TableDataset> set = fake.prepare(*opened);
         Loader loader(set,
                       {.seed = 9,
                        .tail = Tail::pad,
@@ -346,7 +346,7 @@ TEST(LoaderEquality, TimeChangesBytesNever) {
 TEST(LoaderSide, ASideWithoutRowsIsRefusedWhateverTheTail) {
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});
   FakeDataset fake;
-  std::shared_ptr<const Dataset> set = fake.prepare(*device);
+  std::shared_ptr<const TableDataset> set = fake.prepare(*device);
   for (Tail tail : {Tail::drop, Tail::pad, Tail::exact}) {
     try {
       Loader loader(set, {.side = Side::val, .tail = tail}, *device);
@@ -362,7 +362,7 @@ TEST(LoaderPerSample, SendsOneStatementPerRow) {
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});
   FakeDataset fake;
   fake.options.cache = "none";
-  std::shared_ptr<const Dataset> set = fake.prepare(*device);
+  std::shared_ptr<const TableDataset> set = fake.prepare(*device);
   Loader loader(set, {.batch_size = 10, .per_sample = true, .batches = 2},
                 *device);
   while (loader.next()) {
@@ -376,7 +376,7 @@ TEST(LoaderPerSample, TakesNoThreadsWhateverIsAsked) {
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});
   FakeDataset fake;
   fake.options.cache = "none";
-  std::shared_ptr<const Dataset> set = fake.prepare(*device);
+  std::shared_ptr<const TableDataset> set = fake.prepare(*device);
   Loader loader(set, {.batch_size = 10, .workers = 8, .per_sample = true},
                 *device);
   loader.next();
@@ -390,7 +390,7 @@ TEST(LoaderPrefetch, GoesExactlyAsFarAheadAsAsked) {
       std::unique_ptr<Device> device = open_device({.kind = "cpu"});
       FakeDataset fake;
       fake.options.cache = "none";
-      std::shared_ptr<const Dataset> set = fake.prepare(*device);
+      std::shared_ptr<const TableDataset> set = fake.prepare(*device);
       Loader loader(
           set, {.batch_size = 10, .workers = workers, .prefetch = prefetch},
           *device);
@@ -407,7 +407,7 @@ TEST(LoaderPrefetch, WithoutPrefetchNothingIsReadAhead) {
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});
   FakeDataset fake;
   fake.options.cache = "none";
-  std::shared_ptr<const Dataset> set = fake.prepare(*device);
+  std::shared_ptr<const TableDataset> set = fake.prepare(*device);
   Loader loader(set, {.batch_size = 10, .workers = 4, .prefetch = 0}, *device);
   loader.next();
   EXPECT_EQ(fake.source->counts().reads, 1);
@@ -419,7 +419,7 @@ TEST(LoaderRing, TakesTheMemoryThatItPredicts) {
       std::unique_ptr<Device> device = open_device({.kind = "sim"});
       FakeDataset fake;
       fake.options.cache = "none";
-      std::shared_ptr<const Dataset> set = fake.prepare(*device);
+      std::shared_ptr<const TableDataset> set = fake.prepare(*device);
       LoaderOptions options{
           .tail = tail, .batch_size = 100, .workers = 2, .prefetch = prefetch};
       std::size_t before = device->memory().free;
@@ -435,7 +435,7 @@ TEST(LoaderRing, TakesNoMoreMemoryThanItsRowsNeed) {
       std::unique_ptr<Device> device = open_device({.kind = "sim"});
       FakeDataset fake;
       fake.options.cache = "none";
-      std::shared_ptr<const Dataset> set = fake.prepare(*device);
+      std::shared_ptr<const TableDataset> set = fake.prepare(*device);
       std::int64_t large = tail == Tail::exact ? 1 << 24 : set->rows();
       LoaderOptions options{
           .tail = tail, .batch_size = large, .rank = {.world = world}};

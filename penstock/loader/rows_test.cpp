@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 /// Rows that are made up when they are asked for, as a program of somebody
 /// else's would supply them: row `id` holds id and three halves of it.
-class MadeUpRows final : public Rows {
+class MadeUpRows final : public Dataset {
  public:
   MadeUpRows() {
     layout_.tensors = {{"number", Dtype::int64, {}, 0, 8},

@@ -41,7 +41,7 @@ struct Slot {
   bool lent = false;        ///< in the consumer's hands
   std::weak_ptr<SlotRing> ring;
   /// Work that is queued on the memory reads them.
-  std::shared_ptr<const Rows> rows;
+  std::shared_ptr<const Dataset> rows;
 
   std::byte* fill_at() const {
     return host.data() != nullptr ? host.data() : target.data();

@@ -12,7 +12,7 @@ namespace penstock {
 /// Other rows with trouble made on purpose, for the tests of this room. Each
 /// hook may be empty; it is called on any thread before the real work, and may
 /// throw.
-class TroubledRows : public Rows {
+class TroubledRows : public Dataset {
  public:
   struct Hooks {
     std::function<void(int opened)> open_filler;  ///< counts from 1
@@ -20,7 +20,7 @@ class TroubledRows : public Rows {
     std::function<void(Position at)> fill;
   };
 
-  TroubledRows(std::shared_ptr<const Rows> rows, Hooks hooks)
+  TroubledRows(std::shared_ptr<const Dataset> rows, Hooks hooks)
       : rows_(std::move(rows)), hooks_(std::move(hooks)) {}
 
   std::int64_t rows() const override { return rows_->rows(); }
@@ -58,7 +58,7 @@ class TroubledRows : public Rows {
     const Hooks& hooks_;
   };
 
-  const std::shared_ptr<const Rows> rows_;
+  const std::shared_ptr<const Dataset> rows_;
   const Hooks hooks_;
   mutable std::atomic<int> opened_{0}, planned_{0};
 };

@@ -11,7 +11,7 @@ namespace penstock {
 
 /// A place where the prepared rows of a data set can live, as it was measured
 /// before anything was allocated.
-struct TierRoom {
+struct TierCapacity {
   std::string name;  ///< what `loader.cache` calls it: "device", "ram", "none"
   bool fits = false;
   bool in_use = false;
@@ -26,8 +26,8 @@ struct Snapshot {
   /// by the wall clock.
   bool virtual_time = false;
   std::vector<StageNumbers> stages;  ///< of the loader, in order of the data
-  Nanoseconds wait_order{0};    ///< part of wait_data: out-of-order results
-  std::vector<TierRoom> tiers;  ///< the fastest first; empty: not measured
+  Nanoseconds wait_order{0};        ///< part of wait_data: out-of-order results
+  std::vector<TierCapacity> tiers;  ///< the fastest first; empty: not measured
   HostLimits limits;
   HostUse use;
 };

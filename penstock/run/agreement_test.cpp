@@ -6,8 +6,8 @@
 #include <barrier>
 #include <thread>
 
-#include "penstock/run/open_loader.h"
-#include "penstock/run/positions_run.h"
+#include "penstock/demo/fake/positions_run.h"
+#include "penstock/run/session.h"
 
 namespace penstock {
 namespace {

@@ -11,7 +11,8 @@ namespace {
 constexpr double kExponents[] = {1, 2, 4};
 
 /// What undoes the standardisation of a key or column of a field.
-Scale scale_in(const Dataset& data, const std::string& field, std::size_t at) {
+Scale scale_in(const TableDataset& data, const std::string& field,
+               std::size_t at) {
   return scale_of(standardizations_from(data.statistics_of(field)).at(at));
 }
 
@@ -34,7 +35,7 @@ struct Errors {
 
 class Centroids {
  public:
-  Centroids(const Job& job, const Dataset& data)
+  Centroids(const Job& job, const TableDataset& data)
       : model_(job.model),
         set_(*std::ranges::find(data.fields(), job.model.set, &Field::name)),
         at_{key_at(set_, model_.latitude), key_at(set_, model_.longitude),
@@ -107,7 +108,7 @@ double haversine_km(double latitude, double longitude, double other_latitude,
 }
 
 CentroidError weighted_centroid(const Job& job,
-                                std::shared_ptr<const Dataset> data,
+                                std::shared_ptr<const TableDataset> data,
                                 Device& device) {
   PENSTOCK_ASSERT(device.memory_kind() == MemoryKind::cpu,
                   "the rows are read on the host");

@@ -19,7 +19,7 @@ struct CentroidError {
 /// Over all rows of `data`, which `job.model` describes and which lives on the
 /// host (device cpu).
 CentroidError weighted_centroid(const Job& job,
-                                std::shared_ptr<const Dataset> data,
+                                std::shared_ptr<const TableDataset> data,
                                 Device& device);
 
 /// Great-circle distance on a sphere of 6371.0088 km (the mean radius, IUGG),

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "penstock/run/positions_run.h"
+#include "penstock/demo/fake/positions_run.h"
 
 namespace penstock {
 namespace {
@@ -28,7 +28,7 @@ class CentroidTest : public testing::Test {
   CentroidError error(const Job& job) {
     std::unique_ptr<Device> device = open_device(job.device);
     return weighted_centroid(
-        job, Dataset::prepare(dataset_options(job), *device), *device);
+        job, TableDataset::prepare(dataset_options(job), *device), *device);
   }
   PositionsRun run_;
 };

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "penstock/run/positions_run.h"
+#include "penstock/demo/fake/positions_run.h"
 
 namespace penstock {
 namespace {

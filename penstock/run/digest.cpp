@@ -38,7 +38,7 @@ class HostCopy {
 };
 
 Json describe(const Batch& batch, const HostCopy& copy,
-              const Dataset& dataset) {
+              const TableDataset& dataset) {
   Json json;
   json["epoch"] = batch.at().epoch;
   json["step"] = batch.at().step;
@@ -63,8 +63,8 @@ std::string file_of(Position at) {
 void look(const Job& job, const BatchQuery& query,
           const std::function<void(const Json&)>& each) {
   std::unique_ptr<Device> device = open_device(job.device);
-  DatasetOptions wanted = dataset_options(job);
-  std::shared_ptr<const Dataset> dataset = Dataset::prepare(
+  TableDatasetOptions wanted = dataset_options(job);
+  std::shared_ptr<const TableDataset> dataset = TableDataset::prepare(
       wanted, open_source(wanted.source, requests_of(wanted), query.stop),
       *device);
   LoaderOptions options = loader_options(job, query.side);

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "penstock/run/positions_run.h"
+#include "penstock/demo/fake/positions_run.h"
 
 namespace penstock {
 namespace {

@@ -45,7 +45,7 @@ Json device_part(const char* kind) {
 
 Json trainer_part() {
   try {
-    return part("trainer", true, load_trainer().described());
+    return part("trainer", true, load_trainer().build_info());
   } catch (const Error& error) {
     return part("trainer", false, error.what());
   }

@@ -219,7 +219,7 @@ std::int64_t steps_in_all(const Job& job, const Order& order) {
   return std::min(steps, job.training.max_steps.value_or(steps));
 }
 
-DatasetOptions dataset_options(const Job& job) {
+TableDatasetOptions dataset_options(const Job& job) {
   RowLayout layout = layout_of(job.fields);
   std::vector<LoaderOptions> loaders = {loader_options(job, Side::train)};
   if (!job.model.none()) loaders.push_back(loader_options(job, Side::val));

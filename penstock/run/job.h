@@ -68,7 +68,7 @@ LoaderOptions loader_options(const Job& job, Side side);
 /// How many batches a job takes in all: its epochs, or `train.max_steps` where
 /// that is less; at most INT64_MAX.
 std::int64_t steps_in_all(const Job& job, const Order& order);
-DatasetOptions dataset_options(const Job& job);
+TableDatasetOptions dataset_options(const Job& job);
 
 /// The settings with every default filled in, for the report.
 Json resolved_settings(const Job& job, const Device& device);

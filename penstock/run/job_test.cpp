@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "penstock/run/positions_run.h"
+#include "penstock/demo/fake/positions_run.h"
 
 namespace penstock {
 namespace {

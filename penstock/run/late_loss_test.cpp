@@ -3,8 +3,8 @@
 
 #include <sstream>
 
+#include "penstock/demo/fake/positions_run.h"
 #include "penstock/run/loop.h"
-#include "penstock/run/positions_run.h"
 
 namespace penstock {
 namespace {
@@ -53,7 +53,7 @@ class LateLossTest : public testing::Test {
   bool run(Stepper& stepper, const std::vector<std::string>& sets = {}) {
     Job job = positions_.job(sets);
     std::unique_ptr<Device> device = open_device(job.device);
-    auto data = Dataset::prepare(dataset_options(job), *device);
+    auto data = TableDataset::prepare(dataset_options(job), *device);
     RunFolder folder(real_files(), job.output, run_json(job, *device, ""));
     folder_ = folder.path().string();
     Checkpoints checkpoints(folder);

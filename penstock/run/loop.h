@@ -7,8 +7,8 @@
 #include <string>
 
 #include "penstock/run/checkpoint.h"
+#include "penstock/run/progress_reporter.h"
 #include "penstock/run/report.h"
-#include "penstock/run/teller.h"
 
 namespace penstock {
 
@@ -47,7 +47,7 @@ class Loop {
     const Job& job;
     const TrainOptions& options;
     Device& device;
-    std::shared_ptr<const Dataset> data;
+    std::shared_ptr<const TableDataset> data;
     RunFolder& folder;
     Stepper& stepper;
     Checkpoints& checkpoints;
@@ -86,7 +86,7 @@ class Loop {
   StepLog log_;
   Loader loader_;
   std::unique_ptr<Loader> held_out_;  // null: nothing to validate
-  Teller teller_;
+  ProgressReporter teller_;
   /// An epoch that is over for the host, and its steps that are timed.
   struct Ended {
     EpochNumbers numbers;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/run/positions_run.h"
+#include "penstock/demo/fake/positions_run.h"
 
 namespace penstock {
 namespace {
@@ -72,7 +72,7 @@ class LoopTest : public testing::Test {
     sets.push_back("train.epochs=2");
     Job job = positions_.job(sets);
     std::unique_ptr<Device> device = open_device(job.device);
-    auto data = Dataset::prepare(dataset_options(job), *device);
+    auto data = TableDataset::prepare(dataset_options(job), *device);
     Order order = order_of(loader_options(job, Side::train), *data);
     state.fingerprint = data->fingerprint();
     state.order = order_json(order, job.split);

@@ -149,7 +149,7 @@ void check_model_device(const ModelSpec& model, MemoryKind memory) {
                .next = "set \"device\" to \"auto\", or \"model\" to \"none\""});
 }
 
-const TrainerPart& load_trainer(
+const TrainerPlugin& load_trainer(
     const std::vector<std::filesystem::path>& folders) {
   if (!has_addresses_left(kTrainerBytes))
     throw Error(
@@ -161,7 +161,7 @@ const TrainerPart& load_trainer(
                 " MiB of addresses, and a limit leaves fewer",
          .next = "raise that limit (ulimit -v), or use \"model\": "
                  "\"none\" to measure the input alone"});
-  return load_face<TrainerPart>(
+  return load_plugin<TrainerPlugin>(
       {.library = "libpenstock_trainer.so",
        .entry = kTrainerPartEntry,
        .shown = "the part that trains models",
@@ -175,19 +175,20 @@ const TrainerPart& load_trainer(
 
 std::unique_ptr<Device> training_device(std::unique_ptr<Device> opened,
                                         const DeviceSpec& wanted,
-                                        const TrainerPart& trainer) {
+                                        const TrainerPlugin& trainer) {
   bool ours_to_choose = wanted.kind == "auto";
   if (!ours_to_choose || opened->memory_kind() != MemoryKind::cuda)
     return opened;
-  std::string why = trainer.why_no_cuda();
+  std::string why = trainer.cuda_unavailable_reason();
   if (why.empty()) return opened;
   log(LogLevel::warning, "the device is 'cpu': " + opened->name() +
                              " is there, but libtorch cannot use it: " + why);
   return open_device({.kind = "cpu"});
 }
 
-std::unique_ptr<Stepper> open_model(const ModelSpec& spec, const Dataset& data,
-                                    Device& device, std::int64_t steps) {
+std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
+                                    const TableDataset& data, Device& device,
+                                    std::int64_t steps) {
   PENSTOCK_ASSERT(!spec.none(), "there is a model to open");
   check_model_device(spec, device.memory_kind());
   // libtorch has two pools, which the calling thread is part of.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/base/part.h"
+#include "penstock/base/plugin.h"
 #include "penstock/run/stepper.h"
 
 namespace penstock {
@@ -60,22 +60,23 @@ void check_model_device(const ModelSpec& model, MemoryKind memory);
 /// rate. Loads the trainer, which needs libtorch: Error(request) with what to
 /// install when it is missing, and for a model that does not fit the data or
 /// the device.
-std::unique_ptr<Stepper> open_model(const ModelSpec& spec, const Dataset& data,
-                                    Device& device, std::int64_t steps);
+std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
+                                    const TableDataset& data, Device& device,
+                                    std::int64_t steps);
 
 /// The one symbol that is looked up in libpenstock_trainer.so. Program and part
 /// are built together; `version` refuses a stranger.
-struct TrainerPart {
+struct TrainerPlugin {
   static constexpr std::int64_t kVersion = 2;
 
   std::int64_t version;
   std::unique_ptr<Stepper> (*make_stepper)(const ModelSpec& spec,
-                                           const Dataset& data, Device& device,
-                                           std::int64_t steps);
+                                           const TableDataset& data,
+                                           Device& device, std::int64_t steps);
   /// "libtorch 2.11.0, 2 threads, no CUDA", for `doctor` and reports.
-  std::string (*described)();
+  std::string (*build_info)();
   /// Why models cannot be trained on a GPU here; empty when they can.
-  std::string (*why_no_cuda)();
+  std::string (*cuda_unavailable_reason)();
 };
 inline constexpr const char* kTrainerPartEntry = "penstock_trainer_part";
 
@@ -84,11 +85,11 @@ inline constexpr const char* kTrainerPartEntry = "penstock_trainer_part";
 /// was found.
 std::unique_ptr<Device> training_device(std::unique_ptr<Device> opened,
                                         const DeviceSpec& wanted,
-                                        const TrainerPart& trainer);
+                                        const TrainerPlugin& trainer);
 
 /// The trainer out of the first of these folders that has it. Throws
 /// Error(request), "trainer.part_missing", with what to do.
-const TrainerPart& load_trainer(
-    const std::vector<std::filesystem::path>& folders = part_folders());
+const TrainerPlugin& load_trainer(
+    const std::vector<std::filesystem::path>& folders = plugin_folders());
 
 }  // namespace penstock

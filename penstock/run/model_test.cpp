@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "penstock/run/positions_run.h"
+#include "penstock/demo/fake/positions_run.h"
 
 namespace penstock {
 namespace {
@@ -175,7 +175,7 @@ TEST(Model, WithoutTheTrainerSaysWhatToDo) {
 }
 
 TEST(Model, FindsTheTrainer) {
-  EXPECT_EQ(load_trainer({"/nowhere", kTestParts / "good"}).described(),
+  EXPECT_EQ(load_trainer({"/nowhere", kTestParts / "good"}).build_info(),
             "a test part");
 }
 
@@ -201,7 +201,7 @@ class NamedCuda final : public Device {
 /// The name of the device that is trained on, and what is logged.
 std::pair<std::string, std::vector<std::string>> trained_on(
     std::unique_ptr<Device> opened, const char* wanted,
-    const TrainerPart& trainer) {
+    const TrainerPlugin& trainer) {
   std::vector<std::string> lines;
   set_log_writer([&](LogLevel level, std::string_view line) {
     EXPECT_EQ(level, LogLevel::warning);
@@ -213,7 +213,7 @@ std::pair<std::string, std::vector<std::string>> trained_on(
 }
 
 TEST(Model, IsTrainedOnTheCpuWhereAutoFoundAGpuThatTheTrainerCannotUse) {
-  const TrainerPart& trainer = load_trainer({kTestParts / "good"});
+  const TrainerPlugin& trainer = load_trainer({kTestParts / "good"});
   auto [name, logged] =
       trained_on(std::make_unique<NamedCuda>(), "auto", trainer);
   EXPECT_EQ(name, "cpu");
@@ -222,14 +222,14 @@ TEST(Model, IsTrainedOnTheCpuWhereAutoFoundAGpuThatTheTrainerCannotUse) {
 }
 
 TEST(Model, IsTrainedOnTheDeviceThatWasAskedFor) {
-  TrainerPart trainer = load_trainer({kTestParts / "good"});
+  TrainerPlugin trainer = load_trainer({kTestParts / "good"});
   using testing::IsEmpty;
   using testing::Pair;
   EXPECT_THAT(trained_on(std::make_unique<NamedCuda>(), "cuda", trainer),
               Pair("cuda:0 Test", IsEmpty()));
   EXPECT_THAT(trained_on(open_device({.kind = "cpu"}), "auto", trainer),
               Pair("cpu", IsEmpty()));
-  trainer.why_no_cuda = [] { return std::string(); };
+  trainer.cuda_unavailable_reason = [] { return std::string(); };
   EXPECT_THAT(trained_on(std::make_unique<NamedCuda>(), "auto", trainer),
               Pair("cuda:0 Test", IsEmpty()));
 }
@@ -237,8 +237,8 @@ TEST(Model, IsTrainedOnTheDeviceThatWasAskedFor) {
 TEST(Model, IsMadeByTheTrainerThatIsFound) {
   PositionsRun positions(60);
   std::unique_ptr<Device> cpu = open_device({.kind = "cpu"});
-  auto data =
-      Dataset::prepare(dataset_options(positions.job({"device=cpu"})), *cpu);
+  auto data = TableDataset::prepare(
+      dataset_options(positions.job({"device=cpu"})), *cpu);
   ::setenv("PENSTOCK_PARTS", (kTestParts / "good").c_str(), 1);
   Error error = error_of([&] { open_model(model_with({}), *data, *cpu, 10); });
   ::unsetenv("PENSTOCK_PARTS");

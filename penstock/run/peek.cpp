@@ -33,7 +33,7 @@ Json peek(const std::string& uri) {
   SourceSpec spec = parse_source_spec(Json(uri), "source");
   spec.keyless = true;
   Schema schema = read_schema(spec);
-  std::vector<Wanted> wanted;
+  std::vector<ColumnRequest> wanted;
   for (const ColumnInfo& column : schema.columns)
     wanted.push_back({column.name, ReadAs::value});
   std::unique_ptr<Source> source = open_source(spec, wanted);

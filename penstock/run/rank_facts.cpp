@@ -5,9 +5,9 @@
 namespace penstock {
 namespace {
 
-bool cheap_to_hash(const Rows& rows) {
+bool cheap_to_hash(const Dataset& rows) {
   constexpr std::size_t kMost = std::size_t{64} << 20;  // bytes
-  return dynamic_cast<const ArrayRows*>(&rows) == nullptr ||
+  return dynamic_cast<const ArrayDataset*>(&rows) == nullptr ||
          static_cast<std::size_t>(rows.rows()) * rows.layout().row_bytes <=
              kMost;
 }
@@ -35,7 +35,7 @@ Json source_json(const SourceSpec& source) {
 }  // namespace
 
 Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
-              const Order& order, const Rows& rows) {
+              const Order& order, const Dataset& rows) {
   Json facts;
   facts["world"] = rank.world;
   facts["side"] = side == Side::val ? "val" : "train";
@@ -57,7 +57,7 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
 }
 
 void check_named_rows(const Rank& rank, const SourceSpec& source,
-                      const Rows& rows) {
+                      const Dataset& rows) {
   if (rank.world == 1 || !source.fingerprint.empty()) return;
   throw Error(
       ErrorKind::request,

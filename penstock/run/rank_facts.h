@@ -9,11 +9,11 @@ namespace penstock {
 /// fingerprint. Not where the source is: ranks may read copies of one table.
 /// Nor the fingerprint of large arrays, which would be hashed as a whole.
 Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
-              const Order& order, const Rows& rows);
+              const Order& order, const Dataset& rows);
 
 /// For one of several ranks that cannot ask the others: throws Error(request)
 /// where the job does not name its rows by `source.fingerprint`.
 void check_named_rows(const Rank& rank, const SourceSpec& source,
-                      const Rows& rows);
+                      const Dataset& rows);
 
 }  // namespace penstock

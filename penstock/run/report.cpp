@@ -64,7 +64,7 @@ Json stage_json(const StageNumbers& stage, double wall) {
   return json;
 }
 
-Json rows_json(const Rows& rows, const Dataset* dataset) {
+Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   Json json;
   json["rows"] = rows.rows();
   json["train"] = rows.rows_on(Side::train);
@@ -102,9 +102,9 @@ Json run_json(const Job& job, const Device& device,
   return json;
 }
 
-Json report_json(const RunNumbers& run, const Job& job, const Rows* rows,
+Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
                  const Device& device) {
-  const auto* dataset = dynamic_cast<const Dataset*>(rows);
+  const auto* dataset = dynamic_cast<const TableDataset*>(rows);
   const Snapshot& snapshot = run.snapshot;
   double wall = seconds(snapshot.parts.wall);
   Json json;

@@ -37,7 +37,7 @@ Json run_json(const Job& job, const Device& device, const std::string& resumed);
 /// The document of report.json. Without rows (the run was stopped before there
 /// were any) what is not known is null. Rows that are no data set show no
 /// fingerprint, which could take long.
-Json report_json(const RunNumbers& run, const Job& job, const Rows* rows,
+Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
                  const Device& device);
 
 }  // namespace penstock

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "penstock/run/positions_run.h"
+#include "penstock/demo/fake/positions_run.h"
 
 namespace penstock {
 namespace {

@@ -108,7 +108,7 @@ void check_same_fields(const SavedState& state,
          "resume without changing the fields, or start a new run");
 }
 
-void check_goes_on(const SavedState& state, const Rows& rows,
+void check_goes_on(const SavedState& state, const Dataset& rows,
                    const Order& order, const Split& split) {
   if (state.fingerprint.empty()) return;  // it had not begun
   if (state.fingerprint != rows.fingerprint())

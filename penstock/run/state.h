@@ -49,7 +49,7 @@ void check_same_fields(const SavedState& state,
 
 /// Throws Error(request) when going on from `state` would give other batches
 /// than the run would have had.
-void check_goes_on(const SavedState& state, const Rows& rows,
+void check_goes_on(const SavedState& state, const Dataset& rows,
                    const Order& order, const Split& split);
 
 }  // namespace penstock

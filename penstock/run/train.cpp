@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-void write_quarantine(RunFolder& folder, const Dataset& dataset) {
+void write_quarantine(RunFolder& folder, const TableDataset& dataset) {
   std::string lines;
   for (const BadRow& row : dataset.quarantine()) {
     Json entry;
@@ -25,15 +25,15 @@ StepParts without_compute(StepParts parts) {
   return parts;
 }
 
-std::shared_ptr<const Dataset> prepare(const Job& job,
-                                       const TrainOptions& options,
-                                       Device& device) {
-  DatasetOptions wanted = dataset_options(job);
+std::shared_ptr<const TableDataset> prepare(const Job& job,
+                                            const TrainOptions& options,
+                                            Device& device) {
+  TableDatasetOptions wanted = dataset_options(job);
   wanted.planned = [&](const TierPlan& plan) {
     if (options.listener.note)
       options.listener.note("where the rows will live:\n" + plan.text());
   };
-  std::shared_ptr<const Dataset> dataset = Dataset::prepare(
+  std::shared_ptr<const TableDataset> dataset = TableDataset::prepare(
       wanted, open_source(wanted.source, requests_of(wanted), options.stop),
       device);
   log(LogLevel::info, "prepared " + std::to_string(dataset->rows()) +
@@ -41,14 +41,14 @@ std::shared_ptr<const Dataset> prepare(const Job& job,
   return dataset;
 }
 
-std::unique_ptr<Stepper> make_stepper(const Job& job, const Dataset& data,
+std::unique_ptr<Stepper> make_stepper(const Job& job, const TableDataset& data,
                                       Device& device, std::int64_t steps) {
   if (job.model.none()) return std::make_unique<DeviceStepper>(device);
   return open_model(job.model, data, device, steps);
 }
 
 /// The numbers of a finished loop, for the report and the verdict.
-void take_numbers(Loop& loop, const Stepper& stepper, const Dataset& data,
+void take_numbers(Loop& loop, const Stepper& stepper, const TableDataset& data,
                   const Job& job, RunNumbers& run) {
   run.snapshot.parts = loop.clock().total();
   for (const auto& [epoch, parts] : loop.clock().by_group())
@@ -121,13 +121,13 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   // From here on the run can be resumed, however it ends.
 
   TrainResult result;
-  auto finish = [&](const Dataset* data) {
+  auto finish = [&](const TableDataset* data) {
     result.report = report_json(run, job, data, *device);
     result.report["interrupted"] = result.interrupted;
     folder.write("report.json", result.report);
     return result;
   };
-  std::shared_ptr<const Dataset> data;
+  std::shared_ptr<const TableDataset> data;
   try {
     data = prepare(job, options, *device);
   } catch (const Error& error) {

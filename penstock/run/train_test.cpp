@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "penstock/run/positions_run.h"
+#include "penstock/demo/fake/positions_run.h"
 
 namespace penstock {
 namespace {

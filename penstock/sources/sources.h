@@ -15,7 +15,7 @@
 
 namespace penstock {
 
-using Wanted = ColumnRequest;
+using ColumnRequest = ColumnRequest;
 
 /// A part of one consistent pass over all rows. The parts of one pass show the
 /// same snapshot, which ends when the last of them is destroyed.
@@ -92,7 +92,7 @@ SourceSpec parse_source_spec(const Json& section, const std::string& path);
 /// throw an error for which is_stop() holds, within a fraction of a second also
 /// where the database is silent: in a long statement, or behind a lock.
 std::unique_ptr<Source> open_source(const SourceSpec& spec,
-                                    const std::vector<Wanted>& wanted,
+                                    const std::vector<ColumnRequest>& wanted,
                                     StopFlag stop = nullptr);
 
 /// The schema alone, for `peek` and for checking a job.

@@ -16,7 +16,7 @@ enum Purpose : std::uint64_t {
 // Writes a number for each element of each row.
 template <class Draw>
 void draw_all(float* number, std::int64_t max, std::uint64_t seed,
-              const Augment::Rows& rows, Purpose purpose, Draw draw) {
+              const Augment::Dataset& rows, Purpose purpose, Draw draw) {
   for (SampleId id : rows.ids) {
     Random random(seed, static_cast<std::uint64_t>(rows.epoch),
                   static_cast<std::uint64_t>(id), purpose);
@@ -29,7 +29,7 @@ void draw_all(float* number, std::int64_t max, std::uint64_t seed,
 // to where `like` is.
 template <class Draw>
 at::Tensor drawn(const at::Tensor& like, std::uint64_t seed,
-                 const Augment::Rows& rows, Purpose purpose, Draw draw) {
+                 const Augment::Dataset& rows, Purpose purpose, Draw draw) {
   std::int64_t max = like.size(1);
   at::Tensor numbers =
       at::empty({like.size(0), max}, like.options().dtype(at::kFloat));
@@ -42,7 +42,7 @@ at::Tensor drawn(const at::Tensor& like, std::uint64_t seed,
 
 }  // namespace
 
-at::Tensor Augment::heard(const at::Tensor& mask, const Rows& rows) const {
+at::Tensor Augment::heard(const at::Tensor& mask, const Dataset& rows) const {
   if (dropout == 0) return mask;
   at::Tensor some = mask * drawn(mask, seed, rows, kHeard, [&](Random& random) {
                       return random.uniform() < dropout ? 0 : 1;
@@ -51,7 +51,7 @@ at::Tensor Augment::heard(const at::Tensor& mask, const Rows& rows) const {
 }
 
 at::Tensor Augment::noisy(const at::Tensor& set, std::int64_t key,
-                          const Rows& rows) const {
+                          const Dataset& rows) const {
   if (noise == 0) return set;
   at::Tensor changed = set.clone();  // the batch's memory is not ours to write
   changed.select(2, key).add_(

@@ -25,7 +25,7 @@ struct Augment {
   /// The rows of a batch, and how numbers that are drawn for them get to where
   /// the model computes: by `staging`, queued on `stream`. On the cpu neither
   /// is used.
-  struct Rows {
+  struct Dataset {
     std::int64_t epoch = 0;
     std::span<const SampleId> ids;
     Staging& staging;
@@ -34,10 +34,10 @@ struct Augment {
 
   /// `mask` [rows, max] with some of its ones made 0. A row keeps all that it
   /// has rather than none.
-  at::Tensor heard(const at::Tensor& mask, const Rows& rows) const;
+  at::Tensor heard(const at::Tensor& mask, const Dataset& rows) const;
   /// `set` [rows, max, keys] with noise on the numbers of one key.
   at::Tensor noisy(const at::Tensor& set, std::int64_t key,
-                   const Rows& rows) const;
+                   const Dataset& rows) const;
 };
 
 }  // namespace penstock

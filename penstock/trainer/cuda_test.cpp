@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "penstock/trainer/positions_model.h"
+#include "penstock/trainer/fake/positions_model.h"
 
 namespace penstock {
 namespace {
@@ -27,7 +27,7 @@ class TrainedOn : public testing::TestWithParam<const char*> {
   void SetUp() override {
     if (GetParam() != std::string("cuda")) return;
     // The first thing that this process asks of libtorch, or the answer is no.
-    std::string why = why_no_cuda();
+    std::string why = cuda_unavailable_reason();
     if (!why.empty()) {
       no_cuda("libtorch has no CUDA: " + why);
       return;

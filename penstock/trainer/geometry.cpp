@@ -44,8 +44,8 @@ Target from_means(const Geography& geography, const at::Tensor& target) {
 
 }  // namespace
 
-Plane plane_of(const Geography& geography, const at::Tensor& set,
-               const at::Tensor& mask) {
+LocalTangentPlane plane_of(const Geography& geography, const at::Tensor& set,
+                           const at::Tensor& mask) {
   at::Tensor latitude =
       from_mean(set.select(2, geography.latitude), geography.latitude_scale);
   at::Tensor longitude =
@@ -59,7 +59,7 @@ Plane plane_of(const Geography& geography, const at::Tensor& set,
   // Earth.
   at::Tensor strongest =
       longitude.gather(1, weights.argmax(1, /*keepdim=*/true));
-  Plane plane;
+  LocalTangentPlane plane;
   plane.latitude = (weights * latitude).sum(1);
   plane.longitude =
       strongest.squeeze(1) + (weights * wrapped(longitude - strongest)).sum(1);
@@ -74,7 +74,7 @@ Plane plane_of(const Geography& geography, const at::Tensor& set,
   return plane;
 }
 
-at::Tensor on_plane(const Geography& geography, const Plane& plane,
+at::Tensor on_plane(const Geography& geography, const LocalTangentPlane& plane,
                     const at::Tensor& target) {
   Target truth = from_means(geography, target);
   at::Tensor east =
@@ -83,8 +83,9 @@ at::Tensor on_plane(const Geography& geography, const Plane& plane,
   return (at::stack({east, north}, 1) * kKmPerDegree).to(at::kFloat);
 }
 
-at::Tensor distance_km(const Geography& geography, const Plane& plane,
-                       const at::Tensor& guess, const at::Tensor& target) {
+at::Tensor distance_km(const Geography& geography,
+                       const LocalTangentPlane& plane, const at::Tensor& guess,
+                       const at::Tensor& target) {
   Target truth = from_means(geography, target);
   at::Tensor km = guess.to(at::kDouble);
   at::Tensor latitude = plane.latitude + km.select(1, 1) / kKmPerDegree;

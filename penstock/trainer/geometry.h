@@ -22,7 +22,7 @@ struct Geography {
 /// The centroid's weights are 10^(strength / 20): the square root of a power
 /// in dB. Kilometres on the plane are those of the sphere at the centroid; over
 /// a few hundred they are off by less than a percent.
-struct Plane {
+struct LocalTangentPlane {
   at::Tensor latitude;   ///< [rows], of the centroid: degrees from the mean
   at::Tensor longitude;  ///< of the receivers' key, so that float32 is enough
   at::Tensor narrowing;  ///< [rows], cosine of the latitude
@@ -31,18 +31,19 @@ struct Plane {
 
 /// `set` is [rows, max, keys], `mask` [rows, max]; both float32. A row without
 /// a receiver gives some plane with finite numbers.
-Plane plane_of(const Geography& geography, const at::Tensor& set,
-               const at::Tensor& mask);
+LocalTangentPlane plane_of(const Geography& geography, const at::Tensor& set,
+                           const at::Tensor& mask);
 
 /// Where `target` [rows, 2] (latitude, longitude) lies on the planes: [rows,
 /// 2], km to the east and to the north, float32.
-at::Tensor on_plane(const Geography& geography, const Plane& plane,
+at::Tensor on_plane(const Geography& geography, const LocalTangentPlane& plane,
                     const at::Tensor& target);
 
 /// The great-circle distance in km, [rows] in float64, between `target` and the
 /// place that lies at `guess` ([rows, 2], km) on the plane.
-at::Tensor distance_km(const Geography& geography, const Plane& plane,
-                       const at::Tensor& guess, const at::Tensor& target);
+at::Tensor distance_km(const Geography& geography,
+                       const LocalTangentPlane& plane, const at::Tensor& guess,
+                       const at::Tensor& target);
 
 /// A length typical of how far receivers are apart, in km.
 double spread_km(const Geography& geography);

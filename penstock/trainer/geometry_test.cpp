@@ -21,7 +21,8 @@ double value(const at::Tensor& tensor) { return tensor.item<double>(); }
 TEST(Geometry, CentroidIsWeightedByTheRootOfThePower) {
   // 20 dB more are ten times the weight.
   at::Tensor set = floats({0, 0, 10, 1.1f, 0, 30, 55, 66, 77}).view({1, 3, 3});
-  Plane plane = plane_of(kPlain, set, floats({1, 1, 0}).view({1, 3}));
+  LocalTangentPlane plane =
+      plane_of(kPlain, set, floats({1, 1, 0}).view({1, 3}));
   EXPECT_NEAR(value(plane.latitude), 1.0, 1e-6);
   EXPECT_NEAR(value(plane.longitude), 0, 1e-6);
   EXPECT_NEAR(value(plane.receivers[0][0][1]), -111.195, 1e-3);
@@ -31,7 +32,7 @@ TEST(Geometry, CentroidIsWeightedByTheRootOfThePower) {
 
 TEST(Geometry, ADegreeOfLongitudeShrinksTowardsThePole) {
   at::Tensor set = floats({60, 9, 0, 60, 11, 0}).view({1, 2, 3});
-  Plane plane = plane_of(kPlain, set, at::ones({1, 2}));
+  LocalTangentPlane plane = plane_of(kPlain, set, at::ones({1, 2}));
   EXPECT_NEAR(value(plane.receivers[0][1][0]), 111.195 * 0.5, 1e-2);
   EXPECT_NEAR(value(plane.receivers[0][0][0]), -111.195 * 0.5, 1e-2);
 }
@@ -56,7 +57,7 @@ TEST(Geometry, UndoesTheStandardisation) {
 
 TEST(Geometry, WorksAcrossTheDateLine) {
   at::Tensor set = floats({0, 179, 0, 0, -179, 0}).view({1, 2, 3});
-  Plane plane = plane_of(kPlain, set, at::ones({1, 2}));
+  LocalTangentPlane plane = plane_of(kPlain, set, at::ones({1, 2}));
   EXPECT_NEAR(std::abs(value(plane.longitude)), 180, 1e-4);
   EXPECT_NEAR(value(plane.receivers.abs().max()), 111.195, 1e-2);
   at::Tensor target = floats({0, -179}).view({1, 2});
@@ -64,7 +65,8 @@ TEST(Geometry, WorksAcrossTheDateLine) {
 }
 
 TEST(Geometry, ARowWithoutReceiversHasFiniteNumbers) {
-  Plane plane = plane_of(kPlain, at::zeros({1, 4, 3}), at::zeros({1, 4}));
+  LocalTangentPlane plane =
+      plane_of(kPlain, at::zeros({1, 4, 3}), at::zeros({1, 4}));
   EXPECT_TRUE(std::isfinite(value(plane.latitude)));
   EXPECT_TRUE(std::isfinite(value(plane.longitude)));
   EXPECT_EQ(value(plane.receivers.abs().sum()), 0);
@@ -73,15 +75,16 @@ TEST(Geometry, ARowWithoutReceiversHasFiniteNumbers) {
 TEST(Geometry, PaddingDoesNotMoveThePlane) {
   at::Tensor set = floats({45, 9, 10, 46, 10, 12}).view({1, 2, 3});
   at::Tensor padded = floats({45, 9, 10, 46, 10, 12, 7, 7, 99}).view({1, 3, 3});
-  Plane one = plane_of(kPlain, set, at::ones({1, 2}));
-  Plane other = plane_of(kPlain, padded, floats({1, 1, 0}).view({1, 3}));
+  LocalTangentPlane one = plane_of(kPlain, set, at::ones({1, 2}));
+  LocalTangentPlane other =
+      plane_of(kPlain, padded, floats({1, 1, 0}).view({1, 3}));
   EXPECT_EQ(value(one.latitude), value(other.latitude));
   EXPECT_EQ(value(one.longitude), value(other.longitude));
 }
 
 TEST(Geometry, DistanceIsTheGreatCircle) {
   at::Tensor set = floats({45, 9, 10}).view({1, 1, 3});
-  Plane plane = plane_of(kPlain, set, at::ones({1, 1}));
+  LocalTangentPlane plane = plane_of(kPlain, set, at::ones({1, 1}));
   at::Tensor here = at::zeros({1, 2});
   // Milan's meridian: a degree of latitude; a degree of longitude at 45 N.
   EXPECT_NEAR(
@@ -98,7 +101,7 @@ TEST(Geometry, DistanceIsTheGreatCircle) {
 
 TEST(Geometry, AGuessThatIsRightIsNoDistanceAway) {
   at::Tensor set = floats({45, 9, 10, 46, 11, 12}).view({1, 2, 3});
-  Plane plane = plane_of(kPlain, set, at::ones({1, 2}));
+  LocalTangentPlane plane = plane_of(kPlain, set, at::ones({1, 2}));
   at::Tensor target = floats({45.7f, 9.8f}).view({1, 2});
   at::Tensor guess = on_plane(kPlain, plane, target);
   EXPECT_LT(value(distance_km(kPlain, plane, guess, target)), 0.001);

@@ -1,10 +1,10 @@
 #include "penstock/trainer/trainer.h"
 
-extern "C" const penstock::TrainerPart* penstock_trainer_part() {
-  static constexpr penstock::TrainerPart kPart{
-      .version = penstock::TrainerPart::kVersion,
+extern "C" const penstock::TrainerPlugin* penstock_trainer_part() {
+  static constexpr penstock::TrainerPlugin kPart{
+      .version = penstock::TrainerPlugin::kVersion,
       .make_stepper = penstock::make_stepper,
-      .described = penstock::described,
-      .why_no_cuda = penstock::why_no_cuda};
+      .build_info = penstock::build_info,
+      .cuda_unavailable_reason = penstock::cuda_unavailable_reason};
   return &kPart;
 }

@@ -11,15 +11,15 @@
 #include "penstock/trainer/augment.h"
 #include "penstock/trainer/borrowed.h"
 #include "penstock/trainer/geometry.h"
-#include "penstock/trainer/late_losses.h"
 #include "penstock/trainer/network.h"
+#include "penstock/trainer/pending_losses.h"
 #include "penstock/trainer/schedule.h"
+#include "penstock/trainer/serial_stream.h"
 #include "penstock/trainer/staging.h"
 #include "penstock/trainer/state.h"
 #include "penstock/trainer/threads.h"
 #include "penstock/trainer/torch_error.h"
 #include "penstock/trainer/trainer.h"
-#include "penstock/trainer/turns.h"
 #include "penstock/trainer/validation.h"
 
 // A step, from the batch to the new weights. The batch's tensors are borrowed
@@ -50,12 +50,12 @@ struct Inputs {
 };
 
 /// What the network says of a batch, on the planes of its rows.
-struct Guess {
+struct Prediction {
   at::Tensor place;      // [rows, 2], in units of the spread
   at::Tensor log_sigma;  // [rows], of the same unit
 };
 
-std::vector<Standardization> statistics_of(const Dataset& data,
+std::vector<Standardization> statistics_of(const TableDataset& data,
                                            const std::string& name) {
   if (std::ranges::find(data.fields(), name, &Field::name) ==
       data.fields().end())
@@ -83,7 +83,7 @@ std::pair<std::int64_t, Scale> number_and_scale(
   return {found - standards.begin(), scale_of(*found)};
 }
 
-Geography geography_of(const ModelSpec& spec, const Dataset& data) {
+Geography geography_of(const ModelSpec& spec, const TableDataset& data) {
   const auto set = statistics_of(data, spec.set);
   const auto target = statistics_of(data, spec.target);
   Geography geography;
@@ -98,7 +98,7 @@ Geography geography_of(const ModelSpec& spec, const Dataset& data) {
   return geography;
 }
 
-std::int64_t keys_of(const ModelSpec& spec, const Dataset& data) {
+std::int64_t keys_of(const ModelSpec& spec, const TableDataset& data) {
   return std::ssize(statistics_of(data, spec.set));
 }
 
@@ -111,8 +111,8 @@ void append(std::vector<Parameter>& all, const std::string& prefix,
 
 class SetPositionStepper final : public Stepper {
  public:
-  SetPositionStepper(const ModelSpec& spec, const Dataset& data, Device& device,
-                     at::Device torch, std::int64_t steps)
+  SetPositionStepper(const ModelSpec& spec, const TableDataset& data,
+                     Device& device, at::Device torch, std::int64_t steps)
       : spec_(spec),
         threads_(threads_of(spec)),
         keys_(keys_of(spec, data)),
@@ -143,11 +143,12 @@ class SetPositionStepper final : public Stepper {
   void step(const Batch& batch, Stream& stream, std::int64_t number) override {
     turn("taking a step of the model", stream, [&] {
       Inputs inputs = inputs_of(batch);
-      Augment::Rows rows_here{batch.at().epoch, batch.ids(), staging_, stream};
+      Augment::Dataset rows_here{batch.at().epoch, batch.ids(), staging_,
+                                 stream};
       inputs.mask = augment_.heard(inputs.mask, rows_here);
       inputs.set = augment_.noisy(inputs.set, geography_.strength, rows_here);
-      Plane plane = plane_of(geography_, inputs.set, inputs.mask);
-      Guess guess = guess_of(inputs, plane);
+      LocalTangentPlane plane = plane_of(geography_, inputs.set, inputs.mask);
+      Prediction guess = guess_of(inputs, plane);
       at::Tensor truth =
           on_plane(geography_, plane, inputs.target) / spread_km_;
       at::Tensor rows = inputs.weight.sum().clamp_min(1);
@@ -168,8 +169,8 @@ class SetPositionStepper final : public Stepper {
     turn("validating the model", stream, [&] {
       at::NoGradGuard no_graph;
       Inputs inputs = inputs_of(batch);
-      Plane plane = plane_of(geography_, inputs.set, inputs.mask);
-      Guess guess = guess_of(inputs, plane);
+      LocalTangentPlane plane = plane_of(geography_, inputs.set, inputs.mask);
+      Prediction guess = guess_of(inputs, plane);
       at::Tensor truth =
           on_plane(geography_, plane, inputs.target) / spread_km_;
       at::Tensor km = distance_km(geography_, plane, guess.place * spread_km_,
@@ -226,7 +227,8 @@ class SetPositionStepper final : public Stepper {
     return inputs;
   }
 
-  Guess guess_of(const Inputs& inputs, const Plane& plane) const {
+  Prediction guess_of(const Inputs& inputs,
+                      const LocalTangentPlane& plane) const {
     at::Tensor elements =
         at::cat({inputs.set, plane.receivers / spread_km_}, 2);
     at::Tensor answers = network_(elements, inputs.mask);
@@ -237,7 +239,7 @@ class SetPositionStepper final : public Stepper {
 
   /// The negative log-likelihood of each row's true place: the guess is the
   /// middle of a round normal distribution.
-  static at::Tensor losses(const Guess& guess, const at::Tensor& truth) {
+  static at::Tensor losses(const Prediction& guess, const at::Tensor& truth) {
     at::Tensor squares = (guess.place - truth).square().sum(1);
     return squares * (guess.log_sigma * -2).exp() / 2 + guess.log_sigma * 2 +
            std::log(2 * std::numbers::pi);
@@ -278,9 +280,9 @@ class SetPositionStepper final : public Stepper {
   const Geography geography_;
   const double spread_km_;
   const Augment augment_;
-  Turns turns_;
+  SerialStream turns_;
   Staging staging_;
-  LateLosses losses_;
+  PendingLosses losses_;
   SetNetwork network_;
   AdamW optimizer_;
   Validation validation_;
@@ -313,7 +315,7 @@ void SetPositionStepper::check_description(const Json& found) const {
 }  // namespace
 
 std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
-                                      const Dataset& data, Device& device,
+                                      const TableDataset& data, Device& device,
                                       std::int64_t steps) {
   PENSTOCK_ASSERT(spec.kind == "set_position", "the only kind of model");
   return in_torch("making the model", [&]() -> std::unique_ptr<Stepper> {

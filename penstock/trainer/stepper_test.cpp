@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "penstock/trainer/cuda_library.h"
-#include "penstock/trainer/positions_model.h"
+#include "penstock/trainer/fake/positions_model.h"
 
 namespace penstock {
 namespace {
@@ -28,7 +28,7 @@ class StepperTest : public testing::Test {
   }
 
   static Job job() { return positions_->job(); }
-  static std::shared_ptr<const Dataset> prepare(
+  static std::shared_ptr<const TableDataset> prepare(
       const std::vector<std::string>& sets) {
     return positions_->prepare(sets);
   }
@@ -36,10 +36,10 @@ class StepperTest : public testing::Test {
   static std::unique_ptr<Stepper> stepper(const ModelSpec& spec) {
     return positions_->stepper(spec);
   }
-  static std::vector<double> take(Stepper& stepper, std::int64_t begin,
-                                  std::int64_t end,
-                                  std::shared_ptr<const Dataset> data = data_,
-                                  Tail tail = Tail::drop) {
+  static std::vector<double> take(
+      Stepper& stepper, std::int64_t begin, std::int64_t end,
+      std::shared_ptr<const TableDataset> data = data_,
+      Tail tail = Tail::drop) {
     return positions_->take(stepper, begin, end, data, tail);
   }
   static Json validate(Stepper& stepper, Tail tail = Tail::exact) {
@@ -57,7 +57,7 @@ class StepperTest : public testing::Test {
 
   static inline std::unique_ptr<PositionsModel> positions_;
   static inline Device* device_;
-  static inline std::shared_ptr<const Dataset> data_;
+  static inline std::shared_ptr<const TableDataset> data_;
 };
 
 void expect_same_bits(const ModelState& one, const ModelState& other) {
@@ -153,7 +153,7 @@ TEST_F(StepperTest, PaddingCountsForNothing) {
 }
 
 TEST_F(StepperTest, TheTargetNeedNotBeStandardised) {
-  std::shared_ptr<const Dataset> plain = prepare(
+  std::shared_ptr<const TableDataset> plain = prepare(
       {"fields.target.standardize=false", "fields.target.dtype=float64"});
   auto one = stepper(spec());
   auto other = make_stepper(spec(), *plain, *device_, kSteps);
@@ -247,8 +247,8 @@ TEST_F(StepperTest, OnCudaSaysWhatLibtorchLacks) {
 
 TEST_F(StepperTest, DescribesItself) {
   stepper(spec());
-  EXPECT_THAT(described(), testing::MatchesRegex(
-                               "libtorch 2\\.[0-9.]+, 1 thread, .*CUDA.*"));
+  EXPECT_THAT(build_info(), testing::MatchesRegex(
+                                "libtorch 2\\.[0-9.]+, 1 thread, .*CUDA.*"));
 }
 
 }  // namespace

@@ -17,14 +17,14 @@ namespace penstock {
 /// or a device that it cannot use; nothing of libtorch passes this face, its
 /// exceptions become an Error.
 std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
-                                      const Dataset& data, Device& device,
+                                      const TableDataset& data, Device& device,
                                       std::int64_t steps);
 
 /// Why libtorch cannot compute on a GPU here; empty when it can. Opens its CUDA
 /// half.
-std::string why_no_cuda();
+std::string cuda_unavailable_reason();
 
 /// "libtorch 2.11.0, 2 threads, no CUDA".
-std::string described();
+std::string build_info();
 
 }  // namespace penstock

@@ -42,7 +42,8 @@ class SourceFixture {
  public:
   virtual ~SourceFixture() = default;
   virtual void fill(ColumnType key, const std::vector<SuiteRow>& rows) = 0;
-  virtual std::unique_ptr<Source> open(const std::vector<Wanted>& wanted) = 0;
+  virtual std::unique_ptr<Source> open(
+      const std::vector<ColumnRequest>& wanted) = 0;
   /// Adds a row as another program would, while readers are at work.
   virtual void add(const SuiteRow& row) = 0;
 };
@@ -83,7 +84,7 @@ class SourceSuite : public testing::TestWithParam<SourceCase> {
     fixture_->fill(GetParam().key, rows_ = rows);
   }
 
-  std::unique_ptr<Source> open(const std::vector<Wanted>& wanted) {
+  std::unique_ptr<Source> open(const std::vector<ColumnRequest>& wanted) {
     return fixture_->open(wanted);
   }
   std::unique_ptr<Source> open() {

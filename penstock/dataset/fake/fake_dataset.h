@@ -24,7 +24,7 @@ inline std::vector<Field> fake_fields(const std::string& more = "") {
 struct FakeDataset {
   CountingOptions table;
   FakeTrouble trouble;
-  DatasetOptions options;
+  TableDatasetOptions options;
   FakeSource* source = nullptr;  ///< owned by the data set
 
   FakeDataset() {
@@ -32,12 +32,12 @@ struct FakeDataset {
     options.cache = "ram";
   }
 
-  std::shared_ptr<const Dataset> prepare(Device& device) {
+  std::shared_ptr<const TableDataset> prepare(Device& device) {
     std::vector<ColumnRequest> wanted = requests_of(options);
     auto made =
         std::make_unique<FakeSource>(counting_table(table), wanted, trouble);
     source = made.get();
-    return Dataset::prepare(options, std::move(made), device);
+    return TableDataset::prepare(options, std::move(made), device);
   }
 };
 

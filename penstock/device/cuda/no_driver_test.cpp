@@ -4,9 +4,9 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/log.h"
-#include "penstock/base/part.h"
+#include "penstock/base/plugin.h"
 #include "penstock/device/device.h"
-#include "penstock/device/part.h"
+#include "penstock/device/plugin.h"
 
 namespace penstock {
 namespace {
@@ -25,7 +25,7 @@ class NoDriver : public testing::Test {
 };
 
 TEST_F(NoDriver, ThePartIsFoundAndLoadedAllTheSame) {
-  EXPECT_EQ(load_cuda_part(part_folders()).version, DevicePart::kVersion);
+  EXPECT_EQ(load_cuda_part(plugin_folders()).version, DevicePlugin::kVersion);
 }
 
 TEST_F(NoDriver, OpeningCudaSaysWhatIsMissing) {

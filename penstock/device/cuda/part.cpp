@@ -1,6 +1,5 @@
-#include "penstock/device/part.h"
-
 #include "penstock/device/cuda/device.h"
+#include "penstock/device/plugin.h"
 
 namespace penstock {
 namespace {
@@ -12,8 +11,9 @@ std::unique_ptr<Device> open_first() {
 }  // namespace
 }  // namespace penstock
 
-extern "C" const penstock::DevicePart* penstock_device_part() {
-  static constexpr penstock::DevicePart kPart{
-      .version = penstock::DevicePart::kVersion, .open = penstock::open_first};
+extern "C" const penstock::DevicePlugin* penstock_device_part() {
+  static constexpr penstock::DevicePlugin kPart{
+      .version = penstock::DevicePlugin::kVersion,
+      .open = penstock::open_first};
   return &kPart;
 }

@@ -2,17 +2,18 @@
 
 // A trainer for model_test.cpp: everything it does is throw. Built once as it
 // should be, and once with PENSTOCK_TEST_VERSION of a stranger.
-extern "C" const penstock::TrainerPart* penstock_trainer_part() {
+extern "C" const penstock::TrainerPlugin* penstock_trainer_part() {
   using namespace penstock;
-  static constexpr TrainerPart kPart{
+  static constexpr TrainerPlugin kPart{
       .version = PENSTOCK_TEST_VERSION,
-      .make_stepper = [](const ModelSpec& spec, const Dataset&, Device&,
+      .make_stepper = [](const ModelSpec& spec, const TableDataset&, Device&,
                          std::int64_t) -> std::unique_ptr<Stepper> {
         throw Error(ErrorKind::request, {.code = "test.thrown",
                                          .what = "a test part was used",
                                          .where = spec.set});
       },
-      .described = [] { return std::string("a test part"); },
-      .why_no_cuda = [] { return std::string("a test part has no CUDA"); }};
+      .build_info = [] { return std::string("a test part"); },
+      .cuda_unavailable_reason =
+          [] { return std::string("a test part has no CUDA"); }};
   return &kPart;
 }

@@ -251,13 +251,13 @@ std::shared_ptr<const FakeTable> FakeSource::Shared::now() {
   return table;
 }
 
-FakeSource::FakeSource(FakeTable table, std::vector<Wanted> wanted,
+FakeSource::FakeSource(FakeTable table, std::vector<ColumnRequest> wanted,
                        FakeTrouble trouble)
     : schema_(table.schema), shared_(std::make_shared<Shared>()) {
   if (trouble.clock == nullptr) trouble.clock = &wall_clock();
   shared_->trouble = trouble;
   wanted.insert(wanted.begin(), {schema_.columns[0].name, ReadAs::key});
-  for (const Wanted& want : wanted) {
+  for (const ColumnRequest& want : wanted) {
     const ColumnInfo* column = schema_.find(want.column);
     PENSTOCK_ASSERT(column != nullptr, "a fake table has the wanted columns");
     auto at = static_cast<std::size_t>(column - schema_.columns.data());

@@ -68,7 +68,7 @@ struct FakeCounts {
 /// no more than any other source does.
 class FakeSource : public Source {
  public:
-  FakeSource(FakeTable table, std::vector<Wanted> wanted,
+  FakeSource(FakeTable table, std::vector<ColumnRequest> wanted,
              FakeTrouble trouble = {});
 
   const Schema& schema() const override { return schema_; }
@@ -88,7 +88,7 @@ class FakeSource : public Source {
   struct Shared {
     Mutex mutex;
     std::shared_ptr<const FakeTable> table PENSTOCK_GUARDED_BY(mutex);
-    std::vector<Wanted> wanted;  // the key first
+    std::vector<ColumnRequest> wanted;  // the key first
     std::vector<std::size_t> columns;
     std::vector<ColumnType> types;
     FakeTrouble trouble;

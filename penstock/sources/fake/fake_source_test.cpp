@@ -16,7 +16,8 @@ class FakeFixture : public SourceFixture {
         {.name = "id", .primary_key = true}, {"number"}, {"whole"}, {"doc"}};
     for (const SuiteRow& row : rows) table_.rows.push_back(cells(row));
   }
-  std::unique_ptr<Source> open(const std::vector<Wanted>& wanted) override {
+  std::unique_ptr<Source> open(
+      const std::vector<ColumnRequest>& wanted) override {
     auto source = std::make_unique<FakeSource>(table_, wanted);
     source_ = source.get();
     return source;
@@ -49,9 +50,9 @@ INSTANTIATE_TEST_SUITE_P(
                     SourceCase{"uuid", ColumnType::uuid, make_fake}),
     testing::PrintToStringParamName());
 
-const std::vector<Wanted> kAll = {{"value", ReadAs::number},
-                                  {"group", ReadAs::value},
-                                  {"items", ReadAs::json}};
+const std::vector<ColumnRequest> kAll = {{"value", ReadAs::number},
+                                         {"group", ReadAs::value},
+                                         {"items", ReadAs::json}};
 
 TEST(CountingTable, HasRowsThatFollowFromTheirNumber) {
   FakeSource source(counting_table({.rows = 20}), kAll);

@@ -1,5 +1,5 @@
 #include "penstock/base/error.h"
-#include "penstock/sources/part.h"
+#include "penstock/sources/plugin.h"
 
 // A part for part_test.cpp: everything it does is throw. Built once as it
 // should be, and once with PENSTOCK_TEST_VERSION of a stranger.
@@ -14,11 +14,12 @@ namespace {
 
 }  // namespace
 
-extern "C" const penstock::SourcePart* penstock_source_part() {
+extern "C" const penstock::SourcePlugin* penstock_source_part() {
   using namespace penstock;
-  static constexpr SourcePart kPart{
+  static constexpr SourcePlugin kPart{
       .version = PENSTOCK_TEST_VERSION,
-      .open_source = [](const SourceSpec& spec, const std::vector<Wanted>&,
+      .open_source = [](const SourceSpec& spec,
+                        const std::vector<ColumnRequest>&,
                         StopFlag) -> std::unique_ptr<Source> { fail(spec); },
       .read_schema = [](const SourceSpec& spec) -> Schema { fail(spec); },
       .create_table = [](const SourceSpec& spec, const std::vector<NewColumn>&,

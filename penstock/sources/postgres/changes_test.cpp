@@ -13,7 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::vector<Wanted> kX = {{"x", ReadAs::number}};
+const std::vector<ColumnRequest> kX = {{"x", ReadAs::number}};
 
 /// What other programs do to a table (id, x) while it is read: ten rows whose x
 /// is 1, unless it says otherwise.

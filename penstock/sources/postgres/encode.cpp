@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "penstock/sources/postgres/big_endian.h"
-#include "penstock/sources/postgres/moment.h"
+#include "penstock/sources/postgres/pg_timestamp.h"
 #include "penstock/sources/timestamp.h"
 
 namespace penstock::postgres {
@@ -42,7 +42,7 @@ bool encode_integer(std::int64_t value, Kind kind, std::string& to) {
 
 bool encode_time(std::optional<double> seconds, std::string& to) {
   if (!seconds) return false;
-  std::optional<Moment> moment = Moment::at(*seconds);
+  std::optional<PgTimestamp> moment = PgTimestamp::at(*seconds);
   if (!moment) return false;
   append_field(to, moment->microseconds());
   return true;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/sources/asked.h"
+#include "penstock/sources/key_lookup.h"
 #include "penstock/sources/postgres/copy.h"
 #include "penstock/sources/postgres/snapshot.h"
 
@@ -38,7 +38,7 @@ class PostgresReader : public Reader {
   bool prepared_ = false;  // the statement that reads by keys
 
   // Of the read that goes on.
-  AskedKeys asked_;
+  KeyLookup asked_;
   std::string parameter_;    // an array of the keys, in binary
   Result result_;            // rows in any order
   std::vector<int> row_of_;  // by group of keys: its row in the result, or -1

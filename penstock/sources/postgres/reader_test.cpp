@@ -19,7 +19,7 @@ std::string rows_sql(std::int64_t rows, int bytes = 0) {
          std::to_string(rows - 1) + ") i";
 }
 
-const std::vector<Wanted> kX = {{"x", ReadAs::number}};
+const std::vector<ColumnRequest> kX = {{"x", ReadAs::number}};
 
 class PostgresReader : public testing::Test {
  protected:

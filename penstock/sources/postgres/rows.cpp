@@ -40,8 +40,9 @@ bool allowed(Kind kind, ReadAs as) {
 }
 
 [[noreturn]] void refuse_type(const ColumnInfo& column, const Table& table,
-                              const std::string& place, const Wanted& want,
-                              const SqlType& type, Kind kind) {
+                              const std::string& place,
+                              const ColumnRequest& want, const SqlType& type,
+                              Kind kind) {
   std::string name = identifier(column.name);
   std::string cast = cast_of(want.as, kind, type, name);
   std::string next = "name another column";
@@ -71,7 +72,8 @@ ColumnType type_of(Kind kind, ReadAs as) {
 }  // namespace
 
 RowFormat::RowFormat(const SourceSpec& spec, const Table& table,
-                     std::string place, const std::vector<Wanted>& wanted)
+                     std::string place,
+                     const std::vector<ColumnRequest>& wanted)
     : table_(table.name), place_(std::move(place)) {
   if (spec.keyless) {
     select_ = "SELECT 0::int8";
@@ -81,14 +83,14 @@ RowFormat::RowFormat(const SourceSpec& spec, const Table& table,
         {.as = ReadAs::key, .setting = "source.key"});
     key_identifier_ = identifier(parts_[0].name);
   }
-  for (const Wanted& want : wanted)
+  for (const ColumnRequest& want : wanted)
     add(column_of(table.schema, want.column, want.setting, place_), table,
         want);
   select_ += " FROM " + table.identifier;
 }
 
 void RowFormat::add(const ColumnInfo& column, const Table& table,
-                    const Wanted& want) {
+                    const ColumnRequest& want) {
   ReadAs as = want.as;
   auto at = static_cast<std::size_t>(&column - table.schema.columns.data());
   Kind kind = table.kinds[at];

@@ -20,7 +20,7 @@ class RowFormat {
  public:
   /// `place` is for messages: "measurements in postgresql://db.lab:5432/lab".
   RowFormat(const SourceSpec& spec, const Table& table, std::string place,
-            const std::vector<Wanted>& wanted);
+            const std::vector<ColumnRequest>& wanted);
 
   ColumnType key_type() const { return parts_[0].type; }
   /// By `Wanted`, without the key.
@@ -62,7 +62,8 @@ class RowFormat {
     Kind kind;
     ColumnType type;
   };
-  void add(const ColumnInfo& column, const Table& table, const Wanted& want);
+  void add(const ColumnInfo& column, const Table& table,
+           const ColumnRequest& want);
   void check_key(const Part& part, const Field& key, std::int64_t number,
                  const std::string& range) const;
   bool append(const Part& part, const Field& field, Column& column,

@@ -16,7 +16,7 @@ constexpr const char* kRows =
     "CREATE TABLE t(id int PRIMARY KEY, x text); INSERT INTO t SELECT i, "
     "repeat('x', 1000) FROM generate_series(1, 30000) i";
 
-const std::vector<Wanted> kX = {{"x", ReadAs::json}};
+const std::vector<ColumnRequest> kX = {{"x", ReadAs::json}};
 
 /// The code of what a scan dies of when `act` happens after its first block.
 std::string code_of_scan(Source& source, const std::function<void()>& act) {

@@ -115,7 +115,7 @@ std::optional<std::int64_t> PostgresSource::estimated_rows() const {
 }  // namespace
 
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
-                                   const std::vector<Wanted>& wanted,
+                                   const std::vector<ColumnRequest>& wanted,
                                    StopFlag stop) {
   Connection connection(spec, Connection::Use::to_read, stop);
   Table table = find_table(connection, spec);

@@ -15,7 +15,8 @@ class PostgresFixture : public SourceFixture {
     for (const SuiteRow& row : rows) add(row);
     schema_.execute("COMMIT");
   }
-  std::unique_ptr<Source> open(const std::vector<Wanted>& wanted) override {
+  std::unique_ptr<Source> open(
+      const std::vector<ColumnRequest>& wanted) override {
     return open_source(schema_.spec(), wanted);
   }
   void add(const SuiteRow& row) override {

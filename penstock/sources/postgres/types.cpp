@@ -7,8 +7,8 @@
 #include "penstock/base/utf8.h"
 #include "penstock/sources/decimal.h"
 #include "penstock/sources/postgres/big_endian.h"
-#include "penstock/sources/postgres/moment.h"
 #include "penstock/sources/postgres/numeric.h"
+#include "penstock/sources/postgres/pg_timestamp.h"
 #include "penstock/sources/timestamp.h"
 
 namespace penstock::postgres {
@@ -33,10 +33,10 @@ bool is_time(Kind kind) {
          kind == Kind::timestamptz;
 }
 
-Moment moment_in(Kind kind, const Field& field) {
+PgTimestamp moment_in(Kind kind, const Field& field) {
   return kind == Kind::date
-             ? Moment::of_days(load_big<std::int32_t>(field.data))
-             : Moment::of_microseconds(load_big<std::int64_t>(field.data));
+             ? PgTimestamp::of_days(load_big<std::int32_t>(field.data))
+             : PgTimestamp::of_microseconds(load_big<std::int64_t>(field.data));
 }
 
 /// The text of a value of kind text, json or jsonb.

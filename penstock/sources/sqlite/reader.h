@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "penstock/base/sync.h"
-#include "penstock/sources/asked.h"
+#include "penstock/sources/key_lookup.h"
 #include "penstock/sources/sqlite/rows.h"
 
 namespace penstock::sqlite {
@@ -76,7 +76,7 @@ class SqliteReader : public Reader {
   std::map<std::size_t, Statement> statements_;  // by number of parameters
 
   // Of the read that goes on.
-  AskedKeys asked_;
+  KeyLookup asked_;
   std::vector<std::int64_t> row_of_;  // by group: its row in arrived_, or -1
   Block arrived_;                     // in the order of the result
 };

@@ -21,7 +21,8 @@ class SqliteFixture : public SourceFixture {
     for (const SuiteRow& row : rows) add(row);
     database_.execute("COMMIT");
   }
-  std::unique_ptr<Source> open(const std::vector<Wanted>& wanted) override {
+  std::unique_ptr<Source> open(
+      const std::vector<ColumnRequest>& wanted) override {
     return open_source(database_.spec(), wanted);
   }
   void add(const SuiteRow& row) override {
@@ -67,7 +68,7 @@ std::string rows_sql(std::int64_t rows) {
          std::to_string(rows) + ") INSERT INTO t SELECT i, i * 0.5 FROM n;";
 }
 
-const std::vector<Wanted> kX = {{"x", ReadAs::number}};
+const std::vector<ColumnRequest> kX = {{"x", ReadAs::number}};
 
 TEST(SqliteReader, HoldsNoLockBetweenReads) {
   TestDatabase database(rows_sql(10));

@@ -46,7 +46,7 @@ ColumnType type_of(Connection& connection, const SourceSpec& spec,
   return ColumnType::text;
 }
 
-Times times_of(const ColumnInfo& column, const Wanted& want) {
+Times times_of(const ColumnInfo& column, const ColumnRequest& want) {
   if (column.timestamp || column.text) return Times::taken;
   if (affinity_of(column.declared) != Affinity::blob) return Times::unexpected;
   return want.rounded ? Times::rounded : Times::taken;
@@ -61,11 +61,12 @@ bool keeps_utf8(Connection& connection) {
 }  // namespace
 
 RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
-                     const Table& table, const std::vector<Wanted>& wanted)
+                     const Table& table,
+                     const std::vector<ColumnRequest>& wanted)
     : table_(table.name), path_(spec.path), utf8_(keeps_utf8(connection)) {
   std::string place = table.name + " in " + spec.path;
   int selected = 0;
-  auto add = [&](const ColumnInfo& column, const Wanted& want) {
+  auto add = [&](const ColumnInfo& column, const ColumnRequest& want) {
     // The key may be wanted as a value too: SQLite limits the columns.
     bool again =
         !spec.keyless && !parts_.empty() && column.name == parts_[0].name;
@@ -83,7 +84,7 @@ RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
     add(key_of(table.schema, spec.key, place), {.as = ReadAs::key});
     key_identifier_ = identifier(parts_[0].name);
   }
-  for (const Wanted& want : wanted)
+  for (const ColumnRequest& want : wanted)
     add(column_of(table.schema, want.column, want.setting, place), want);
   if (selected == 0) select_ = "SELECT 0";
   int most = sqlite3_limit(connection.get(), SQLITE_LIMIT_COLUMN, -1);

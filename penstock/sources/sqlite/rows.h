@@ -25,7 +25,7 @@ namespace penstock::sqlite {
 class RowFormat {
  public:
   RowFormat(Connection& connection, const SourceSpec& spec, const Table& table,
-            const std::vector<Wanted>& wanted);
+            const std::vector<ColumnRequest>& wanted);
 
   ColumnType key_type() const { return parts_[0].type; }
   /// By `Wanted`, without the key.

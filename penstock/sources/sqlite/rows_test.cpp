@@ -20,12 +20,12 @@ class Column {
   }
 
   Block read(ReadAs as) { return read({.column = "x", .as = as}); }
-  Block read(const Wanted& wanted) {
+  Block read(const ColumnRequest& wanted) {
     return scan_all(*open_source(database_.spec(), {wanted}));
   }
   /// What is wrong with the only value, or "nothing".
   std::string problem(ReadAs as) { return problem({.column = "x", .as = as}); }
-  std::string problem(const Wanted& wanted) {
+  std::string problem(const ColumnRequest& wanted) {
     Block block = read(wanted);
     if (block.problems.empty()) return "nothing";
     EXPECT_EQ(block.problems[0].row, 0);
@@ -85,7 +85,7 @@ TEST(SqliteNumber, IsATimeWhereTheColumnDoesNotDeclareNumbers) {
 }
 
 TEST(SqliteNumber, IsNoTimeThatWouldBeRounded) {
-  Wanted rounded{.column = "x", .rounded = true};
+  ColumnRequest rounded{.column = "x", .rounded = true};
   for (const char* declared : {"", "BLOB"})
     EXPECT_EQ(Column(declared, {"'2023-11-15'"}).problem(rounded),
               "holds text '2023-11-15' where a number (a time needs "
@@ -245,7 +245,7 @@ TEST(SqliteValue, IsOneTextForEqualNumbers) {
 }
 
 TEST(SqliteValue, ThatIsHashedMayBeOfAnyType) {
-  Wanted by{.column = "x", .as = ReadAs::value, .hashed = true};
+  ColumnRequest by{.column = "x", .as = ReadAs::value, .hashed = true};
   std::vector<std::string> all = {"'x'", "2.5", "x'78'", "1e19", "7",
                                   "7.0", "'y'", "NULL",  "9e999"};
   for (const char* declared : {"INTEGER", "REAL", "BOOLEAN", "TEXT", ""}) {

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-const std::vector<Wanted> kX = {{"x", ReadAs::number}};
+const std::vector<ColumnRequest> kX = {{"x", ReadAs::number}};
 
 /// Rows 1..n of 20 KB each: 2000 of them are worth five parts.
 std::string large_table(int rows, const std::string& column = "id INTEGER") {

@@ -102,7 +102,7 @@ std::optional<std::int64_t> SqliteSource::estimated_rows() const {
 }  // namespace
 
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
-                                   const std::vector<Wanted>& wanted,
+                                   const std::vector<ColumnRequest>& wanted,
                                    StopFlag stop) {
   Connection connection(spec, Connection::Open::to_read, stop);
   Table table = find_table(connection, spec);

@@ -131,9 +131,9 @@ class Parser final : public FieldParser {
 };
 
 /// A row is one element; what keeps its 64 bits is counted, never summed.
-class Rows final : public NumberRows {
+class Dataset final : public NumberRows {
  public:
-  explicit Rows(NumberRow row)
+  explicit Dataset(NumberRow row)
       : row_(std::move(row)), out_(row_.places.size()) {}
 
   std::span<const double> numbers(ValueRow row) override {
@@ -141,7 +141,7 @@ class Rows final : public NumberRows {
     return out_;
   }
   std::unique_ptr<NumberRows> clone() const override {
-    return std::make_unique<Rows>(row_);
+    return std::make_unique<Dataset>(row_);
   }
 
  private:
@@ -240,7 +240,7 @@ class BoundNumbers final : public BoundField {
                          .standardize = settings.standardize && !boolean});
     }
     return fit_numbers(std::move(numbers), place_,
-                       std::make_unique<Rows>(row_));
+                       std::make_unique<Dataset>(row_));
   }
   std::unique_ptr<FieldEncoder> encoder(
       const Json& statistics, const std::string& path) const override {

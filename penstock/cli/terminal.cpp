@@ -1,0 +1,41 @@
+#include "penstock/cli/terminal.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace penstock {
+
+Terminal::Terminal()
+    : live_(::isatty(STDERR_FILENO) == 1), said_(wall_clock().now()) {}
+
+void Terminal::note(const std::string& line) {
+  end();
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void Terminal::progress(const Progress& progress) {
+  if (live_ || is_due()) this->progress(progress_line(progress));
+}
+
+void Terminal::progress(const std::string& text) {
+  if (live_) {
+    // Carriage return, the line, and "erase to the end" (ECMA-48 EL).
+    std::fprintf(stderr, "\r%s\x1b[K", text.c_str());
+    open_ = true;
+  } else if (is_due()) {
+    said_ = wall_clock().now();
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
+}
+
+bool Terminal::is_due() const {
+  return wall_clock().now() - said_ >= std::chrono::seconds(30);
+}
+
+void Terminal::end() {
+  if (open_) std::fputc('\n', stderr);
+  open_ = false;
+}
+
+}  // namespace penstock

@@ -1,0 +1,213 @@
+#include "penstock/dataset/array_dataset.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "penstock/dataset/gather_filler.h"
+
+namespace penstock {
+namespace {
+
+[[noreturn]] void refuse(std::string code, std::string where, std::string why,
+                         std::string next) {
+  throw Error(ErrorKind::request, {.code = "arrays." + std::move(code),
+                                   .what = "cannot make rows of these arrays",
+                                   .where = std::move(where),
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+std::string quoted(const std::string& name) { return "'" + name + "'"; }
+std::string where(const NamedArray& array) {
+  return "array " + quoted(array.name);
+}
+
+void check_names(std::span<const NamedArray> arrays) {
+  if (arrays.empty())
+    refuse("none", "arrays", "there is none", "give at least one array");
+  std::set<std::string_view> seen;
+  for (const NamedArray& array : arrays) {
+    if (array.name.empty())
+      refuse("name", "arrays", "one has an empty name", "name it");
+    if (!seen.insert(array.name).second)
+      refuse("name", where(array), "there are two of this name",
+             "give each a name of its own");
+  }
+}
+
+void check_shapes(std::span<const NamedArray> arrays) {
+  for (const NamedArray& array : arrays)
+    if (array.view.shape.empty())
+      refuse("shape", where(array),
+             "it is a single value, without a dimension that counts rows",
+             "give it the shape [rows] or [rows, ...]");
+  const NamedArray& first = arrays[0];
+  for (const NamedArray& array : arrays)
+    if (array.view.shape[0] != first.view.shape[0])
+      refuse("length", where(array),
+             "it has " + std::to_string(array.view.shape[0]) + " rows, and " +
+                 quoted(first.name) + " has " +
+                 std::to_string(first.view.shape[0]),
+             "cut them to one length");
+  if (first.view.shape[0] == 0)
+    refuse("empty", where(first),
+           "it has no rows: its shape is " + text_of(first.view.shape),
+           "give at least one row");
+}
+
+void check_memory(std::span<const NamedArray> arrays) {
+  for (const NamedArray& array : arrays) {
+    MemoryKind memory = array.view.memory;
+    if (memory != MemoryKind::cpu && memory != MemoryKind::cuda_host)
+      refuse("memory", where(array),
+             "it lies in the memory of a device (DLPack's number " +
+                 std::to_string(static_cast<int>(memory)) +
+                 "), and rows are loaded from the host's",
+             "copy it to host memory; \"cache\": \"device\" brings it back");
+    PENSTOCK_ASSERT(array.view.data != nullptr || array.view.bytes() == 0,
+                    "an array has bytes");
+  }
+}
+
+const ArrayDatasetOptions& checked(const ArrayDatasetOptions& options,
+                                   std::int64_t rows) {
+  const std::string& cache = options.cache;
+  if (cache != "auto" && cache != "device" && cache != "ram")
+    refuse("cache", "cache",
+           "found \"" + cache + "\", and arrays lie in memory already",
+           "use \"auto\", \"device\" or \"ram\"");
+  for (auto [ids, side] :
+       {std::pair(&options.train, "train"), std::pair(&options.val, "val")}) {
+    if (!*ids) continue;
+    for (SampleId id : **ids)
+      if (id < 0 || id >= rows)
+        refuse("ids", side,
+               "there is no row " + std::to_string(id) + " among " +
+                   std::to_string(rows) + " rows",
+               "number rows from 0 on");
+  }
+  return options;
+}
+
+}  // namespace
+
+RowLayout layout_of(std::span<const NamedArray> arrays) {
+  check_names(arrays);
+  check_shapes(arrays);
+  check_memory(arrays);
+  RowLayout layout;
+  for (const NamedArray& array : arrays) {
+    const Shape& shape = array.view.shape;
+    TensorSpec tensor{.name = array.name,
+                      .dtype = array.view.dtype,
+                      .row_shape = Shape(shape.begin() + 1, shape.end()),
+                      .offset = layout.row_bytes};
+    tensor.bytes = static_cast<std::size_t>(elements_of(tensor.row_shape)) *
+                   size_of(tensor.dtype);
+    layout.row_bytes += tensor.bytes;
+    layout.tensors.push_back(std::move(tensor));
+  }
+  return layout;
+}
+
+ArrayDataset::ArrayDataset(std::vector<NamedArray> arrays,
+                           const ArrayDatasetOptions& options, Device& device)
+    : arrays_(std::move(arrays)),
+      layout_(layout_of(arrays_)),
+      rows_(arrays_[0].view.shape[0]),
+      train_(checked(options, rows_).train),
+      val_(options.val) {
+  plan(options, device);
+  if (plan_.tier == Tier::device && device.memory_kind() != MemoryKind::cpu)
+    copy_to(device);
+}
+
+void ArrayDataset::plan(const ArrayDatasetOptions& options,
+                        const Device& device) {
+  HostLimits host = read_host_limits();
+  plan_ =
+      plan_tiers({.rows = rows_,
+                  .row_bytes = layout_.row_bytes,
+                  .ring_device_bytes = options.ring_bytes,
+                  .ring_host_bytes = options.ring_bytes,
+                  .wish = options.cache,
+                  .lie_in_ram = true},
+                 {.ram_free = host.memory_free,
+                  .ram_origin = host.free_origin,
+                  .device_free = device.memory().free,
+                  .device_is_host = device.memory_kind() == MemoryKind::cpu});
+  if (options.planned) options.planned(plan_);
+}
+
+void ArrayDataset::copy_to(Device& device) {
+  for (std::size_t a = 0; a < arrays_.size(); ++a) {
+    std::size_t row_bytes = layout_.tensors[a].bytes;
+    // A table has rows of at least a byte; a gather moves none of these.
+    Table table(Tier::device, row_bytes == 0 ? 0 : rows_,
+                std::max<std::size_t>(row_bytes, 1), device);
+    const std::byte* from = arrays_[a].view.data;
+    for (std::int64_t row = 0, count = 0; row_bytes != 0 && row < rows_;
+         row += count) {
+      count = std::min(table.most_rows(), rows_ - row);
+      std::size_t bytes = static_cast<std::size_t>(count) * row_bytes;
+      std::memcpy(table.append(count), from, bytes);
+      from += bytes;
+    }
+    table.seal();
+    tables_.push_back(std::move(table));
+  }
+}
+
+std::int64_t ArrayDataset::rows_on(Side side) const {
+  if (const Numbers& numbers = on(side)) return std::ssize(*numbers);
+  return side == Side::train ? rows_ : 0;
+}
+
+void ArrayDataset::select(Side side, std::span<SampleId> ranks) const {
+  const Numbers& numbers = on(side);
+  if (!numbers) return;  // a rank is its row's number
+  for (SampleId& rank : ranks)
+    if (rank >= 0) rank = (*numbers)[static_cast<std::size_t>(rank)];
+}
+
+const std::string& ArrayDataset::fingerprint() const {
+  std::call_once(hashed_, [this] {
+    Sha256 all;
+    auto add_hash = [&](std::span<const std::byte> bytes) {
+      constexpr std::size_t kPiece = std::size_t{1} << 20;
+      for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+        std::uint64_t hash =
+            hash64(bytes.subspan(at, std::min(kPiece, bytes.size() - at)));
+        all.add(std::as_bytes(std::span(&hash, 1)));
+      }
+    };
+    for (const NamedArray& array : arrays_) {
+      all.add(array.name + "\n" + std::string(name_of(array.view.dtype)) +
+              text_of(array.view.shape) + "\n");
+      add_hash({array.view.data, array.view.bytes()});
+    }
+    for (const Numbers* numbers : {&train_, &val_}) {
+      all.add(*numbers ? std::to_string((*numbers)->size()) : "all");
+      if (*numbers) add_hash(std::as_bytes(std::span(**numbers)));
+    }
+    fingerprint_ = all.hex();
+  });
+  return fingerprint_;
+}
+
+std::unique_ptr<RowFiller> ArrayDataset::open_filler(FillMeters& meters,
+                                                     bool) const {
+  std::vector<GatherField> fields;
+  for (std::size_t a = 0; a < arrays_.size(); ++a) {
+    std::size_t row_bytes = layout_.tensors[a].bytes;
+    fields.push_back(
+        {.table = tables_.empty() ? arrays_[a].view.data : tables_[a].data(),
+         .row_stride = row_bytes,
+         .bytes = row_bytes});
+  }
+  return make_gather_filler(std::move(fields), plan_.tier, meters.gather);
+}
+
+}  // namespace penstock

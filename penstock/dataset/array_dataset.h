@@ -1,0 +1,83 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/dataset/rows.h"
+
+namespace penstock {
+
+/// An array whose first dimension counts rows: [rows, ...], dense, in C order,
+/// in host memory. Its bytes must not change while it is loaded from.
+struct NamedArray {
+  std::string name;
+  TensorView view;
+  /// Keeps the bytes alive; let go by whatever thread is the last to use them.
+  std::shared_ptr<const void> owner;
+};
+
+/// How arrays become rows.
+struct ArrayDatasetOptions {
+  std::string cache = "auto";  ///< auto, device or ram
+  std::size_t ring_bytes = 0;  ///< what the loaders' rings will take
+  /// Row numbers of each side, in any order, also more than once. Not given:
+  /// every row is in train, and none in val.
+  std::optional<std::vector<SampleId>> train = {};
+  std::optional<std::vector<SampleId>> val = {};
+  /// Called with the tier plan before memory is allocated. May be empty.
+  std::function<void(const TierPlan&)> planned = {};
+};
+
+/// The tensors of a batch of these arrays, one each, seen per row. Throws
+/// Error(request) for arrays that make no rows: none at all, no name or one
+/// name twice, no dimension, different lengths, no rows, other memory than the
+/// host's.
+RowLayout layout_of(std::span<const NamedArray> arrays);
+
+/// Rows that are arrays in memory: sample i is row i of each.
+///
+/// On a device that is the host, and in tier `ram`, they are used where they
+/// lie. In tier `device` they are copied there once, each for itself. The
+/// owners are let go when the rows, and with them the last batch, are gone.
+class ArrayDataset final : public Dataset {
+ public:
+  /// Throws what layout_of() and plan_tiers() throw, and Error(request) for a
+  /// row number that is none.
+  ArrayDataset(std::vector<NamedArray> arrays,
+               const ArrayDatasetOptions& options, Device& device);
+
+  std::int64_t rows() const override { return rows_; }
+  std::int64_t rows_on(Side side) const override;
+  void select(Side side, std::span<SampleId> ranks) const override;
+  const RowLayout& layout() const override { return layout_; }
+  const TierPlan& plan() const override { return plan_; }
+  /// SHA-256 over names, types, shapes, bytes and sides, in hex. Made when it
+  /// is first asked for, which reads all arrays.
+  const std::string& fingerprint() const override;
+  std::unique_ptr<RowFiller> open_filler(FillMeters& meters,
+                                         bool per_sample) const override;
+
+ private:
+  using Numbers = std::optional<std::vector<SampleId>>;
+  const Numbers& on(Side side) const {
+    return side == Side::val ? val_ : train_;
+  }
+  void plan(const ArrayDatasetOptions& options, const Device& device);
+  void copy_to(Device& device);
+
+  const std::vector<NamedArray> arrays_;
+  const RowLayout layout_;
+  const std::int64_t rows_;
+  const Numbers train_, val_;
+  TierPlan plan_;
+  std::vector<Table> tables_;  // on the device, by array; else none
+  mutable std::once_flag hashed_;
+  mutable std::string fingerprint_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/dataset/rows.h"
+
+namespace penstock {
+
+/// What a function that makes rows is given: some rows of a batch, at least
+/// one, in host memory.
+struct RowCall {
+  std::span<const SampleId> ids;  ///< none is -1
+  /// The same rows of what it maps, a view [rows, ...] of each tensor; none
+  /// where it maps nothing. Who keeps `in_memory` may go on reading them.
+  std::span<const TensorView> in;
+  std::shared_ptr<const void> in_memory;
+  std::span<const TensorView> out;  ///< [rows, ...], to be written as a whole
+  Position at;                      ///< of the batch
+};
+
+/// A function that makes rows, with what must be known of it beforehand.
+struct RowFunction {
+  RowLayout layout;         ///< of the rows that it makes
+  std::string fingerprint;  ///< differs when what it does does
+  /// Given whole batches, because a row depends on those beside it. (In the
+  /// last batch of a padded epoch: without the padding.)
+  bool whole_batches = false;
+  /// Called by all threads of a loader, at the same time. What it throws is
+  /// delivered in the batch's turn.
+  std::function<void(const RowCall&)> call;
+};
+
+/// The layout of tensors, one behind the other; `bytes` and `offset` are set.
+RowLayout layout_of_tensors(std::vector<TensorSpec> tensors);
+
+/// Rows that a function makes, each time they are asked for: of their numbers
+/// alone, or of other rows (it maps these). Padding is zeros and not its
+/// business.
+class FunctionDataset final : public Dataset {
+ public:
+  /// Rows 0 .. count - 1, all of them in train.
+  FunctionDataset(std::int64_t count, RowFunction function);
+  /// Maps the rows of `source`, with their numbers and sides. Those that live
+  /// in the memory of a device are copied to the host for it, batch by batch.
+  FunctionDataset(std::shared_ptr<const Dataset> source, RowFunction function,
+                  Device& device);
+
+  std::int64_t rows() const override { return count_; }
+  std::int64_t rows_on(Side side) const override;
+  void select(Side side, std::span<SampleId> ranks) const override;
+  const RowLayout& layout() const override { return function_.layout; }
+  /// That of the rows it maps, with nothing kept of what it makes.
+  const TierPlan& plan() const override { return plan_; }
+  /// Of the function, and of the rows that it maps.
+  const std::string& fingerprint() const override;
+  std::unique_ptr<RowFiller> open_filler(FillMeters& meters,
+                                         bool per_sample) const override;
+  bool whole_batches() const override;
+
+ private:
+  const std::shared_ptr<const Dataset> source_;  // null: of their numbers
+  const RowFunction function_;
+  Device* const device_ = nullptr;  // where it is not the host
+  const std::int64_t count_;
+  TierPlan plan_;
+  mutable std::once_flag hashed_;
+  mutable std::string fingerprint_;
+};
+
+}  // namespace penstock

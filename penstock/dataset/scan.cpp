@@ -1,0 +1,216 @@
+#include "penstock/dataset/scan.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kBlockRows = 1024;  // of 1 KB rows: stays in the cache
+
+/// Tells `meter` the time of a scan apart from the time inside its sink.
+class ScanTimer {
+ public:
+  explicit ScanTimer(StageMeter& meter) : meter_(meter) { start(); }
+  void start() {
+    wall_ = wall_clock().now();
+    cpu_ = thread_cpu_time();
+  }
+  void stop() {
+    meter_.add_busy(wall_clock().now() - wall_, thread_cpu_time() - cpu_);
+  }
+
+ private:
+  StageMeter& meter_;
+  Nanoseconds wall_{0}, cpu_{0};
+};
+
+/// Parses blocks on any thread and keeps what comes of them.
+class SharedParser {
+ public:
+  SharedParser(const BlockParser::Options& options, StageMeter& meter)
+      : options_(options), meter_(meter) {}
+
+  BlockParser parser() const { return BlockParser(options_); }
+  void parse(BlockParser& parser, const Block& block) {
+    ParseNotes notes;
+    ParsedBlock rows;
+    {
+      BusyScope busy(meter_);
+      rows = parser.parse(block, notes);
+      meter_.add_items(block.rows, static_cast<std::int64_t>(rows.bytes()));
+    }
+    Lock lock(mutex_);
+    blocks_.push_back(std::move(rows));
+    notes_.merge(std::move(notes));
+  }
+  void give(Scan& pass) {
+    Lock lock(mutex_);
+    pass.blocks = std::move(blocks_);
+    pass.notes = std::move(notes_);
+    pass.notes.sort();
+  }
+
+ private:
+  const BlockParser::Options& options_;
+  StageMeter& meter_;
+  Mutex mutex_;
+  std::vector<ParsedBlock> blocks_ PENSTOCK_GUARDED_BY(mutex_);
+  ParseNotes notes_ PENSTOCK_GUARDED_BY(mutex_);
+};
+
+/// The parts of a pass, each to be read once, by whatever thread is free.
+struct PartitionQueue {
+  Source& source;
+  const std::vector<Partition> all = {};
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> failed{false};
+
+  const Partition* take() {
+    std::size_t at = next.fetch_add(1);
+    return at < all.size() && !failed.load() ? &all[at] : nullptr;
+  }
+};
+
+/// Parses on the thread that reads: the text of a block stays in its
+/// processor's cache.
+void read_and_parse(PartitionQueue& parts, SharedParser& parsing,
+                    StageMeter& meter) {
+  BlockParser parser = parsing.parser();
+  std::unique_ptr<Reader> reader = parts.source.open_reader();
+  while (const Partition* partition = parts.take()) {
+    ScanTimer timer(meter);
+    reader->scan(*partition, kBlockRows, [&](Block& block) {
+      timer.stop();
+      meter.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
+      parsing.parse(parser, block);
+      timer.start();
+      return !parts.failed.load();
+    });
+    timer.stop();
+  }
+}
+
+void read_side_by_side(PartitionQueue& parts, int readers,
+                       SharedParser& parsing, StageMeter& meter) {
+  Mutex mutex;
+  std::exception_ptr first;
+  Stage stage({.name = "read",
+               .workers = readers,
+               .body = [&](int) { read_and_parse(parts, parsing, meter); },
+               .failed =
+                   [&](std::exception_ptr error) {
+                     parts.failed = true;
+                     Lock lock(mutex);
+                     if (!first) first = std::move(error);
+                   }});
+  stage.join();
+  if (first) std::rethrow_exception(first);
+}
+
+/// Reading threads hand blocks to parsing threads; blocks that are used up go
+/// back, so that the steady state allocates nothing but the raw rows.
+class ReadParsePipeline {
+ public:
+  ReadParsePipeline(PartitionQueue& parts, int readers, SharedParser& parsing,
+                    int workers, StageMeter& read, StageMeter& prepare)
+      : parts_(parts),
+        readers_(readers),
+        parsing_(parsing),
+        workers_(workers),
+        read_(read),
+        prepare_(prepare),
+        filled_(static_cast<std::size_t>(workers) + 1),
+        used_(static_cast<std::size_t>(workers) * 2) {}
+
+  void run() {
+    auto failed = [this](std::exception_ptr error) { filled_.fail(error); };
+    Stage parse({.name = "prepare",
+                 .workers = workers_,
+                 .body = [this](int) { parse_blocks(); },
+                 .failed = failed});
+    {
+      // A single reader is this thread.
+      Stage scan({.name = "read",
+                  .workers = readers_ == 1 ? 0 : readers_,
+                  .body = [this](int) { read_parts(); },
+                  .failed = failed,
+                  .last = [this] { filled_.close(); }});
+      if (readers_ == 1) scan.run_inline();
+    }
+    parse.join();
+    while (filled_.pop()) {  // then throws what a thread has died of
+    }
+  }
+
+ private:
+  void parse_blocks() {
+    BlockParser parser = parsing_.parser();
+    for (;;) {
+      Nanoseconds asked = wall_clock().now();
+      std::optional<Block> block = filled_.pop();
+      prepare_.add_blocked_get(wall_clock().now() - asked);
+      if (!block) return;
+      parsing_.parse(parser, *block);
+      block->clear();
+      used_.try_push(std::move(*block));
+    }
+  }
+
+  void read_parts() {
+    std::unique_ptr<Reader> reader = parts_.source.open_reader();
+    while (const Partition* partition = parts_.take()) {
+      ScanTimer timer(read_);
+      reader->scan(*partition, kBlockRows, [&](Block& block) {
+        timer.stop();
+        read_.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
+        Nanoseconds asked = wall_clock().now();
+        bool goes_on = filled_.push(std::move(block));
+        if (auto spare = used_.try_pop()) block = std::move(*spare);
+        read_.add_blocked_put(wall_clock().now() - asked);
+        timer.start();
+        return goes_on;
+      });
+      timer.stop();
+    }
+  }
+
+  PartitionQueue& parts_;
+  const int readers_;
+  SharedParser& parsing_;
+  const int workers_;
+  StageMeter& read_;
+  StageMeter& prepare_;
+  Queue<Block> filled_;
+  Queue<Block> used_;
+};
+
+}  // namespace
+
+Scan scan_table(Source& source, const BlockParser::Options& parse,
+                const TableDatasetOptions& options) {
+  const int workers = std::max(1, options.workers);
+  const int most =
+      options.source.connections > 0 ? options.source.connections : workers;
+  PartitionQueue parts{source, source.partitions(most)};
+  const int readers = std::min(most, static_cast<int>(parts.all.size()));
+  const bool alone = options.workers == 0;
+  const bool belt = readers != workers || readers == 1;
+  StageMeter read("read", alone ? 1 : readers);
+  StageMeter prepare("prepare", workers);
+  SharedParser parsing(parse, prepare);
+  if (alone)
+    read_and_parse(parts, parsing, read);
+  else if (belt)
+    ReadParsePipeline(parts, readers, parsing, workers, read, prepare).run();
+  else
+    read_side_by_side(parts, readers, parsing, read);
+  Scan pass;
+  parsing.give(pass);
+  pass.stages = {read.numbers(), prepare.numbers()};
+  return pass;
+}
+
+}  // namespace penstock

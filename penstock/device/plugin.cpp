@@ -1,0 +1,37 @@
+#include "penstock/device/plugin.h"
+
+#include "penstock/base/plugin.h"
+
+namespace penstock {
+
+const DevicePlugin& load_cuda_part(
+    const std::vector<std::filesystem::path>& folders) {
+  try {
+    return load_plugin<DevicePlugin>(
+        {.library = "libpenstock_device_cuda.so",
+         .entry = kDevicePartEntry,
+         .shown = "the part for CUDA",
+         .kind = ErrorKind::device,
+         .code = "device",
+         .install = "build Penstock where nvcc is, or use 'cpu', or 'sim' to "
+                    "measure the input path"},
+        folders);
+  } catch (const Error& error) {
+    ErrorParts parts = error.parts();
+    if (parts.code != "device.part_missing") throw;
+    std::error_code unknown;
+    // One that is there is named with its folder.
+    if (std::filesystem::path file = parts.where;
+        file.has_parent_path() && std::filesystem::exists(file, unknown)) {
+      parts.code = "device.part_broken";
+      parts.next =
+          "see to what is missing there, or install the program and "
+          "its parts anew; or use 'cpu'";
+    } else {
+      parts.code = "device.not_built";
+    }
+    throw Error(error.kind(), std::move(parts));
+  }
+}
+
+}  // namespace penstock

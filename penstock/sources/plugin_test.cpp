@@ -1,0 +1,88 @@
+#include "penstock/sources/plugin.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// The parts under part_test/ are built for these tests alone.
+const std::vector<std::filesystem::path> kTestParts = {PENSTOCK_TEST_PARTS};
+
+Error refusal(const std::string& kind,
+              const std::vector<std::filesystem::path>& folders) {
+  try {
+    load_part(kind, folders);
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorKind::internal, {.what = "it was loaded"});
+}
+
+TEST(Part, IsFoundInAnyOfTheFolders) {
+  const SourcePlugin& part =
+      load_part("good", {"/nowhere", kTestParts[0], "/nowhere/else"});
+  EXPECT_EQ(part.version, SourcePlugin::kVersion);
+  EXPECT_EQ(&load_part("good", kTestParts), &part);
+}
+
+TEST(Part, ThrowsErrorsThatTheProgramCatches) {
+  const SourcePlugin& part = load_part("good", kTestParts);
+  try {
+    part.read_schema({.table = "t"});
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::source);
+    EXPECT_EQ(error.parts().code, "test.thrown");
+    EXPECT_EQ(error.parts().where, "t");
+  }
+}
+
+TEST(Part, ThrowsErrorsThatAreStandardExceptions) {
+  const SourcePlugin& part = load_part("good", kTestParts);
+  EXPECT_THROW(part.read_schema({}), std::exception);
+}
+
+TEST(Part, ThatIsMissingSaysWhichPackageToInstall) {
+  Error sqlite = refusal("sqlite", {"/nowhere", "/nowhere/else"});
+  EXPECT_EQ(sqlite.kind(), ErrorKind::source);
+  EXPECT_EQ(sqlite.parts().code, "source.part_missing");
+  EXPECT_THAT(sqlite.what(), AllOf(HasSubstr("libsqlite3-0"),
+                                   HasSubstr("/nowhere, /nowhere/else"),
+                                   HasSubstr("libsqlite3-dev")));
+  Error postgres = refusal("postgres", {"/nowhere"});
+  EXPECT_EQ(postgres.parts().code, "source.part_missing");
+  EXPECT_THAT(postgres.what(), HasSubstr("apt-get install libpq5"));
+}
+
+TEST(Part, WhoseLibraryIsMissingSaysWhichOne) {
+  Error error = refusal("orphan", kTestParts);
+  EXPECT_EQ(error.parts().code, "source.part_missing");
+  EXPECT_THAT(error.what(), HasSubstr("libpenstock_test_absent.so"));
+  EXPECT_THAT(error.parts().next, HasSubstr("install"));
+}
+
+TEST(Part, OfAnotherVersionIsRefused) {
+  Error error = refusal("old", kTestParts);
+  EXPECT_EQ(error.parts().code, "source.part_version");
+  EXPECT_THAT(
+      error.what(),
+      AllOf(HasSubstr("has version 0"),
+            HasSubstr("needs " + std::to_string(SourcePlugin::kVersion))));
+}
+
+TEST(Part, WithoutAnEntryIsRefused) {
+  Error error = refusal("empty", kTestParts);
+  EXPECT_EQ(error.parts().code, "source.part_version");
+  EXPECT_THAT(error.what(), HasSubstr("no part of Penstock"));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/demo/fake/positions_run.h"
+#include "penstock/trainer/trainer.h"
+
+namespace penstock {
+
+/// The demo's rows in a folder of their own and prepared for a device, and a
+/// small model for them: for the tests of this room.
+class PositionsModel {
+ public:
+  static constexpr std::int64_t kSteps = 30;  ///< that the models reckon with
+
+  explicit PositionsModel(const std::string& device) {
+    char name[] = "/tmp/penstock-trainer-XXXXXX";
+    folder_ = ::mkdtemp(name);
+    DemoOptions demo{.rows = 600};
+    demo.to = {.kind = "sqlite", .path = folder_ + "/d.sqlite", .table = "m"};
+    write_positions_demo(demo);
+    device_ = open_device({.kind = device});
+    data_ = prepare({});
+  }
+  ~PositionsModel() { std::filesystem::remove_all(folder_); }
+  PositionsModel(const PositionsModel&) = delete;
+  PositionsModel& operator=(const PositionsModel&) = delete;
+
+  Device& device() const { return *device_; }
+  std::shared_ptr<const TableDataset> data() const { return data_; }
+
+  Job job(const std::vector<std::string>& sets = {}) const {
+    Json document = Json::parse(R"({
+      "source": {"kind": "sqlite", "table": "m"},
+      "fields": {
+        "receivers": {"json_set": {"column": "receivers",
+          "keys": ["snr_db", "lat", "lon", "signal_present"], "max": 10,
+          "overflow": "strongest", "sort_by": "snr_db"}, "standardize": true},
+        "target": {"columns": ["tx_lat", "tx_lon"], "standardize": true}},
+      "split": {"train": 0.8, "val": 0.2, "by": "session"},
+      "loader": {"batch_size": 64}, "device": "cpu"})",
+                                "test");
+    document["source"]["path"] = folder_ + "/d.sqlite";
+    for (const std::string& set : sets) apply_setting(document, set);
+    return parse_job(document);
+  }
+  std::shared_ptr<const TableDataset> prepare(
+      const std::vector<std::string>& sets) const {
+    return TableDataset::prepare(dataset_options(job(sets)), *device_);
+  }
+
+  static ModelSpec spec() {
+    ModelSpec spec;
+    spec.kind = "set_position";
+    spec.set = "receivers";
+    spec.target = "target";
+    spec.latitude = "lat";
+    spec.longitude = "lon";
+    spec.strength = "snr_db";
+    spec.width = 16;
+    spec.lr = 5e-3;
+    spec.warmup_steps = 5;
+    spec.threads = 1;
+    return spec;
+  }
+  std::unique_ptr<Stepper> stepper(const ModelSpec& spec) const {
+    return make_stepper(spec, *data_, *device_, kSteps);
+  }
+
+  /// Takes steps [begin, end) of the run's order; returns their losses.
+  std::vector<double> take(Stepper& stepper, std::int64_t begin,
+                           std::int64_t end,
+                           std::shared_ptr<const TableDataset> of,
+                           Tail tail = Tail::drop) const {
+    LoaderOptions options = loader_options(job(), Side::train);
+    options.tail = tail;
+    std::int64_t each = steps_per_epoch(order_of(options, *of));
+    options.start = {begin / each, begin % each};
+    options.batches = end - begin;
+    Loader loader(of, options, *device_);
+    std::unique_ptr<Stream> stream = device_->make_stream();
+    while (std::optional<Batch> batch = loader.next(*stream))
+      stepper.step(*batch, *stream, begin++);
+    return stepper.losses(true);
+  }
+
+  Json validate(Stepper& stepper, Tail tail = Tail::exact) const {
+    LoaderOptions options = loader_options(job(), Side::val);
+    options.tail = tail;
+    options.batches = steps_per_epoch(order_of(options, *data_));
+    Loader loader(data_, options, *device_);
+    std::unique_ptr<Stream> stream = device_->make_stream();
+    while (std::optional<Batch> batch = loader.next(*stream))
+      stepper.validate(*batch, *stream);
+    return stepper.validated();
+  }
+
+ private:
+  std::string folder_;
+  std::unique_ptr<Device> device_;
+  std::shared_ptr<const TableDataset> data_;
+};
+
+}  // namespace penstock

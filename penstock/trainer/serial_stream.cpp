@@ -1,0 +1,42 @@
+#include "penstock/trainer/serial_stream.h"
+
+#include "penstock/base/log.h"
+
+namespace penstock {
+namespace {
+
+/// For where nothing may be thrown.
+template <class Work>
+void logged(Work work) noexcept {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    log(LogLevel::warning, error.what());
+  }
+}
+
+/// The stream, after `before` there.
+Stream& behind(Stream& stream, const Event& before) {
+  stream.wait(before);
+  return stream;
+}
+
+}  // namespace
+
+SerialStream::SerialStream(Device& device, at::Device torch)
+    : torch_(torch), own_(device.make_stream()) {}
+
+SerialStream::Turn::Turn(SerialStream& turns, Stream& stream)
+    : turns_(turns),
+      stream_(behind(stream, turns.last_)),
+      queued_(turns.torch_, stream) {}
+
+SerialStream::Turn::~Turn() {
+  logged([&] { turns_.last_ = stream_.record_untimed(); });
+}
+
+void SerialStream::finish() noexcept {
+  logged([&] { last_.wait(); });
+}
+
+}  // namespace penstock

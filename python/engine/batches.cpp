@@ -1,0 +1,102 @@
+#include "python/engine/batches.h"
+
+#include "python/engine/garbage.h"
+#include "python/engine/gil.h"
+
+namespace penstock::python {
+namespace {
+
+bool has_torch() {
+  PythonCallScope call;
+  nb::object modules = nb::module_::import_("sys").attr("modules");
+  return nb::cast<nb::dict>(modules).contains("torch");
+}
+
+nb::object length_hint(const Batches& batches) {
+  if (std::optional<std::int64_t> left = batches.left()) return nb::int_(*left);
+  return nb::borrow(Py_NotImplemented);
+}
+
+}  // namespace
+
+Batches Batches::epoch(nb::handle_t<Engine> engine, nb::object watch) {
+  auto* of = nb::inst_ptr<Engine>(engine);
+  std::int64_t iteration = of->begin_epoch();
+  return {engine, std::move(watch), iteration, of->steps_left()};
+}
+
+Batches Batches::here(nb::handle_t<Engine> engine,
+                      std::optional<std::int64_t> steps, nb::object watch) {
+  std::int64_t iteration = nb::inst_ptr<Engine>(engine)->begin_here();
+  return {engine, std::move(watch), iteration, steps.value_or(-1)};
+}
+
+template <class... Values>
+void Batches::tell(const char* what, Values... values) {
+  PythonCallScope call;
+  watch_.attr(what)(values...);
+}
+
+NamedBatch Batches::next() {
+  if (!engine_.is_valid()) throw nb::stop_iteration();
+  auto* engine = nb::inst_ptr<Engine>(engine_);
+  watched_ = watched_ || has_torch();
+  if (left_ == 0) {
+    if (watched_) tell("rests");
+    engine->rest(iteration_);
+    throw nb::stop_iteration();
+  }
+  if (watched_) tell("asks");
+  // Counted before other threads run: one of them may be the next to ask.
+  bool counts = left_ > 0;
+  if (counts) --left_;
+  try {
+    NamedBatch batch = engine->next(iteration_);
+    if (watched_) {
+      try {
+        const Batch& held = batch.held().batch();
+        tell("got", held.at().epoch, held.rows());
+      } catch (...) {
+        counts &= engine->put_back(batch);
+        throw;
+      }
+    }
+    return batch;
+  } catch (...) {
+    if (counts) ++left_;
+    throw;
+  }
+}
+
+std::optional<std::int64_t> Batches::left() const {
+  if (left_ < 0) return std::nullopt;
+  return left_;
+}
+
+int Batches::visit(visitproc visit, void* arg) const {
+  Py_VISIT(engine_.ptr());
+  Py_VISIT(watch_.ptr());
+  return 0;
+}
+
+void Batches::clear() {
+  nb::object engine = std::move(engine_), watch = std::move(watch_);
+}
+
+void bind_batches(nb::module_& module) {
+  static PyType_Slot slots[] = {
+      {Py_tp_traverse, slot(tp_traverse<Batches>)},
+      {Py_tp_clear, slot(tp_clear<Batches>)},
+      {0, nullptr},
+  };
+  nb::class_<Batches>(module, "Batches", "Batches, one after the other.",
+                      nb::type_slots(slots))
+      .def(
+          "__iter__", [](nb::handle self) { return self; },
+          nb::sig("def __iter__(self) -> Batches"))
+      .def("__length_hint__", &length_hint,
+           nb::sig("def __length_hint__(self) -> int"))
+      .def("__next__", &Batches::next);
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "python/engine/engine.h"
+
+namespace penstock::python {
+
+/// An iteration over an engine's batches, of one epoch or with no end.
+///
+/// Once torch has been imported, a watch stands around the wait for each: the
+/// Python object of timing.py, whose methods asks(), got(epoch) and rests() are
+/// called. What they raise ends the call, and loses no batch
+/// but one behind which another thread has taken the next.
+class Batches {
+ public:
+  /// The rest of the epoch that is next.
+  static Batches epoch(nb::handle_t<Engine> engine, nb::object watch);
+  /// So many, or without end, from where the last iteration stopped.
+  static Batches here(nb::handle_t<Engine> engine,
+                      std::optional<std::int64_t> steps, nb::object watch);
+
+  /// Throws Error, nb::stop_iteration after the last one, or what a signal's
+  /// handler raised.
+  NamedBatch next();
+  /// How many are left; none: without end.
+  std::optional<std::int64_t> left() const;
+
+  int visit(visitproc visit, void* arg) const;
+  void clear();
+
+ private:
+  Batches(nb::handle engine, nb::object watch, std::int64_t iteration,
+          std::int64_t left)
+      : engine_(nb::borrow(engine)),
+        watch_(std::move(watch)),
+        iteration_(iteration),
+        left_(left) {}
+  template <class... Values>
+  void tell(const char* what, Values... values);
+
+  nb::object engine_;  ///< null once Python's garbage collector cleared it
+  nb::object watch_;
+  std::int64_t iteration_;
+  std::int64_t left_;  ///< -1: no end
+  bool watched_ = false;
+};
+
+void bind_batches(nb::module_& module);
+
+}  // namespace penstock::python

@@ -1,0 +1,434 @@
+#include "python/engine/engine.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "python/engine/batches.h"
+#include "python/engine/garbage.h"
+#include "python/engine/gil.h"
+#include "python/engine/messages.h"
+
+namespace penstock::python {
+namespace {
+
+// How long a wait lasts at most: for a batch, before signals are looked for;
+// for a loader that is let go, before it ends by itself.
+constexpr std::chrono::milliseconds kTurn(50);
+
+/// The stream that torch queues work on, where torch is used at all.
+std::optional<void*> torch_stream(int device) {
+  PythonCallScope call;
+  nb::object modules = nb::module_::import_("sys").attr("modules");
+  nb::object torch = modules.attr("get")("torch");
+  if (torch.is_none()) return std::nullopt;
+  nb::object cuda = torch.attr("cuda");
+  if (nb::cast<bool>(cuda.attr("is_current_stream_capturing")()))
+    throw Error(ErrorKind::request,
+                {.code = "loader.capturing",
+                 .what = "cannot give a batch",
+                 .where = "torch's current stream",
+                 .why = "a CUDA graph is being captured on it, which would "
+                        "repeat this one batch",
+                 .next = "take the batch before the capture, and copy each "
+                         "batch into the graph's own tensors"});
+  nb::object stream = cuda.attr("current_stream")(device);
+  return reinterpret_cast<void*>(
+      nb::cast<std::uintptr_t>(stream.attr("cuda_stream")));
+}
+
+[[noreturn]] void refuse_garbage() {
+  throw Error(ErrorKind::request, {.code = "loader.closed",
+                                   .what = "cannot use the loader",
+                                   .where = "the loader",
+                                   .why = "it was let go of",
+                                   .next = "keep it as long as it is used"});
+}
+
+[[noreturn]] void refuse_to_reenter() {
+  throw Error(ErrorKind::request,
+              {.code = "loader.reentered",
+               .what = "cannot use the loader",
+               .where = "a function that makes its rows",
+               .why = "the loader waits for that function",
+               .next = "call the loader from the loop over its batches"});
+}
+
+std::shared_ptr<Session> opened_and_told(const Opening& opening) {
+  try {
+    return opened(opening);
+  } catch (...) {
+    tell_messages();
+    throw;
+  }
+}
+
+}  // namespace
+
+Engine::Engine(const Opening& opening) : Engine(opened_and_told(opening)) {
+  if (opening.rows.function != nullptr)
+    functions_.push_back(opening.rows.function);
+  tell_messages();
+}
+
+Engine::Engine(std::shared_ptr<Session> loader)
+    : loader_(std::move(loader)),
+      seed_(static_cast<std::int64_t>(loader_->order().seed)),
+      device_(loader_->device().name()) {
+  if (loader_->device().memory_kind() == MemoryKind::cuda)
+    gpu_ = loader_->device().number();
+}
+
+Engine::~Engine() {
+  if (loader_ == nullptr) return;
+  if (fork_.forked()) {
+    new auto(std::move(loader_));  // leaked on purpose: its threads are gone
+  } else if (on_engines_thread()) {
+    end_elsewhere();
+  } else if (!functions_.empty()) {
+    // Garbage too may come here, which holds who knows what: so not for long.
+    std::future<void> ended = end_elsewhere();
+    GilRelease meanwhile;
+    ended.wait_for(kTurn);
+  } else {
+    GilRelease meanwhile;  // a statement may take its time to end
+    loader_->close();
+  }
+  let_functions_go();
+}
+
+void Engine::before_it_is_garbage() {
+  if (functions_.empty() || fork_.forked()) return;
+  end_elsewhere();
+}
+
+std::future<void> Engine::end_elsewhere() {
+  struct Left {
+    std::shared_ptr<Session> loader;
+    std::vector<std::shared_ptr<Function>> functions;
+    std::promise<void> ended;
+  };
+  auto left = std::make_shared<Left>(
+      Left{std::exchange(loader_, nullptr), std::exchange(functions_, {}), {}});
+  std::future<void> ended = left->ended.get_future();
+  try {
+    std::thread([left] {
+      left->loader->close();
+      {
+        GilAcquire lock;
+        for (const std::shared_ptr<Function>& function : left->functions)
+          function->let_go();
+      }
+      left->ended.set_value();
+    }).detach();
+  } catch (const std::system_error& error) {
+    new auto(left);  // leaked: it cannot be waited for here
+    log(LogLevel::warning, std::string("cannot end a loader that was let go: "
+                                       "there is no thread to do it: ") +
+                               error.what());
+  }
+  return ended;
+}
+
+void Engine::let_functions_go() {
+  for (const auto& function : std::exchange(functions_, {})) function->let_go();
+}
+
+int Engine::visit(visitproc visit, void* arg) const {
+  for (const std::shared_ptr<Function>& function : functions_)
+    if (int stop = function->visit(visit, arg)) return stop;
+  return 0;
+}
+
+template <class Work>
+auto Engine::with_loader(Work work) {
+  fork_.check();
+  if (inside_ == std::this_thread::get_id() ||
+      std::ranges::any_of(functions_, &Function::runs_here))
+    refuse_to_reenter();
+  if (loader_ == nullptr) refuse_garbage();
+  GilRelease meanwhile;
+  std::lock_guard one_at_a_time(mutex_);
+  inside_ = std::this_thread::get_id();
+  struct Leaves {
+    std::atomic<std::thread::id>& inside;
+    ~Leaves() { inside = std::thread::id(); }
+  } leaves{inside_};
+  return work(*loader_);
+}
+
+/// Work that follows is queued where torch queues its own.
+void Engine::follow_torch() {
+  if (!gpu_) return;
+  if (std::optional<void*> handle = torch_stream(*gpu_))
+    with_loader([&](Session& loader) { loader.use_stream(*handle); });
+}
+
+std::shared_ptr<BatchHandle> Engine::held(Batch batch) const {
+  return std::make_shared<BatchHandle>(loader_, std::move(batch));
+}
+
+std::int64_t Engine::upcoming_epoch() const {
+  Position at = loader_->position();
+  return at.step == 0 || resumed_ ? at.epoch : at.epoch + 1;
+}
+
+std::int64_t Engine::begin_epoch() {
+  return with_loader([&](Session& loader) {
+    std::int64_t epoch = upcoming_epoch();
+    if (epoch != loader.position().epoch) loader.seek({.epoch = epoch});
+    return ++iteration_;
+  });
+}
+
+std::int64_t Engine::begin_here() {
+  return with_loader([&](Session& loader) {
+    loader.position();  // refuses a loader that was closed
+    return ++iteration_;
+  });
+}
+
+std::int64_t Engine::steps_left() {
+  return with_loader([](Session& loader) {
+    return loader.steps_per_epoch() - loader.position().step;
+  });
+}
+
+NamedBatch Engine::next(std::int64_t iteration) {
+  tell_messages();  // before there is a batch that could be lost
+  std::shared_ptr<BatchHandle> batch;
+  follow_torch();
+  auto taken = [&](Session& loader) {
+    if (iteration != iteration_)
+      throw Error(ErrorKind::request,
+                  {.code = "loader.iteration",
+                   .what = "cannot go on with this iteration",
+                   .where = "the loader",
+                   .why = "a later one was begun, or the position was set",
+                   .next = "iterate over the loader anew; for two at a time "
+                           "open two loaders"});
+    if (!loader.ready_within(kTurn)) return false;
+    batch = held(promised(loader.next()));
+    resumed_ = false;
+    return true;
+  };
+  auto taken_or_asked_to_end = [&](Session& loader) {
+    try {
+      return taken(loader);
+    } catch (const Error& error) {
+      // Ctrl-C in a function that makes rows: its batch is made anew.
+      if (asks_for_an_end(error)) loader.seek(loader.position());
+      throw;
+    }
+  };
+  while (!with_loader(taken_or_asked_to_end))
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  return NamedBatch(std::move(batch));
+}
+
+NamedBatch Engine::peek() {
+  return NamedBatch(
+      with_loader([&](Session& l) { return held(promised(l.peek())); }));
+}
+
+void Engine::map(std::shared_ptr<Function> function, RowFunction rows) {
+  functions_.push_back(function);
+  try {
+    with_loader([&](Session& loader) {
+      loader.map(std::move(rows));
+      ++iteration_;
+    });
+  } catch (...) {
+    std::erase(functions_, function);
+    throw;
+  }
+}
+
+void Engine::set_epoch(std::int64_t epoch) {
+  with_loader([&](Session& loader) {
+    if (epoch == upcoming_epoch()) return;
+    loader.seek({.epoch = epoch});
+    resumed_ = false;
+    ++iteration_;
+  });
+}
+
+std::int64_t Engine::steps_per_epoch() {
+  return with_loader([](Session& loader) { return loader.steps_per_epoch(); });
+}
+
+std::string Engine::state() {
+  return with_loader([](Session& loader) { return loader.state().dump(); });
+}
+
+void Engine::go_on(const std::string& state) {
+  with_loader([&](Session& loader) {
+    loader.go_on(Json::parse(state, "the state"));
+    resumed_ = true;
+    ++iteration_;
+  });
+}
+
+bool Engine::put_back(const NamedBatch& batch) {
+  return with_loader([&](Session& loader) {
+    Position at = batch.held().batch().at();
+    if (next_position(loader.order(), at) != loader.position()) return false;
+    loader.seek(at);
+    resumed_ = true;
+    return true;
+  });
+}
+
+void Engine::rest(std::int64_t iteration) {
+  with_loader([&](Session& loader) {
+    if (iteration == iteration_) loader.rest();
+  });
+  tell_messages();
+}
+
+std::string Engine::report(bool wait) {
+  std::string text =
+      with_loader([&](Session& loader) { return loader.report(wait).dump(); });
+  tell_messages();
+  return text;
+}
+
+std::string Engine::rank_facts() {
+  return with_loader(
+      [](Session& loader) { return loader.rank_facts().dump(); });
+}
+
+std::string Engine::statistics() {
+  return with_loader([](Session& loader) {
+    auto data = loader.dataset();
+    return data ? data->statistics().dump() : "{}";
+  });
+}
+
+void Engine::begin_step() {
+  follow_torch();
+  with_loader([](Session& loader) { loader.begin_step(); });
+}
+
+void Engine::end_step() {
+  if (loader_ == nullptr) return;  // garbage, and a generator in a step too
+  follow_torch();
+  with_loader([](Session& loader) { loader.end_step(); });
+}
+
+void Engine::time_elsewhere(bool elsewhere) {
+  with_loader([&](Session& loader) { loader.time_elsewhere(elsewhere); });
+}
+
+void Engine::tell_step(std::int64_t epoch, std::int64_t rows, std::int64_t wall,
+                       std::int64_t compute, std::int64_t wait_data) {
+  StepParts step{.steps = 1,
+                 .samples = rows,
+                 .wall = Nanoseconds(wall),
+                 .compute = Nanoseconds(compute),
+                 .wait_data = Nanoseconds(wait_data),
+                 .host = Nanoseconds(wall - compute - wait_data)};
+  with_loader([&](Session& loader) { loader.tell_step(step, epoch); });
+}
+
+void Engine::begin_line(std::int64_t epochs, std::int64_t steps) {
+  with_loader([&](Session& loader) {
+    line_.clear();
+    std::int64_t later = epochs - 1 - loader.position().epoch;
+    if (steps >= 0 && later > 0) steps += later * loader.steps_per_epoch();
+    loader.tell_progress(
+        [this](const Progress& progress) { line_ = progress_line(progress); },
+        epochs, steps);
+  });
+}
+
+std::string Engine::line() {
+  return with_loader([&](Session&) { return line_; });
+}
+
+std::string Engine::shares() {
+  return with_loader(
+      [](Session& loader) { return shown_shares(loader.parts()); });
+}
+
+void Engine::close() {
+  if (fork_.forked() || loader_ == nullptr) return;
+  with_loader([](Session& loader) { loader.close(); });
+  let_functions_go();
+  tell_messages();
+}
+
+bool Engine::closed() {
+  if (loader_ == nullptr) return true;
+  return with_loader([](Session& loader) { return loader.closed(); });
+}
+
+void bind_engine(nb::module_& module) {
+  // No tp_clear: what there was to clear is gone after __del__.
+  static PyType_Slot slots[] = {
+      {Py_tp_traverse, slot(tp_traverse<Engine>)},
+      {0, nullptr},
+  };
+  nb::class_<Engine>(module, "Engine",
+                     "What penstock.Loader is made of; settings are JSON.",
+                     nb::is_weak_referenceable(), nb::type_slots(slots))
+      .def("epoch", &Batches::epoch, nb::arg("watch"))
+      .def("batches", &Batches::here, nb::arg("steps").none(), nb::arg("watch"))
+      .def("peek", &Engine::peek)
+      .def(
+          "map",
+          [](Engine& engine, nb::object call, std::vector<MadeTensor> tensors,
+             std::string fingerprint, bool whole_batches) {
+            auto function = std::make_shared<Function>(std::move(call));
+            engine.map(function,
+                       row_function(function, tensors, std::move(fingerprint),
+                                    whole_batches));
+          },
+          nb::arg("call"), nb::arg("tensors"), nb::arg("fingerprint"),
+          nb::arg("whole_batches"))
+      .def_prop_ro("seed", &Engine::seed)
+      .def("set_epoch", &Engine::set_epoch, nb::arg("epoch"))
+      .def("steps_per_epoch", &Engine::steps_per_epoch)
+      .def("state", &Engine::state)
+      .def("go_on", &Engine::go_on, nb::arg("state"))
+      .def("report", &Engine::report, nb::arg("wait"))
+      .def("statistics", &Engine::statistics)
+      .def("begin_step", &Engine::begin_step)
+      .def("end_step", &Engine::end_step)
+      .def("time_elsewhere", &Engine::time_elsewhere, nb::arg("elsewhere"))
+      .def("tell_step", &Engine::tell_step, nb::arg("epoch"), nb::arg("rows"),
+           nb::arg("wall"), nb::arg("compute"), nb::arg("wait_data"),
+           "Nanoseconds of a step that somebody else has timed.")
+      .def_prop_ro("device", &Engine::device)
+      .def("begin_line", &Engine::begin_line, nb::arg("epochs"),
+           nb::arg("steps"))
+      .def("line", &Engine::line)
+      .def("shares", &Engine::shares)
+      .def("rank_facts", &Engine::rank_facts)
+      .def("close", &Engine::close)
+      .def("closed", &Engine::closed)
+      .def("__del__", &Engine::before_it_is_garbage);
+  module.def(
+      "open",
+      [](std::string job, std::vector<std::string> sets, std::string side,
+         int rank, int world, OwnRows* rows, bool agrees_later) {
+        // They are the engine's from here on: one holder alone shows them to
+        // the garbage collector.
+        return std::make_unique<Engine>(
+            Opening{std::move(job), std::move(sets), std::move(side), rank,
+                    world, agrees_later,
+                    rows != nullptr ? std::exchange(*rows, {}) : OwnRows()});
+      },
+      nb::arg("job"), nb::arg("sets"), nb::arg("side"), nb::arg("rank"),
+      nb::arg("world"), nb::arg("rows").none(), nb::arg("agrees_later"));
+  module.def("source_section", &source_section, nb::arg("uri"));
+}
+
+}  // namespace penstock::python

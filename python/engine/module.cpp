@@ -1,0 +1,34 @@
+// The module penstock._engine: faces of the rooms, given to Python. No logic.
+#include <nanobind/nanobind.h>
+
+#include "python/engine/batch.h"
+#include "python/engine/batches.h"
+#include "python/engine/engine.h"
+#include "python/engine/gil.h"
+#include "python/engine/lines.h"
+#include "python/engine/messages.h"
+#include "python/engine/ranks.h"
+#include "python/engine/rows.h"
+
+NB_MODULE(_engine, module) {
+  using namespace penstock::python;
+  // A loader that still is a global variable at the end is no leak.
+  nanobind::set_leak_warnings(false);
+  module.doc() = "The engine of Penstock; `penstock` is its face.";
+  module.attr("version") = PENSTOCK_VERSION;
+  translate_errors();
+  keep_messages();
+  bind_field(module);
+  bind_batch(module);
+  bind_rows(module);
+  bind_batches(module);
+  bind_engine(module);
+  bind_lines(module);
+  bind_ranks(module);
+  module.def("end_of_python", &end_of_python,
+             "To be called when Python ends, before loaders are closed.");
+  module.def("end_of_calls", &end_of_calls,
+             "To be called when they are closed.");
+  module.def("tell_messages", &tell_messages,
+             "Hands over what the engine's threads wrote up to now.");
+}

@@ -1,0 +1,130 @@
+#include "python/engine/rows.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+
+#include "penstock/base/dlpack.h"
+#include "python/engine/garbage.h"
+#include "python/engine/gil.h"
+
+namespace penstock::python {
+namespace {
+
+using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+[[noreturn]] void refuse_array(const std::string& name, std::string why,
+                               std::string next) {
+  throw Error(ErrorKind::request, {.code = "arrays.array",
+                                   .what = "cannot make rows of the arrays",
+                                   .where = "'" + name + "'",
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+NamedArray named_array(const std::string& name, nb::handle object) {
+  AnyArray array;
+  if (!nb::try_cast(object, array))
+    refuse_array(name,
+                 "found " + std::string(nb::type_name(object.type()).c_str()) +
+                     ", expected an array in host memory and in C order",
+                 "give it as numpy.ascontiguousarray(...)");
+  nb::dlpack::dtype type = array.dtype();
+  TensorView view;
+  if (type.lanes != 1 || !dtype_from(DlType{type.code, type.bits}, view.dtype))
+    refuse_array(name, "its elements are of a type that no tensor has",
+                 "convert it, for example to float32");
+  for (std::size_t i = 0; i < array.ndim(); ++i)
+    view.shape.push_back(static_cast<std::int64_t>(array.shape(i)));
+  view.data = static_cast<std::byte*>(const_cast<void*>(array.data()));
+  return {name, view, {new AnyArray(array), [](const AnyArray* kept) {
+                         if (!Py_IsInitialized()) return;
+                         GilAcquire lock;
+                         delete kept;
+                       }}};
+}
+
+}  // namespace
+
+OwnRows rows_of_arrays(const std::vector<std::string>& names,
+                       const std::vector<nb::object>& arrays) {
+  auto named = std::make_shared<std::vector<NamedArray>>();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    named->push_back(named_array(names[i], arrays[i]));
+  layout_of(*named);  // refuses here what can be refused
+  return {.maker = [named](const Job& job, Device& device,
+                           StopFlag) -> std::shared_ptr<const Dataset> {
+    std::int64_t rows = named->front().view.shape[0];
+    ArrayDatasetOptions options{
+        .cache = job.loading.cache,
+        .ring_bytes = ring_bytes(loader_options(job, Side::train),
+                                 layout_of(*named), rows)};
+    if (job.split.train < 1) {
+      options.train.emplace();
+      options.val.emplace();
+      for (std::int64_t row = 0; row < rows; ++row) {
+        Side side = side_of(job.split, std::to_string(row));
+        if (side == Side::train) options.train->push_back(row);
+        if (side == Side::val) options.val->push_back(row);
+      }
+    }
+    return std::make_shared<ArrayDataset>(*named, options, device);
+  }};
+}
+
+RowFunction row_function(std::shared_ptr<Function> function,
+                         const std::vector<MadeTensor>& tensors,
+                         std::string fingerprint, bool whole_batches) {
+  std::vector<TensorSpec> specs;
+  for (const auto& [name, dtype, shape] : tensors) {
+    TensorSpec spec{.name = name,
+                    .row_shape = Shape(shape.begin(), shape.end())};
+    PENSTOCK_ASSERT(dtype_from(dtype, spec.dtype), "a type that we know");
+    specs.push_back(std::move(spec));
+  }
+  return {.layout = layout_of_tensors(std::move(specs)),
+          .fingerprint = std::move(fingerprint),
+          .whole_batches = whole_batches,
+          .call = [function = std::move(function)](const RowCall& rows) {
+            function->make_rows(rows);
+          }};
+}
+
+OwnRows rows_of_function(std::int64_t count, nb::object call,
+                         const std::vector<MadeTensor>& tensors,
+                         std::string fingerprint) {
+  auto function = std::make_shared<Function>(std::move(call));
+  RowFunction rows =
+      row_function(function, tensors, std::move(fingerprint), false);
+  return {.maker = [count, rows](const Job&, Device&,
+                                 StopFlag) -> std::shared_ptr<const Dataset> {
+            return std::make_shared<FunctionDataset>(count, rows);
+          },
+          .function = std::move(function)};
+}
+
+int OwnRows::visit(visitproc visit, void* arg) const {
+  return function == nullptr ? 0 : function->visit(visit, arg);
+}
+
+void OwnRows::clear() { OwnRows last = std::exchange(*this, {}); }
+
+void bind_rows(nb::module_& module) {
+  static PyType_Slot slots[] = {
+      {Py_tp_traverse, slot(tp_traverse<OwnRows>)},
+      {Py_tp_clear, slot(tp_clear<OwnRows>)},
+      {0, nullptr},
+  };
+  nb::class_<OwnRows>(module, "Rows",
+                      "Rows that are no job's source, for one loader.",
+                      nb::type_slots(slots));
+  module.def("array_rows", &rows_of_arrays, nb::arg("names"),
+             nb::arg("arrays"));
+  module.def("function_rows", &rows_of_function, nb::arg("count"),
+             nb::arg("call"), nb::arg("tensors"), nb::arg("fingerprint"));
+}
+
+}  // namespace penstock::python

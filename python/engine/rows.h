@@ -1,0 +1,47 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "python/engine/function.h"
+
+namespace penstock::python {
+
+namespace nb = nanobind;
+
+/// A tensor of rows that a function makes: its name, the name of its type, the
+/// shape of one row.
+using MadeTensor =
+    std::tuple<std::string, std::string, std::vector<std::int64_t>>;
+
+/// Rows that Python makes, until a loader is opened that takes them.
+struct OwnRows {
+  RowsMaker maker;                     ///< may be empty: there are none
+  std::shared_ptr<Function> function;  ///< that the maker calls; null: arrays
+
+  int visit(visitproc visit, void* arg) const;
+  void clear();
+};
+
+/// Rows that are arrays in host memory, by anything that knows DLPack or the
+/// buffer protocol; names in their order. They are used where they lie.
+OwnRows rows_of_arrays(const std::vector<std::string>& names,
+                       const std::vector<nb::object>& arrays);
+
+/// Rows 0 .. `count` - 1 that `call` makes (see Function).
+OwnRows rows_of_function(std::int64_t count, nb::object call,
+                         const std::vector<MadeTensor>& tensors,
+                         std::string fingerprint);
+
+/// A function of Python with what must be known of it beforehand.
+RowFunction row_function(std::shared_ptr<Function> function,
+                         const std::vector<MadeTensor>& tensors,
+                         std::string fingerprint, bool whole_batches);
+
+void bind_rows(nb::module_& module);
+
+}  // namespace penstock::python

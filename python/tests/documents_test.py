@@ -1,0 +1,165 @@
+"""The examples of the documentation run as they stand."""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+import penstock
+from dataloader_sets import Rows
+from entry import main
+from positions import has, run_program
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROWS = 1024
+
+
+def blocks(document, language="python"):
+    """The code blocks of a document in that language."""
+    text = (ROOT / document).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
+
+
+class Folder(unittest.TestCase):
+    """What the examples find where they run: a table and a job over it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+        with sqlite3.connect("train.sqlite") as base:
+            base.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, a REAL, "
+                         "b REAL, label REAL)")
+            base.executemany("INSERT INTO rows VALUES (?, ?, 1, 2)",
+                             ((i, i) for i in range(ROWS)))
+        base.close()
+        pathlib.Path("job.json").write_text(json.dumps({
+            "source": {"kind": "sqlite", "path": "train.sqlite",
+                       "table": "rows"},
+            "fields": {"x": {"columns": ["a", "b"]},
+                       "y": {"columns": ["label"]}},
+            "loader": {"batch_size": 256}, "device": "cpu"}))
+
+
+class Tables(unittest.TestCase):
+    def test_each_behaviour_of_torchs_loader_has_tests_that_are_there(self):
+        text = (ROOT / "docs/dataloader.md").read_text()
+        rows = re.findall(r"^\| .* \|$", text[text.index(
+            "## Behaviours that torch's"):], re.M)[1:]
+        self.assertGreater(len(rows), 40)
+        there = set()
+        for file in (ROOT / "python/tests").glob("dataloader_*_test.py"):
+            name = file.stem[len("dataloader_"):-len("_test")]
+            for case, body in re.findall(r"^class (\w+).*?$(.*?)(?=^\S)",
+                                         file.read_text(), re.M | re.S):
+                there |= {f"{name}.{case}.{test}" for test in
+                          re.findall(r"    def (test_\w+)", body)}
+        for row in rows:
+            named = re.findall(r"`(\w+\.\w+\.test_\w+)`", row)
+            self.assertTrue(named, row)
+            self.assertLessEqual(set(named), there)
+
+
+class Bar:
+    """What the examples use of tqdm."""
+
+    def __init__(self, iterable):
+        self.iterable, self.total, self.shown = iterable, len(iterable), []
+
+    def __iter__(self):
+        yield from self.iterable
+
+    def set_postfix_str(self, text, refresh=True):
+        self.shown.append(text)
+
+
+class Examples(Folder):
+    def test_of_the_loaders(self):
+        first, _, _, *rest = blocks("docs/python.md")
+        self.assertEqual(len(rest), 4)
+        examples = (first, *rest)
+        names, told = {"penstock": penstock, "tqdm": Bar}, io.StringIO()
+        for example in examples:
+            with contextlib.redirect_stdout(told):
+                exec(compile(example, "docs/python.md", "exec"), names)
+            for batch in names["loader"]:
+                x, y = batch
+                self.assertEqual((x.shape, y.shape), ((256, 2), (256, 1)))
+        names["loader"].close()
+        self.assertIn("accelerator utilisation", told.getvalue())
+        self.assertEqual(names["bar"].total, len(names["bar"].shown))
+        self.assertRegex(names["bar"].shown[-1], "^AU ")
+
+    def test_of_python_in_the_pipeline(self):
+        _, source, functions, *_ = blocks("docs/python.md")
+        names = {"penstock": penstock}
+        exec(compile(source, "docs/python.md", "exec"), names)
+        batch = next(iter(names["loader"])).numpy()
+        self.assertTrue((batch["y"] == batch["x"] ** 2).all())
+        exec(compile(functions, "docs/python.md", "exec"), names)
+        batch = next(iter(names["loader"])).numpy()
+        self.assertEqual(list(batch), ["x"])
+        self.assertAlmostEqual(batch["x"].mean(), 0)
+        names["loader"].close()
+
+    def test_of_the_guide_to_the_main_job(self):
+        text = (ROOT / "docs/positions.md").read_text()
+        lines = re.search(r"^    penstock demo.*?\n\n", text, re.M | re.S)[0]
+        demo, train = lines.replace("\\\n", " ").split("penstock ")[1:]
+        os.symlink(ROOT / "examples", "examples")
+        run_program(*demo.split())
+        told = json.loads(run_program(
+            *train.split(), "--json", "--set", "device.step_ms=1",
+            "--set", "source.round_trip_ms=0.1", "--set", "train.max_steps=3"))
+        self.assertEqual((told["steps"], told["verdict"]["limit"]), (3, "data"))
+
+    def test_of_the_drop_in(self):
+        warnings.filterwarnings("ignore", message=".* workers on .* process")
+        examples = blocks("docs/dataloader.md")
+        self.assertEqual(len(examples), 2)
+        names = {"dataset": Rows(ROWS)}
+        for example in examples:
+            exec(compile(example, "docs/dataloader.md", "exec"), names)
+            loader = names.get("later", names["loader"])
+            taken = [int(i) for _, ids in loader for i in ids]
+            self.assertEqual(sorted(taken), list(range(ROWS)))
+            loader.close()
+
+
+@unittest.skipUnless(has("torch"), "torch is not installed")
+class TwoLines(Folder):
+    def test_the_loop_of_the_diff_runs(self):
+        (diff,) = blocks("docs/python.md", "diff")
+        after = [line[1:] for line in diff.splitlines()
+                 if line.startswith(("+", " "))]
+        names = {}
+        exec(compile("\n".join(after).replace("range(10)", "range(2)"),
+                     "docs/python.md", "exec"), names)
+        self.assertEqual((names["x"].shape, names["y"].shape),
+                         ((256, 2), (256, 1)))
+        names["loader"].close()
+
+    def test_the_example_trains(self):
+        run_program("demo", "positions", "--rows", 600, "--seed", 1, "--to",
+                    "sqlite:positions.sqlite")
+        done = subprocess.run(
+            [sys.executable, ROOT / "examples/two_lines.py",
+             ROOT / "examples/positions/job.json", "positions.sqlite"],
+            capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        losses = [float(loss) for loss in re.findall(r"loss ([\d.]+)",
+                                                     done.stdout)]
+        self.assertEqual(len(losses), 3)
+        self.assertLess(losses[-1], losses[0])
+
+
+if __name__ == "__main__":
+    main()
