@@ -19,6 +19,8 @@
 #include "penstock/base/plugin.h"
 #include "penstock/base/random.h"
 #include "penstock/base/secret.h"
+#include "penstock/base/setting_schema.h"
+#include "penstock/base/settings.h"
 #include "penstock/base/spec.h"
 #include "penstock/base/sync.h"
 #include "penstock/base/tensor.h"

@@ -131,14 +131,19 @@ bool Spec::boolean(std::string_view key, bool otherwise) {
 
 std::string Spec::choice(std::string_view key, std::string_view otherwise,
                          std::initializer_list<std::string_view> allowed) {
-  std::string value = text(key, otherwise);
+  if (look_up(key) == nullptr) return std::string(otherwise);
+  return choice(key, std::vector<std::string>(allowed.begin(), allowed.end()));
+}
+
+std::string Spec::choice(std::string_view key,
+                         const std::vector<std::string>& allowed) {
+  std::string value = text(key);
   if (std::ranges::find(allowed, value) != allowed.end()) return value;
   std::string all;
-  for (std::string_view name : allowed)
-    all += (all.empty() ? "" : ", ") + std::string(name);
-  std::vector<std::string> names(allowed.begin(), allowed.end());
+  for (const std::string& name : allowed)
+    all += (all.empty() ? "" : ", ") + name;
   refuse(key, "found " + shown(Json(value)) + ", expected one of: " + all,
-         did_you_mean(value, names));
+         did_you_mean(value, allowed));
 }
 
 std::vector<std::string> Spec::texts(std::string_view key) {

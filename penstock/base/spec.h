@@ -35,6 +35,9 @@ class Spec {
   /// One of `allowed`; the error lists them.
   std::string choice(std::string_view key, std::string_view otherwise,
                      std::initializer_list<std::string_view> allowed);
+  /// The same without a default: it must be there.
+  std::string choice(std::string_view key,
+                     const std::vector<std::string>& allowed);
   std::vector<std::string> texts(std::string_view key);
   /// At least one text, none of them twice.
   std::vector<std::string> names(std::string_view key);
