@@ -12,7 +12,8 @@ namespace penstock {
 /// What a caller wants a column to be turned into.
 enum class ReadAs : std::uint8_t {
   key,      ///< int64, text or uuid, as the column's type says; never null
-  number,   ///< float64; a timestamp becomes seconds since 1970 UTC
+  number,   ///< of the column's own width, or a boolean; what must be converted
+            ///< is float64: a timestamp becomes seconds since 1970 UTC
   integer,  ///< int64; a number with a fraction is a problem of its row
   json,     ///< the document as text
   value,    ///< as the source holds it, to be hashed: int64, float64, text...

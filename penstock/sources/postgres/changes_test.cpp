@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <latch>
-#include <numeric>
 #include <thread>
 
 #include "penstock/sources/postgres/test_server.h"
@@ -74,9 +73,10 @@ class PostgresChange : public testing::Test {
     return false;
   }
   static double sum(const Block& block) {
-    if (block.rows == 0) return 0;
-    std::span<const double> all = block.columns[1].values.as<double>();
-    return std::accumulate(all.begin(), all.end(), 0.0);
+    double sum = 0;
+    for (std::int64_t row = 0; row < block.rows; ++row)
+      sum += block.columns[1].as_float64(row);
+    return sum;
   }
   void grant(const std::string& right) {
     schema_.execute("GRANT USAGE ON SCHEMA " + schema_.name() +

@@ -199,9 +199,9 @@ TEST_F(PostgresReader, ReadsKeysOfEveryTextType) {
     Block block;
     open()->open_reader()->read(text_keys({"a b", "", "b"}), block);
     ASSERT_EQ(block.rows, 3) << type;
-    EXPECT_EQ(block.columns[1].float64(0), 3.0) << type;
-    EXPECT_EQ(block.columns[1].float64(1), 2.0) << type;
-    EXPECT_EQ(block.columns[1].float64(2), 1.0) << type;
+    EXPECT_EQ(block.columns[1].as_float64(0), 3.0) << type;
+    EXPECT_EQ(block.columns[1].as_float64(1), 2.0) << type;
+    EXPECT_EQ(block.columns[1].as_float64(2), 1.0) << type;
   }
 }
 
@@ -213,7 +213,7 @@ TEST_F(PostgresReader, ReadsKeysOfEveryIntegerTypeByItsIndex) {
                     "generate_series(0, 29999) i; ANALYZE t");
     Block block;
     open()->open_reader()->read(integer_keys(20000, 20100), block);
-    EXPECT_EQ(block.columns[1].float64(99), 20099.0) << type;
+    EXPECT_EQ(block.columns[1].as_float64(99), 20099.0) << type;
     EXPECT_THAT(schema_.ask("EXPLAIN SELECT * FROM t WHERE id = ANY("
                             "ARRAY[1, 2, 3]::bigint[])"),
                 HasSubstr("Index Scan"))
@@ -234,8 +234,8 @@ TEST_F(PostgresReader, TellsKeysApartThatTheColumnDoesNot) {
   Block block;
   open_source(spec, kX)->open_reader()->read(text_keys({"b", "A"}), block);
   ASSERT_EQ(block.rows, 2);
-  EXPECT_EQ(block.columns[1].float64(0), 3.0);
-  EXPECT_EQ(block.columns[1].float64(1), 2.0);
+  EXPECT_EQ(block.columns[1].as_float64(0), 3.0);
+  EXPECT_EQ(block.columns[1].as_float64(1), 2.0);
 }
 
 TEST_F(PostgresReader, NamesTheTableThatWentAway) {

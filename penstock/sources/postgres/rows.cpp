@@ -62,6 +62,7 @@ bool allowed(Kind kind, ReadAs as) {
 }
 
 ColumnType type_of(Kind kind, ReadAs as) {
+  if (as == ReadAs::number) return number_type(kind);
   if (std::optional<ColumnType> given = type_given_by(as)) return *given;
   if (as == ReadAs::value) return value_type(kind);
   return kind == Kind::uuid ? ColumnType::uuid

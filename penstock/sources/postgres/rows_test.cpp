@@ -30,8 +30,10 @@ class PostgresColumn : public testing::Test {
     make(declared, values);
     Block block = read(ReadAs::number);
     EXPECT_TRUE(block.problems.empty());
-    std::span<const double> all = block.columns[1].values.as<double>();
-    return {all.begin(), all.end()};
+    std::vector<double> all;
+    for (std::int64_t row = 0; row < block.rows; ++row)
+      all.push_back(block.columns[1].as_float64(row));
+    return all;
   }
   std::vector<std::int64_t> integers(const std::string& declared,
                                      const std::vector<std::string>& values) {
@@ -101,6 +103,25 @@ TEST_F(PostgresNumber, IsAFloatOfAnySize) {
   EXPECT_THAT(numbers("float4", {"0.1", "-2.5"}),
               ElementsAre(static_cast<double>(0.1f), -2.5));
   EXPECT_THAT(numbers("float8", {"0.1", "1e300"}), ElementsAre(0.1, 1e300));
+}
+
+TEST_F(PostgresNumber, KeepsTheWidthOfItsColumn) {
+  for (auto [declared, type] :
+       {std::pair("int2", ColumnType::number(Dtype::int16)),
+        std::pair("int4", ColumnType::number(Dtype::int32)),
+        std::pair("int8", ColumnType::int64),
+        std::pair("float4", ColumnType::number(Dtype::float32)),
+        std::pair("float8", ColumnType::float64),
+        std::pair("bool", ColumnType::boolean),
+        std::pair("numeric", ColumnType::float64),
+        std::pair("date", ColumnType::float64),
+        std::pair("text", ColumnType::float64)}) {
+    make(declared, {});
+    auto source = open_source(schema_.spec(), {{"x", ReadAs::number}});
+    EXPECT_EQ(source->types()[0], type) << declared;
+  }
+  make("int8", {"9007199254740993"});
+  EXPECT_EQ(read(ReadAs::number).columns[1].int64(0), 9007199254740993);
 }
 
 TEST_F(PostgresNumber, IsANumericAtItsNearestFloat64) {
@@ -209,7 +230,7 @@ TEST_F(PostgresNumber, IsMadeOfOtherTypesByTheCastThatIsNamed) {
       Block block = read_as_told(declared, value, as);
       ASSERT_EQ(block.rows, 1) << declared;
       if (as == ReadAs::number) {
-        EXPECT_EQ(block.columns[1].float64(0), number) << declared;
+        EXPECT_EQ(block.columns[1].as_float64(0), number) << declared;
       } else {
         EXPECT_EQ(block.columns[1].int64(0), number) << declared;
       }
@@ -397,7 +418,7 @@ TEST_F(PostgresKey, MayAlsoBeWantedAsAColumn) {
   Block block = scan_all(*open_source(
       schema_.spec(), {{"k", ReadAs::number}, {"name", ReadAs::key}}));
   EXPECT_EQ(block.columns[0].int64(0), 4);
-  EXPECT_EQ(block.columns[1].float64(0), 4.0);
+  EXPECT_EQ(block.columns[1].as_float64(0), 4.0);
   EXPECT_EQ(block.columns[2].text(0), "four");
   schema_.execute("INSERT INTO t VALUES (5, NULL)");
   EXPECT_EQ(error_of([&] {

@@ -40,7 +40,7 @@ TEST_F(PostgresSource, NeedsNoKeyToBeScanned) {
   Block block = scan_all(*open_source(spec, {{"x", ReadAs::value}}));
   ASSERT_EQ(block.rows, 3);
   EXPECT_EQ(block.columns[0].int64(2), 0);
-  EXPECT_EQ(block.columns[1].float64(2), 3.0);
+  EXPECT_EQ(block.columns[1].as_float64(2), 3.0);
 }
 
 TEST_F(PostgresSource, TakesOneConditionWithoutParameters) {

@@ -104,10 +104,11 @@ TEST_F(PostgresStopTest, ThatNeverComesChangesNothing) {
   ASSERT_EQ(with.rows, 200);
   ASSERT_EQ(without.rows, 200);
   for (std::int64_t row = 0; row < 200; ++row)
-    EXPECT_EQ(with.columns[1].float64(row), without.columns[1].float64(row));
+    EXPECT_EQ(with.columns[1].as_float64(row),
+              without.columns[1].as_float64(row));
   Block block;
   source->open_reader()->read(integer_keys({7, 3}), block);
-  EXPECT_EQ(block.columns[1].float64(0), 7);
+  EXPECT_EQ(block.columns[1].as_float64(0), 7);
 }
 
 TEST_F(PostgresStopTest, UntilItComesAStatementThatFailsSaysWhy) {

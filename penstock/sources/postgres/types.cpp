@@ -187,41 +187,68 @@ std::string shown(Kind kind, const Field& field) {
   }
 }
 
+namespace {
+
+template <class Number>
+bool append_finite(Number number, Column& to) {
+  if (!std::isfinite(number)) return false;
+  to.append_number(number);
+  return true;
+}
+
+/// The number that another type's value is converted to.
+std::optional<double> converted(Kind kind, const Field& field,
+                                const char*& expected) {
+  if (kind == Kind::numeric) return Numeric::from(field.text())->float64();
+  if (is_time(kind)) {
+    expected = "a finite time";
+    return moment_in(kind, field).seconds();
+  }
+  expected = "a number or an ISO-8601 time";
+  return timestamp_from(text_of(kind, field));
+}
+
+}  // namespace
+
+ColumnType number_type(Kind kind) {
+  switch (kind) {
+    case Kind::boolean:
+      return ColumnType::boolean;
+    case Kind::int2:
+      return ColumnType::number(Dtype::int16);
+    case Kind::int4:
+      return ColumnType::number(Dtype::int32);
+    case Kind::int8:
+      return ColumnType::int64;
+    case Kind::float4:
+      return ColumnType::number(Dtype::float32);
+    default:
+      return ColumnType::float64;
+  }
+}
+
 bool append_number(Kind kind, const Field& field, Column& to,
                    const char*& expected) {
   if (field.null()) return to.append_null(), true;
   expected = kFinite;
-  std::optional<double> number;
   switch (kind) {
     case Kind::boolean:
-      number = field.data[0] != 0 ? 1.0 : 0.0;
-      break;
+      return to.append_boolean(field.data[0] != 0), true;
     case Kind::int2:
+      return to.append_number(load_big<std::int16_t>(field.data)), true;
     case Kind::int4:
+      return to.append_number(load_big<std::int32_t>(field.data)), true;
     case Kind::int8:
-      number = static_cast<double>(integer_in(kind, field));
-      break;
+      return to.append_number(load_big<std::int64_t>(field.data)), true;
     case Kind::float4:
+      return append_finite(load_big<float>(field.data), to);
     case Kind::float8:
-      number = float_in(kind, field);
-      break;
-    case Kind::numeric:
-      number = Numeric::from(field.text())->float64();
-      break;
-    case Kind::date:
-    case Kind::timestamp:
-    case Kind::timestamptz:
-      expected = "a finite time";
-      number = moment_in(kind, field).seconds();
-      break;
+      return append_finite(load_big<double>(field.data), to);
     default:
-      expected = "a number or an ISO-8601 time";
-      number = timestamp_from(text_of(kind, field));
       break;
   }
-  if (!number || !std::isfinite(*number)) return false;
-  to.append_float64(*number);
-  return true;
+  std::optional<double> number = converted(kind, field, expected);
+  return number && append_finite(*number, to);
 }
 
 bool append_integer(Kind kind, const Field& field, Column& to,

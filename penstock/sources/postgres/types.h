@@ -50,7 +50,8 @@ bool well_formed(Kind kind, const Field& field);
 /// A value as in a message: "2.5", "text 'abc'", "infinity".
 std::string shown(Kind kind, const Field& field);
 
-/// These add a well-formed value to a column of their type; NULL stays null.
+/// These add a well-formed value to a column of their type (of numbers:
+/// `number_type`); NULL stays null.
 /// False, with nothing added, when the value is of another kind; `expected`
 /// then says what it should have been.
 bool append_number(Kind kind, const Field& field, Column& to,
@@ -65,6 +66,9 @@ void append_value(Kind kind, const Field& field, Column& to);
 
 /// What `append_value` makes of a kind.
 ColumnType value_type(Kind kind);
+/// What `append_number` makes of a kind: integers, floats and booleans in their
+/// own width; all else, which is converted, as float64.
+ColumnType number_type(Kind kind);
 
 /// The integer in a field of kind int2, int4 or int8.
 std::int64_t integer_in(Kind kind, const Field& field);
