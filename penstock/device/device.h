@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "penstock/base/clock.h"
+#include "penstock/base/json.h"
 #include "penstock/base/tensor.h"
 
 namespace penstock {
@@ -195,8 +196,9 @@ struct DeviceSpec {
 };
 
 /// Checks a `device` section: a name or an object.
-DeviceSpec parse_device_spec(const class Json& section,
-                             const std::string& path);
+DeviceSpec parse_device_spec(const Json& section, const std::string& path);
+/// The JSON Schema of that section.
+Json device_schema();
 
 /// `auto` takes cuda when this build and machine have it, else cpu and says so
 /// in the log; it never picks sim. A GPU that is there and fails is an error

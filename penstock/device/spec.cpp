@@ -1,5 +1,6 @@
-#include "penstock/base/spec.h"
+#include <algorithm>
 
+#include "penstock/base/settings.h"
 #include "penstock/device/device.h"
 
 namespace penstock {
@@ -7,56 +8,98 @@ namespace {
 
 constexpr double kHourMs = 3.6e6;
 
-std::string parse_kind(Spec& spec, std::string_view key) {
-  std::string kind =
-      spec.choice(key, "auto", {"auto", "cpu", "sim", "cuda", "gpu"});
-  return kind == "gpu" ? "cuda" : kind;
+const std::vector<std::pair<std::string, std::string>> kKinds = {
+    {"auto", "auto"},
+    {"cpu", "cpu"},
+    {"sim", "sim"},
+    {"cuda", "cuda"},
+    {"gpu", "cuda"}};
+
+std::vector<std::string> names_of_kinds() {
+  std::vector<std::string> names;
+  for (const auto& [name, kind] : kKinds) names.push_back(name);
+  return names;
 }
 
-// A number, or {"mean", "deviation"} for steps that are drawn.
-void parse_step(Spec& spec, DeviceSpec& device) {
-  const Json* step = spec.raw("step_ms");
+/// The object form of `step_ms`, for steps that are drawn.
+SettingsTable<DeviceSpec> drawn_steps() {
+  return SettingsTable<DeviceSpec>()
+      .number("mean", &DeviceSpec::step_ms, 0, kHourMs, "")
+      .required()
+      .number("deviation", &DeviceSpec::step_deviation_ms, 0, kHourMs, "");
+}
+
+Json step_rule() {
+  Json rule;
+  rule["oneOf"].push_back(settings::number_rule(0, kHourMs, ""));
+  rule["oneOf"].push_back(drawn_steps().schema());
+  return rule;
+}
+
+void read_step(Spec& spec, const SettingSchema& setting, DeviceSpec& device) {
+  const Json* step = spec.raw(setting.key);
   if (step != nullptr && !step->is_number() && !step->is_object())
-    spec.refuse("step_ms",
+    spec.refuse(setting.key,
                 "found " + std::string(step->type_name()) +
                     ", expected a number, or an object with 'mean' and "
                     "'deviation'",
                 "write milliseconds, as in \"step_ms\": 75");
   if (step == nullptr || step->is_number()) {
-    device.step_ms = spec.number("step_ms", device.step_ms, 0, kHourMs);
+    device.step_ms = spec.number(setting.key, device.step_ms, 0, kHourMs);
     return;
   }
-  Spec drawn = spec.section("step_ms");
-  device.step_ms = drawn.number("mean", {}, 0, kHourMs);
-  device.step_deviation_ms = drawn.number("deviation", 0, 0, kHourMs);
+  Spec drawn = spec.section(setting.key);
+  drawn_steps().read(drawn, device);
   drawn.finish();
+}
+
+Json show_step(const DeviceSpec& device) {
+  return device.step_deviation_ms == 0 ? Json(device.step_ms)
+                                       : drawn_steps().shown(device);
+}
+
+const SettingsTable<DeviceSpec>& device_settings() {
+  static const SettingsTable<DeviceSpec> table =
+      SettingsTable<DeviceSpec>()
+          .choice("kind", &DeviceSpec::kind, kKinds, "gpu means cuda")
+          .setting("step_ms", step_rule(), read_step, show_step)
+          .number("copy_gb_s", &DeviceSpec::copy_gb_s, 1e-3, 1e5,
+                  "sim: of its copies")
+          .number("memory_gib", &DeviceSpec::memory_gib, 1e-3, 1e5,
+                  "sim: its memory limit")
+          .choice("clock", &DeviceSpec::virtual_time,
+                  {{"wall", false}, {"virtual", true}},
+                  "sim: virtual time passes only when it is waited for");
+  return table;
 }
 
 }  // namespace
 
+Json device_schema() {
+  Json schema;
+  schema["description"] = "auto never picks sim.";
+  schema["oneOf"].push_back(settings::choice_rule(names_of_kinds(), ""));
+  schema["oneOf"].push_back(device_settings().schema());
+  return schema;
+}
+
 DeviceSpec parse_device_spec(const Json& section, const std::string& path) {
+  if (section.is_object()) return device_settings().parse(Spec(section, path));
+  Json holder(Json::Object{{path, section}});
+  Spec spec(holder, "");
+  if (!section.is_null() && !section.is_string())
+    spec.refuse(path,
+                "found " +
+                    (section.is_array() ? std::string(section.type_name())
+                                        : section.dump()) +
+                    ", expected the name of a device or an object",
+                R"(write one, as in "device": "auto")");
   DeviceSpec device;
-  if (!section.is_object()) {
-    Json holder(Json::Object{{path, section}});
-    Spec spec(holder, "");
-    if (!section.is_null() && !section.is_string())
-      spec.refuse(path,
-                  "found " +
-                      (section.is_array() ? std::string(section.type_name())
-                                          : section.dump()) +
-                      ", expected the name of a device or an object",
-                  R"(write one, as in "device": "auto")");
-    device.kind = parse_kind(spec, path);
-    return device;
-  }
-  Spec spec(section, path);
-  device.kind = parse_kind(spec, "kind");
-  parse_step(spec, device);
-  device.copy_gb_s = spec.number("copy_gb_s", device.copy_gb_s, 1e-3, 1e5);
-  device.memory_gib = spec.number("memory_gib", device.memory_gib, 1e-3, 1e5);
-  device.virtual_time =
-      spec.choice("clock", "wall", {"wall", "virtual"}) == "virtual";
-  spec.finish();
+  if (section.is_null()) return device;
+  std::string name = spec.choice(path, names_of_kinds());
+  device.kind = std::ranges::find(kKinds, name,
+                                  &std::pair<std::string, std::string>::first)
+                    ->second;
   return device;
 }
 

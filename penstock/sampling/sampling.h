@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/base/json.h"
+#include "penstock/base/settings.h"
 #include "penstock/sampling/permutation.h"
 #include "penstock/sampling/side_index.h"
 
@@ -88,6 +89,7 @@ struct Split {
 /// Checks a `split` section. Missing: everything is train; `train` alone
 /// missing: what `val` leaves. What both leave of 1 is not used.
 Split parse_split(const Json* section, const std::string& path);
+const SettingsTable<Split>& split_settings();
 
 Side side_of(const Split& split, std::string_view by_value);
 

@@ -1,28 +1,36 @@
 #include <limits>
 
-#include "penstock/base/error.h"
 #include "penstock/base/hash.h"
-#include "penstock/base/spec.h"
 #include "penstock/sampling/sampling.h"
 
 namespace penstock {
 
+const SettingsTable<Split>& split_settings() {
+  static const SettingsTable<Split> table =
+      SettingsTable<Split>()
+          .number("train", &Split::train, 0, 1, "")
+          .number("val", &Split::val, 0, 1, "")
+          .integer("seed", &Split::seed, 0,
+                   std::numeric_limits<std::int64_t>::max(), "")
+          .text("by", &Split::by,
+                "rows that share its value share the side; default: the key")
+          .rule("description",
+                "Sides by a keyed hash; train + val <= 1, the rest is unused.")
+          .check([](Spec& spec, Split& split) {
+            if (!spec.has("train")) split.train = 1 - split.val;
+            if (split.train + split.val <= 1) return;
+            spec.refuse("val",
+                        "train " + Json(split.train).dump() + " and val " +
+                            Json(split.val).dump() +
+                            " are more than 1 together",
+                        "lower one of them; what they leave of 1 is not used");
+          });
+  return table;
+}
+
 Split parse_split(const Json* section, const std::string& path) {
-  Split split;
-  if (section == nullptr || section->is_null()) return split;
-  Spec spec(*section, path);
-  split.val = spec.number("val", 0.0, 0.0, 1.0);
-  split.train = spec.number("train", 1.0 - split.val, 0.0, 1.0);
-  split.seed = static_cast<std::uint64_t>(
-      spec.integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
-  split.by = spec.text("by", "");
-  spec.finish();
-  if (split.train + split.val > 1.0)
-    spec.refuse("val",
-                "train " + Json(split.train).dump() + " and val " +
-                    Json(split.val).dump() + " are more than 1 together",
-                "lower one of them; what they leave of 1 is not used");
-  return split;
+  if (section == nullptr || section->is_null()) return {};
+  return split_settings().parse(Spec(*section, path));
 }
 
 Side side_of(const Split& split, std::string_view by_value) {
