@@ -26,6 +26,22 @@ function(penstock_room name)
   endif()
 endfunction()
 
+# penstock_plugin(TARGET [ROOM room] [NOT_IN_WHEEL]): TARGET is a plugin of the program
+# and of Python's package, which the program loads when it is needed. Whoever
+# links the room finds it built. python/ installs it into the wheel.
+function(penstock_plugin target)
+  cmake_parse_arguments(PLUGIN "NOT_IN_WHEEL" "ROOM" "" ${ARGN})
+  install(TARGETS ${target} LIBRARY
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/penstock)
+  set_property(GLOBAL APPEND PROPERTY PENSTOCK_PLUGINS ${target})
+  if(NOT PLUGIN_NOT_IN_WHEEL)
+    set_property(GLOBAL APPEND PROPERTY PENSTOCK_WHEEL_PLUGINS ${target})
+  endif()
+  if(PLUGIN_ROOM)
+    add_dependencies(penstock_${PLUGIN_ROOM} ${target})
+  endif()
+endfunction()
+
 # penstock_tests(NAME SOURCES ... DEPS ... HEADERS ...): the program NAME_tests.
 # HEADERS are precompiled for it, beside those that all tests share.
 function(penstock_tests name)

@@ -17,15 +17,13 @@ Json part(const char* name, bool there, const std::string& says) {
   return json;
 }
 
-/// A source's part is there when it fails for another reason than its absence.
-Json source_part(const char* kind, const SourceSpec& spec) {
+Json source_part(const SourceKind& kind) {
   try {
-    read_schema(spec);
+    load_source_plugin(kind.name);
+    return part(kind.name.c_str(), true, "ready");
   } catch (const Error& error) {
-    if (error.parts().code.starts_with("source.part_"))
-      return part(kind, false, error.what());
+    return part(kind.name.c_str(), false, error.what());
   }
-  return part(kind, true, "ready");
 }
 
 Json device_part(const char* kind) {
@@ -56,14 +54,8 @@ Json trainer_part() {
 Json doctor() {
   Json json;
   json["machine"] = machine_json();
-  json["parts"].push_back(
-      source_part("sqlite", {.kind = "sqlite",
-                             .path = "/nonexistent/penstock-doctor.sqlite",
-                             .table = "t"}));
-  json["parts"].push_back(
-      source_part("postgres", {.kind = "postgres",
-                               .uri = "postgresql:///?host=/nonexistent",
-                               .table = "t"}));
+  for (const SourceKind& kind : source_kinds())
+    json["parts"].push_back(source_part(kind));
   json["parts"].push_back(device_part("cpu"));
   json["parts"].push_back(device_part("sim"));
   json["parts"].push_back(device_part("cuda"));

@@ -1,19 +1,17 @@
 #include "penstock/sources/plugin.h"
 
 #include "penstock/base/plugin.h"
+#include "penstock/sources/kinds.h"
 
 namespace penstock {
 namespace {
 
-/// The packages that a kind's library comes in, as Debian calls them.
-struct Packages {
-  std::string to_run;
-  std::string to_build;
-};
-
-Packages packages_of(const std::string& kind) {
-  if (kind == "postgres") return {"libpq5", "libpq-dev"};
-  return {"libsqlite3-0", "libsqlite3-dev"};
+std::string install_hint(const std::string& kind) {
+  const SourceKind* known = source_kind(kind);
+  if (known == nullptr) return "install the plugin beside the program";
+  return "install " + known->to_run + " (Debian, Ubuntu: apt-get install " +
+         known->to_run + "); a build from source needs " + known->to_build +
+         "; Python's wheel holds both: install that again";
 }
 
 }  // namespace
@@ -21,18 +19,18 @@ Packages packages_of(const std::string& kind) {
 const SourcePlugin& load_part(
     const std::string& kind,
     const std::vector<std::filesystem::path>& folders) {
-  Packages packages = packages_of(kind);
   return load_plugin<SourcePlugin>(
       {.library = "libpenstock_source_" + kind + ".so",
        .entry = kSourcePartEntry,
        .shown = "the part for " + kind + " sources",
        .kind = ErrorKind::source,
        .code = "source",
-       .install = "install " + packages.to_run +
-                  " (Debian, Ubuntu: apt-get install " + packages.to_run +
-                  "); a build from source needs " + packages.to_build +
-                  "; Python's wheel holds both: install that anew"},
+       .install = install_hint(kind)},
       folders);
+}
+
+void load_source_plugin(const std::string& name) {
+  load_part(name, plugin_folders());
 }
 
 }  // namespace penstock

@@ -15,7 +15,7 @@ namespace penstock {
 ///
 /// Program and part are built together; `version` refuses a stranger.
 struct SourcePlugin {
-  static constexpr std::int64_t kVersion = 4;
+  static constexpr std::int64_t kVersion = 5;
 
   std::int64_t version;
   std::unique_ptr<Source> (*open_source)(

@@ -9,13 +9,12 @@
 
 #include "penstock/base/block.h"
 #include "penstock/base/columns.h"
-#include "penstock/base/json.h"
 #include "penstock/base/key.h"
+#include "penstock/sources/kinds.h"
+#include "penstock/sources/spec.h"
 #include "penstock/sources/stop.h"
 
 namespace penstock {
-
-using ColumnRequest = ColumnRequest;
 
 /// A part of one consistent pass over all rows. The parts of one pass show the
 /// same snapshot, which ends when the last of them is destroyed.
@@ -60,29 +59,6 @@ class Source {
   /// For messages, without secrets: "measurements in train.sqlite".
   virtual std::string shown() const = 0;
 };
-
-/// The `source` section of a job, checked.
-struct SourceSpec {
-  std::string kind;  ///< "sqlite" or "postgres"
-  std::string path;  ///< sqlite: the file
-  std::string uri;   ///< postgres: a libpq connection string
-  std::string table;
-  std::string key;        ///< empty: the single-column primary key
-  std::string where;      ///< SQL condition, pushed down; may be empty
-  bool skip_bad = false;  ///< on_bad: "skip" instead of "stop"
-  /// Of the rows that must be read, or how it begins; empty: any.
-  std::string fingerprint;
-  double round_trip_ms = 0;  ///< declared extra delay per statement sent
-  /// Rows need no key: column 0 of a block is then 0 in every row, and only
-  /// scans are possible. Not a setting of a job.
-  bool keyless = false;
-  /// At most this many for a pass. 0: as many as there are threads to parse.
-  int connections = 0;
-};
-
-/// Checks a `source` section; a text is taken as a URI ("sqlite:PATH" or
-/// "postgresql://..."), whose table may follow as "#table".
-SourceSpec parse_source_spec(const Json& section, const std::string& path);
 
 /// Finds out the key (where the spec leaves it open) and checks all columns.
 /// `wanted` lists what a block shall hold after the key: a block's column 0 is

@@ -1,18 +1,17 @@
-#include "penstock/base/spec.h"
+#include "penstock/sources/spec.h"
 
 #include <algorithm>
 
 #include "penstock/base/connection_string.h"
 #include "penstock/base/error.h"
 #include "penstock/base/secret.h"
-#include "penstock/sources/sources.h"
+#include "penstock/base/settings.h"
+#include "penstock/sources/kinds.h"
 
 namespace penstock {
 namespace {
 
 constexpr double kLongestRoundTripMs = 60'000;
-constexpr int kConnections = 2;  // to a server, where nothing is said
-constexpr int kMostConnections = 64;
 
 /// The first digits of a SHA-256, enough to tell apart.
 bool is_fingerprint(const std::string& text) {
@@ -20,18 +19,70 @@ bool is_fingerprint(const std::string& text) {
          text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-std::string text_not_empty(Spec& section, std::string_view key) {
-  std::string text = section.text(key);
-  if (text.empty()) section.refuse(key, "it is empty", "write what it names");
-  return text;
+void check_fingerprint(Spec& section, SourceSpec& spec) {
+  if (!section.has("fingerprint") || is_fingerprint(spec.fingerprint)) return;
+  section.refuse("fingerprint",
+                 "found '" + spec.fingerprint +
+                     "', expected 16 to 64 digits of 0..9 and a..f",
+                 "copy it from \"dataset\" in a report.json");
+}
+
+/// Those of every kind, but for `kind` itself.
+const SettingsTable<SourceSpec>& shared_settings() {
+  static const SettingsTable<SourceSpec> table =
+      SettingsTable<SourceSpec>()
+          .text("table", &SourceSpec::table, "default: the only table")
+          .text("key", &SourceSpec::key,
+                "a unique column without nulls; default: the single-column "
+                "primary key")
+          .text("where", &SourceSpec::where, "an SQL condition")
+          .choice("on_bad", &SourceSpec::skip_bad,
+                  {{"stop", false}, {"skip", true}}, "")
+          .text("fingerprint", &SourceSpec::fingerprint,
+                "of the rows that must be read: dataset.fingerprint of a "
+                "report, or its first 16 digits")
+          .last_rule("minLength", 16)
+          .number("round_trip_ms", &SourceSpec::round_trip_ms, 0,
+                  kLongestRoundTripMs, "a declared delay per statement sent")
+          .check(check_fingerprint);
+  return table;
+}
+
+std::vector<std::string> names_of_kinds() {
+  std::vector<std::string> names;
+  for (const SourceKind& kind : source_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+/// How a URI of this kind begins; empty where it is not of this kind.
+std::string prefix_of(const SourceKind& kind, const std::string& uri) {
+  for (const std::string& prefix : kind.prefixes)
+    if (uri.starts_with(prefix)) return prefix;
+  return "";
+}
+
+/// The kind that a URI or a connection string belongs to.
+const SourceKind* kind_of_uri(const std::string& uri) {
+  for (const SourceKind& kind : source_kinds())
+    if (!prefix_of(kind, uri).empty()) return &kind;
+  return nullptr;
+}
+
+/// "sqlite: or postgresql://"
+std::string prefixes() {
+  std::string all;
+  for (const SourceKind& kind : source_kinds())
+    all += (all.empty() ? "" : " or ") + kind.prefixes[0];
+  return all;
 }
 
 /// Where a source lies, as a message may show it. What is neither a file nor a
 /// connection string that can be read may hold a password anywhere.
 std::string shown_place(const std::string& uri) {
-  if (uri.starts_with("postgresql://") || uri.starts_with("postgres://"))
+  const SourceKind* kind = kind_of_uri(uri);
+  if (kind != nullptr && kind->server)
     return shown_connection(uri.substr(0, uri.rfind('#')));
-  if (uri.starts_with("sqlite:") || uri.find_first_of(":@=") == uri.npos)
+  if (kind != nullptr || uri.find_first_of(":@=") == uri.npos)
     return without_password(uri);
   std::size_t scheme = uri.find("://");
   bool named = scheme != uri.npos &&
@@ -46,61 +97,76 @@ std::string shown_place(const std::string& uri) {
   std::string shown = shown_place(uri);
   if (shown.ends_with(kHiddenConnection))
     why += "; it is not shown, since it may hold a password";
-  throw Error(
-      ErrorKind::request,
-      {.code = "source.uri",
-       .what = "cannot use the source '" + shown + "'",
-       .where = path,
-       .why = std::move(why),
-       .next = "write sqlite:PATH#table or postgresql://host/base#table"});
+  throw Error(ErrorKind::request,
+              {.code = "source.uri",
+               .what = "cannot use the source '" + shown + "'",
+               .where = path,
+               .why = std::move(why),
+               .next = "write " + source_examples()});
 }
 
 SourceSpec from_uri(const std::string& uri, const std::string& path) {
-  SourceSpec spec;
   std::size_t hash = uri.rfind('#');
   std::string place = uri.substr(0, hash);
-  if (hash != std::string::npos) {
-    spec.table = uri.substr(hash + 1);
-    if (spec.table.empty()) refuse_uri(uri, path, "no table follows the '#'");
-  }
-  if (place.starts_with("sqlite:")) {
-    spec.kind = "sqlite";
-    spec.path = place.substr(std::string_view("sqlite:").size());
-    if (spec.path.empty()) refuse_uri(uri, path, "it names no file");
-  } else if (place.starts_with("postgresql://") ||
-             place.starts_with("postgres://")) {
-    spec.kind = "postgres";
+  std::string table = hash == uri.npos ? "" : uri.substr(hash + 1);
+  if (hash != uri.npos && table.empty())
+    refuse_uri(uri, path, "no table follows the '#'");
+  const SourceKind* kind = kind_of_uri(place);
+  if (kind == nullptr)
+    refuse_uri(uri, path, "expected it to begin with " + prefixes());
+  SourceSpec spec = kind->settings.defaults();
+  spec.table = std::move(table);
+  if (kind->server) {
     spec.uri = place;
-    spec.connections = kConnections;
     // Then the table is a piece of a password, and is not shown.
     if (spec.table.find('@') != std::string::npos)
-      refuse_uri("postgresql://", path,
+      refuse_uri(kind->prefixes[0], path,
                  "an '@' follows the '#': in a password, '#' is written as "
                  "%23");
   } else {
-    refuse_uri(uri, path, "expected it to begin with sqlite: or postgresql://");
+    spec.path = place.substr(prefix_of(*kind, place).size());
+    if (spec.path.empty()) refuse_uri(uri, path, "it names no file");
   }
   return spec;
 }
 
-/// A key of the other kind is known, and does not belong here.
-void refuse_keys_of(std::string_view other, const Spec& section,
-                    const SourceSpec& spec,
-                    std::initializer_list<std::string_view> keys,
-                    std::string_view instead) {
-  for (std::string_view key : keys) {
-    if (!section.has(key)) continue;
-    throw Error(
-        ErrorKind::request,
-        {.code = "source.other_kind",
-         .what = "cannot use the settings",
-         .where = section.path_of(key),
-         .why = "'" + std::string(key) + "' belongs to kind \"" +
-                std::string(other) + "\", and this source is of kind \"" +
-                spec.kind + "\"",
-         .next = std::string(instead) + ", or set " + section.path_of("kind") +
-                 " to \"" + std::string(other) + "\""});
-  }
+bool has_setting(const SourceKind& kind, const std::string& key) {
+  std::vector<SettingSchema> settings = kind.settings.schemas();
+  return std::ranges::find(settings, key, &SettingSchema::key) !=
+         settings.end();
+}
+
+/// A setting of another kind is known, and does not belong here.
+void refuse_settings_of_others(const Spec& section, const SourceKind& ours) {
+  for (const SourceKind& other : source_kinds())
+    for (const SettingSchema& setting : other.settings.schemas()) {
+      if (!section.has(setting.key) || has_setting(ours, setting.key)) continue;
+      std::string instead =
+          setting.key == other.place_key()
+              ? "name the " + std::string(ours.server ? "server" : "file") +
+                    " as " + section.path_of(ours.place_key())
+              : "leave it out";
+      throw Error(
+          ErrorKind::request,
+          {.code = "source.other_kind",
+           .what = "cannot use the settings",
+           .where = section.path_of(setting.key),
+           .why = "'" + setting.key + "' belongs to kind \"" + other.name +
+                  "\", and this source is of kind \"" + ours.name + "\"",
+           .next = instead + ", or set " + section.path_of("kind") + " to \"" +
+                   other.name + "\""});
+    }
+}
+
+void refuse_connection_string(const Spec& section, const SourceSpec& spec) {
+  if (spec.path.find("://") == spec.path.npos) return;
+  const SourceKind* meant = kind_of_uri(spec.path);
+  for (const SourceKind& kind : source_kinds())
+    if (meant == nullptr && kind.server) meant = &kind;
+  section.refuse("path", "it is a connection string, not a file",
+                 meant == nullptr ? "name a file"
+                                  : "a server needs \"kind\": \"" +
+                                        meant->name + "\" and \"uri\"");
 }
 
 }  // namespace
@@ -108,38 +174,43 @@ void refuse_keys_of(std::string_view other, const Spec& section,
 SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   if (json.is_string()) return from_uri(json.string(), path);
   Spec section(json, path);
-  SourceSpec spec;
-  section.text("kind");  // it has no default
-  spec.kind = section.choice("kind", "", {"sqlite", "postgres"});
-  if (spec.kind == "sqlite") {
-    refuse_keys_of("postgres", section, spec, {"uri"},
-                   "name the file as " + section.path_of("path"));
-    refuse_keys_of("postgres", section, spec, {"connections"}, "leave it out");
-    spec.path = text_not_empty(section, "path");
-    if (spec.path.find("://") != spec.path.npos)
-      section.refuse("path", "it is a connection string, not a file",
-                     R"(a server needs "kind": "postgres" and "uri")");
-  } else {
-    refuse_keys_of("sqlite", section, spec, {"path"},
-                   "name the server as " + section.path_of("uri"));
-    spec.uri = text_not_empty(section, "uri");
-    spec.connections = static_cast<int>(
-        section.integer("connections", kConnections, 1, kMostConnections));
-  }
-  spec.table = section.text("table", "");
-  spec.key = section.text("key", "");
-  spec.where = section.text("where", "");
-  spec.skip_bad = section.choice("on_bad", "stop", {"stop", "skip"}) == "skip";
-  spec.fingerprint = section.text("fingerprint", "");
-  if (section.has("fingerprint") && !is_fingerprint(spec.fingerprint))
-    section.refuse("fingerprint",
-                   "found '" + spec.fingerprint +
-                       "', expected 16 to 64 digits of 0..9 and a..f",
-                   "copy it from \"dataset\" in a report.json");
-  spec.round_trip_ms =
-      section.number("round_trip_ms", 0.0, 0, kLongestRoundTripMs);
+  const SourceKind& kind =
+      *source_kind(section.choice("kind", names_of_kinds()));
+  refuse_settings_of_others(section, kind);
+  SourceSpec spec = kind.settings.defaults();
+  kind.settings.read(section, spec);
+  if (!kind.server) refuse_connection_string(section, spec);
+  shared_settings().read(section, spec);
   section.finish();
   return spec;
+}
+
+Json source_section(const SourceSpec& spec) {
+  Json section;
+  section["kind"] = spec.kind;
+  source_kind(spec.kind)->settings.show(spec, section);
+  shared_settings().show(spec, section);
+  Json shown{Json::Object{}};
+  for (const auto& [key, value] : section.object())
+    if (value != Json("")) shown[key] = value;
+  return shown;
+}
+
+Json source_schema() {
+  std::vector<SettingSchema> shared = shared_settings().schemas();
+  shared.insert(shared.begin(),
+                {.key = "kind",
+                 .rule = settings::choice_rule(names_of_kinds(), ""),
+                 .required = true});
+  std::vector<KindSettings> kinds;
+  for (const SourceKind& kind : source_kinds()) {
+    Json named;
+    named["properties"]["kind"]["const"] = kind.name;
+    kinds.push_back({std::move(named), kind.settings.schemas()});
+  }
+  Json more;
+  more["description"] = "Where the rows are.";
+  return schema_of_kinds(shared, kinds, more);
 }
 
 }  // namespace penstock

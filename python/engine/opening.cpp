@@ -81,13 +81,8 @@ std::shared_ptr<Session> opened(const Opening& opening) {
 }
 
 std::string source_section(const std::string& uri) {
-  SourceSpec spec = parse_source_spec(Json(uri), "source");
-  Json json;
-  json["kind"] = spec.kind;
-  if (!spec.path.empty()) json["path"] = spec.path;
-  if (!spec.uri.empty()) json["uri"] = spec.uri;
-  if (!spec.table.empty()) json["table"] = spec.table;
-  return json.dump();
+  return penstock::source_section(parse_source_spec(Json(uri), "source"))
+      .dump();
 }
 
 }  // namespace penstock::python

@@ -1,0 +1,35 @@
+#include "penstock/sources/kinds.h"
+
+#include <algorithm>
+
+namespace penstock {
+
+// One line for each kind: the function is in NAME/descriptor.cpp.
+#define PENSTOCK_SOURCE_KINDS(KIND) \
+  KIND(sqlite)                      \
+  KIND(postgres)
+
+#define KIND(name) SourceKind name##_source();
+PENSTOCK_SOURCE_KINDS(KIND)
+#undef KIND
+
+const std::vector<SourceKind>& source_kinds() {
+#define KIND(name) name##_source(),
+  static const std::vector<SourceKind> kinds = {PENSTOCK_SOURCE_KINDS(KIND)};
+#undef KIND
+  return kinds;
+}
+
+std::string source_examples() {
+  std::string all;
+  for (const SourceKind& kind : source_kinds())
+    all += (all.empty() ? "" : " or ") + kind.example;
+  return all;
+}
+
+const SourceKind* source_kind(const std::string& name) {
+  auto found = std::ranges::find(source_kinds(), name, &SourceKind::name);
+  return found == source_kinds().end() ? nullptr : &*found;
+}
+
+}  // namespace penstock

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "penstock/base/settings.h"
+#include "penstock/sources/spec.h"
+
+namespace penstock {
+
+/// What the program knows of a kind of source without its plugin: its
+/// descriptor, in the kind's own folder. The plugin that reads it is
+/// libpenstock_source_NAME.so.
+struct SourceKind {
+  std::string name;   ///< the value of `kind`: "sqlite"
+  std::string shown;  ///< "SQLite"
+  /// How a URI of this kind begins, the one to show first: {"sqlite:"}.
+  std::vector<std::string> prefixes;
+  std::string example;  ///< a URI, for hints: "sqlite:PATH#table"
+  /// It is a server, whose URI may hold a password, and lies at `uri`. Else it
+  /// is a file or folder, and lies at `path`.
+  bool server = false;
+  std::string to_run;    ///< the package of its library, as Debian calls it
+  std::string to_build;  ///< and the one that a build needs
+  /// What this kind alone has beside the settings of all: at least `path` or
+  /// `uri`. Settings that no other kind can use are put into SourceSpec::own.
+  SettingsTable<SourceSpec> settings;
+
+  std::string place_key() const { return server ? "uri" : "path"; }
+};
+
+/// All kinds, in the order in which hints name them.
+const std::vector<SourceKind>& source_kinds();
+/// Null where there is no such kind.
+const SourceKind* source_kind(const std::string& name);
+/// A URI of each kind, for hints: "sqlite:PATH#table or postgresql://...".
+std::string source_examples();
+/// Throws Error(source) that says what to install where the plugin of this kind
+/// cannot be loaded.
+void load_source_plugin(const std::string& name);
+
+}  // namespace penstock

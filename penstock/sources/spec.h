@@ -1,0 +1,39 @@
+#pragma once
+
+#include <any>
+#include <string>
+
+#include "penstock/base/json.h"
+
+namespace penstock {
+
+/// The `source` section of a job, checked.
+struct SourceSpec {
+  std::string kind;  ///< the name of a SourceKind: "sqlite"
+  std::string path;  ///< the file or folder, where the kind is one
+  std::string uri;   ///< the connection string, where the kind is a server
+  std::string table;
+  std::string key;        ///< empty: the single-column primary key
+  std::string where;      ///< SQL condition, pushed down; may be empty
+  bool skip_bad = false;  ///< on_bad: "skip" instead of "stop"
+  /// Of the rows that must be read, or how it begins; empty: any.
+  std::string fingerprint;
+  double round_trip_ms = 0;  ///< declared extra delay per statement sent
+  /// Rows need no key: column 0 of a block is then 0 in every row, and only
+  /// scans are possible. Not a setting of a job.
+  bool keyless = false;
+  /// At most this many for a pass. 0: as many as there are threads to parse.
+  int connections = 0;
+  /// Settings of which only this kind knows the type (see SourceKind).
+  std::any own;
+};
+
+/// Checks a `source` section; a text is taken as a URI ("sqlite:PATH" or
+/// "postgresql://..."), whose table may follow as "#table".
+SourceSpec parse_source_spec(const Json& section, const std::string& path);
+/// The settings of that section with every default, but for empty ones.
+Json source_section(const SourceSpec& spec);
+/// The JSON Schema of that section.
+Json source_schema();
+
+}  // namespace penstock
