@@ -5,50 +5,28 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/spec.h"
-#include "penstock/transforms/json_set/json_set.h"
-#include "penstock/transforms/numbers/numbers.h"
+#include "penstock/transforms/kinds.h"
 
 namespace penstock {
 namespace {
 
-/// A kind of field, by the key of its section that names it.
-struct KnownKind {
-  std::string_view key;
-  std::shared_ptr<const FieldKind> (*make)(const std::string& name,
-                                           Spec& section);
-};
-
-constexpr KnownKind kKinds[] = {
-    {"json_set",
-     [](const std::string& name, Spec& section) {
-       bool standardize = section.boolean("standardize", false);
-       return make_json_set(
-           name, parse_json_set(section.section("json_set"), standardize));
-     }},
-    {"columns",
-     [](const std::string& name, Spec& section) {
-       bool standardize = section.boolean("standardize", false);
-       return make_numbers(name, parse_numbers(section, standardize));
-     }},
-};
-
 /// The kind that a section names, which must be one alone.
-const KnownKind& kind_of(const Spec& section) {
-  const KnownKind* found = nullptr;
-  for (const KnownKind& kind : kKinds) {
+const FieldDescriptor& kind_of(const Spec& section) {
+  const FieldDescriptor* found = nullptr;
+  for (const FieldDescriptor& kind : field_descriptors()) {
     if (!section.has(kind.key)) continue;
     if (found != nullptr)
-      section.refuse(kind.key,
-                     "both '" + std::string(found->key) + "' and '" +
-                         std::string(kind.key) + "' are there",
-                     "give a field exactly one of them");
+      section.refuse(
+          kind.key,
+          "both '" + found->key + "' and '" + kind.key + "' are there",
+          "give a field exactly one of them");
     found = &kind;
   }
   if (found != nullptr) return *found;
   std::string all;
-  for (const KnownKind& kind : kKinds)
-    all += (all.empty() ? "'" : " nor '") + std::string(kind.key) + "'";
-  section.refuse(kKinds[0].key, "neither " + all + " is there",
+  for (const FieldDescriptor& kind : field_descriptors())
+    all += (all.empty() ? "'" : " nor '") + kind.key + "'";
+  section.refuse(field_descriptors()[0].key, "neither " + all + " is there",
                  "give a field exactly one of them");
 }
 
@@ -118,6 +96,18 @@ std::vector<Field> parse_fields(const Json& section, const std::string& path) {
   check_tensor_names(spec, fields);
   check_column_uses(spec, fields);
   return fields;
+}
+
+Json fields_schema() {
+  std::vector<KindSettings> kinds;
+  for (const FieldDescriptor& kind : field_descriptors())
+    kinds.push_back({.settings = kind.settings});
+  Json schema;
+  schema["type"] = "object";
+  schema["minProperties"] = 1;
+  schema["description"] = "Name of a tensor -> how it is made.";
+  schema["additionalProperties"] = schema_of_kinds({}, kinds);
+  return schema;
 }
 
 // The group begins where its widest element may: so offsets within it do not

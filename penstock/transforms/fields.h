@@ -11,6 +11,8 @@ namespace penstock {
 /// Checks a `fields` section, in its order. Throws Error(request) with the
 /// JSON path; at least one field is needed.
 std::vector<Field> parse_fields(const Json& section, const std::string& path);
+/// The JSON Schema of that section.
+Json fields_schema();
 
 /// How a stored row of all fields looks: their tensors in field order.
 RowLayout layout_of(const std::vector<Field>& fields);

@@ -5,8 +5,10 @@
 #include <set>
 #include <utility>
 
+#include "penstock/base/settings.h"
 #include "penstock/transforms/json_set/key_types.h"
 #include "penstock/transforms/json_set/set_reader.h"
+#include "penstock/transforms/kinds.h"
 #include "penstock/transforms/number_encoder.h"
 
 namespace penstock {
@@ -226,57 +228,73 @@ std::shared_ptr<const BoundField> JsonSetKind::bind(
   return std::make_shared<BoundJsonSet>(*this, columns.at[0]);
 }
 
-Json JsonSetKind::recipe() const {
-  using Overflow = JsonSet::Overflow;
-  auto list_of = [](const std::vector<std::string>& names) {
-    return Json(Json::Array(names.begin(), names.end()));
-  };
-  Json set;
-  set["column"] = set_.column;
-  set["keys"] = list_of(set_.keys);
-  set["max"] = set_.max;
-  set["min"] = set_.min;
-  set["overflow"] = set_.overflow == Overflow::first       ? "first"
-                    : set_.overflow == Overflow::strongest ? "strongest"
-                                                           : "error";
-  set["sort_by"] = set_.sort_by;
-  set["required"] = list_of(set_.required);
-  Json recipe;
-  recipe["json_set"] = std::move(set);
-  recipe["standardize"] = set_.standardize;
-  return recipe;
+// What the parser sees and a schema can say.
+Json overflow_rules() {
+  return Json::parse(R"([
+      {"properties": {"overflow": {"const": "strongest"}},
+       "required": ["overflow", "sort_by"]},
+      {"properties": {"overflow": {"enum": ["first", "error"]}},
+       "not": {"required": ["sort_by"]}}])",
+                     "overflow_rules()");
 }
 
-}  // namespace
-
-JsonSet parse_json_set(Spec section, bool standardize) {
-  JsonSet set;
-  set.standardize = standardize;
-  set.column = section.text("column");
-  set.keys = section.names("keys");
-  set.max = static_cast<int>(section.integer("max", {}, 1, 65536));
-  set.min = static_cast<int>(section.integer("min", 1, 0, set.max));
-  std::string overflow =
-      section.choice("overflow", "first", {"first", "strongest", "error"});
-  set.overflow = overflow == "first"       ? JsonSet::Overflow::first
-                 : overflow == "strongest" ? JsonSet::Overflow::strongest
-                                           : JsonSet::Overflow::error;
-  set.sort_by = section.text("sort_by", "");
-  set.required = section.texts("required");
-  section.finish();
+void check_set(Spec& section, JsonSet& set) {
+  section.integer("min", set.min, 0, set.max);
   bool strongest = set.overflow == JsonSet::Overflow::strongest;
   if (strongest && set.sort_by.empty())
     section.refuse("sort_by", "it is missing, and overflow is \"strongest\"",
                    "name the key to sort by, such as \"" + set.keys[0] + "\"");
   if (!strongest && section.has("sort_by"))
     section.refuse("sort_by",
-                   "it is there, but overflow is \"" + overflow + "\"",
+                   "it is there, but overflow is \"" +
+                       section.text("overflow", "first") + "\"",
                    "remove it, or set overflow to \"strongest\"");
-  return set;
 }
+
+const SettingsTable<JsonSet>& json_set_settings() {
+  using Overflow = JsonSet::Overflow;
+  static const SettingsTable<JsonSet> table =
+      SettingsTable<JsonSet>()
+          .section("json_set",
+                   SettingsTable<JsonSet>()
+                       .text("column", &JsonSet::column, "")
+                       .required()
+                       .names("keys", &JsonSet::keys, "")
+                       .integer("max", &JsonSet::max, 1, 65536, "")
+                       .required()
+                       .integer("min", &JsonSet::min, 0, 65536,
+                                "at most max; shorter lists are left out")
+                       .choice("overflow", &JsonSet::overflow,
+                               {{"first", Overflow::first},
+                                {"strongest", Overflow::strongest},
+                                {"error", Overflow::error}},
+                               "")
+                       .text("sort_by", &JsonSet::sort_by, "")
+                       .texts("required", &JsonSet::required, "")
+                       .rule("oneOf", overflow_rules())
+                       .check(check_set),
+                   "A JSON list of objects -> [max, keys] and NAME_mask [max].")
+          .required()
+          .boolean("standardize", &JsonSet::standardize, "");
+  return table;
+}
+
+Json JsonSetKind::recipe() const { return json_set_settings().shown(set_); }
+
+}  // namespace
 
 std::shared_ptr<const FieldKind> make_json_set(std::string name, JsonSet set) {
   return std::make_shared<JsonSetKind>(std::move(name), std::move(set));
+}
+
+FieldDescriptor json_set_field() {
+  return {.key = "json_set",
+          .settings = json_set_settings().schemas(),
+          .make = [](const std::string& name, Spec& section) {
+            JsonSet set;
+            json_set_settings().read(section, set);
+            return make_json_set(name, std::move(set));
+          }};
 }
 
 const JsonSet* json_set_of(const Field& field) {

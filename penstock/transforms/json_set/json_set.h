@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "penstock/base/spec.h"
 #include "penstock/transforms/field_kind.h"
 
 namespace penstock {
@@ -30,9 +29,6 @@ struct JsonSet {
 /// zero; booleans are 0 and 1. What is stored is the tensors NAME, float32
 /// [max, keys], and NAME_mask, float32 [max].
 std::shared_ptr<const FieldKind> make_json_set(std::string name, JsonSet set);
-
-/// Checks `section`, the value of the key "json_set" in the field `name`.
-JsonSet parse_json_set(Spec section, bool standardize);
 
 /// The settings of a field of this kind; null for another kind's.
 const JsonSet* json_set_of(const Field& field);

@@ -5,11 +5,32 @@
 #include <cstring>
 #include <utility>
 
+#include "penstock/base/settings.h"
+#include "penstock/transforms/kinds.h"
 #include "penstock/transforms/number_encoder.h"
 #include "penstock/transforms/numbers/number_row.h"
 
 namespace penstock {
 namespace {
+
+const SettingsTable<Numbers>& numbers_settings() {
+  static const SettingsTable<Numbers> table =
+      SettingsTable<Numbers>()
+          .names("columns", &Numbers::columns, "")
+          .choice("dtype", &Numbers::dtype,
+                  {{"float32", Dtype::float32},
+                   {"float64", Dtype::float64},
+                   {"int64", Dtype::int64}},
+                  "")
+          .boolean("standardize", &Numbers::standardize, "")
+          .check([](Spec& section, Numbers& numbers) {
+            if (numbers.dtype == Dtype::int64 && numbers.standardize)
+              section.refuse("standardize",
+                             "found true, but dtype is \"int64\"",
+                             "use float32 or float64, or do not standardise");
+          });
+  return table;
+}
 
 class Parser final : public FieldParser {
  public:
@@ -196,14 +217,7 @@ class NumbersKind final : public FieldKind {
                     .row_shape = {std::ssize(numbers_.columns)}}});
     return layout.tensors;
   }
-  Json recipe() const override {
-    Json recipe;
-    recipe["columns"] =
-        Json(Json::Array(numbers_.columns.begin(), numbers_.columns.end()));
-    recipe["dtype"] = name_of(numbers_.dtype);
-    recipe["standardize"] = numbers_.standardize;
-    return recipe;
-  }
+  Json recipe() const override { return numbers_settings().shown(numbers_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;
 
   bool exact() const { return numbers_.dtype == Dtype::int64; }
@@ -291,22 +305,19 @@ std::shared_ptr<const BoundField> NumbersKind::bind(
 
 }  // namespace
 
-Numbers parse_numbers(Spec& section, bool standardize) {
-  Numbers numbers;
-  numbers.standardize = standardize;
-  numbers.columns = section.names("columns");
-  std::string dtype =
-      section.choice("dtype", "float32", {"float32", "float64", "int64"});
-  dtype_from(dtype, numbers.dtype);
-  if (numbers.dtype == Dtype::int64 && standardize)
-    section.refuse("standardize", "found true, but dtype is \"int64\"",
-                   "use float32 or float64, or do not standardise");
-  return numbers;
-}
-
 std::shared_ptr<const FieldKind> make_numbers(std::string name,
                                               Numbers numbers) {
   return std::make_shared<NumbersKind>(std::move(name), std::move(numbers));
+}
+
+FieldDescriptor numbers_field() {
+  return {.key = "columns",
+          .settings = numbers_settings().schemas(),
+          .make = [](const std::string& name, Spec& section) {
+            Numbers numbers;
+            numbers_settings().read(section, numbers);
+            return make_numbers(name, std::move(numbers));
+          }};
 }
 
 const Numbers* numbers_of(const Field& field) {

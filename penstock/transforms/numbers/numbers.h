@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "penstock/base/spec.h"
 #include "penstock/transforms/field_kind.h"
 
 namespace penstock {
@@ -22,9 +21,6 @@ struct Numbers {
 /// and 1. What is stored is the tensor NAME of the dtype, [columns].
 std::shared_ptr<const FieldKind> make_numbers(std::string name,
                                               Numbers numbers);
-
-/// Checks the field `section` but for its key "standardize".
-Numbers parse_numbers(Spec& section, bool standardize);
 
 /// The settings of a field of this kind; null for another kind's.
 const Numbers* numbers_of(const Field& field);
