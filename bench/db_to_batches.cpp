@@ -32,7 +32,7 @@
 #include "bench/positions.h"
 #include "bench/server_cpu.h"
 #include "penstock/demo/positions.h"
-#include "penstock/run/job.h"
+#include "penstock/job/job.h"
 
 namespace penstock {
 namespace {

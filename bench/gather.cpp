@@ -11,7 +11,7 @@
 #include "bench/allocations.h"
 #include "bench/measure.h"
 #include "bench/positions.h"
-#include "penstock/run/job.h"
+#include "penstock/job/job.h"
 
 namespace penstock {
 namespace {

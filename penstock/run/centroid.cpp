@@ -5,6 +5,8 @@
 #include <limits>
 #include <numbers>
 
+#include "penstock/trainer/models/set_position/descriptor.h"
+
 namespace penstock {
 namespace {
 
@@ -36,8 +38,9 @@ struct Errors {
 class Centroids {
  public:
   Centroids(const Job& job, const TableDataset& data)
-      : model_(job.model),
-        set_(*std::ranges::find(data.fields(), job.model.set, &Field::name)),
+      : model_(set_position_of(job.model)),
+        set_(*std::ranges::find(data.fields(), set_position_of(job.model).set,
+                                &Field::name)),
         at_{key_at(set_, model_.latitude), key_at(set_, model_.longitude),
             key_at(set_, model_.strength)},
         latitude_(scale_in(data, model_.set, at_[0])),
@@ -78,7 +81,7 @@ class Centroids {
     return std::ranges::find(batch.tensors(), name, &NamedTensor::name)->view;
   }
 
-  const ModelSpec& model_;
+  const SetPosition& model_;
   const Field& set_;
   const std::size_t at_[3];
   const Scale latitude_, longitude_, strength_;

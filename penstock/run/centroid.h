@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "penstock/run/job.h"
+#include "penstock/job/job.h"
 
 namespace penstock {
 

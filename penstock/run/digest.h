@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/run/job.h"
+#include "penstock/job/job.h"
 
 namespace penstock {
 

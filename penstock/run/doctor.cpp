@@ -3,7 +3,7 @@
 #include "penstock/base/base.h"
 #include "penstock/device/device.h"
 #include "penstock/monitor/monitor.h"
-#include "penstock/run/model.h"
+#include "penstock/run/trainer_plugin.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {

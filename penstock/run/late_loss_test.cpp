@@ -54,7 +54,7 @@ class LateLossTest : public testing::Test {
     Job job = positions_.job(sets);
     std::unique_ptr<Device> device = open_device(job.device);
     auto data = TableDataset::prepare(dataset_options(job), *device);
-    RunFolder folder(real_files(), job.output, run_json(job, *device, ""));
+    RunFolder folder(real_files(), job.output.dir, run_json(job, *device, ""));
     folder_ = folder.path().string();
     Checkpoints checkpoints(folder);
     SavedState state;

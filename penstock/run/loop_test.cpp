@@ -77,7 +77,7 @@ class LoopTest : public testing::Test {
     state.fingerprint = data->fingerprint();
     state.order = order_json(order, job.split);
     per_epoch_ = static_cast<int>(steps_per_epoch(order));
-    RunFolder folder(real_files(), job.output, Json(Json::Object{}));
+    RunFolder folder(real_files(), job.output.dir, Json(Json::Object{}));
     Checkpoints checkpoints(folder);
     TrainOptions options{.stop = &stop_};
     Ended ended{.folder = folder.path().string()};

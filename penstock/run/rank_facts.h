@@ -1,6 +1,6 @@
 #pragma once
 
-#include "penstock/run/job.h"
+#include "penstock/job/job.h"
 
 namespace penstock {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "penstock/job/job.h"
 #include "penstock/monitor/monitor.h"
-#include "penstock/run/job.h"
 
 namespace penstock {
 

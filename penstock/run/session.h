@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "penstock/job/job.h"
 #include "penstock/run/agreement.h"
-#include "penstock/run/job.h"
 #include "penstock/run/progress_reporter.h"
 #include "penstock/run/report.h"
 

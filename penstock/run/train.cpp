@@ -1,6 +1,7 @@
 #include "penstock/run/train.h"
 
 #include "penstock/run/loop.h"
+#include "penstock/run/trainer_plugin.h"
 
 namespace penstock {
 namespace {
@@ -106,7 +107,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   check_model_device(job.model, device->memory_kind());
   if (!job.model.none())  // what is missing is heard before the table is read
     device = training_device(std::move(device), job.device, load_trainer());
-  RunFolder folder(real_files(), job.output,
+  RunFolder folder(real_files(), job.output.dir,
                    run_json(job, *device, options.resume));
   run.folder = folder.path().string();
   log(LogLevel::info, "run folder " + run.folder);

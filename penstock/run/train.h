@@ -5,7 +5,7 @@
 #include <string>
 
 #include "penstock/advisor/advisor.h"
-#include "penstock/run/job.h"
+#include "penstock/job/job.h"
 #include "penstock/run/stepper.h"
 
 namespace penstock {

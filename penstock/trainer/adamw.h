@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "penstock/trainer/network.h"
+#include "penstock/trainer/parameter.h"
 
 namespace penstock {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "penstock/run/run.h"
-#include "penstock/trainer/network.h"
+#include "penstock/trainer/parameter.h"
 
 namespace penstock {
 

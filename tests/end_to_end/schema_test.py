@@ -61,6 +61,46 @@ def valid(value, schema):
     return True
 
 
+def entries_of(page):
+    """What docs/job.md says of every setting: (section, key) -> text."""
+    entries = {}
+    for part in re.split(r"^## ", page, flags=re.M):
+        section = re.match(r"`(\w+)`", part)
+        for item in re.split(r"\n(?=- |\n)", part) if section else ():
+            head = re.match(r"- ((?:\*\*`\w+`\*\*(?:, )?)+): ", item)
+            for key in re.findall(r"`(\w+)`", head[1]) if head else ():
+                entries[section[1], key] = " ".join(item.split())
+    return entries
+
+
+def leaves(section, rule):
+    """The settings of a section; those of an object inside are among them."""
+    found = {}
+    for key, inner in rule["properties"].items():
+        if inner.get("type") == "object":
+            found.update(leaves(section, inner))
+        else:
+            found[section, key] = inner
+    return found
+
+
+def facts(rule):
+    """What a description of a setting must mention."""
+    words = {"integer": "integer", "number": "number", "boolean": "boolean",
+             "array": "list", "string": "text"}
+    rule = {**rule, **rule.get("oneOf", [{}])[0]}
+    if "type" in rule:
+        yield words[rule["type"]]
+    if "default" in rule:
+        yield "default"
+    for value in [*rule.get("enum", ()), rule.get("const"),
+                  *(rule.get(word) for word in
+                    ("minimum", "maximum", "multipleOf", "default"))]:
+        if value is not None:
+            yield json.dumps(value) if isinstance(value, (str, bool)) else \
+                {2**40: "2^40", 1e9: "1e9"}.get(value, f"{value:.10g}")
+
+
 class Schema(Case):
     def setUp(self):
         super().setUp()
@@ -218,6 +258,21 @@ class Schema(Case):
             accepted += answer.code == 0
         self.assertGreater(accepted, 30)
         self.assertGreater(len(jobs) - accepted, 50)
+
+    def test_is_what_docs_job_md_says(self):
+        documented = entries_of((ROOT / "docs" / "job.md").read_text())
+        in_schema = {}
+        for section in self.schema["properties"]:
+            rule = self.rules(section)
+            if section in ("device", "model"):  # a name, or an object
+                rule = rule["oneOf"][-1]
+            elif section == "fields":
+                rule = rule["additionalProperties"]
+            in_schema.update(leaves(section, rule))
+        self.assertEqual(set(documented), set(in_schema))
+        for key, rule in in_schema.items():
+            for fact in facts(rule):
+                self.assertIn(fact, documented[key], key)
 
     def test_accepts_the_example_job(self):
         path = ROOT / "examples" / "positions" / "job.json"

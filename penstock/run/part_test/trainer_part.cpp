@@ -1,4 +1,4 @@
-#include "penstock/run/model.h"
+#include "penstock/run/trainer_plugin.h"
 
 // A trainer for model_test.cpp: everything it does is throw. Built once as it
 // should be, and once with PENSTOCK_TEST_VERSION of a stranger.
@@ -10,7 +10,7 @@ extern "C" const penstock::TrainerPlugin* penstock_trainer_part() {
                          std::int64_t) -> std::unique_ptr<Stepper> {
         throw Error(ErrorKind::request, {.code = "test.thrown",
                                          .what = "a test part was used",
-                                         .where = spec.set});
+                                         .where = spec.kind});
       },
       .build_info = [] { return std::string("a test part"); },
       .cuda_unavailable_reason =

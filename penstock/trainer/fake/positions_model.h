@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/trainer/models/set_position/descriptor.h"
 #include "penstock/trainer/trainer.h"
 
 namespace penstock {
@@ -54,18 +55,21 @@ class PositionsModel {
     return TableDataset::prepare(dataset_options(job(sets)), *device_);
   }
 
+  static SetPosition& settings_of(ModelSpec& spec) {
+    return std::any_cast<SetPosition&>(spec.own);
+  }
   static ModelSpec spec() {
-    ModelSpec spec;
-    spec.kind = "set_position";
-    spec.set = "receivers";
-    spec.target = "target";
-    spec.latitude = "lat";
-    spec.longitude = "lon";
-    spec.strength = "snr_db";
-    spec.width = 16;
-    spec.lr = 5e-3;
-    spec.warmup_steps = 5;
-    spec.threads = 1;
+    ModelSpec spec = set_position_model().settings.defaults();
+    SetPosition& settings = settings_of(spec);
+    settings.set = "receivers";
+    settings.target = "target";
+    settings.latitude = "lat";
+    settings.longitude = "lon";
+    settings.strength = "snr_db";
+    settings.width = 16;
+    spec.learning.lr = 5e-3;
+    spec.learning.warmup_steps = 5;
+    spec.learning.threads = 1;
     return spec;
   }
   std::unique_ptr<Stepper> stepper(const ModelSpec& spec) const {

@@ -1,4 +1,4 @@
-#include "penstock/trainer/augment.h"
+#include "penstock/trainer/models/set_position/augment.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>

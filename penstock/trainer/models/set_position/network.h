@@ -6,13 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+#include "penstock/trainer/parameter.h"
 
-/// A tensor that is learned.
-struct Parameter {
-  std::string name;
-  at::Tensor value;
-};
+namespace penstock {
 
 /// Sizes of a SetNetwork.
 struct NetworkShape {

@@ -100,7 +100,7 @@ TEST_F(StepperTest, BeforeItLearnsItGuessesTheCentroid) {
 TEST_F(StepperTest, GoesOnFromASavedStateBitForBit) {
   for (int threads : {1, 2}) {
     ModelSpec wanted = spec();
-    wanted.threads = threads;
+    wanted.learning.threads = threads;
     auto whole = stepper(wanted);
     std::vector<double> losses = take(*whole, 0, kSteps);
 
@@ -121,7 +121,7 @@ TEST_F(StepperTest, GoesOnFromASavedStateBitForBit) {
 
 TEST_F(StepperTest, IsFixedByItsSeed) {
   ModelSpec other = spec();
-  other.seed = 1;
+  PositionsModel::settings_of(other).seed = 1;
   auto one = stepper(spec()), same = stepper(spec()), another = stepper(other);
   std::vector<double> losses = take(*one, 0, 5);
   EXPECT_EQ(take(*same, 0, 5), losses);
@@ -177,7 +177,7 @@ TEST_F(StepperTest, SavesWeightsAndBothMomentsByName) {
 
 TEST_F(StepperTest, RefusesTheStateOfAnotherModel) {
   ModelSpec wide = spec();
-  wide.width = 24;
+  PositionsModel::settings_of(wide).width = 24;
   ModelState state = stepper(wide)->save();
   auto model = stepper(spec());
   try {
@@ -195,7 +195,7 @@ TEST_F(StepperTest, RefusesTheStateOfAnotherModel) {
 TEST_F(StepperTest, WarnsWhenTheThreadsOfTheStateWereOthers) {
   ModelState state = stepper(spec())->save();
   ModelSpec other = spec();
-  other.threads = 2;
+  other.learning.threads = 2;
   auto model = stepper(other);
   std::string logged;
   set_log_writer([&](LogLevel, std::string_view line) { logged = line; });
@@ -206,15 +206,15 @@ TEST_F(StepperTest, WarnsWhenTheThreadsOfTheStateWereOthers) {
 
 TEST_F(StepperTest, NamesTheFieldOrKeyThatItCannotUse) {
   ModelSpec wrong = spec();
-  wrong.set = "receiver";
+  PositionsModel::settings_of(wrong).set = "receiver";
   EXPECT_THAT(refusal(wrong, *device_),
               HasSubstr("request: cannot make the model at model: there is no "
                         "field 'receiver'"));
   wrong = spec();
-  wrong.latitude = "latitude";
+  PositionsModel::settings_of(wrong).latitude = "latitude";
   EXPECT_THAT(refusal(wrong, *device_), HasSubstr("key 'latitude'"));
   wrong = spec();
-  wrong.strength = "signal_present";
+  PositionsModel::settings_of(wrong).strength = "signal_present";
   EXPECT_THAT(refusal(wrong, *device_), HasSubstr("it holds true and false"));
 }
 

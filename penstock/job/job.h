@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "penstock/base/base.h"
+#include "penstock/dataset/dataset.h"
 #include "penstock/device/device.h"
+#include "penstock/job/model.h"
 #include "penstock/loader/loader.h"
-#include "penstock/run/model.h"
 
 namespace penstock {
 
@@ -33,6 +34,11 @@ struct Job {
     std::optional<std::int64_t> checkpoint_every_steps;
   };
 
+  /// The `output` section.
+  struct Output {
+    std::string dir = "runs";
+  };
+
   Json document;  ///< the settings as given, overrides included
   SourceSpec source;
   std::vector<Field> fields;
@@ -41,7 +47,7 @@ struct Job {
   DeviceSpec device;
   Training training;
   ModelSpec model;
-  std::string output = "runs";
+  Output output;
 };
 
 /// Throws Error(request) with the JSON path of what is wrong.

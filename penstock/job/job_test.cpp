@@ -1,4 +1,4 @@
-#include "penstock/run/job.h"
+#include "penstock/job/job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Job, HasTheDefaultsOfTheSchema) {
   EXPECT_EQ(job.loading.cache, "auto");
   EXPECT_EQ(job.training.epochs, 1);
   EXPECT_EQ(job.device.kind, "auto");
-  EXPECT_EQ(job.output, "runs");
+  EXPECT_EQ(job.output.dir, "runs");
   EXPECT_EQ(loader_options(job, Side::train).tail, Tail::drop);
   EXPECT_EQ(loader_options(job, Side::val).tail, Tail::exact);
   EXPECT_FALSE(loader_options(job, Side::val).shuffle);
@@ -51,7 +51,7 @@ TEST(Job, SetOverridesAnyKeyAsJsonOrElseAsText) {
   EXPECT_EQ(job.loading.batch_size, 32);
   EXPECT_EQ(job.loading.tail, Tail::pad);
   EXPECT_EQ(job.device.step_ms, 5);
-  EXPECT_EQ(job.output, "elsewhere");
+  EXPECT_EQ(job.output.dir, "elsewhere");
   EXPECT_EQ(job.training.max_steps, 7);
   EXPECT_THAT(error_of({"loader"}), HasSubstr("section.key=value"));
 }

@@ -1,4 +1,4 @@
-#include "penstock/trainer/geometry.h"
+#include "penstock/trainer/models/set_position/geometry.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/stack.h>

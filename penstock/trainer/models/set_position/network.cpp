@@ -1,4 +1,4 @@
-#include "penstock/trainer/network.h"
+#include "penstock/trainer/models/set_position/network.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>

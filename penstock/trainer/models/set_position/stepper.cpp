@@ -8,10 +8,12 @@
 #include <numbers>
 
 #include "penstock/trainer/adamw.h"
-#include "penstock/trainer/augment.h"
 #include "penstock/trainer/borrowed.h"
-#include "penstock/trainer/geometry.h"
-#include "penstock/trainer/network.h"
+#include "penstock/trainer/models/set_position/augment.h"
+#include "penstock/trainer/models/set_position/descriptor.h"
+#include "penstock/trainer/models/set_position/geometry.h"
+#include "penstock/trainer/models/set_position/network.h"
+#include "penstock/trainer/models/set_position/validation.h"
 #include "penstock/trainer/pending_losses.h"
 #include "penstock/trainer/schedule.h"
 #include "penstock/trainer/serial_stream.h"
@@ -20,7 +22,6 @@
 #include "penstock/trainer/threads.h"
 #include "penstock/trainer/torch_error.h"
 #include "penstock/trainer/trainer.h"
-#include "penstock/trainer/validation.h"
 
 // A step, from the batch to the new weights. The batch's tensors are borrowed
 // where they lie -> Augment leaves some receivers out and adds noise to what
@@ -83,23 +84,23 @@ std::pair<std::int64_t, Scale> number_and_scale(
   return {found - standards.begin(), scale_of(*found)};
 }
 
-Geography geography_of(const ModelSpec& spec, const TableDataset& data) {
-  const auto set = statistics_of(data, spec.set);
-  const auto target = statistics_of(data, spec.target);
+Geography geography_of(const SetPosition& settings, const TableDataset& data) {
+  const auto set = statistics_of(data, settings.set);
+  const auto target = statistics_of(data, settings.target);
   Geography geography;
   std::tie(geography.latitude, geography.latitude_scale) =
-      number_and_scale(set, spec.latitude);
+      number_and_scale(set, settings.latitude);
   std::tie(geography.longitude, geography.longitude_scale) =
-      number_and_scale(set, spec.longitude);
+      number_and_scale(set, settings.longitude);
   std::tie(geography.strength, geography.strength_scale) =
-      number_and_scale(set, spec.strength);
+      number_and_scale(set, settings.strength);
   geography.target_latitude_scale = scale_of(target[0]);
   geography.target_longitude_scale = scale_of(target[1]);
   return geography;
 }
 
-std::int64_t keys_of(const ModelSpec& spec, const TableDataset& data) {
-  return std::ssize(statistics_of(data, spec.set));
+std::int64_t keys_of(const SetPosition& settings, const TableDataset& data) {
+  return std::ssize(statistics_of(data, settings.set));
 }
 
 /// Names with a prefix: a checkpoint tells weights from the optimiser's own.
@@ -113,27 +114,28 @@ class SetPositionStepper final : public Stepper {
  public:
   SetPositionStepper(const ModelSpec& spec, const TableDataset& data,
                      Device& device, at::Device torch, std::int64_t steps)
-      : spec_(spec),
+      : settings_(set_position_of(spec)),
         threads_(threads_of(spec)),
-        keys_(keys_of(spec, data)),
+        keys_(keys_of(settings_, data)),
         tensors_(data.layout().tensors.size()),
-        schedule_{spec.lr, spec.warmup_steps, steps},
-        geography_(geography_of(spec, data)),
+        schedule_{spec.learning.lr, spec.learning.warmup_steps, steps},
+        geography_(geography_of(settings_, data)),
         spread_km_(spread_km(geography_)),
-        augment_{spec.dropout,
-                 spec.noise_db / geography_.strength_scale.divisor, spec.seed},
+        augment_{settings_.dropout,
+                 settings_.noise_db / geography_.strength_scale.divisor,
+                 settings_.seed},
         turns_(device, torch),
         staging_(device, 2 * kStagedSteps),
         losses_(device),
         network_(turns_.now([&] {
-          return SetNetwork({.inputs = keys_ + 2, .width = spec.width},
-                            spec.seed,
+          return SetNetwork({.inputs = keys_ + 2, .width = settings_.width},
+                            settings_.seed,
                             at::TensorOptions(at::kFloat).device(torch));
         })),
         optimizer_(turns_.now([&] {
-          return AdamW(
-              network_.parameters(),
-              {.weight_decay = spec.weight_decay, .clip_norm = spec.clip_norm});
+          return AdamW(network_.parameters(),
+                       {.weight_decay = spec.learning.weight_decay,
+                        .clip_norm = spec.learning.clip_norm});
         })) {}
   ~SetPositionStepper() override { turns_.finish(); }
 
@@ -217,9 +219,9 @@ class SetPositionStepper final : public Stepper {
       PENSTOCK_ASSERT(found != tensors.end(), "a batch has its fields");
       return borrowed(found->view);
     };
-    Inputs inputs{.set = named(spec_.set),
-                  .mask = named(spec_.set + "_mask"),
-                  .target = named(spec_.target)};
+    Inputs inputs{.set = named(settings_.set),
+                  .mask = named(settings_.set + "_mask"),
+                  .target = named(settings_.target)};
     // Where batches are padded, one more tensor tells the padding.
     inputs.weight = tensors.size() > tensors_ ? borrowed(tensors.back().view)
                                               : at::ones({inputs.mask.size(0)},
@@ -254,17 +256,17 @@ class SetPositionStepper final : public Stepper {
 
   Json description() const {
     Json json;
-    json["kind"] = spec_.kind;
-    json["set"] = spec_.set;
-    json["target"] = spec_.target;
-    json["latitude"] = spec_.latitude;
-    json["longitude"] = spec_.longitude;
-    json["strength"] = spec_.strength;
+    json["kind"] = "set_position";
+    json["set"] = settings_.set;
+    json["target"] = settings_.target;
+    json["latitude"] = settings_.latitude;
+    json["longitude"] = settings_.longitude;
+    json["strength"] = settings_.strength;
     json["keys"] = keys_;
-    json["width"] = spec_.width;
-    json["dropout"] = spec_.dropout;
-    json["noise_db"] = spec_.noise_db;
-    json["seed"] = static_cast<std::int64_t>(spec_.seed);
+    json["width"] = settings_.width;
+    json["dropout"] = settings_.dropout;
+    json["noise_db"] = settings_.noise_db;
+    json["seed"] = static_cast<std::int64_t>(settings_.seed);
     json["spread_km"] = spread_km_;
     json["threads"] = threads_;
     return json;
@@ -272,7 +274,7 @@ class SetPositionStepper final : public Stepper {
 
   void check_description(const Json& found) const;
 
-  const ModelSpec spec_;
+  const SetPosition settings_;
   const int threads_;
   const std::int64_t keys_;
   const std::size_t tensors_;  // of a batch without padding
@@ -314,15 +316,12 @@ void SetPositionStepper::check_description(const Json& found) const {
 
 }  // namespace
 
-std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
-                                      const TableDataset& data, Device& device,
-                                      std::int64_t steps) {
-  PENSTOCK_ASSERT(spec.kind == "set_position", "the only kind of model");
-  return in_torch("making the model", [&]() -> std::unique_ptr<Stepper> {
-    start_threads(threads_of(spec));
-    return std::make_unique<SetPositionStepper>(spec, data, device,
-                                                torch_device(device), steps);
-  });
+std::unique_ptr<Stepper> make_set_position_stepper(const ModelSpec& spec,
+                                                   const TableDataset& data,
+                                                   Device& device,
+                                                   std::int64_t steps) {
+  return std::make_unique<SetPositionStepper>(spec, data, device,
+                                              torch_device(device), steps);
 }
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-#include "penstock/run/model.h"
+#include "penstock/run/trainer_plugin.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,9 +30,8 @@ const char* const kFields = R"({
   "whole": {"columns": ["a", "b"], "dtype": "int64"}
 })";
 
-ModelSpec model_with(const std::vector<std::string>& sets) {
+ModelSpec a_model() {
   Json document = Json::parse(kModel, "test");
-  for (const std::string& set : sets) apply_setting(document, set);
   return parse_model(&document,
                      parse_fields(Json::parse(kFields, "test"), "fields"));
 }
@@ -47,124 +46,14 @@ Error error_of(Work work) {
   return Error(ErrorKind::internal, {.what = "no error"});
 }
 
-std::string refusal(const std::vector<std::string>& sets) {
-  Error error = error_of([&] { model_with(sets); });
-  EXPECT_EQ(error.kind(), ErrorKind::request);
-  return error.what();
-}
-
-TEST(Model, HasTheDefaultsOfTheSchema) {
-  ModelSpec model = model_with({});
-  EXPECT_FALSE(model.none());
-  EXPECT_EQ(model.kind, "set_position");
-  EXPECT_EQ(model.set, "receivers");
-  EXPECT_EQ(model.latitude, "lat");
-  EXPECT_EQ(model.width, 64);
-  EXPECT_EQ(model.dropout, 0.1);
-  EXPECT_EQ(model.noise_db, 3);
-  EXPECT_EQ(model.seed, 0u);
-}
-
-TEST(Model, IsNoneWhenMissingOrNone) {
-  Json none("none"), other("some");
-  EXPECT_TRUE(parse_model(nullptr, {}).none());
-  EXPECT_TRUE(parse_model(&none, {}).none());
-  EXPECT_THAT(error_of([&] { parse_model(&other, {}); }).what(),
-              HasSubstr("found \"some\", expected \"none\" or an object"));
-}
-
-TEST(Model, NamesTheNearestFieldAndKey) {
-  EXPECT_THAT(refusal({"set=receiver"}),
-              HasSubstr("model.set: there is no field 'receiver'; did you mean "
-                        "'receivers'?"));
-  EXPECT_THAT(refusal({"strength=snr"}),
-              HasSubstr("model.strength: the set has no key 'snr'"));
-  EXPECT_THAT(refusal({"widht=8"}), HasSubstr("did you mean 'width'?"));
-}
-
-TEST(Model, NeedsItsKindAndItsInputs) {
-  for (const char* key :
-       {"kind", "set", "target", "latitude", "longitude", "strength"})
-    EXPECT_THAT(refusal({std::string(key) + "=null"}),
-                HasSubstr(std::string("model.") + key + ": it is missing"));
-  EXPECT_THAT(refusal({"kind=transformer"}), HasSubstr("set_position"));
-}
-
-TEST(Model, RefusesFieldsThatDoNotFit) {
-  EXPECT_THAT(refusal({"set=target"}), HasSubstr("is no json_set"));
-  EXPECT_THAT(refusal({"set=empty"}), HasSubstr("its \"min\" is 0"));
-  EXPECT_THAT(refusal({"target=receivers"}), HasSubstr("two columns"));
-  EXPECT_THAT(refusal({"target=three"}), HasSubstr("two columns"));
-  EXPECT_THAT(refusal({"target=whole"}), HasSubstr("whole numbers"));
-}
-
-TEST(Model, ChecksRanges) {
-  EXPECT_THAT(refusal({"width=4"}), HasSubstr("model.width: found 4"));
-  EXPECT_THAT(refusal({"width=20"}), HasSubstr("a multiple of 8"));
-  EXPECT_THAT(refusal({"dropout=1"}), HasSubstr("model.dropout"));
-  EXPECT_THAT(refusal({"noise_db=-1"}), HasSubstr("model.noise_db"));
-  EXPECT_THAT(refusal({"seed=-1"}), HasSubstr("model.seed"));
-}
-
-TEST(Model, TakesItsPartOfTheTrainSection) {
-  Json train = Json::parse(R"({"lr": 0.5, "warmup_steps": 7, "clip_norm": 0,
-                               "weight_decay": 0.25, "threads": 3})",
-                           "test");
-  Spec spec(train, "train");
-  ModelSpec model;
-  add_training(spec, model);
-  spec.finish();
-  EXPECT_EQ(model.lr, 0.5);
-  EXPECT_EQ(model.warmup_steps, 7);
-  EXPECT_EQ(model.weight_decay, 0.25);
-  EXPECT_EQ(model.clip_norm, 0);
-  EXPECT_EQ(model.threads, 3);
-}
-
-TEST(Model, ShowsHowManyThreadsItGets) {
-  ModelSpec model;
-  model.kind = "set_position";
-  Json settings;
-  show_model(model, settings);
-  auto processors = static_cast<std::int64_t>(read_host_limits().cpus);
-  EXPECT_EQ(settings["train"]["threads"],
-            Json(std::max<std::int64_t>(1, processors)));
-  model.threads = 3;
-  show_model(model, settings);
-  EXPECT_EQ(settings["train"]["threads"], Json(3));
-}
-
-TEST(Model, ChecksItsPartOfTheTrainSection) {
-  for (const char* key :
-       {"lr", "warmup_steps", "weight_decay", "clip_norm", "threads"}) {
-    Json train(Json::Object{{key, Json(-1)}});
-    Spec spec(train, "train");
-    ModelSpec model;
-    EXPECT_THAT(error_of([&] { add_training(spec, model); }).what(),
-                HasSubstr(std::string("train.") + key + ": found -1"));
-  }
-}
-
-TEST(Model, ShowsEveryDefaultThatWasUsed) {
-  Json settings;
-  show_model(model_with({"width=32"}), settings);
-  EXPECT_EQ(settings.find("model")->find("width")->integer(), 32);
-  EXPECT_EQ(settings.find("model")->find("noise_db")->number(), 3);
-  EXPECT_EQ(settings.find("train")->find("warmup_steps")->integer(), 50);
-  Json none;
-  show_model({}, none);
-  EXPECT_EQ(none.find("model")->string(), "none");
-  EXPECT_EQ(none.find("train"), nullptr);
-}
-
 TEST(Model, OnTheSimulatedDeviceIsRefused) {
   Error error =
-      error_of([] { check_model_device(model_with({}), MemoryKind::sim); });
+      error_of([] { check_model_device(a_model(), MemoryKind::sim); });
   EXPECT_EQ(error.kind(), ErrorKind::request);
   EXPECT_EQ(error.parts().code, "model.on_sim");
   EXPECT_NO_THROW(check_model_device({}, MemoryKind::sim));
-  EXPECT_NO_THROW(check_model_device(model_with({}), MemoryKind::cpu));
-  EXPECT_NO_THROW(check_model_device(model_with({}), MemoryKind::cuda));
+  EXPECT_NO_THROW(check_model_device(a_model(), MemoryKind::cpu));
+  EXPECT_NO_THROW(check_model_device(a_model(), MemoryKind::cuda));
 }
 
 TEST(Model, WithoutTheTrainerSaysWhatToDo) {
@@ -240,12 +129,12 @@ TEST(Model, IsMadeByTheTrainerThatIsFound) {
   auto data = TableDataset::prepare(
       dataset_options(positions.job({"device=cpu"})), *cpu);
   ::setenv("PENSTOCK_PARTS", (kTestParts / "good").c_str(), 1);
-  Error error = error_of([&] { open_model(model_with({}), *data, *cpu, 10); });
+  Error error = error_of([&] { open_model(a_model(), *data, *cpu, 10); });
   ::unsetenv("PENSTOCK_PARTS");
   EXPECT_EQ(error.parts().code, "test.thrown");
-  EXPECT_EQ(error.parts().where, "receivers");
+  EXPECT_EQ(error.parts().where, "set_position");
   std::unique_ptr<Device> sim = open_device({.kind = "sim"});
-  error = error_of([&] { open_model(model_with({}), *data, *sim, 10); });
+  error = error_of([&] { open_model(a_model(), *data, *sim, 10); });
   EXPECT_EQ(error.parts().code, "model.on_sim");
 }
 

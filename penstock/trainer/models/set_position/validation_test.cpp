@@ -1,4 +1,4 @@
-#include "penstock/trainer/validation.h"
+#include "penstock/trainer/models/set_position/validation.h"
 
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,149 @@
+#include "penstock/job/job.h"
+
+#include <algorithm>
+
+#include "penstock/base/connection_string.h"
+#include "penstock/job/sections.h"
+
+namespace penstock {
+namespace {
+
+/// In a job a source is an object, never the short form of a URI.
+const Json* section_of(Spec& spec, std::string_view key) {
+  Spec checked(*spec.raw(key), std::string(key));
+  return spec.raw(key);
+}
+
+/// An example of the section, of the first kind there is.
+std::string source_example() {
+  const SourceKind& kind = source_kinds()[0];
+  return "\"source\": {\"kind\": \"" + kind.name + "\", \"" + kind.place_key() +
+         "\": ..., \"table\": ...}";
+}
+
+void parse_rows(Spec& spec, Job& job) {
+  if (!spec.has("source"))
+    spec.refuse("source", "this section is missing", "add " + source_example());
+  if (!spec.has("fields"))
+    spec.refuse("fields", "this section is missing",
+                "name the tensors that a batch shall hold");
+  job.source = parse_source_spec(*section_of(spec, "source"), "source");
+  job.fields = parse_fields(*spec.raw("fields"), "fields");
+}
+
+Job checked_job(const Json& document, bool own_rows) {
+  Job job;
+  job.document = document;
+  Spec spec(document, "");
+  const Json none{Json::Object{}};
+  auto section = [&](std::string_view key) {
+    const Json* found = spec.raw(key);
+    return Spec(found == nullptr ? none : *found, std::string(key));
+  };
+  if (!own_rows) parse_rows(spec, job);
+  job.split = parse_split(spec.raw("split"), "split");
+  job.loading = loading_settings().parse(section("loader"));
+  job.model = parse_model(spec.raw("model"), job.fields);
+  Spec train = section("train");
+  training_settings().read(train, job.training);
+  learning_settings().read(train, job.model.learning);
+  train.finish();
+  const Json* device = spec.raw("device");
+  job.device =
+      parse_device_spec(device == nullptr ? Json("auto") : *device, "device");
+  job.output = output_settings().parse(section("output"));
+  spec.finish();
+  return job;
+}
+
+/// With a next step for whoever has none.
+Job advised_job(const Json& document, bool own_rows) {
+  try {
+    return checked_job(document, own_rows);
+  } catch (const Error& error) {
+    ErrorParts parts = error.parts();
+    if (parts.next.empty())
+      parts.next = "'penstock schema' lists every key with its values";
+    throw Error(error.kind(), std::move(parts));
+  }
+}
+
+}  // namespace
+
+Job parse_job(const Json& document) { return advised_job(document, false); }
+
+Job parse_job_of_rows(const Json& document) {
+  return advised_job(document, true);
+}
+
+Json without_secrets(Json document) {
+  const Json* source = document.find("source");
+  const Json* uri = source == nullptr ? nullptr : source->find("uri");
+  if (uri != nullptr && uri->is_string())
+    document["source"]["uri"] = stored_connection(uri->string());
+  return document;
+}
+
+void apply_setting(Json& document, const std::string& set) {
+  auto refuse = [&](const std::string& where, std::string why) {
+    throw Error(ErrorKind::request,
+                {.code = "settings.override",
+                 .what = "cannot use --set " +
+                         without_password(set.substr(0, set.find('='))),
+                 .where = where,
+                 .why = std::move(why) + ", expected section.key=value",
+                 .next = "for example --set loader.batch_size=512"});
+  };
+  if (!is_utf8(set))
+    throw Error(ErrorKind::request,
+                {.code = "settings.override",
+                 .what = "cannot use --set " +
+                         without_password(set.substr(0, set.find('='))),
+                 .where = "--set",
+                 .why = "it is not UTF-8, so the run could not be resumed: its "
+                        "settings are kept as JSON",
+                 .next = "rename the file, or make a link to it whose name is "
+                         "UTF-8, and name that"});
+  std::size_t equals = set.find('=');
+  if (equals == std::string::npos || equals == 0)
+    refuse("--set", equals == 0 ? "no key is named" : "there is no '='");
+  std::string text = set.substr(equals + 1);
+  Json value(text);
+  try {
+    value = Json::parse(text, "--set");
+  } catch (const Error&) {
+    // A text, as the rule says.
+  }
+  Json* at = &document;
+  std::string path = set.substr(0, equals);
+  for (std::size_t start = 0; start <= path.size();) {
+    std::size_t dot = std::min(path.find('.', start), path.size());
+    std::string so_far = path.substr(0, start == 0 ? 0 : start - 1);
+    if (so_far == "device" && at->is_string()) {
+      Json kind = *at;
+      *at = Json(Json::Object{{"kind", std::move(kind)}});
+    }
+    if (!at->is_null() && !at->is_object())
+      refuse(so_far.empty() ? "the top of the file" : so_far,
+             "found " + std::string(at->type_name()));
+    at = &(*at)[path.substr(start, dot - start)];
+    start = dot + 1;
+  }
+  *at = std::move(value);
+}
+
+Job load_job(const std::string& path, const std::vector<std::string>& sets) {
+  std::string text;
+  try {
+    text = real_files().read(path);
+  } catch (const Error& error) {
+    ErrorParts parts = error.parts();
+    parts.what = "cannot read the job file";
+    throw Error(ErrorKind::request, std::move(parts));
+  }
+  Json document = Json::parse(text, path);
+  for (const std::string& set : sets) apply_setting(document, set);
+  return parse_job(document);
+}
+
+}  // namespace penstock

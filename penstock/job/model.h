@@ -1,0 +1,58 @@
+#pragma once
+
+#include <any>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/base/base.h"
+#include "penstock/transforms/transforms.h"
+
+namespace penstock {
+
+/// The settings of `train` that a model needs.
+struct Learning {
+  double lr = 2e-3;  ///< the peak, after the warm-up
+  std::int64_t warmup_steps = 50;
+  double weight_decay = 0.01;
+  double clip_norm = 1;  ///< of all gradients together; 0: no clipping
+  int threads = 0;       ///< of the model's mathematics; 0: all that we may use
+};
+const SettingsTable<Learning>& learning_settings();
+
+/// The `model` section of a job, checked, with the settings of `train` that a
+/// model needs. A value.
+struct ModelSpec {
+  std::string kind = "none";  ///< "none", or the name of a ModelKind
+  std::any own;               ///< the settings of which the kind knows the type
+  Learning learning;
+
+  bool none() const { return kind == "none"; }
+};
+
+/// What the program knows of a kind of model without the trainer: its
+/// descriptor, trainer/models/NAME/descriptor.h.
+struct ModelKind {
+  std::string name;  ///< the value of `kind`
+  std::string about;
+  SettingsTable<ModelSpec> settings;
+  /// Throws Error(request) for fields that do not fit.
+  void (*check)(const Spec& section, const ModelSpec& model,
+                const std::vector<Field>& fields);
+};
+/// All kinds, in the order in which hints name them.
+const std::vector<ModelKind>& model_kinds();
+
+/// Checks a job's `model` section: missing, "none" or an object. Throws
+/// Error(request) with the JSON path, also for a model that does not fit the
+/// fields.
+ModelSpec parse_model(const Json* section, const std::vector<Field>& fields);
+/// The settings of that section with every default: "none" or an object.
+Json model_section(const ModelSpec& model);
+/// The JSON Schema of that section.
+Json model_schema();
+
+/// How many threads the mathematics of a model gets here.
+int threads_of(const ModelSpec& model);
+
+}  // namespace penstock

@@ -1,0 +1,144 @@
+#include "penstock/job/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penstock/job/job.h"
+#include "penstock/trainer/models/set_position/descriptor.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+const char* const kModel = R"({
+  "kind": "set_position", "set": "receivers", "target": "target",
+  "latitude": "lat", "longitude": "lon", "strength": "snr_db"
+})";
+
+const char* const kFields = R"({
+  "receivers": {"json_set": {"column": "receivers", "max": 8,
+    "keys": ["snr_db", "lat", "lon"]}, "standardize": true},
+  "target": {"columns": ["tx_lat", "tx_lon"], "standardize": true},
+  "empty": {"json_set": {"column": "r", "max": 8, "min": 0,
+    "keys": ["snr_db", "lat", "lon"]}},
+  "three": {"columns": ["a", "b", "c"]},
+  "whole": {"columns": ["a", "b"], "dtype": "int64"}
+})";
+
+ModelSpec model_with(const std::vector<std::string>& sets) {
+  Json document = Json::parse(kModel, "test");
+  for (const std::string& set : sets) apply_setting(document, set);
+  return parse_model(&document,
+                     parse_fields(Json::parse(kFields, "test"), "fields"));
+}
+
+template <class Work>
+Error error_of(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorKind::internal, {.what = "no error"});
+}
+
+std::string refusal(const std::vector<std::string>& sets) {
+  Error error = error_of([&] { model_with(sets); });
+  EXPECT_EQ(error.kind(), ErrorKind::request);
+  return error.what();
+}
+
+TEST(Model, HasTheDefaultsOfTheSchema) {
+  ModelSpec model = model_with({});
+  EXPECT_FALSE(model.none());
+  EXPECT_EQ(model.kind, "set_position");
+  const SetPosition& settings = set_position_of(model);
+  EXPECT_EQ(settings.set, "receivers");
+  EXPECT_EQ(settings.latitude, "lat");
+  EXPECT_EQ(settings.width, 64);
+  EXPECT_EQ(settings.dropout, 0.1);
+  EXPECT_EQ(settings.noise_db, 3);
+  EXPECT_EQ(settings.seed, 0u);
+}
+
+TEST(Model, IsNoneWhenMissingOrNone) {
+  Json none("none"), other("some");
+  EXPECT_TRUE(parse_model(nullptr, {}).none());
+  EXPECT_TRUE(parse_model(&none, {}).none());
+  EXPECT_THAT(error_of([&] { parse_model(&other, {}); }).what(),
+              HasSubstr("found \"some\", expected \"none\" or an object"));
+}
+
+TEST(Model, NamesTheNearestFieldAndKey) {
+  EXPECT_THAT(refusal({"set=receiver"}),
+              HasSubstr("model.set: there is no field 'receiver'; did you mean "
+                        "'receivers'?"));
+  EXPECT_THAT(refusal({"strength=snr"}),
+              HasSubstr("model.strength: the set has no key 'snr'"));
+  EXPECT_THAT(refusal({"widht=8"}), HasSubstr("did you mean 'width'?"));
+}
+
+TEST(Model, NeedsItsKindAndItsInputs) {
+  for (const char* key :
+       {"kind", "set", "target", "latitude", "longitude", "strength"})
+    EXPECT_THAT(refusal({std::string(key) + "=null"}),
+                HasSubstr(std::string("model.") + key + ": it is missing"));
+  EXPECT_THAT(refusal({"kind=transformer"}), HasSubstr("set_position"));
+}
+
+TEST(Model, RefusesFieldsThatDoNotFit) {
+  EXPECT_THAT(refusal({"set=target"}), HasSubstr("is not a json_set"));
+  EXPECT_THAT(refusal({"set=empty"}), HasSubstr("its \"min\" is 0"));
+  EXPECT_THAT(refusal({"target=receivers"}), HasSubstr("two columns"));
+  EXPECT_THAT(refusal({"target=three"}), HasSubstr("two columns"));
+  EXPECT_THAT(refusal({"target=whole"}), HasSubstr("whole numbers"));
+}
+
+TEST(Model, ChecksRanges) {
+  EXPECT_THAT(refusal({"width=4"}), HasSubstr("model.width: found 4"));
+  EXPECT_THAT(refusal({"width=20"}), HasSubstr("a multiple of 8"));
+  EXPECT_THAT(refusal({"dropout=1"}), HasSubstr("model.dropout"));
+  EXPECT_THAT(refusal({"noise_db=-1"}), HasSubstr("model.noise_db"));
+  EXPECT_THAT(refusal({"seed=-1"}), HasSubstr("model.seed"));
+}
+
+TEST(Learning, IsReadFromTheTrainSection) {
+  Json train = Json::parse(R"({"lr": 0.5, "warmup_steps": 7, "clip_norm": 0,
+                               "weight_decay": 0.25, "threads": 3})",
+                           "test");
+  Learning learning = learning_settings().parse(Spec(train, "train"));
+  EXPECT_EQ(learning.lr, 0.5);
+  EXPECT_EQ(learning.warmup_steps, 7);
+  EXPECT_EQ(learning.weight_decay, 0.25);
+  EXPECT_EQ(learning.clip_norm, 0);
+  EXPECT_EQ(learning.threads, 3);
+}
+
+TEST(Learning, ChecksItsRanges) {
+  for (const char* key :
+       {"lr", "warmup_steps", "weight_decay", "clip_norm", "threads"}) {
+    Json train(Json::Object{{key, Json(-1)}});
+    EXPECT_THAT(error_of([&] {
+                  learning_settings().parse(Spec(train, "train"));
+                }).what(),
+                HasSubstr(std::string("train.") + key + ": found -1"));
+  }
+}
+
+TEST(Learning, UsesAllProcessorsWhereNoThreadsAreNamed) {
+  auto processors = static_cast<int>(read_host_limits().cpus);
+  EXPECT_EQ(threads_of({}), std::max(1, processors));
+  EXPECT_EQ(threads_of({.learning = {.threads = 3}}), 3);
+}
+
+TEST(Model, ShowsEveryDefaultThatWasUsed) {
+  Json section = model_section(model_with({"width=32"}));
+  EXPECT_EQ(section.find("kind")->string(), "set_position");
+  EXPECT_EQ(section.find("width")->integer(), 32);
+  EXPECT_EQ(section.find("noise_db")->number(), 3);
+  EXPECT_EQ(model_section({}), Json("none"));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "penstock/job/job.h"
+#include "penstock/job/sections.h"
+
+namespace penstock {
+namespace {
+
+int automatic_workers(const Job& job) {
+  if (job.loading.per_sample) return 0;
+  double cpus = read_host_limits().cpus;
+  return std::clamp(static_cast<int>(std::floor(cpus)), 1, 16);
+}
+
+}  // namespace
+
+LoaderOptions loader_options(const Job& job, Side side) {
+  bool train = side == Side::train;
+  return {.side = side,
+          .seed = job.loading.seed,
+          .shuffle = train && job.loading.shuffle,
+          .tail = job.loading.tail.value_or(train ? Tail::drop : Tail::exact),
+          .batch_size = job.loading.batch_size,
+          .workers = job.loading.workers.value_or(automatic_workers(job)),
+          .prefetch = job.loading.prefetch,
+          .per_sample = job.loading.per_sample};
+}
+
+std::int64_t steps_in_all(const Job& job, const Order& order) {
+  std::int64_t steps = 0;
+  if (__builtin_mul_overflow(job.training.epochs, steps_per_epoch(order),
+                             &steps))
+    steps = std::numeric_limits<std::int64_t>::max();
+  return std::min(steps, job.training.max_steps.value_or(steps));
+}
+
+TableDatasetOptions dataset_options(const Job& job) {
+  RowLayout layout = layout_of(job.fields);
+  std::vector<LoaderOptions> loaders = {loader_options(job, Side::train)};
+  if (!job.model.none()) loaders.push_back(loader_options(job, Side::val));
+  return {.source = job.source,
+          .fields = job.fields,
+          .split = job.split,
+          .cache = job.loading.cache,
+          .workers =
+              job.loading.workers.value_or(std::max(1, automatic_workers(job))),
+          .ring_bytes = [layout, loaders](std::int64_t rows) {
+            std::size_t bytes = 0;
+            for (const LoaderOptions& loader : loaders)
+              bytes += ring_bytes(loader, layout, rows);
+            return bytes;
+          }};
+}
+
+Json resolved_settings(const Job& job, const Device& device) {
+  Json settings = without_secrets(job.document);
+  LoaderOptions loading = loader_options(job, Side::train);
+  Job::Loading chosen = job.loading;
+  chosen.workers = loading.workers;
+  chosen.tail = loading.tail;
+  loading_settings().show(chosen, settings["loader"]);
+  training_settings().show(job.training, settings["train"]);
+  settings["model"] = model_section(job.model);
+  if (!job.model.none()) {
+    Learning learning = job.model.learning;
+    learning.threads = threads_of(job.model);
+    learning_settings().show(learning, settings["train"]);
+  }
+  output_settings().show(job.output, settings["output"]);
+  settings["device_used"] = device.name();
+  return settings;
+}
+
+}  // namespace penstock
