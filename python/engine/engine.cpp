@@ -429,6 +429,7 @@ void bind_engine(nb::module_& module) {
       nb::arg("job"), nb::arg("sets"), nb::arg("side"), nb::arg("rank"),
       nb::arg("world"), nb::arg("rows").none(), nb::arg("agrees_later"));
   module.def("source_section", &source_section, nb::arg("uri"));
+  module.def("job_schema", &job_schema);
 }
 
 }  // namespace penstock::python

@@ -28,11 +28,6 @@ if TYPE_CHECKING:
 Settings = Mapping[str, Any]
 Fields = Union[Mapping[str, Any], Sequence[str]]
 
-_SECTIONS = ("source", "fields", "split", "loader", "device", "model", "train",
-             "output")
-_LOADING = ("batch_size", "seed", "shuffle", "workers", "prefetch", "cache",
-            "read", "tail")
-
 # Iterations keep the engines of loaders that are gone.
 _open: weakref.WeakSet[_engine.Engine] = weakref.WeakSet()
 
@@ -316,15 +311,16 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
     "val" come in the order of their keys. `train.epochs` does not end an
     iteration: you do. `rank`, `world` and `agree` are as for `Loader`.
     """
+    sections = json.loads(_engine.job_schema())["properties"]
     for name in overrides:
         section = name.split("__")[0]
-        if section in _LOADING:
+        if section in sections["loader"]["properties"]:
             raise TypeError(f"open() has no argument '{name}': did you mean "
                             f"'loader__{name}'?")
-        if section not in _SECTIONS:
+        if section not in sections:
             raise TypeError(
                 f"open() has no argument '{name}': " + did_you_mean(
-                    section, (*_SECTIONS, "side", "rank", "world", "agree")))
+                    section, (*sections, "side", "rank", "world", "agree")))
     sets = [name.replace("__", ".") + "=" + _dumped(value)
             for name, value in overrides.items()]
     ranks = Ranks(rank, world, agree)
