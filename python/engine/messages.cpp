@@ -51,7 +51,7 @@ Error no_memory() {
                {.code = "memory.host",
                 .what = "the host has no memory left",
                 .where = "this process",
-                .why = "the system gave no more of it",
+                .why = "allocation failed",
                 .next = "set cache to \"none\", or give the process more "
                         "memory"});
 }

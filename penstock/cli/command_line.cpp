@@ -1,0 +1,101 @@
+#include "penstock/cli/command_line.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "penstock/base/base.h"
+
+namespace penstock {
+namespace {
+
+/// What is wrong with the arguments, without those that may hold a password: a
+/// source that stands where none belongs.
+std::string shown_reason(std::string why, int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string_view hidden = argv[i];
+    bool pairs = hidden.find('=') != hidden.npos &&
+                 hidden.find_first_of(" \t\n") != hidden.npos;
+    if (!pairs && hidden.find_first_of(":@") == hidden.npos) continue;
+    for (std::size_t at = 0; (at = why.find(hidden, at)) != why.npos; at += 3)
+      why.replace(at, hidden.size(), "***");
+  }
+  return without_password(why);
+}
+
+Error argument_error(int argc, char** argv, const CLI::ParseError& error) {
+  ErrorParts parts{.code = "cli.arguments",
+                   .what = "cannot read the command line",
+                   .where = "the arguments",
+                   .why = error.what(),
+                   .next = "see penstock --help"};
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs()) names.push_back(verb.name);
+  std::string first = argc > 1 ? argv[1] : "-";
+  if (!first.starts_with('-') && std::ranges::find(names, first) == names.end())
+    parts.why =
+        "there is no verb '" + first + "'; " + did_you_mean(first, names);
+  parts.why = shown_reason(std::move(parts.why), argc, argv);
+  return Error(ErrorKind::request, std::move(parts));
+}
+
+void describe_program(CLI::App& app, Command& command) {
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  penstock demo positions --rows 4030 --seed 1 --to sqlite:demo.sqlite\n"
+      "  penstock peek sqlite:demo.sqlite#measurements\n"
+      "  penstock train examples/positions/job.json --set "
+      "source.path=demo.sqlite\n"
+      "  penstock batch job.json --epoch 4 --steps 10:12 --out batches\n"
+      "Exit codes: 0 done (or help shown), 2 request, 3 source, 4 transform, 5 "
+      "device, 6 out of memory, 70 internal, 128 + a signal's number "
+      "interrupted (130 by Ctrl-C, 143 by SIGTERM; state saved).");
+  app.set_version_flag("--version", "penstock " PENSTOCK_VERSION);
+  app.add_option("--log", command.log_level,
+                 "debug, info, warning, error or off (or PENSTOCK_LOG)");
+  app.option_defaults()->always_capture_default();
+}
+
+void add_verbs(CLI::App& app, Invocation& invocation, Command& command) {
+  for (const Verb& verb : verbs()) {
+    CLI::App* added = app.add_subcommand(verb.name, verb.help);
+    if (!verb.example.empty()) added->footer("Example: " + verb.example);
+    RunVerb run = verb.add(*added, invocation);
+    added->callback([&command, &verb, run] {
+      command.verb = &verb;
+      command.run = run;
+    });
+  }
+}
+
+}  // namespace
+
+bool wants_json(int argc, char** argv) {
+  return std::any_of(argv, argv + argc, [](const char* argument) {
+    return std::string_view(argument) == "--json";
+  });
+}
+
+std::optional<Command> read_command_line(int argc, char** argv,
+                                         Invocation& invocation) {
+  CLI::App app{
+      "Penstock keeps a GPU busy: reads, prepares and feeds training data, and "
+      "says what limits.",
+      "penstock"};
+  Command command;
+  describe_program(app, command);
+  add_verbs(app, invocation, command);
+  try {
+    if (argc == 1) throw CLI::CallForHelp();
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help), std::nullopt;
+  } catch (const CLI::CallForVersion& version) {
+    return app.exit(version), std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    throw argument_error(argc, argv, error);
+  }
+  return command;
+}
+
+}  // namespace penstock

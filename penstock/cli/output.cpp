@@ -1,0 +1,71 @@
+#include "penstock/cli/output.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+
+namespace penstock {
+namespace {
+
+bool is_closed_terminal(int reason) {
+  struct stat found {};
+  return reason == EIO && ::fstat(STDOUT_FILENO, &found) == 0 &&
+         S_ISCHR(found.st_mode);
+}
+
+}  // namespace
+
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
+  int reason = errno;
+  if (reason == EPIPE || is_closed_terminal(reason)) throw OutputClosed();
+  throw Error(ErrorKind::request, {.code = "cli.output",
+                                   .what = "cannot write the result",
+                                   .where = "standard output",
+                                   .why = std::strerror(reason),
+                                   .next = "send it to a place that has room"});
+}
+
+void print_document(const Json& json) { print(json.dump(2) + "\n"); }
+
+int report_error(const Error& error, bool json) {
+  // Where standard output fails, that very error must be seen elsewhere.
+  bool printed = json && error.parts().code != "cli.output" &&
+                 std::fputs((error.json() + "\n").c_str(), stdout) >= 0 &&
+                 std::fflush(stdout) == 0;
+  if (!printed) std::fprintf(stderr, "penstock: %s\n", error.what());
+  return exit_code_of(error.kind());
+}
+
+Error error_of_exception() {
+  std::string why = "it is not a std::exception";
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorKind::out_of_memory,
+                 {.code = "memory.host",
+                  .what = "the host has no memory left",
+                  .where = "this process",
+                  .why = "allocation failed",
+                  .next = "set \"loader.cache\" to \"none\", or give the job "
+                          "more memory"});
+  } catch (const std::exception& error) {
+    why = error.what();
+  } catch (...) {
+  }
+  return Error(ErrorKind::internal,
+               {.code = "internal.exception",
+                .what = "unexpected exception",
+                .where = "the program",
+                .why = std::move(why),
+                .next = "this is a bug in Penstock, please report it"});
+}
+
+}  // namespace penstock

@@ -1,0 +1,88 @@
+#include <charconv>
+#include <memory>
+
+#include "penstock/cli/output.h"
+#include "penstock/cli/verb.h"
+#include "penstock/cli/whole_number.h"
+#include "penstock/run/run.h"
+
+namespace penstock {
+namespace {
+
+struct Arguments {
+  std::string job, steps = "0:1", split = "train";
+  std::vector<std::string> sets;
+  BatchQuery query;
+};
+
+/// "A:B", half-open.
+void parse_steps(const std::string& text, BatchQuery& query) {
+  const char* end = text.data() + text.size();
+  auto first = std::from_chars(text.data(), end, query.first_step);
+  bool good = first.ec == std::errc() && first.ptr != end && *first.ptr == ':';
+  if (good) {
+    auto last = std::from_chars(first.ptr + 1, end, query.end_step);
+    good = last.ec == std::errc() && last.ptr == end;
+  }
+  if (good && query.first_step >= 0 && query.end_step >= query.first_step)
+    return;
+  throw Error(ErrorKind::request,
+              {.code = "cli.steps",
+               .what = "cannot use the steps '" + text + "'",
+               .where = "--steps",
+               .why = "expected A:B with 0 <= A <= B",
+               .next = "for example --steps 10:12"});
+}
+
+void check_rank(const Rank& rank) {
+  if (rank.world >= 1 && rank.rank >= 0 && rank.rank < rank.world) return;
+  throw Error(ErrorKind::request,
+              {.code = "cli.rank",
+               .what = "cannot use rank " + std::to_string(rank.rank) + " of " +
+                       std::to_string(rank.world),
+               .where = "--rank, --world",
+               .why = "expected 0 <= rank < world",
+               .next = "ranks count from 0: --rank 0 --world 2"});
+}
+
+void run_batch(Arguments& arguments, Invocation& invocation) {
+  BatchQuery& query = arguments.query;
+  parse_steps(arguments.steps, query);
+  check_rank(query.rank);
+  query.side = arguments.split == "val" ? Side::val : Side::train;
+  query.stop = invocation.stop;
+  bool whole =
+      look_at_batches(load_job(arguments.job, arguments.sets), query,
+                      [](const Json& line) { print(line.dump() + "\n"); });
+  invocation.interrupted = !whole;
+}
+
+RunVerb add_batch(CLI::App& app, Invocation& invocation) {
+  auto arguments = std::make_shared<Arguments>();
+  BatchQuery& query = arguments->query;
+  app.add_option("job", arguments->job, "The job file")->required();
+  app.add_option("--epoch", query.epoch, "From 0")
+      ->check(whole_number<std::int64_t>(0));
+  app.add_option("--steps", arguments->steps, "A:B, half-open");
+  app.add_option("--split", arguments->split, "train or val")
+      ->check(CLI::IsMember({"train", "val"}));
+  app.add_option("--rank", query.rank.rank, "Of --world");
+  app.add_option("--world", query.rank.world, "Number of ranks");
+  app.add_option("--out", query.out,
+                 "Write one .safetensors per step into this folder");
+  add_sets(app, arguments->sets);
+  add_json(app, invocation, "Errors as a document");
+  return [arguments](Invocation& invoked) { run_batch(*arguments, invoked); };
+}
+
+}  // namespace
+
+Verb batch_verb() {
+  return {.name = "batch",
+          .help = "Show which samples are in a step, and their tensors",
+          .example = "penstock batch job.json --epoch 3 --steps 10:12",
+          .ends_in_order = true,
+          .add = add_batch};
+}
+
+}  // namespace penstock

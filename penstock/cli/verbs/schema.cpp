@@ -1,0 +1,16 @@
+#include "penstock/cli/output.h"
+#include "penstock/cli/verb.h"
+#include "penstock/job/job.h"
+
+namespace penstock {
+
+Verb schema_verb() {
+  return {.name = "schema",
+          .help = "Print the JSON Schema of the job file",
+          .add = [](CLI::App& app, Invocation& invocation) -> RunVerb {
+            add_json(app, invocation, "It is JSON anyway");
+            return [](Invocation&) { print(job_schema()); };
+          }};
+}
+
+}  // namespace penstock

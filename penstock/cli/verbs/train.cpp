@@ -1,0 +1,97 @@
+#include <cstdio>
+#include <memory>
+
+#include "penstock/cli/output.h"
+#include "penstock/cli/terminal.h"
+#include "penstock/cli/verb.h"
+#include "penstock/run/run.h"
+
+namespace penstock {
+namespace {
+
+struct Arguments {
+  std::string job, resume;
+  std::vector<std::string> sets;
+};
+
+double number_in(const Json& json, const char* key) {
+  const Json* found = json.find(key);
+  return found != nullptr && found->is_number() ? found->number() : 0.0;
+}
+
+std::string summary_of(const Json& report) {
+  char text[400];
+  const Json& verdict = *report.find("verdict");
+  const Json* au = report.find("au");
+  std::string utilisation = "n/a";
+  if (au->is_number()) {
+    std::snprintf(text, sizeof(text), "%.1f %%", 100 * au->number());
+    utilisation = text;
+  }
+  std::snprintf(text, sizeof(text),
+                "%.0f steps, %.0f samples/s, first batch after %.0f ms, "
+                "accelerator utilisation %s\n%s: %s\nreport: %s/report.json\n",
+                number_in(report, "steps"), number_in(report, "samples_per_s"),
+                number_in(report, "first_batch_ms"), utilisation.c_str(),
+                verdict.find("limit")->string().c_str(),
+                verdict.find("cause")->string().c_str(),
+                report.find("run")->string().c_str());
+  return text;
+}
+
+/// The job of the file, or of the run that is resumed.
+Job job_of(const Arguments& arguments) {
+  if (arguments.job.empty() == arguments.resume.empty())
+    throw Error(
+        ErrorKind::request,
+        {.code = "cli.arguments",
+         .what = "cannot tell what to train",
+         .where = "the command line",
+         .why = arguments.job.empty() ? "neither a job nor a run is named"
+                                      : "both a job and a run are named",
+         .next = "name either a job file or --resume RUN"});
+  if (arguments.resume.empty()) return load_job(arguments.job, arguments.sets);
+  Json document = job_of_run(arguments.resume).document;
+  for (const std::string& set : arguments.sets) apply_setting(document, set);
+  return parse_job(document);
+}
+
+void run_train(const Arguments& arguments, Invocation& invocation) {
+  Job job = job_of(arguments);
+  Terminal terminal;
+  TrainListener listener{
+      .note = [&](const std::string& line) { terminal.note(line); },
+      .progress = [&](const Progress& p) { terminal.progress(p); }};
+  TrainResult result = train(job, {.stop = invocation.stop,
+                                   .save = invocation.save,
+                                   .listener = std::move(listener),
+                                   .resume = arguments.resume});
+  terminal.end();
+  invocation.interrupted = result.interrupted;
+  if (invocation.json)
+    print_document(result.report);
+  else
+    print(summary_of(result.report));
+}
+
+RunVerb add_train(CLI::App& app, Invocation& invocation) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("job", arguments->job, "The job file");
+  app.add_option("--resume", arguments->resume,
+                 "Resume an interrupted run: its folder");
+  add_sets(app, arguments->sets);
+  add_json(app, invocation, "The report on standard output");
+  return [arguments](Invocation& invoked) { run_train(*arguments, invoked); };
+}
+
+}  // namespace
+
+Verb train_verb() {
+  return {.name = "train",
+          .help = "Run a job",
+          .example = "penstock train job.json --set loader.cache=none",
+          .ends_in_order = true,
+          .add = add_train};
+}
+
+}  // namespace penstock
