@@ -129,11 +129,12 @@ std::vector<Column> some_texts(const Workload& work) {
   std::vector<Column> texts;
   std::int64_t rows = 0;
   for (const Partition& partition : source->partitions(1))
-    source->open_reader()->scan(partition, kBlockRows, [&](Block& block) {
-      rows += block.rows;
-      texts.push_back(std::move(block.columns[1]));
-      return rows < kParsedRows;
-    });
+    source->open_reader()->scan(partition, {.rows = kBlockRows},
+                                [&](KeyList&, Block& block) {
+                                  rows += block.rows;
+                                  texts.push_back(std::move(block.columns[0]));
+                                  return rows < kParsedRows;
+                                });
   return texts;
 }
 

@@ -1,5 +1,7 @@
 #include "penstock/base/block.h"
 
+#include "penstock/base/error.h"
+
 namespace penstock {
 namespace {
 
@@ -162,6 +164,36 @@ void Column::append_boolean(bool value) {
 
 void Column::append_uuid(const std::byte* sixteen) {
   values.append(sixteen, 16);
+  append_valid(true);
+}
+
+void Column::append_from(const Column& from, std::int64_t row) {
+  PENSTOCK_ASSERT(type == from.type && type.kind != ColumnKind::dictionary,
+                  "a row comes from a column of the same type");
+  if (type.kind == ColumnKind::list && children.empty())
+    children.emplace_back().type = from.children[0].type;
+  if (type.kind == ColumnKind::fixed) item = from.item;
+  if (!from.valid(row)) return append_null();
+  switch (type.kind) {
+    case ColumnKind::boolean:
+      return append_boolean(from.boolean(row));
+    case ColumnKind::utf8:
+    case ColumnKind::binary:
+      return append_text(from.text(row));
+    case ColumnKind::uuid:
+      return append_uuid(from.uuid(row));
+    case ColumnKind::list:
+      for (std::int64_t at = from.offset(row); at < from.offset(row + 1); ++at)
+        children[0].append_from(from.children[0], at);
+      return append_list();
+    default:
+      break;
+  }
+  std::size_t width =
+      size_of(type.dtype) * static_cast<std::size_t>(elements_of(item));
+  values.append(
+      from.values.data() + width * static_cast<std::size_t>(from.first + row),
+      width);
   append_valid(true);
 }
 

@@ -117,6 +117,8 @@ struct Column {
   }
   /// A row of a list: all elements that the child got since the row before.
   void append_list();
+  /// A row of another column of this type; not of a dictionary.
+  void append_from(const Column& from, std::int64_t row);
   /// Keeps the memory for the next filling.
   void clear();
   /// Of all buffers, those of the children too.

@@ -16,10 +16,9 @@ void KeyList::append(const Column& column, std::int64_t row) {
   if (type_ == ColumnType::int64) {
     integers_.push_back(column.int64(row));
   } else if (type_ == ColumnType::uuid) {
-    chars_.append(reinterpret_cast<const char*>(column.uuid(row)), 16);
+    append_bytes({reinterpret_cast<const char*>(column.uuid(row)), 16});
   } else {
-    chars_ += column.text(row);
-    ends_.push_back(static_cast<std::int64_t>(chars_.size()));
+    append_bytes(column.text(row));
   }
 }
 
@@ -28,7 +27,11 @@ void KeyList::append(const KeyList& from, std::int64_t at) {
     integers_.push_back(from.integer(at));
     return;
   }
-  chars_ += from.bytes(at);
+  append_bytes(from.bytes(at));
+}
+
+void KeyList::append_bytes(std::string_view key) {
+  chars_ += key;
   if (type_ != ColumnType::uuid)
     ends_.push_back(static_cast<std::int64_t>(chars_.size()));
 }

@@ -25,6 +25,9 @@ class KeyList {
   /// Adds the key in `row` of a key column of the same type.
   void append(const Column& column, std::int64_t row);
   void append(const KeyList& from, std::int64_t at);
+  void append_integer(std::int64_t key) { integers_.push_back(key); }
+  /// A text, or the 16 bytes of a uuid.
+  void append_bytes(std::string_view key);
   std::int64_t integer(std::int64_t at) const;
   /// The bytes of a text or uuid key.
   std::string_view bytes(std::int64_t at) const;

@@ -47,25 +47,25 @@ std::vector<Field> fields_of_job() {
                       "fields");
 }
 
-Block rows_of_job() {
+Block rows_of_job(KeyList& keys) {
   Block block;
   block.rows = kRows;
-  block.columns.resize(4);
-  block.columns[0].type = ColumnType::text;
-  block.columns[1].type = ColumnType::json;
+  block.columns.resize(3);
+  block.columns[0].type = ColumnType::json;
+  keys = KeyList(ColumnType::text);
   Random random(1, 0, 0, 0);
   for (std::int64_t row = 0; row < kRows; ++row) {
-    block.columns[0].append_text("a key too long for short strings " +
-                                 std::to_string(row));
+    keys.append_bytes("a key too long for short strings " +
+                      std::to_string(row));
     std::string list = "[";
     auto elements = 1 + random.below(8);
     for (std::uint64_t i = 0; i < elements; ++i)
       list += std::string(i == 0 ? "" : ",") + R"({"name": "ä", "lat": )" +
               Json(random.uniform()).dump() +
               R"(, "lon": null, "on": true, "extra": [1, {"a": 2}]})";
-    block.columns[1].append_text(list + "]");
+    block.columns[0].append_text(list + "]");
+    block.columns[1].append_float64(random.uniform());
     block.columns[2].append_float64(random.uniform());
-    block.columns[3].append_float64(random.uniform());
   }
   return block;
 }
@@ -78,12 +78,13 @@ BlockParser parser_of(const std::vector<Field>& fields) {
 }
 
 TEST(Allocations, DoNotGrowWithTheRowsOfABlock) {
-  Block block = rows_of_job();
+  KeyList keys;
+  Block block = rows_of_job(keys);
   BlockParser parser = parser_of(fields_of_job());
   ParseNotes notes;
-  parser.parse(block, notes);
+  parser.parse(keys, block, notes);
   std::int64_t before = allocations;
-  ParsedBlock parsed = parser.parse(block, notes);
+  ParsedBlock parsed = parser.parse(keys, block, notes);
   EXPECT_EQ(parsed.rows(), kRows);
   EXPECT_LT(allocations - before, 40);  // of the result and of the notes
 }
@@ -92,7 +93,9 @@ TEST(Allocations, EncodingTakesNone) {
   std::vector<Field> fields = fields_of_job();
   ParseNotes notes;
   std::vector<ParsedBlock> blocks;
-  blocks.push_back(parser_of(fields).parse(rows_of_job(), notes));
+  KeyList keys;
+  Block block = rows_of_job(keys);
+  blocks.push_back(parser_of(fields).parse(keys, block, notes));
   RowsById rows{blocks, {}};
   for (std::uint32_t row = 0; row < kRows; ++row) rows.refs.push_back({0, row});
   RowLayout layout = layout_of(fields);

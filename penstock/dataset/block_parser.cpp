@@ -15,6 +15,10 @@ namespace {
 // source calls 5 what another calls 5.0.
 class ByValue {
  public:
+  std::string_view of(const KeyList& keys, std::int64_t row) {
+    return keys.type() == ColumnType::int64 ? bytes_of(keys.integer(row))
+                                            : keys.bytes(row);
+  }
   std::string_view of(const Column& column, std::int64_t row) {
     if (!column.valid(row)) return {};
     if (column.type.kind == ColumnKind::uuid)
@@ -76,7 +80,7 @@ BoundFields bind_fields(const std::vector<Field>& fields,
       auto at = static_cast<std::size_t>(found - requests.begin());
       columns.info.push_back(infos[at]);
       columns.types.push_back(types[at]);
-      columns.at.push_back(at + 1);
+      columns.at.push_back(at);
     }
     bound.push_back(field.kind->bind(std::move(columns)));
   }
@@ -135,12 +139,12 @@ struct BlockParser::State {
       fields.push_back({.parser = field->parser()});
   }
 
-  void start(const Block& block) {
+  void start(const KeyList& all, const Block& block) {
     PENSTOCK_ASSERT(
-        block.columns.size() == 1 + options.columns.size() + options.by_column,
+        block.columns.size() == options.columns.size() + options.by_column,
         "a block has the columns that were requested");
-    if (keys.type() != block.columns[0].type)
-      keys = left_out = KeyList(block.columns[0].type);
+    PENSTOCK_ASSERT(all.size() == block.rows, "every row has a key");
+    if (keys.type() != all.type()) keys = left_out = KeyList(all.type());
     keys.clear();
     left_out.clear();
     kept.clear();
@@ -169,24 +173,19 @@ struct BlockParser::State {
     });
   }
 
-  void refuse(const Block& block, std::int64_t row, std::string column,
-              std::string why, std::int64_t byte, bool key_is_bad) {
-    BadRow& refused = bad.emplace_back();
-    refused.column = std::move(column);
-    refused.why = std::move(why);
-    refused.byte = byte;
-    if (key_is_bad || !block.columns[0].valid(row)) return;
-    KeyList key(block.columns[0].type);
-    key.append(block.columns[0], row);
-    refused.key = key.json(0);
-    refused.shown_key = key.shown(0);
-    left_out.append(block.columns[0], row);
+  void refuse(const KeyList& all, std::int64_t row, std::string column,
+              std::string why, std::int64_t byte) {
+    bad.push_back({.key = all.json(row),
+                   .shown_key = all.shown(row),
+                   .column = std::move(column),
+                   .why = std::move(why),
+                   .byte = byte});
+    left_out.append(all, row);
   }
 
   std::string name_of_column(std::size_t column) const {
-    if (column == 0) return "the key";
-    return column <= options.columns.size() ? options.columns[column - 1]
-                                            : options.by_name;
+    return column < options.columns.size() ? options.columns[column]
+                                           : options.by_name;
   }
 
   /// The reader's own problem with this row, if it had one.
@@ -209,15 +208,9 @@ struct BlockParser::State {
   }
 
   // A row that is bad for one field and too short for another is bad.
-  Outcome judge(const Block& block, std::int64_t row) {
+  Outcome judge(const KeyList& all, std::int64_t row) {
     if (const RowProblem* problem = problem_of(row)) {
-      refuse(block, row, name_of_column(problem->column), problem->why, -1,
-             problem->column == 0);
-      return Outcome::bad;
-    }
-    if (!block.columns[0].valid(row)) {
-      refuse(block, row, name_of_column(0), "is NULL, expected a key", -1,
-             true);
+      refuse(all, row, name_of_column(problem->column), problem->why, -1);
       return Outcome::bad;
     }
     Outcome outcome = Outcome::kept;
@@ -226,22 +219,21 @@ struct BlockParser::State {
       if (fault == nullptr) continue;
       outcome = Outcome::too_short;
       if (fault->too_short) continue;
-      refuse(block, row, std::move(fault->place), std::move(fault->why),
-             fault->byte, false);
+      refuse(all, row, std::move(fault->place), std::move(fault->why),
+             fault->byte);
       return Outcome::bad;
     }
     return outcome;
   }
 
-  void keep(const Block& block, std::int64_t row, ByValue& by) {
+  void keep(const KeyList& all, const Block& block, std::int64_t row,
+            ByValue& by) {
     kept.push_back(row);
-    keys.append(block.columns[0], row);
-    sides.push_back(
-        options.side_of == nullptr
-            ? std::uint8_t{0}
-            : options.side_of(by.of(options.by_column ? block.columns.back()
-                                                      : block.columns.front(),
-                                    row)));
+    keys.append(all, row);
+    sides.push_back(options.side_of == nullptr ? std::uint8_t{0}
+                    : options.by_column
+                        ? options.side_of(by.of(block.columns.back(), row))
+                        : options.side_of(by.of(all, row)));
   }
 
   /// Of the key, and of the values of all fields as one run.
@@ -303,18 +295,19 @@ BlockParser::BlockParser(Options options)
 BlockParser::~BlockParser() = default;
 BlockParser::BlockParser(BlockParser&&) noexcept = default;
 
-ParsedBlock BlockParser::parse(const Block& block, ParseNotes& notes) {
+ParsedBlock BlockParser::parse(const KeyList& keys, const Block& block,
+                               ParseNotes& notes) {
   State& state = *state_;
-  state.start(block);
+  state.start(keys, block);
   ByValue by;
   for (std::int64_t row = 0; row < block.rows; ++row) {
-    switch (state.judge(block, row)) {
+    switch (state.judge(keys, row)) {
       case State::Outcome::kept:
-        state.keep(block, row, by);
+        state.keep(keys, block, row, by);
         break;
       case State::Outcome::too_short:
         ++state.too_short;
-        state.left_out.append(block.columns[0], row);
+        state.left_out.append(keys, row);
         break;
       case State::Outcome::bad:
         break;

@@ -15,7 +15,7 @@ namespace penstock {
 /// Fields over the columns of a source, and where a block holds them.
 using BoundFields = std::vector<std::shared_ptr<const BoundField>>;
 
-/// Binds fields to blocks that hold the key, then a column for each of
+/// Binds fields to blocks that hold a column for each of
 /// `requests_of(fields)`; `infos` and `types` are those of the requests.
 BoundFields bind_fields(const std::vector<Field>& fields,
                         const std::vector<ColumnInfo>& infos,
@@ -45,8 +45,8 @@ struct RowRef {
 /// A row that is left out because `source.on_bad` is `skip`, or that ends the
 /// run because it is `stop`.
 struct BadRow {
-  Json key;               ///< null when the key itself could not be read
-  std::string shown_key;  ///< "42", "'abc'"; empty without a key
+  Json key;
+  std::string shown_key;  ///< "42", "'abc'"
   std::string column;
   std::string why;         ///< what was found and what was expected
   std::int64_t byte = -1;  ///< offset in the JSON text, when known
@@ -68,8 +68,8 @@ struct ParseNotes {
 /// scratch memory and allocates nothing per row once warm.
 class BlockParser {
  public:
-  /// A block holds the key, the columns of the fields, and the split's column
-  /// last when `by_column` is true (else `side_of` is given the key). It sees
+  /// A block holds the columns of the fields, and the split's column last when
+  /// `by_column` is true (else `side_of` is given the key). It sees
   /// the bytes of that value: 8 of an integer (also of a whole float64 and of
   /// a boolean) or of a float64, little-endian; the text; the 16 of a uuid;
   /// none of a NULL. Without it all sides are 0.
@@ -86,7 +86,7 @@ class BlockParser {
 
   /// Bad rows and short rows go to `notes`, all others to the result. Throws
   /// nothing because of data.
-  ParsedBlock parse(const Block& block, ParseNotes& notes);
+  ParsedBlock parse(const KeyList& keys, const Block& block, ParseNotes& notes);
 
  private:
   struct State;

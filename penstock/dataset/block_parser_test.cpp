@@ -37,10 +37,13 @@ class Parse : public testing::Test {
     job(R"({"r": {"json_set": {"column": "list", "keys": ["a", "b"], )" +
         members + "}}}");
   }
-  static Column keys(std::int64_t count, std::int64_t first = 10) {
-    Column column{.type = ColumnType::int64};
-    for (std::int64_t i = 0; i < count; ++i) column.append_int64(first + i);
-    return column;
+  struct Rows : Block {
+    KeyList keys;
+  };
+  static KeyList keys(std::int64_t count, std::int64_t first = 10) {
+    KeyList keys;
+    for (std::int64_t i = 0; i < count; ++i) keys.append_integer(first + i);
+    return keys;
   }
   static Column texts(const std::vector<Text>& rows) {
     Column column{.type = ColumnType::json};
@@ -54,17 +57,17 @@ class Parse : public testing::Test {
     return column;
   }
   template <class... More>
-  Block block(Column first, More... more) {
-    Block block;
+  Rows block(Column first, More... more) {
+    Rows block;
     block.rows = first.length;
-    block.columns.push_back(keys(first.length));
+    block.keys = keys(first.length);
     block.columns.push_back(std::move(first));
     (block.columns.push_back(std::move(more)), ...);
     return block;
   }
-  void run(const Block& block) {
+  void run(const Rows& rows) {
     BlockParser parser(options_);
-    parsed_ = parser.parse(block, notes_);
+    parsed_ = parser.parse(rows.keys, rows, notes_);
   }
   void run_lists(const std::vector<Text>& rows) { run(block(texts(rows))); }
 
@@ -238,10 +241,10 @@ TEST_F(Parse, JsonThatDoesNotParseNamesItsByte) {
 
 TEST_F(Parse, ColumnsMustHoldFiniteNumbers) {
   job(R"({"t": {"columns": ["x", "y"]}})");
-  Block rows = block(numbers({1, 2, 3, 4}), numbers({5, NAN, INFINITY, 8}));
-  rows.columns[1].clear();
-  rows.columns[1].append_null();
-  for (double x : {2.0, 3.0, 4.0}) rows.columns[1].append_float64(x);
+  Rows rows = block(numbers({1, 2, 3, 4}), numbers({5, NAN, INFINITY, 8}));
+  rows.columns[0].clear();
+  rows.columns[0].append_null();
+  for (double x : {2.0, 3.0, 4.0}) rows.columns[0].append_float64(x);
   run(rows);
   ASSERT_EQ(parsed_.rows(), 1);
   EXPECT_THAT(row(0), ElementsAre(4, 8));
@@ -272,29 +275,17 @@ TEST_F(Parse, ProblemsOfTheReaderNameTheirColumn) {
   job(R"({"t": {"columns": ["x"]}})");
   options_.by_column = true;
   options_.by_name = "session";
-  Block rows = block(numbers({1, 2, 3, 4}), numbers({0, 0, 0, 0}));
-  rows.problems = {{3, 2, "holds a blob"},
-                   {1, 1, "holds text 'abc' where a number is expected"},
-                   {2, 0, "holds a NULL key"},
-                   {1, 2, "second problem of one row"}};
+  Rows rows = block(numbers({1, 2, 3, 4}), numbers({0, 0, 0, 0}));
+  rows.problems = {{3, 1, "holds a blob"},
+                   {1, 0, "holds text 'abc' where a number is expected"},
+                   {1, 1, "second problem of one row"}};
   run(rows);
-  EXPECT_EQ(parsed_.rows(), 1);
-  ASSERT_EQ(notes_.bad.size(), 3u);
-  EXPECT_EQ(notes_.bad[0].column, "the key");
-  EXPECT_TRUE(notes_.bad[0].key.is_null());
-  EXPECT_EQ(notes_.bad[1].column, "x");
-  EXPECT_EQ(notes_.bad[1].shown_key, "11");
-  EXPECT_THAT(notes_.bad[1].why, HasSubstr("'abc'"));
-  EXPECT_EQ(notes_.bad[2].column, "session");
-}
-
-TEST_F(Parse, ARowWithoutAKeyIsBad) {
-  job(R"({"t": {"columns": ["x"]}})");
-  Block rows = block(numbers({1}));
-  rows.columns[0].clear();
-  rows.columns[0].append_null();
-  run(rows);
-  EXPECT_EQ(the_bad_row().why, "is NULL, expected a key");
+  EXPECT_EQ(parsed_.rows(), 2);
+  ASSERT_EQ(notes_.bad.size(), 2u);
+  EXPECT_EQ(notes_.bad[0].column, "x");
+  EXPECT_EQ(notes_.bad[0].shown_key, "11");
+  EXPECT_THAT(notes_.bad[0].why, HasSubstr("'abc'"));
+  EXPECT_EQ(notes_.bad[1].column, "session");
 }
 
 TEST_F(Parse, ABadFieldOutweighsAShortOne) {
@@ -350,11 +341,11 @@ TEST_F(Parse, SeesTheTypeOfTheKeyToSortByToo) {
 
 TEST_F(Parse, ShowsTheSmallestKeyWhateverTheOrder) {
   set();
-  Block rows = block(texts({R"([{"a": 1}])", R"([{"a": true, "b": 1}])",
-                            R"([{"a": 1, "b": true}])", R"([{"a": false}])"}));
+  Rows rows = block(texts({R"([{"a": 1}])", R"([{"a": true, "b": 1}])",
+                           R"([{"a": 1, "b": true}])", R"([{"a": false}])"}));
   auto with_keys = [&](std::vector<std::int64_t> keys) {
-    rows.columns[0].clear();
-    for (std::int64_t key : keys) rows.columns[0].append_int64(key);
+    rows.keys.clear();
+    for (std::int64_t key : keys) rows.keys.append_integer(key);
   };
   with_keys({100, 99, -7, 5});
   run(rows);
@@ -371,11 +362,10 @@ TEST_F(Parse, ShowsTheSmallestKeyWhateverTheOrder) {
 
 TEST_F(Parse, TextKeysCompareByTheirBytes) {
   set();
-  Block rows = block(texts(
+  Rows rows = block(texts(
       {R"([{"a": 1}])", R"([{"a": 2}])", R"([{"a": 3}])", "null", "null"}));
-  rows.columns[0] = Column{.type = ColumnType::text};
-  for (const char* key : {"b", "Z", "ä", "ü", "c"})
-    rows.columns[0].append_text(key);
+  rows.keys = KeyList(ColumnType::text);
+  for (const char* key : {"b", "Z", "ä", "ü", "c"}) rows.keys.append_bytes(key);
   run(rows);
   EXPECT_EQ(types()[0].number_row, "'Z'");
   EXPECT_EQ(notes_.bad[0].shown_key, "'c'");
@@ -385,12 +375,10 @@ TEST_F(Parse, TextKeysCompareByTheirBytes) {
 TEST_F(Parse, BadRowsAreSortedByKeyAfterMerging) {
   set();
   BlockParser parser(options_);
-  Block rows = block(texts({"x", "x"}));
+  Rows rows = block(texts({"x", "x"}));
   ParseNotes late, early;
-  rows.columns[0] = keys(2, 100);
-  parser.parse(rows, late);
-  rows.columns[0] = keys(2, 9);
-  parser.parse(rows, early);
+  parser.parse(keys(2, 100), rows, late);
+  parser.parse(keys(2, 9), rows, early);
   late.merge(std::move(early));
   late.sort();
   std::vector<std::string> shown;
@@ -407,9 +395,7 @@ TEST_F(Parse, MarksRowsByTheirKeyOrByTheSplitsColumn) {
   };
   run(block(numbers({1, NAN, 3})));
   EXPECT_THAT(parsed_.sides, ElementsAre(1, 2));
-  KeyList key(ColumnType::int64);
-  key.append(keys(1), 0);
-  EXPECT_EQ(asked[0], key.canonical(0));
+  EXPECT_EQ(asked[0], keys(1).canonical(0));
 
   options_.by_column = true;
   asked.clear();
@@ -432,10 +418,9 @@ TEST_F(Parse, MarksRowsByTheirKeyOrByTheSplitsColumn) {
 
 TEST_F(Parse, MarksUuidsByTheirBytesAndNothingWithoutAMark) {
   job(R"({"t": {"columns": ["x"]}})");
-  Block rows = block(numbers({1}));
-  rows.columns[0] = Column{.type = ColumnType::uuid};
-  rows.columns[0].append_uuid(
-      std::as_bytes(std::span("0123456789abcdef")).data());
+  Rows rows = block(numbers({1}));
+  rows.keys = KeyList(ColumnType::uuid);
+  rows.keys.append_bytes("0123456789abcdef");
   run(rows);
   EXPECT_THAT(parsed_.sides, ElementsAre(0));
   std::string asked;
@@ -451,8 +436,8 @@ TEST_F(Parse, BorrowedBytesAreNotReadBeyondTheirEnd) {
   set();
   std::string list = R"([{"a": 1.25, "b": 33}])";
   auto bytes = std::make_shared<std::vector<char>>(list.begin(), list.end());
-  Block rows = block(texts({list}));
-  rows.columns[1].values =
+  Rows rows = block(texts({list}));
+  rows.columns[0].values =
       Bytes::borrow(std::as_bytes(std::span(*bytes)), bytes);
   run(rows);
   EXPECT_THAT(row(0), ElementsAre(1, 1.25, 33));
@@ -480,8 +465,10 @@ TEST_F(Parse, KeepsTheKeysOfRowsThatAreLeftOut) {
 TEST_F(Parse, ResultsHaveNoRoomToSpare) {
   set();
   BlockParser parser(options_);
-  parser.parse(block(texts(std::vector<Text>(50, R"([{}, {}])"))), notes_);
-  parsed_ = parser.parse(block(texts({R"([{"a": 1}])", "x"})), notes_);
+  Rows many = block(texts(std::vector<Text>(50, R"([{}, {}])")));
+  Rows few = block(texts({R"([{"a": 1}])", "x"}));
+  parser.parse(many.keys, many, notes_);
+  parsed_ = parser.parse(few.keys, few, notes_);
   EXPECT_EQ(parsed_.fields[0].bytes.size(), 3 * sizeof(double));
   EXPECT_EQ(parsed_.fields[0].ends.capacity(), 1u);
   EXPECT_EQ(parsed_.sides.capacity(), 1u);

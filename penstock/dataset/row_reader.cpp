@@ -8,14 +8,27 @@ struct TableDataset::RowReader::State {
   std::unique_ptr<Reader> reader;
   BlockParser parser;
   KeyList keys;
+  std::vector<std::int64_t> positions;
   Block block;
+
+  /// Of rows by position, the keys are positions.
+  ReadRequest request(std::span<const SampleId> ids) {
+    keys.clear();
+    for (SampleId id : ids) keys.append(dataset.keys_, id);
+    if (dataset.source_->abilities().by_key) return keys;
+    positions.clear();
+    for (std::int64_t at = 0; at < keys.size(); ++at)
+      positions.push_back(keys.integer(at));
+    return positions;
+  }
 };
 
 TableDataset::RowReader::RowReader(const TableDataset& dataset)
     : state_(new State{dataset,
-                       dataset.source_->open_reader(),
+                       open_checked_reader(*dataset.source_),
                        BlockParser(dataset.parsing_),
                        KeyList(dataset.keys_.type()),
+                       {},
                        {}}) {}
 
 TableDataset::RowReader::~RowReader() = default;
@@ -23,21 +36,20 @@ TableDataset::RowReader::~RowReader() = default;
 void TableDataset::RowReader::read(std::span<const SampleId> ids,
                                    ParsedBlock& rows) {
   State& s = *state_;
-  s.keys.clear();
-  for (SampleId id : ids) s.keys.append(s.dataset.keys_, id);
+  ReadRequest request = s.request(ids);
   if (read_meter != nullptr) {
     BusyScope busy(*read_meter);
-    s.reader->read(s.keys, s.block);
+    s.reader->read(request, s.block);
     read_meter->add_items(s.block.rows,
                           static_cast<std::int64_t>(s.block.bytes()));
     read_meter->add_calls(1);
   } else {
-    s.reader->read(s.keys, s.block);
+    s.reader->read(request, s.block);
   }
   std::optional<BusyScope> busy;
   if (prepare_meter != nullptr) busy.emplace(*prepare_meter);
   ParseNotes notes;
-  rows = s.parser.parse(s.block, notes);
+  rows = s.parser.parse(s.keys, s.block, notes);
   if (prepare_meter != nullptr)
     prepare_meter->add_items(s.block.rows,
                              static_cast<std::int64_t>(rows.bytes()));

@@ -8,7 +8,11 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kBlockRows = 1024;  // of 1 KB rows: stays in the cache
+/// Rows with their keys, as a scan gives them.
+struct KeyedBlock {
+  KeyList keys;
+  Block block;
+};
 
 /// Tells `meter` the time of a scan apart from the time inside its sink.
 class ScanTimer {
@@ -34,12 +38,12 @@ class SharedParser {
       : options_(options), meter_(meter) {}
 
   BlockParser parser() const { return BlockParser(options_); }
-  void parse(BlockParser& parser, const Block& block) {
+  void parse(BlockParser& parser, const KeyList& keys, const Block& block) {
     ParseNotes notes;
     ParsedBlock rows;
     {
       BusyScope busy(meter_);
-      rows = parser.parse(block, notes);
+      rows = parser.parse(keys, block, notes);
       meter_.add_items(block.rows, static_cast<std::int64_t>(rows.bytes()));
     }
     Lock lock(mutex_);
@@ -79,13 +83,13 @@ struct PartitionQueue {
 void read_and_parse(PartitionQueue& parts, SharedParser& parsing,
                     StageMeter& meter) {
   BlockParser parser = parsing.parser();
-  std::unique_ptr<Reader> reader = parts.source.open_reader();
+  std::unique_ptr<Reader> reader = open_checked_reader(parts.source);
   while (const Partition* partition = parts.take()) {
     ScanTimer timer(meter);
-    reader->scan(*partition, kBlockRows, [&](Block& block) {
+    reader->scan(*partition, {}, [&](KeyList& keys, Block& block) {
       timer.stop();
       meter.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
-      parsing.parse(parser, block);
+      parsing.parse(parser, keys, block);
       timer.start();
       return !parts.failed.load();
     });
@@ -150,25 +154,28 @@ class ReadParsePipeline {
     BlockParser parser = parsing_.parser();
     for (;;) {
       Nanoseconds asked = wall_clock().now();
-      std::optional<Block> block = filled_.pop();
+      std::optional<KeyedBlock> rows = filled_.pop();
       prepare_.add_blocked_get(wall_clock().now() - asked);
-      if (!block) return;
-      parsing_.parse(parser, *block);
-      block->clear();
-      used_.try_push(std::move(*block));
+      if (!rows) return;
+      parsing_.parse(parser, rows->keys, rows->block);
+      rows->block.clear();
+      used_.try_push(std::move(*rows));
     }
   }
 
   void read_parts() {
-    std::unique_ptr<Reader> reader = parts_.source.open_reader();
+    std::unique_ptr<Reader> reader = open_checked_reader(parts_.source);
     while (const Partition* partition = parts_.take()) {
       ScanTimer timer(read_);
-      reader->scan(*partition, kBlockRows, [&](Block& block) {
+      reader->scan(*partition, {}, [&](KeyList& keys, Block& block) {
         timer.stop();
         read_.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
         Nanoseconds asked = wall_clock().now();
-        bool goes_on = filled_.push(std::move(block));
-        if (auto spare = used_.try_pop()) block = std::move(*spare);
+        bool goes_on = filled_.push({std::move(keys), std::move(block)});
+        if (auto spare = used_.try_pop()) {
+          keys = std::move(spare->keys);
+          block = std::move(spare->block);
+        }
         read_.add_blocked_put(wall_clock().now() - asked);
         timer.start();
         return goes_on;
@@ -183,8 +190,8 @@ class ReadParsePipeline {
   const int workers_;
   StageMeter& read_;
   StageMeter& prepare_;
-  Queue<Block> filled_;
-  Queue<Block> used_;
+  Queue<KeyedBlock> filled_;
+  Queue<KeyedBlock> used_;
 };
 
 }  // namespace
@@ -192,8 +199,9 @@ class ReadParsePipeline {
 Scan scan_table(Source& source, const BlockParser::Options& parse,
                 const TableDatasetOptions& options) {
   const int workers = std::max(1, options.workers);
-  const int most =
+  int most =
       options.source.connections > 0 ? options.source.connections : workers;
+  if (source.abilities().global_lock) most = 1;
   PartitionQueue parts{source, source.partitions(most)};
   const int readers = std::min(most, static_cast<int>(parts.all.size()));
   const bool alone = options.workers == 0;

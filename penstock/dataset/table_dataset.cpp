@@ -61,6 +61,15 @@ void check_fingerprint(const TableDataset& set, const std::string& expected,
                "mean, write their fingerprint into the job"});
 }
 
+[[noreturn]] void refuse_no_key(const std::string& source) {
+  throw Error(ErrorKind::request,
+              {.code = "source.no_key",
+               .what = "cannot tell the rows of " + source + " apart",
+               .where = "source",
+               .why = "they have neither keys nor positions",
+               .next = "name a column whose values are unique as source.key"});
+}
+
 [[noreturn]] void refuse_no_rows(const TableDataset& set,
                                  const std::string& source) {
   throw Error(
@@ -92,6 +101,9 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
   set->layout_ = layout_of(options.fields);
   set->source_ = std::move(opened);
   const std::string source = set->source_->shown();
+  if (!set->source_->abilities().by_key &&
+      !set->source_->abilities().by_position)
+    refuse_no_key(source);
   set->bind();
 
   Scan pass = scan_table(*set->source_, set->parsing_, options);

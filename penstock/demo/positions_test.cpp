@@ -292,15 +292,15 @@ class PositionsTable : public testing::Test {
     std::vector<Row> rows;
     std::vector<Partition> parts = source->partitions(1);
     for (const Partition& part : parts)
-      source->open_reader()->scan(part, 256, [&](Block& block) {
-        for (std::int64_t i = 0; i < block.rows; ++i)
-          rows.push_back({block.columns[0].int64(i), "",
-                          std::string(block.columns[2].text(i)),
-                          std::string(block.columns[3].text(i)),
-                          block.columns[4].float64(i),
-                          block.columns[5].float64(i)});
-        return true;
-      });
+      source->open_reader()->scan(
+          part, {.rows = 256}, [&](KeyList& keys, Block& block) {
+            for (std::int64_t i = 0; i < block.rows; ++i)
+              rows.push_back(
+                  {keys.integer(i), "", std::string(block.columns[1].text(i)),
+                   std::string(block.columns[2].text(i)),
+                   block.columns[3].float64(i), block.columns[4].float64(i)});
+            return true;
+          });
     return rows;
   }
 

@@ -65,7 +65,7 @@ void look(const Job& job, const BatchQuery& query,
   std::unique_ptr<Device> device = open_device(job.device);
   TableDatasetOptions wanted = dataset_options(job);
   std::shared_ptr<const TableDataset> dataset = TableDataset::prepare(
-      wanted, open_source(wanted.source, requests_of(wanted), query.stop),
+      wanted, open_source(wanted.source, requests_of(wanted), {query.stop}),
       *device);
   LoaderOptions options = loader_options(job, query.side);
   std::int64_t end =

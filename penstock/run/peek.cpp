@@ -31,12 +31,11 @@ Json value_json(const Column& column, std::int64_t row) {
 
 Json peek(const std::string& uri) {
   SourceSpec spec = parse_source_spec(Json(uri), "source");
-  spec.keyless = true;
   Schema schema = read_schema(spec);
   std::vector<ColumnRequest> wanted;
   for (const ColumnInfo& column : schema.columns)
     wanted.push_back({column.name, ReadAs::value});
-  std::unique_ptr<Source> source = open_source(spec, wanted);
+  std::unique_ptr<Source> source = open_source(spec, wanted, {.keys = false});
 
   Json json;
   json["source"] = source->shown();
@@ -53,12 +52,12 @@ Json peek(const std::string& uri) {
   bool whole = true;
   Nanoseconds start = wall_clock().now();
   for (const Partition& partition : source->partitions(1)) {
-    source->open_reader()->scan(partition, 1024, [&](Block& block) {
+    source->open_reader()->scan(partition, {}, [&](KeyList&, Block& block) {
       for (std::int64_t row = 0; row < block.rows && rows + row < kShownRows;
            ++row) {
         Json entry{Json::Object{}};
         for (std::size_t c = 0; c < wanted.size(); ++c)
-          entry[wanted[c].column] = value_json(block.columns[c + 1], row);
+          entry[wanted[c].column] = value_json(block.columns[c], row);
         first.push_back(std::move(entry));
       }
       rows += block.rows;
@@ -67,7 +66,7 @@ Json peek(const std::string& uri) {
     });
   }
   double time = seconds(wall_clock().now() - start);
-  std::optional<std::int64_t> estimate = source->estimated_rows();
+  std::optional<std::int64_t> estimate = source->count().rows;
   json["rows"] = whole ? Json(rows) : estimate ? Json(*estimate) : Json();
   json["rows_exact"] = whole;
   json["rows_per_s"] = time > 0 ? static_cast<double>(rows) / time : 0.0;

@@ -15,7 +15,7 @@ std::shared_ptr<const Dataset> prepared(const Job& job, Device& device,
                                         StopFlag stop) {
   TableDatasetOptions wanted = dataset_options(job);
   return TableDataset::prepare(
-      wanted, open_source(wanted.source, requests_of(wanted), stop), device);
+      wanted, open_source(wanted.source, requests_of(wanted), {stop}), device);
 }
 
 std::string beginning_of(Sha256& digest) {

@@ -35,7 +35,7 @@ std::shared_ptr<const TableDataset> prepare(const Job& job,
       options.listener.note("where the rows will live:\n" + plan.text());
   };
   std::shared_ptr<const TableDataset> dataset = TableDataset::prepare(
-      wanted, open_source(wanted.source, requests_of(wanted), options.stop),
+      wanted, open_source(wanted.source, requests_of(wanted), {options.stop}),
       device);
   log(LogLevel::info, "prepared " + std::to_string(dataset->rows()) +
                           " rows, fingerprint " + dataset->fingerprint());

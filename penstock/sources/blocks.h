@@ -7,13 +7,20 @@
 
 namespace penstock {
 
-/// An empty block with a column for each of `parts`, things with a `type`.
+inline ColumnType type_in(ColumnType type) { return type; }
+template <class Part>
+ColumnType type_in(const Part& part) {
+  return part.type;
+}
+
+/// An empty block with a column for each of `parts`, types or things with a
+/// `type`.
 template <class Part>
 Block block_of(const std::vector<Part>& parts) {
   Block block;
   block.columns.resize(parts.size());
   for (std::size_t at = 0; at < parts.size(); ++at)
-    block.columns[at].type = parts[at].type;
+    block.columns[at].type = type_in(parts[at]);
   return block;
 }
 
@@ -22,12 +29,12 @@ template <class Part>
 bool is_block_of(const std::vector<Part>& parts, const Block& block) {
   if (block.columns.size() != parts.size()) return false;
   for (std::size_t at = 0; at < parts.size(); ++at)
-    if (block.columns[at].type != parts[at].type) return false;
+    if (block.columns[at].type != type_in(parts[at])) return false;
   return true;
 }
 
 /// How much memory the columns of a block took, to give the next one as much.
-class Room {
+class BlockCapacity {
  public:
   void measure(const Block& block) {
     sizes_.clear();

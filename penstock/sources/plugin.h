@@ -19,8 +19,8 @@ struct SourcePlugin {
 
   std::int64_t version;
   std::unique_ptr<Source> (*open_source)(
-      const SourceSpec& spec, const std::vector<ColumnRequest>& wanted,
-      StopFlag stop);
+      const SourceSpec& spec, const std::vector<ColumnRequest>& requests,
+      SourceOptions options);
   Schema (*read_schema)(const SourceSpec& spec);
   std::unique_ptr<TableWriter> (*create_table)(
       const SourceSpec& spec, const std::vector<NewColumn>& columns,

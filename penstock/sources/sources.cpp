@@ -6,9 +6,10 @@
 namespace penstock {
 
 std::unique_ptr<Source> open_source(const SourceSpec& spec,
-                                    const std::vector<ColumnRequest>& wanted,
-                                    StopFlag stop) {
-  return load_part(spec.kind, plugin_folders()).open_source(spec, wanted, stop);
+                                    const std::vector<ColumnRequest>& requests,
+                                    SourceOptions options) {
+  return load_part(spec.kind, plugin_folders())
+      .open_source(spec, requests, options);
 }
 
 Schema read_schema(const SourceSpec& spec) {

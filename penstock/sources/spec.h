@@ -19,9 +19,6 @@ struct SourceSpec {
   /// Of the rows that must be read, or how it begins; empty: any.
   std::string fingerprint;
   double round_trip_ms = 0;  ///< declared extra delay per statement sent
-  /// Rows need no key: column 0 of a block is then 0 in every row, and only
-  /// scans are possible. Not a setting of a job.
-  bool keyless = false;
   /// At most this many for a pass. 0: as many as there are threads to parse.
   int connections = 0;
   /// Settings of which only this kind knows the type (see SourceKind).

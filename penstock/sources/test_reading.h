@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,24 +24,28 @@ inline Error error_of(const std::function<void()>& act) {
   return Error(ErrorKind::internal, {.what = "nothing was thrown"});
 }
 
+/// Rows with their keys, where they have any.
+struct ScannedBlock : Block {
+  KeyList keys;
+};
+
 /// All rows of a source in one block.
-inline Block scan_all(Source& source) {
-  Block all;
-  source.open_reader()->scan(source.partitions(1)[0], 1 << 20,
-                             [&](Block& block) {
-                               all = std::move(block);
+inline ScannedBlock scan_all(Source& source) {
+  ScannedBlock all;
+  constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+  source.open_reader()->scan(source.partitions(1)[0],
+                             {.rows = 1 << 20, .bytes = kAny},
+                             [&](KeyList& keys, Block& block) {
+                               static_cast<Block&>(all) = std::move(block);
+                               all.keys = std::move(keys);
                                return true;
                              });
   return all;
 }
 
 inline KeyList integer_keys(const std::vector<std::int64_t>& all) {
-  Column column{.type = ColumnType::int64};
-  KeyList keys(column.type);
-  for (std::int64_t key : all) {
-    column.append_int64(key);
-    keys.append(column, column.length - 1);
-  }
+  KeyList keys;
+  for (std::int64_t key : all) keys.append_integer(key);
   return keys;
 }
 
@@ -52,12 +57,8 @@ inline KeyList integer_keys(std::int64_t from, std::int64_t to) {
 }
 
 inline KeyList text_keys(const std::vector<std::string>& all) {
-  Column column{.type = ColumnType::text};
-  KeyList keys(column.type);
-  for (const std::string& key : all) {
-    column.append_text(key);
-    keys.append(column, column.length - 1);
-  }
+  KeyList keys(ColumnType::text);
+  for (const std::string& key : all) keys.append_bytes(key);
   return keys;
 }
 

@@ -78,8 +78,8 @@ TYPED_TEST_P(DatabaseSuite, RefusesAWhereThatClosesItsParenthesis) {
 
 TYPED_TEST_P(DatabaseSuite, CountsTheRowsOfASmallTable) {
   this->make_rows(10);
-  EXPECT_EQ(this->open()->estimated_rows(), 10);
-  EXPECT_EQ(this->open("id < 3")->estimated_rows(), 3);
+  EXPECT_EQ(this->open()->count().rows, 10);
+  EXPECT_EQ(this->open("id < 3")->count().rows, 3);
 }
 
 TYPED_TEST_P(DatabaseSuite, ReadsTensOfThousandsOfKeysAtOnce) {
@@ -89,8 +89,7 @@ TYPED_TEST_P(DatabaseSuite, ReadsTensOfThousandsOfKeysAtOnce) {
   source->open_reader()->read(integer_keys(0, 70000), block);
   ASSERT_EQ(block.rows, 70000);
   for (std::int64_t row = 0; row < block.rows; ++row) {
-    ASSERT_EQ(block.columns[0].int64(row), row);
-    ASSERT_EQ(block.columns[1].float64(row), 0.5 * static_cast<double>(row));
+    ASSERT_EQ(block.columns[0].float64(row), 0.5 * static_cast<double>(row));
   }
 }
 
@@ -115,7 +114,7 @@ TYPED_TEST_P(DatabaseSuite, PaysOneRoundTripForAWholeScan) {
   auto parts = source->partitions(1);
   auto reader = source->open_reader();
   Nanoseconds start = wall_clock().now();
-  reader->scan(parts[0], 10, [](Block&) { return true; });
+  reader->scan(parts[0], {.rows = 10}, [](KeyList&, Block&) { return true; });
   double once = seconds(wall_clock().now() - start);
   EXPECT_GE(once, 0.040);
   EXPECT_LT(once, 20 * 0.040);  // 100 blocks
@@ -127,10 +126,10 @@ TYPED_TEST_P(DatabaseSuite, SeesRowsThatWereChangedBetweenReads) {
   auto reader = source->open_reader();
   Block block;
   reader->read(integer_keys({3}), block);
-  EXPECT_EQ(block.columns[1].float64(0), 1.5);
+  EXPECT_EQ(block.columns[0].float64(0), 1.5);
   this->database_.execute("UPDATE t SET x = -1 WHERE id = 3");
   reader->read(integer_keys({3}), block);
-  EXPECT_EQ(block.columns[1].float64(0), -1.0);
+  EXPECT_EQ(block.columns[0].float64(0), -1.0);
 }
 
 TYPED_TEST_P(DatabaseSuite, CountsARowThatWhereLeavesOutAsGone) {
@@ -167,7 +166,7 @@ TYPED_TEST_P(DatabaseSuite, LetsReadersAndPartitionsOutliveTheSource) {
   auto reader = source->open_reader();
   source.reset();
   std::int64_t rows = 0;
-  reader->scan(parts[0], 10, [&](Block& block) {
+  reader->scan(parts[0], {.rows = 10}, [&](KeyList&, Block& block) {
     rows += block.rows;
     return true;
   });

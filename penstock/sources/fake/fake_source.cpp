@@ -74,6 +74,23 @@ bool append(const FakeCell& cell, Column& to) {
   }
 }
 
+void append_key(const FakeCell& cell, KeyList& keys) {
+  if (keys.type() == ColumnType::int64)
+    keys.append_integer(std::get<std::int64_t>(cell));
+  else
+    keys.append_bytes(std::get<std::string>(cell));
+}
+
+/// What a row takes in a block, at most.
+std::size_t bytes_of(const std::vector<FakeCell>& row) {
+  std::size_t bytes = 0;
+  for (const FakeCell& cell : row) {
+    bytes += 18;
+    if (auto* text = std::get_if<std::string>(&cell)) bytes += text->size();
+  }
+  return bytes;
+}
+
 struct Snapshot {
   std::shared_ptr<const FakeTable> table;
   std::shared_ptr<FakeSource::Shared> shared;
@@ -101,34 +118,50 @@ class FakeReader : public Reader {
   }
   ~FakeReader() override { --shared_->counts.readers_open; }
 
-  void scan(const Partition& partition, std::int64_t block_rows,
-            const std::function<bool(Block&)>& sink) override {
+  void scan(const Partition& partition, BlockLimit limit,
+            const BlockSink& sink) override {
     auto& snapshot = *static_cast<Snapshot*>(partition.snapshot.get());
     std::size_t at = snapshot.start_of(partition.index);
     std::size_t end = snapshot.start_of(partition.index + 1);
+    KeyList keys;
     Block block;
     while (at < end) {
       if (++shared_->counts.blocks == shared_->trouble.fail_at_block)
         fail("block " + std::to_string(shared_->trouble.fail_at_block));
+      std::size_t first = at;
       std::size_t stop =
-          std::min(end, at + static_cast<std::size_t>(block_rows));
+          std::min(end, at + static_cast<std::size_t>(limit.rows));
       fill(block, [&] {
-        for (; at < stop; ++at) append_row(snapshot.table->rows[at], block);
+        for (std::size_t bytes = 0; at < stop; ++at) {
+          bytes += bytes_of(snapshot.table->rows[at]);
+          if (at > first && bytes > limit.bytes) break;
+          append_row(snapshot.table->rows[at], block);
+        }
       });
-      if (!sink(block)) return;
+      keys = KeyList(snapshot.table->key);
+      for (std::size_t row = first; row < at; ++row)
+        append_key(snapshot.table->rows[row][0], keys);
+      if (!sink(keys, block)) return;
     }
   }
 
-  void read(const KeyList& keys, Block& out) override {
+  void read(const ReadRequest& request, Block& out) override {
     if (++shared_->counts.reads == shared_->trouble.fail_at_read)
       fail("read " + std::to_string(shared_->trouble.fail_at_read));
+    PENSTOCK_ASSERT(request.keys != nullptr, "a fake table is read by keys");
     std::shared_ptr<const FakeTable> table = shared_->now();
     index(table);
     fill(out, [&] {
-      for (std::int64_t at = 0; at < keys.size(); ++at) {
-        auto found = rows_by_key_.find(keys.canonical(at));
-        if (found == rows_by_key_.end()) gone(keys.shown(at));
-        append_row(table->rows[found->second], out);
+      for (std::int64_t at = 0; at < request.rows(); ++at) {
+        auto found = rows_by_key_.find(request.keys->canonical(at));
+        if (found != rows_by_key_.end()) {
+          append_row(table->rows[found->second], out);
+          continue;
+        }
+        if (request.gone == nullptr) gone(request.keys->shown(at));
+        request.gone->push_back(at);
+        for (Column& column : out.columns) column.append_null();
+        ++out.rows;
       }
     });
   }
@@ -174,12 +207,9 @@ class FakeReader : public Reader {
   void index(const std::shared_ptr<const FakeTable>& table) {
     if (indexed_ == table) return;
     rows_by_key_.clear();
-    Column column;
-    column.type = table->key;
     KeyList keys(table->key);
     for (std::size_t at = 0; at < table->rows.size(); ++at) {
-      PENSTOCK_ASSERT(append(table->rows[at][0], column), "a key has its type");
-      keys.append(column, static_cast<std::int64_t>(at));
+      append_key(table->rows[at][0], keys);
       rows_by_key_[keys.canonical(static_cast<std::int64_t>(at))] = at;
     }
     indexed_ = table;
@@ -205,6 +235,26 @@ class FakeReader : public Reader {
   std::shared_ptr<const FakeTable> indexed_;
   std::map<std::string, std::size_t> rows_by_key_;
 };
+
+std::size_t column_at(const Schema& schema, const ColumnRequest& request) {
+  const ColumnInfo* column = schema.find(request.column);
+  PENSTOCK_ASSERT(column != nullptr, "a fake table has the columns");
+  return static_cast<std::size_t>(column - schema.columns.data());
+}
+
+SourceInfo info_of(const FakeTable& table,
+                   const std::vector<ColumnRequest>& requests) {
+  SourceInfo info{.shown = "a fake table",
+                  .schema = table.schema,
+                  .abilities = {.by_key = true},
+                  .key = table.key};
+  for (const ColumnRequest& request : requests)
+    info.types.push_back(
+        type_of(table, column_at(table.schema, request), request.as));
+  info.identity["kind"] = "fake";
+  info.identity["rows"] = std::ssize(table.rows);
+  return info;
+}
 
 }  // namespace
 
@@ -251,30 +301,21 @@ std::shared_ptr<const FakeTable> FakeSource::Shared::now() {
   return table;
 }
 
-FakeSource::FakeSource(FakeTable table, std::vector<ColumnRequest> wanted,
+FakeSource::FakeSource(FakeTable table,
+                       const std::vector<ColumnRequest>& requests,
                        FakeTrouble trouble)
-    : schema_(table.schema), shared_(std::make_shared<Shared>()) {
+    : Source(info_of(table, requests)), shared_(std::make_shared<Shared>()) {
   if (trouble.clock == nullptr) trouble.clock = &wall_clock();
   shared_->trouble = trouble;
-  wanted.insert(wanted.begin(), {schema_.columns[0].name, ReadAs::key});
-  for (const ColumnRequest& want : wanted) {
-    const ColumnInfo* column = schema_.find(want.column);
-    PENSTOCK_ASSERT(column != nullptr, "a fake table has the wanted columns");
-    auto at = static_cast<std::size_t>(column - schema_.columns.data());
-    shared_->columns.push_back(at);
-    shared_->types.push_back(type_of(table, at, want.as));
-  }
-  shared_->wanted = std::move(wanted);
+  for (const ColumnRequest& request : requests)
+    shared_->columns.push_back(column_at(schema(), request));
+  shared_->types = types();
   Lock lock(shared_->mutex);
   shared_->table = std::make_shared<const FakeTable>(std::move(table));
 }
 
-std::vector<ColumnType> FakeSource::types() const {
-  return {shared_->types.begin() + 1, shared_->types.end()};
-}
-
-std::optional<std::int64_t> FakeSource::estimated_rows() const {
-  return static_cast<std::int64_t>(shared_->now()->rows.size());
+RowCount FakeSource::count() const {
+  return {.rows = std::ssize(shared_->now()->rows), .exact = true};
 }
 
 std::vector<Partition> FakeSource::partitions(int wish) {

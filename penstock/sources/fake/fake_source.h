@@ -68,15 +68,12 @@ struct FakeCounts {
 /// no more than any other source does.
 class FakeSource : public Source {
  public:
-  FakeSource(FakeTable table, std::vector<ColumnRequest> wanted,
+  FakeSource(FakeTable table, const std::vector<ColumnRequest>& requests,
              FakeTrouble trouble = {});
 
-  const Schema& schema() const override { return schema_; }
-  std::vector<ColumnType> types() const override;
-  std::optional<std::int64_t> estimated_rows() const override;
+  RowCount count() const override;
   std::vector<Partition> partitions(int wish) override;
   std::unique_ptr<Reader> open_reader() override;
-  std::string shown() const override { return "a fake table"; }
 
   const FakeCounts& counts() const { return shared_->counts; }
   /// As another program would: passes that have begun do not see it.
@@ -88,8 +85,7 @@ class FakeSource : public Source {
   struct Shared {
     Mutex mutex;
     std::shared_ptr<const FakeTable> table PENSTOCK_GUARDED_BY(mutex);
-    std::vector<ColumnRequest> wanted;  // the key first
-    std::vector<std::size_t> columns;
+    std::vector<std::size_t> columns;  // by request
     std::vector<ColumnType> types;
     FakeTrouble trouble;
     FakeCounts counts;
@@ -101,7 +97,6 @@ class FakeSource : public Source {
   template <class Change>
   void change(Change change);
 
-  Schema schema_;
   std::shared_ptr<Shared> shared_;
 };
 

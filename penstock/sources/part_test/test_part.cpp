@@ -18,9 +18,9 @@ extern "C" const penstock::SourcePlugin* penstock_source_part() {
   using namespace penstock;
   static constexpr SourcePlugin kPart{
       .version = PENSTOCK_TEST_VERSION,
-      .open_source = [](const SourceSpec& spec,
-                        const std::vector<ColumnRequest>&,
-                        StopFlag) -> std::unique_ptr<Source> { fail(spec); },
+      .open_source =
+          [](const SourceSpec& spec, const std::vector<ColumnRequest>&,
+             SourceOptions) -> std::unique_ptr<Source> { fail(spec); },
       .read_schema = [](const SourceSpec& spec) -> Schema { fail(spec); },
       .create_table = [](const SourceSpec& spec, const std::vector<NewColumn>&,
                          bool) -> std::unique_ptr<TableWriter> { fail(spec); }};

@@ -53,7 +53,7 @@ class PostgresChange : public testing::Test {
     Block all;
     auto reader = source.open_reader();
     for (const Partition& part : parts)
-      reader->scan(part, 100000, [&](Block& block) {
+      reader->scan(part, {.rows = 100000}, [&](KeyList&, Block& block) {
         all = std::move(block);
         return true;
       });
@@ -75,7 +75,7 @@ class PostgresChange : public testing::Test {
   static double sum(const Block& block) {
     double sum = 0;
     for (std::int64_t row = 0; row < block.rows; ++row)
-      sum += block.columns[1].as_float64(row);
+      sum += block.columns[0].as_float64(row);
     return sum;
   }
   void grant(const std::string& right) {
@@ -159,10 +159,11 @@ TEST_F(PostgresChange, OfTheTableWaitsForTheEndOfAPass) {
         "DELETE FROM t WHERE id = 2", "CREATE INDEX ON t(x)", "ANALYZE t"})
     EXPECT_TRUE(other_->try_execute(sql)) << sql;
   Block block;
-  source->open_reader()->scan(parts[0], 100, [&](Block& rows) {
-    block = std::move(rows);
-    return true;
-  });
+  source->open_reader()->scan(parts[0], {.rows = 100},
+                              [&](KeyList&, Block& rows) {
+                                block = std::move(rows);
+                                return true;
+                              });
   EXPECT_EQ(sum(block), 10);
   parts.clear();
   other_->execute("SET lock_timeout = '10s'; TRUNCATE t");
@@ -261,11 +262,12 @@ TEST_F(PostgresChange, ThatWaitsHoldsNoReaderUp) {
   ASSERT_TRUE(wait_for_waiting());
   std::int64_t rows[2] = {};
   auto scan = [&](std::size_t part, const std::function<void()>& first) {
-    source->open_reader()->scan(parts[part], 100, [&](Block& block) {
-      if (rows[part] == 0) first();
-      rows[part] += block.rows;
-      return true;
-    });
+    source->open_reader()->scan(parts[part], {.rows = 100},
+                                [&](KeyList&, Block& block) {
+                                  if (rows[part] == 0) first();
+                                  rows[part] += block.rows;
+                                  return true;
+                                });
   };
   {
     std::jthread second;

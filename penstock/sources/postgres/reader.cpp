@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "penstock/sources/blocks.h"
+#include "penstock/sources/block_writer.h"
 #include "penstock/sources/postgres/big_endian.h"
 
 namespace penstock::postgres {
@@ -103,55 +103,43 @@ Connection& PostgresReader::connection() {
   return *connection_;
 }
 
-void PostgresReader::scan(const Partition& partition, std::int64_t block_rows,
-                          const std::function<bool(Block&)>& sink) {
-  PENSTOCK_ASSERT(block_rows > 0, "a block holds at least one row");
+void PostgresReader::scan(const Partition& partition, BlockLimit limit,
+                          const BlockSink& sink) {
   auto& snapshot = *static_cast<Snapshot*>(partition.snapshot.get());
   std::string select = opened_->select_where(
       snapshot.condition(static_cast<std::size_t>(partition.index)));
   auto scan_on = [&](Connection& entered) {
     Turn turn(snapshot, entered);
-    copy(*begin_copy(turn, select), partition, block_rows, sink);
+    copy(*begin_copy(turn, select), partition, limit, sink);
   };
   if (Connection* free = snapshot.enter()) return scan_on(*free);
   {
     Turn turn = Turn::joining(snapshot, connection());
     if (std::unique_ptr<CopyOut> copying = begin_copy(turn, select))
-      return copy(*copying, partition, block_rows, sink);
+      return copy(*copying, partition, limit, sink);
   }
   scan_on(snapshot.wait_to_enter(opened_->stop));
 }
 
 void PostgresReader::copy(CopyOut& copy, const Partition& partition,
-                          std::int64_t block_rows,
-                          const std::function<bool(Block&)>& sink) {
+                          BlockLimit limit, const BlockSink& sink) {
   const RowFormat& format = opened_->format;
   CopyDecoder decoder(format.fields(), format.place());
-  Room room;
-  Block block = format.empty_block();
+  BlockWriter writer(format.key_type(), format.types(), limit, sink,
+                     opened_->stop);
   std::int64_t number = 0;
-  auto full = [&] {
-    room.measure(block);
-    end_if_stopped(opened_->stop);
-    if (!sink(block)) return false;
-    if (format.fits(block)) {
-      block.clear();
-    } else {
-      block = format.empty_block();
-      room.make(block);
-    }
-    return true;
-  };
   while (std::optional<std::string_view> bytes = copy.next()) {
     decoder.feed(*bytes);
     while (decoder.next()) {
-      // Handed on with the next row, so that the last one may be smaller.
-      if (block.rows == block_rows && !full()) return;
-      format.append(decoder.row(), ++number, partition.range, block);
+      // A block is handed on with the row after it, so that the last one may
+      // be smaller.
+      if (!writer.make_room(format.bytes_of(decoder.row()))) return;
+      format.append(decoder.row(), ++number, partition.range, writer.keys,
+                    writer.block);
     }
   }
   decoder.finish();
-  if (block.rows > 0) sink(block);
+  writer.finish();
 }
 
 Error PostgresReader::row_error(const KeyList& keys, std::int64_t at,
@@ -220,8 +208,11 @@ void PostgresReader::place_rows(const KeyList& keys) {
   }
 }
 
-void PostgresReader::read(const KeyList& keys, Block& out) {
+void PostgresReader::read(const ReadRequest& request, Block& out) {
   const RowFormat& format = opened_->format;
+  PENSTOCK_ASSERT(request.keys != nullptr && format.has_key(),
+                  "rows of a table are read by their keys");
+  const KeyList& keys = *request.keys;
   if (!format.fits(out)) out = format.empty_block();
   out.clear();
   if (keys.size() == 0) return;
@@ -230,15 +221,22 @@ void PostgresReader::read(const KeyList& keys, Block& out) {
   asked_.assign(keys);
   fetch(keys);
   place_rows(keys);
+  KeyList found(format.key_type());
   for (std::int64_t at = 0; at < keys.size(); ++at) {
     int row = row_of_[asked_.group_of(at)];
-    if (row < 0)
+    if (row < 0 && request.gone == nullptr)
       throw row_error(keys, at, "source.row_gone",
                       "it is gone, or source.where does not hold for it any "
                       "more",
                       "the table has changed: start the run anew");
+    if (row < 0) {
+      request.gone->push_back(at);
+      for (Column& column : out.columns) column.append_null();
+      ++out.rows;
+      continue;
+    }
     take_fields(row);
-    format.append(fields_, row + 1, "the result", out);
+    format.append(fields_, row + 1, "the result", found, out);
   }
   result_.reset();
 }

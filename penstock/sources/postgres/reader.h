@@ -19,14 +19,14 @@ class PostgresReader : public Reader {
   explicit PostgresReader(std::shared_ptr<OpenTable> opened)
       : opened_(std::move(opened)) {}
 
-  void scan(const Partition& partition, std::int64_t block_rows,
-            const std::function<bool(Block&)>& sink) override;
-  void read(const KeyList& keys, Block& out) override;
+  void scan(const Partition& partition, BlockLimit limit,
+            const BlockSink& sink) override;
+  void read(const ReadRequest& request, Block& out) override;
 
  private:
   Connection& connection();
-  void copy(CopyOut& copy, const Partition& partition, std::int64_t block_rows,
-            const std::function<bool(Block&)>& sink);
+  void copy(CopyOut& copy, const Partition& partition, BlockLimit limit,
+            const BlockSink& sink);
   void fetch(const KeyList& keys);
   void place_rows(const KeyList& keys);
   void take_fields(int row);

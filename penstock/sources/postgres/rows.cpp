@@ -1,7 +1,7 @@
 #include "penstock/sources/postgres/rows.h"
 
 #include "penstock/base/utf8.h"
-#include "penstock/sources/blocks.h"
+#include "penstock/sources/block_writer.h"
 #include "penstock/sources/schema.h"
 
 namespace penstock::postgres {
@@ -74,64 +74,73 @@ ColumnType type_of(Kind kind, ReadAs as) {
 
 RowFormat::RowFormat(const SourceSpec& spec, const Table& table,
                      std::string place,
-                     const std::vector<ColumnRequest>& wanted)
+                     const std::vector<ColumnRequest>& requests, bool keys)
     : table_(table.name), place_(std::move(place)) {
-  if (spec.keyless) {
-    select_ = "SELECT 0::int8";
-    parts_.push_back({"", ReadAs::key, Kind::int8, ColumnType::int64});
-  } else {
-    add(key_of(table.schema, spec.key, place_), table,
-        {.as = ReadAs::key, .setting = "source.key"});
-    key_identifier_ = identifier(parts_[0].name);
+  if (keys) {
+    key_ = part_of(key_of(table.schema, spec.key, place_), table,
+                   {.as = ReadAs::key, .setting = "source.key"});
+    key_identifier_ = identifier(key_->name);
   }
-  for (const ColumnRequest& want : wanted)
-    add(column_of(table.schema, want.column, want.setting, place_), table,
-        want);
+  for (const ColumnRequest& request : requests)
+    parts_.push_back(part_of(
+        column_of(table.schema, request.column, request.setting, place_), table,
+        request));
+  if (select_.empty()) select_ = "SELECT 0::int8";
   select_ += " FROM " + table.identifier;
 }
 
-void RowFormat::add(const ColumnInfo& column, const Table& table,
-                    const ColumnRequest& want) {
-  ReadAs as = want.as;
+RowFormat::Part RowFormat::part_of(const ColumnInfo& column, const Table& table,
+                                   const ColumnRequest& request) {
+  ReadAs as = request.as;
   auto at = static_cast<std::size_t>(&column - table.schema.columns.data());
   Kind kind = table.kinds[at];
   if (!allowed(kind, as))
-    refuse_type(column, table, place_, want, table.types[at], kind);
-  select_ += (parts_.empty() ? "SELECT " : ", ") + identifier(column.name);
+    refuse_type(column, table, place_, request, table.types[at], kind);
+  select_ += (select_.empty() ? "SELECT " : ", ") + identifier(column.name);
   // To be looked at or hashed, everything is a text.
   if (kind == Kind::padded_text || kind == Kind::other) {
     select_ += "::text";
     if (kind == Kind::other) kind = Kind::text;
   }
-  parts_.push_back({column.name, as, kind, type_of(kind, as)});
+  return {column.name, as, kind, type_of(kind, as)};
 }
 
 std::vector<ColumnType> RowFormat::types() const {
   std::vector<ColumnType> types;
   for (const Part& part : parts_) types.push_back(part.type);
-  types.erase(types.begin());
   return types;
 }
 
+Json RowFormat::identity() const {
+  Json identity(Json::Object{});
+  identity["kind"] = "postgres";
+  identity["place"] = place_;
+  identity["table"] = table_;
+  identity["key"] = key_ ? Json(key_->name) : Json();
+  identity["columns"] = Json::Array{};
+  for (const Part& part : parts_) identity["columns"].push_back(part.name);
+  return identity;
+}
+
 const char* RowFormat::key_array() const {
-  if (parts_[0].type == ColumnType::uuid) return "uuid[]";
-  if (parts_[0].type == ColumnType::int64) return "bigint[]";
-  return parts_[0].kind == Kind::padded_text ? "bpchar[]" : "text[]";
+  if (key_->type == ColumnType::uuid) return "uuid[]";
+  if (key_->type == ColumnType::int64) return "bigint[]";
+  return key_->kind == Kind::padded_text ? "bpchar[]" : "text[]";
 }
 
 std::uint32_t RowFormat::key_oid() const {  // of pg_type.dat
-  if (parts_[0].type == ColumnType::uuid) return 2950;
-  if (parts_[0].type == ColumnType::int64) return 20;
-  return parts_[0].kind == Kind::padded_text ? 1042 : 25;
+  if (key_->type == ColumnType::uuid) return 2950;
+  if (key_->type == ColumnType::int64) return 20;
+  return key_->kind == Kind::padded_text ? 1042 : 25;
 }
 
 void RowFormat::check_types(const Result& result) const {
-  for (std::size_t at = 0; at < parts_.size(); ++at) {
-    const Part& part = parts_[at];
+  int at = 0;
+  auto check = [&](const Part& part) {
     // char(n) is asked for as text. A domain is told as its base type.
     Kind expected = part.kind == Kind::padded_text ? Kind::text : part.kind;
-    Kind found = kind_of(PQftype(result.get(), static_cast<int>(at)));
-    if (found == expected) continue;
+    Kind found = kind_of(PQftype(result.get(), at++));
+    if (found == expected) return;
     throw Error(
         ErrorKind::source,
         {.code = "postgres.changed",
@@ -140,7 +149,9 @@ void RowFormat::check_types(const Result& result) const {
          .why = "it is " + std::string(sql_name(found)) + " now, and was " +
                 sql_name(part.kind) + " when the table was opened",
          .next = "another program has changed the table: start again"});
-  }
+  };
+  if (key_) check(*key_);
+  for (const Part& part : parts_) check(part);
 }
 
 Block RowFormat::empty_block() const { return block_of(parts_); }
@@ -159,8 +170,9 @@ void RowFormat::refuse_bytes(const Part& part, const Field& field) const {
                .next = "its columns may have changed meanwhile: start again"});
 }
 
-void RowFormat::check_key(const Part& part, const Field& key,
-                          std::int64_t number, const std::string& range) const {
+void RowFormat::check_key(const Field& key, std::int64_t number,
+                          const std::string& range) const {
+  const Part& part = *key_;
   if (!well_formed(part.kind, key)) refuse_bytes(part, key);
   bool text = part.type == ColumnType::text;
   if (!key.null() && (!text || is_utf8(key.text()))) return;
@@ -206,14 +218,32 @@ bool RowFormat::append(const Part& part, const Field& field, Column& column,
   return false;
 }
 
+std::size_t RowFormat::bytes_of(std::span<const Field> row) const {
+  constexpr std::size_t kLongestNumber = 32;  // as a text, as are times
+  std::size_t bytes = 0;
+  row = row.subspan(key_ ? 1 : 0);
+  for (std::size_t at = 0; at < parts_.size(); ++at) {
+    bytes += bytes_beside_text(parts_[at].type);
+    if (parts_[at].type.is_text())
+      bytes += std::max(row[at].size, kLongestNumber);
+  }
+  return bytes;
+}
+
 void RowFormat::append(std::span<const Field> row, std::int64_t number,
-                       const std::string& range, Block& block) const {
+                       const std::string& range, KeyList& keys,
+                       Block& block) const {
+  if (key_) {
+    check_key(row[0], number, range);
+    if (key_->type == ColumnType::int64)
+      keys.append_integer(key_integer(row[0]));
+    else
+      keys.append_bytes(row[0].text());
+    row = row.subspan(1);
+  }
   for (std::size_t at = 0; at < parts_.size(); ++at) {
     const Part& part = parts_[at];
-    if (part.as == ReadAs::key)
-      check_key(part, row[at], number, range);
-    else if (!well_formed(part.kind, row[at]))
-      refuse_bytes(part, row[at]);
+    if (!well_formed(part.kind, row[at])) refuse_bytes(part, row[at]);
     Column& column = block.columns[at];
     const char* expected = "";
     if (append(part, row[at], column, expected)) continue;

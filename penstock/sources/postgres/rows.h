@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,14 +21,21 @@ namespace penstock::postgres {
 class RowFormat {
  public:
   /// `place` is for messages: "measurements in postgresql://db.lab:5432/lab".
+  /// `keys`: whether rows need one.
   RowFormat(const SourceSpec& spec, const Table& table, std::string place,
-            const std::vector<ColumnRequest>& wanted);
+            const std::vector<ColumnRequest>& requests, bool keys);
 
-  ColumnType key_type() const { return parts_[0].type; }
-  /// By `Wanted`, without the key.
+  bool has_key() const { return key_.has_value(); }
+  ColumnType key_type() const { return key_ ? key_->type : ColumnType::int64; }
+  /// By request.
   std::vector<ColumnType> types() const;
-  std::size_t fields() const { return parts_.size(); }
-  /// "SELECT ... FROM ...", where the key is the first column.
+  /// Kind, place, table, key and columns, in named parts, without secrets.
+  Json identity() const;
+  /// Of a row of a result.
+  std::size_t fields() const {
+    return std::max<std::size_t>(1, parts_.size() + (key_ ? 1 : 0));
+  }
+  /// "SELECT ... FROM ...", where the key, if there is one, comes first.
   const std::string& select() const { return select_; }
   const std::string& key_identifier() const { return key_identifier_; }
   /// The type of an array of keys: "bigint[]", and the oid of its elements.
@@ -41,19 +50,19 @@ class RowFormat {
 
   Block empty_block() const;
   bool fits(const Block& block) const;
+  /// What a row will take in a block, about.
+  std::size_t bytes_of(std::span<const Field> row) const;
   /// Adds a row. `number` counts the rows of the result from 1 and `range`
   /// says which result, for messages about a row whose key is NULL.
   void append(std::span<const Field> row, std::int64_t number,
-              const std::string& range, Block& block) const;
+              const std::string& range, KeyList& keys, Block& block) const;
   /// The key of a row that was checked: a number, or bytes.
   std::int64_t key_integer(const Field& key) const {
-    return integer_in(parts_[0].kind, key);
+    return integer_in(key_->kind, key);
   }
   /// Throws when a row's key is NULL or no value of its type.
   void check_key(const Field& key, std::int64_t number,
-                 const std::string& range) const {
-    check_key(parts_[0], key, number, range);
-  }
+                 const std::string& range) const;
 
  private:
   struct Part {
@@ -62,15 +71,14 @@ class RowFormat {
     Kind kind;
     ColumnType type;
   };
-  void add(const ColumnInfo& column, const Table& table,
-           const ColumnRequest& want);
-  void check_key(const Part& part, const Field& key, std::int64_t number,
-                 const std::string& range) const;
+  Part part_of(const ColumnInfo& column, const Table& table,
+               const ColumnRequest& request);
   bool append(const Part& part, const Field& field, Column& column,
               const char*& expected) const;
   [[noreturn]] void refuse_bytes(const Part& part, const Field& field) const;
 
-  std::vector<Part> parts_;  // the key first
+  std::optional<Part> key_;
+  std::vector<Part> parts_;  // by request
   std::string select_;
   std::string key_identifier_;
   std::string table_;

@@ -32,7 +32,7 @@ class PostgresColumn : public testing::Test {
     EXPECT_TRUE(block.problems.empty());
     std::vector<double> all;
     for (std::int64_t row = 0; row < block.rows; ++row)
-      all.push_back(block.columns[1].as_float64(row));
+      all.push_back(block.columns[0].as_float64(row));
     return all;
   }
   std::vector<std::int64_t> integers(const std::string& declared,
@@ -41,7 +41,7 @@ class PostgresColumn : public testing::Test {
     Block block = read(ReadAs::integer);
     EXPECT_TRUE(block.problems.empty());
     std::span<const std::int64_t> all =
-        block.columns[1].values.as<std::int64_t>();
+        block.columns[0].values.as<std::int64_t>();
     return {all.begin(), all.end()};
   }
   std::vector<std::string> texts(const std::string& declared,
@@ -51,7 +51,7 @@ class PostgresColumn : public testing::Test {
     Block block = read(as);
     std::vector<std::string> all;
     for (std::int64_t row = 0; row < block.rows; ++row)
-      all.emplace_back(block.columns[1].text(row));
+      all.emplace_back(block.columns[0].text(row));
     return all;
   }
   /// What is wrong with the only value, or "nothing".
@@ -61,8 +61,8 @@ class PostgresColumn : public testing::Test {
     Block block = read(as);
     if (block.problems.empty()) return "nothing";
     EXPECT_EQ(block.problems[0].row, 0);
-    EXPECT_EQ(block.problems[0].column, 1u);
-    EXPECT_FALSE(block.columns[1].valid(0));
+    EXPECT_EQ(block.problems[0].column, 0u);
+    EXPECT_FALSE(block.columns[0].valid(0));
     return block.problems[0].why;
   }
   Error refusal(const std::string& declared, ReadAs as) {
@@ -121,7 +121,7 @@ TEST_F(PostgresNumber, KeepsTheWidthOfItsColumn) {
     EXPECT_EQ(source->types()[0], type) << declared;
   }
   make("int8", {"9007199254740993"});
-  EXPECT_EQ(read(ReadAs::number).columns[1].int64(0), 9007199254740993);
+  EXPECT_EQ(read(ReadAs::number).columns[0].int64(0), 9007199254740993);
 }
 
 TEST_F(PostgresNumber, IsANumericAtItsNearestFloat64) {
@@ -185,7 +185,7 @@ TEST_F(PostgresNumber, MayBeNull) {
   for (const char* type : {"int8", "numeric", "timestamptz", "text", "bool"}) {
     make(type, {"NULL"});
     Block block = read(ReadAs::number);
-    EXPECT_FALSE(block.columns[1].valid(0)) << type;
+    EXPECT_FALSE(block.columns[0].valid(0)) << type;
     EXPECT_TRUE(block.problems.empty());
   }
 }
@@ -230,9 +230,9 @@ TEST_F(PostgresNumber, IsMadeOfOtherTypesByTheCastThatIsNamed) {
       Block block = read_as_told(declared, value, as);
       ASSERT_EQ(block.rows, 1) << declared;
       if (as == ReadAs::number) {
-        EXPECT_EQ(block.columns[1].as_float64(0), number) << declared;
+        EXPECT_EQ(block.columns[0].as_float64(0), number) << declared;
       } else {
-        EXPECT_EQ(block.columns[1].int64(0), number) << declared;
+        EXPECT_EQ(block.columns[0].int64(0), number) << declared;
       }
     }
   for (const char* type : {"uuid", "bytea", "inet", "point"})
@@ -294,7 +294,7 @@ TEST_F(PostgresJson, IsNullWhereTheColumnIs) {
   for (const char* type : {"json", "jsonb", "text"}) {
     make(type, {"NULL"});
     Block block = read(ReadAs::json);
-    EXPECT_FALSE(block.columns[1].valid(0));
+    EXPECT_FALSE(block.columns[0].valid(0));
     EXPECT_TRUE(block.problems.empty());
   }
 }
@@ -317,7 +317,7 @@ TEST_F(PostgresJson, IsMadeOfOtherTypesByTheCastThatIsNamed) {
            {"bytea", "'ab'", "\"\\\\x6162\""}}) {
     Block block = read_as_told(declared, value, ReadAs::json);
     ASSERT_EQ(block.rows, 1) << declared;
-    EXPECT_EQ(block.columns[1].text(0), text) << declared;
+    EXPECT_EQ(block.columns[0].text(0), text) << declared;
   }
 }
 
@@ -364,13 +364,13 @@ TEST_F(PostgresValue, OfAnyOtherTypeIsItsText) {
 TEST_F(PostgresValue, MayBeNullInEveryType) {
   for (const char* type : {"int4", "float8", "text", "uuid", "bool", "date"}) {
     make(type, {"NULL"});
-    EXPECT_FALSE(read(ReadAs::value).columns[1].valid(0)) << type;
+    EXPECT_FALSE(read(ReadAs::value).columns[0].valid(0)) << type;
   }
 }
 
 class PostgresKey : public testing::Test {
  protected:
-  Block scan(const std::string& declared, const std::string& values) {
+  ScannedBlock scan(const std::string& declared, const std::string& values) {
     schema_.execute("DROP TABLE IF EXISTS t; CREATE TABLE t(k " + declared +
                     ")");
     if (!values.empty()) schema_.execute("INSERT INTO t VALUES " + values);
@@ -382,14 +382,12 @@ class PostgresKey : public testing::Test {
 };
 
 TEST_F(PostgresKey, IsAnIntegerATextOrAUuid) {
-  EXPECT_EQ(scan("int2", "(7)").columns[0].int64(0), 7);
-  EXPECT_EQ(scan("int8", "(-7)").columns[0].int64(0), -7);
-  EXPECT_EQ(scan("varchar", "('a')").columns[0].text(0), "a");
-  EXPECT_EQ(scan("char(5)", "('ab')").columns[0].text(0), "ab");
-  Block block = scan("uuid", "('00112233-4455-6677-8899-aabbccddeeff')");
-  KeyList key(ColumnType::uuid);
-  key.append(block.columns[0], 0);
-  EXPECT_EQ(key.shown(0), "'00112233-4455-6677-8899-aabbccddeeff'");
+  EXPECT_EQ(scan("int2", "(7)").keys.integer(0), 7);
+  EXPECT_EQ(scan("int8", "(-7)").keys.integer(0), -7);
+  EXPECT_EQ(scan("varchar", "('a')").keys.bytes(0), "a");
+  EXPECT_EQ(scan("char(5)", "('ab')").keys.bytes(0), "ab");
+  ScannedBlock block = scan("uuid", "('00112233-4455-6677-8899-aabbccddeeff')");
+  EXPECT_EQ(block.keys.shown(0), "'00112233-4455-6677-8899-aabbccddeeff'");
 }
 
 TEST_F(PostgresKey, IsNothingElse) {
@@ -415,18 +413,11 @@ TEST_F(PostgresKey, MayAlsoBeWantedAsAColumn) {
   schema_.execute(
       "CREATE TABLE t(k int PRIMARY KEY, name text); INSERT INTO t "
       "VALUES (4, 'four')");
-  Block block = scan_all(*open_source(
-      schema_.spec(), {{"k", ReadAs::number}, {"name", ReadAs::key}}));
-  EXPECT_EQ(block.columns[0].int64(0), 4);
-  EXPECT_EQ(block.columns[1].as_float64(0), 4.0);
-  EXPECT_EQ(block.columns[2].text(0), "four");
-  schema_.execute("INSERT INTO t VALUES (5, NULL)");
-  EXPECT_EQ(error_of([&] {
-              scan_all(*open_source(schema_.spec(), {{"name", ReadAs::key}}));
-            })
-                .parts()
-                .code,
-            "source.bad_key");
+  ScannedBlock block = scan_all(*open_source(
+      schema_.spec(), {{"k", ReadAs::number}, {"name", ReadAs::value}}));
+  EXPECT_EQ(block.keys.integer(0), 4);
+  EXPECT_EQ(block.columns[0].as_float64(0), 4.0);
+  EXPECT_EQ(block.columns[1].text(0), "four");
 }
 
 }  // namespace

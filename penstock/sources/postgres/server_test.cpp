@@ -23,7 +23,7 @@ std::string code_of_scan(Source& source, const std::function<void()>& act) {
   auto parts = source.partitions(1);
   Error error = error_of([&] {
     bool first = true;
-    source.open_reader()->scan(parts[0], 100, [&](Block&) {
+    source.open_reader()->scan(parts[0], {.rows = 100}, [&](KeyList&, Block&) {
       if (std::exchange(first, false)) act();
       return true;
     });
@@ -87,17 +87,20 @@ TEST_F(PostgresTrouble, OfASnapshotThatHasEndedIsHeardOf) {
   std::string code;
   auto outer = source_->open_reader();
   // The outer scan holds the snapshot's own connection.
-  auto end_and_scan_again = [&](Block&) {
+  auto end_and_scan_again = [&](KeyList&, Block&) {
     end_connections();
-    code = error_of([&] {
-             source_->open_reader()->scan(parts[1], 100,
-                                          [](Block&) { return true; });
-           })
-               .parts()
-               .code;
+    code =
+        error_of([&] {
+          source_->open_reader()->scan(parts[1], {.rows = 100},
+                                       [](KeyList&, Block&) { return true; });
+        })
+            .parts()
+            .code;
     return true;
   };
-  EXPECT_THAT(error_of([&] { outer->scan(parts[0], 100, end_and_scan_again); })
+  EXPECT_THAT(error_of([&] {
+                outer->scan(parts[0], {.rows = 100}, end_and_scan_again);
+              })
                   .parts()
                   .code,
               testing::AnyOf("postgres.killed", "postgres.lost"));

@@ -51,21 +51,27 @@ void check_statement(Connection& connection, const OpenTable& opened) {
        .next = condition_hint(opened.table.schema)});
 }
 
+SourceInfo info_of(const OpenTable& opened) {
+  SourceInfo info{.shown = opened.format.place(),
+                  .schema = opened.table.schema,
+                  .types = opened.format.types(),
+                  .abilities = {.by_key = opened.format.has_key()},
+                  .key = opened.format.key_type(),
+                  .identity = opened.format.identity()};
+  info.identity["where"] = opened.spec.where;
+  return info;
+}
+
 class PostgresSource : public Source {
  public:
   explicit PostgresSource(std::shared_ptr<OpenTable> opened)
-      : opened_(std::move(opened)) {}
+      : Source(info_of(*opened)), opened_(std::move(opened)) {}
 
-  const Schema& schema() const override { return opened_->table.schema; }
-  std::vector<ColumnType> types() const override {
-    return opened_->format.types();
-  }
-  std::optional<std::int64_t> estimated_rows() const override;
+  RowCount count() const override;
   std::vector<Partition> partitions(int wish) override;
   std::unique_ptr<Reader> open_reader() override {
     return std::make_unique<PostgresReader>(opened_);
   }
-  std::string shown() const override { return opened_->format.place(); }
 
  private:
   std::shared_ptr<OpenTable> opened_;
@@ -82,10 +88,10 @@ std::vector<Partition> PostgresSource::partitions(int wish) {
 
 /// Exact for a small table; else the server's own estimate, scaled to the size
 /// that the table has now.
-std::optional<std::int64_t> PostgresSource::estimated_rows() const {
+RowCount PostgresSource::count() const {
   const Table& table = opened_->table;
   const std::string& where = opened_->spec.where;
-  if (!table.has_pages()) return std::nullopt;
+  if (!table.has_pages()) return {};
   Connection connection = opened_->connect();
   auto number_of = [&](const std::string& sql) {
     Result result = connection.execute(sql);
@@ -96,7 +102,8 @@ std::optional<std::int64_t> PostgresSource::estimated_rows() const {
   };
   std::int64_t rows = -1;
   std::string size = "pg_relation_size(" + table.oid + ")";
-  if (number_of("SELECT " + size) <= kCountedBytes)
+  const bool counted = number_of("SELECT " + size) <= kCountedBytes;
+  if (counted)
     rows = number_of("SELECT count(*) FROM " + table.identifier +
                      (where.empty() ? "" : " WHERE (" + where + "\n)"));
   else if (where.empty())
@@ -108,22 +115,23 @@ std::optional<std::int64_t> PostgresSource::estimated_rows() const {
         "WHERE oid = " +
         table.oid);
   opened_->give(std::move(connection));
-  if (rows < 0) return std::nullopt;
-  return rows;
+  if (rows < 0) return {};
+  return {.rows = rows, .exact = counted};
 }
 
 }  // namespace
 
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
-                                   const std::vector<ColumnRequest>& wanted,
-                                   StopFlag stop) {
-  Connection connection(spec, Connection::Use::to_read, stop);
+                                   const std::vector<ColumnRequest>& requests,
+                                   SourceOptions options) {
+  Connection connection(spec, Connection::Use::to_read, options.stop);
   Table table = find_table(connection, spec);
   SourceSpec found = spec;
   found.table = table.name;
-  RowFormat format(found, table, place_of(table, connection), wanted);
+  RowFormat format(found, table, place_of(table, connection), requests,
+                   options.keys);
   auto opened = std::make_shared<OpenTable>(std::move(found), std::move(table),
-                                            std::move(format), stop);
+                                            std::move(format), options.stop);
   check_statement(connection, *opened);
   opened->give(std::move(connection));
   return std::make_unique<PostgresSource>(std::move(opened));

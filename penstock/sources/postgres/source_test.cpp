@@ -36,11 +36,12 @@ TEST_F(PostgresSource, NamesAnUnknownColumnOfWhere) {
 TEST_F(PostgresSource, NeedsNoKeyToBeScanned) {
   schema_.execute("ALTER TABLE t DROP CONSTRAINT t_pkey");
   SourceSpec spec = schema_.spec();
-  spec.keyless = true;
-  Block block = scan_all(*open_source(spec, {{"x", ReadAs::value}}));
+  auto source = open_source(spec, {{"x", ReadAs::value}}, {.keys = false});
+  EXPECT_FALSE(source->abilities().by_key);
+  ScannedBlock block = scan_all(*source);
   ASSERT_EQ(block.rows, 3);
-  EXPECT_EQ(block.columns[0].int64(2), 0);
-  EXPECT_EQ(block.columns[1].as_float64(2), 3.0);
+  EXPECT_EQ(block.keys.size(), 0);
+  EXPECT_EQ(block.columns[0].as_float64(2), 3.0);
 }
 
 TEST_F(PostgresSource, TakesOneConditionWithoutParameters) {
@@ -66,15 +67,15 @@ TEST_F(PostgresSource, EstimatesTheRowsOfALargeTable) {
       "PLAIN; INSERT INTO large SELECT i, repeat('x', 5000) FROM "
       "generate_series(1, 3000) i; CREATE VIEW v AS SELECT * FROM t");
   auto source = open_source(schema_.spec("large"), {});
-  EXPECT_EQ(source->estimated_rows(), std::nullopt);  // never analysed
+  EXPECT_EQ(source->count().rows, std::nullopt);  // never analysed
   schema_.execute("ANALYZE large");
-  EXPECT_EQ(source->estimated_rows(), 3000);
+  EXPECT_EQ(source->count().rows, 3000);
   SourceSpec some = schema_.spec("large");
   some.where = "id > 700";
-  EXPECT_EQ(open_source(some, {})->estimated_rows(), std::nullopt);
+  EXPECT_EQ(open_source(some, {})->count().rows, std::nullopt);
   SourceSpec view = schema_.spec("v");
   view.key = "id";
-  EXPECT_EQ(open_source(view, {})->estimated_rows(), std::nullopt);
+  EXPECT_EQ(open_source(view, {})->count().rows, std::nullopt);
 }
 
 TEST_F(PostgresSource, IsShownWithItsPlaceAndNoSecret) {

@@ -20,7 +20,7 @@ class PostgresStopTest : public testing::Test {
   std::unique_ptr<Source> opened(StopFlag stop, const std::string& where = "") {
     SourceSpec spec = schema_.spec();
     spec.where = where;
-    return open_source(spec, {{"x", ReadAs::number}}, stop);
+    return open_source(spec, {{"x", ReadAs::number}}, {stop});
   }
   /// Whether the server soon runs no statement of ours any more: it is asked to
   /// cancel one, and does so when it gets to it.
@@ -88,10 +88,11 @@ TEST_F(PostgresStopTest, EndsAScanBetweenTwoBlocks) {
   std::unique_ptr<Source> source = opened(&stop);
   int blocks = 0;
   EXPECT_TRUE(stops_within(kSoon, [&] {
-    source->open_reader()->scan(source->partitions(1)[0], 50, [&](Block&) {
-      stop = ++blocks == 2;
-      return true;
-    });
+    source->open_reader()->scan(source->partitions(1)[0], {.rows = 50},
+                                [&](KeyList&, Block&) {
+                                  stop = ++blocks == 2;
+                                  return true;
+                                });
   }));
   EXPECT_EQ(blocks, 2);
 }
@@ -104,11 +105,11 @@ TEST_F(PostgresStopTest, ThatNeverComesChangesNothing) {
   ASSERT_EQ(with.rows, 200);
   ASSERT_EQ(without.rows, 200);
   for (std::int64_t row = 0; row < 200; ++row)
-    EXPECT_EQ(with.columns[1].as_float64(row),
-              without.columns[1].as_float64(row));
+    EXPECT_EQ(with.columns[0].as_float64(row),
+              without.columns[0].as_float64(row));
   Block block;
   source->open_reader()->read(integer_keys({7, 3}), block);
-  EXPECT_EQ(block.columns[1].as_float64(0), 7);
+  EXPECT_EQ(block.columns[0].as_float64(0), 7);
 }
 
 TEST_F(PostgresStopTest, UntilItComesAStatementThatFailsSaysWhy) {

@@ -1,6 +1,6 @@
 #include "penstock/sources/postgres/test_server.h"
 #include "tests/conformance/database_suite.h"
-#include "tests/conformance/source_suite.h"
+#include "tests/conformance/source_abilities_suite.h"
 
 namespace penstock {
 namespace {

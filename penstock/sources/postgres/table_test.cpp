@@ -149,7 +149,7 @@ TEST_F(PostgresTable, WithDifficultNamesIsRead) {
       "\"select\" int); INSERT INTO \"it's \"\"t\" VALUES (1, 2)");
   auto source =
       open_source(schema_.spec("it's \"t"), {{"select", ReadAs::integer}});
-  EXPECT_EQ(scan_all(*source).columns[1].int64(0), 2);
+  EXPECT_EQ(scan_all(*source).columns[0].int64(0), 2);
   Block block;
   source->open_reader()->read(integer_keys({1}), block);
   EXPECT_EQ(block.rows, 1);

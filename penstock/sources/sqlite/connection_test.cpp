@@ -192,7 +192,8 @@ TEST(SqliteConnection, PassesOnWhatTheDiskSays) {
   FailingCalls reading({"read", "pread", "pread64"}, ESTALE);
   // SQLite itself takes EIO for a damaged database.
   Error error = error_of([&] {
-    source->open_reader()->scan(parts[0], 10, [](Block&) { return true; });
+    source->open_reader()->scan(parts[0], {.rows = 10},
+                                [](KeyList&, Block&) { return true; });
   });
   EXPECT_EQ(error.kind(), ErrorKind::source);
   EXPECT_EQ(error.parts().code, "sqlite.io");
@@ -210,7 +211,8 @@ TEST(SqliteConnection, TellsMissingMemoryApart) {
   auto parts = source->partitions(1);
   sqlite3_hard_heap_limit64(sqlite3_memory_used() + 3'000'000);
   Error error = error_of([&] {
-    source->open_reader()->scan(parts[0], 10, [](Block&) { return true; });
+    source->open_reader()->scan(parts[0], {.rows = 10},
+                                [](KeyList&, Block&) { return true; });
   });
   sqlite3_hard_heap_limit64(0);
   EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
@@ -227,7 +229,8 @@ TEST(SqliteConnection, TakesNoTextThatCannotBeConvertedForAnEmptyOne) {
   auto parts = source->partitions(1);
   sqlite3_hard_heap_limit64(sqlite3_memory_used() + 9'000'000);
   Error error = error_of([&] {
-    source->open_reader()->scan(parts[0], 10, [](Block&) { return true; });
+    source->open_reader()->scan(parts[0], {.rows = 10},
+                                [](KeyList&, Block&) { return true; });
   });
   sqlite3_hard_heap_limit64(0);
   EXPECT_EQ(error.kind(), ErrorKind::out_of_memory) << error.what();

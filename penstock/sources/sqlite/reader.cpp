@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "penstock/sources/blocks.h"
+#include "penstock/sources/block_writer.h"
 #include "penstock/sources/condition.h"
 
 namespace penstock::sqlite {
@@ -17,14 +17,6 @@ struct Reset {
 };
 /// Ends the use of a kept statement, so that it holds no lock.
 using InUse = std::unique_ptr<sqlite3_stmt, Reset>;
-
-void append_from(const Column& from, std::int64_t row, Column& to) {
-  if (!from.valid(row)) return to.append_null();
-  if (from.type == ColumnType::int64) return to.append_int64(from.int64(row));
-  if (from.type == ColumnType::float64)
-    return to.append_float64(from.float64(row));
-  to.append_text(from.text(row));  // no other types are made here
-}
 
 void bind(sqlite3_stmt* statement, int parameter, const KeyList& keys,
           std::int64_t at) {
@@ -46,9 +38,8 @@ std::string OpenTable::select_where(const std::string& condition) const {
   return format.select() + (all.empty() ? "" : " WHERE " + all);
 }
 
-void SqliteReader::scan(const Partition& partition, std::int64_t block_rows,
-                        const std::function<bool(Block&)>& sink) {
-  PENSTOCK_ASSERT(block_rows > 0, "a block holds at least one row");
+void SqliteReader::scan(const Partition& partition, BlockLimit limit,
+                        const BlockSink& sink) {
   auto& part = *static_cast<Part*>(partition.snapshot.get());
   Lock lock(part.snapshot->mutex);
   Connection& connection = part.snapshot->connection;
@@ -60,25 +51,15 @@ void SqliteReader::scan(const Partition& partition, std::int64_t block_rows,
     sqlite3_bind_int64(statement.get(), 1, part.rows->first);
     sqlite3_bind_int64(statement.get(), 2, part.rows->last);
   }
-  Room room;
-  Block block = format.empty_block();
+  BlockWriter writer(format.key_type(), format.types(), limit, sink,
+                     opened_->stop);
   std::int64_t number = 0;
-  bool more = connection.send(statement.get());
-  while (more) {
-    while (more && block.rows < block_rows) {
-      format.append(statement.get(), number++, block);
-      more = connection.next(statement.get());
-    }
-    room.measure(block);
-    end_if_stopped(opened_->stop);
-    if (!sink(block)) return;
-    if (format.fits(block)) {
-      block.clear();
-    } else {
-      block = format.empty_block();
-      room.make(block);
-    }
+  for (bool more = connection.send(statement.get()); more;
+       more = connection.next(statement.get())) {
+    if (!writer.make_room(format.bytes_of(statement.get()))) return;
+    format.append(statement.get(), number++, writer.keys, writer.block);
   }
+  writer.finish();
 }
 
 /// One statement for each power of two: the rest of its parameters repeats
@@ -105,12 +86,11 @@ void SqliteReader::fetch(const KeyList& keys, std::size_t begin,
   for (bool more = connection_->send(statement.get()); more;
        more = connection_->next(statement.get())) {
     std::int64_t row = arrived_.rows;
-    opened_->format.append(statement.get(), row, arrived_);
+    opened_->format.append(statement.get(), row, arrived_keys_, arrived_);
     // A key column that ignores case finds more than was asked for.
-    const Column& column = arrived_.columns[0];
     auto found = keys.type() == ColumnType::int64
-                     ? asked_.find(column.int64(row))
-                     : asked_.find(column.text(row));
+                     ? asked_.find(arrived_keys_.integer(row))
+                     : asked_.find(arrived_keys_.bytes(row));
     if (!found) continue;
     if (row_of_[*found] >= 0)
       throw Error(ErrorKind::source,
@@ -125,10 +105,14 @@ void SqliteReader::fetch(const KeyList& keys, std::size_t begin,
   }
 }
 
-void SqliteReader::read(const KeyList& keys, Block& out) {
+void SqliteReader::read(const ReadRequest& request, Block& out) {
   const RowFormat& format = opened_->format;
+  PENSTOCK_ASSERT(request.keys != nullptr && format.has_key(),
+                  "rows of a table are read by their keys");
+  const KeyList& keys = *request.keys;
   if (!format.fits(arrived_)) arrived_ = format.empty_block();
   arrived_.clear();
+  arrived_keys_ = KeyList(format.key_type());
   if (!format.fits(out)) out = format.empty_block();
   out.clear();
   if (keys.size() == 0) return;
@@ -146,7 +130,7 @@ void SqliteReader::read(const KeyList& keys, Block& out) {
 
   for (std::int64_t at = 0; at < keys.size(); ++at) {
     std::int64_t row = row_of_[asked_.group_of(at)];
-    if (row < 0)
+    if (row < 0 && request.gone == nullptr)
       throw Error(ErrorKind::source,
                   {.code = "source.row_gone",
                    .what = "cannot read the row with key " + keys.shown(at) +
@@ -155,8 +139,14 @@ void SqliteReader::read(const KeyList& keys, Block& out) {
                    .why = "it is gone, or source.where does not hold for it "
                           "any more",
                    .next = "the table has changed: start the run anew"});
+    if (row < 0) {
+      request.gone->push_back(at);
+      for (Column& column : out.columns) column.append_null();
+      ++out.rows;
+      continue;
+    }
     for (std::size_t c = 0; c < out.columns.size(); ++c)
-      append_from(arrived_.columns[c], row, out.columns[c]);
+      out.columns[c].append_from(arrived_.columns[c], row);
     for (const RowProblem& problem : arrived_.problems)
       if (problem.row == row)
         out.problems.push_back({out.rows, problem.column, problem.why});

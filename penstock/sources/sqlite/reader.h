@@ -63,9 +63,9 @@ class SqliteReader : public Reader {
   explicit SqliteReader(std::shared_ptr<const OpenTable> opened)
       : opened_(std::move(opened)) {}
 
-  void scan(const Partition& partition, std::int64_t block_rows,
-            const std::function<bool(Block&)>& sink) override;
-  void read(const KeyList& keys, Block& out) override;
+  void scan(const Partition& partition, BlockLimit limit,
+            const BlockSink& sink) override;
+  void read(const ReadRequest& request, Block& out) override;
 
  private:
   void fetch(const KeyList& keys, std::size_t begin, std::size_t end);
@@ -78,7 +78,8 @@ class SqliteReader : public Reader {
   // Of the read that goes on.
   KeyLookup asked_;
   std::vector<std::int64_t> row_of_;  // by group: its row in arrived_, or -1
-  Block arrived_;                     // in the order of the result
+  KeyList arrived_keys_;              // in the order of the result
+  Block arrived_;
 };
 
 }  // namespace penstock::sqlite

@@ -1,15 +1,12 @@
 #include "penstock/sources/sqlite/rows.h"
 
 #include "penstock/base/utf8.h"
-#include "penstock/sources/blocks.h"
+#include "penstock/sources/block_writer.h"
 #include "penstock/sources/condition.h"
 #include "penstock/sources/schema.h"
 
 namespace penstock::sqlite {
 namespace {
-
-/// The place of a key that nobody needs.
-constexpr int kNotSelected = -1;
 
 /// What the first key in the table is, where no declaration tells.
 ColumnType first_key_type(Connection& connection, const SourceSpec& spec,
@@ -62,33 +59,34 @@ bool keeps_utf8(Connection& connection) {
 
 RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
                      const Table& table,
-                     const std::vector<ColumnRequest>& wanted)
+                     const std::vector<ColumnRequest>& requests, bool keys)
     : table_(table.name), path_(spec.path), utf8_(keeps_utf8(connection)) {
   std::string place = table.name + " in " + spec.path;
   int selected = 0;
-  auto add = [&](const ColumnInfo& column, const ColumnRequest& want) {
-    // The key may be wanted as a value too: SQLite limits the columns.
-    bool again =
-        !spec.keyless && !parts_.empty() && column.name == parts_[0].name;
+  auto part_of = [&](const ColumnInfo& column, const ColumnRequest& request) {
+    // The key may be requested as a value too: SQLite limits the columns.
+    bool again = key_ && column.name == key_->name;
     if (!again)
       select_ += (selected == 0 ? "SELECT " : ", ") + identifier(column.name);
-    parts_.push_back({column.name, want.as,
-                      type_of(connection, spec, table, column, want.as),
-                      column.boolean, times_of(column, want), want.hashed,
-                      again ? 0 : selected++});
+    return Part{column.name,
+                request.as,
+                type_of(connection, spec, table, column, request.as),
+                column.boolean,
+                times_of(column, request),
+                request.hashed,
+                again ? key_->at : selected++};
   };
-  if (spec.keyless) {
-    parts_.push_back({"", ReadAs::key, ColumnType::int64, false,
-                      Times::unexpected, false, kNotSelected});
-  } else {
-    add(key_of(table.schema, spec.key, place), {.as = ReadAs::key});
-    key_identifier_ = identifier(parts_[0].name);
+  if (keys) {
+    key_ = part_of(key_of(table.schema, spec.key, place), {.as = ReadAs::key});
+    key_identifier_ = identifier(key_->name);
   }
-  for (const ColumnRequest& want : wanted)
-    add(column_of(table.schema, want.column, want.setting, place), want);
+  for (const ColumnRequest& request : requests)
+    parts_.push_back(
+        part_of(column_of(table.schema, request.column, request.setting, place),
+                request));
   if (selected == 0) select_ = "SELECT 0";
   int most = sqlite3_limit(connection.get(), SQLITE_LIMIT_COLUMN, -1);
-  if (!spec.keyless && !table.rowid.empty() && selected < most) {
+  if (key_ && !table.rowid.empty() && selected < most) {
     select_ += ", " + table.rowid;
     rowid_at_ = selected;
   }
@@ -98,8 +96,18 @@ RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
 std::vector<ColumnType> RowFormat::types() const {
   std::vector<ColumnType> types;
   for (const Part& part : parts_) types.push_back(part.type);
-  types.erase(types.begin());
   return types;
+}
+
+Json RowFormat::identity() const {
+  Json identity(Json::Object{});
+  identity["kind"] = "sqlite";
+  identity["path"] = path_;
+  identity["table"] = table_;
+  identity["key"] = key_ ? Json(key_->name) : Json();
+  identity["columns"] = Json::Array{};
+  for (const Part& part : parts_) identity["columns"].push_back(part.name);
+  return identity;
 }
 
 Block RowFormat::empty_block() const { return block_of(parts_); }
@@ -108,22 +116,35 @@ bool RowFormat::fits(const Block& block) const {
   return is_block_of(parts_, block);
 }
 
+std::size_t RowFormat::bytes_of(sqlite3_stmt* row) const {
+  constexpr std::size_t kLongestNumber = 24;  // in decimal digits
+  std::size_t bytes = 0;
+  for (const Part& part : parts_) {
+    bytes += bytes_beside_text(part.type);
+    if (!part.type.is_text()) continue;
+    int type = sqlite3_column_type(row, part.at);
+    bytes += type == SQLITE_TEXT || type == SQLITE_BLOB
+                 ? static_cast<std::size_t>(sqlite3_column_bytes(row, part.at))
+                 : kLongestNumber;
+  }
+  return bytes;
+}
+
 void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,
-                           const Part& part, Column& column) const {
-  if (part.at == kNotSelected) return column.append_int64(0);
-  Value value{row, part.at, utf8_};
-  bool integers = column.type == ColumnType::int64;
+                           KeyList& keys) const {
+  Value value{row, key_->at, utf8_};
+  bool integers = key_->type == ColumnType::int64;
   if (integers && value.type == SQLITE_INTEGER)
-    return column.append_int64(sqlite3_column_int64(row, value.at));
+    return keys.append_integer(sqlite3_column_int64(row, value.at));
   if (!integers && value.type == SQLITE_TEXT && is_utf8(value.text()))
-    return column.append_text(value.text());
+    return keys.append_bytes(value.text());
   std::string which =
       rowid_at_
           ? "rowid " + std::to_string(sqlite3_column_int64(row, *rowid_at_))
           : "row number " + std::to_string(number + 1) + " of the result";
   throw Error(ErrorKind::source,
               {.code = "source.bad_key",
-               .what = "cannot use the key '" + part.name + "' of table '" +
+               .what = "cannot use the key '" + key_->name + "' of table '" +
                        table_ + "'",
                .where = path_ + ", " + which,
                .why = "it holds " + value.shown() + " where " +
@@ -146,8 +167,9 @@ bool RowFormat::append_value(const Value& value, const Part& part,
   return true;
 }
 
-void RowFormat::append(sqlite3_stmt* row, std::int64_t number,
+void RowFormat::append(sqlite3_stmt* row, std::int64_t number, KeyList& keys,
                        Block& block) const {
+  if (key_) append_key(row, number, keys);
   for (std::size_t at = 0; at < parts_.size(); ++at) {
     const Part& part = parts_[at];
     Column& column = block.columns[at];
@@ -155,9 +177,6 @@ void RowFormat::append(sqlite3_stmt* row, std::int64_t number,
     const char* expected = "";
     bool taken = true;
     switch (part.as) {
-      case ReadAs::key:
-        append_key(row, number, part, column);
-        break;
       case ReadAs::number:
         taken =
             append_number(value, part.boolean, part.times, column, expected);
@@ -168,6 +187,7 @@ void RowFormat::append(sqlite3_stmt* row, std::int64_t number,
       case ReadAs::json:
         taken = append_json(value, column, expected);
         break;
+      case ReadAs::key:
       case ReadAs::value:
         taken = append_value(value, part, column, expected);
         break;

@@ -11,7 +11,7 @@
 namespace penstock::sqlite {
 
 /// Which columns a statement selects, and how a row of its result becomes a
-/// row of a block. Immutable: shared by all readers of a source.
+/// key and a row of a block. Immutable: shared by all readers of a source.
 ///
 /// The block's types follow from what is declared, before a row is read:
 /// - key: int64 for integer affinity, text for text affinity; for any other
@@ -24,21 +24,28 @@ namespace penstock::sqlite {
 ///   affinity; all else is text, numbers in it in their shortest decimal form.
 class RowFormat {
  public:
+  /// `keys`: whether rows need one.
   RowFormat(Connection& connection, const SourceSpec& spec, const Table& table,
-            const std::vector<ColumnRequest>& wanted);
+            const std::vector<ColumnRequest>& requests, bool keys);
 
-  ColumnType key_type() const { return parts_[0].type; }
-  /// By `Wanted`, without the key.
+  bool has_key() const { return key_.has_value(); }
+  ColumnType key_type() const { return key_ ? key_->type : ColumnType::int64; }
+  /// By request.
   std::vector<ColumnType> types() const;
-  /// "SELECT ... FROM ...", where the key is the first column.
+  /// Kind, file, table, key and columns, in named parts.
+  Json identity() const;
+  /// "SELECT ... FROM ...", where the key, if there is one, comes first.
   const std::string& select() const { return select_; }
   const std::string& key_identifier() const { return key_identifier_; }
 
   Block empty_block() const;
   bool fits(const Block& block) const;
+  /// What the current row of the statement will take in a block, about.
+  std::size_t bytes_of(sqlite3_stmt* row) const;
   /// Adds the current row of the statement. `number` counts the rows of the
   /// result, for messages about tables without rowid.
-  void append(sqlite3_stmt* row, std::int64_t number, Block& block) const;
+  void append(sqlite3_stmt* row, std::int64_t number, KeyList& keys,
+              Block& block) const;
 
  private:
   struct Part {
@@ -50,12 +57,12 @@ class RowFormat {
     bool hashed;
     int at;  // in the result
   };
-  void append_key(sqlite3_stmt* row, std::int64_t number, const Part& part,
-                  Column& column) const;
+  void append_key(sqlite3_stmt* row, std::int64_t number, KeyList& keys) const;
   bool append_value(const Value& value, const Part& part, Column& column,
                     const char*& expected) const;
 
-  std::vector<Part> parts_;  // the key first
+  std::optional<Part> key_;
+  std::vector<Part> parts_;  // by request
   std::string select_;
   std::string key_identifier_;
   std::string table_;

@@ -29,8 +29,8 @@ class Column {
     Block block = read(wanted);
     if (block.problems.empty()) return "nothing";
     EXPECT_EQ(block.problems[0].row, 0);
-    EXPECT_EQ(block.problems[0].column, 1u);
-    EXPECT_FALSE(block.columns[1].valid(0));
+    EXPECT_EQ(block.problems[0].column, 0u);
+    EXPECT_FALSE(block.columns[0].valid(0));
     return block.problems[0].why;
   }
 
@@ -39,18 +39,18 @@ class Column {
 };
 
 std::vector<double> numbers(const Block& block) {
-  std::span<const double> all = block.columns[1].values.as<double>();
+  std::span<const double> all = block.columns[0].values.as<double>();
   return {all.begin(), all.end()};
 }
 std::vector<std::int64_t> integers(const Block& block) {
   std::span<const std::int64_t> all =
-      block.columns[1].values.as<std::int64_t>();
+      block.columns[0].values.as<std::int64_t>();
   return {all.begin(), all.end()};
 }
 std::vector<std::string> texts(const Block& block) {
   std::vector<std::string> all;
   for (std::int64_t row = 0; row < block.rows; ++row)
-    all.emplace_back(block.columns[1].text(row));
+    all.emplace_back(block.columns[0].text(row));
   return all;
 }
 
@@ -58,7 +58,7 @@ TEST(SqliteNumber, IsAnIntegerOrARealNumber) {
   Block block = Column("", {"7", "-2.5", "1e300", "NULL"}).read(ReadAs::number);
   EXPECT_TRUE(block.problems.empty());
   EXPECT_THAT(numbers(block), testing::ElementsAre(7, -2.5, 1e300, 0));
-  EXPECT_FALSE(block.columns[1].valid(3));
+  EXPECT_FALSE(block.columns[0].valid(3));
 }
 
 TEST(SqliteNumber, IsTheSecondsOfAnIsoTime) {
@@ -182,7 +182,7 @@ TEST(SqliteInteger, IsZeroOrOneInABooleanColumn) {
 }
 
 TEST(SqliteInteger, MayBeNull) {
-  EXPECT_FALSE(Column("", {"NULL"}).read(ReadAs::integer).columns[1].valid(0));
+  EXPECT_FALSE(Column("", {"NULL"}).read(ReadAs::integer).columns[0].valid(0));
 }
 
 TEST(SqliteJson, IsTextOrABlobAsItStands) {
@@ -199,7 +199,7 @@ TEST(SqliteJson, MayHoldAZeroByte) {
 
 TEST(SqliteJson, IsNullWhereTheColumnIs) {
   Block block = Column("", {"NULL"}).read(ReadAs::json);
-  EXPECT_FALSE(block.columns[1].valid(0));
+  EXPECT_FALSE(block.columns[0].valid(0));
   EXPECT_TRUE(block.problems.empty());
 }
 
@@ -252,7 +252,7 @@ TEST(SqliteValue, ThatIsHashedMayBeOfAnyType) {
     Block block = Column(declared, all).read(by);
     ASSERT_EQ(block.rows, 9) << declared;
     EXPECT_TRUE(block.problems.empty()) << declared;
-    const penstock::Column& column = block.columns[1];
+    const penstock::Column& column = block.columns[0];
     bool text = declared == std::string("TEXT");  // where 7.0 is '7.0'
     auto same = [&](std::int64_t a, std::int64_t b) {
       if (column.type == ColumnType::int64)
@@ -278,7 +278,7 @@ TEST(SqliteValue, ThatIsHashedMayBeOfAnyType) {
 TEST(SqliteValue, MayBeNullInEveryType) {
   for (const char* declared : {"INT", "REAL", "TEXT", ""})
     EXPECT_FALSE(
-        Column(declared, {"NULL"}).read(ReadAs::value).columns[1].valid(0));
+        Column(declared, {"NULL"}).read(ReadAs::value).columns[0].valid(0));
 }
 
 TEST(SqliteValue, OfAnotherTypeIsAProblem) {
@@ -290,7 +290,7 @@ TEST(SqliteValue, OfAnotherTypeIsAProblem) {
 
 class SqliteKey : public testing::Test {
  protected:
-  Block scan(const std::string& sql) {
+  ScannedBlock scan(const std::string& sql) {
     database_.execute(sql);
     SourceSpec spec = database_.spec();
     spec.key = "k";
@@ -299,8 +299,7 @@ class SqliteKey : public testing::Test {
   ColumnType type(const std::string& declared, const std::string& values) {
     return scan("CREATE TABLE t(k " + declared + "); INSERT INTO t VALUES " +
                 values)
-        .columns[0]
-        .type;
+        .keys.type();
   }
   TestDatabase database_;
 };
@@ -326,8 +325,8 @@ TEST_F(SqliteKey, IsWhatTheFirstRowThatIsReadSays) {
   SourceSpec spec = database_.spec();
   spec.key = "k";
   spec.where = "typeof(k) = 'integer' -- the new ones";
-  Block block = scan_all(*open_source(spec, {}));
-  EXPECT_EQ(block.columns[0].type, ColumnType::int64);
+  ScannedBlock block = scan_all(*open_source(spec, {}));
+  EXPECT_EQ(block.keys.type(), ColumnType::int64);
   EXPECT_EQ(block.rows, 2);
   spec.where = "nothing = 1";
   EXPECT_EQ(error_of([&] { open_source(spec, {}); }).parts().code,
@@ -348,11 +347,11 @@ TEST_F(SqliteKey, IsUtf8) {
 }
 
 TEST_F(SqliteKey, MayBeTextWithAZeroByteOrNone) {
-  Block block = scan(
+  ScannedBlock block = scan(
       "CREATE TABLE t(k TEXT); INSERT INTO t VALUES ('a' || char(0) || 'b'), "
       "('')");
-  EXPECT_EQ(block.columns[0].text(0), std::string_view("a\0b", 3));
-  EXPECT_EQ(block.columns[0].text(1), "");
+  EXPECT_EQ(block.keys.bytes(0), std::string_view("a\0b", 3));
+  EXPECT_EQ(block.keys.bytes(1), "");
 }
 
 TEST_F(SqliteKey, IsNeitherRealNorBlob) {
@@ -393,7 +392,7 @@ TEST_F(SqliteKey, OfAViewNamesTheNumberOfItsRow) {
 }
 
 TEST_F(SqliteKey, OfATableWithoutRowidIsRead) {
-  Block block = scan(
+  ScannedBlock block = scan(
       "CREATE TABLE t(k TEXT PRIMARY KEY) WITHOUT ROWID; INSERT INTO t VALUES "
       "('b'), ('a')");
   EXPECT_EQ(block.rows, 2);
@@ -403,11 +402,11 @@ TEST_F(SqliteKey, MayAlsoBeWantedAsAColumn) {
   database_.execute("CREATE TABLE t(k INTEGER PRIMARY KEY, name TEXT)");
   database_.execute("INSERT INTO t VALUES (4, 'four')");
   auto source = open_source(database_.spec(),
-                            {{"k", ReadAs::number}, {"name", ReadAs::key}});
-  Block block = scan_all(*source);
-  EXPECT_EQ(block.columns[0].int64(0), 4);
-  EXPECT_EQ(block.columns[1].float64(0), 4.0);
-  EXPECT_EQ(block.columns[2].text(0), "four");
+                            {{"k", ReadAs::number}, {"name", ReadAs::value}});
+  ScannedBlock block = scan_all(*source);
+  EXPECT_EQ(block.keys.integer(0), 4);
+  EXPECT_EQ(block.columns[0].float64(0), 4.0);
+  EXPECT_EQ(block.columns[1].text(0), "four");
 }
 
 }  // namespace

@@ -27,13 +27,14 @@ struct Seen {
 };
 
 void scan(Source& source, const Partition& part, Seen& seen) {
-  source.open_reader()->scan(part, 100, [&](Block& block) {
-    for (std::int64_t row = 0; row < block.rows; ++row) {
-      seen.keys.push_back(block.columns[0].int64(row));
-      seen.sum += block.columns[1].float64(row);
-    }
-    return true;
-  });
+  source.open_reader()->scan(
+      part, {.rows = 100}, [&](KeyList& keys, Block& block) {
+        for (std::int64_t row = 0; row < block.rows; ++row) {
+          seen.keys.push_back(keys.integer(row));
+          seen.sum += block.columns[0].float64(row);
+        }
+        return true;
+      });
 }
 
 Seen scan(Source& source, const std::vector<Partition>& parts) {

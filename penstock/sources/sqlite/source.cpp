@@ -1,3 +1,4 @@
+#include <chrono>
 #include <filesystem>
 
 #include "penstock/sources/condition.h"
@@ -47,24 +48,47 @@ void check_where(Connection& connection, const SourceSpec& spec,
   }
 }
 
+/// Size and time of a file; null where there is none, or an empty one.
+Json version_of(const std::filesystem::path& path) {
+  std::error_code unknown;
+  std::uintmax_t bytes = std::filesystem::file_size(path, unknown);
+  if (unknown || bytes == 0) return nullptr;
+  auto changed = std::filesystem::last_write_time(path, unknown);
+  if (unknown) return nullptr;
+  Json version(Json::Object{});
+  version["bytes"] = static_cast<std::int64_t>(bytes);
+  version["changed_ns"] = static_cast<std::int64_t>(
+      std::chrono::nanoseconds(changed.time_since_epoch()).count());
+  return version;
+}
+
+SourceInfo info_of(const OpenTable& opened) {
+  const SourceSpec& spec = opened.spec;
+  SourceInfo info{.shown = spec.table + " in " + spec.path,
+                  .schema = opened.table.schema,
+                  .types = opened.format.types(),
+                  .abilities = {.by_key = opened.format.has_key()},
+                  .key = opened.format.key_type(),
+                  .identity = opened.format.identity()};
+  info.identity["where"] = spec.where;
+  info.identity["version"] = version_of(spec.path);
+  // What was written last may stand there alone.
+  info.identity["wal"] = version_of(spec.path + "-wal");
+  return info;
+}
+
 class SqliteSource : public Source {
  public:
   explicit SqliteSource(OpenTable opened)
-      : opened_(std::make_shared<OpenTable>(std::move(opened))) {}
+      : Source(info_of(opened)),
+        opened_(std::make_shared<OpenTable>(std::move(opened))) {}
 
-  const Schema& schema() const override { return opened_->table.schema; }
-  std::vector<ColumnType> types() const override {
-    return opened_->format.types();
-  }
-  std::optional<std::int64_t> estimated_rows() const override;
+  RowCount count() const override;
   std::vector<Partition> partitions(int readers) override {
     return parts_of(*opened_, readers);
   }
   std::unique_ptr<Reader> open_reader() override {
     return std::make_unique<SqliteReader>(opened_);
-  }
-  std::string shown() const override {
-    return opened_->spec.table + " in " + opened_->spec.path;
   }
 
  private:
@@ -73,16 +97,16 @@ class SqliteSource : public Source {
 
 /// Exact for a small file; else the span of the row numbers, where a file of
 /// that size can hold as many.
-std::optional<std::int64_t> SqliteSource::estimated_rows() const {
+RowCount SqliteSource::count() const {
   const SourceSpec& spec = opened_->spec;
   const std::string& rowid = opened_->table.rowid;
-  if (opened_->table.view) return std::nullopt;
+  if (opened_->table.view) return {};
   std::error_code unknown;
   auto bytes =
       static_cast<std::int64_t>(std::filesystem::file_size(spec.path, unknown));
-  if (unknown) return std::nullopt;
+  if (unknown) return {};
   bool counted = bytes <= kCountedBytes;
-  if (!counted && (rowid.empty() || !spec.where.empty())) return std::nullopt;
+  if (!counted && (rowid.empty() || !spec.where.empty())) return {};
 
   Connection connection(spec, Connection::Open::to_read, opened_->stop);
   std::string from = " FROM " + identifier(spec.table);
@@ -94,24 +118,23 @@ std::optional<std::int64_t> SqliteSource::estimated_rows() const {
   Statement statement = connection.prepare(sql);
   connection.send(statement.get());
   std::int64_t rows = sqlite3_column_int64(statement.get(), 0);
-  if (!counted && (rows < 0 || rows > bytes / kSmallestRowBytes))
-    return std::nullopt;
-  return rows;
+  if (!counted && (rows < 0 || rows > bytes / kSmallestRowBytes)) return {};
+  return {.rows = rows, .exact = counted};
 }
 
 }  // namespace
 
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
-                                   const std::vector<ColumnRequest>& wanted,
-                                   StopFlag stop) {
-  Connection connection(spec, Connection::Open::to_read, stop);
+                                   const std::vector<ColumnRequest>& requests,
+                                   SourceOptions options) {
+  Connection connection(spec, Connection::Open::to_read, options.stop);
   Table table = find_table(connection, spec);
   SourceSpec found = spec;
   found.table = table.name;
   check_where(connection, found, table.schema);
-  RowFormat format(connection, found, table, wanted);
-  return std::make_unique<SqliteSource>(
-      OpenTable{std::move(found), std::move(table), std::move(format), stop});
+  RowFormat format(connection, found, table, requests, options.keys);
+  return std::make_unique<SqliteSource>(OpenTable{
+      std::move(found), std::move(table), std::move(format), options.stop});
 }
 
 Schema read_table_schema(const SourceSpec& spec) {

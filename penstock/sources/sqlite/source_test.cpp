@@ -40,11 +40,12 @@ TEST(SqliteSource, NeedsNoKeyToBeScanned) {
       "CREATE TABLE t(x REAL, y TEXT); INSERT INTO t VALUES (1.5, NULL), "
       "(2.5, 'b')");
   SourceSpec spec = database.spec();
-  spec.keyless = true;
-  Block block = scan_all(*open_source(spec, {{"x", ReadAs::value}}));
+  auto source = open_source(spec, {{"x", ReadAs::value}}, {.keys = false});
+  EXPECT_FALSE(source->abilities().by_key);
+  ScannedBlock block = scan_all(*source);
   ASSERT_EQ(block.rows, 2);
-  EXPECT_EQ(block.columns[0].int64(1), 0);
-  EXPECT_EQ(block.columns[1].float64(1), 2.5);
+  EXPECT_EQ(block.keys.size(), 0);
+  EXPECT_EQ(block.columns[0].float64(1), 2.5);
 }
 
 TEST(SqliteWhere, IsOneConditionWithoutParameters) {
@@ -90,15 +91,14 @@ TEST(SqliteSource, EstimatesTheRowsOfALargeFile) {
       "(1000000000000); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + "
       "1 FROM n WHERE i < 1000) INSERT INTO t SELECT i + 500, zeroblob(20000) "
       "FROM n; DELETE FROM t WHERE id = 600; CREATE VIEW v AS SELECT * FROM t");
-  EXPECT_EQ(open_source(database.spec(), {})->estimated_rows(), 1000);
-  EXPECT_EQ(open_source(database.spec("far"), {})->estimated_rows(),
-            std::nullopt);
+  EXPECT_EQ(open_source(database.spec(), {})->count().rows, 1000);
+  EXPECT_EQ(open_source(database.spec("far"), {})->count().rows, std::nullopt);
   SourceSpec some = database.spec();
   some.where = "id > 700";
-  EXPECT_EQ(open_source(some, {})->estimated_rows(), std::nullopt);
+  EXPECT_EQ(open_source(some, {})->count().rows, std::nullopt);
   SourceSpec view = database.spec("v");
   view.key = "id";
-  EXPECT_EQ(open_source(view, {})->estimated_rows(), std::nullopt);
+  EXPECT_EQ(open_source(view, {})->count().rows, std::nullopt);
 }
 
 class GoldenRows : public testing::Test {
@@ -135,7 +135,7 @@ TEST_F(GoldenRows, AreAllRead) {
   Block block = scan_all(*source);
   EXPECT_EQ(block.rows, 43);
   EXPECT_TRUE(block.problems.empty());
-  EXPECT_EQ(source->estimated_rows(), 43);
+  EXPECT_EQ(source->count().rows, 43);
 }
 
 TEST_F(GoldenRows, HaveTheTimesThatAreWritten) {
@@ -152,10 +152,10 @@ TEST_F(GoldenRows, HaveTheTimesThatAreWritten) {
   for (std::int64_t at = 0; at < block.rows; ++at) {
     const Json& row = rows.array()[static_cast<std::size_t>(at)];
     const Json::Array& when = row.find("when")->array();
-    EXPECT_EQ(block.columns[1].float64(at), when[0].number());
-    EXPECT_EQ(block.columns[2].float64(at), when[1].number());
+    EXPECT_EQ(block.columns[0].float64(at), when[0].number());
+    EXPECT_EQ(block.columns[1].float64(at), when[1].number());
     EXPECT_FLOAT_EQ(
-        static_cast<float>(block.columns[3].float64(at)),
+        static_cast<float>(block.columns[2].float64(at)),
         static_cast<float>(row.find("target")->array()[0].number()));
   }
 }
@@ -163,9 +163,9 @@ TEST_F(GoldenRows, HaveTheTimesThatAreWritten) {
 TEST_F(GoldenRows, HaveTextKeysToo) {
   SourceSpec by_name = spec();
   by_name.key = "name";
-  Block block = scan_all(*open_source(by_name, {}));
-  EXPECT_EQ(block.columns[0].type, ColumnType::text);
-  EXPECT_EQ(block.columns[0].text(0), "b36");
+  ScannedBlock block = scan_all(*open_source(by_name, {}));
+  EXPECT_EQ(block.keys.type(), ColumnType::text);
+  EXPECT_EQ(block.keys.bytes(0), "b36");
 }
 
 }  // namespace

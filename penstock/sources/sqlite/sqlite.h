@@ -9,8 +9,8 @@ namespace penstock::sqlite {
 
 /// The functions of the SQLite part: the face of the room, for this kind.
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
-                                   const std::vector<ColumnRequest>& wanted,
-                                   StopFlag stop = nullptr);
+                                   const std::vector<ColumnRequest>& requests,
+                                   SourceOptions options = {});
 Schema read_table_schema(const SourceSpec& spec);
 std::unique_ptr<TableWriter> make_table(const SourceSpec& spec,
                                         const std::vector<NewColumn>& columns,

@@ -16,7 +16,7 @@ constexpr const char* kTable =
     "200) SELECT id, id FROM n";
 
 std::unique_ptr<Source> opened(const SourceSpec& spec, StopFlag stop) {
-  return open_source(spec, {{"x", ReadAs::number}}, stop);
+  return open_source(spec, {{"x", ReadAs::number}}, {stop});
 }
 
 TEST(SqliteStop, EndsAStatementThatIsSilent) {
@@ -35,10 +35,11 @@ TEST(SqliteStop, EndsAScanBetweenTwoBlocks) {
   std::unique_ptr<Source> source = opened(base.spec(), &stop);
   int blocks = 0;
   EXPECT_TRUE(stops_within(10, [&] {
-    source->open_reader()->scan(source->partitions(1)[0], 50, [&](Block&) {
-      stop = ++blocks == 2;
-      return true;
-    });
+    source->open_reader()->scan(source->partitions(1)[0], {.rows = 50},
+                                [&](KeyList&, Block&) {
+                                  stop = ++blocks == 2;
+                                  return true;
+                                });
   }));
   EXPECT_EQ(blocks, 2);
 }
@@ -55,7 +56,7 @@ TEST(SqliteStop, EndsBeforeTheNextStatement) {
   EXPECT_TRUE(
       stops_within(10, [&] { reader->read(integer_keys({3}), block); }));
   EXPECT_TRUE(stops_within(10, [&] { source->partitions(1); }));
-  EXPECT_TRUE(stops_within(10, [&] { source->estimated_rows(); }));
+  EXPECT_TRUE(stops_within(10, [&] { source->count().rows; }));
 }
 
 TEST(SqliteStop, EndsTheOpening) {

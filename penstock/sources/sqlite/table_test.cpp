@@ -131,7 +131,7 @@ TEST(SqliteTable, MayBeAViewWhoseKeyIsNamed) {
   spec.key = "n";
   Block rows = scan_all(*open_source(spec, {{"y", ReadAs::number}}));
   ASSERT_EQ(rows.rows, 2);
-  EXPECT_EQ(rows.columns[1].float64(1), 6.0);
+  EXPECT_EQ(rows.columns[0].float64(1), 6.0);
 }
 
 TEST(SqliteTable, MayHaveAnyName) {
@@ -140,7 +140,7 @@ TEST(SqliteTable, MayHaveAnyName) {
       "\"select\" REAL); INSERT INTO \"a \"\"b\"\" 'c'\" VALUES (1, 5)");
   Block rows = scan_all(
       *open_source(database.spec("a \"b\" 'c'"), {{"select", ReadAs::number}}));
-  EXPECT_EQ(rows.columns[1].float64(0), 5.0);
+  EXPECT_EQ(rows.columns[0].float64(0), 5.0);
 }
 
 }  // namespace

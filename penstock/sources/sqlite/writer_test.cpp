@@ -49,16 +49,16 @@ TEST(SqliteWriter, MakesAFileThatASourceReads) {
   EXPECT_TRUE(source->schema().find("at")->timestamp);
   EXPECT_TRUE(source->schema().find("seen")->boolean);
   EXPECT_TRUE(source->schema().find("id")->primary_key);
-  Block block = scan_all(*source);
+  ScannedBlock block = scan_all(*source);
   ASSERT_EQ(block.rows, 10);
   EXPECT_TRUE(block.problems.empty());
-  EXPECT_EQ(block.columns[0].int64(7), 7);
-  EXPECT_EQ(block.columns[1].float64(7), 7.947);
-  EXPECT_FALSE(block.columns[2].valid(7));
-  EXPECT_EQ(block.columns[2].text(8), "it's \"b\"");
-  EXPECT_EQ(block.columns[3].text(7), "[7]");
-  EXPECT_EQ(block.columns[4].float64(7), 0.0);
-  EXPECT_EQ(block.columns[4].float64(8), 1.0);
+  EXPECT_EQ(block.keys.integer(7), 7);
+  EXPECT_EQ(block.columns[0].float64(7), 7.947);
+  EXPECT_FALSE(block.columns[1].valid(7));
+  EXPECT_EQ(block.columns[1].text(8), "it's \"b\"");
+  EXPECT_EQ(block.columns[2].text(7), "[7]");
+  EXPECT_EQ(block.columns[3].float64(7), 0.0);
+  EXPECT_EQ(block.columns[3].float64(8), 1.0);
 }
 
 TEST(SqliteWriter, KeepsAnEmptyTextApartFromNull) {

@@ -43,7 +43,7 @@ std::string text_at(sqlite3_stmt* row, int column) {
 
 }  // namespace
 
-Block golden_block(const std::string& key) {
+Block golden_block(const std::string& key, KeyList& keys) {
   sqlite3* opened = nullptr;
   sqlite3_open_v2(PENSTOCK_TEST_DATA "/j1/golden.sqlite", &opened,
                   SQLITE_OPEN_READONLY, nullptr);
@@ -58,29 +58,30 @@ Block golden_block(const std::string& key) {
   std::unique_ptr<sqlite3_stmt, CloseStatement> row(prepared);
 
   Block block;
-  block.columns.resize(6);
+  block.columns.resize(5);
   bool text_key = key == "name";
-  block.columns[0].type = text_key ? ColumnType::text : ColumnType::int64;
-  block.columns[1].type = ColumnType::json;
+  keys = KeyList(text_key ? ColumnType::text : ColumnType::int64);
+  block.columns[0].type = ColumnType::json;
   for (; sqlite3_step(prepared) == SQLITE_ROW; ++block.rows) {
     if (text_key)
-      block.columns[0].append_text(text_at(prepared, 0));
+      keys.append_bytes(text_at(prepared, 0));
     else
-      block.columns[0].append_int64(sqlite3_column_int64(prepared, 0));
-    block.columns[1].append_text(text_at(prepared, 1));
+      keys.append_integer(sqlite3_column_int64(prepared, 0));
+    block.columns[0].append_text(text_at(prepared, 1));
     for (int i = 2; i < 5; ++i)
-      block.columns[static_cast<std::size_t>(i)].append_float64(
+      block.columns[static_cast<std::size_t>(i - 1)].append_float64(
           sqlite3_column_double(prepared, i));
-    block.columns[5].append_float64(seconds_since_1970(text_at(prepared, 5)));
+    block.columns[4].append_float64(seconds_since_1970(text_at(prepared, 5)));
   }
   return block;
 }
 
 std::vector<std::string> golden_texts() {
-  Block block = golden_block("id");
+  KeyList keys;
+  Block block = golden_block("id", keys);
   std::vector<std::string> texts;
   for (std::int64_t row = 0; row < block.rows; ++row)
-    texts.emplace_back(block.columns[1].text(row));
+    texts.emplace_back(block.columns[0].text(row));
   return texts;
 }
 

@@ -36,7 +36,7 @@ inline std::vector<std::shared_ptr<const BoundField>> bound_to_float64(
                               : found->as == ReadAs::integer
                                   ? ColumnType::int64
                                   : ColumnType::float64);
-      columns.at.push_back(static_cast<std::size_t>(found - all.begin()) + 1);
+      columns.at.push_back(static_cast<std::size_t>(found - all.begin()));
     }
     bound.push_back(fields[f].kind->bind(std::move(columns)));
   }

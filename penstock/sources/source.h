@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/base/block.h"
+#include "penstock/base/columns.h"
+#include "penstock/base/json.h"
+#include "penstock/base/key.h"
+
+namespace penstock {
+
+/// What a source can do. Every source can be scanned.
+struct Abilities {
+  bool by_key = false;       ///< rows have keys, and read() takes them
+  bool by_position = false;  ///< rows are numbered from 0: read() takes numbers
+  /// Scans give rows by ascending key or position, partition after partition.
+  bool sorted = false;
+  /// One reader of the whole process works at a time, as where a library has
+  /// one lock for everything. `open_checked_reader` sees to it; a second
+  /// reader gains nothing.
+  bool global_lock = false;
+};
+
+/// How many rows there are; none where finding out would cost a scan.
+struct RowCount {
+  std::optional<std::int64_t> rows = std::nullopt;
+  bool exact = false;
+};
+
+/// A block holds at most this much. A row that is longer by itself is a block
+/// of its own.
+struct BlockLimit {
+  std::int64_t rows = 1024;  // of 1 KB rows: stays in the processor's cache
+  std::size_t bytes = std::size_t{4} << 20;
+};
+
+/// The rows of one read, by key or by position, in any order and any of them
+/// more than once. Borrows what it is made of.
+struct ReadRequest {
+  ReadRequest(const KeyList& of) : keys(&of) {}
+  ReadRequest(std::span<const std::int64_t> of) : positions(of) {}
+  ReadRequest(const std::vector<std::int64_t>& of) : positions(of) {}
+
+  const KeyList* keys = nullptr;  ///< null: by position
+  std::span<const std::int64_t> positions = {};
+  /// Where the numbers, within the request, of rows that are gone are put:
+  /// nulls then stand in their place. Null: a row that is gone is an error.
+  std::vector<std::int64_t>* gone = nullptr;
+
+  std::int64_t rows() const {
+    return keys != nullptr ? keys->size() : std::ssize(positions);
+  }
+  /// The row in a message: "key 42", "position 7".
+  std::string shown(std::int64_t row) const;
+};
+
+/// Which rows a source by position reads and decodes together, so that rows of
+/// one chunk are asked for together.
+struct ChunkMap {
+  std::vector<std::int64_t> ends;  ///< by chunk: the position after its last
+  double chunk_ns = 0;  ///< a guess of what reading one costs; 0: unknown
+
+  std::int64_t chunk_of(std::int64_t position) const;
+};
+
+/// A part of one consistent scan of all rows. The parts of one scan show the
+/// same snapshot, which ends when the last of them is destroyed.
+struct Partition {
+  std::string range;  ///< for messages: "rows 1..4096"; source's own meaning
+  std::int64_t index = 0;
+  std::shared_ptr<void> snapshot = nullptr;
+  /// Of a source by position: its rows, without `end`.
+  std::int64_t first = 0, end = 0;
+};
+
+/// Takes the next rows of a scan: their keys (of a source by position their
+/// positions, of one that has neither nothing) and their columns, as they were
+/// requested. It may move both away, and ends the scan by returning false.
+using BlockSink = std::function<bool(KeyList& keys, Block& block)>;
+
+/// Reads rows; belongs to one thread at a time.
+class Reader {
+ public:
+  virtual ~Reader() = default;
+  /// Hands every row of `partition` to `sink`. Throws Error(source). May wait
+  /// for another reader's scan of the same snapshot, so no sink begins one in
+  /// its own thread. Written here for sources by position, over read().
+  virtual void scan(const Partition& partition, BlockLimit limit,
+                    const BlockSink& sink);
+  /// Fills `out` with these rows, in this order. A row that is gone is an
+  /// Error(source) that names it, unless the request collects such rows.
+  virtual void read(const ReadRequest& request, Block& out) = 0;
+};
+
+/// What is known of a source once it is open, without reading a row.
+struct SourceInfo {
+  std::string shown;  ///< for messages, without secrets: "t in train.sqlite"
+  Schema schema;      ///< all columns, whether requested or not
+  /// The type that a block's column has for each request, in order.
+  std::vector<ColumnType> types;
+  Abilities abilities;
+  ColumnType key = ColumnType::int64;  ///< of the keys, or of positions
+  /// What it is, in named parts and without secrets: the kind, the place, the
+  /// table, the columns, the condition, and what tells a version of the rows
+  /// from the next one where that is known without reading them.
+  Json identity = Json(Json::Object{});
+};
+
+/// A place where records live. Thread-safe; readers are not.
+///
+/// Opening checks that the table and the requested columns are there, so a
+/// Source that exists can be read. It owns no threads.
+class Source {
+ public:
+  explicit Source(SourceInfo info) : info_(std::move(info)) {}
+  virtual ~Source() = default;
+
+  const SourceInfo& info() const { return info_; }
+  const std::string& shown() const { return info_.shown; }
+  const Schema& schema() const { return info_.schema; }
+  const std::vector<ColumnType>& types() const { return info_.types; }
+  const Abilities& abilities() const { return info_.abilities; }
+  const Json& identity() const { return info_.identity; }
+
+  /// May cost a statement. Exact, and always the same, by position.
+  virtual RowCount count() const = 0;
+  /// One consistent scan for at most `readers` readers at a time: at least one
+  /// part, and more than `readers` where parts may differ much in size.
+  /// Written here for sources by position: as many parts as readers, which
+  /// begin where chunks begin.
+  virtual std::vector<Partition> partitions(int readers);
+  /// Null where rows are read one by one.
+  virtual const ChunkMap* chunks() const { return nullptr; }
+  /// How many elements the rows from `first` on have in the column of a
+  /// request (bytes, of text and binary). False where that is not known without
+  /// reading them.
+  virtual bool lengths(std::size_t /*request*/, std::int64_t /*first*/,
+                       std::span<std::int32_t> /*out*/) const {
+    return false;
+  }
+  virtual std::unique_ptr<Reader> open_reader() = 0;
+
+ private:
+  SourceInfo info_;
+};
+
+}  // namespace penstock
