@@ -1,11 +1,14 @@
 #pragma once
 
-/// Where records live: tables of a database, and rows by position.
+/// Where records live: tables of a database, rows by position, and sources
+/// that are made of other sources.
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "penstock/sources/checked_reader.h"
+#include "penstock/sources/concatenated.h"
+#include "penstock/sources/joined.h"
 #include "penstock/sources/kinds.h"
 #include "penstock/sources/source.h"
 #include "penstock/sources/spec.h"

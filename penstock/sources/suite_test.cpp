@@ -1,4 +1,5 @@
-// The conformance suite of sources, for all fakes.
+// The conformance suite of sources, for all fakes and for the sources that are
+// made of them.
 #include "penstock/sources/fake/fake_source.h"
 #include "penstock/sources/fake/fake_store.h"
 #include "tests/conformance/source_abilities_suite.h"
@@ -102,6 +103,95 @@ INSTANTIATE_TEST_SUITE_P(
                     store_case("lock", {.global_lock = true}),
                     store_case("rows",
                                {.chunk_rows = 0, .tells_lengths = false})),
+    testing::PrintToStringParamName());
+
+/// The suite's rows in two sources, which differ in size.
+template <class Part>
+class ConcatenatedFixture : public SourceFixture {
+ public:
+  void fill(ColumnType key, const std::vector<SuiteRow>& rows) override {
+    auto middle = rows.begin() + std::ssize(rows) / 3;
+    first_.fill(key, {rows.begin(), middle});
+    last_.fill(key, {middle, rows.end()});
+  }
+  std::unique_ptr<Source> open(
+      const std::vector<ColumnRequest>& requests) override {
+    std::vector<std::unique_ptr<Source>> sources;
+    sources.push_back(first_.open(requests));
+    sources.push_back(last_.open(requests));
+    return concatenated(std::move(sources));
+  }
+  void add(const SuiteRow& row) override { last_.add(row); }
+  bool grows() const override { return last_.grows(); }
+  bool has_problems() const override { return last_.has_problems(); }
+
+ private:
+  Part first_, last_;
+};
+
+std::unique_ptr<SourceFixture> make_concatenated() {
+  return std::make_unique<ConcatenatedFixture<SuiteSource>>();
+}
+std::unique_ptr<SourceFixture> make_concatenated_stores() {
+  return std::make_unique<ConcatenatedFixture<SuiteStore>>();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Concatenated, SourceSuite,
+    testing::Values(SourceCase{"int64", ColumnType::int64, make_concatenated},
+                    SourceCase{"text", ColumnType::text, make_concatenated},
+                    SourceCase{"positions", ColumnType::int64,
+                               make_concatenated_stores, true}),
+    testing::PrintToStringParamName());
+
+/// The suite's columns in two sources: `doc` and `whole` in the right one.
+template <class Part>
+class JoinedFixture : public SourceFixture {
+ public:
+  void fill(ColumnType key, const std::vector<SuiteRow>& rows) override {
+    left_.fill(key, rows);
+    // In another order, where keys tell rows apart.
+    std::vector<SuiteRow> others = rows;
+    if (left_.grows()) std::reverse(others.begin(), others.end());
+    right_.fill(key, others);
+  }
+  std::unique_ptr<Source> open(
+      const std::vector<ColumnRequest>& requests) override {
+    std::vector<ColumnRequest> of_left, of_right;
+    std::vector<JoinedColumn> columns;
+    for (const ColumnRequest& request : requests) {
+      bool right = request.column == "doc" || request.column == "whole";
+      std::vector<ColumnRequest>& own = right ? of_right : of_left;
+      columns.push_back({right, own.size()});
+      own.push_back(request);
+    }
+    return joined(left_.open(of_left), right_.open(of_right), columns);
+  }
+  void add(const SuiteRow& row) override {
+    right_.add(row);
+    left_.add(row);
+  }
+  bool grows() const override { return left_.grows(); }
+  bool has_problems() const override { return left_.has_problems(); }
+
+ private:
+  Part left_, right_;
+};
+
+std::unique_ptr<SourceFixture> make_joined() {
+  return std::make_unique<JoinedFixture<SuiteSource>>();
+}
+std::unique_ptr<SourceFixture> make_joined_stores() {
+  return std::make_unique<JoinedFixture<SuiteStore>>();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Joined, SourceSuite,
+    testing::Values(SourceCase{"int64", ColumnType::int64, make_joined},
+                    SourceCase{"text", ColumnType::text, make_joined},
+                    SourceCase{"uuid", ColumnType::uuid, make_joined},
+                    SourceCase{"positions", ColumnType::int64,
+                               make_joined_stores, true}),
     testing::PrintToStringParamName());
 
 }  // namespace

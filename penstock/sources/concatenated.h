@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "penstock/sources/source.h"
+
+namespace penstock {
+
+/// The rows of several sources, one source after the other, as one source. They
+/// must give columns of the same types for the same requests, and all have keys
+/// of one type or all have positions; positions go on where the source before
+/// ends. Else an Error(request).
+///
+/// No key may stand in two of them: a data set that finds one says so
+/// (`source.duplicate_key`). A read by keys asks the sources in turn, each for
+/// what those before it do not have.
+std::unique_ptr<Source> concatenated(
+    std::vector<std::unique_ptr<Source>> sources);
+
+}  // namespace penstock
