@@ -4,7 +4,8 @@
 Checks: a room includes only what it may see, and of other rooms (base
 excepted) only the face; every test is listed in a CMakeLists.txt; no file of
 ours is over 600 lines; no dumping-ground names; an example in a header of a
-room or in the README stands, line by line, in code that is compiled.
+room, in the README or in docs/own_*.md stands, line by line, in code that is
+compiled.
 """
 import pathlib
 import re
@@ -96,7 +97,8 @@ def main():
             bad.append(f"{name}: name it after the noun that it holds")
     compiled = {squeezed(line) for file in files("penstock", "tests", "examples")
                 if file.suffix == ".cpp" for line in file.open()}
-    for file in [*files("penstock"), ROOT / "README.md"]:
+    for file in [*files("penstock"), ROOT / "README.md",
+                 *(ROOT / "docs").glob("own_*.md")]:
         if file.suffix not in (".h", ".md"):
             continue
         for example in EXAMPLE.findall(file.read_text()):
