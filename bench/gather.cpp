@@ -65,7 +65,7 @@ Json measure(const LoaderWorkload& work, const Positions& data, Device& device,
   }
   Json result;
   result["workload"] = work.name;
-  result["batch_size"] = job.loading.batch_size;
+  result["batch_size"] = job.loading.options.batch_size;
   result["row_bytes"] = dataset->layout().row_bytes;
   result["us_per_batch"] = time.json();
   result["cpu_us_per_batch"] = cpu_each.json();

@@ -158,26 +158,26 @@ class SettingsTable {
         [inner](const T& from) { return inner.shown(from); });
   }
 
-  /// All settings of another struct, of which `member` holds one: what only
-  /// one kind of several has, and whose type others need not know.
+  /// All settings of another struct, which is the member `member` of this one.
+  template <class Inner>
+  SettingsTable& inside(Inner T::*member, const SettingsTable<Inner>& table) {
+    defaults_.*member = table.defaults();
+    return embed(
+        table, [member](auto& values) -> auto& { return values.*member; });
+  }
+
+  /// The same where `member` holds the struct as a std::any: what only one kind
+  /// of several has, and whose type others need not know.
   template <class Own>
   SettingsTable& own(std::any T::*member, const SettingsTable<Own>& table) {
     defaults_.*member = table.defaults();
-    for (const auto& one : table.settings())
-      setting(
-          one.schema.key, one.schema.rule,
-          [member, read = one.read](Spec& spec, const SettingSchema& setting,
-                                    T& to) {
-            read(spec, setting, std::any_cast<Own&>(to.*member));
-          },
-          [member, show = one.show](const T& from) {
-            return show(std::any_cast<const Own&>(from.*member));
-          })
-          .settings_.back()
-          .schema.required = one.schema.required;
-    return check([member, table](Spec& spec, T& to) {
-      table.check_all(spec, std::any_cast<Own&>(to.*member));
-    });
+    return embed(
+        table, [member](auto& values) -> auto& {
+          using Held = std::conditional_t<
+              std::is_const_v<std::remove_reference_t<decltype(values)>>,
+              const Own, Own>;
+          return std::any_cast<Held&>(values.*member);
+        });
   }
 
   /// Any other setting. `rule` is its JSON Schema.
@@ -290,7 +290,21 @@ class SettingsTable {
     return value ? integer_json(*value) : Json();
   }
 
-  const std::vector<Setting>& settings() const { return settings_; }
+  /// Adds the settings of `table`, whose struct is `inner_of` a T.
+  template <class Inner, class InnerOf>
+  SettingsTable& embed(const SettingsTable<Inner>& table, InnerOf inner_of) {
+    for (const auto& one : table.settings_)
+      settings_.push_back(
+          {.schema = one.schema,
+           .read = [inner_of, read = one.read](
+                       Spec& spec, const SettingSchema& setting,
+                       T& to) { read(spec, setting, inner_of(to)); },
+           .show = [inner_of, show = one.show](
+                       const T& from) { return show(inner_of(from)); }});
+    return check([inner_of, table](Spec& spec, T& to) {
+      table.check_all(spec, inner_of(to));
+    });
+  }
   void check_all(Spec& section, T& values) const {
     for (const auto& check : checks_) check(section, values);
   }

@@ -217,6 +217,27 @@ TEST(SettingsTable, HoldsWhatOnlyOneKindHas) {
               HasSubstr("nothing is pooled"));
 }
 
+struct Network {
+  std::string name;
+  Pooling pooling;
+};
+
+TEST(SettingsTable, HoldsTheSettingsOfAMember) {
+  auto table = SettingsTable<Network>()
+                   .text("name", &Network::name, "")
+                   .inside(&Network::pooling,
+                           SettingsTable<Pooling>({.window = 5})
+                               .text("by", &Pooling::by, "")
+                               .required()
+                               .integer("window", &Pooling::window, 1, 9, ""));
+  Network network = parse(table, R"({"name": "n", "by": "mean"})");
+  EXPECT_EQ(network.pooling.by, "mean");
+  EXPECT_EQ(network.pooling.window, 5);
+  EXPECT_EQ(table.shown(network),
+            document(R"({"name": "n", "by": "mean", "window": 5})"));
+  EXPECT_THAT(error_of(table, "{}"), HasSubstr("window.by: it is missing"));
+}
+
 TEST(SettingsTable, MakesOneSchemaOfSeveralKinds) {
   auto file = SettingsTable<Layer>().text("path", &Layer::kind, "").required();
   auto server = SettingsTable<Layer>()

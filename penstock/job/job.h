@@ -15,16 +15,12 @@ namespace penstock {
 
 /// A job file, checked. A value; the defaults are those of the schema.
 struct Job {
-  /// The `loader` section. `batch_size` is global: over all ranks.
+  /// The `loader` section.
   struct Loading {
-    std::int64_t batch_size = 256;
-    std::uint64_t seed = 0;
-    bool shuffle = true;
+    LoaderOptions options;       ///< of both sides: see loader_options()
     std::optional<int> workers;  ///< missing: from the processors we may use
-    int prefetch = 2;
+    std::optional<Tail> tail;    ///< missing: drop for train, exact for val
     std::string cache = "auto";
-    bool per_sample = false;
-    std::optional<Tail> tail;  ///< missing: drop for train, exact for val
   };
   /// The `train` section but for what only a model needs.
   struct Training {

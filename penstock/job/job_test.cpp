@@ -33,8 +33,8 @@ std::string error_of(std::vector<std::string> sets) {
 
 TEST(Job, HasTheDefaultsOfTheSchema) {
   Job job = job_with({});
-  EXPECT_EQ(job.loading.batch_size, 256);
-  EXPECT_TRUE(job.loading.shuffle);
+  EXPECT_EQ(job.loading.options.batch_size, 256);
+  EXPECT_TRUE(job.loading.options.shuffle);
   EXPECT_EQ(job.loading.cache, "auto");
   EXPECT_EQ(job.training.epochs, 1);
   EXPECT_EQ(job.device.kind, "auto");
@@ -48,7 +48,7 @@ TEST(Job, SetOverridesAnyKeyAsJsonOrElseAsText) {
   Job job = job_with({"loader.batch_size=32", "loader.tail=pad",
                       "device={\"kind\": \"sim\", \"step_ms\": 5}",
                       "output.dir=elsewhere", "train.max_steps=7"});
-  EXPECT_EQ(job.loading.batch_size, 32);
+  EXPECT_EQ(job.loading.options.batch_size, 32);
   EXPECT_EQ(job.loading.tail, Tail::pad);
   EXPECT_EQ(job.device.step_ms, 5);
   EXPECT_EQ(job.output.dir, "elsewhere");

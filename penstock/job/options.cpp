@@ -9,7 +9,7 @@ namespace penstock {
 namespace {
 
 int automatic_workers(const Job& job) {
-  if (job.loading.per_sample) return 0;
+  if (job.loading.options.per_sample) return 0;
   double cpus = read_host_limits().cpus;
   return std::clamp(static_cast<int>(std::floor(cpus)), 1, 16);
 }
@@ -18,14 +18,12 @@ int automatic_workers(const Job& job) {
 
 LoaderOptions loader_options(const Job& job, Side side) {
   bool train = side == Side::train;
-  return {.side = side,
-          .seed = job.loading.seed,
-          .shuffle = train && job.loading.shuffle,
-          .tail = job.loading.tail.value_or(train ? Tail::drop : Tail::exact),
-          .batch_size = job.loading.batch_size,
-          .workers = job.loading.workers.value_or(automatic_workers(job)),
-          .prefetch = job.loading.prefetch,
-          .per_sample = job.loading.per_sample};
+  LoaderOptions options = job.loading.options;
+  options.side = side;
+  options.shuffle = train && options.shuffle;
+  options.tail = job.loading.tail.value_or(train ? Tail::drop : Tail::exact);
+  options.workers = job.loading.workers.value_or(automatic_workers(job));
+  return options;
 }
 
 std::int64_t steps_in_all(const Job& job, const Order& order) {

@@ -7,8 +7,23 @@ namespace {
 
 constexpr std::int64_t kMany = std::int64_t{1} << 40;
 
+/// Those that the loader takes as they are.
+SettingsTable<LoaderOptions> options_settings() {
+  using Options = LoaderOptions;
+  return SettingsTable<Options>()
+      .integer("batch_size", &Options::batch_size, 1, 1 << 24,
+               "global, per step")
+      .integer("seed", &Options::seed, 0,
+               std::numeric_limits<std::int64_t>::max(), "")
+      .boolean("shuffle", &Options::shuffle, "")
+      .integer("prefetch", &Options::prefetch, 0, 4096,
+               "batches ready ahead, in total")
+      .choice("read", &Options::per_sample,
+              {{"batch", false}, {"per_sample", true}}, "");
+}
+
 void check_read(Spec& spec, Job::Loading& loading) {
-  if (!loading.per_sample || loading.cache == "none") return;
+  if (!loading.options.per_sample || loading.cache == "none") return;
   if (loading.cache != "auto")
     spec.refuse("read", "\"per_sample\" reads from the source",
                 "leave \"cache\" out, or set it to \"none\"");
@@ -21,23 +36,15 @@ const SettingsTable<Job::Loading>& loading_settings() {
   using Loading = Job::Loading;
   static const SettingsTable<Loading> table =
       SettingsTable<Loading>()
-          .integer("batch_size", &Loading::batch_size, 1, 1 << 24,
-                   "global, per step")
-          .integer("seed", &Loading::seed, 0,
-                   std::numeric_limits<std::int64_t>::max(), "")
-          .boolean("shuffle", &Loading::shuffle, "")
+          .inside(&Loading::options, options_settings())
           .integer("workers", &Loading::workers, 0, 1024,
                    "default: from the processors we may use")
-          .integer("prefetch", &Loading::prefetch, 0, 4096,
-                   "batches ready ahead, in total")
           .choice("cache", &Loading::cache,
                   {{"auto", "auto"},
                    {"device", "device"},
                    {"ram", "ram"},
                    {"none", "none"}},
                   "")
-          .choice("read", &Loading::per_sample,
-                  {{"batch", false}, {"per_sample", true}}, "")
           .choice("tail", &Loading::tail,
                   {{"drop", Tail::drop},
                    {"pad", Tail::pad},
