@@ -12,6 +12,34 @@ std::unique_ptr<Source> open_source(const SourceSpec& spec,
       .open_source(spec, requests, options);
 }
 
+std::unique_ptr<Source> open_concatenated(
+    const std::vector<SourceSpec>& specs,
+    const std::vector<ColumnRequest>& requests, SourceOptions options) {
+  std::vector<std::unique_ptr<Source>> sources;
+  for (const SourceSpec& spec : specs)
+    sources.push_back(open_source(spec, requests, options));
+  return concatenated(std::move(sources));
+}
+
+std::unique_ptr<Source> open_joined(const SourceSpec& left,
+                                    const SourceSpec& right,
+                                    const std::vector<ColumnRequest>& requests,
+                                    SourceOptions options) {
+  const Schema lefts = read_schema(left), rights = read_schema(right);
+  std::vector<ColumnRequest> of_left, of_right;
+  std::vector<JoinedColumn> columns;
+  for (const ColumnRequest& request : requests) {
+    // What neither has, the left one refuses.
+    bool from_right = lefts.find(request.column) == nullptr &&
+                      rights.find(request.column) != nullptr;
+    std::vector<ColumnRequest>& own = from_right ? of_right : of_left;
+    columns.push_back({from_right, own.size()});
+    own.push_back(request);
+  }
+  return joined(open_source(left, of_left, options),
+                open_source(right, of_right, options), std::move(columns));
+}
+
 Schema read_schema(const SourceSpec& spec) {
   return load_part(spec.kind, plugin_folders()).read_schema(spec);
 }

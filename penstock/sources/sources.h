@@ -34,6 +34,18 @@ std::unique_ptr<Source> open_source(const SourceSpec& spec,
                                     const std::vector<ColumnRequest>& requests,
                                     SourceOptions options = {});
 
+/// The rows of several tables, one after the other: see `concatenated`.
+std::unique_ptr<Source> open_concatenated(
+    const std::vector<SourceSpec>& specs,
+    const std::vector<ColumnRequest>& requests, SourceOptions options = {});
+
+/// Two tables, joined by their keys: see `joined`. A column comes from the left
+/// one where that has it.
+std::unique_ptr<Source> open_joined(const SourceSpec& left,
+                                    const SourceSpec& right,
+                                    const std::vector<ColumnRequest>& requests,
+                                    SourceOptions options = {});
+
 /// The schema alone, for `peek` and for checking a job.
 Schema read_schema(const SourceSpec& spec);
 

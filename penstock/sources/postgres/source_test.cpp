@@ -83,9 +83,15 @@ TEST_F(PostgresSource, IsShownWithItsPlaceAndNoSecret) {
                   " TO password_only; GRANT SELECT ON t TO password_only");
   SourceSpec spec = schema_.spec();
   spec.uri = schema_.uri_of("password_only:open%2C%20sesame");
-  std::string shown = open_source(spec, {})->shown();
-  EXPECT_THAT(shown, HasSubstr(spec.table + " in postgresql://127.0.0.1:"));
-  EXPECT_THAT(shown, testing::Not(HasSubstr("sesame")));
+  auto source = open_source(spec, {{"x", ReadAs::number}});
+  const Json& identity = source->identity();
+  for (const std::string& shown : {source->shown(), identity.dump()}) {
+    EXPECT_THAT(shown, HasSubstr(spec.table + " in postgresql://127.0.0.1:"));
+    EXPECT_THAT(shown, testing::Not(HasSubstr("sesame")));
+  }
+  EXPECT_EQ(*identity.find("kind"), Json("postgres"));
+  EXPECT_EQ(*identity.find("key"), Json("id"));
+  EXPECT_EQ(*identity.find("columns"), Json(Json::Array{"x"}));
 }
 
 TEST_F(PostgresSource, NamesTheSchemaThatMayNotBeUsed) {

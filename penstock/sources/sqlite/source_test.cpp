@@ -168,5 +168,75 @@ TEST_F(GoldenRows, HaveTextKeysToo) {
   EXPECT_EQ(block.keys.bytes(0), "b36");
 }
 
+TEST(SqliteIdentity, NamesTheTableAndTheVersionOfItsFile) {
+  TestDatabase database("CREATE TABLE t(id INTEGER PRIMARY KEY, x REAL)");
+  SourceSpec spec = database.spec();
+  spec.where = "x > 0";
+  auto identity = [&] {
+    return open_source(spec, {{"x", ReadAs::number}})->identity();
+  };
+  Json first = identity();
+  EXPECT_EQ(*first.find("kind"), Json("sqlite"));
+  EXPECT_EQ(*first.find("table"), Json("t"));
+  EXPECT_EQ(*first.find("key"), Json("id"));
+  EXPECT_EQ(*first.find("where"), Json("x > 0"));
+  EXPECT_EQ(*first.find("columns"), Json(Json::Array{"x"}));
+  EXPECT_EQ(identity(), first);
+  database.execute(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT "
+      "2000) INSERT INTO t SELECT i, i FROM n");
+  EXPECT_NE(*identity().find("version"), *first.find("version"));
+}
+
+TEST(SqliteSources, AreReadOneAfterTheOther) {
+  TestDatabase a(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, x REAL); INSERT INTO t VALUES "
+      "(1, 1.5), (4, 4.5)");
+  TestDatabase b(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, x REAL); INSERT INTO t VALUES "
+      "(2, 2.5)");
+  auto source =
+      open_concatenated({a.spec(), b.spec()}, {{"x", ReadAs::number}});
+  EXPECT_EQ(source->count().rows, 3);
+  Block block;
+  open_checked_reader(*source)->read(integer_keys({2, 4, 1, 2}), block);
+  for (std::int64_t row = 0; row < 4; ++row)
+    EXPECT_EQ(block.columns[0].float64(row),
+              std::vector({2.5, 4.5, 1.5, 2.5})[static_cast<std::size_t>(row)]);
+  Error error = error_of([&] {
+    open_checked_reader(*source)->read(integer_keys({2, 3}), block);
+  });
+  EXPECT_EQ(error.parts().code, "source.row_gone");
+  EXPECT_THAT(error.what(), HasSubstr("key 3"));
+}
+
+TEST(SqliteSources, AreJoinedByTheirKeys) {
+  TestDatabase database(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, x REAL); INSERT INTO t VALUES "
+      "(1, 1.5), (2, 2.5), (3, 3.5); CREATE TABLE labels(x REAL, t_id INTEGER "
+      "PRIMARY KEY, label INTEGER); INSERT INTO labels VALUES (0, 3, 30), "
+      "(0, 1, 10)");
+  auto source = open_joined(database.spec("t"), database.spec("labels"),
+                            {{"label", ReadAs::integer},
+                             {"x", ReadAs::number},
+                             {"t_id", ReadAs::integer}});
+  ScannedBlock all = scan_all(*source);
+  ASSERT_EQ(all.rows, 3);
+  EXPECT_EQ(all.columns[0].int64(0), 10);
+  EXPECT_EQ(all.columns[1].float64(0), 1.5) << "the left one has it";
+  EXPECT_EQ(all.columns[2].int64(2), 3);
+  ASSERT_EQ(all.problems.size(), 1u);
+  EXPECT_EQ(all.problems[0].row, 1);
+  EXPECT_EQ(all.problems[0].column, 0u);
+  EXPECT_THAT(all.problems[0].why, HasSubstr("no row with key 2 in labels"));
+  EXPECT_EQ(error_of([&] {
+              open_joined(database.spec("t"), database.spec("labels"),
+                          {{"lable", ReadAs::integer}});
+            })
+                .parts()
+                .code,
+            "source.unknown_column");
+}
+
 }  // namespace
 }  // namespace penstock
