@@ -3,11 +3,20 @@
 function(penstock_stop_without)  # PACKAGES
   if(ARGN)
     list(JOIN ARGN " " packages)
+    # What the kinds of sources need, as their descriptors say.
+    file(GLOB descriptors
+      ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../penstock/sources/*/descriptor.cpp)
+    set(for_sources)
+    foreach(descriptor ${descriptors})
+      file(STRINGS ${descriptor} line REGEX "\\.to_build = ")
+      string(REGEX REPLACE ".*\"(.*)\".*" "\\1" package "${line}")
+      list(APPEND for_sources ${package})
+    endforeach()
+    list(JOIN for_sources " and " for_sources)
     message(FATAL_ERROR "Penstock cannot be built here without ${packages} "
       "(Debian, Ubuntu: apt-get install ${packages}; elsewhere what the like "
-      "is called); SQLite and PostgreSQL sources also need libsqlite3-dev and "
-      "libpq-dev. Python's package needs no compiler when it is installed from "
-      "its wheel.")
+      "is called); the kinds of sources also need ${for_sources}. Python's "
+      "package needs no compiler when it is installed from its wheel.")
   endif()
 endfunction()
 

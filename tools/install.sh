@@ -1,8 +1,11 @@
 # Sourced by ./quickstart, ./check, tools/fetch_frames and bench/peers/setup.sh:
 # install_packages GROUP... installs the Debian packages of these groups that
 # are missing, and says which.
+# What the kinds of sources need, as their descriptors say.
+packages_sources=$(sed -n 's/.*\.to_build = "\(.*\)".*/\1/p' \
+  "$(dirname "${BASH_SOURCE[0]}")"/../penstock/sources/*/descriptor.cpp)
 packages_run="g++ cmake ninja-build ccache nlohmann-json3-dev libcli11-dev
-  libsimdjson-dev libsqlite3-dev libpq-dev python3 git"
+  libsimdjson-dev $packages_sources python3 git"
 packages_torch="python3-pip"
 packages_python="python3-venv python3-dev"
 packages_frames="libgtest-dev libgmock-dev"
@@ -21,7 +24,7 @@ install_packages() {
   [ -z "$missing" ] && return
   echo "installing from Debian:$missing"
   if ! command -v apt-get >/dev/null; then
-    echo "this is no Debian: install the like of these, then run again"
+    echo "not a Debian system: install the equivalent packages, then run again"
     exit 1
   fi
   local sudo=""
