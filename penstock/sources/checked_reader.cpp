@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
 
+/// No row lies beyond it, so that sums of two do not overflow.
+constexpr std::int64_t kFurthest = std::int64_t{1} << 61;
+
 // One for all libraries that have one: they wait for each other too.
 Mutex global_lock;
 
@@ -224,7 +227,8 @@ class CheckedReader final : public Reader {
 }  // namespace
 
 ColumnFault fault_of(const Column& column, std::int64_t rows) {
-  if (column.length != rows || column.first < 0)
+  if (column.length != rows || rows < 0 || column.first < 0 ||
+      column.first > kFurthest - rows)
     return {"source.wrong_rows",
             "it has " + std::to_string(column.length) + " rows from row " +
                 std::to_string(column.first) + " on in a block of " +

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "penstock/sources/fake/fake_store.h"
 #include "penstock/sources/test_reading.h"
 
@@ -169,6 +171,15 @@ TEST(CheckedReader, RefusesAnIndexOutsideItsDictionary) {
   column.children[0].length = 2;
   EXPECT_EQ(fault_of(column, 2).code, "source.bad_offsets");
   EXPECT_EQ(fault_of(column, 2).row, 1);
+}
+
+TEST(CheckedReader, RefusesNumbersThatWouldOverflow) {
+  Column column{.type = ColumnType::null,
+                .first = std::numeric_limits<std::int64_t>::max(),
+                .length = 2};
+  EXPECT_EQ(fault_of(column, 2).code, "source.wrong_rows");
+  column = {.type = ColumnType::null, .length = -1};
+  EXPECT_EQ(fault_of(column, -1).code, "source.wrong_rows");
 }
 
 TEST(CheckedReader, TakesBorrowedRowsFromTheMiddle) {
