@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "penstock/demo/centroid.h"
 #include "penstock/demo/positions.h"
 #include "penstock/run/run.h"
 

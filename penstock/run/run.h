@@ -2,7 +2,6 @@
 
 /// A job becomes a run: steps, folder, report.
 #include "penstock/run/agreement.h"
-#include "penstock/run/centroid.h"
 #include "penstock/run/digest.h"
 #include "penstock/run/doctor.h"
 #include "penstock/run/peek.h"

@@ -1,4 +1,4 @@
-#include "penstock/run/centroid.h"
+#include "penstock/demo/centroid.h"
 
 #include <algorithm>
 #include <cmath>
