@@ -60,8 +60,8 @@ std::int64_t run_plans(const Workload& work, std::int64_t& sum) {
   Plan plan;
   for (std::int64_t i = 0; i < work.steps; ++i) {
     plan_step(work.order, work.rank, {.epoch = 1, .step = i * stride}, plan);
-    for (const Piece& piece : plan.pieces) sum += piece.sample;
-    made += std::ssize(plan.pieces);
+    for (const SampleRange& range : plan.ranges) sum += range.sample;
+    made += std::ssize(plan.ranges);
   }
   return made;
 }

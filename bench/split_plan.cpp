@@ -47,24 +47,24 @@ Permutation permutation_of(const Order& order, std::int64_t epoch) {
 
 void one_by_one(const Order& order, const SideIndex& index, Position at,
                 Plan& plan, Ids& ids) {
-  plan.pieces.clear();
+  plan.ranges.clear();
   std::int64_t first = at.step * order.batch_size;
   for (std::int64_t row = 0; row < order.batch_size; ++row)
-    plan.pieces.push_back({.sample = first + row});
+    plan.ranges.push_back({.sample = first + row});
   Permutation shuffled = permutation_of(order, at.epoch);
-  for (Piece& piece : plan.pieces) piece.sample = shuffled(piece.sample);
-  plan.bin_ends.resize(plan.pieces.size());
+  for (SampleRange& range : plan.ranges) range.sample = shuffled(range.sample);
+  plan.bin_ends.resize(plan.ranges.size());
   std::iota(plan.bin_ends.begin(), plan.bin_ends.end(), 1);
   ids.clear();
-  for (const Piece& piece : plan.pieces)
-    ids.push_back(index.select(piece.sample));
+  for (const SampleRange& range : plan.ranges)
+    ids.push_back(index.select(range.sample));
 }
 
 void together(const Order& order, const SideIndex& index, Position at,
               Plan& plan, Ids& ids) {
   plan_step(order, {}, at, plan);
   ids.clear();
-  for (const Piece& piece : plan.pieces) ids.push_back(piece.sample);
+  for (const SampleRange& range : plan.ranges) ids.push_back(range.sample);
   index.select(ids);
 }
 

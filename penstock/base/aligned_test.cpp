@@ -28,7 +28,7 @@ TEST(AlignedBytes, StartAtACacheLineAndLargeOnesAtAHugePage) {
 }
 
 TEST(AlignedBytes, AreUsedAgainWhateverIsAllocatedBetween) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef PENSTOCK_SANITIZED
   GTEST_SKIP() << "the address sanitizer keeps freed memory on purpose";
 #endif
   std::set<std::uintptr_t> addresses;

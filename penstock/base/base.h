@@ -18,6 +18,7 @@
 #include "penstock/base/log.h"
 #include "penstock/base/plugin.h"
 #include "penstock/base/random.h"
+#include "penstock/base/sample.h"
 #include "penstock/base/secret.h"
 #include "penstock/base/setting_schema.h"
 #include "penstock/base/settings.h"

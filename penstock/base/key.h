@@ -7,11 +7,9 @@
 
 #include "penstock/base/block.h"
 #include "penstock/base/json.h"
+#include "penstock/base/sample.h"
 
 namespace penstock {
-
-/// A sample's number: its rank by ascending key among the kept rows.
-using SampleId = std::int64_t;
 
 /// A list of row keys of one type: int64, text or uuid. Integers compare as
 /// numbers, text by UTF-8 bytes, uuid by bytes. Not thread-safe while it

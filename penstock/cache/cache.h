@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "penstock/base/json.h"
+#include "penstock/cache/run_table.h"
 #include "penstock/device/device.h"
 
 namespace penstock {
@@ -28,6 +29,10 @@ std::string_view name_of(Tier tier);
 struct TierRequest {
   std::int64_t rows = 0;
   std::size_t row_bytes = 0;
+  std::size_t run_bytes = 0;  ///< of all rows, where they differ in length
+  /// Fields are finished on the host for every batch: no tier `device`, unless
+  /// that is the host.
+  bool finished_on_host = false;
   /// Memory of the device for the slots of the ring. On a device that is the
   /// host, host memory.
   std::size_t ring_device_bytes = 0;

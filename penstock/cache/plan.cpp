@@ -69,6 +69,11 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
     line.why = "fits as far as is known: nobody tells what is free";
   else
     line.why = "fits";
+  if (tier == Tier::device && request.finished_on_host &&
+      !limits.device_is_host) {
+    line.fits = false;
+    line.why = "fields are finished on the host for every batch";
+  }
   if (line.fits && there) line.why += ": the arrays are used where they lie";
   return line;
 }
@@ -130,7 +135,7 @@ std::string shown_bytes(std::size_t bytes) {
 
 TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
   std::size_t rows = static_cast<std::size_t>(request.rows);
-  std::size_t table = rows * request.row_bytes;
+  std::size_t table = rows * request.row_bytes + request.run_bytes;
   // Reading anew keeps a hash per row, to notice rows that changed.
   std::size_t hashes = rows * sizeof(std::uint64_t);
   TierPlan plan;

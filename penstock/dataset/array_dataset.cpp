@@ -116,19 +116,23 @@ ArrayDataset::ArrayDataset(std::vector<NamedArray> arrays,
                            const ArrayDatasetOptions& options, Device& device)
     : arrays_(std::move(arrays)),
       layout_(layout_of(arrays_)),
-      rows_(arrays_[0].view.shape[0]),
-      train_(checked(options, rows_).train),
+      train_(checked(options, arrays_[0].view.shape[0]).train),
       val_(options.val) {
-  plan(options, device);
-  if (plan_.tier == Tier::device && device.memory_kind() != MemoryKind::cpu)
+  info_.rows = arrays_[0].view.shape[0];
+  info_.on_side = {train_ ? std::ssize(*train_) : info_.rows,
+                   val_ ? std::ssize(*val_) : 0};
+  info_.outputs = outputs_of(layout_);
+  find_place(options, device);
+  if (info_.plan.tier == Tier::device &&
+      device.memory_kind() != MemoryKind::cpu)
     copy_to(device);
 }
 
-void ArrayDataset::plan(const ArrayDatasetOptions& options,
-                        const Device& device) {
+void ArrayDataset::find_place(const ArrayDatasetOptions& options,
+                              const Device& device) {
   HostLimits host = read_host_limits();
-  plan_ =
-      plan_tiers({.rows = rows_,
+  info_.plan =
+      plan_tiers({.rows = info_.rows,
                   .row_bytes = layout_.row_bytes,
                   .ring_device_bytes = options.ring_bytes,
                   .ring_host_bytes = options.ring_bytes,
@@ -138,19 +142,19 @@ void ArrayDataset::plan(const ArrayDatasetOptions& options,
                   .ram_origin = host.free_origin,
                   .device_free = device.memory().free,
                   .device_is_host = device.memory_kind() == MemoryKind::cpu});
-  if (options.planned) options.planned(plan_);
+  if (options.planned) options.planned(info_.plan);
 }
 
 void ArrayDataset::copy_to(Device& device) {
   for (std::size_t a = 0; a < arrays_.size(); ++a) {
     std::size_t row_bytes = layout_.tensors[a].bytes;
     // A table has rows of at least a byte; a gather moves none of these.
-    Table table(Tier::device, row_bytes == 0 ? 0 : rows_,
+    Table table(Tier::device, row_bytes == 0 ? 0 : info_.rows,
                 std::max<std::size_t>(row_bytes, 1), device);
     const std::byte* from = arrays_[a].view.data;
-    for (std::int64_t row = 0, count = 0; row_bytes != 0 && row < rows_;
+    for (std::int64_t row = 0, count = 0; row_bytes != 0 && row < info_.rows;
          row += count) {
-      count = std::min(table.most_rows(), rows_ - row);
+      count = std::min(table.most_rows(), info_.rows - row);
       std::size_t bytes = static_cast<std::size_t>(count) * row_bytes;
       std::memcpy(table.append(count), from, bytes);
       from += bytes;
@@ -158,11 +162,6 @@ void ArrayDataset::copy_to(Device& device) {
     table.seal();
     tables_.push_back(std::move(table));
   }
-}
-
-std::int64_t ArrayDataset::rows_on(Side side) const {
-  if (const Numbers& numbers = on(side)) return std::ssize(*numbers);
-  return side == Side::train ? rows_ : 0;
 }
 
 void ArrayDataset::select(Side side, std::span<SampleId> ranks) const {
@@ -197,8 +196,8 @@ const std::string& ArrayDataset::fingerprint() const {
   return fingerprint_;
 }
 
-std::unique_ptr<RowFiller> ArrayDataset::open_filler(FillMeters& meters,
-                                                     bool) const {
+std::unique_ptr<SlotFiller> ArrayDataset::open_filler(
+    FillMeters& meters, const FillerOptions&) const {
   std::vector<GatherField> fields;
   for (std::size_t a = 0; a < arrays_.size(); ++a) {
     std::size_t row_bytes = layout_.tensors[a].bytes;
@@ -207,7 +206,7 @@ std::unique_ptr<RowFiller> ArrayDataset::open_filler(FillMeters& meters,
          .row_stride = row_bytes,
          .bytes = row_bytes});
   }
-  return make_gather_filler(std::move(fields), plan_.tier, meters.gather);
+  return make_gather_filler(std::move(fields), plan().tier, meters.gather);
 }
 
 }  // namespace penstock

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/dataset/rows.h"
+#include "penstock/dataset/dataset_base.h"
 
 namespace penstock {
 
@@ -51,30 +51,26 @@ class ArrayDataset final : public Dataset {
   ArrayDataset(std::vector<NamedArray> arrays,
                const ArrayDatasetOptions& options, Device& device);
 
-  std::int64_t rows() const override { return rows_; }
-  std::int64_t rows_on(Side side) const override;
+  const DatasetInfo& info() const override { return info_; }
   void select(Side side, std::span<SampleId> ranks) const override;
-  const RowLayout& layout() const override { return layout_; }
-  const TierPlan& plan() const override { return plan_; }
   /// SHA-256 over names, types, shapes, bytes and sides, in hex. Made when it
   /// is first asked for, which reads all arrays.
   const std::string& fingerprint() const override;
-  std::unique_ptr<RowFiller> open_filler(FillMeters& meters,
-                                         bool per_sample) const override;
+  std::unique_ptr<SlotFiller> open_filler(
+      FillMeters& meters, const FillerOptions& options) const override;
 
  private:
   using Numbers = std::optional<std::vector<SampleId>>;
   const Numbers& on(Side side) const {
     return side == Side::val ? val_ : train_;
   }
-  void plan(const ArrayDatasetOptions& options, const Device& device);
+  void find_place(const ArrayDatasetOptions& options, const Device& device);
   void copy_to(Device& device);
 
   const std::vector<NamedArray> arrays_;
   const RowLayout layout_;
-  const std::int64_t rows_;
   const Numbers train_, val_;
-  TierPlan plan_;
+  DatasetInfo info_;
   std::vector<Table> tables_;  // on the device, by array; else none
   mutable std::once_flag hashed_;
   mutable std::string fingerprint_;

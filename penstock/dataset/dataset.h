@@ -4,6 +4,7 @@
 /// whether they come from a table after its initial scan, from arrays, or from
 /// a function.
 #include "penstock/dataset/array_dataset.h"
+#include "penstock/dataset/batch_layout.h"
+#include "penstock/dataset/dataset_base.h"
 #include "penstock/dataset/function_dataset.h"
-#include "penstock/dataset/rows.h"
 #include "penstock/dataset/table_dataset.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/dataset/rows.h"
+#include "penstock/dataset/dataset_base.h"
 
 namespace penstock {
 
@@ -51,24 +51,19 @@ class FunctionDataset final : public Dataset {
   FunctionDataset(std::shared_ptr<const Dataset> source, RowFunction function,
                   Device& device);
 
-  std::int64_t rows() const override { return count_; }
-  std::int64_t rows_on(Side side) const override;
+  /// The plan is that of the rows it maps, with nothing kept of what it makes.
+  const DatasetInfo& info() const override { return info_; }
   void select(Side side, std::span<SampleId> ranks) const override;
-  const RowLayout& layout() const override { return function_.layout; }
-  /// That of the rows it maps, with nothing kept of what it makes.
-  const TierPlan& plan() const override { return plan_; }
   /// Of the function, and of the rows that it maps.
   const std::string& fingerprint() const override;
-  std::unique_ptr<RowFiller> open_filler(FillMeters& meters,
-                                         bool per_sample) const override;
-  bool whole_batches() const override;
+  std::unique_ptr<SlotFiller> open_filler(
+      FillMeters& meters, const FillerOptions& options) const override;
 
  private:
   const std::shared_ptr<const Dataset> source_;  // null: of their numbers
   const RowFunction function_;
   Device* const device_ = nullptr;  // where it is not the host
-  const std::int64_t count_;
-  TierPlan plan_;
+  DatasetInfo info_;
   mutable std::once_flag hashed_;
   mutable std::string fingerprint_;
 };

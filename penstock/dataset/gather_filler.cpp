@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-class GatherFiller final : public RowFiller {
+class GatherFiller final : public SlotFiller {
  public:
   GatherFiller(std::vector<GatherField> fields, Tier tier, StageMeter& meter)
       : fields_(std::move(fields)),
@@ -14,18 +14,18 @@ class GatherFiller final : public RowFiller {
     for (const GatherField& field : fields_) row_bytes_ += field.bytes;
   }
 
-  void fill(const RowTarget& target, Stream& stream) override {
+  void fill(const FillItem& item, Stream& stream, Faults&) override {
     BusyScope busy(meter_);
     for (std::size_t t = 0; t < fields_.size(); ++t)
-      fields_[t].out = target.tensors[t];
-    Gather gather{.fields = fields_, .rows = target.ids};
+      fields_[t].out = item.to[t].data;
+    Gather gather{.fields = fields_, .rows = item.ids};
     if (on_device_)
       stream.gather(gather);
     else
       gather_on_host(gather);
     meter_.add_items(
-        std::ssize(target.ids),
-        std::ssize(target.ids) * static_cast<std::int64_t>(row_bytes_));
+        std::ssize(item.ids),
+        std::ssize(item.ids) * static_cast<std::int64_t>(row_bytes_));
   }
 
  private:
@@ -37,8 +37,8 @@ class GatherFiller final : public RowFiller {
 
 }  // namespace
 
-std::unique_ptr<RowFiller> make_gather_filler(std::vector<GatherField> fields,
-                                              Tier tier, StageMeter& meter) {
+std::unique_ptr<SlotFiller> make_gather_filler(std::vector<GatherField> fields,
+                                               Tier tier, StageMeter& meter) {
   return std::make_unique<GatherFiller>(std::move(fields), tier, meter);
 }
 

@@ -1,6 +1,7 @@
 #include "penstock/dataset/parsed_rows.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -82,15 +83,46 @@ RowEncoder::RowEncoder(const BoundFields& fields,
     : stride_(layout.row_bytes) {
   std::size_t tensor = 0;
   for (std::size_t f = 0; f < fields.size(); ++f) {
+    StoredForm stored = names[f].kind->stored();
     parts_.push_back(
         {fields[f]->encoder(statistics[f], "statistics." + names[f].name),
-         layout.tensors[tensor].offset});
-    tensor += names[f].kind->stored().size();
+         stored.tensors.empty() ? 0 : layout.tensors[tensor].offset,
+         stored.element_bytes, names[f].name});
+    tensor += stored.tensors.size();
+  }
+}
+
+// A kind is written by others too: what it promised is checked before anybody
+// reckons with it.
+void RowEncoder::check_runs(const Part& part, const Values& runs,
+                            std::int64_t before) const {
+  auto refuse = [&](std::string why) {
+    throw Error(ErrorKind::internal,
+                {.code = "transform.wrong_runs",
+                 .what = "a field's kind stored something else than it said",
+                 .where = "field '" + part.name + "'",
+                 .why = std::move(why),
+                 .next = "correct its encode(), or report this"});
+  };
+  auto expected = static_cast<std::int64_t>(rows_.size());
+  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (runs.rows() - before != expected)
+    refuse("it stored " + std::to_string(runs.rows() - before) + " runs for " +
+           std::to_string(expected) + " rows");
+  for (std::int64_t row = before; row < runs.rows(); ++row) {
+    std::size_t bytes = runs.row(row).size();
+    if (bytes % part.run_bytes != 0)
+      refuse("a run has " + std::to_string(bytes) +
+             " bytes, which is no multiple of its element's " +
+             std::to_string(part.run_bytes));
+    if (bytes / part.run_bytes > kMost)
+      refuse("a run has more than 2147483647 elements");
   }
 }
 
 template <class RowOf, class Shown>
-void RowEncoder::encode_rows(std::int64_t count, std::byte* out, RowOf row_of,
+void RowEncoder::encode_rows(std::int64_t count, std::byte* out,
+                             std::span<Values> runs, RowOf row_of,
                              Shown shown) {
   constexpr std::int64_t kTogether = 256;  // rows: they stay in the cache
   for (std::int64_t begin = 0; begin < count; begin += kTogether) {
@@ -102,8 +134,11 @@ void RowEncoder::encode_rows(std::int64_t count, std::byte* out, RowOf row_of,
       std::byte* to =
           out + static_cast<std::size_t>(begin) * stride_ + parts_[f].offset;
       faults_.rows.clear();
-      parts_[f].encoder->encode(rows_, {.data = to, .stride = stride_},
-                                faults_);
+      StoredRows stored{.data = to, .stride = stride_};
+      if (parts_[f].run_bytes != 0) stored.runs = &runs[f];
+      std::int64_t before = stored.runs == nullptr ? 0 : stored.runs->rows();
+      parts_[f].encoder->encode(rows_, stored, faults_);
+      if (stored.runs != nullptr) check_runs(parts_[f], *stored.runs, before);
       if (faults_.rows.empty()) continue;
       RowFault& fault = faults_.rows.front();
       throw Error(ErrorKind::transform,
@@ -117,16 +152,17 @@ void RowEncoder::encode_rows(std::int64_t count, std::byte* out, RowOf row_of,
 }
 
 void RowEncoder::encode(const RowsById& rows, SampleId first, SampleId end,
-                        std::byte* out) {
+                        std::byte* out, std::span<Values> runs) {
   encode_rows(
-      end - first, out,
+      end - first, out, runs,
       [&](std::int64_t row, std::size_t f) { return rows.row(first + row, f); },
       [&](std::int64_t row) { return rows.shown(first + row); });
 }
 
-void RowEncoder::encode(const ParsedBlock& block, std::byte* out) {
+void RowEncoder::encode(const ParsedBlock& block, std::byte* out,
+                        std::span<Values> runs) {
   encode_rows(
-      block.rows(), out,
+      block.rows(), out, runs,
       [&](std::int64_t row, std::size_t f) { return block.fields[f].row(row); },
       [&](std::int64_t row) { return "row " + block.keys.shown(row); });
 }

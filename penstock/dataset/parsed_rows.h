@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,22 +48,29 @@ class RowEncoder {
   RowEncoder(const BoundFields& fields, const std::vector<Field>& names,
              const RowLayout& layout, const std::vector<Json>& statistics);
 
-  /// The rows [first, end) by id, one after the other at `out`. Throws
-  /// Error(transform) for a value that its tensor cannot hold.
+  /// The rows [first, end) by id, one after the other at `out`; the runs of
+  /// field f are appended to `runs[f]`. Throws Error(transform) for a value
+  /// that its tensor cannot hold.
   void encode(const RowsById& rows, SampleId first, SampleId end,
-              std::byte* out);
+              std::byte* out, std::span<Values> runs = {});
   /// A whole block, row by row.
-  void encode(const ParsedBlock& block, std::byte* out);
+  void encode(const ParsedBlock& block, std::byte* out,
+              std::span<Values> runs = {});
 
  private:
   template <class RowOf, class Shown>
-  void encode_rows(std::int64_t count, std::byte* out, RowOf row_of,
-                   Shown shown);
+  void encode_rows(std::int64_t count, std::byte* out, std::span<Values> runs,
+                   RowOf row_of, Shown shown);
 
   struct Part {
     std::unique_ptr<FieldEncoder> encoder;
-    std::size_t offset;  // of the field in a row
+    std::size_t offset;     // of the field in a row
+    std::size_t run_bytes;  // of an element of its run; 0: it has none
+    std::string name;
   };
+  void check_runs(const Part& part, const Values& runs,
+                  std::int64_t before) const;
+
   std::vector<Part> parts_;
   std::size_t stride_;
   std::vector<ValueRow> rows_;

@@ -1,22 +1,25 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "penstock/dataset/row_finisher.h"
 #include "penstock/dataset/table_dataset.h"
 
 namespace penstock {
 
 /// Fills rows of a data set that keeps none: reads them anew by their keys.
-class SourceFiller final : public RowFiller {
+class SourceFiller final : public SlotFiller {
  public:
   SourceFiller(const TableDataset& dataset, FillMeters& meters,
-               bool per_sample);
+               const FillerOptions& options);
 
-  void fill(const RowTarget& target, Stream& stream) override;
+  void fill(const FillItem& item, Stream& stream, Faults& faults) override;
 
  private:
-  /// A packed row, or zeros, as row `row` of the target.
-  void write(const RowTarget& target, std::size_t row, const std::byte* packed);
+  /// Reads and encodes the rows of `present_` into `rows_` and `runs_`.
+  void read();
+  void copy(const FillItem& item) const;
 
   const TableDataset& dataset_;
   FillMeters& meters_;
@@ -24,8 +27,18 @@ class SourceFiller final : public RowFiller {
   TableDataset::RowReader reader_;
   ParsedBlock parsed_;
   RowEncoder encoder_;
+  RowFinisher finisher_;
   std::vector<std::byte> rows_;
+  std::vector<Values> runs_;  // by field
   std::vector<SampleId> present_;
+  std::vector<const std::byte*> stored_;  // by range; null: padding
+  std::vector<std::int64_t> number_;      // of each range's row in rows_
 };
+
+/// Fills rows that a table keeps: those that are stored as a batch holds them
+/// are gathered, the others finished.
+std::unique_ptr<SlotFiller> make_table_filler(const TableDataset& dataset,
+                                              FillMeters& meters,
+                                              const FillerOptions& options);
 
 }  // namespace penstock

@@ -1,9 +1,10 @@
 #include "penstock/dataset/table_dataset.h"
 
 #include <algorithm>
+#include <map>
 
-#include "penstock/dataset/gather_filler.h"
 #include "penstock/dataset/key_order.h"
+#include "penstock/dataset/row_finisher.h"
 #include "penstock/dataset/scan.h"
 #include "penstock/dataset/source_filler.h"
 
@@ -128,7 +129,7 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
     if (rows.refs.empty()) refuse_no_rows(*set, source);
     set->split(rows);
     set->find_statistics(pass.notes, rows, share_out);
-    set->plan_tier(rows.count(), device);
+    set->plan_tier(rows, device);
     set->pack(rows, device, share_out);
     meter.add_items(rows.count(), static_cast<std::int64_t>(
                                       set->table_ ? set->table_->bytes() : 0));
@@ -205,12 +206,34 @@ void TableDataset::split(const RowsById& rows) {
   }
 }
 
-void TableDataset::plan_tier(std::int64_t rows, const Device& device) {
+void TableDataset::plan_tier(const RowsById& rows, const Device& device) {
+  info_.rows = rows.count();
+  info_.on_side = {train_.size(), val_.size()};
+  info_.outputs = outputs_of(options_.fields);
+  // What is encoded is about as long as what was parsed.
+  std::size_t run_bytes = 0;
+  for (std::size_t f = 0; f < options_.fields.size(); ++f) {
+    StoredForm form = options_.fields[f].kind->stored();
+    if (form.element_bytes == 0) continue;
+    std::size_t longest = 0;
+    for (SampleId id = 0; id < rows.count(); ++id) {
+      std::size_t bytes = rows.row(id, f).size();
+      run_bytes += bytes;
+      longest = std::max(longest, bytes / form.element_bytes);
+    }
+    for (const Output& output : options_.fields[f].kind->outputs())
+      if (output.lengths != Lengths::equal)
+        info_.longest.push_back(static_cast<std::int32_t>(longest));
+  }
   HostLimits host = read_host_limits();
-  std::size_t rings = options_.ring_bytes ? options_.ring_bytes(rows) : 0;
-  plan_ =
-      plan_tiers({.rows = rows,
+  std::size_t rings = options_.ring_bytes
+                          ? options_.ring_bytes(rows.count(), info_.longest)
+                          : 0;
+  info_.plan =
+      plan_tiers({.rows = rows.count(),
                   .row_bytes = layout_.row_bytes,
+                  .run_bytes = run_bytes,
+                  .finished_on_host = !only_copied(options_.fields),
                   .ring_device_bytes = rings,
                   .ring_host_bytes = rings,
                   .wish = options_.cache},
@@ -218,16 +241,21 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device) {
                   .ram_origin = host.free_origin,
                   .device_free = device.memory().free,
                   .device_is_host = device.memory_kind() == MemoryKind::cpu});
-  if (options_.planned) options_.planned(plan_);
+  if (options_.planned) options_.planned(info_.plan);
 }
 
 void TableDataset::pack(const RowsById& rows, Device& device,
                         const ShareOut& share_out) {
-  if (plan_.tier != Tier::none)
-    table_ = std::make_unique<Table>(plan_.tier, rows.count(),
+  const bool kept = plan().tier != Tier::none;
+  for (const Field& field : options_.fields) {
+    std::size_t element = field.kind->stored().element_bytes;
+    runs_.push_back(element == 0 ? nullptr
+                                 : std::make_unique<RunTable>(element, kept));
+  }
+  if (kept && layout_.row_bytes > 0)
+    table_ = std::make_unique<Table>(plan().tier, rows.count(),
                                      layout_.row_bytes, device);
-  else
-    row_hashes_.reserve(rows.refs.size());
+  if (!kept) row_hashes_.reserve(rows.refs.size());
   // A block is let go when its last row is packed, so that raw and packed rows
   // never stand side by side when rows arrive in order of their keys.
   std::vector<std::size_t> left;
@@ -242,47 +270,87 @@ void TableDataset::pack(const RowsById& rows, Device& device,
     fingerprint.add(std::as_bytes(std::span(&hash, 1)));
     run.clear();
   };
-  const std::int64_t most = table_ ? table_->most_rows() : rows.count();
+  const bool runs = std::ranges::any_of(
+      runs_, [](const auto& table) { return table != nullptr; });
+  std::int64_t most = table_ ? table_->most_rows() : rows.count();
+  if (runs) most = std::min<std::int64_t>(most, 1024);  // they count to 4 GiB
   for (SampleId first = 0; first < rows.count(); first += most) {
     SampleId end = std::min(rows.count(), first + most);
-    if (table_) {
-      std::byte* out = table_->append(end - first);
-      share_out(end - first, [&](std::int64_t from, std::int64_t to) {
-        encoder().encode(
-            rows, first + from, first + to,
-            out + static_cast<std::size_t>(from) * layout_.row_bytes);
-      });
-    }
+    if (table_)
+      encode(rows, first, end, table_->append(end - first), share_out);
+    else if (runs)
+      encode(rows, first, end, nullptr, share_out);
     for (SampleId id = first; id < end; ++id) {
       ParsedBlock& block = rows.block(id);
       std::uint64_t hash = block.hashes[rows.ref(id).row];
       keys_.append(block.keys, rows.ref(id).row);
       run.push_back(hash);
       if (run.size() == kFingerprintRun) end_run();
-      if (!table_) row_hashes_.push_back(hash);
+      if (!kept) row_hashes_.push_back(hash);
       if (--left[rows.refs[static_cast<std::size_t>(id)].block] == 0)
         block = ParsedBlock();
     }
   }
   if (!run.empty()) end_run();
   if (table_) table_->seal();
+  find_lengths();
   fingerprint_ = fingerprint.hex();
+}
+
+// Threads encode ranges of rows; their runs are put together in order of id.
+void TableDataset::encode(const RowsById& rows, SampleId first, SampleId end,
+                          std::byte* out, const ShareOut& share_out) {
+  Mutex mutex;
+  std::map<std::int64_t, std::vector<Values>> runs;  // by their first row
+  std::vector<std::byte> unkept;
+  if (out == nullptr) {
+    unkept.resize(static_cast<std::size_t>(end - first) * layout_.row_bytes);
+    out = unkept.data();
+  }
+  share_out(end - first, [&](std::int64_t from, std::int64_t to) {
+    std::vector<Values> made(options_.fields.size());
+    encoder().encode(rows, first + from, first + to,
+                     out + static_cast<std::size_t>(from) * layout_.row_bytes,
+                     made);
+    Lock lock(mutex);
+    runs.emplace(from, std::move(made));
+  });
+  for (const auto& [from, made] : runs)
+    for (std::size_t f = 0; f < made.size(); ++f)
+      for (std::int64_t r = 0; runs_[f] != nullptr && r < made[f].rows(); ++r)
+        runs_[f]->append(made[f].row(r));
+}
+
+void TableDataset::find_lengths() {
+  info_.longest.clear();
+  for (std::size_t f = 0; f < options_.fields.size(); ++f)
+    for (const Output& output : options_.fields[f].kind->outputs()) {
+      if (output.lengths == Lengths::equal) continue;
+      PENSTOCK_ASSERT(runs_[f] != nullptr, "what differs in length has a run");
+      varying_.push_back(f);
+      info_.longest.push_back(runs_[f]->longest());
+    }
+}
+
+void TableDataset::lengths(std::size_t varying,
+                           std::span<const SampleRange> ranges,
+                           std::span<std::int32_t> out) const {
+  const RunTable& runs = *runs_[varying_[varying]];
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    out[i] = ranges[i].sample < 0
+                 ? 0
+                 : elements_in(ranges[i], runs.length(ranges[i].sample));
 }
 
 void TableDataset::select(Side side, std::span<SampleId> ranks) const {
   this->side(side).select(ranks);
 }
 
-std::unique_ptr<RowFiller> TableDataset::open_filler(FillMeters& meters,
-                                                     bool per_sample) const {
-  if (table_ == nullptr)
-    return std::make_unique<SourceFiller>(*this, meters, per_sample);
-  std::vector<GatherField> fields;
-  for (const TensorSpec& tensor : layout_.tensors)
-    fields.push_back({.table = table_->data() + tensor.offset,
-                      .row_stride = layout_.row_bytes,
-                      .bytes = tensor.bytes});
-  return make_gather_filler(std::move(fields), plan_.tier, meters.gather);
+std::unique_ptr<SlotFiller> TableDataset::open_filler(
+    FillMeters& meters, const FillerOptions& options) const {
+  if (plan().tier == Tier::none)
+    return std::make_unique<SourceFiller>(*this, meters, options);
+  return make_table_filler(*this, meters, options);
 }
 
 }  // namespace penstock

@@ -9,8 +9,8 @@
 
 #include "penstock/base/base.h"
 #include "penstock/cache/cache.h"
+#include "penstock/dataset/dataset_base.h"
 #include "penstock/dataset/parsed_rows.h"
-#include "penstock/dataset/rows.h"
 #include "penstock/device/device.h"
 #include "penstock/exec/exec.h"
 #include "penstock/monitor/monitor.h"
@@ -27,9 +27,11 @@ struct TableDatasetOptions {
   Split split;
   std::string cache = "auto";  ///< auto, device, ram or none
   int workers = 1;             ///< threads that parse; 0: on the caller's
-  /// What the loaders' rings will take where there are so many rows; empty:
-  /// nothing.
-  std::function<std::size_t(std::int64_t rows)> ring_bytes;
+  /// What the loaders' rings will take where there are so many rows, and so
+  /// many elements in the longest (DatasetInfo::longest); empty: nothing.
+  std::function<std::size_t(std::int64_t rows,
+                            std::span<const std::int32_t> longest)>
+      ring_bytes;
   /// Statistics of an earlier run, to be applied instead of fitting anew.
   std::optional<Json> statistics;
   /// Called with the tier plan before the memory is allocated. May be empty.
@@ -53,18 +55,17 @@ class TableDataset final : public Dataset {
       Device& device);
   ~TableDataset() override;
 
-  std::int64_t rows() const override { return keys_.size(); }
-  std::int64_t rows_on(Side side) const override {
-    return this->side(side).size();
-  }
+  const DatasetInfo& info() const override { return info_; }
   void select(Side side, std::span<SampleId> ranks) const override;
-  const RowLayout& layout() const override { return layout_; }
-  const TierPlan& plan() const override { return plan_; }
+  void lengths(std::size_t varying, std::span<const SampleRange> ranges,
+               std::span<std::int32_t> out) const override;
   /// SHA-256 over keys and prepared rows in order of id, in hex.
   const std::string& fingerprint() const override { return fingerprint_; }
-  std::unique_ptr<RowFiller> open_filler(FillMeters& meters,
-                                         bool per_sample) const override;
+  std::unique_ptr<SlotFiller> open_filler(
+      FillMeters& meters, const FillerOptions& options) const override;
 
+  /// How a row is stored, apart from what differs in length.
+  const RowLayout& layout() const { return layout_; }
   const KeyList& keys() const { return keys_; }  ///< by sample id
   const SideIndex& side(Side side) const {
     return side == Side::train ? train_ : val_;
@@ -75,8 +76,11 @@ class TableDataset final : public Dataset {
   /// Those of one field. Throws Error(internal) where there is no such field.
   const Json& statistics_of(const std::string& field) const;
   RowEncoder encoder() const;
-  /// The packed rows; null in tier `none`.
+  /// The stored rows; null in tier `none`.
   const Table* table() const { return table_.get(); }
+  /// A field's runs, or in tier `none` their lengths alone; null where its rows
+  /// are of equal size.
+  const RunTable* runs(std::size_t field) const { return runs_[field].get(); }
   /// Rows with a list shorter than `min`.
   std::int64_t too_short() const { return too_short_; }
   /// Rows that `source.on_bad: "skip"` left out, by ascending key.
@@ -110,7 +114,10 @@ class TableDataset final : public Dataset {
   void split(const RowsById& rows);
   void find_statistics(const ParseNotes& notes, const RowsById& rows,
                        const ShareOut& share_out);
-  void plan_tier(std::int64_t rows, const Device& device);
+  void plan_tier(const RowsById& rows, const Device& device);
+  void find_lengths();
+  void encode(const RowsById& rows, SampleId first, SampleId end,
+              std::byte* out, const ShareOut& share_out);
   void pack(const RowsById& rows, Device& device, const ShareOut& share_out);
 
   TableDatasetOptions options_;
@@ -122,8 +129,10 @@ class TableDataset final : public Dataset {
   BoundFields bound_;
   BlockParser::Options parsing_;
   std::vector<Json> statistics_;  // by field
-  TierPlan plan_;
+  DatasetInfo info_;
   std::unique_ptr<Table> table_;
+  std::vector<std::unique_ptr<RunTable>> runs_;  // by field
+  std::vector<std::size_t> varying_;  // the field of each output that varies
   std::vector<std::uint64_t> row_hashes_;  // tier none
   std::int64_t too_short_ = 0;
   std::vector<BadRow> bad_;

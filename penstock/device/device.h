@@ -40,6 +40,12 @@ class Buffer {
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
   MemoryKind kind() const { return kind_; }
+  /// Forgets the memory, which the caller gives back.
+  void release() {
+    release_ = nullptr;
+    data_ = nullptr;
+    size_ = 0;
+  }
 
  private:
   void swap(Buffer& other) noexcept {

@@ -107,7 +107,7 @@ TEST(StageMeter, AddsUpWhatItsWorkersSay) {
 
 // A limit on threads does not bind root, so root becomes somebody else first.
 // Sanitizers start threads of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef PENSTOCK_SANITIZED
 TEST(StageDeathTest, ARefusedThreadEndsThoseThatStarted) {
   auto start_too_many = [] {
     constexpr uid_t kSomebody = 54321;

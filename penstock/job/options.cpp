@@ -35,21 +35,23 @@ std::int64_t steps_in_all(const Job& job, const Order& order) {
 }
 
 TableDatasetOptions dataset_options(const Job& job) {
-  RowLayout layout = layout_of(job.fields);
+  std::vector<Output> outputs = outputs_of(job.fields);
   std::vector<LoaderOptions> loaders = {loader_options(job, Side::train)};
   if (!job.model.none()) loaders.push_back(loader_options(job, Side::val));
-  return {.source = job.source,
-          .fields = job.fields,
-          .split = job.split,
-          .cache = job.loading.cache,
-          .workers =
-              job.loading.workers.value_or(std::max(1, automatic_workers(job))),
-          .ring_bytes = [layout, loaders](std::int64_t rows) {
-            std::size_t bytes = 0;
-            for (const LoaderOptions& loader : loaders)
-              bytes += ring_bytes(loader, layout, rows);
-            return bytes;
-          }};
+  return {
+      .source = job.source,
+      .fields = job.fields,
+      .split = job.split,
+      .cache = job.loading.cache,
+      .workers =
+          job.loading.workers.value_or(std::max(1, automatic_workers(job))),
+      .ring_bytes = [outputs, loaders](std::int64_t rows,
+                                       std::span<const std::int32_t> longest) {
+        std::size_t bytes = 0;
+        for (const LoaderOptions& loader : loaders)
+          bytes += ring_bytes(loader, outputs, rows, longest);
+        return bytes;
+      }};
 }
 
 Json resolved_settings(const Job& job, const Device& device) {

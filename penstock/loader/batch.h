@@ -21,6 +21,15 @@ struct NamedTensor {
   TensorView view;
 };
 
+/// A sample that could not be used, and what stands in its place.
+struct RejectedSample {
+  SampleId sample = -1;
+  SampleId substitute = -1;  ///< -1: the row is masked, its weight is 0
+  std::int64_t row = 0;      ///< in this rank's batch
+  std::string place;         ///< the field or column that holds it
+  std::string why;           ///< what was found and what was expected
+};
+
 /// One batch, ready on the device or on its way: named tensors with a leading
 /// batch dimension, in field order.
 ///
@@ -52,10 +61,15 @@ class Batch {
   Position at() const;
   /// Rows of this rank, padding included.
   std::int64_t rows() const;
-  /// The ids of the rows; -1 for padding.
+  /// The samples of the rows in their order, -1 for padding; of a packed batch
+  /// those of its ranges. A substitute stands in the place of a bad sample.
   std::span<const SampleId> ids() const;
+  /// Bad samples of this batch, by row.
+  std::span<const RejectedSample> rejected() const;
   /// Valid as long as the batch.
   std::span<const NamedTensor> tensors() const;
+
+  Slot& slot() { return *slot_; }  ///< for the loader
 
  private:
   std::shared_ptr<Slot> slot_;

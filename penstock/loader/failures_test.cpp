@@ -29,12 +29,28 @@ struct Ended {
   std::optional<Error> error;
 };
 
+/// Rows of 4 KiB: workers fill batches of them, since a batch of the fake's
+/// rows is filled by the consumer in less time than they take to wake.
+std::shared_ptr<const Dataset> wide_rows(Device& device) {
+  auto numbers = std::make_shared<std::vector<double>>(1000 * 512);
+  NamedArray array{.name = "x", .owner = numbers};
+  array.view = {.data = reinterpret_cast<std::byte*>(numbers->data()),
+                .dtype = Dtype::float64,
+                .shape = {1000, 512}};
+  return std::make_shared<ArrayDataset>(std::vector{array},
+                                        ArrayDatasetOptions{}, device);
+}
+
 class FailureTest : public testing::TestWithParam<Case> {
  protected:
   FailureTest() {
     device_ = open_device({.kind = GetParam().device, .virtual_time = true});
     fake_.options.cache = GetParam().cache;
-    set_ = fake_.prepare(*device_);
+    if (device_->memory_kind() == MemoryKind::cpu &&
+        fake_.options.cache == "ram")
+      set_ = wide_rows(*device_);
+    else
+      set_ = fake_.prepare(*device_);
     options_ = {.batch_size = 40,
                 .workers = GetParam().workers,
                 .prefetch = 3,

@@ -1,18 +1,28 @@
 #include "penstock/loader/fill.h"
 
+#include <cstring>
+
 namespace penstock {
 
-Filler::Filler(const Dataset& rows, Device& device, FillMeters& meters,
-               bool per_sample)
-    : layout_(rows.layout()),
+using What = BatchTensor::What;
+
+BatchFiller::BatchFiller(const Dataset& dataset,
+                         const std::vector<BatchTensor>& tensors,
+                         const LoaderOptions& options, Device& device,
+                         FillMeters& meters)
+    : dataset_(dataset),
+      tensors_(tensors),
+      options_(options),
       stream_(device.make_stream()),
-      rows_(rows.open_filler(meters, per_sample)),
-      tensors_(layout_.tensors.size()) {}
+      filler_(dataset.open_filler(meters, {.side = options.side,
+                                           .seed = options.seed,
+                                           .per_sample = options.per_sample})) {
+}
 
 // What is still queued names memory of slots: it must end before they do.
-Filler::~Filler() { settle(); }
+BatchFiller::~BatchFiller() { settle(); }
 
-void Filler::settle() noexcept {
+void BatchFiller::settle() noexcept {
   try {
     stream_->synchronize();
   } catch (...) {
@@ -20,32 +30,182 @@ void Filler::settle() noexcept {
   }
 }
 
-void Filler::fill(Slot& slot, std::int64_t begin, std::int64_t end) {
-  auto first = static_cast<std::size_t>(begin);
-  auto count = static_cast<std::size_t>(end - begin);
-  for (std::size_t t = 0; t < tensors_.size(); ++t)
-    tensors_[t] =
-        slot.fill_at() + slot.offsets[t] + first * layout_.tensors[t].bytes;
-  rows_->fill({.ids = std::span(slot.ids).subspan(first, count),
-               .tensors = tensors_,
-               .at = slot.plan.at},
-              *stream_);
-  if (slot.offsets.size() == tensors_.size()) return;
-  auto* weights =
-      reinterpret_cast<float*>(slot.fill_at() + slot.offsets.back());
-  if (!slot.weights.empty()) weights = slot.weights.data();
-  for (std::size_t i = first; i < first + count; ++i)
-    weights[i] = slot.ids[i] < 0 ? 0.0f : 1.0f;
+FillItem BatchFiller::item_of(const Slot& slot, const Part& part) {
+  places_.clear();
+  bool varies = false;
+  std::size_t count = part.end_range - part.first_range;
+  for (std::size_t t = 0; t < tensors_.size(); ++t) {
+    const BatchTensor& tensor = tensors_[t];
+    TensorPlace place{.data = slot.fill[t], .bytes = tensor.bytes};
+    if (tensor.what == What::rows) {
+      place.data += part.first_row * tensor.bytes;
+    } else if (tensor.what == What::padded || tensor.what == What::packed) {
+      const BatchLayout::Varying& of = slot.layout.varying[tensor.varying];
+      place.starts = std::span(of.starts).subspan(part.first_range, count);
+      place.lengths = std::span(of.lengths).subspan(part.first_range, count);
+      varies = true;
+    } else {
+      continue;
+    }
+    places_.push_back(place);
+  }
+  FillItem item{.ids = std::span(slot.ids).subspan(part.first_range, count),
+                .to = places_,
+                .at = slot.plan.at};
+  if (varies)
+    item.ranges = std::span(slot.plan.ranges).subspan(part.first_range, count);
+  return item;
 }
 
-void Filler::send(Slot& slot) {
+std::vector<RejectedSample> BatchFiller::fill(Slot& slot, std::int64_t begin,
+                                              std::int64_t end) {
+  auto range_of = [&](std::int64_t row) {
+    return row == 0
+               ? std::size_t{0}
+               : static_cast<std::size_t>(
+                     slot.plan.bin_ends[static_cast<std::size_t>(row) - 1]);
+  };
+  Part part{static_cast<std::size_t>(begin), static_cast<std::size_t>(end),
+            range_of(begin), range_of(end)};
+  faults_.rows.clear();
+  filler_->fill(item_of(slot, part), *stream_, faults_);
+  write_lengths(slot, part);
+  write_weights(slot, part);
+  std::vector<RejectedSample> rejected;
+  for (RowFault& fault : std::exchange(faults_.rows, {})) {
+    std::size_t range = part.first_range + static_cast<std::size_t>(fault.row);
+    RejectedSample bad{.sample = slot.ids[range],
+                       .row = static_cast<std::int64_t>(range),
+                       .place = std::move(fault.place),
+                       .why = std::move(fault.why)};
+    if (options_.on_bad == OnBad::stop) refuse_bad_sample(bad, slot.plan.at);
+    if (options_.on_bad == OnBad::substitute)
+      bad.substitute = substitute(slot, range);
+    else
+      mask(slot, range);
+    rejected.push_back(std::move(bad));
+  }
+  return rejected;
+}
+
+// Of the rows of this part alone; the first part writes the 0 that begins the
+// offsets.
+void BatchFiller::write_lengths(const Slot& slot, const Part& part) const {
+  for (std::size_t t = 0; t < tensors_.size(); ++t) {
+    const BatchTensor& tensor = tensors_[t];
+    auto* out = reinterpret_cast<std::int32_t*>(slot.fill[t]);
+    if (tensor.what == What::padded)
+      clear_padding(slot, tensor, slot.fill[t], part);
+    if (tensor.what == What::offsets) {
+      const BatchLayout::Varying& of = slot.layout.varying[tensor.varying];
+      if (part.first_range == 0) out[0] = 0;
+      for (std::size_t r = part.first_range; r < part.end_range; ++r)
+        out[r + 1] = static_cast<std::int32_t>(of.starts[r] + of.lengths[r]);
+    }
+    if (tensor.what != What::lengths) continue;
+    const BatchLayout::Varying& of = slot.layout.varying[tensor.varying];
+    std::size_t range = part.first_range;
+    for (std::size_t row = part.first_row; row < part.end_row; ++row) {
+      out[row] = 0;
+      for (; range < static_cast<std::size_t>(slot.plan.bin_ends[row]); ++range)
+        out[row] += of.lengths[range];
+    }
+  }
+}
+
+/// Zeros after the last element of each row.
+void BatchFiller::clear_padding(const Slot& slot, const BatchTensor& tensor,
+                                std::byte* data, const Part& part) const {
+  const BatchLayout::Varying& of = slot.layout.varying[tensor.varying];
+  std::size_t range = part.first_range;
+  for (std::size_t row = part.first_row; row < part.end_row; ++row) {
+    std::int64_t used = 0;
+    for (; range < static_cast<std::size_t>(slot.plan.bin_ends[row]); ++range)
+      used += of.lengths[range];
+    std::int64_t first = static_cast<std::int64_t>(row) * of.longest + used;
+    if (of.longest > used)
+      std::memset(data + static_cast<std::size_t>(first) * tensor.bytes, 0,
+                  static_cast<std::size_t>(of.longest - used) * tensor.bytes);
+  }
+}
+
+void BatchFiller::write_weights(const Slot& slot, const Part& part) const {
+  if (tensors_.empty() || tensors_.back().what != What::weight) return;
+  auto* weights = reinterpret_cast<float*>(slot.fill.back());
+  std::size_t range = part.first_range;
+  for (std::size_t row = part.first_row; row < part.end_row; ++row) {
+    weights[row] =
+        range < slot.ids.size() && slot.ids[range] >= 0 ? 1.0F : 0.0F;
+    range = static_cast<std::size_t>(slot.plan.bin_ends[row]);
+  }
+}
+
+/// Zeros in the place of a range, which is a row of its own where rows have a
+/// weight.
+void BatchFiller::mask(const Slot& slot, std::size_t range) const {
+  for (std::size_t t = 0; t < tensors_.size(); ++t) {
+    const BatchTensor& tensor = tensors_[t];
+    std::byte* data = slot.fill[t];
+    if (tensor.what == What::rows || tensor.what == What::weight) {
+      std::memset(data + range * tensor.bytes, 0, tensor.bytes);
+    } else if (tensor.what == What::padded || tensor.what == What::packed) {
+      const BatchLayout::Varying& of = slot.layout.varying[tensor.varying];
+      std::memset(
+          data + static_cast<std::size_t>(of.starts[range]) * tensor.bytes, 0,
+          static_cast<std::size_t>(of.lengths[range]) * tensor.bytes);
+    }
+  }
+}
+
+// Which sample stands in depends on the bad one alone, so that it is the same
+// on any number of ranks, threads and restarts.
+SampleId BatchFiller::substitute(Slot& slot, std::size_t range) {
+  constexpr std::uint64_t kSubstitute = 0x73756273;  // "subs"
+  constexpr int kAttempts = 100;
+  const SampleId bad = slot.ids[range];
+  Random random(options_.seed, static_cast<std::uint64_t>(slot.plan.at.epoch),
+                static_cast<std::uint64_t>(bad), kSubstitute);
+  auto rows = static_cast<std::uint64_t>(dataset_.rows_on(options_.side));
+  Part part{range, range + 1, range, range + 1};
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    auto other = static_cast<SampleId>(random.below(rows));
+    dataset_.select(options_.side, std::span(&other, 1));
+    slot.ids[range] = slot.plan.ranges[range].sample = other;
+    faults_.rows.clear();
+    filler_->fill(item_of(slot, part), *stream_, faults_);
+    if (faults_.rows.empty()) return other;
+  }
+  throw Error(ErrorKind::transform,
+              {.code = "data.too_many_bad",
+               .what = "no sample can stand in for a bad one",
+               .where = "sample " + std::to_string(bad),
+               .why = std::to_string(kAttempts) +
+                      " others that were tried are bad too: " +
+                      faults_.rows.front().why,
+               .next = "look at the data: most of it cannot be used"});
+}
+
+void BatchFiller::send(Slot& slot) {
   if (slot.host.data() != nullptr)
-    stream_->copy(slot.target.data(), slot.host.data(), slot.host.size());
+    stream_->copy(slot.target.data(), slot.host.data(), slot.layout.bytes);
   else if (!slot.weights.empty())
-    stream_->copy(slot.target.data() + slot.offsets.back(),
+    stream_->copy(slot.target.data() + slot.layout.offsets.back(),
                   reinterpret_cast<const std::byte*>(slot.weights.data()),
-                  slot.weights.size() * sizeof(float));
+                  slot.plan.bin_ends.size() * sizeof(float));
   slot.ready = stream_->record_untimed();
+}
+
+void refuse_bad_sample(const RejectedSample& bad, Position at) {
+  throw Error(
+      ErrorKind::transform,
+      {.code = "data.bad_sample",
+       .what = "a sample cannot be used",
+       .where = "sample " + std::to_string(bad.sample) + ", " + bad.place +
+                ", epoch " + std::to_string(at.epoch) + ", step " +
+                std::to_string(at.step),
+       .why = bad.why,
+       .next = "correct it, or set \"loader.on_bad\": \"substitute\" or "
+               "\"mask\" to go on without such samples"});
 }
 
 }  // namespace penstock

@@ -4,19 +4,23 @@
 #include <vector>
 
 #include "penstock/dataset/dataset.h"
+#include "penstock/loader/loader.h"
 #include "penstock/loader/slot.h"
 
 namespace penstock {
 
 /// Fills slots and sends them off. One per thread.
-class Filler {
+class BatchFiller {
  public:
-  Filler(const Dataset& rows, Device& device, FillMeters& meters,
-         bool per_sample);
-  ~Filler();
+  BatchFiller(const Dataset& dataset, const std::vector<BatchTensor>& tensors,
+              const LoaderOptions& options, Device& device, FillMeters& meters);
+  ~BatchFiller();
 
-  /// Writes rows [begin, end) of the slot's plan where the slot is filled.
-  void fill(Slot& slot, std::int64_t begin, std::int64_t end);
+  /// Writes rows [begin, end) of the slot's plan where the slot is filled, and
+  /// gives those that were rejected, by row: what `options.on_bad` says was
+  /// done to them. Throws Error(transform) where that is to stop.
+  std::vector<RejectedSample> fill(Slot& slot, std::int64_t begin,
+                                   std::int64_t end);
   /// Called once all rows are filled: queues the copy to the device, if any,
   /// and sets `slot.ready`.
   void send(Slot& slot);
@@ -24,10 +28,25 @@ class Filler {
   void settle() noexcept;
 
  private:
-  const RowLayout& layout_;
+  /// Ranges of a slot, and the rows that they make up.
+  struct Part {
+    std::size_t first_row, end_row, first_range, end_range;
+  };
+  FillItem item_of(const Slot& slot, const Part& part);
+  void write_lengths(const Slot& slot, const Part& part) const;
+  void write_weights(const Slot& slot, const Part& part) const;
+  void clear_padding(const Slot& slot, const BatchTensor& tensor,
+                     std::byte* data, const Part& part) const;
+  void mask(const Slot& slot, std::size_t range) const;
+  SampleId substitute(Slot& slot, std::size_t range);
+
+  const Dataset& dataset_;
+  const std::vector<BatchTensor>& tensors_;
+  const LoaderOptions& options_;
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<RowFiller> rows_;
-  std::vector<std::byte*> tensors_;  // of the rows at hand
+  std::unique_ptr<SlotFiller> filler_;
+  std::vector<TensorPlace> places_;  // by output, of the ranges at hand
+  Faults faults_;
 };
 
 }  // namespace penstock

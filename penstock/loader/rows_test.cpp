@@ -18,21 +18,17 @@ using testing::HasSubstr;
 class MadeUpRows final : public Dataset {
  public:
   MadeUpRows() {
-    layout_.tensors = {{"number", Dtype::int64, {}, 0, 8},
-                       {"halves", Dtype::float32, {3}, 8, 12}};
-    layout_.row_bytes = 20;
+    info_.rows = 100;
+    info_.on_side = {100, 0};
+    info_.outputs = {{"number", Dtype::int64, {}},
+                     {"halves", Dtype::float32, {3}}};
   }
 
-  std::int64_t rows() const override { return 100; }
-  std::int64_t rows_on(Side side) const override {
-    return side == Side::train ? 100 : 0;
-  }
+  const DatasetInfo& info() const override { return info_; }
   void select(Side, std::span<SampleId>) const override { ++selects; }
-  const RowLayout& layout() const override { return layout_; }
-  const TierPlan& plan() const override { return plan_; }
   const std::string& fingerprint() const override { return fingerprint_; }
-  std::unique_ptr<RowFiller> open_filler(FillMeters& meters,
-                                         bool) const override {
+  std::unique_ptr<SlotFiller> open_filler(FillMeters& meters,
+                                          const FillerOptions&) const override {
     if (refuses) throw std::runtime_error("no more readers");
     return std::make_unique<MakeUp>(*this, meters);
   }
@@ -42,7 +38,7 @@ class MadeUpRows final : public Dataset {
   mutable std::atomic<int> selects{0}, fills{0}, fillers{0};
 
  private:
-  class MakeUp final : public RowFiller {
+  class MakeUp final : public SlotFiller {
    public:
     MakeUp(const MadeUpRows& rows, FillMeters& meters)
         : rows_(rows), meters_(meters), thread_(std::this_thread::get_id()) {
@@ -50,20 +46,20 @@ class MadeUpRows final : public Dataset {
     }
     ~MakeUp() override { --rows_.fillers; }
 
-    void fill(const RowTarget& target, Stream&) override {
+    void fill(const FillItem& item, Stream&, Faults&) override {
       EXPECT_EQ(std::this_thread::get_id(), thread_);
       ++rows_.fills;
       BusyScope busy(meters_.read);
-      for (std::size_t i = 0; i < target.ids.size(); ++i) {
-        SampleId id = target.ids[i];
+      for (std::size_t i = 0; i < item.ids.size(); ++i) {
+        SampleId id = item.ids[i];
         if (id == rows_.bad) throw std::runtime_error("row of bad luck");
         std::int64_t number = std::max<SampleId>(id, 0);
         float half = static_cast<float>(number) / 2;
         float halves[] = {half, half, half};
-        std::memcpy(target.tensors[0] + 8 * i, &number, 8);
-        std::memcpy(target.tensors[1] + 12 * i, halves, 12);
+        std::memcpy(item.to[0].row(i), &number, 8);
+        std::memcpy(item.to[1].row(i), halves, 12);
       }
-      meters_.read.add_items(std::ssize(target.ids), 0);
+      meters_.read.add_items(std::ssize(item.ids), 0);
     }
 
    private:
@@ -72,8 +68,7 @@ class MadeUpRows final : public Dataset {
     const std::thread::id thread_;
   };
 
-  RowLayout layout_;
-  TierPlan plan_;
+  DatasetInfo info_;
   std::string fingerprint_ = "made up";
 };
 

@@ -76,52 +76,49 @@ void SlotRing::close() {
   returned_.notify_all();
 }
 
-std::vector<std::size_t> slot_offsets(const RowLayout& layout,
-                                      std::int64_t rows, bool weights) {
-  constexpr std::size_t kAlign = 256;  // what vector loads on devices like
-  std::vector<std::size_t> offsets;
-  std::size_t end = 0;
-  auto add = [&](std::size_t bytes) {
-    offsets.push_back(end);
-    end = (end + bytes + kAlign - 1) / kAlign * kAlign;
-  };
-  auto count = static_cast<std::size_t>(rows);
-  for (const TensorSpec& tensor : layout.tensors) add(count * tensor.bytes);
-  if (weights) add(count * sizeof(float));
-  offsets.push_back(end);
-  return offsets;
+void SlotMaker::reserve(Slot& slot, std::size_t bytes) const {
+  slot.target = device_.allocate(bytes);
+  if (staged_) slot.host = device_.allocate_pinned(bytes);
 }
 
-std::shared_ptr<Slot> make_slot(const RowLayout& layout, std::int64_t rows,
-                                bool weights, bool staged, Device& device) {
+std::shared_ptr<Slot> SlotMaker::make(std::size_t bytes,
+                                      std::int64_t rows) const {
   auto slot = std::make_shared<Slot>();
-  slot->offsets = slot_offsets(layout, rows, weights);
-  std::size_t bytes = slot->offsets.back();
-  slot->offsets.pop_back();
-  slot->target = device.allocate(bytes);
-  if (staged) slot->host = device.allocate_pinned(bytes);
-  if (weights && !staged && device.memory_kind() != MemoryKind::cpu)
-    slot->weights.resize(static_cast<std::size_t>(rows));
-  for (std::size_t t = 0; t < slot->offsets.size(); ++t) {
-    bool is_weight = t == layout.tensors.size();
-    NamedTensor tensor;
-    tensor.name = is_weight ? kWeight : layout.tensors[t].name;
-    tensor.view.data = slot->target.data() + slot->offsets[t];
-    tensor.view.memory = device.memory_kind();
-    tensor.view.device_id = device.number();
-    tensor.view.shape = {rows};
-    if (!is_weight) {
-      const TensorSpec& spec = layout.tensors[t];
-      tensor.view.dtype = spec.dtype;
-      tensor.view.shape.insert(tensor.view.shape.end(), spec.row_shape.begin(),
-                               spec.row_shape.end());
-    }
-    slot->tensors.push_back(std::move(tensor));
+  reserve(*slot, bytes);
+  bool on_host = staged_ || device_.memory_kind() == MemoryKind::cpu;
+  for (const BatchTensor& tensor : tensors_) {
+    NamedTensor named{.name = tensor.name, .view = {.dtype = tensor.dtype}};
+    named.view.memory = device_.memory_kind();
+    named.view.device_id = device_.number();
+    slot->tensors.push_back(std::move(named));
+    if (tensor.what == BatchTensor::What::weight && !on_host)
+      slot->weights.resize(static_cast<std::size_t>(rows));
   }
+  slot->fill.resize(tensors_.size());
   slot->ids.reserve(static_cast<std::size_t>(rows));
-  slot->plan.pieces.reserve(static_cast<std::size_t>(rows));
+  slot->plan.ranges.reserve(static_cast<std::size_t>(rows));
   slot->plan.bin_ends.reserve(static_cast<std::size_t>(rows));
   return slot;
+}
+
+void SlotMaker::carve(Slot& slot) const {
+  if (slot.layout.bytes > slot.target.size()) {
+    slot.target = {};  // before its successor is there
+    slot.host = {};
+    reserve(slot, slot.layout.bytes + slot.layout.bytes / 4);
+  }
+  std::byte* base = staged_ ? slot.host.data() : slot.target.data();
+  for (std::size_t t = 0; t < tensors_.size(); ++t) {
+    const BatchTensor& tensor = tensors_[t];
+    std::size_t offset = slot.layout.offsets[t];
+    bool weights = tensor.what == BatchTensor::What::weight;
+    slot.fill[t] = weights && !slot.weights.empty()
+                       ? reinterpret_cast<std::byte*>(slot.weights.data())
+                       : base + offset;
+    TensorView& view = slot.tensors[t].view;
+    view.data = slot.target.data() + offset;
+    view.shape = shape_of(tensor, slot.layout, slot.plan);
+  }
 }
 
 Batch::Batch(std::shared_ptr<Slot> slot) : slot_(std::move(slot)) {}
@@ -161,10 +158,11 @@ void Batch::wait() const { slot_->ready.wait(); }
 bool Batch::arrived() const { return slot_->ready.passed(); }
 
 Position Batch::at() const { return slot_->plan.at; }
-std::int64_t Batch::rows() const {
-  return static_cast<std::int64_t>(slot_->ids.size());
-}
+std::int64_t Batch::rows() const { return std::ssize(slot_->plan.bin_ends); }
 std::span<const SampleId> Batch::ids() const { return slot_->ids; }
+std::span<const RejectedSample> Batch::rejected() const {
+  return slot_->rejected;
+}
 std::span<const NamedTensor> Batch::tensors() const { return slot_->tensors; }
 
 void refuse_early_end(std::string where) {

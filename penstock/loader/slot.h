@@ -5,7 +5,7 @@
 
 #include "penstock/exec/exec.h"
 #include "penstock/loader/batch.h"
-#include "penstock/loader/batches.h"
+#include "penstock/loader/loader.h"
 
 namespace penstock {
 
@@ -27,12 +27,15 @@ struct Slot {
 
   Buffer host;    ///< pinned; empty when rows go straight to `target`
   Buffer target;  ///< where the consumer reads
-  std::vector<std::size_t> offsets;  ///< of each tensor, in host and target
+  BatchLayout layout;
+  std::vector<std::byte*> fill;  ///< where each tensor is filled, on the host
   std::vector<NamedTensor> tensors;
   std::vector<SampleId> ids;
   /// Weights on their way to a device that gathers the rest by itself.
   std::vector<float> weights;
+  std::vector<RejectedSample> rejected;  ///< guarded by the loader
   Plan plan;
+  std::vector<std::int64_t> item_ends;  ///< rows, of each item of work
   std::int64_t number = 0;     ///< counts batches from the loader's start
   std::int64_t rows_left = 0;  ///< to be filled; guarded by the loader
   Event ready;                 ///< the data is on the device
@@ -41,11 +44,7 @@ struct Slot {
   bool lent = false;        ///< in the consumer's hands
   std::weak_ptr<SlotRing> ring;
   /// Work that is queued on the memory reads them.
-  std::shared_ptr<const Dataset> rows;
-
-  std::byte* fill_at() const {
-    return host.data() != nullptr ? host.data() : target.data();
-  }
+  std::shared_ptr<const Dataset> dataset;
 };
 
 /// The free slots of a loader, and the count of those that are lent.
@@ -70,15 +69,27 @@ class SlotRing {
   bool closed_ PENSTOCK_GUARDED_BY(mutex_) = false;
 };
 
-/// The tensor that tells padding from rows: 0 and 1.
-inline constexpr const char* kWeight = "weight";
+/// Makes the slots of a loader, and prepares each for the batch that was
+/// planned in it. Immutable, so thread-safe.
+class SlotMaker {
+ public:
+  /// `staged`: filled on the host, then copied.
+  SlotMaker(std::vector<BatchTensor> tensors, bool staged, Device& device)
+      : tensors_(std::move(tensors)), staged_(staged), device_(device) {}
 
-/// A slot with room for `rows` rows. `staged`: filled on the host, then copied.
-std::shared_ptr<Slot> make_slot(const RowLayout& layout, std::int64_t rows,
-                                bool weights, bool staged, Device& device);
+  const std::vector<BatchTensor>& tensors() const { return tensors_; }
+  /// With room for `bytes` bytes and `rows` rows.
+  std::shared_ptr<Slot> make(std::size_t bytes, std::int64_t rows) const;
+  /// Gives each tensor its place and its shape, in memory that grows where it
+  /// is too small. Call it when `slot.layout` is measured.
+  void carve(Slot& slot) const;
 
-/// Where each tensor starts in a slot, and the slot's size at the end.
-std::vector<std::size_t> slot_offsets(const RowLayout& layout,
-                                      std::int64_t rows, bool weights);
+ private:
+  void reserve(Slot& slot, std::size_t bytes) const;
+
+  const std::vector<BatchTensor> tensors_;
+  const bool staged_;
+  Device& device_;
+};
 
 }  // namespace penstock

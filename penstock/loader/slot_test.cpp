@@ -69,7 +69,7 @@ TEST_F(SlotTest, ABatchKeepsAStreamAliveUntilItIsDestroyed) {
 }
 
 // The leak is on purpose, and a sanitizer would tell of it.
-#if !defined(__SANITIZE_ADDRESS__)
+#ifndef PENSTOCK_SANITIZED
 TEST_F(SlotTest, MemoryThatMayStillBeReadIsNotUsedAgain) {
   BrokenStream stream(false);
   std::weak_ptr<Slot> same = slot;

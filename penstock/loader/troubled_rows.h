@@ -23,38 +23,33 @@ class TroubledRows : public Dataset {
   TroubledRows(std::shared_ptr<const Dataset> rows, Hooks hooks)
       : rows_(std::move(rows)), hooks_(std::move(hooks)) {}
 
-  std::int64_t rows() const override { return rows_->rows(); }
-  std::int64_t rows_on(Side side) const override {
-    return rows_->rows_on(side);
-  }
+  const DatasetInfo& info() const override { return rows_->info(); }
   void select(Side side, std::span<SampleId> ranks) const override {
     if (hooks_.select) hooks_.select(++planned_);
     rows_->select(side, ranks);
   }
-  const RowLayout& layout() const override { return rows_->layout(); }
-  const TierPlan& plan() const override { return rows_->plan(); }
   const std::string& fingerprint() const override {
     return rows_->fingerprint();
   }
-  std::unique_ptr<RowFiller> open_filler(FillMeters& meters,
-                                         bool per_sample) const override {
+  std::unique_ptr<SlotFiller> open_filler(
+      FillMeters& meters, const FillerOptions& options) const override {
     if (hooks_.open_filler) hooks_.open_filler(++opened_);
-    return std::make_unique<Filler>(rows_->open_filler(meters, per_sample),
+    return std::make_unique<Filler>(rows_->open_filler(meters, options),
                                     hooks_);
   }
 
  private:
-  class Filler final : public RowFiller {
+  class Filler final : public SlotFiller {
    public:
-    Filler(std::unique_ptr<RowFiller> rows, const Hooks& hooks)
+    Filler(std::unique_ptr<SlotFiller> rows, const Hooks& hooks)
         : rows_(std::move(rows)), hooks_(hooks) {}
-    void fill(const RowTarget& target, Stream& stream) override {
-      if (hooks_.fill) hooks_.fill(target.at);
-      rows_->fill(target, stream);
+    void fill(const FillItem& item, Stream& stream, Faults& faults) override {
+      if (hooks_.fill) hooks_.fill(item.at);
+      rows_->fill(item, stream, faults);
     }
 
    private:
-    std::unique_ptr<RowFiller> rows_;
+    std::unique_ptr<SlotFiller> rows_;
     const Hooks& hooks_;
   };
 

@@ -7,15 +7,16 @@ namespace {
 
 bool cheap_to_hash(const Dataset& rows) {
   constexpr std::size_t kMost = std::size_t{64} << 20;  // bytes
+  std::size_t row_bytes = 0;
+  for (const Output& output : rows.outputs()) row_bytes += output.bytes();
   return dynamic_cast<const ArrayDataset*>(&rows) == nullptr ||
-         static_cast<std::size_t>(rows.rows()) * rows.layout().row_bytes <=
-             kMost;
+         static_cast<std::size_t>(rows.rows()) * row_bytes <= kMost;
 }
 
 /// "x float32 [8, 4], y int64 [1]", in their order.
-std::string shown_tensors(const RowLayout& layout) {
+std::string shown_tensors(const std::vector<Output>& outputs) {
   std::string text;
-  for (const TensorSpec& tensor : layout.tensors)
+  for (const Output& tensor : outputs)
     text += (text.empty() ? "" : ", ") + tensor.name + " " +
             std::string(name_of(tensor.dtype)) + " " +
             text_of(tensor.row_shape);
@@ -46,7 +47,7 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
     facts["loader"][key] = *settings.find(key);
   facts["split"] = *settings.find("split");
   facts["steps in all"] = batches;
-  facts["tensors"] = shown_tensors(rows.layout());
+  facts["tensors"] = shown_tensors(rows.outputs());
   Json& count = facts["rows"];
   count["all"] = rows.rows();
   count["train"] = rows.rows_on(Side::train);

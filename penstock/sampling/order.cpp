@@ -21,19 +21,19 @@ Permutation permutation_of(const Order& order, std::int64_t epoch) {
 
 /// Writes the samples at the positions from `first` on.
 void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
-                  std::span<Piece> pieces) {
+                  std::span<SampleRange> ranges) {
   if (!order.shuffle) {
-    for (Piece& piece : pieces) piece = {.sample = first++};
+    for (SampleRange& range : ranges) range = {.sample = first++};
     return;
   }
   const Permutation shuffled = permutation_of(order, epoch);
   std::array<std::int64_t, 1024> samples;
-  while (!pieces.empty()) {
-    std::size_t count = std::min(samples.size(), pieces.size());
+  while (!ranges.empty()) {
+    std::size_t count = std::min(samples.size(), ranges.size());
     shuffled.range(first, std::span(samples).first(count));
-    for (std::size_t i = 0; i < count; ++i) pieces[i] = {.sample = samples[i]};
+    for (std::size_t i = 0; i < count; ++i) ranges[i] = {.sample = samples[i]};
     first += static_cast<std::int64_t>(count);
-    pieces = pieces.subspan(count);
+    ranges = ranges.subspan(count);
   }
 }
 
@@ -85,13 +85,13 @@ void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
   std::int64_t end = (rank.rank + 1) * shared / rank.world;
 
   plan.at = at;
-  plan.pieces.resize(static_cast<std::size_t>(end - begin));
+  plan.ranges.resize(static_cast<std::size_t>(end - begin));
   auto filled = std::max<std::int64_t>(0, std::min(end, left) - begin);
-  auto rows = std::span(plan.pieces).first(static_cast<std::size_t>(filled));
+  auto rows = std::span(plan.ranges).first(static_cast<std::size_t>(filled));
   if (!rows.empty()) fill_samples(order, at.epoch, first + begin, rows);
-  for (Piece& padded : std::span(plan.pieces).subspan(rows.size()))
+  for (SampleRange& padded : std::span(plan.ranges).subspan(rows.size()))
     padded = {.sample = -1};
-  plan.bin_ends.resize(plan.pieces.size());
+  plan.bin_ends.resize(plan.ranges.size());
   std::iota(plan.bin_ends.begin(), plan.bin_ends.end(), 1);
 }
 

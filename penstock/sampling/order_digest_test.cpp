@@ -129,10 +129,11 @@ TEST(OrderDigest, OfEveryPlanIsTheOneOfBefore) {
         for (std::int64_t step = 0; step < steps_per_epoch(order); ++step)
           for (int rank = 0; rank < world; ++rank) {
             plan_step(order, {rank, world}, {epoch, step}, plan);
-            for (const Piece& piece : plan.pieces) {
-              seen.push_back(piece.sample);
-              seen.push_back(piece.begin);
-              seen.push_back(piece.end);
+            for (const SampleRange& range : plan.ranges) {
+              seen.push_back(range.sample);
+              EXPECT_EQ(range.end, SampleRange::kToItsEnd);
+              seen.push_back(range.begin);
+              seen.push_back(1);  // as a whole sample ended before
             }
             seen.insert(seen.end(), plan.bin_ends.begin(), plan.bin_ends.end());
           }

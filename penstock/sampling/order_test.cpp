@@ -16,7 +16,7 @@ using Numbers = std::vector<std::int64_t>;
 
 Numbers samples_of(const Plan& plan) {
   Numbers samples;
-  for (const Piece& piece : plan.pieces) samples.push_back(piece.sample);
+  for (const SampleRange& range : plan.ranges) samples.push_back(range.sample);
   return samples;
 }
 
@@ -191,9 +191,9 @@ TEST(Plan, HoldsOneWholeSamplePerBin) {
   plan_step({.samples = 100, .batch_size = 4}, {1, 2}, {2, 3}, plan);
   EXPECT_EQ(plan.at, (Position{2, 3}));
   EXPECT_THAT(plan.bin_ends, ElementsAre(1, 2));
-  for (const Piece& piece : plan.pieces) {
-    EXPECT_EQ(piece.begin, 0);
-    EXPECT_EQ(piece.end, 1);
+  for (const SampleRange& range : plan.ranges) {
+    EXPECT_EQ(range.begin, 0);
+    EXPECT_EQ(range.end, SampleRange::kToItsEnd);
   }
 }
 
@@ -201,10 +201,10 @@ TEST(Plan, KeepsItsMemory) {
   Order order{.samples = 1000, .batch_size = 64};
   Plan plan;
   plan_step(order, {}, {}, plan);
-  const Piece* pieces = plan.pieces.data();
+  const SampleRange* ranges = plan.ranges.data();
   const std::int32_t* ends = plan.bin_ends.data();
   plan_step(order, {}, {0, 9}, plan);
-  EXPECT_EQ(plan.pieces.data(), pieces);
+  EXPECT_EQ(plan.ranges.data(), ranges);
   EXPECT_EQ(plan.bin_ends.data(), ends);
 }
 
@@ -227,13 +227,13 @@ TEST(Order, OfABillionSamplesOnAThousandRanksTakesNoMemory) {
     std::size_t at = 0;
     for (int rank = 0; rank < kWorld; ++rank) {
       plan_step(order, {rank, kWorld}, {3, step}, plan);
-      ASSERT_EQ(plan.pieces.size(), 64u);
-      for (const Piece& piece : plan.pieces)
-        ASSERT_EQ(piece.sample, batch[at++]);
+      ASSERT_EQ(plan.ranges.size(), 64u);
+      for (const SampleRange& range : plan.ranges)
+        ASSERT_EQ(range.sample, batch[at++]);
     }
     seen.insert(seen.end(), batch.begin(), batch.end());
   }
-  EXPECT_LE(plan.pieces.capacity(), 64u) << "a rank holds its share alone";
+  EXPECT_LE(plan.ranges.capacity(), 64u) << "a rank holds its share alone";
   std::ranges::sort(seen);
   EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end());
   EXPECT_GE(seen.front(), 0);

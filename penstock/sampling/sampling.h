@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/base/json.h"
+#include "penstock/base/sample.h"
 #include "penstock/base/settings.h"
 #include "penstock/sampling/permutation.h"
 #include "penstock/sampling/side_index.h"
@@ -49,19 +50,12 @@ std::int64_t steps_per_epoch(const Order& order);
 std::int64_t sample_at(const Order& order, std::int64_t epoch,
                        std::int64_t position);
 
-/// A range of a sample's elements in a bin. J1's samples are whole: 0..1.
-struct Piece {
-  std::int64_t sample;  ///< within this side, or -1 for a padded row
-  std::int32_t begin = 0;
-  std::int32_t end = 1;
-};
-
-/// The contents of one batch: bins of pieces, flat, so that packing, length
-/// buckets and padding are plans too. Bin b holds pieces
-/// bin_ends[b - 1] .. bin_ends[b].
+/// The contents of one batch: bins of ranges, flat, so that packing, length
+/// buckets and padding are plans too. Bin b, which is row b of the batch, holds
+/// ranges bin_ends[b - 1] .. bin_ends[b].
 struct Plan {
   Position at;
-  std::vector<Piece> pieces;
+  std::vector<SampleRange> ranges;
   std::vector<std::int32_t> bin_ends;
 };
 

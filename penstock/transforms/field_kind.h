@@ -32,8 +32,38 @@ struct RowLayout {
   void append(std::vector<TensorSpec> more);
 };
 
-/// Parsed rows of one field: a run of bytes each, which the kind alone
-/// understands.
+/// How the samples of a batch stand together where they differ in length.
+enum class Lengths : std::uint8_t {
+  equal,   ///< they do not: [rows, ...]
+  padded,  ///< [rows, longest, ...], zeros after each row's last element
+  packed,  ///< [elements of all rows, ...], one after the other
+};
+
+/// What a field puts into a batch: a tensor, seen per sample.
+struct Output {
+  std::string name;
+  Dtype dtype = Dtype::float32;
+  Shape row_shape;  ///< of a sample; of one element where lengths differ
+  Lengths lengths = Lengths::equal;
+
+  /// Of a sample, or of one element.
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(elements_of(row_shape)) * size_of(dtype);
+  }
+};
+
+/// The tensors of a layout as they stand in a batch.
+std::vector<Output> outputs_of(const RowLayout& layout);
+
+/// What is kept of a sample: tensors of equal size, and a run of elements where
+/// samples differ in length.
+struct StoredForm {
+  std::vector<TensorSpec> tensors = {};
+  std::size_t element_bytes = 0;  ///< of the run; 0: there is none
+};
+
+/// Rows of one field as runs of bytes: parsed values, which the kind alone
+/// understands, or stored runs.
 struct Values {
   Bytes bytes;
   std::size_t width = 0;            ///< of every run; 0: as `ends` says
@@ -82,12 +112,48 @@ struct Faults {
   }
 };
 
-/// Rows of one field in their stored form, in memory that somebody else owns:
-/// row r begins at `data` + r * `stride`, and a tensor of it at the offset that
-/// a RowLayout of the field alone gives.
+/// Where rows of one field are stored. Row r of the tensors begins at
+/// `data` + r * `stride`, each at the offset that a RowLayout of the field
+/// alone gives; runs are appended to `runs`, one for each row.
 struct StoredRows {
   std::byte* data = nullptr;
   std::size_t stride = 0;
+  Values* runs = nullptr;  ///< null where the stored form has no run
+};
+
+/// A stored row of one field that is to be finished.
+struct StoredRow {
+  const std::byte* tensors = nullptr;    ///< as StoredRows::data of this row
+  std::span<const std::byte> run = {};   ///< its whole run
+  SampleRange range;                     ///< what of it is wanted
+  std::int32_t occurrence = 0;  ///< counts how often it came in this epoch
+};
+
+/// What random numbers depend on beside the sample.
+struct DrawKey {
+  std::uint64_t seed = 0;
+  std::int64_t epoch = 0;
+
+  /// The numbers of one operation on one sample.
+  Random random(const StoredRow& row, std::uint64_t operation) const {
+    return Random(seed, static_cast<std::uint64_t>(epoch),
+                  static_cast<std::uint64_t>(row.range.sample),
+                  mix64(operation) + static_cast<std::uint64_t>(row.occurrence));
+  }
+};
+
+/// Where the rows of a call go in one tensor of a batch: row r begins at
+/// `data` + r * `stride`, or at `starts[r]` elements of `bytes` bytes.
+struct TensorPlace {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;  ///< of a row; of an element where lengths differ
+  std::span<const std::int64_t> starts = {};   ///< where lengths differ
+  std::span<const std::int32_t> lengths = {};  ///< elements of each row
+
+  std::byte* row(std::size_t at) const {
+    return data + (starts.empty() ? at : static_cast<std::size_t>(starts[at])) *
+                      bytes;
+  }
 };
 
 /// The columns that a field requested, as the source has them: block column
@@ -155,6 +221,17 @@ class FieldEncoder {
                       Faults& faults) = 0;
 };
 
+/// Puts stored rows into a batch, every time they come. One per thread.
+class FieldFinisher {
+ public:
+  virtual ~FieldFinisher() = default;
+  /// Writes every byte of every row, in each of the field's outputs. What it
+  /// draws depends on `key` and the row alone. It cannot reject a row: what it
+  /// throws ends the loader.
+  virtual void finish(std::span<const StoredRow> rows, const DrawKey& key,
+                      std::span<const TensorPlace> to) = 0;
+};
+
 /// A field over the columns of one source. Immutable, so thread-safe.
 class BoundField {
  public:
@@ -174,15 +251,22 @@ class BoundField {
 ///
 /// A record goes through three steps: parse (once; hashed for the
 /// fingerprint), encode (once, with the statistics; its result is what a cache
-/// keeps), finish (every time, into the batch). All are pure.
+/// keeps), finish (every time, into the batch: by a copy, or with random
+/// numbers that depend on seed, epoch and sample). All are pure.
 class FieldKind {
  public:
   virtual ~FieldKind() = default;
   /// The columns that it reads.
   virtual std::vector<ColumnRequest> columns() const = 0;
-  /// The stored form, which finish copies into the batch as it is. The first
-  /// tensor has the field's name, others begin with it.
-  virtual std::vector<TensorSpec> stored() const = 0;
+  virtual StoredForm stored() const = 0;
+  /// What comes into a batch. The first has the field's name, others begin with
+  /// it. Where there is no finisher they are the stored tensors in their order,
+  /// and then the run, whose range is copied.
+  virtual std::vector<Output> outputs() const;
+  /// For the train side or another; null: the stored form is copied as it is.
+  virtual std::unique_ptr<FieldFinisher> finisher(bool /*train*/) const {
+    return nullptr;
+  }
   /// Everything that decides the bytes of a batch, defaults filled in.
   virtual Json recipe() const = 0;
   /// Throws Error(request) where the columns cannot be what the field needs.

@@ -51,7 +51,7 @@ void check_tensor_names(const Spec& section, const std::vector<Field>& fields) {
       if (field.name == kept)
         section.refuse(kept, "this name is kept for " + std::string(what),
                        "give the field another name");
-    for (const TensorSpec& tensor : field.kind->stored())
+    for (const Output& tensor : field.kind->outputs())
       if (!taken.insert(tensor.name).second)
         section.refuse(
             field.name,
@@ -126,9 +126,30 @@ void RowLayout::append(std::vector<TensorSpec> more) {
   }
 }
 
+std::vector<Output> outputs_of(const RowLayout& layout) {
+  std::vector<Output> outputs;
+  for (const TensorSpec& tensor : layout.tensors)
+    outputs.push_back({.name = tensor.name,
+                       .dtype = tensor.dtype,
+                       .row_shape = tensor.row_shape});
+  return outputs;
+}
+
+std::vector<Output> FieldKind::outputs() const {
+  return outputs_of({.tensors = stored().tensors});
+}
+
+std::vector<Output> outputs_of(const std::vector<Field>& fields) {
+  std::vector<Output> outputs;
+  for (const Field& field : fields)
+    for (Output& output : field.kind->outputs())
+      outputs.push_back(std::move(output));
+  return outputs;
+}
+
 RowLayout layout_of(const std::vector<Field>& fields) {
   RowLayout layout;
-  for (const Field& field : fields) layout.append(field.kind->stored());
+  for (const Field& field : fields) layout.append(field.kind->stored().tensors);
   layout.row_bytes = rounded_up(layout.row_bytes, 8);
   return layout;
 }

@@ -14,6 +14,9 @@ std::vector<Field> parse_fields(const Json& section, const std::string& path);
 /// The JSON Schema of that section.
 Json fields_schema();
 
+/// The tensors of a batch of all fields, in field order.
+std::vector<Output> outputs_of(const std::vector<Field>& fields);
+
 /// How a stored row of all fields looks: their tensors in field order.
 RowLayout layout_of(const std::vector<Field>& fields);
 

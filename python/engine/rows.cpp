@@ -61,7 +61,7 @@ OwnRows rows_of_arrays(const std::vector<std::string>& names,
     ArrayDatasetOptions options{
         .cache = job.loading.cache,
         .ring_bytes = ring_bytes(loader_options(job, Side::train),
-                                 layout_of(*named), rows)};
+                                 outputs_of(layout_of(*named)), rows)};
     if (job.split.train < 1) {
       options.train.emplace();
       options.val.emplace();

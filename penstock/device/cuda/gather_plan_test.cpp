@@ -232,11 +232,12 @@ TEST(GatherPlan, CountsBeyondFourGigabytesOfARowsBatch) {
   EXPECT_EQ(last.skip + last.units, 65536u);
   std::int64_t near = (std::int64_t{1} << 33);  // its table is larger still
   GatherWork work = launch.work;
-  work.parts[0].out = nullptr;
+  auto* out = reinterpret_cast<std::byte*>(std::uintptr_t{64});
+  work.parts[0].out = out;
   std::uint32_t end = last.skip + last.units - 1;
   near = -1;  // nothing is read
   MovedUnit moved = load_unit(work, last, &near, end);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(moved.to), 16384 * kMebi - 16);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(moved.to) - 64, 16384 * kMebi - 16);
 }
 
 TEST(GatherPlan, MoreFieldsThanALaunchTakesGoIntoTheNext) {

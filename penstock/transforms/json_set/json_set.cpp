@@ -145,13 +145,13 @@ class JsonSetKind final : public FieldKind {
              .as = ReadAs::json,
              .setting = "fields." + name_ + ".json_set.column"}};
   }
-  std::vector<TensorSpec> stored() const override {
+  StoredForm stored() const override {
     RowLayout layout;
     layout.append(
         {{.name = name_,
           .row_shape = {set_.max, static_cast<std::int64_t>(set_.keys.size())}},
          {.name = name_ + "_mask", .row_shape = {set_.max}}});
-    return layout.tensors;
+    return {.tensors = std::move(layout.tensors)};
   }
   Json recipe() const override;
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;
@@ -178,7 +178,7 @@ class BoundJsonSet final : public BoundField {
     return std::make_unique<Encoder>(
         NumberEncoder(standardizations_from(statistics, kind_.set().keys, path),
                       place_, Dtype::float32),
-        kind_.stored());
+        kind_.stored().tensors);
   }
 
  private:

@@ -68,9 +68,11 @@ void NumberRow::decode(const std::byte* row, double* out) const {
   for (const Place& place : places) {
     double number = number_at(place.dtype, row + place.offset);
     if (exact) {
-      std::int64_t integer = static_cast<std::int64_t>(number);
-      if (place.dtype == Dtype::int64)
+      std::int64_t integer = 0;
+      if (place.dtype == Dtype::int64)  // which float64 need not hold
         std::memcpy(&integer, row + place.offset, sizeof(integer));
+      else
+        integer = static_cast<std::int64_t>(number);
       number = std::bit_cast<double>(integer);
     }
     *out++ = number;

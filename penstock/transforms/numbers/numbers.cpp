@@ -210,12 +210,12 @@ class NumbersKind final : public FieldKind {
                           .rounded = rounded()});
     return requests;
   }
-  std::vector<TensorSpec> stored() const override {
+  StoredForm stored() const override {
     RowLayout layout;
     layout.append({{.name = name_,
                     .dtype = numbers_.dtype,
                     .row_shape = {std::ssize(numbers_.columns)}}});
-    return layout.tensors;
+    return {.tensors = std::move(layout.tensors)};
   }
   Json recipe() const override { return numbers_settings().shown(numbers_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "penstock/device/device.h"
+
+namespace penstock {
+
+/// Runs of bytes that differ in length, one for each row of a data set in order
+/// of id, in host memory: the bytes, and 4.25 bytes a row on top.
+///
+/// Filled once by append(), by one thread; then thread-safe.
+class RunTable {
+ public:
+  /// Of elements of so many bytes. Without `keep` the lengths alone are stored.
+  RunTable(std::size_t element_bytes, bool keep);
+
+  /// A whole number of elements, at most 2^31 - 1 of them.
+  void append(std::span<const std::byte> run);
+
+  std::int64_t rows() const { return std::ssize(lengths_); }
+  /// In elements.
+  std::int32_t length(std::int64_t row) const {
+    return lengths_[static_cast<std::size_t>(row)];
+  }
+  std::int32_t longest() const { return longest_; }
+  std::size_t element_bytes() const { return element_bytes_; }
+  std::span<const std::byte> row(std::int64_t row) const;
+  /// Of the runs.
+  std::size_t bytes() const { return size_; }
+
+ private:
+  static constexpr std::size_t kBlock = 32;  // rows from one start to the next
+
+  void grow(std::size_t bytes);
+
+  std::size_t element_bytes_;
+  bool keep_;
+  std::vector<std::int32_t> lengths_;
+  std::vector<std::uint64_t> starts_;  // of each block, in bytes
+  std::int32_t longest_ = 0;
+  std::size_t size_ = 0;
+  Buffer memory_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/dataset/dataset_base.h"
+
+namespace penstock {
+
+/// A tensor of a batch: an output of the data set, or one that says how long
+/// the samples are, or what is padding.
+struct BatchTensor {
+  enum class What : std::uint8_t {
+    rows,     ///< [rows, ...]
+    padded,   ///< [rows, longest, ...]
+    packed,   ///< [elements, ...]
+    lengths,  ///< int32 [rows]: NAME_lengths, beside a padded one
+    offsets,  ///< int32 [ranges + 1]: NAME_cu_seqlens, beside a packed one
+    weight,   ///< float32 [rows]: 0 for padding, else 1
+  };
+  std::string name;
+  What what = What::rows;
+  Dtype dtype = Dtype::float32;
+  Shape row_shape;          ///< of a row, or of an element
+  std::size_t bytes = 0;    ///< of a row, or of an element
+  std::size_t varying = 0;  ///< which of the outputs whose lengths differ
+};
+
+/// The tensor that tells padding from rows: 0 and 1.
+inline constexpr const char* kWeight = "weight";
+
+/// The tensors of a batch: the outputs in their order, each followed by the one
+/// that says how long its samples are.
+std::vector<BatchTensor> batch_tensors(const std::vector<Output>& outputs,
+                                       bool weights);
+
+/// Where a batch's tensors are in the memory of its slot. Kept from batch to
+/// batch, so that it allocates nothing once warm.
+struct BatchLayout {
+  /// The elements of an output whose lengths differ.
+  struct Varying {
+    std::vector<std::int32_t> lengths;  ///< by range
+    std::vector<std::int64_t> starts;   ///< by range, in elements
+    std::int64_t longest = 0;           ///< of a row
+    std::int64_t elements = 0;          ///< of all rows
+  };
+  std::vector<std::size_t> offsets;  ///< of each tensor
+  std::vector<Varying> varying;
+  std::size_t bytes = 0;  ///< of all tensors
+};
+
+/// Finds out how large a batch is. A pure function of the plan, whose ranges
+/// hold ids, and of the kept lengths. Throws Error(request) where a bin of
+/// several ranges meets a tensor of one size for each row, and
+/// Error(transform), code data.too_long, where a batch has 2^31 elements.
+void measure(const Dataset& dataset, const std::vector<BatchTensor>& tensors,
+             const Plan& plan, BatchLayout& layout);
+
+/// The shape of a tensor in a batch that was measured.
+Shape shape_of(const BatchTensor& tensor, const BatchLayout& layout,
+               const Plan& plan);
+
+/// The bytes of a batch of so many rows, each as long as the longest.
+std::size_t most_bytes(const std::vector<BatchTensor>& tensors,
+                       std::span<const std::int32_t> longest,
+                       std::int64_t rows);
+
+}  // namespace penstock

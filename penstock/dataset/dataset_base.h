@@ -1,0 +1,80 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/cache/cache.h"
+#include "penstock/dataset/filler.h"
+
+namespace penstock {
+
+/// What is known of a data set once it is there.
+struct DatasetInfo {
+  std::int64_t rows = 0;
+  std::array<std::int64_t, 2> on_side = {};  ///< train, val
+  std::vector<Output> outputs;               ///< of a batch
+  /// For each output whose lengths differ, in their order: the elements of the
+  /// longest sample.
+  std::vector<std::int32_t> longest = {};
+  TierPlan plan = {};  ///< where the rows are stored, and why there
+  /// A batch is filled as a whole, by one worker: what becomes of a row depends
+  /// on those beside it.
+  bool whole_batches = false;
+};
+
+/// How a loader reads a data set.
+struct FillerOptions {
+  Side side = Side::train;
+  std::uint64_t seed = 0;   ///< of the random numbers that are drawn per epoch
+  bool per_sample = false;  ///< reads each row by itself, as a comparison
+};
+
+/// What a loader makes batches of: numbered samples.
+///
+/// Immutable, so thread-safe. Must not outlive its device. A data set is asked
+/// once per batch, or per item of it, never per row.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual const DatasetInfo& info() const = 0;
+  /// Differs when the rows do: what a saved position is checked against. May
+  /// be made when it is first asked for.
+  virtual const std::string& fingerprint() const = 0;
+  /// Replaces ranks within a side, 0 .. rows_on(side) - 1, by the ids of the
+  /// samples there. -1 stays. Needs no lock: threads may call it at once.
+  virtual void select(Side side, std::span<SampleId> ranks) const = 0;
+  /// Turns the samples of a plan, whose ranges hold ids, into the ranges that
+  /// make up its bins. As it is: each sample is a bin, whole.
+  virtual void expand(Plan& /*plan*/) const {}
+  /// The elements that each range holds of the `varying`-th output whose
+  /// lengths differ; 0 of padding. A pure function.
+  virtual void lengths(std::size_t varying, std::span<const SampleRange> ranges,
+                       std::span<std::int32_t> out) const;
+  /// Called by each thread of a loader, once. The filler looks at this data set
+  /// as long as it lives.
+  virtual std::unique_ptr<SlotFiller> open_filler(
+      FillMeters& meters, const FillerOptions& options) const = 0;
+
+  std::int64_t rows() const { return info().rows; }
+  /// Those that are on a side.
+  std::int64_t rows_on(Side side) const {
+    return side == Side::unused
+               ? 0
+               : info().on_side[static_cast<std::size_t>(side)];
+  }
+  const std::vector<Output>& outputs() const { return info().outputs; }
+  const TierPlan& plan() const { return info().plan; }
+};
+
+/// The elements of a sample of `length` elements that a range holds.
+inline std::int32_t elements_in(const SampleRange& range, std::int32_t length) {
+  if (range.sample < 0) return 0;
+  std::int32_t end = range.end < length ? range.end : length;
+  return end > range.begin ? end - range.begin : 0;
+}
+
+}  // namespace penstock

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "penstock/base/base.h"
+#include "penstock/device/device.h"
+#include "penstock/exec/exec.h"
+#include "penstock/sampling/sampling.h"
+#include "penstock/transforms/transforms.h"
+
+namespace penstock {
+
+/// The meters of a loader's stages, shared by its fillers. Rows that are kept
+/// (tier `device` or `ram`) are gathered; all others are read, prepared and
+/// packed. Both may be mapped then.
+struct FillMeters {
+  FillMeters(int workers, bool per_sample)
+      : plan("plan", workers, "loader"),
+        read(per_sample ? "read per sample" : "read", workers, "loader"),
+        prepare("prepare", workers, "loader"),
+        pack("pack", workers, "loader"),
+        gather("gather", workers, "loader"),
+        map("map", workers, "loader") {}
+  StageMeter plan, read, prepare, pack, gather, map;
+};
+
+/// Ranges of a batch that are to be filled: whole bins, one after the other.
+struct FillItem {
+  std::span<const SampleId> ids;  ///< by range; -1: padding
+  /// By output of the data set; rows of equal size begin at `data`.
+  std::span<const TensorPlace> to;
+  /// Where lengths differ; else empty.
+  std::span<const SampleRange> ranges = {};
+  Position at;  ///< of the batch
+};
+
+/// Fills ranges. One per thread, and called by that thread alone.
+class SlotFiller {
+ public:
+  virtual ~SlotFiller() = default;
+  /// Writes every tensor of every range of `item`, which is host memory, or in
+  /// tier `device` queues that on `stream`: zeros for padding in tensors of
+  /// equal size. Ranges whose sample is bad are rejected and may be left as
+  /// they are. What it throws is delivered in the batch's turn, and ends the
+  /// loader.
+  virtual void fill(const FillItem& item, Stream& stream, Faults& faults) = 0;
+};
+
+}  // namespace penstock

@@ -1,0 +1,46 @@
+#include "penstock/loader/bad_samples.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace penstock {
+namespace {
+
+[[noreturn]] void refuse(const std::string& found, const std::string& most,
+                         const RejectedSample& last) {
+  throw Error(
+      ErrorKind::transform,
+      {.code = "data.too_many_bad",
+       .what = "too many samples cannot be used",
+       .where = "sample " + std::to_string(last.sample) + ", " + last.place,
+       .why = found + ", " + most + "; this one: " + last.why,
+       .next = "correct the data, or leave the bad samples out of it"});
+}
+
+}  // namespace
+
+BadSamples::BadSamples(const LoaderOptions& options, const Order& order)
+    : most_(std::max<std::int64_t>(
+          1,
+          std::llround(std::ceil(kShare * static_cast<double>(order.samples) /
+                                 options.rank.world)))) {}
+
+void BadSamples::add(const Slot& slot) {
+  any_ = true;
+  if (slot.plan.at.epoch != epoch_) in_epoch_ = 0;
+  epoch_ = slot.plan.at.epoch;
+  std::int64_t next_row = 0;  // after the last bad one
+  for (const RejectedSample& bad : slot.rejected) {
+    in_a_row_ = bad.row == next_row ? in_a_row_ + 1 : 1;
+    next_row = bad.row + 1;
+    if (++in_epoch_ > most_)
+      refuse(std::to_string(in_epoch_) + " of epoch " + std::to_string(epoch_),
+             "at most " + std::to_string(most_) + " are allowed", bad);
+    if (in_a_row_ > kInARow)
+      refuse(std::to_string(in_a_row_) + " one after the other",
+             "at most " + std::to_string(kInARow) + " are allowed", bad);
+  }
+  if (next_row != std::ssize(slot.ids)) in_a_row_ = 0;
+}
+
+}  // namespace penstock

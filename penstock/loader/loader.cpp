@@ -1,0 +1,598 @@
+#include "penstock/loader/loader.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <iterator>
+
+#include "penstock/loader/bad_samples.h"
+#include "penstock/loader/fill.h"
+#include "penstock/loader/planner.h"
+#include "penstock/loader/slot.h"
+#include "penstock/loader/targets.h"
+
+namespace penstock {
+
+Order order_of(const LoaderOptions& options, const Dataset& rows) {
+  return {.samples = rows.rows_on(options.side),
+          .seed = options.seed,
+          .shuffle = options.shuffle,
+          .batch_size = options.batch_size,
+          .tail = options.tail};
+}
+
+namespace {
+
+/// In a batch, where there are `rows` rows.
+std::int64_t most_rows(const LoaderOptions& options, std::int64_t rows) {
+  std::int64_t shared = options.tail == Tail::pad
+                            ? options.batch_size
+                            : std::min(options.batch_size, rows);
+  return (shared + options.rank.world - 1) / options.rank.world;
+}
+
+/// The options as they are carried out.
+LoaderOptions resolved(LoaderOptions options) {
+  if (options.per_sample || options.prefetch == 0) options.workers = 0;
+  if (options.workers == 0) options.prefetch = 0;
+  return options;
+}
+
+/// One in the consumer's hands, one on its way back, the rest ahead.
+int slots_of(const LoaderOptions& options) {
+  return 2 + resolved(options).prefetch;
+}
+
+[[noreturn]] void refuse_empty_side(Side side, std::int64_t rows) {
+  std::string name = side == Side::train ? "train" : "val";
+  throw Error(ErrorKind::request,
+              {.code = "loader.empty_side",
+               .what = "there is no row to make a batch of",
+               .where = "split." + name,
+               .why = "none of the " + std::to_string(rows) +
+                      " rows falls on the side '" + name + "'",
+               .next = "raise split." + name +
+                       ", choose another split.by, or "
+                       "of arrays name the rows on that side"});
+}
+
+[[noreturn]] void refuse_weight() {
+  throw Error(
+      ErrorKind::request,
+      {.code = "loader.weight",
+       .what = "cannot add the weights of rows to a batch",
+       .where = "loader.tail, loader.on_bad",
+       .why = "the rows have a tensor 'weight' of their own",
+       .next = "give it another name, or use no \"pad\" and no \"mask\""});
+}
+
+bool weighted(const LoaderOptions& options) {
+  return options.tail == Tail::pad || options.on_bad == OnBad::mask;
+}
+
+[[noreturn]] void refuse_substitutes() {
+  throw Error(ErrorKind::request,
+              {.code = "loader.on_bad",
+               .what = "cannot put other samples in the place of bad ones",
+               .where = "loader.on_bad = \"substitute\"",
+               .why = "the samples differ in length, and a batch has its shape "
+                      "before it is filled",
+               .next = "use \"mask\" or \"stop\""});
+}
+
+void check(const LoaderOptions& options, const Dataset& dataset) {
+  for (const Output& output : dataset.outputs()) {
+    if (weighted(options) && output.name == kWeight) refuse_weight();
+    if (options.on_bad == OnBad::substitute && output.lengths != Lengths::equal)
+      refuse_substitutes();
+  }
+}
+
+}  // namespace
+
+std::size_t ring_bytes(const LoaderOptions& options,
+                       const std::vector<Output>& outputs, std::int64_t rows,
+                       std::span<const std::int32_t> longest) {
+  std::size_t slot = most_bytes(batch_tensors(outputs, weighted(options)),
+                                longest, most_rows(options, rows));
+  if (options.batch_bytes > 0) slot = std::min(slot, options.batch_bytes);
+  return static_cast<std::size_t>(slots_of(options)) * slot;
+}
+
+// Workers take items of the earliest batch that is not yet complete, so a batch
+// is filled by all of them and the first one is there soonest. The one that
+// fills the last item sends the batch off; the sequencer restores order. A
+// consumer that would wait for rows that are kept fills items of its batch too.
+//
+// Items are given out in order, and a batch is counted when its plan is
+// complete. So an error has a number: that of the batch which could not be
+// planned or filled, or else (a worker could not begin, say) that of the first
+// batch which is not planned. No more batches are planned then, those before
+// the error are completed by the workers that are left, and the consumer gets
+// the error after them, whatever the number of workers. Where no worker is
+// left, the closed sequencer still holds the error. An end without an error
+// before `options.batches` is an internal error.
+//
+// One thread plans at a time (`planning`), and holds no lock while it does.
+//
+// Lock order: `mutex`, then the ring's or the sequencer's own. No data set is
+// called, no event waited for and no batch filled under `mutex`.
+struct Loader::State {
+  /// Rows [begin, end) of a slot, to be filled.
+  struct WorkItem {
+    std::shared_ptr<Slot> slot;
+    std::int64_t begin = 0, end = 0;
+  };
+
+  const std::shared_ptr<const Dataset> dataset;
+  const LoaderOptions options;
+  Device& device;
+  const Order order;
+  const bool kept;
+  const bool resident;
+  const SlotMaker maker;
+  const std::size_t slot_bytes;
+  /// Batches are filled by the consumer, when asked for.
+  const bool inlined;
+  const BatchPlanner planner;
+  FillMeters meters;
+  StageMeter deliver{"deliver", 1};
+
+  const std::shared_ptr<SlotRing> ring = std::make_shared<SlotRing>();
+  Sequencer<std::shared_ptr<Slot>> complete;
+  std::atomic<std::int64_t> wait_order{0};
+
+  Mutex mutex;
+  Condition changed;
+  Position next_plan PENSTOCK_GUARDED_BY(mutex);
+  std::int64_t planned PENSTOCK_GUARDED_BY(mutex) = 0;
+  std::shared_ptr<Slot> current PENSTOCK_GUARDED_BY(mutex);
+  std::size_t current_item PENSTOCK_GUARDED_BY(mutex) = 0;
+  bool planning PENSTOCK_GUARDED_BY(mutex) = false;
+  std::int64_t delivered PENSTOCK_GUARDED_BY(mutex) = 0;
+  bool planning_ended PENSTOCK_GUARDED_BY(mutex) = false;
+
+  // The consumer's.
+  Position position;
+  BadSamples bad;
+  int slots = 0;
+  std::exception_ptr broken;            // inlined
+  std::unique_ptr<BatchFiller> filler;  // where it fills batches itself
+  Slot direct;                          // of next_into(), without memory
+  std::unique_ptr<Stage> stage;         // last: its threads use all the above
+
+  State(std::shared_ptr<const Dataset> of, const LoaderOptions& given,
+        Device& on)
+      : dataset(std::move(of)),
+        options(resolved(given)),
+        device(on),
+        order(order_of(options, *dataset)),
+        kept(dataset->plan().tier != Tier::none),
+        resident(dataset->plan().tier == Tier::device && !on_host()),
+        maker(batch_tensors(dataset->outputs(), weighted(options)),
+              !on_host() && !resident, device),
+        slot_bytes(most_bytes(maker.tensors(), dataset->info().longest,
+                              most_rows(options, order.samples))),
+        inlined(options.workers == 0 || small()),
+        planner(*dataset, options, order, maker.tensors(),
+                resident || inlined ? 1 : options.workers),
+        meters(options.workers, options.per_sample),
+        next_plan(options.start),
+        position(options.start),
+        bad(options, order) {}
+
+  bool on_host() const { return device.memory_kind() == MemoryKind::cpu; }
+  /// A batch that is copied in less time than a thread takes to wake.
+  bool small() const {
+    constexpr std::size_t kSmall = std::size_t{64} << 10;
+    return kept && on_host() && slot_bytes <= kSmall;
+  }
+
+  void add_slot() {
+    // What samples of equal size take is known; others are given memory when
+    // they are measured, so that one long sample does not cost each slot.
+    bool varies = !dataset->info().longest.empty();
+    std::shared_ptr<Slot> slot =
+        maker.make(varies ? 0 : slot_bytes, most_rows(options, order.samples));
+    slot->ring = ring;
+    slot->dataset = dataset;
+    ring->give_back(std::move(slot));
+    ++slots;
+  }
+
+  std::unique_ptr<BatchFiller> make_filler() {
+    return std::make_unique<BatchFiller>(*dataset, maker.tensors(), options,
+                                         device, meters);
+  }
+
+  bool no_more() const PENSTOCK_REQUIRES(mutex) {
+    return options.batches >= 0 && planned == options.batches;
+  }
+
+  void plan(Position at, Slot& slot) {
+    BusyScope busy(meters.plan);
+    planner.plan(at, slot);
+    slot.rows_left = std::ssize(slot.plan.bin_ends);
+    meters.plan.add_items(std::ssize(slot.ids), 0);
+  }
+
+  /// Counts the batch that was planned at `next_plan`.
+  void count(Slot& slot) PENSTOCK_REQUIRES(mutex) {
+    next_plan = next_position(order, next_plan);
+    slot.number = planned++;
+  }
+
+  WorkItem next_item() PENSTOCK_REQUIRES(mutex) {
+    const std::vector<std::int64_t>& ends = current->item_ends;
+    WorkItem item{current, current_item == 0 ? 0 : ends[current_item - 1],
+                  ends[current_item]};
+    if (++current_item == ends.size()) {
+      current.reset();
+      changed.notify_all();
+    }
+    return item;
+  }
+
+  /// Nullopt when there is nothing left to do.
+  std::optional<WorkItem> take_item() {
+    Lock lock(mutex);
+    for (;;) {
+      if (current != nullptr) return next_item();
+      if (planning_ended || no_more()) return std::nullopt;
+      bool far_enough = planned - delivered >= options.prefetch;
+      if (planning || far_enough) {
+        Nanoseconds asked = wall_clock().now();
+        changed.wait(mutex);
+        if (far_enough)
+          last_stage().add_blocked_put(wall_clock().now() - asked);
+        continue;
+      }
+      begin_batch();
+    }
+  }
+
+  void begin_batch() PENSTOCK_REQUIRES(mutex) {
+    planning = true;  // for good where this throws: planning ends then
+    Position at = next_plan;
+    std::shared_ptr<Slot> slot;
+    {
+      Unlock unlock(mutex);
+      slot = open_slot();
+      if (slot != nullptr) {
+        plan(at, *slot);
+        maker.carve(*slot);
+      }
+    }
+    if (slot != nullptr && !planning_ended) {
+      count(*slot);
+      current = std::move(slot);
+      current_item = 0;
+    }
+    planning = false;
+    changed.notify_all();
+  }
+
+  /// Waits for a free slot that its readers have really finished with; null
+  /// when the loader ends.
+  std::shared_ptr<Slot> open_slot() {
+    Nanoseconds asked = wall_clock().now();
+    std::shared_ptr<Slot> slot = ring->take();
+    if (slot != nullptr) slot->settle();
+    last_stage().add_blocked_put(wall_clock().now() - asked);
+    return slot;
+  }
+
+  StageMeter& last_stage() {
+    if (kept) return meters.gather;
+    for (StageMeter* stage : {&meters.map, &meters.pack})
+      if (stage->numbers().items > 0) return *stage;
+    return meters.read;
+  }
+
+  /// True for whoever filled the last rows.
+  bool rows_done(Slot& slot, const WorkItem& item,
+                 std::vector<RejectedSample> rejected) {
+    Lock lock(mutex);
+    std::ranges::move(rejected, std::back_inserter(slot.rejected));
+    slot.rows_left -= item.end - item.begin;
+    return slot.rows_left == 0;
+  }
+
+  /// False where no more items are to be taken.
+  bool carry_out(BatchFiller& filler, const WorkItem& item) {
+    Slot& slot = *item.slot;
+    try {
+      if (!rows_done(slot, item, filler.fill(slot, item.begin, item.end)))
+        return true;
+      filler.send(slot);
+      return complete.put(slot.number, item.slot);
+    } catch (...) {
+      complete.put_error(slot.number,
+                         named_error(std::current_exception(), "loader"));
+      abandon();
+      filler.settle();
+      return false;
+    }
+  }
+
+  void work() {
+    std::unique_ptr<BatchFiller> own = make_filler();
+    while (std::optional<WorkItem> item = take_item())
+      if (!carry_out(*own, *item)) return;
+  }
+
+  /// An item of the batch that the consumer waits for; nullopt where others
+  /// are at it.
+  std::optional<WorkItem> take_own_item() {
+    Lock lock(mutex);
+    if (current != nullptr) {
+      if (current->number != delivered) return std::nullopt;
+      return next_item();
+    }
+    if (planning || planning_ended || no_more() || planned != delivered)
+      return std::nullopt;
+    begin_batch();
+    if (current == nullptr) return std::nullopt;
+    return next_item();
+  }
+
+  /// Fills items of the next batch instead of waiting for a thread to wake.
+  /// Not where the device does the work, nor where another reader would be
+  /// opened.
+  void help() {
+    if (!kept || resident) return;
+    while (!complete.ready_within(Nanoseconds(0))) {
+      std::optional<WorkItem> item;
+      try {
+        if (filler == nullptr) filler = make_filler();
+        item = take_own_item();
+      } catch (...) {
+        fail(named_error(std::current_exception(), "loader"));
+        return;
+      }
+      if (!item || !carry_out(*filler, *item)) return;
+    }
+  }
+
+  /// A worker ended by an error that belongs to no item. What is planned is
+  /// still completed by the others.
+  void fail(std::exception_ptr error) {
+    std::int64_t unplanned = end_planning();
+    complete.put_error(unplanned, std::move(error));
+  }
+
+  /// Returns the number of the first batch that will never be planned.
+  std::int64_t end_planning() {
+    Lock lock(mutex);
+    planning_ended = true;
+    changed.notify_all();
+    ring->close();
+    return planned;
+  }
+
+  /// Leaves the items of the current batch too, which nobody will take.
+  void abandon() {
+    end_planning();
+    std::shared_ptr<Slot> left;  // goes without the lock
+    Lock lock(mutex);
+    left.swap(current);
+  }
+
+  /// Plans the next batch in `slot`, fills it by `carve` and `fill`, and counts
+  /// it. False after the last one.
+  bool fill_inline(const std::function<void()>& fill) {
+    if (broken) std::rethrow_exception(broken);
+    {
+      Lock lock(mutex);
+      if (no_more()) return false;
+    }
+    try {
+      if (filler == nullptr) filler = make_filler();
+      fill();
+    } catch (...) {
+      broken = named_error(std::current_exception(), "loader");
+      if (filler != nullptr) filler->settle();
+      std::rethrow_exception(broken);
+    }
+    Lock lock(mutex);
+    ++delivered;
+    return true;
+  }
+
+  void plan_inline(Slot& slot) {
+    Lock lock(mutex);
+    Position at = next_plan;
+    {
+      Unlock unlock(mutex);
+      plan(at, slot);
+    }
+    count(slot);
+  }
+
+  std::shared_ptr<Slot> fill_here() {
+    std::shared_ptr<Slot> slot;  // goes after what is queued on it has ended
+    bool there = fill_inline([&] {
+      slot = open_slot();
+      plan_inline(*slot);
+      maker.carve(*slot);
+      slot->rejected = filler->fill(*slot, 0, std::ssize(slot->plan.bin_ends));
+      filler->send(*slot);
+    });
+    return there ? slot : nullptr;
+  }
+
+  /// The same, straight into the caller's memory.
+  bool fill_direct(std::span<const TensorView> to) {
+    return fill_inline([&] {
+      plan_inline(direct);
+      direct.fill.clear();
+      for (const TensorView& view : to) direct.fill.push_back(view.data);
+      direct.rejected =
+          filler->fill(direct, 0, std::ssize(direct.plan.bin_ends));
+    });
+  }
+
+  /// No batch is an end only after the last one that was asked for.
+  void check_end() {
+    Lock lock(mutex);
+    if (options.batches >= 0 && delivered == options.batches) return;
+    std::string of = options.batches < 0
+                         ? " of a loader without an end"
+                         : " of " + std::to_string(options.batches);
+    refuse_early_end("batch " + std::to_string(delivered + 1) + of);
+  }
+
+  void add_wait(Nanoseconds asked, bool out_of_order) {
+    Nanoseconds waited = wall_clock().now() - asked;
+    deliver.add_blocked_get(waited);
+    if (out_of_order) wait_order.fetch_add(waited.count());
+  }
+
+  bool ready_within(Nanoseconds time) {
+    Nanoseconds asked = wall_clock().now();
+    bool out_of_order = complete.misses_next();
+    bool ready = complete.ready_within(time);
+    add_wait(asked, out_of_order);
+    return ready;
+  }
+
+  std::shared_ptr<Slot> wait_for_next() {
+    Nanoseconds asked = wall_clock().now();
+    bool out_of_order = complete.misses_next();
+    help();
+    std::optional<std::shared_ptr<Slot>> taken = complete.take();
+    if (!taken) return nullptr;
+    add_wait(asked, out_of_order);
+    Lock lock(mutex);
+    ++delivered;
+    changed.notify_one();
+    return std::move(*taken);
+  }
+
+  /// Without a free slot there would be no next batch, ever.
+  void keep_a_slot_free() {
+    if (ring->lent() < slots) return;
+    log(LogLevel::warning,
+        "the loop holds " + std::to_string(slots) +
+            " batches at once: the ring grows by one; destroy a batch when "
+            "its step is queued, or raise 'loader.prefetch'");
+    add_slot();
+  }
+
+  /// What is true of every batch that goes to the consumer.
+  void deliver_slot(Slot& slot) {
+    deliver.add_items(std::ssize(slot.ids), 0);
+    position = next_position(order, slot.plan.at);
+    if (slot.rejected.empty() && !bad.any()) return;
+    std::ranges::sort(slot.rejected, {}, &RejectedSample::row);
+    bad.add(slot);
+  }
+};
+
+Loader::Loader(std::shared_ptr<const Dataset> dataset,
+               const LoaderOptions& options, Device& device)
+    : state_(std::make_unique<State>(std::move(dataset), options, device)) {
+  State& s = *state_;
+  PENSTOCK_ASSERT(!options.per_sample || !s.kept,
+                  "a query per sample reads from the source");
+  if (s.order.samples == 0) refuse_empty_side(options.side, s.dataset->rows());
+  check(s.options, *s.dataset);
+  penstock::steps_per_epoch(s.order);  // refuses an epoch without a step
+  while (s.slots < slots_of(s.options)) s.add_slot();
+  if (s.inlined) return;
+  s.stage = std::make_unique<Stage>(Stage::Options{
+      .name = "loader",
+      .workers = s.options.workers,
+      .body = [&s](int) { s.work(); },
+      .failed = [&s](std::exception_ptr error) { s.fail(std::move(error)); },
+      .last = [&s] { s.complete.close(); }});
+}
+
+Loader::~Loader() {
+  state_->abandon();
+  state_->complete.close();
+  state_->stage.reset();  // joins
+}
+
+std::optional<Batch> Loader::next() {
+  State& s = *state_;
+  s.keep_a_slot_free();
+  std::shared_ptr<Slot> slot = s.inlined ? s.fill_here() : s.wait_for_next();
+  if (slot == nullptr) {
+    s.check_end();
+    return std::nullopt;
+  }
+  s.ring->lend(*slot);
+  Batch batch(std::move(slot));
+  s.deliver_slot(batch.slot());
+  return batch;
+}
+
+std::optional<Batch> Loader::next(Stream& stream) {
+  std::optional<Batch> batch = next();
+  if (batch) batch->wait_on(stream);
+  return batch;
+}
+
+std::optional<FilledBatch> Loader::next_into(std::span<const TensorView> to,
+                                             Stream& stream) {
+  State& s = *state_;
+  bool direct = s.inlined && s.on_host();
+  check_targets(to, s.maker.tensors(), most_rows(s.options, s.order.samples),
+                s.device);
+  if (direct) {
+    if (!s.fill_direct(to)) {
+      s.check_end();
+      return std::nullopt;
+    }
+    s.deliver_slot(s.direct);
+    return FilledBatch{.at = s.direct.plan.at,
+                       .rows = std::ssize(s.direct.plan.bin_ends),
+                       .ids = s.direct.ids,
+                       .rejected = s.direct.rejected};
+  }
+  std::optional<Batch> batch = next(stream);
+  if (!batch) return std::nullopt;
+  std::span<const NamedTensor> tensors = batch->tensors();
+  for (std::size_t t = 0; t < tensors.size(); ++t)
+    stream.copy(to[t].data, tensors[t].view.data, tensors[t].view.bytes());
+  return FilledBatch{
+      .at = batch->at(),
+      .rows = batch->rows(),
+      .ids = {batch->ids().begin(), batch->ids().end()},
+      .rejected = {batch->rejected().begin(), batch->rejected().end()}};
+}
+
+bool Loader::ready_within(Nanoseconds time) {
+  if (state_->inlined) return true;
+  state_->keep_a_slot_free();
+  return state_->ready_within(time);
+}
+
+const std::vector<BatchTensor>& Loader::tensors() const {
+  return state_->maker.tensors();
+}
+
+Position Loader::position() const { return state_->position; }
+
+std::int64_t Loader::steps_per_epoch() const {
+  return penstock::steps_per_epoch(state_->order);
+}
+
+std::vector<StageNumbers> Loader::stages() const {
+  const State& s = *state_;
+  std::vector<StageNumbers> stages = {s.meters.plan.numbers()};
+  for (const StageMeter* stage :
+       {&s.meters.read, &s.meters.prepare, &s.meters.pack, &s.meters.gather,
+        &s.meters.map})
+    if (StageNumbers numbers = stage->numbers(); numbers.items > 0)
+      stages.push_back(std::move(numbers));
+  stages.push_back(s.deliver.numbers());
+  return stages;
+}
+
+Nanoseconds Loader::wait_order() const {
+  return Nanoseconds(state_->wait_order.load());
+}
+
+}  // namespace penstock

@@ -1,0 +1,102 @@
+#include "penstock/loader/planner.h"
+
+#include <algorithm>
+
+namespace penstock {
+
+BatchPlanner::BatchPlanner(const Dataset& dataset, const LoaderOptions& options,
+                           const Order& order,
+                           const std::vector<BatchTensor>& tensors, int sharers)
+    : dataset_(dataset),
+      options_(options),
+      order_(order),
+      tensors_(tensors),
+      sharers_(sharers) {}
+
+void BatchPlanner::plan(Position at, Slot& slot) const {
+  plan_step(order_, options_.rank, at, slot.plan);
+  slot.ids.clear();
+  for (const SampleRange& range : slot.plan.ranges)
+    slot.ids.push_back(range.sample);
+  dataset_.select(options_.side, slot.ids);
+  for (std::size_t i = 0; i < slot.ids.size(); ++i)
+    slot.plan.ranges[i].sample = slot.ids[i];
+  dataset_.expand(slot.plan);
+  if (slot.plan.ranges.size() != slot.ids.size()) {
+    slot.ids.clear();
+    for (const SampleRange& range : slot.plan.ranges)
+      slot.ids.push_back(range.sample);
+  }
+  measure(dataset_, tensors_, slot.plan, slot.layout);
+  if (options_.batch_bytes > 0 && slot.layout.bytes > options_.batch_bytes)
+    refuse_size(slot);
+  slot.rejected.clear();
+  share_out(slot);
+}
+
+// By bytes, which is what a row costs: rows that differ in length are not
+// shared out by their number. A piece is worth the waking of a thread.
+void BatchPlanner::share_out(Slot& slot) const {
+  constexpr std::size_t kLeastRead = 32;                      // rows
+  constexpr std::size_t kLeastKept = std::size_t{128} << 10;  // bytes
+  const auto rows = static_cast<std::int64_t>(slot.plan.bin_ends.size());
+  slot.item_ends.clear();
+  bool kept = dataset_.plan().tier != Tier::none;
+  if (sharers_ < 2 || dataset_.info().whole_batches || rows < 2 ||
+      (kept && slot.layout.bytes < 2 * kLeastKept)) {
+    slot.item_ends.push_back(rows);
+    return;
+  }
+  const BatchLayout::Varying* varying =
+      slot.layout.varying.empty() ? nullptr : &slot.layout.varying.front();
+  if (varying == nullptr) {
+    std::int64_t least = kLeastRead;
+    if (kept)
+      least = std::max<std::int64_t>(
+          least, static_cast<std::int64_t>(kLeastKept) * rows /
+                     static_cast<std::int64_t>(slot.layout.bytes));
+    std::int64_t each =
+        std::max<std::int64_t>(least, (rows + sharers_ - 1) / sharers_);
+    for (std::int64_t end = each; end < rows; end += each)
+      slot.item_ends.push_back(end);
+    slot.item_ends.push_back(rows);
+    return;
+  }
+  std::int64_t all = varying->elements + rows;  // a row costs something too
+  std::int64_t share = (all + sharers_ - 1) / sharers_, cost = 0;
+  std::size_t range = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    auto end = static_cast<std::size_t>(
+        slot.plan.bin_ends[static_cast<std::size_t>(row)]);
+    for (; range < end; ++range) cost += varying->lengths[range];
+    if (++cost < share && row + 1 < rows) continue;
+    slot.item_ends.push_back(row + 1);
+    cost = 0;
+  }
+}
+
+void BatchPlanner::refuse_size(const Slot& slot) const {
+  std::string longest;
+  if (!slot.layout.varying.empty()) {
+    const std::vector<std::int32_t>& lengths =
+        slot.layout.varying.front().lengths;
+    auto most = std::ranges::max_element(lengths) - lengths.begin();
+    longest =
+        "; its longest sample, " +
+        std::to_string(slot.ids[static_cast<std::size_t>(most)]) + ", has " +
+        std::to_string(lengths[static_cast<std::size_t>(most)]) + " elements";
+  }
+  throw Error(
+      ErrorKind::request,
+      {.code = "loader.batch_bytes",
+       .what = "a batch is larger than it may be",
+       .where = "epoch " + std::to_string(slot.plan.at.epoch) + ", step " +
+                std::to_string(slot.plan.at.step),
+       .why = "it takes " + std::to_string(slot.layout.bytes) +
+              " bytes, at most " + std::to_string(options_.batch_bytes) +
+              " are allowed" + longest,
+       .next = "allow more, make 'loader.batch_size' smaller, or leave "
+               "out the longest samples"});
+}
+
+}  // namespace penstock
