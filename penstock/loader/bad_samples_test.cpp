@@ -1,0 +1,182 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+
+#include "penstock/loader/loader.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+/// Samples that are made when they are asked for: their own number plus 1. Some
+/// are bad.
+class Spoiled final : public Dataset {
+ public:
+  Spoiled(std::int64_t rows, std::function<bool(SampleId)> bad)
+      : bad_(std::move(bad)) {
+    info_.rows = rows;
+    info_.on_side = {rows, 0};
+    info_.outputs = {{"number", Dtype::int64, {}}};
+  }
+  const DatasetInfo& info() const override { return info_; }
+  const std::string& fingerprint() const override { return fingerprint_; }
+  void select(Side, std::span<SampleId>) const override {}
+  std::unique_ptr<SlotFiller> open_filler(FillMeters&,
+                                          const FillerOptions&) const override {
+    return std::make_unique<Filler>(bad_);
+  }
+
+ private:
+  class Filler final : public SlotFiller {
+   public:
+    explicit Filler(const std::function<bool(SampleId)>& bad) : bad_(bad) {}
+    void fill(const FillItem& item, Stream&, Faults& faults) override {
+      for (std::size_t i = 0; i < item.ids.size(); ++i) {
+        std::int64_t number = item.ids[i] + 1;
+        std::memcpy(item.to[0].row(i), &number, sizeof(number));
+        if (bad_(item.ids[i]))
+          faults.reject({.row = static_cast<std::int64_t>(i),
+                         .place = "field 'number'",
+                         .why = "found a rotten number"});
+      }
+    }
+    const std::function<bool(SampleId)>& bad_;
+  };
+
+  const std::function<bool(SampleId)> bad_;
+  DatasetInfo info_;
+  std::string fingerprint_ = "spoiled";
+};
+
+/// What a run handed out: the number in the place of each bad sample, by epoch.
+struct Outcome {
+  std::map<std::pair<std::int64_t, SampleId>, std::int64_t> in_place_of;
+  std::int64_t batches = 0;
+  std::optional<Error> error;
+};
+
+class BadSamplesTest : public testing::TestWithParam<int> {
+ protected:
+  Outcome run(std::function<bool(SampleId)> bad, std::int64_t rows = 10'000) {
+    auto set = std::make_shared<Spoiled>(rows, std::move(bad));
+    Outcome outcome;
+    try {
+      Loader loader(set, options_, *device_);
+      while (std::optional<Batch> batch = loader.next()) {
+        batch->wait();
+        ++outcome.batches;
+        add(*batch, outcome);
+      }
+    } catch (const Error& error) {
+      outcome.error = error;
+    }
+    return outcome;
+  }
+
+  void add(const Batch& batch, Outcome& outcome) {
+    const auto* numbers =
+        reinterpret_cast<const std::int64_t*>(batch.tensors()[0].view.data);
+    for (const RejectedSample& rejected : batch.rejected()) {
+      auto row = static_cast<std::size_t>(rejected.row);
+      EXPECT_EQ(rejected.why, "found a rotten number");
+      outcome.in_place_of[{batch.at().epoch, rejected.sample}] = numbers[row];
+      if (options_.on_bad == OnBad::substitute) {
+        EXPECT_EQ(batch.ids()[row], rejected.substitute);
+        EXPECT_EQ(numbers[row], rejected.substitute + 1);
+        continue;
+      }
+      EXPECT_EQ(batch.tensors()[1].name, "weight");
+      const auto* weights =
+          reinterpret_cast<const float*>(batch.tensors()[1].view.data);
+      EXPECT_EQ(weights[row], 0);
+      EXPECT_EQ(numbers[row], 0);
+    }
+  }
+
+  std::unique_ptr<Device> device_ = open_device({.kind = "cpu"});
+  LoaderOptions options_{.batch_size = 100,
+                         .workers = GetParam(),
+                         .on_bad = OnBad::substitute,
+                         .batches = 250};
+};
+
+bool few(SampleId id) { return id % 2'000 == 7; }
+
+TEST_P(BadSamplesTest, StopNamesTheSampleInTheBatchsTurn) {
+  options_.on_bad = OnBad::stop;
+  options_.shuffle = false;
+  Outcome outcome = run([](SampleId id) { return id == 1234; });
+  EXPECT_EQ(outcome.batches, 12);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.error->kind(), ErrorKind::transform);
+  EXPECT_EQ(outcome.error->parts().code, "data.bad_sample");
+  EXPECT_THAT(outcome.error->parts().where,
+              HasSubstr("sample 1234, field 'number', epoch 0, step 12"));
+  EXPECT_EQ(outcome.error->parts().why, "found a rotten number");
+}
+
+TEST_P(BadSamplesTest, AnotherSampleStandsInAndIsNamed) {
+  Outcome outcome = run(few);
+  EXPECT_FALSE(outcome.error);
+  EXPECT_EQ(outcome.batches, 250);
+  EXPECT_EQ(outcome.in_place_of.size(), 5u + 5u + 2u)
+      << "each epoch meets each bad sample once, the last is half one";
+}
+
+TEST_P(BadSamplesTest, TheSameOnesStandInOnAnyNumberOfRanks) {
+  options_.batches = 100;  // one epoch
+  Outcome alone = run(few);
+  Outcome together;
+  for (int rank = 0; rank < 4; ++rank) {
+    options_.rank = {rank, 4};
+    together.in_place_of.merge(run(few).in_place_of);
+  }
+  EXPECT_EQ(together.in_place_of, alone.in_place_of);
+  EXPECT_EQ(alone.in_place_of.size(), 5u);
+}
+
+TEST_P(BadSamplesTest, AMaskedRowIsZerosAndWeighsNothing) {
+  options_.on_bad = OnBad::mask;
+  Outcome outcome = run(few);
+  EXPECT_FALSE(outcome.error);
+  EXPECT_EQ(outcome.batches, 250);
+  EXPECT_FALSE(outcome.in_place_of.empty());
+}
+
+TEST_P(BadSamplesTest, MoreThanOneInAThousandOfAnEpochIsAnError) {
+  options_.on_bad = OnBad::mask;
+  Outcome outcome = run([](SampleId id) { return id % 900 == 1; });
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.error->parts().code, "data.too_many_bad");
+  EXPECT_THAT(outcome.error->parts().why,
+              HasSubstr("11 of epoch 0, at most 10 are allowed"));
+  EXPECT_EQ(outcome.in_place_of.size(), 10u);
+}
+
+TEST_P(BadSamplesTest, MoreThanAHundredInARowAreAnError) {
+  options_.on_bad = OnBad::mask;
+  options_.shuffle = false;
+  options_.batches = 20;
+  Outcome outcome =
+      run([](SampleId id) { return id >= 950 && id < 1051; }, 1'000'000);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->parts().why,
+              HasSubstr("101 one after the other, at most 100"));
+  outcome = run([](SampleId id) { return id >= 950 && id < 1050; }, 1'000'000);
+  EXPECT_FALSE(outcome.error);
+}
+
+TEST_P(BadSamplesTest, WhereNearlyAllAreBadNothingStandsIn) {
+  Outcome outcome = run([](SampleId id) { return id >= 0; });
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.error->parts().code, "data.too_many_bad");
+  EXPECT_EQ(outcome.batches, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, BadSamplesTest, testing::Values(0, 1, 2, 8));
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/transforms/transforms.h"
+
+namespace penstock {
+
+/// A kind whose samples differ in length: the letters of a text column as
+/// int32, one element each. A text that holds a '!' is bad. For tests.
+class Letters final : public FieldKind {
+ public:
+  /// What it does wrong, on purpose.
+  enum class Wrong { nothing, throws, too_few_runs, half_an_element };
+
+  Letters(std::string name, std::string column, Lengths lengths,
+          Wrong wrong = Wrong::nothing)
+      : name_(std::move(name)),
+        column_(std::move(column)),
+        lengths_(lengths),
+        wrong_(wrong) {}
+
+  std::vector<ColumnRequest> columns() const override {
+    return {{.column = column_, .as = ReadAs::value, .setting = name_}};
+  }
+  StoredForm stored() const override { return {.element_bytes = 4}; }
+  std::vector<Output> outputs() const override {
+    return {{.name = name_, .dtype = Dtype::int32, .lengths = lengths_}};
+  }
+  Json recipe() const override { return Json("letters"); }
+  std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
+    return std::make_shared<Bound>(columns.at[0], wrong_);
+  }
+
+ private:
+  class Parser final : public FieldParser {
+   public:
+    explicit Parser(std::size_t column) : column_(column) {}
+    void parse(const Block& block, Values& out, Faults& faults) override {
+      for (std::int64_t row = 0; row < block.rows; ++row) {
+        std::string_view text = block.columns[column_].text(row);
+        if (text.find('!') != text.npos)
+          faults.reject({.row = row, .place = "text", .why = "found a '!'"});
+        out.bytes.append(text.data(), text.size());
+        out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      }
+    }
+
+   private:
+    const std::size_t column_;
+  };
+
+  class Encoder final : public FieldEncoder {
+   public:
+    explicit Encoder(Wrong wrong) : wrong_(wrong) {}
+    void encode(std::span<const ValueRow> rows, const StoredRows& out,
+                Faults&) override {
+      if (wrong_ == Wrong::throws) throw std::runtime_error("letters failed");
+      for (ValueRow row : rows) {
+        for (std::byte letter : row)
+          out.runs->bytes.append_value(static_cast<std::int32_t>(letter));
+        if (wrong_ == Wrong::half_an_element) out.runs->bytes.append("", 1);
+        out.runs->ends.push_back(
+            static_cast<std::uint32_t>(out.runs->bytes.size()));
+      }
+      if (wrong_ == Wrong::too_few_runs) out.runs->ends.pop_back();
+    }
+
+   private:
+    const Wrong wrong_;
+  };
+
+  class Bound final : public BoundField {
+   public:
+    Bound(std::size_t column, Wrong wrong) : column_(column), wrong_(wrong) {}
+    std::unique_ptr<FieldParser> parser() const override {
+      return std::make_unique<Parser>(column_);
+    }
+    std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
+      return nullptr;
+    }
+    std::unique_ptr<FieldEncoder> encoder(const Json&,
+                                          const std::string&) const override {
+      return std::make_unique<Encoder>(wrong_);
+    }
+
+   private:
+    const std::size_t column_;
+    const Wrong wrong_;
+  };
+
+  const std::string name_, column_;
+  const Lengths lengths_;
+  const Wrong wrong_;
+};
+
+}  // namespace penstock

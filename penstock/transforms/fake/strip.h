@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/transforms/transforms.h"
+
+namespace penstock {
+
+/// An image-like kind: bytes of any number are stored, and a part of `width`
+/// of them, drawn for every epoch, comes into the batch; on other sides than
+/// train the middle one. A sample with too few bytes is bad. For tests.
+class Strip final : public FieldKind {
+ public:
+  Strip(std::string name, std::string column, std::size_t width)
+      : name_(std::move(name)), column_(std::move(column)), width_(width) {}
+
+  std::vector<ColumnRequest> columns() const override {
+    return {{.column = column_, .as = ReadAs::value, .setting = name_}};
+  }
+  StoredForm stored() const override { return {.element_bytes = 1}; }
+  std::vector<Output> outputs() const override {
+    return {{.name = name_,
+             .dtype = Dtype::uint8,
+             .row_shape = {static_cast<std::int64_t>(width_)}}};
+  }
+  std::unique_ptr<FieldFinisher> finisher(bool train) const override {
+    return std::make_unique<Finisher>(width_, train);
+  }
+  Json recipe() const override { return Json("strip"); }
+  std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
+    return std::make_shared<Bound>(columns.at[0], width_);
+  }
+
+ private:
+  class Finisher final : public FieldFinisher {
+   public:
+    Finisher(std::size_t width, bool train) : width_(width), train_(train) {}
+    void finish(std::span<const StoredRow> rows, const DrawKey& key,
+                std::span<const TensorPlace> to) override {
+      constexpr std::uint64_t kCrop = 0x63726f70;  // "crop"
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        std::size_t left = rows[r].run.size() - width_;
+        std::size_t first =
+            train_ ? key.random(rows[r], kCrop).below(left + 1) : left / 2;
+        std::memcpy(to[0].row(r), rows[r].run.data() + first, width_);
+      }
+    }
+
+   private:
+    const std::size_t width_;
+    const bool train_;
+  };
+
+  class Parser final : public FieldParser {
+   public:
+    Parser(std::size_t column, std::size_t width)
+        : column_(column), width_(width) {}
+    void parse(const Block& block, Values& out, Faults& faults) override {
+      for (std::int64_t row = 0; row < block.rows; ++row) {
+        std::string_view bytes = block.columns[column_].text(row);
+        if (bytes.size() < width_)
+          faults.reject({.row = row,
+                         .place = "strip",
+                         .why = "found " + std::to_string(bytes.size()) +
+                                " bytes, expected at least " +
+                                std::to_string(width_)});
+        out.bytes.append(bytes.data(), bytes.size());
+        out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      }
+    }
+
+   private:
+    const std::size_t column_, width_;
+  };
+
+  class Encoder final : public FieldEncoder {
+   public:
+    void encode(std::span<const ValueRow> rows, const StoredRows& out,
+                Faults&) override {
+      for (ValueRow row : rows) {
+        out.runs->bytes.append(row.data(), row.size());
+        out.runs->ends.push_back(
+            static_cast<std::uint32_t>(out.runs->bytes.size()));
+      }
+    }
+  };
+
+  class Bound final : public BoundField {
+   public:
+    Bound(std::size_t column, std::size_t width)
+        : column_(column), width_(width) {}
+    std::unique_ptr<FieldParser> parser() const override {
+      return std::make_unique<Parser>(column_, width_);
+    }
+    std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
+      return nullptr;
+    }
+    std::unique_ptr<FieldEncoder> encoder(const Json&,
+                                          const std::string&) const override {
+      return std::make_unique<Encoder>();
+    }
+
+   private:
+    const std::size_t column_, width_;
+  };
+
+  const std::string name_, column_;
+  const std::size_t width_;
+};
+
+}  // namespace penstock
