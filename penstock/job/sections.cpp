@@ -19,7 +19,12 @@ SettingsTable<LoaderOptions> options_settings() {
       .integer("prefetch", &Options::prefetch, 0, 4096,
                "batches ready ahead, in total")
       .choice("read", &Options::per_sample,
-              {{"batch", false}, {"per_sample", true}}, "");
+              {{"batch", false}, {"per_sample", true}}, "")
+      .choice("on_bad", &Options::on_bad,
+              {{"stop", OnBad::stop},
+               {"substitute", OnBad::substitute},
+               {"mask", OnBad::mask}},
+              "of samples that cannot be used when they are read");
 }
 
 void check_read(Spec& spec, Job::Loading& loading) {

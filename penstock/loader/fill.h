@@ -9,6 +9,9 @@
 
 namespace penstock {
 
+/// Throws the Error(transform) of a bad sample.
+[[noreturn]] void refuse_bad_sample(const RejectedSample& bad, Position at);
+
 /// Fills slots and sends them off. One per thread.
 class BatchFiller {
  public:

@@ -13,92 +13,6 @@
 
 namespace penstock {
 
-Order order_of(const LoaderOptions& options, const Dataset& rows) {
-  return {.samples = rows.rows_on(options.side),
-          .seed = options.seed,
-          .shuffle = options.shuffle,
-          .batch_size = options.batch_size,
-          .tail = options.tail};
-}
-
-namespace {
-
-/// In a batch, where there are `rows` rows.
-std::int64_t most_rows(const LoaderOptions& options, std::int64_t rows) {
-  std::int64_t shared = options.tail == Tail::pad
-                            ? options.batch_size
-                            : std::min(options.batch_size, rows);
-  return (shared + options.rank.world - 1) / options.rank.world;
-}
-
-/// The options as they are carried out.
-LoaderOptions resolved(LoaderOptions options) {
-  if (options.per_sample || options.prefetch == 0) options.workers = 0;
-  if (options.workers == 0) options.prefetch = 0;
-  return options;
-}
-
-/// One in the consumer's hands, one on its way back, the rest ahead.
-int slots_of(const LoaderOptions& options) {
-  return 2 + resolved(options).prefetch;
-}
-
-[[noreturn]] void refuse_empty_side(Side side, std::int64_t rows) {
-  std::string name = side == Side::train ? "train" : "val";
-  throw Error(ErrorKind::request,
-              {.code = "loader.empty_side",
-               .what = "there is no row to make a batch of",
-               .where = "split." + name,
-               .why = "none of the " + std::to_string(rows) +
-                      " rows falls on the side '" + name + "'",
-               .next = "raise split." + name +
-                       ", choose another split.by, or "
-                       "of arrays name the rows on that side"});
-}
-
-[[noreturn]] void refuse_weight() {
-  throw Error(
-      ErrorKind::request,
-      {.code = "loader.weight",
-       .what = "cannot add the weights of rows to a batch",
-       .where = "loader.tail, loader.on_bad",
-       .why = "the rows have a tensor 'weight' of their own",
-       .next = "give it another name, or use no \"pad\" and no \"mask\""});
-}
-
-bool weighted(const LoaderOptions& options) {
-  return options.tail == Tail::pad || options.on_bad == OnBad::mask;
-}
-
-[[noreturn]] void refuse_substitutes() {
-  throw Error(ErrorKind::request,
-              {.code = "loader.on_bad",
-               .what = "cannot put other samples in the place of bad ones",
-               .where = "loader.on_bad = \"substitute\"",
-               .why = "the samples differ in length, and a batch has its shape "
-                      "before it is filled",
-               .next = "use \"mask\" or \"stop\""});
-}
-
-void check(const LoaderOptions& options, const Dataset& dataset) {
-  for (const Output& output : dataset.outputs()) {
-    if (weighted(options) && output.name == kWeight) refuse_weight();
-    if (options.on_bad == OnBad::substitute && output.lengths != Lengths::equal)
-      refuse_substitutes();
-  }
-}
-
-}  // namespace
-
-std::size_t ring_bytes(const LoaderOptions& options,
-                       const std::vector<Output>& outputs, std::int64_t rows,
-                       std::span<const std::int32_t> longest) {
-  std::size_t slot = most_bytes(batch_tensors(outputs, weighted(options)),
-                                longest, most_rows(options, rows));
-  if (options.batch_bytes > 0) slot = std::min(slot, options.batch_bytes);
-  return static_cast<std::size_t>(slots_of(options)) * slot;
-}
-
 // Workers take items of the earliest batch that is not yet complete, so a batch
 // is filled by all of them and the first one is there soonest. The one that
 // fills the last item sends the batch off; the sequencer restores order. A
@@ -495,7 +409,6 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
   State& s = *state_;
   PENSTOCK_ASSERT(!options.per_sample || !s.kept,
                   "a query per sample reads from the source");
-  if (s.order.samples == 0) refuse_empty_side(options.side, s.dataset->rows());
   check(s.options, *s.dataset);
   penstock::steps_per_epoch(s.order);  // refuses an epoch without a step
   while (s.slots < slots_of(s.options)) s.add_slot();

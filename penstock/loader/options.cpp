@@ -1,0 +1,94 @@
+#include "penstock/loader/options.h"
+
+#include <algorithm>
+#include <string>
+
+#include "penstock/dataset/batch_layout.h"
+
+namespace penstock {
+namespace {
+
+[[noreturn]] void refuse_empty_side(Side side, std::int64_t rows) {
+  std::string name = side == Side::train ? "train" : "val";
+  throw Error(ErrorKind::request,
+              {.code = "loader.empty_side",
+               .what = "there is no row to make a batch of",
+               .where = "split." + name,
+               .why = "none of the " + std::to_string(rows) +
+                      " rows falls on the side '" + name + "'",
+               .next = "raise split." + name +
+                       ", choose another split.by, or "
+                       "of arrays name the rows on that side"});
+}
+
+[[noreturn]] void refuse_weight() {
+  throw Error(
+      ErrorKind::request,
+      {.code = "loader.weight",
+       .what = "cannot add the weights of rows to a batch",
+       .where = "loader.tail, loader.on_bad",
+       .why = "the rows have a tensor 'weight' of their own",
+       .next = "give it another name, or use no \"pad\" and no \"mask\""});
+}
+
+[[noreturn]] void refuse_substitutes() {
+  throw Error(ErrorKind::request,
+              {.code = "loader.on_bad",
+               .what = "cannot put other samples in the place of bad ones",
+               .where = "loader.on_bad = \"substitute\"",
+               .why = "the samples differ in length, and a batch has its shape "
+                      "before it is filled",
+               .next = "use \"mask\" or \"stop\""});
+}
+
+}  // namespace
+
+Order order_of(const LoaderOptions& options, const Dataset& rows) {
+  return {.samples = rows.rows_on(options.side),
+          .seed = options.seed,
+          .shuffle = options.shuffle,
+          .batch_size = options.batch_size,
+          .tail = options.tail};
+}
+
+std::int64_t most_rows(const LoaderOptions& options, std::int64_t rows) {
+  std::int64_t shared = options.tail == Tail::pad
+                            ? options.batch_size
+                            : std::min(options.batch_size, rows);
+  return (shared + options.rank.world - 1) / options.rank.world;
+}
+
+LoaderOptions resolved(LoaderOptions options) {
+  if (options.per_sample || options.prefetch == 0) options.workers = 0;
+  if (options.workers == 0) options.prefetch = 0;
+  return options;
+}
+
+int slots_of(const LoaderOptions& options) {
+  return 2 + resolved(options).prefetch;
+}
+
+bool weighted(const LoaderOptions& options) {
+  return options.tail == Tail::pad || options.on_bad == OnBad::mask;
+}
+
+void check(const LoaderOptions& options, const Dataset& dataset) {
+  if (dataset.rows_on(options.side) == 0)
+    refuse_empty_side(options.side, dataset.rows());
+  for (const Output& output : dataset.outputs()) {
+    if (weighted(options) && output.name == kWeight) refuse_weight();
+    if (options.on_bad == OnBad::substitute && output.lengths != Lengths::equal)
+      refuse_substitutes();
+  }
+}
+
+std::size_t ring_bytes(const LoaderOptions& options,
+                       const std::vector<Output>& outputs, std::int64_t rows,
+                       std::span<const std::int32_t> longest) {
+  std::size_t slot = most_bytes(batch_tensors(outputs, weighted(options)),
+                                longest, most_rows(options, rows));
+  if (options.batch_bytes > 0) slot = std::min(slot, options.batch_bytes);
+  return static_cast<std::size_t>(slots_of(options)) * slot;
+}
+
+}  // namespace penstock

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "penstock/dataset/dataset.h"
+
+namespace penstock {
+
+/// What is done about a sample that cannot be used, once the data set is there.
+/// The outcome depends on the data, the seed and the epoch alone.
+enum class OnBad : std::uint8_t {
+  stop,        ///< an error, in the batch's turn
+  substitute,  ///< another sample of the side, drawn for it
+  mask,        ///< its row is zeros, and 0 in the tensor `weight`
+};
+
+/// How batches are made of samples.
+struct LoaderOptions {
+  Side side = Side::train;
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+  Tail tail = Tail::drop;
+  std::int64_t batch_size = 256;  ///< global: over all ranks
+  Rank rank;
+  /// Threads that fill batches; 0: all on the caller's thread, when asked.
+  int workers = 1;
+  /// Batches ready ahead, in total. 0: none, each is filled on the caller's
+  /// thread when asked for, as with 0 workers.
+  int prefetch = 2;
+  /// One statement per row, as a comparison: what a query per sample costs.
+  bool per_sample = false;
+  OnBad on_bad = OnBad::stop;
+  /// The largest batch that is made, in bytes; 0: as large as they come. Only
+  /// samples that differ in length can exceed it.
+  std::size_t batch_bytes = 0;
+  Position start;
+  std::int64_t batches = -1;  ///< ends after this many; -1: never
+};
+
+/// The order that these options mean for `rows`.
+Order order_of(const LoaderOptions& options, const Dataset& rows);
+
+/// The bytes that a loader's ring of slots takes at most: on the device, and
+/// again as much pinned on the host where batches are copied. `rows` is how
+/// many there are on the loader's side, or more: a batch that is not padded has
+/// no more. `longest` as DatasetInfo has it.
+std::size_t ring_bytes(const LoaderOptions& options,
+                       const std::vector<Output>& outputs, std::int64_t rows,
+                       std::span<const std::int32_t> longest = {});
+
+/// Rows in a batch of these options, where there are `rows` rows: at most.
+std::int64_t most_rows(const LoaderOptions& options, std::int64_t rows);
+/// Slots in the ring: one in the consumer's hands, one on its way back, the
+/// rest ahead.
+int slots_of(const LoaderOptions& options);
+/// The options as they are carried out.
+LoaderOptions resolved(LoaderOptions options);
+/// True where a batch says which rows count.
+bool weighted(const LoaderOptions& options);
+/// Throws Error(request) for what cannot be done with these samples.
+void check(const LoaderOptions& options, const Dataset& dataset);
+
+}  // namespace penstock
