@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "penstock/dataset/batch_layout.h"
-
 namespace penstock {
 namespace {
 
