@@ -123,9 +123,9 @@ struct StoredRows {
 
 /// A stored row of one field that is to be finished.
 struct StoredRow {
-  const std::byte* tensors = nullptr;    ///< as StoredRows::data of this row
-  std::span<const std::byte> run = {};   ///< its whole run
-  SampleRange range;                     ///< what of it is wanted
+  const std::byte* tensors = nullptr;   ///< as StoredRows::data of this row
+  std::span<const std::byte> run = {};  ///< its whole run
+  SampleRange range;                    ///< what of it is wanted
   std::int32_t occurrence = 0;  ///< counts how often it came in this epoch
 };
 
@@ -136,9 +136,10 @@ struct DrawKey {
 
   /// The numbers of one operation on one sample.
   Random random(const StoredRow& row, std::uint64_t operation) const {
-    return Random(seed, static_cast<std::uint64_t>(epoch),
-                  static_cast<std::uint64_t>(row.range.sample),
-                  mix64(operation) + static_cast<std::uint64_t>(row.occurrence));
+    return Random(
+        seed, static_cast<std::uint64_t>(epoch),
+        static_cast<std::uint64_t>(row.range.sample),
+        mix64(operation) + static_cast<std::uint64_t>(row.occurrence));
   }
 };
 
@@ -151,8 +152,8 @@ struct TensorPlace {
   std::span<const std::int32_t> lengths = {};  ///< elements of each row
 
   std::byte* row(std::size_t at) const {
-    return data + (starts.empty() ? at : static_cast<std::size_t>(starts[at])) *
-                      bytes;
+    return data +
+           (starts.empty() ? at : static_cast<std::size_t>(starts[at])) * bytes;
   }
 };
 

@@ -237,7 +237,8 @@ TEST(GatherPlan, CountsBeyondFourGigabytesOfARowsBatch) {
   std::uint32_t end = last.skip + last.units - 1;
   near = -1;  // nothing is read
   MovedUnit moved = load_unit(work, last, &near, end);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(moved.to) - 64, 16384 * kMebi - 16);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(moved.to) - 64,
+            16384 * kMebi - 16);
 }
 
 TEST(GatherPlan, MoreFieldsThanALaunchTakesGoIntoTheNext) {
