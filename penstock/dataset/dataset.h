@@ -7,4 +7,5 @@
 #include "penstock/dataset/batch_layout.h"
 #include "penstock/dataset/dataset_base.h"
 #include "penstock/dataset/function_dataset.h"
+#include "penstock/dataset/indexed_dataset.h"
 #include "penstock/dataset/table_dataset.h"

@@ -120,10 +120,22 @@ void RowEncoder::check_runs(const Part& part, const Values& runs,
   }
 }
 
-template <class RowOf, class Shown>
+namespace {
+
+[[noreturn]] void refuse_row(const RowFault& fault, const std::string& shown) {
+  throw Error(ErrorKind::transform, {.code = "transform.range",
+                                     .what = fault.what,
+                                     .where = fault.place + ", " + shown,
+                                     .why = fault.why,
+                                     .next = fault.next});
+}
+
+}  // namespace
+
+template <class RowOf, class Rejected>
 void RowEncoder::encode_rows(std::int64_t count, std::byte* out,
                              std::span<Values> runs, RowOf row_of,
-                             Shown shown) {
+                             Rejected rejected) {
   constexpr std::int64_t kTogether = 256;  // rows: they stay in the cache
   for (std::int64_t begin = 0; begin < count; begin += kTogether) {
     std::int64_t end = std::min(count, begin + kTogether);
@@ -139,14 +151,10 @@ void RowEncoder::encode_rows(std::int64_t count, std::byte* out,
       std::int64_t before = stored.runs == nullptr ? 0 : stored.runs->rows();
       parts_[f].encoder->encode(rows_, stored, faults_);
       if (stored.runs != nullptr) check_runs(parts_[f], *stored.runs, before);
-      if (faults_.rows.empty()) continue;
-      RowFault& fault = faults_.rows.front();
-      throw Error(ErrorKind::transform,
-                  {.code = "transform.range",
-                   .what = std::move(fault.what),
-                   .where = fault.place + ", " + shown(begin + fault.row),
-                   .why = std::move(fault.why),
-                   .next = std::move(fault.next)});
+      for (RowFault& fault : faults_.rows) {
+        fault.row += begin;
+        rejected(std::move(fault));
+      }
     }
   }
 }
@@ -156,7 +164,16 @@ void RowEncoder::encode(const RowsById& rows, SampleId first, SampleId end,
   encode_rows(
       end - first, out, runs,
       [&](std::int64_t row, std::size_t f) { return rows.row(first + row, f); },
-      [&](std::int64_t row) { return rows.shown(first + row); });
+      [&](const RowFault& fault) {
+        refuse_row(fault, rows.shown(first + fault.row));
+      });
+}
+
+void RowEncoder::encode(std::int64_t count, const ValuesOf& row_of,
+                        std::byte* out, std::span<Values> runs,
+                        Faults& faults) {
+  encode_rows(count, out, runs, row_of,
+              [&](RowFault fault) { faults.reject(std::move(fault)); });
 }
 
 void RowEncoder::encode(const ParsedBlock& block, std::byte* out,
@@ -164,7 +181,9 @@ void RowEncoder::encode(const ParsedBlock& block, std::byte* out,
   encode_rows(
       block.rows(), out, runs,
       [&](std::int64_t row, std::size_t f) { return block.fields[f].row(row); },
-      [&](std::int64_t row) { return "row " + block.keys.shown(row); });
+      [&](const RowFault& fault) {
+        refuse_row(fault, "row " + block.keys.shown(fault.row));
+      });
 }
 
 }  // namespace penstock

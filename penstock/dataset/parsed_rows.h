@@ -53,14 +53,20 @@ class RowEncoder {
   /// that its tensor cannot hold.
   void encode(const RowsById& rows, SampleId first, SampleId end,
               std::byte* out, std::span<Values> runs = {});
+  /// `count` rows, whose values `row_of` gives. Those that cannot be encoded
+  /// are rejected, by row; their run is there all the same.
+  using ValuesOf = std::function<ValueRow(std::int64_t row, std::size_t field)>;
+  void encode(std::int64_t count, const ValuesOf& row_of, std::byte* out,
+              std::span<Values> runs, Faults& faults);
   /// A whole block, row by row.
   void encode(const ParsedBlock& block, std::byte* out,
               std::span<Values> runs = {});
 
  private:
-  template <class RowOf, class Shown>
+  /// `rejected` is called with each fault.
+  template <class RowOf, class Rejected>
   void encode_rows(std::int64_t count, std::byte* out, std::span<Values> runs,
-                   RowOf row_of, Shown shown);
+                   RowOf row_of, Rejected rejected);
 
   struct Part {
     std::unique_ptr<FieldEncoder> encoder;

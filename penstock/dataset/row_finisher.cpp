@@ -71,8 +71,8 @@ void RowFinisher::finish(const Part& part, const FillItem& item,
   }
 }
 
-// Rows of padding are none of a kind's business: it sees the others as if they
-// stood together.
+// Padding and rejected rows are none of a kind's business: they are zeros, and
+// it sees the others alone.
 void RowFinisher::call(const Part& part, const FillItem& item) {
   places_.clear();
   starts_.resize(part.outputs);
@@ -89,10 +89,11 @@ void RowFinisher::call(const Part& part, const FillItem& item) {
       }
       place.starts = starts_[o];
       place.lengths = lengths_[o];
-    } else {
-      // Padding stands at the end of a batch.
-      std::size_t padding = item.ids.size() - at_.size();
-      if (padding != 0) std::memset(to.row(at_.size()), 0, padding * to.bytes);
+    } else if (at_.size() != item.ids.size()) {
+      starts_[o].assign(at_.begin(), at_.end());
+      place.starts = starts_[o];
+      for (std::size_t i = 0; i < item.ids.size(); ++i)
+        if (item.ids[i] < 0) std::memset(to.row(i), 0, to.bytes);
     }
     places_.push_back(place);
   }

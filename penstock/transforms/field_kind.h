@@ -144,7 +144,8 @@ struct DrawKey {
 };
 
 /// Where the rows of a call go in one tensor of a batch: row r begins at
-/// `data` + r * `stride`, or at `starts[r]` elements of `bytes` bytes.
+/// `data` + r * `bytes`, or, where there are starts, `data` + starts[r] *
+/// `bytes`.
 struct TensorPlace {
   std::byte* data = nullptr;
   std::size_t bytes = 0;  ///< of a row; of an element where lengths differ
@@ -241,6 +242,12 @@ class BoundField {
   /// Finds statistics, given the notes of all parsers (null where they made
   /// none); null for a kind that has no statistics. Throws Error(transform).
   virtual std::unique_ptr<FieldFit> fit(const FieldNotes* notes) const = 0;
+  /// Statistics without any data, where the encoding depends on none; nullopt
+  /// where it must be fitted.
+  virtual std::optional<Json> unfitted() const {
+    if (fit(nullptr) != nullptr) return std::nullopt;
+    return Json();
+  }
   /// Throws Error(request), with `path` in front, for statistics of another
   /// field.
   virtual std::unique_ptr<FieldEncoder> encoder(
@@ -264,6 +271,11 @@ class FieldKind {
   /// it. Where there is no finisher they are the stored tensors in their order,
   /// and then the run, whose range is copied.
   virtual std::vector<Output> outputs() const;
+  /// The elements of a sample's run, where those of the first column that it
+  /// reads tell it (bytes, of text and binary); -1: only parsing does.
+  virtual std::int32_t length(std::int32_t /*column_elements*/) const {
+    return -1;
+  }
   /// For the train side or another; null: the stored form is copied as it is.
   virtual std::unique_ptr<FieldFinisher> finisher(bool /*train*/) const {
     return nullptr;

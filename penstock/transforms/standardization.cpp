@@ -218,6 +218,13 @@ Json json_of(const std::vector<Standardization>& numbers) {
   return json;
 }
 
+std::optional<Json> unfitted_numbers(
+    const std::vector<Standardization>& numbers) {
+  if (std::ranges::any_of(numbers, &Standardization::standardize))
+    return std::nullopt;
+  return json_of(numbers);
+}
+
 std::vector<Standardization> standardizations_from(
     const Json& statistics, const std::vector<std::string>& names,
     const std::string& path) {

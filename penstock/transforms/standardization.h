@@ -26,6 +26,11 @@ struct Standardization {
 /// {"lat": {"boolean": false, "mean": ...}, ...}: a field's statistics.
 Json json_of(const std::vector<Standardization>& numbers);
 
+/// The statistics of numbers of which none is to be standardised; nullopt where
+/// one is.
+std::optional<Json> unfitted_numbers(
+    const std::vector<Standardization>& numbers);
+
 /// What json_of() wrote, bit for bit. Throws Error(request) with `path` when it
 /// is damaged or its numbers are not those with these names.
 std::vector<Standardization> standardizations_from(

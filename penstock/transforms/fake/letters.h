@@ -30,6 +30,7 @@ class Letters final : public FieldKind {
   std::vector<Output> outputs() const override {
     return {{.name = name_, .dtype = Dtype::int32, .lengths = lengths_}};
   }
+  std::int32_t length(std::int32_t bytes) const override { return bytes; }
   Json recipe() const override { return Json("letters"); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     return std::make_shared<Bound>(columns.at[0], wrong_);

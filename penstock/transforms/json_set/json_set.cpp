@@ -173,6 +173,12 @@ class BoundJsonSet final : public BoundField {
     return std::make_unique<Parser>(kind_.set(), column_);
   }
   std::unique_ptr<FieldFit> fit(const FieldNotes* notes) const override;
+  std::optional<Json> unfitted() const override {
+    std::vector<Standardization> numbers;
+    for (const std::string& key : kind_.set().keys)
+      numbers.push_back({.name = key, .standardize = kind_.set().standardize});
+    return unfitted_numbers(numbers);
+  }
   std::unique_ptr<FieldEncoder> encoder(
       const Json& statistics, const std::string& path) const override {
     return std::make_unique<Encoder>(

@@ -152,9 +152,9 @@ class Parser final : public FieldParser {
 };
 
 /// A row is one element; what keeps its 64 bits is counted, never summed.
-class Dataset final : public NumberRows {
+class RowNumbers final : public NumberRows {
  public:
-  explicit Dataset(NumberRow row)
+  explicit RowNumbers(NumberRow row)
       : row_(std::move(row)), out_(row_.places.size()) {}
 
   std::span<const double> numbers(ValueRow row) override {
@@ -162,7 +162,7 @@ class Dataset final : public NumberRows {
     return out_;
   }
   std::unique_ptr<NumberRows> clone() const override {
-    return std::make_unique<Dataset>(row_);
+    return std::make_unique<RowNumbers>(row_);
   }
 
  private:
@@ -245,6 +245,13 @@ class BoundNumbers final : public BoundField {
     return std::make_unique<Parser>(kind_.numbers().columns, columns_, row_);
   }
   std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
+    return fit_numbers(standardizations(), place_,
+                       std::make_unique<RowNumbers>(row_));
+  }
+  std::optional<Json> unfitted() const override {
+    return unfitted_numbers(standardizations());
+  }
+  std::vector<Standardization> standardizations() const {
     const Numbers& settings = kind_.numbers();
     std::vector<Standardization> numbers;
     for (std::size_t i = 0; i < settings.columns.size(); ++i) {
@@ -253,8 +260,7 @@ class BoundNumbers final : public BoundField {
                          .boolean = boolean,
                          .standardize = settings.standardize && !boolean});
     }
-    return fit_numbers(std::move(numbers), place_,
-                       std::make_unique<Dataset>(row_));
+    return numbers;
   }
   std::unique_ptr<FieldEncoder> encoder(
       const Json& statistics, const std::string& path) const override {

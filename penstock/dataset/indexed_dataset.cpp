@@ -1,0 +1,170 @@
+#include "penstock/dataset/indexed_dataset.h"
+
+#include <algorithm>
+
+#include "penstock/dataset/indexed_filler.h"
+
+namespace penstock {
+namespace {
+
+/// The request, in order of `requests_of`, that gives a field its lengths.
+std::size_t first_request(const std::vector<Field>& fields,
+                          const FieldKind& kind) {
+  std::vector<ColumnRequest> requests = requests_of(fields);
+  auto found = std::ranges::find(requests, kind.columns().front().column,
+                                 &ColumnRequest::column);
+  return static_cast<std::size_t>(found - requests.begin());
+}
+
+bool varies(const FieldKind& kind) {
+  return std::ranges::any_of(kind.outputs(), [](const Output& output) {
+    return output.lengths != Lengths::equal;
+  });
+}
+
+std::vector<ColumnInfo> infos_of(const std::vector<Field>& fields,
+                                 const Source& source) {
+  std::vector<ColumnInfo> infos;
+  for (const ColumnRequest& request : requests_of(fields)) {
+    const ColumnInfo* found = source.schema().find(request.column);
+    infos.push_back(found != nullptr ? *found
+                                     : ColumnInfo{.name = request.column});
+  }
+  return infos;
+}
+
+}  // namespace
+
+std::string IndexedDataset::needs_scan(const IndexedOptions& options,
+                                       const Source& source) {
+  if (!source.abilities().by_position)
+    return "the source has no positions to read by";
+  if (!source.count().rows || !source.count().exact)
+    return "the source does not know how many rows it has";
+  if (!options.split.by.empty()) return "the split is by a column";
+  BoundFields bound = bind_fields(
+      options.fields, infos_of(options.fields, source), source.types());
+  for (std::size_t f = 0; f < bound.size(); ++f) {
+    const Field& field = options.fields[f];
+    if (!options.statistics && !bound[f]->unfitted())
+      return "field '" + field.name + "' is fitted to the data";
+    if (!varies(*field.kind)) continue;
+    std::int32_t length = 0;
+    if (field.kind->length(0) < 0 ||
+        !source.lengths(first_request(options.fields, *field.kind), 0,
+                        std::span(&length, source.count().rows > 0 ? 1 : 0)))
+      return "the samples of field '" + field.name +
+             "' differ in length, and their lengths are not known without "
+             "reading them";
+  }
+  return {};
+}
+
+IndexedDataset::IndexedDataset(IndexedOptions options,
+                               std::unique_ptr<Source> source)
+    : options_(std::move(options)),
+      source_(std::move(source)),
+      layout_(layout_of(options_.fields)) {
+  std::string why = needs_scan(options_, *source_);
+  if (!why.empty())
+    throw Error(ErrorKind::request,
+                {.code = "data.needs_scan",
+                 .what = "cannot use these samples without a scan",
+                 .where = source_->shown(),
+                 .why = std::move(why),
+                 .next = "prepare a TableDataset, which scans them once"});
+  info_.rows = *source_->count().rows;
+  info_.outputs = outputs_of(options_.fields);
+  info_.plan.tier = Tier::none;
+  info_.plan.lines.push_back({.tier = Tier::none,
+                              .fits = true,
+                              .chosen = true,
+                              .why = "samples are read by position"});
+  bind();
+  find_sides();
+  find_lengths();
+  fingerprint_ = made_fingerprint();
+}
+
+void IndexedDataset::bind() {
+  bound_ = bind_fields(options_.fields, infos_of(options_.fields, *source_),
+                       source_->types());
+  for (std::size_t f = 0; f < bound_.size(); ++f) {
+    const Json* found = options_.statistics
+                            ? options_.statistics->find(options_.fields[f].name)
+                            : nullptr;
+    statistics_.push_back(
+        found != nullptr ? *found : bound_[f]->unfitted().value_or(Json()));
+  }
+}
+
+void IndexedDataset::find_sides() {
+  if (options_.split.train >= 1) {
+    train_ = SideIndex(info_.rows);
+  } else {
+    for (Side side : {Side::train, Side::val}) {
+      std::vector<bool> on_side(static_cast<std::size_t>(info_.rows));
+      for (std::int64_t row = 0; row < info_.rows; ++row)
+        on_side[static_cast<std::size_t>(row)] =
+            side_of(options_.split,
+                    {reinterpret_cast<const char*>(&row), sizeof(row)}) == side;
+      (side == Side::train ? train_ : val_) = SideIndex(on_side);
+    }
+  }
+  info_.on_side = {train_.size(), val_.size()};
+}
+
+void IndexedDataset::find_lengths() {
+  for (std::size_t f = 0; f < options_.fields.size(); ++f) {
+    const FieldKind& kind = *options_.fields[f].kind;
+    if (!varies(kind)) continue;
+    std::vector<std::int32_t> lengths(static_cast<std::size_t>(info_.rows));
+    source_->lengths(first_request(options_.fields, kind), 0, lengths);
+    for (std::int32_t& length : lengths) length = kind.length(length);
+    for (const Output& output : kind.outputs()) {
+      if (output.lengths == Lengths::equal) continue;
+      varying_.push_back(f);
+      info_.longest.push_back(
+          lengths.empty() ? 0 : *std::ranges::max_element(lengths));
+      lengths_.push_back(lengths);
+    }
+  }
+}
+
+std::string IndexedDataset::made_fingerprint() const {
+  Json all;
+  all["identity"] = source_->identity();
+  all["rows"] = info_.rows;
+  all["fields"] = recipes_of(options_.fields);
+  for (std::size_t f = 0; f < statistics_.size(); ++f)
+    all["statistics"][options_.fields[f].name] = statistics_[f];
+  all["train"] = options_.split.train;
+  all["val"] = options_.split.val;
+  all["split_seed"] = std::to_string(options_.split.seed);
+  Sha256 hash;
+  hash.add(all.dump());
+  return hash.hex();
+}
+
+void IndexedDataset::select(Side side, std::span<SampleId> ranks) const {
+  (side == Side::train ? train_ : val_).select(ranks);
+}
+
+void IndexedDataset::lengths(std::size_t varying,
+                             std::span<const SampleRange> ranges,
+                             std::span<std::int32_t> out) const {
+  const std::vector<std::int32_t>& lengths = lengths_[varying];
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    out[i] =
+        ranges[i].sample < 0
+            ? 0
+            : elements_in(ranges[i],
+                          lengths[static_cast<std::size_t>(ranges[i].sample)]);
+}
+
+std::unique_ptr<SlotFiller> IndexedDataset::open_filler(
+    FillMeters& meters, const FillerOptions& options) const {
+  return std::make_unique<IndexedFiller>(*this, meters, options);
+}
+
+}  // namespace penstock

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/dataset/dataset_base.h"
+#include "penstock/dataset/parsed_rows.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+
+/// How samples of a source by position are prepared.
+struct IndexedOptions {
+  std::vector<Field> fields;
+  Split split = {};  ///< by position
+  /// What an earlier scan found, for fields that are fitted.
+  std::optional<Json> statistics = {};
+};
+
+/// Samples that are read by their position when a batch needs them: nothing is
+/// scanned, and nothing is kept but lengths (4 bytes a sample, where they
+/// differ) and sides. Each is parsed, encoded and finished anew.
+///
+/// A sample that a field rejects is a bad sample of its batch, and so is one
+/// that its field would leave out: what is done is the loader's `on_bad`.
+class IndexedDataset final : public Dataset {
+ public:
+  /// Why these samples cannot be used without a scan; empty: they can.
+  static std::string needs_scan(const IndexedOptions& options,
+                                const Source& source);
+
+  /// `source` was opened with `requests_of(options.fields)`. Throws
+  /// Error(request), code data.needs_scan.
+  IndexedDataset(IndexedOptions options, std::unique_ptr<Source> source);
+
+  const DatasetInfo& info() const override { return info_; }
+  /// SHA-256 over what the source is, how many rows it has, the fields'
+  /// recipes and statistics, and the split, in hex: no row is read.
+  const std::string& fingerprint() const override { return fingerprint_; }
+  void select(Side side, std::span<SampleId> ranks) const override;
+  void lengths(std::size_t varying, std::span<const SampleRange> ranges,
+               std::span<std::int32_t> out) const override;
+  std::unique_ptr<SlotFiller> open_filler(
+      FillMeters& meters, const FillerOptions& options) const override;
+
+ private:
+  friend class IndexedFiller;
+  void bind();
+  void find_sides();
+  void find_lengths();
+  std::string made_fingerprint() const;
+
+  const IndexedOptions options_;
+  const std::unique_ptr<Source> source_;
+  const RowLayout layout_;
+  DatasetInfo info_;
+  BoundFields bound_;
+  std::vector<Json> statistics_;  // by field
+  SideIndex train_{0}, val_{0};
+  std::vector<std::vector<std::int32_t>> lengths_;  // of what differs in length
+  std::vector<std::size_t> varying_;                // their fields
+  std::string fingerprint_;
+};
+
+}  // namespace penstock
