@@ -142,23 +142,51 @@ std::optional<Batch> Session::next() {
   std::optional<Batch> batch = loader_->next();
   asked_ = false;
   if (!batch) return batch;
-  taken_ = batch->at();
-  in_step_ = options_.timed && !elsewhere_;
-  if (in_step_) {
-    clock_.got();
-    clock_.group(batch->at().epoch, batch->rows());
-  }
+  take(batch->at(), batch->rows());
   {
     Lock lock(stream_mutex_);
     if (in_step_) clock_.before_wait(*stream_);
     batch->wait_on(stream_);
     if (in_step_) clock_.after_wait(*stream_);
   }
+  return batch;
+}
+
+std::optional<FilledBatch> Session::next_into(std::span<const TensorView> to) {
+  check_open();
+  ask();
+  std::optional<FilledBatch> batch;
+  {
+    Lock lock(stream_mutex_);
+    batch = loader_->next_into(to, *stream_);
+  }
+  asked_ = false;
+  if (!batch) return batch;
+  take(batch->at, batch->rows);
+  if (in_step_) {
+    Lock lock(stream_mutex_);
+    clock_.before_wait(*stream_);
+    clock_.after_wait(*stream_);
+  }
+  return batch;
+}
+
+const std::vector<BatchTensor>& Session::tensors() {
+  check_open();
+  return loader_->tensors();
+}
+
+void Session::take(Position at, std::int64_t rows) {
+  taken_ = at;
+  in_step_ = options_.timed && !elsewhere_;
+  if (in_step_) {
+    clock_.got();
+    clock_.group(at.epoch, rows);
+  }
   if (numbers_.steps == 0) numbers_.first_step = wall_clock().now();
   ++numbers_.steps;
-  numbers_.samples += batch->rows();
-  count_epoch(batch->at().epoch, batch->rows());
-  return batch;
+  numbers_.samples += rows;
+  count_epoch(at.epoch, rows);
 }
 
 void Session::count_epoch(std::int64_t at, std::int64_t rows) {

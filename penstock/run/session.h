@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "penstock/job/job.h"
@@ -57,6 +58,11 @@ class Session {
   /// The next batch; work queued on stream() after this call sees its data.
   /// nullopt after the last one. Throws what reading and preparing throw.
   std::optional<Batch> next();
+  /// The next batch, written into the caller's memory by work on stream(): see
+  /// Loader::next_into().
+  std::optional<FilledBatch> next_into(std::span<const TensorView> to);
+  /// The tensors of each batch, in their order.
+  const std::vector<BatchTensor>& tensors();
   /// Waits at most so long for the next batch, the end or an error; false when
   /// none is there. True at once with 0 workers: next() does the work itself.
   bool ready_within(Nanoseconds time);
@@ -134,6 +140,8 @@ class Session {
                                               const OpenOptions& options);
   Session(const Job& job, const OpenOptions& options);
   void check_open() const;
+  /// A batch goes to the loop.
+  void take(Position at, std::int64_t rows);
   std::shared_ptr<const Dataset> source() const;
   LoaderOptions options_at(Position at) const;
   void ask();

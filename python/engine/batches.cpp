@@ -31,13 +31,47 @@ Batches Batches::here(nb::handle_t<Engine> engine,
   return {engine, std::move(watch), iteration, steps.value_or(-1)};
 }
 
+Batches Batches::into(nb::handle_t<Engine> engine,
+                      nb::typed<nb::dict, nb::str, nb::any> tensors,
+                      std::optional<std::int64_t> steps, nb::object watch) {
+  auto* of = nb::inst_ptr<Engine>(engine);
+  std::vector<NamedArray> arrays;
+  for (const std::string& name : of->tensor_names()) {
+    if (!tensors.contains(name.c_str()))
+      throw Error(ErrorKind::request,
+                  {.code = "loader.next_into",
+                   .what = "cannot write batches into these tensors",
+                   .where = "tensor '" + name + "'",
+                   .why = "there is none of this name",
+                   .next = "give one for each tensor of a batch"});
+    arrays.push_back(writable_array(name, tensors[name.c_str()]));
+  }
+  Batches batches = steps ? here(engine, steps, std::move(watch))
+                          : epoch(engine, std::move(watch));
+  for (const NamedArray& array : arrays) batches.views_.push_back(array.view);
+  batches.into_ = std::move(arrays);
+  return batches;
+}
+
+Batches::Taken Batches::take(Engine& engine) {
+  if (into_.empty()) {
+    NamedBatch batch = engine.next(iteration_);
+    const Batch& held = batch.held().batch();
+    Taken taken{.at = held.at(), .rows = held.rows()};
+    taken.given = nb::cast(std::move(batch));
+    return taken;
+  }
+  FilledBatch batch = engine.next_into(iteration_, views_);
+  return {nb::int_(batch.rows), batch.at, batch.rows};
+}
+
 template <class... Values>
 void Batches::tell(const char* what, Values... values) {
   PythonCallScope call;
   watch_.attr(what)(values...);
 }
 
-NamedBatch Batches::next() {
+nb::object Batches::next() {
   if (!engine_.is_valid()) throw nb::stop_iteration();
   auto* engine = nb::inst_ptr<Engine>(engine_);
   watched_ = watched_ || has_torch();
@@ -51,17 +85,16 @@ NamedBatch Batches::next() {
   bool counts = left_ > 0;
   if (counts) --left_;
   try {
-    NamedBatch batch = engine->next(iteration_);
+    Taken taken = take(*engine);
     if (watched_) {
       try {
-        const Batch& held = batch.held().batch();
-        tell("got", held.at().epoch, held.rows());
+        tell("got", taken.at.epoch, taken.rows);
       } catch (...) {
-        counts &= engine->put_back(batch);
+        counts &= engine->put_back(taken.at);
         throw;
       }
     }
-    return batch;
+    return std::move(taken.given);
   } catch (...) {
     if (counts) ++left_;
     throw;
@@ -96,7 +129,7 @@ void bind_batches(nb::module_& module) {
           nb::sig("def __iter__(self) -> Batches"))
       .def("__length_hint__", &length_hint,
            nb::sig("def __length_hint__(self) -> int"))
-      .def("__next__", &Batches::next);
+      .def("__next__", &Batches::next, nb::sig("def __next__(self) -> object"));
 }
 
 }  // namespace penstock::python

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "python/engine/engine.h"
+#include "python/engine/rows.h"
 
 namespace penstock::python {
 
@@ -24,9 +26,16 @@ class Batches {
   static Batches here(nb::handle_t<Engine> engine,
                       std::optional<std::int64_t> steps, nb::object watch);
 
-  /// Throws Error, nb::stop_iteration after the last one, or what a signal's
+  /// The same, each written into these arrays, by the names of a batch's
+  /// tensors; next() gives its rows. `steps` none: the rest of the epoch.
+  static Batches into(nb::handle_t<Engine> engine,
+                      nb::typed<nb::dict, nb::str, nb::any> tensors,
+                      std::optional<std::int64_t> steps, nb::object watch);
+
+  /// A batch, or the rows of one that was written into arrays. Throws Error,
+  /// nb::stop_iteration after the last one, or what a signal's
   /// handler raised.
-  NamedBatch next();
+  nb::object next();
   /// How many are left; none: without end.
   std::optional<std::int64_t> left() const;
 
@@ -40,6 +49,13 @@ class Batches {
         watch_(std::move(watch)),
         iteration_(iteration),
         left_(left) {}
+  /// What the loop gets, and where it is from.
+  struct Taken {
+    nb::object given;
+    Position at;
+    std::int64_t rows;
+  };
+  Taken take(Engine& engine);
   template <class... Values>
   void tell(const char* what, Values... values);
 
@@ -48,6 +64,8 @@ class Batches {
   std::int64_t iteration_;
   std::int64_t left_;  ///< -1: no end
   bool watched_ = false;
+  std::vector<NamedArray> into_;  ///< empty: batches of their own memory
+  std::vector<TensorView> views_;
 };
 
 void bind_batches(nb::module_& module);

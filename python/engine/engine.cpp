@@ -201,9 +201,9 @@ std::int64_t Engine::steps_left() {
   });
 }
 
-NamedBatch Engine::next(std::int64_t iteration) {
+template <class Take>
+void Engine::wait_and(std::int64_t iteration, Take take) {
   tell_messages();  // before there is a batch that could be lost
-  std::shared_ptr<BatchHandle> batch;
   follow_torch();
   auto taken = [&](Session& loader) {
     if (iteration != iteration_)
@@ -215,7 +215,7 @@ NamedBatch Engine::next(std::int64_t iteration) {
                    .next = "iterate over the loader anew; for two at a time "
                            "open two loaders"});
     if (!loader.ready_within(kTurn)) return false;
-    batch = held(promised(loader.next()));
+    take(loader);
     resumed_ = false;
     return true;
   };
@@ -230,7 +230,32 @@ NamedBatch Engine::next(std::int64_t iteration) {
   };
   while (!with_loader(taken_or_asked_to_end))
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+NamedBatch Engine::next(std::int64_t iteration) {
+  std::shared_ptr<BatchHandle> batch;
+  wait_and(iteration,
+           [&](Session& loader) { batch = held(promised(loader.next())); });
   return NamedBatch(std::move(batch));
+}
+
+FilledBatch Engine::next_into(std::int64_t iteration,
+                              std::span<const TensorView> to) {
+  std::optional<FilledBatch> batch;
+  wait_and(iteration, [&](Session& loader) {
+    batch = loader.next_into(to);
+    if (!batch) refuse_early_end("the batch that was asked for");
+  });
+  return std::move(*batch);
+}
+
+std::vector<std::string> Engine::tensor_names() {
+  return with_loader([](Session& loader) {
+    std::vector<std::string> names;
+    for (const BatchTensor& tensor : loader.tensors())
+      names.push_back(tensor.name);
+    return names;
+  });
 }
 
 NamedBatch Engine::peek() {
@@ -276,9 +301,8 @@ void Engine::go_on(const std::string& state) {
   });
 }
 
-bool Engine::put_back(const NamedBatch& batch) {
+bool Engine::put_back(Position at) {
   return with_loader([&](Session& loader) {
-    Position at = batch.held().batch().at();
     if (next_position(loader.order(), at) != loader.position()) return false;
     loader.seek(at);
     resumed_ = true;
@@ -381,6 +405,9 @@ void bind_engine(nb::module_& module) {
                      nb::is_weak_referenceable(), nb::type_slots(slots))
       .def("epoch", &Batches::epoch, nb::arg("watch"))
       .def("batches", &Batches::here, nb::arg("steps").none(), nb::arg("watch"))
+      .def("into", &Batches::into, nb::arg("tensors"), nb::arg("steps").none(),
+           nb::arg("watch"))
+      .def("tensor_names", &Engine::tensor_names)
       .def("peek", &Engine::peek)
       .def(
           "map",

@@ -37,6 +37,10 @@ class Engine {
   /// The next batch of that iteration. Throws Error, or nb::python_error when a
   /// signal's handler raised while it waited.
   NamedBatch next(std::int64_t iteration);
+  /// The same, written into `to`, the tensors of a batch in their order.
+  FilledBatch next_into(std::int64_t iteration, std::span<const TensorView> to);
+  /// The names of a batch's tensors, in their order.
+  std::vector<std::string> tensor_names();
   NamedBatch peek();
 
   /// Maps the rows from the next batch on, by a function that `rows` calls.
@@ -49,7 +53,7 @@ class Engine {
   void go_on(const std::string& state);
   /// The batch was not received: it becomes the next again. False where it is
   /// not the one that was handed out last, which other threads have taken.
-  bool put_back(const NamedBatch& batch);
+  bool put_back(Position batch);
   /// That iteration is at its end, and the loop turns to something else.
   void rest(std::int64_t iteration);
   std::string report(bool wait);
@@ -87,6 +91,9 @@ class Engine {
   /// Runs `work` on the loader, by one thread at a time.
   template <class Work>
   auto with_loader(Work work);
+  /// Calls `take` with the loader once the next batch of an iteration is there.
+  template <class Take>
+  void wait_and(std::int64_t iteration, Take take);
   std::int64_t upcoming_epoch() const;
   void follow_torch();
   std::shared_ptr<BatchHandle> held(Batch batch) const;

@@ -14,8 +14,6 @@
 namespace penstock::python {
 namespace {
 
-using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
-
 [[noreturn]] void refuse_array(const std::string& name, std::string why,
                                std::string next) {
   throw Error(ErrorKind::request, {.code = "arrays.array",
@@ -25,12 +23,14 @@ using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
                                    .next = std::move(next)});
 }
 
-NamedArray named_array(const std::string& name, nb::handle object) {
+template <class AnyArray>
+NamedArray named(const std::string& name, nb::handle object,
+                 const char* expected) {
   AnyArray array;
   if (!nb::try_cast(object, array))
     refuse_array(name,
                  "found " + std::string(nb::type_name(object.type()).c_str()) +
-                     ", expected an array in host memory and in C order",
+                     ", expected " + expected,
                  "give it as numpy.ascontiguousarray(...)");
   nb::dlpack::dtype type = array.dtype();
   TensorView view;
@@ -47,7 +47,17 @@ NamedArray named_array(const std::string& name, nb::handle object) {
                        }}};
 }
 
+NamedArray named_array(const std::string& name, nb::handle object) {
+  return named<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>(
+      name, object, "an array in host memory and in C order");
+}
+
 }  // namespace
+
+NamedArray writable_array(const std::string& name, nb::handle object) {
+  return named<nb::ndarray<nb::c_contig, nb::device::cpu>>(
+      name, object, "a writable array in host memory and in C order");
+}
 
 OwnRows rows_of_arrays(const std::vector<std::string>& names,
                        const std::vector<nb::object>& arrays) {

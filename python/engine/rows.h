@@ -26,6 +26,9 @@ struct OwnRows {
   int visit(visitproc visit, void* arg) const;
   void clear();
 };
+/// An array that Python lends for writing, kept alive with it. Throws
+/// Error(request), code arrays.array, for what is none.
+NamedArray writable_array(const std::string& name, nb::handle object);
 
 /// Rows that are arrays in host memory, by anything that knows DLPack or the
 /// buffer protocol; names in their order. They are used where they lie.

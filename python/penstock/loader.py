@@ -9,7 +9,7 @@ import operator
 import os
 import weakref
 from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping,
-                    Sequence, TextIO, Union)
+                    Sequence, TextIO, Union, cast)
 
 from . import _engine
 from .arguments import ELSEWHERE, checked, did_you_mean, tell_no_meaning
@@ -80,7 +80,8 @@ class BaseLoader:
     def __iter__(self) -> Iterator[_engine.Batch]:
         """One epoch. After a `break` the next one begins with the next epoch;
         after `load_state_dict()` it goes on where that was saved."""
-        return self._engine.epoch(self._watch)
+        return cast("Iterator[_engine.Batch]",
+                    self._engine.epoch(self._watch))
 
     def batches(self, steps: int | None = None) -> Iterator[_engine.Batch]:
         """`steps` batches, or batches without end, across epochs, from
@@ -88,7 +89,24 @@ class BaseLoader:
         if steps is not None and steps < 0:
             raise refused("loader.steps", "cannot make batches", "steps",
                           f"found {steps}", "give 0 or more, or None")
-        return self._engine.batches(steps, self._watch)
+        return cast("Iterator[_engine.Batch]",
+                    self._engine.batches(steps, self._watch))
+
+    def into(self, tensors: Mapping[str, Any],
+             steps: int | None = None) -> Iterator[int]:
+        """The rest of the epoch, or `steps` batches, each written into
+        `tensors`, at the same addresses each time: for CUDA graphs, and for
+        loops that own their buffers. Gives the rows of each batch, which are
+        the first rows of the tensors.
+
+        `tensors` holds, under the name of each tensor of a batch, a contiguous
+        array of its dtype in host memory that can be written to (of numpy, or a
+        torch tensor), with room for the batch's rows. Samples that differ in
+        length have no fixed shape: `loader.next_into`. With `workers=0` rows
+        are written straight there, else they are copied.
+        """
+        return cast("Iterator[int]",
+                    self._engine.into(dict(tensors), steps, self._watch))
 
     def peek(self) -> _engine.Batch:
         """The next batch, which stays the next."""
