@@ -39,12 +39,6 @@ class ByValue {
   std::int64_t value_ = 0;
 };
 
-std::uint64_t hash_of_key(const KeyList& keys, std::int64_t at) {
-  if (keys.type() != ColumnType::int64) return hash64(keys.bytes(at));
-  std::int64_t number = keys.integer(at);
-  return hash64(std::as_bytes(std::span(&number, 1)));
-}
-
 /// Leaves of `values` the runs of these rows.
 void compact(Values& values, std::span<const std::int64_t> rows) {
   if (values.rows() == std::ssize(rows)) return;
@@ -102,12 +96,25 @@ void ParseNotes::merge(ParseNotes&& other) {
       fields[f]->merge(*other.fields[f]);
   }
   too_short += other.too_short;
-  std::ranges::move(other.bad, std::back_inserter(bad));
+  bad_rows += other.bad_rows;
+  for (BadRow& row : other.bad)
+    if (last_bad_.empty() || shown_before(row.shown_key, last_bad_))
+      bad.push_back(std::move(row));
+  if (bad.size() >= 2 * kMostBad) keep_first();
+  left_out.merge(std::move(other.left_out));
   other = ParseNotes();
 }
 
-void ParseNotes::sort() {
+void ParseNotes::keep_first() {
   std::ranges::stable_sort(bad, shown_before, &BadRow::shown_key);
+  if (bad.size() <= kMostBad) return;
+  bad.resize(kMostBad);
+  last_bad_ = bad.back().shown_key;
+}
+
+void ParseNotes::sort() {
+  keep_first();
+  left_out.sort();
 }
 
 struct BlockParser::State {
@@ -127,7 +134,7 @@ struct BlockParser::State {
   std::vector<std::int64_t> kept;
   std::vector<std::uint8_t> sides;
   std::vector<std::uint64_t> hashes;
-  KeyList left_out;
+  LeftOutKeys left_out;
   std::vector<std::byte> run;               // of a row, all its fields
   std::vector<const RowProblem*> problems;  // by row, then column
   std::size_t next_problem = 0;
@@ -144,9 +151,8 @@ struct BlockParser::State {
         block.columns.size() == options.columns.size() + options.by_column,
         "a block has the columns that were requested");
     PENSTOCK_ASSERT(all.size() == block.rows, "every row has a key");
-    if (keys.type() != all.type()) keys = left_out = KeyList(all.type());
+    if (keys.type() != all.type()) keys = KeyList(all.type());
     keys.clear();
-    left_out.clear();
     kept.clear();
     sides.clear();
     hashes.clear();
@@ -180,7 +186,7 @@ struct BlockParser::State {
                    .column = std::move(column),
                    .why = std::move(why),
                    .byte = byte});
-    left_out.append(all, row);
+    left_out.add(all, row);
   }
 
   std::string name_of_column(std::size_t column) const {
@@ -278,14 +284,15 @@ struct BlockParser::State {
                                .width = field.values.width,
                                .ends = field.values.ends});
     of_block.too_short = too_short;
+    of_block.bad_rows = std::ssize(bad);
     std::ranges::stable_sort(bad, shown_before, &BadRow::shown_key);
     of_block.bad = std::move(bad);
+    of_block.left_out = std::exchange(left_out, {});
     notes.merge(std::move(of_block));
     // Copies have no room to spare.
     parsed.keys = keys;
     parsed.sides = sides;
     parsed.hashes = hashes;
-    parsed.left_out = left_out;
     return parsed;
   }
 };
@@ -307,7 +314,7 @@ ParsedBlock BlockParser::parse(const KeyList& keys, const Block& block,
         break;
       case State::Outcome::too_short:
         ++state.too_short;
-        state.left_out.append(keys, row);
+        state.left_out.add(keys, row);
         break;
       case State::Outcome::bad:
         break;

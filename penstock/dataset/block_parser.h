@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/base/base.h"
+#include "penstock/dataset/left_out_keys.h"
 #include "penstock/transforms/transforms.h"
 
 namespace penstock {
@@ -29,7 +30,6 @@ struct ParsedBlock {
   /// One number per row, from its key and values: the same whatever source
   /// held them.
   std::vector<std::uint64_t> hashes;
-  KeyList left_out;  ///< of rows that are too short or bad; no order
 
   std::int64_t rows() const { return static_cast<std::int64_t>(hashes.size()); }
   std::size_t bytes() const;  ///< of the values
@@ -55,13 +55,23 @@ struct BadRow {
 /// What parsers noticed, merged over all blocks before anything is decided
 /// from it. Merging in another order changes nothing once it is sorted.
 struct ParseNotes {
+  /// So many bad rows are kept with all that is known of them.
+  static constexpr std::size_t kMostBad = 1000;
+
   std::vector<std::unique_ptr<FieldNotes>> fields;  ///< by field; may be null
   std::int64_t too_short = 0;  ///< rows left out by a field's own rule
-  std::vector<BadRow> bad;
+  std::int64_t bad_rows = 0;   ///< all of them
+  std::vector<BadRow> bad;     ///< the first by key, at most kMostBad
+  LeftOutKeys left_out;        ///< of rows that are too short or bad
 
   void merge(ParseNotes&& other);
   /// Brings `bad` into the order of keys: once, after the last merge.
   void sort();
+
+ private:
+  void keep_first();
+  /// The key of the last bad row that is kept, once there are too many.
+  std::string last_bad_;
 };
 
 /// Turns blocks into parsed rows, all fields of them. One per thread: it owns

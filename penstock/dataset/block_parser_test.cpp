@@ -386,6 +386,25 @@ TEST_F(Parse, BadRowsAreSortedByKeyAfterMerging) {
   EXPECT_THAT(shown, ElementsAre("9", "10", "100", "101"));
 }
 
+TEST_F(Parse, OfManyBadRowsTheFirstByKeyAreKeptAndAllAreCounted) {
+  set();
+  BlockParser parser(options_);
+  Rows rows = block(texts(std::vector<Text>(700, "x")));
+  ParseNotes all;
+  for (std::int64_t first : {5000, 9000, 2000, 100, 7000}) {
+    ParseNotes notes;
+    parser.parse(keys(700, first), rows, notes);
+    all.merge(std::move(notes));
+    EXPECT_LE(all.bad.size(), 2 * ParseNotes::kMostBad);
+  }
+  all.sort();
+  EXPECT_EQ(all.bad_rows, 5 * 700);
+  ASSERT_EQ(all.bad.size(), ParseNotes::kMostBad);
+  EXPECT_EQ(all.bad.front().shown_key, "100");
+  EXPECT_EQ(all.bad[699].shown_key, "799");
+  EXPECT_EQ(all.bad.back().shown_key, "2299");
+}
+
 TEST_F(Parse, MarksRowsByTheirKeyOrByTheSplitsColumn) {
   job(R"({"t": {"columns": ["x"]}})");
   std::vector<std::string> asked;
@@ -459,7 +478,7 @@ TEST_F(Parse, KeepsTheKeysOfRowsThatAreLeftOut) {
   set();
   run_lists({R"([{"a": 1, "b": 2}])", "[]", "no list"});
   EXPECT_EQ(parsed_.keys.size(), 1);
-  EXPECT_EQ(parsed_.left_out.size(), 2);
+  EXPECT_EQ(notes_.left_out.count(), 2);
 }
 
 TEST_F(Parse, ResultsHaveNoRoomToSpare) {

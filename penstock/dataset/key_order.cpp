@@ -91,9 +91,6 @@ class Keys {
   std::string shown(RowRef row) const {
     return blocks_[row.block].keys.shown(row.row);
   }
-  std::string canonical(RowRef row) const {
-    return blocks_[row.block].keys.canonical(row.row);
-  }
   bool less(RowRef a, RowRef b) const {
     return integers_ ? integer(a) < integer(b) : bytes(a) < bytes(b);
   }
@@ -323,30 +320,6 @@ class Buckets {
                .next = "choose a unique column as 'source.key'"});
 }
 
-/// A row that is left out has a key too, and who reads rows by their keys would
-/// find both.
-void refuse_left_out_twice(const std::vector<ParsedBlock>& blocks,
-                           const Keys& keys, const std::vector<RowRef>& kept,
-                           const std::string& source) {
-  std::vector<std::pair<std::string, std::string>> left_out;  // key, as shown
-  for (const ParsedBlock& block : blocks)
-    for (std::int64_t i = 0; i < block.left_out.size(); ++i)
-      left_out.emplace_back(block.left_out.canonical(i),
-                            block.left_out.shown(i));
-  if (left_out.empty()) return;
-  std::ranges::sort(left_out);
-  for (std::size_t i = 1; i < left_out.size(); ++i)
-    if (left_out[i - 1].first == left_out[i].first)
-      refuse_twice(left_out[i].second, source);
-  for (const RowRef& ref : kept) {
-    std::string key = keys.canonical(ref);
-    auto same = std::ranges::lower_bound(
-        left_out, key, {}, &std::pair<std::string, std::string>::first);
-    if (same != left_out.end() && same->first == key)
-      refuse_twice(same->second, source);
-  }
-}
-
 }  // namespace
 
 std::vector<RowRef> rows_by_key(const std::vector<ParsedBlock>& blocks,
@@ -367,8 +340,22 @@ std::vector<RowRef> rows_by_key(const std::vector<ParsedBlock>& blocks,
     twice = Buckets(keys, workers).sort(refs);
   }
   if (twice) refuse_twice(keys.shown(*twice), source);
-  refuse_left_out_twice(blocks, keys, refs, source);
   return refs;
+}
+
+void refuse_left_out_twice(const LeftOutKeys& left_out,
+                           const std::vector<ParsedBlock>& blocks,
+                           const std::string& source) {
+  if (left_out.twice()) refuse_twice(*left_out.twice(), source);
+  if (left_out.empty()) return;
+  std::optional<std::string> first;
+  for (const ParsedBlock& block : blocks)
+    for (std::int64_t row = 0; row < block.rows(); ++row) {
+      if (!left_out.contains(block.keys, row)) continue;
+      std::string shown = block.keys.shown(row);
+      if (!first || shown_before(shown, *first)) first = std::move(shown);
+    }
+  if (first) refuse_twice(*first, source);
 }
 
 }  // namespace penstock

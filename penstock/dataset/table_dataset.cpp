@@ -24,8 +24,9 @@ namespace {
 
 constexpr std::size_t kFingerprintRun = 1024;  // rows
 
-[[noreturn]] void refuse_bad_rows(const std::vector<BadRow>& bad,
+[[noreturn]] void refuse_bad_rows(const TableDataset& set,
                                   const std::string& source) {
+  const std::vector<BadRow>& bad = set.quarantine();
   std::string first;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, bad.size()); ++i) {
     const BadRow& row = bad[i];
@@ -37,8 +38,8 @@ constexpr std::size_t kFingerprintRun = 1024;  // rows
   throw Error(
       ErrorKind::transform,
       {.code = "data.bad_rows",
-       .what = std::to_string(bad.size()) +
-               (bad.size() == 1 ? " row is" : " rows are") + " not usable",
+       .what = std::to_string(set.bad_rows()) +
+               (set.bad_rows() == 1 ? " row is" : " rows are") + " not usable",
        .where = source,
        .why = first,
        .next = "mend them, leave them out with 'source.where', or set "
@@ -79,7 +80,7 @@ void check_fingerprint(const TableDataset& set, const std::string& expected,
        .what = "there is no row to train on",
        .where = source,
        .why = std::to_string(set.too_short()) + " rows were too short and " +
-              std::to_string(set.quarantine().size()) + " not usable",
+              std::to_string(set.bad_rows()) + " not usable",
        .next = "check 'source.where' and the fields' 'min'"});
 }
 
@@ -109,9 +110,10 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
 
   Scan pass = scan_table(*set->source_, set->parsing_, options);
   set->too_short_ = pass.notes.too_short;
+  set->bad_rows_ = pass.notes.bad_rows;
   set->bad_ = std::move(pass.notes.bad);
-  if (!set->bad_.empty() && !options.source.skip_bad)
-    refuse_bad_rows(set->bad_, source);
+  if (set->bad_rows_ > 0 && !options.source.skip_bad)
+    refuse_bad_rows(*set, source);
 
   StageMeter meter("pack", std::max(1, options.workers));
   ShareOut share_out = [&](std::int64_t count, const RangeWork& work) {
@@ -127,6 +129,7 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
     RowsById rows{pass.blocks,
                   rows_by_key(pass.blocks, source, options.workers)};
     if (rows.refs.empty()) refuse_no_rows(*set, source);
+    refuse_left_out_twice(pass.notes.left_out, pass.blocks, source);
     set->split(rows);
     set->find_statistics(pass.notes, rows, share_out);
     set->plan_tier(rows, device);

@@ -83,11 +83,10 @@ class TableDataset final : public Dataset {
   const RunTable* runs(std::size_t field) const { return runs_[field].get(); }
   /// Rows with a list shorter than `min`.
   std::int64_t too_short() const { return too_short_; }
-  /// Rows that `source.on_bad: "skip"` left out, by ascending key.
+  /// Rows that `source.on_bad: "skip"` left out, the first by ascending key.
   const std::vector<BadRow>& quarantine() const { return bad_; }
-  std::int64_t left_out() const {
-    return too_short_ + static_cast<std::int64_t>(bad_.size());
-  }
+  std::int64_t bad_rows() const { return bad_rows_; }  ///< all of them
+  std::int64_t left_out() const { return too_short_ + bad_rows_; }
   /// What the pass cost, stage by stage.
   const std::vector<StageNumbers>& stages() const { return stages_; }
 
@@ -135,6 +134,7 @@ class TableDataset final : public Dataset {
   std::vector<std::size_t> varying_;  // the field of each output that varies
   std::vector<std::uint64_t> row_hashes_;  // tier none
   std::int64_t too_short_ = 0;
+  std::int64_t bad_rows_ = 0;
   std::vector<BadRow> bad_;
   std::string fingerprint_;
   std::vector<StageNumbers> stages_;

@@ -16,6 +16,12 @@ void write_quarantine(RunFolder& folder, const TableDataset& dataset) {
     if (row.byte >= 0) entry["byte"] = row.byte;
     lines += (lines.empty() ? "" : "\n") + entry.dump();
   }
+  std::int64_t more = dataset.bad_rows() - std::ssize(dataset.quarantine());
+  if (more > 0) {
+    Json entry;
+    entry["more"] = more;
+    lines += "\n" + entry.dump();
+  }
   folder.append("quarantine.jsonl", lines);
 }
 
