@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -100,6 +101,12 @@ class Table {
   std::byte* append(std::int64_t rows);
   /// At least 1.
   std::int64_t most_rows() const;
+  /// The rows that were appended are host memory, until the filling ends too.
+  bool on_host() const;
+  /// Brings all rows, once they are appended, into another order, in place:
+  /// row `i` becomes the one that was appended as `place(i)`. Each place comes
+  /// once. Only on the host.
+  void reorder(const std::function<std::int64_t(std::int64_t)>& place);
   /// Ends the filling: all rows are where they belong when it returns.
   void seal();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "penstock/base/error.h"
 #include "penstock/cache/cache.h"
@@ -78,7 +79,8 @@ std::int64_t Table::most_rows() const {
 std::byte* Table::append(std::int64_t rows) {
   State& s = *state_;
   std::size_t bytes = static_cast<std::size_t>(rows) * s.row_bytes;
-  PENSTOCK_ASSERT(rows <= most_rows(), "so many rows fit at a time");
+  PENSTOCK_ASSERT(!s.stream || rows <= most_rows(),
+                  "so many rows fit at a time");
   PENSTOCK_ASSERT(s.filled + bytes <= s.size, "the table is full");
   std::byte* at = s.memory.data() + s.filled;
   if (s.stream) {
@@ -87,6 +89,36 @@ std::byte* Table::append(std::int64_t rows) {
   }
   s.filled += bytes;
   return at;
+}
+
+bool Table::on_host() const { return state_->stream == nullptr; }
+
+// A cycle of rows that take each other's places is followed to its end.
+void Table::reorder(const std::function<std::int64_t(std::int64_t)>& place) {
+  State& s = *state_;
+  PENSTOCK_ASSERT(!s.stream && s.filled == s.size,
+                  "every row was appended, on the host");
+  if (s.size == 0) return;
+  const std::size_t count = s.size / s.row_bytes;
+  auto row = [&](std::size_t at) { return s.memory.data() + at * s.row_bytes; };
+  std::vector<bool> done(count);
+  std::vector<std::byte> first(s.row_bytes);
+  for (std::size_t begin = 0; begin < count; ++begin) {
+    if (done[begin]) continue;
+    auto from =
+        static_cast<std::size_t>(place(static_cast<std::int64_t>(begin)));
+    if (from == begin) continue;
+    std::memcpy(first.data(), row(begin), s.row_bytes);
+    std::size_t at = begin;
+    for (; from != begin; from = static_cast<std::size_t>(
+                              place(static_cast<std::int64_t>(at)))) {
+      PENSTOCK_ASSERT(from < count && !done[from], "each place comes once");
+      std::memcpy(row(at), row(from), s.row_bytes);
+      done[from] = true;
+      at = from;
+    }
+    std::memcpy(row(at), first.data(), s.row_bytes);
+  }
 }
 
 void Table::seal() {

@@ -50,6 +50,25 @@ TEST_P(TableTest, GivesBackEveryRowByItsId) {
     EXPECT_EQ(out[16 * i + 15], static_cast<std::byte>(rows[i] % 251));
 }
 
+TEST_P(TableTest, ItsRowsCanBeBroughtIntoAnotherOrderOnTheHost) {
+  constexpr std::int64_t kRows = 1000;
+  Table table(GetParam().tier, kRows, 24, *device_);
+  if (!table.on_host()) return;
+  std::byte* out = table.append(kRows);
+  for (std::int64_t at = 0; at < kRows; ++at)
+    std::memcpy(out + 24 * at + 8, &at, sizeof(at));
+  auto place = [](std::int64_t id) {  // rows that stay, pairs, long cycles
+    return id < 10 ? id : id < 20 ? 29 - id : 20 + (id - 20) * 11 % 980;
+  };
+  table.reorder(place);
+  table.seal();
+  for (std::int64_t id = 0; id < kRows; ++id) {
+    std::int64_t found;
+    std::memcpy(&found, table.data() + 24 * id + 8, sizeof(found));
+    ASSERT_EQ(found, place(id)) << id;
+  }
+}
+
 TEST_P(TableTest, RefusesMoreRowsThanPlanned) {
   Table table(GetParam().tier, 1, 8, *device_);
   std::memset(table.append(1), 0, 8);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "penstock/dataset/arrival_packing.h"
 #include "penstock/dataset/key_order.h"
 #include "penstock/dataset/row_finisher.h"
 #include "penstock/dataset/scan.h"
@@ -259,11 +260,24 @@ void TableDataset::pack(const RowsById& rows, Device& device,
     table_ = std::make_unique<Table>(plan().tier, rows.count(),
                                      layout_.row_bytes, device);
   if (!kept) row_hashes_.reserve(rows.refs.size());
-  // A block is let go when its last row is packed, so that raw and packed rows
-  // never stand side by side when rows arrive in order of their keys.
-  std::vector<std::size_t> left;
-  for (const ParsedBlock& block : rows.blocks)
-    left.push_back(static_cast<std::size_t>(block.rows()));
+  const bool runs = std::ranges::any_of(
+      runs_, [](const auto& table) { return table != nullptr; });
+  if (table_ == nullptr && !runs)  // the fields have been fitted
+    for (ParsedBlock& block : rows.blocks) block.fields.clear();
+  take_keys(rows);
+  if (runs || (table_ && (!table_->on_host() || arrived_by_id(rows))))
+    pack_by_id(rows, share_out);
+  else if (table_)
+    pack_as_they_came(
+        rows, layout_.row_bytes, [this] { return encoder(); }, *table_,
+        share_out);
+  if (table_) table_->seal();
+  find_lengths();
+}
+
+void TableDataset::take_keys(const RowsById& rows) {
+  const bool kept = plan().tier != Tier::none;
+  if (!kept) row_hashes_.reserve(rows.refs.size());
   keys_ = KeyList(rows.block(0).keys.type());
   keys_.reserve(rows.count());
   Sha256 fingerprint;  // of the hashes of runs of rows: it is one thread's
@@ -273,31 +287,33 @@ void TableDataset::pack(const RowsById& rows, Device& device,
     fingerprint.add(std::as_bytes(std::span(&hash, 1)));
     run.clear();
   };
-  const bool runs = std::ranges::any_of(
-      runs_, [](const auto& table) { return table != nullptr; });
-  std::int64_t most = table_ ? table_->most_rows() : rows.count();
-  if (runs) most = std::min<std::int64_t>(most, 1024);  // they count to 4 GiB
-  for (SampleId first = 0; first < rows.count(); first += most) {
-    SampleId end = std::min(rows.count(), first + most);
-    if (table_)
-      encode(rows, first, end, table_->append(end - first), share_out);
-    else if (runs)
-      encode(rows, first, end, nullptr, share_out);
-    for (SampleId id = first; id < end; ++id) {
-      ParsedBlock& block = rows.block(id);
-      std::uint64_t hash = block.hashes[rows.ref(id).row];
-      keys_.append(block.keys, rows.ref(id).row);
-      run.push_back(hash);
-      if (run.size() == kFingerprintRun) end_run();
-      if (!kept) row_hashes_.push_back(hash);
-      if (--left[rows.refs[static_cast<std::size_t>(id)].block] == 0)
-        block = ParsedBlock();
-    }
+  for (SampleId id = 0; id < rows.count(); ++id) {
+    const ParsedBlock& block = rows.block(id);
+    std::uint64_t hash = block.hashes[rows.ref(id).row];
+    keys_.append(block.keys, rows.ref(id).row);
+    run.push_back(hash);
+    if (run.size() == kFingerprintRun) end_run();
+    if (!kept) row_hashes_.push_back(hash);
   }
   if (!run.empty()) end_run();
-  if (table_) table_->seal();
-  find_lengths();
   fingerprint_ = fingerprint.hex();
+}
+
+// A block is let go of when its last row is packed, so that raw and packed rows
+// never stand side by side when rows arrive in order of their keys.
+void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out) {
+  std::vector<std::int64_t> left;
+  for (const ParsedBlock& block : rows.blocks) left.push_back(block.rows());
+  std::int64_t most = table_ ? table_->most_rows() : rows.count();
+  if (std::ranges::any_of(runs_, [](const auto& t) { return t != nullptr; }))
+    most = std::min<std::int64_t>(most, 1024);  // they count to 4 GiB
+  for (SampleId first = 0; first < rows.count(); first += most) {
+    SampleId end = std::min(rows.count(), first + most);
+    encode(rows, first, end, table_ ? table_->append(end - first) : nullptr,
+           share_out);
+    for (SampleId id = first; id < end; ++id)
+      if (--left[rows.ref(id).block] == 0) rows.block(id) = ParsedBlock();
+  }
 }
 
 // Threads encode ranges of rows; their runs are put together in order of id.

@@ -115,6 +115,8 @@ class TableDataset final : public Dataset {
                        const ShareOut& share_out);
   void plan_tier(const RowsById& rows, const Device& device);
   void find_lengths();
+  void take_keys(const RowsById& rows);
+  void pack_by_id(const RowsById& rows, const ShareOut& share_out);
   void encode(const RowsById& rows, SampleId first, SampleId end,
               std::byte* out, const ShareOut& share_out);
   void pack(const RowsById& rows, Device& device, const ShareOut& share_out);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "penstock/dataset/fake/fake_dataset.h"
 
 namespace penstock {
@@ -52,6 +54,36 @@ TEST_P(DatasetTest, HasOneFingerprintWhateverTheArrivalAndTheCuts) {
   EXPECT_EQ(fake_.prepare(*device_)->fingerprint(), first);
   fake_.table.rows = 999;
   EXPECT_NE(fake_.prepare(*device_)->fingerprint(), first);
+}
+
+TEST_P(DatasetTest, KeepsTheSameRowsWhateverTheOrderTheyCameIn) {
+  fake_.table.rows = 9000;
+  fake_.options.fields = fake_fields(R"(, "standardize": true)");
+  std::shared_ptr<const TableDataset> by_key = fake_.prepare(*device_);
+  fake_.table.scrambled = true;
+  std::shared_ptr<const TableDataset> set = fake_.prepare(*device_);
+  ASSERT_EQ(set->table()->bytes(), by_key->table()->bytes());
+  EXPECT_EQ(std::memcmp(set->table()->data(), by_key->table()->data(),
+                        set->table()->bytes()),
+            0);
+  EXPECT_EQ(set->statistics(), by_key->statistics());
+}
+
+TEST_P(DatasetTest, NamesTheFirstRowByKeyThatATensorCannotHold) {
+  FakeTable table = counting_table({.rows = 9000, .scrambled = true});
+  for (std::vector<FakeCell>& row : table.rows)
+    if (row[0] == FakeCell(std::int64_t{40'000}) ||
+        row[0] == FakeCell(std::int64_t{50'000}) ||
+        row[0] == FakeCell(std::int64_t{70'000}))
+      row[1] = 1e300;
+  Error error = error_of([&] {
+    TableDataset::prepare(fake_.options,
+                          std::make_unique<FakeSource>(
+                              table, requests_of(fake_.options), FakeTrouble{}),
+                          *device_);
+  });
+  EXPECT_EQ(error.parts().code, "transform.range");
+  EXPECT_THAT(error.parts().where, HasSubstr("row 40000"));
 }
 
 TEST_P(DatasetTest, ARowNeverChangesSidesWhenOthersAreAdded) {

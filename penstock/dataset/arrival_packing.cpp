@@ -1,0 +1,89 @@
+#include "penstock/dataset/arrival_packing.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace penstock {
+namespace {
+
+/// Blocks that are packed together, and where the rows of each begin.
+struct Batch {
+  std::size_t first = 0, end = 0;  // blocks
+  std::vector<std::int64_t> starts = {};
+  std::int64_t rows = 0;
+};
+
+Batch next_batch(const std::vector<ParsedBlock>& blocks, std::size_t first,
+                 std::int64_t most) {
+  Batch batch{.first = first, .end = first};
+  while (batch.end < blocks.size()) {
+    std::int64_t rows = blocks[batch.end].rows();
+    if (batch.end > first && batch.rows + rows > most) break;
+    batch.starts.push_back(batch.rows);
+    batch.rows += rows;
+    ++batch.end;
+  }
+  return batch;
+}
+
+/// All blocks that were let go of could be packed.
+void name_first_fault(const RowsById& rows, std::size_t row_bytes,
+                      RowEncoder encoder) {
+  std::vector<std::byte> unused(row_bytes);
+  for (SampleId id = 0; id < rows.count(); ++id)
+    if (!rows.block(id).fields.empty())
+      encoder.encode(rows, id, id + 1, unused.data());
+}
+
+}  // namespace
+
+bool arrived_by_id(const RowsById& rows) {
+  std::vector<std::int64_t> left;
+  for (const ParsedBlock& block : rows.blocks) left.push_back(block.rows());
+  std::int64_t held = rows.count();
+  const std::int64_t most = held + held / 8;
+  for (SampleId id = 0; id < rows.count(); ++id) {
+    if (held + id > most) return false;
+    if (--left[rows.ref(id).block] == 0) held -= rows.block(id).rows();
+  }
+  return true;
+}
+
+void pack_as_they_came(const RowsById& rows, std::size_t row_bytes,
+                       const std::function<RowEncoder()>& encoder, Table& table,
+                       const ShareOut& share_out) {
+  std::vector<ParsedBlock>& blocks = rows.blocks;
+  std::vector<std::int64_t> starts;  // the place of each block's first row
+  std::int64_t placed = 0;
+  for (const ParsedBlock& block : blocks) {
+    starts.push_back(placed);
+    placed += block.rows();
+  }
+  Batch batch;
+  while (batch.end < blocks.size()) {
+    batch = next_batch(blocks, batch.end, table.most_rows());
+    std::byte* out = table.append(batch.rows);
+    try {
+      share_out(
+          std::ssize(batch.starts), [&](std::int64_t from, std::int64_t to) {
+            RowEncoder rows_of = encoder();
+            for (auto b = static_cast<std::size_t>(from);
+                 b < static_cast<std::size_t>(to); ++b)
+              rows_of.encode(
+                  blocks[batch.first + b],
+                  out + static_cast<std::size_t>(batch.starts[b]) * row_bytes);
+          });
+    } catch (const Error&) {
+      name_first_fault(rows, row_bytes, encoder());
+      throw;
+    }
+    for (std::size_t b = batch.first; b < batch.end; ++b)
+      blocks[b] = ParsedBlock();
+  }
+  table.reorder([&](std::int64_t id) {
+    RowRef ref = rows.ref(id);
+    return starts[ref.block] + ref.row;
+  });
+}
+
+}  // namespace penstock

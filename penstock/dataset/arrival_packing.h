@@ -1,0 +1,22 @@
+#pragma once
+
+#include <functional>
+
+#include "penstock/cache/cache.h"
+#include "penstock/dataset/parsed_rows.h"
+
+namespace penstock {
+
+/// True where rows that are packed in order of id let go of their blocks as
+/// they go: at no time more than 9 rows of 8 are held, parsed or packed.
+bool arrived_by_id(const RowsById& rows);
+
+/// Packs the blocks as they came, so that each is let go of when it is packed,
+/// and then brings the rows of `table`, which is host memory, into the order of
+/// their ids. No field has runs. Throws Error(transform) for a value that its
+/// tensor cannot hold: of several such rows it names the first by id.
+void pack_as_they_came(const RowsById& rows, std::size_t row_bytes,
+                       const std::function<RowEncoder()>& encoder, Table& table,
+                       const ShareOut& share_out);
+
+}  // namespace penstock
