@@ -46,6 +46,16 @@ struct TierRequest {
   bool lie_in_ram = false;
 };
 
+/// So much of what is free is taken at most. The rest is for what cannot be
+/// foreseen: the model, the libraries, other processes.
+inline constexpr double kShareOfFree = 0.8;
+
+/// What the initial scan of a table held in host memory, and what it might.
+struct ScanMemory {
+  std::size_t bytes = 0;
+  std::optional<std::size_t> limit;  ///< none: free memory is unknown
+};
+
 /// What there is, from real limits (cgroup, free memory, the device's memory).
 struct TierLimits {
   /// Unknown where the system does not tell; then it refuses no tier.
@@ -74,8 +84,9 @@ struct TierPlan {
   Tier tier = Tier::none;
   std::vector<Line> lines;  ///< the fastest first
   TierLimits limits;
+  std::optional<ScanMemory> scan;  ///< of a table
 
-  /// One line per tier and one on what is free, for people.
+  /// One line per tier, one on the scan and one on what is free, for people.
   std::string text() const;
   Json json() const;
 };

@@ -6,12 +6,9 @@
 namespace penstock {
 namespace {
 
-// The rest is for what we cannot foresee: the model, the libraries, others.
-constexpr double kShare = 0.8;
-
 bool fits(std::size_t needed, std::optional<std::size_t> available) {
   return !available || static_cast<double>(needed) <=
-                           kShare * static_cast<double>(*available);
+                           kShareOfFree * static_cast<double>(*available);
 }
 
 /// One kind of memory: what a tier would take of it.
@@ -175,6 +172,9 @@ std::string TierPlan::text() const {
       all += shown_bytes(line.host_bytes) + " on the host";
     all += ", " + line.why + "\n";
   }
+  if (scan)
+    all += "    initial scan: held " + shown_bytes(scan->bytes) + ", limit " +
+           (scan->limit ? shown_bytes(*scan->limit) : "n/a") + "\n";
   all +=
       "    free: " + (limits.ram_free ? shown_bytes(*limits.ram_free) : "n/a") +
       " on the host";
@@ -200,6 +200,10 @@ Json TierPlan::json() const {
     entry["chosen"] = line.chosen;
     entry["why"] = line.why;
     json["tiers"].push_back(std::move(entry));
+  }
+  if (scan) {
+    json["scan"]["bytes"] = scan->bytes;
+    json["scan"]["limit"] = json_of(scan->limit);
   }
   json["host_free"] = json_of(limits.ram_free);
   json["host_free_from"] = limits.ram_origin;

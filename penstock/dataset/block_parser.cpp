@@ -279,10 +279,12 @@ struct BlockParser::State {
       of_block.fields.push_back(field.parser->take_notes());
     }
     hash();
-    for (FieldState& field : fields)
+    for (FieldState& field : fields) {
+      if (!options.keeps_values) break;
       parsed.fields.push_back({.bytes = memory.keep(field.values.bytes.span()),
                                .width = field.values.width,
                                .ends = field.values.ends});
+    }
     of_block.too_short = too_short;
     of_block.bad_rows = std::ssize(bad);
     std::ranges::stable_sort(bad, shown_before, &BadRow::shown_key);

@@ -89,6 +89,7 @@ class BlockParser {
     bool by_column = false;
     std::string by_name = {};  ///< of the split's column, for messages
     std::function<std::uint8_t(std::string_view by_value)> side_of = {};
+    bool keeps_values = true;  ///< false: only keys, sides and hashes
   };
   explicit BlockParser(Options options);
   ~BlockParser();

@@ -31,11 +31,38 @@ class ScanTimer {
   Nanoseconds wall_{0}, cpu_{0};
 };
 
+/// Of a parsed block, and what its rows take until they are in order: their
+/// places, what is sorted, and their keys once more.
+std::size_t memory_of(const ParsedBlock& block) {
+  constexpr std::size_t kOrder = sizeof(RowRef) + 18;
+  std::size_t sum = block.bytes() + 2 * block.keys.memory();
+  for (const Values& values : block.fields)
+    sum += values.ends.size() * sizeof(values.ends[0]);
+  return sum + static_cast<std::size_t>(block.rows()) *
+                   (kOrder + sizeof(block.hashes[0]) + sizeof(block.sides[0]));
+}
+
+[[noreturn]] void refuse_too_large(std::int64_t rows, std::size_t bytes,
+                                   const ScanLimit& limit,
+                                   const std::string& source) {
+  throw Error(
+      ErrorKind::out_of_memory,
+      {.code = "scan.too_large",
+       .what = "the rows do not fit into the memory of the initial scan",
+       .where = source,
+       .why = "the first " + std::to_string(rows) + " rows take " +
+              shown_bytes(bytes) + ", the limit is " +
+              shown_bytes(*limit.bytes) + ": " + limit.why,
+       .next = "choose fewer rows by 'source.where', or fewer columns, or give "
+               "the job more memory"});
+}
+
 /// Parses blocks on any thread and keeps what comes of them.
 class SharedParser {
  public:
-  SharedParser(const BlockParser::Options& options, StageMeter& meter)
-      : options_(options), meter_(meter) {}
+  SharedParser(const BlockParser::Options& options, StageMeter& meter,
+               const ScanLimit& limit, const std::string& source)
+      : options_(options), meter_(meter), limit_(limit), source_(source) {}
 
   BlockParser parser() const { return BlockParser(options_); }
   void parse(BlockParser& parser, const KeyList& keys, const Block& block) {
@@ -47,6 +74,10 @@ class SharedParser {
       meter_.add_items(block.rows, static_cast<std::int64_t>(rows.bytes()));
     }
     Lock lock(mutex_);
+    bytes_ += memory_of(rows);
+    rows_ += rows.rows();
+    if (limit_.bytes && bytes_ > *limit_.bytes)
+      refuse_too_large(rows_, bytes_, limit_, source_);
     blocks_.push_back(std::move(rows));
     notes_.merge(std::move(notes));
   }
@@ -55,12 +86,17 @@ class SharedParser {
     pass.blocks = std::move(blocks_);
     pass.notes = std::move(notes_);
     pass.notes.sort();
+    pass.memory = {.bytes = bytes_, .limit = limit_.bytes};
   }
 
  private:
   const BlockParser::Options& options_;
   StageMeter& meter_;
+  const ScanLimit& limit_;
+  const std::string& source_;
   Mutex mutex_;
+  std::size_t bytes_ PENSTOCK_GUARDED_BY(mutex_) = 0;
+  std::int64_t rows_ PENSTOCK_GUARDED_BY(mutex_) = 0;
   std::vector<ParsedBlock> blocks_ PENSTOCK_GUARDED_BY(mutex_);
   ParseNotes notes_ PENSTOCK_GUARDED_BY(mutex_);
 };
@@ -196,8 +232,18 @@ class ReadParsePipeline {
 
 }  // namespace
 
+ScanLimit scan_limit(std::optional<std::size_t> chosen) {
+  if (chosen) return {chosen, "chosen by 'scan_bytes'"};
+  HostLimits host = read_host_limits();
+  if (!host.memory_free) return {std::nullopt, "free memory is unknown"};
+  auto share = kShareOfFree * static_cast<double>(*host.memory_free);
+  return {static_cast<std::size_t>(share),
+          "80 % of " + shown_bytes(*host.memory_free) + " free (" +
+              host.free_origin + ")"};
+}
+
 Scan scan_table(Source& source, const BlockParser::Options& parse,
-                const TableDatasetOptions& options) {
+                const TableDatasetOptions& options, const ScanLimit& limit) {
   const int workers = std::max(1, options.workers);
   int most =
       options.source.connections > 0 ? options.source.connections : workers;
@@ -208,7 +254,7 @@ Scan scan_table(Source& source, const BlockParser::Options& parse,
   const bool belt = readers != workers || readers == 1;
   StageMeter read("read", alone ? 1 : readers);
   StageMeter prepare("prepare", workers);
-  SharedParser parsing(parse, prepare);
+  SharedParser parsing(parse, prepare, limit, source.shown());
   if (alone)
     read_and_parse(parts, parsing, read);
   else if (belt)

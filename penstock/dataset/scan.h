@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "penstock/dataset/parsed_rows.h"
@@ -7,18 +10,30 @@
 
 namespace penstock {
 
+/// What a scan may hold in host memory: its parsed rows, and what bringing them
+/// into order takes.
+struct ScanLimit {
+  std::optional<std::size_t> bytes;  ///< none: free memory is unknown
+  std::string why;                   ///< "80 % of 1.0 GiB free (MemAvailable)"
+};
+
+/// `chosen`, or a share of what is free now.
+ScanLimit scan_limit(std::optional<std::size_t> chosen);
+
 /// All rows of a source, parsed and checked, in blocks as they arrived.
 struct Scan {
   std::vector<ParsedBlock> blocks;
   ParseNotes notes;
   std::vector<StageNumbers> stages;
+  ScanMemory memory;
 };
 
 /// Reads `source` once. Readers parse what they have read, where there are as
 /// many of them as `options.workers`; else, or alone, they hand it to those.
 /// With 0 workers all is done on the caller's thread. Throws what a reader
-/// throws; threads have ended when it returns or throws.
+/// throws, and Error(out_of_memory) once the rows take more than the limit;
+/// threads have ended when it returns or throws.
 Scan scan_table(Source& source, const BlockParser::Options& parsing,
-                const TableDatasetOptions& options);
+                const TableDatasetOptions& options, const ScanLimit& limit);
 
 }  // namespace penstock

@@ -109,7 +109,13 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
     refuse_no_key(source);
   set->bind();
 
-  Scan pass = scan_table(*set->source_, set->parsing_, options);
+  ScanLimit limit = scan_limit(options.scan_bytes);
+  log(LogLevel::info,
+      "the initial scan may hold " +
+          (limit.bytes ? shown_bytes(*limit.bytes) + ": " : "") + limit.why);
+  BlockParser::Options parsing = set->parsing_;
+  parsing.keeps_values = !set->needs_no_values();
+  Scan pass = scan_table(*set->source_, parsing, options, limit);
   set->too_short_ = pass.notes.too_short;
   set->bad_rows_ = pass.notes.bad_rows;
   set->bad_ = std::move(pass.notes.bad);
@@ -133,7 +139,7 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
     refuse_left_out_twice(pass.notes.left_out, pass.blocks, source);
     set->split(rows);
     set->find_statistics(pass.notes, rows, share_out);
-    set->plan_tier(rows, device);
+    set->plan_tier(rows, device, pass.memory);
     set->pack(rows, device, share_out);
     meter.add_items(rows.count(), static_cast<std::int64_t>(
                                       set->table_ ? set->table_->bytes() : 0));
@@ -210,7 +216,15 @@ void TableDataset::split(const RowsById& rows) {
   }
 }
 
-void TableDataset::plan_tier(const RowsById& rows, const Device& device) {
+bool TableDataset::needs_no_values() const {
+  return options_.cache == "none" && options_.statistics &&
+         std::ranges::all_of(options_.fields, [](const Field& field) {
+           return field.kind->stored().element_bytes == 0;
+         });
+}
+
+void TableDataset::plan_tier(const RowsById& rows, const Device& device,
+                             const ScanMemory& scan) {
   info_.rows = rows.count();
   info_.on_side = {train_.size(), val_.size()};
   info_.outputs = outputs_of(options_.fields);
@@ -245,6 +259,7 @@ void TableDataset::plan_tier(const RowsById& rows, const Device& device) {
                   .ram_origin = host.free_origin,
                   .device_free = device.memory().free,
                   .device_is_host = device.memory_kind() == MemoryKind::cpu});
+  info_.plan.scan = scan;
   if (options_.planned) options_.planned(info_.plan);
 }
 

@@ -34,6 +34,9 @@ struct TableDatasetOptions {
       ring_bytes;
   /// Statistics of an earlier run, to be applied instead of fitting anew.
   std::optional<Json> statistics;
+  /// Bytes of host memory that the scan may hold; empty: a share of what is
+  /// free. The log says how much before it starts.
+  std::optional<std::size_t> scan_bytes;
   /// Called with the tier plan before the memory is allocated. May be empty.
   std::function<void(const TierPlan&)> planned;
 };
@@ -113,7 +116,10 @@ class TableDataset final : public Dataset {
   void split(const RowsById& rows);
   void find_statistics(const ParseNotes& notes, const RowsById& rows,
                        const ShareOut& share_out);
-  void plan_tier(const RowsById& rows, const Device& device);
+  /// Nothing but keys, sides and hashes is needed of the scan.
+  bool needs_no_values() const;
+  void plan_tier(const RowsById& rows, const Device& device,
+                 const ScanMemory& scan);
   void find_lengths();
   void take_keys(const RowsById& rows);
   void pack_by_id(const RowsById& rows, const ShareOut& share_out);

@@ -86,6 +86,46 @@ TEST_P(DatasetTest, NamesTheFirstRowByKeyThatATensorCannotHold) {
   EXPECT_THAT(error.parts().where, HasSubstr("row 40000"));
 }
 
+TEST_P(DatasetTest, AScanThatHoldsTooMuchEndsWithANamedError) {
+  fake_.table.rows = 50'000;
+  fake_.options.scan_bytes = 1 << 20;
+  Error error = error_of([&] { fake_.prepare(*device_); });
+  EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
+  EXPECT_EQ(error.parts().code, "scan.too_large");
+  EXPECT_EQ(error.parts().where, "a fake table");
+  EXPECT_THAT(error.parts().why, HasSubstr("rows take 1."));
+  EXPECT_THAT(error.parts().why, HasSubstr("the limit is 1.0 MiB"));
+  EXPECT_THAT(error.parts().next, HasSubstr("'source.where'"));
+}
+
+TEST_P(DatasetTest, ThePlanSaysWhatTheScanHeldAndItsLimit) {
+  fake_.options.scan_bytes = std::size_t{64} << 20;
+  std::shared_ptr<const TableDataset> set = fake_.prepare(*device_);
+  ASSERT_TRUE(set->plan().scan);
+  EXPECT_GT(set->plan().scan->bytes, 1000u * 16);
+  EXPECT_LT(set->plan().scan->bytes, std::size_t{1} << 20);
+  EXPECT_THAT(set->plan().text(), HasSubstr("limit 64.0 MiB\n"));
+  EXPECT_EQ(set->plan().json().find("scan")->find("limit")->integer(),
+            std::int64_t{64} << 20);
+  fake_.options.scan_bytes.reset();
+  EXPECT_GT(fake_.prepare(*device_)->plan().scan->limit, std::size_t{1} << 20);
+}
+
+TEST_P(DatasetTest, ValuesThatNothingNeedsAreNotHeld) {
+  Json statistics = fake_.prepare(*device_)->statistics();
+  fake_.options.cache = "none";
+  std::shared_ptr<const TableDataset> fitted = fake_.prepare(*device_);
+  fake_.options.statistics = statistics;
+  std::shared_ptr<const TableDataset> applied = fake_.prepare(*device_);
+  EXPECT_EQ(applied->fingerprint(), fitted->fingerprint());
+  EXPECT_LT(applied->plan().scan->bytes, fitted->plan().scan->bytes / 2);
+  TableDataset::RowReader reader(*applied);
+  ParsedBlock rows;
+  std::vector<SampleId> ids = {4, 2};
+  reader.read(ids, rows);
+  EXPECT_EQ(rows.fields.size(), 2u);
+}
+
 TEST_P(DatasetTest, ARowNeverChangesSidesWhenOthersAreAdded) {
   fake_.options.split = {.train = 0.7, .val = 0.2, .seed = 3, .by = "group"};
   fake_.table.rows = 500;
