@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+#include <vector>
+
 #include "penstock/sources/test_reading.h"
 
 namespace penstock {
