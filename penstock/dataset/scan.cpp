@@ -232,6 +232,10 @@ class ReadParsePipeline {
 
 }  // namespace
 
+std::string ScanLimit::text() const {
+  return (bytes ? shown_bytes(*bytes) + ": " : "as much as there is: ") + why;
+}
+
 ScanLimit scan_limit(std::optional<std::size_t> chosen) {
   if (chosen) return {chosen, "chosen by 'scan_bytes'"};
   HostLimits host = read_host_limits();

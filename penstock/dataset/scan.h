@@ -15,6 +15,8 @@ namespace penstock {
 struct ScanLimit {
   std::optional<std::size_t> bytes;  ///< none: free memory is unknown
   std::string why;                   ///< "80 % of 1.0 GiB free (MemAvailable)"
+
+  std::string text() const;  ///< "0.8 GiB: 80 % of 1.0 GiB free", for people
 };
 
 /// `chosen`, or a share of what is free now.

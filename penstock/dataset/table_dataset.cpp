@@ -110,9 +110,8 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
   set->bind();
 
   ScanLimit limit = scan_limit(options.scan_bytes);
-  log(LogLevel::info,
-      "the initial scan may hold " +
-          (limit.bytes ? shown_bytes(*limit.bytes) + ": " : "") + limit.why);
+  log(LogLevel::info, "the initial scan may hold " + limit.text());
+  if (options.scanning) options.scanning(limit.text());
   BlockParser::Options parsing = set->parsing_;
   parsing.keeps_values = !set->needs_no_values();
   Scan pass = scan_table(*set->source_, parsing, options, limit);

@@ -35,8 +35,10 @@ struct TableDatasetOptions {
   /// Statistics of an earlier run, to be applied instead of fitting anew.
   std::optional<Json> statistics;
   /// Bytes of host memory that the scan may hold; empty: a share of what is
-  /// free. The log says how much before it starts.
+  /// free.
   std::optional<std::size_t> scan_bytes;
+  /// Called before the scan with what it may hold, for people. May be empty.
+  std::function<void(const std::string& limit)> scanning;
   /// Called with the tier plan before the memory is allocated. May be empty.
   std::function<void(const TierPlan&)> planned;
 };

@@ -98,6 +98,20 @@ TEST_P(DatasetTest, AScanThatHoldsTooMuchEndsWithANamedError) {
   EXPECT_THAT(error.parts().next, HasSubstr("'source.where'"));
 }
 
+TEST_P(DatasetTest, TheLimitIsSaidBeforeTheScanBegins) {
+  std::string said;
+  fake_.options.scanning = [&](const std::string& limit) {
+    said = limit;
+    EXPECT_EQ(fake_.source->counts().rows, 0);
+  };
+  fake_.options.scan_bytes = std::size_t{64} << 20;
+  fake_.prepare(*device_);
+  EXPECT_THAT(said, HasSubstr("64.0 MiB: "));
+  fake_.options.scan_bytes.reset();
+  fake_.prepare(*device_);
+  EXPECT_THAT(said, HasSubstr("80 % of "));
+}
+
 TEST_P(DatasetTest, ThePlanSaysWhatTheScanHeldAndItsLimit) {
   fake_.options.scan_bytes = std::size_t{64} << 20;
   std::shared_ptr<const TableDataset> set = fake_.prepare(*device_);

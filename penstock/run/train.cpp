@@ -36,6 +36,10 @@ std::shared_ptr<const TableDataset> prepare(const Job& job,
                                             const TrainOptions& options,
                                             Device& device) {
   TableDatasetOptions wanted = dataset_options(job);
+  wanted.scanning = [&](const std::string& limit) {
+    if (options.listener.note)
+      options.listener.note("the initial scan may hold " + limit);
+  };
   wanted.planned = [&](const TierPlan& plan) {
     if (options.listener.note)
       options.listener.note("where the rows will live:\n" + plan.text());
