@@ -45,8 +45,8 @@ Json run_variant(const QuickstartOptions& options, const Variant& variant) {
 /// Trains the job's model; the document of "model".
 Json train_model(const QuickstartOptions& options, const Job& job) {
   std::unique_ptr<Device> host = open_device({.kind = "cpu"});
-  CentroidError centroid = weighted_centroid(
-      job, TableDataset::prepare(dataset_options(job), *host), *host);
+  CentroidError centroid =
+      weighted_centroid(job, prepare_rows(job, *host), *host);
   TrainResult result = train(
       job, {.stop = options.stop, .listener = {.progress = options.progress}});
   Json json;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "penstock/run/folder.h"
+#include "penstock/run/prepare.h"
 #include "penstock/run/safetensors.h"
 
 namespace penstock {
@@ -63,10 +64,8 @@ std::string file_of(Position at) {
 void look(const Job& job, const BatchQuery& query,
           const std::function<void(const Json&)>& each) {
   std::unique_ptr<Device> device = open_device(job.device);
-  TableDatasetOptions wanted = dataset_options(job);
-  std::shared_ptr<const TableDataset> dataset = TableDataset::prepare(
-      wanted, open_source(wanted.source, requests_of(wanted), {query.stop}),
-      *device);
+  std::shared_ptr<const TableDataset> dataset =
+      prepare_rows(job, *device, {.stop = query.stop});
   LoaderOptions options = loader_options(job, query.side);
   std::int64_t end =
       std::min(query.end_step, steps_per_epoch(order_of(options, *dataset)));

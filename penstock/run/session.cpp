@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/run/prepare.h"
 #include "penstock/run/rank_facts.h"
 #include "penstock/run/state.h"
 
@@ -13,9 +14,7 @@ constexpr std::size_t kDigits = 16;  // of a SHA-256: enough to tell apart
 
 std::shared_ptr<const Dataset> prepared(const Job& job, Device& device,
                                         StopFlag stop) {
-  TableDatasetOptions wanted = dataset_options(job);
-  return TableDataset::prepare(
-      wanted, open_source(wanted.source, requests_of(wanted), {stop}), device);
+  return prepare_rows(job, device, {.stop = stop});
 }
 
 std::string beginning_of(Sha256& digest) {

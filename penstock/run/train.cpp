@@ -1,6 +1,7 @@
 #include "penstock/run/train.h"
 
 #include "penstock/run/loop.h"
+#include "penstock/run/prepare.h"
 #include "penstock/run/trainer_plugin.h"
 
 namespace penstock {
@@ -35,18 +36,17 @@ StepParts without_compute(StepParts parts) {
 std::shared_ptr<const TableDataset> prepare(const Job& job,
                                             const TrainOptions& options,
                                             Device& device) {
-  TableDatasetOptions wanted = dataset_options(job);
-  wanted.scanning = [&](const std::string& limit) {
+  auto scanning = [&](const std::string& limit) {
     if (options.listener.note)
       options.listener.note("the initial scan may hold " + limit);
   };
-  wanted.planned = [&](const TierPlan& plan) {
+  auto planned = [&](const TierPlan& plan) {
     if (options.listener.note)
       options.listener.note("where the rows will live:\n" + plan.text());
   };
-  std::shared_ptr<const TableDataset> dataset = TableDataset::prepare(
-      wanted, open_source(wanted.source, requests_of(wanted), {options.stop}),
-      device);
+  std::shared_ptr<const TableDataset> dataset = prepare_rows(
+      job, device,
+      {.stop = options.stop, .scanning = scanning, .planned = planned});
   log(LogLevel::info, "prepared " + std::to_string(dataset->rows()) +
                           " rows, fingerprint " + dataset->fingerprint());
   return dataset;
