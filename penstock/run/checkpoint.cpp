@@ -8,6 +8,7 @@ namespace penstock {
 namespace {
 
 constexpr const char* kModelRemark = "penstock_model";
+constexpr const char* kStatistics = "statistics.json";
 
 /// Sorts by steps.
 std::string file_of(std::int64_t steps) {
@@ -23,42 +24,78 @@ std::string sha256_of(std::string_view bytes) {
   return hash.hex();
 }
 
+[[noreturn]] void refuse(const std::string& path, std::string why) {
+  throw Error(ErrorKind::request,
+              {.code = "resume.damaged_checkpoint",
+               .what = "cannot resume the run",
+               .where = path,
+               .why = std::move(why),
+               .next = "bring the file back from a copy, or start a new run"});
+}
+
+/// The bytes of a file of a run, of which `saved` is the SHA-256. Throws
+/// Error(request) when it is missing or is not what was committed.
+std::string read_committed(const std::string& path, const std::string& saved) {
+  std::string bytes;
+  try {
+    bytes = real_files().read(path);
+  } catch (const Error& error) {
+    refuse(path, error.parts().why);
+  }
+  std::string found = sha256_of(bytes);
+  if (found != saved)
+    refuse(path, "its " + std::to_string(bytes.size()) +
+                     " bytes have the SHA-256 " + found.substr(0, 12) +
+                     ", the run wrote " + saved.substr(0, 12));
+  return bytes;
+}
+
 /// The model of a commit; nullopt when the run had none. Throws Error(request)
 /// when the file is missing or is not what was committed.
 std::optional<ModelState> read_model(const std::string& run_folder,
                                      const SavedState& state) {
   if (state.checkpoint.empty()) return std::nullopt;
   std::string path = run_folder + "/" + state.checkpoint;
-  auto refuse = [&](std::string why) {
-    throw Error(ErrorKind::request,
-                {.code = "resume.damaged_checkpoint",
-                 .what = "cannot resume the run",
-                 .where = path,
-                 .why = std::move(why),
-                 .next = "bring the file back from a copy, or start a new "
-                         "run"});
-  };
-  std::string bytes;
-  try {
-    bytes = real_files().read(path);
-  } catch (const Error& error) {
-    refuse(error.parts().why);
-  }
-  std::string found = sha256_of(bytes);
-  if (found != state.checkpoint_sha256)
-    refuse("its " + std::to_string(bytes.size()) + " bytes have the SHA-256 " +
-           found.substr(0, 12) + ", the run wrote " +
-           state.checkpoint_sha256.substr(0, 12));
+  std::string bytes = read_committed(path, state.checkpoint_sha256);
   ModelState model = read_safetensors(bytes, path);
   const Json* remark =
       model.json.is_object() ? model.json.find(kModelRemark) : nullptr;
   if (remark == nullptr || !remark->is_string())
-    refuse("it holds no model of ours");
+    refuse(path, "it holds no model of ours");
   model.json = Json::parse(std::string(remark->string()), path);
   return model;
 }
 
+/// nullopt where the rows had not all been read.
+std::optional<Json> read_statistics(const std::string& run_folder,
+                                    const SavedState& state) {
+  if (state.statistics_sha256.empty()) return std::nullopt;
+  std::string path = run_folder + "/" + kStatistics;
+  return Json::parse(read_committed(path, state.statistics_sha256), path);
+}
+
+Resumption read_model_and_state(const std::string& run_folder) {
+  auto [newest, before] = read_states(run_folder);
+  try {
+    return {.state = newest, .model = read_model(run_folder, newest)};
+  } catch (const Error& error) {
+    if (!before || before->checkpoint.empty()) throw;
+    return {.state = *before,
+            .model = read_model(run_folder, *before),
+            .warning = "the newest checkpoint is not usable (" +
+                       error.parts().where + ": " + error.parts().why +
+                       "); going on from step " +
+                       std::to_string(before->steps_taken) + " instead"};
+  }
+}
+
 }  // namespace
+
+void Checkpoints::save_statistics(const Json& statistics, SavedState& state) {
+  std::string text = statistics.dump(2) + "\n";
+  folder_.write_bytes(kStatistics, text);
+  state.statistics_sha256 = sha256_of(text);
+}
 
 void Checkpoints::save(SavedState state, const ModelState* model) {
   state.checkpoint.clear();
@@ -80,18 +117,9 @@ void Checkpoints::save(SavedState state, const ModelState* model) {
 }
 
 Resumption read_resumption(const std::string& run_folder) {
-  auto [newest, before] = read_states(run_folder);
-  try {
-    return {.state = newest, .model = read_model(run_folder, newest)};
-  } catch (const Error& error) {
-    if (!before || before->checkpoint.empty()) throw;
-    return {.state = *before,
-            .model = read_model(run_folder, *before),
-            .warning = "the newest checkpoint is not usable (" +
-                       error.parts().where + ": " + error.parts().why +
-                       "); going on from step " +
-                       std::to_string(before->steps_taken) + " instead"};
-  }
+  Resumption from = read_model_and_state(run_folder);
+  from.statistics = read_statistics(run_folder, from.state);
+  return from;
 }
 
 }  // namespace penstock

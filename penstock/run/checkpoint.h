@@ -20,6 +20,9 @@ class Checkpoints {
   explicit Checkpoints(RunFolder& folder) : folder_(folder) {}
   /// Without a model (null) only the position is saved.
   void save(SavedState state, const ModelState* model);
+  /// Writes `statistics.json`, and notes its SHA-256 in `state`, which is to be
+  /// saved next.
+  void save_statistics(const Json& statistics, SavedState& state);
 
  private:
   RunFolder& folder_;
@@ -31,12 +34,15 @@ class Checkpoints {
 struct Resumption {
   SavedState state;
   std::optional<ModelState> model;  ///< where the run had one
+  /// What the run's rows were standardised with; missing where it had not read
+  /// them all.
+  std::optional<Json> statistics;
   std::string warning;  ///< that the newest checkpoint was not usable
 };
 
 /// The newest commit of a run whose checkpoint is whole; the one before it,
 /// with a warning, when the newest is damaged. Throws Error(request) when there
-/// is none.
+/// is none, or when the statistics are not those that were saved.
 Resumption read_resumption(const std::string& run_folder);
 
 }  // namespace penstock

@@ -25,6 +25,7 @@ SavedState parse_state(const Json& json, const std::string& path) {
   if (const Json* fields = spec.raw("fields")) state.fields = *fields;
   state.checkpoint = spec.text("checkpoint", "");
   state.checkpoint_sha256 = spec.text("checkpoint_sha256", "");
+  state.statistics_sha256 = spec.text("statistics_sha256", "");
   if (spec.has("to_validate"))
     state.to_validate = spec.integer("to_validate", {}, 0, INT64_MAX);
   spec.raw("before");
@@ -59,6 +60,8 @@ Json json_of(const SavedState& state) {
     json["checkpoint"] = state.checkpoint;
     json["checkpoint_sha256"] = state.checkpoint_sha256;
   }
+  if (!state.statistics_sha256.empty())
+    json["statistics_sha256"] = state.statistics_sha256;
   if (state.to_validate) json["to_validate"] = *state.to_validate;
   return json;
 }

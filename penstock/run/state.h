@@ -18,6 +18,7 @@ struct SavedState {
   Json fields;              ///< what decides the tensors of a row
   std::string checkpoint;   ///< the model's file in the folder; may be empty
   std::string checkpoint_sha256;
+  std::string statistics_sha256;  ///< of statistics.json; may be empty
   /// The epoch before `position`, where not all held-out rows were seen.
   std::optional<std::int64_t> to_validate;
 };

@@ -35,6 +35,7 @@ StepParts without_compute(StepParts parts) {
 
 std::shared_ptr<const TableDataset> prepare(const Job& job,
                                             const TrainOptions& options,
+                                            const Resumption& from,
                                             Device& device) {
   auto scanning = [&](const std::string& limit) {
     if (options.listener.note)
@@ -44,9 +45,12 @@ std::shared_ptr<const TableDataset> prepare(const Job& job,
     if (options.listener.note)
       options.listener.note("where the rows will live:\n" + plan.text());
   };
-  std::shared_ptr<const TableDataset> dataset = prepare_rows(
-      job, device,
-      {.stop = options.stop, .scanning = scanning, .planned = planned});
+  std::shared_ptr<const TableDataset> dataset =
+      prepare_rows(job, device,
+                   {.stop = options.stop,
+                    .statistics = from.statistics,
+                    .scanning = scanning,
+                    .planned = planned});
   log(LogLevel::info, "prepared " + std::to_string(dataset->rows()) +
                           " rows, fingerprint " + dataset->fingerprint());
   return dataset;
@@ -123,6 +127,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   log(LogLevel::info, "run folder " + run.folder);
   Checkpoints checkpoints(folder);
   try {
+    if (from.statistics) checkpoints.save_statistics(*from.statistics, state);
     checkpoints.save(state, from.model ? &*from.model : nullptr);
     folder.become_latest();
   } catch (const Error&) {
@@ -140,14 +145,14 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   };
   std::shared_ptr<const TableDataset> data;
   try {
-    data = prepare(job, options, *device);
+    data = prepare(job, options, from, *device);
   } catch (const Error& error) {
     if (!is_stop(error)) throw;
     result.interrupted = true;
     return finish(nullptr);
   }
   write_quarantine(folder, *data);
-  folder.write("statistics.json", data->statistics());
+  checkpoints.save_statistics(data->statistics(), state);
   Order order = order_of(loader_options(job, Side::train), *data);
   check_goes_on(state, *data, order, job.split);
   state.fingerprint = data->fingerprint();

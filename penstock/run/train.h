@@ -29,8 +29,8 @@ struct TrainOptions {
   /// back and goes on.
   std::atomic<bool>* save = nullptr;
   TrainListener listener;
-  /// A run folder to go on from: position and model are taken from it. The
-  /// rows must be the same; statistics are fitted anew and so are the same.
+  /// A run folder to go on from: position and model are taken from it, and
+  /// the statistics are applied, not fitted anew. The rows must be the same.
   std::string resume;
 };
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/run/prepare.h"
 
 namespace penstock {
 namespace {
@@ -142,6 +143,101 @@ TEST(Train, RefusesToResumeWithOtherFieldsAndNamesTheFirst) {
   refused(R"(fields.more={"columns": ["tx_lat"]})", "fields.more",
           R"(found {"columns": ["tx_lat"], "dtype": "float32", )"
           R"("standardize": false}, the run was made with nothing)");
+}
+
+/// As a program would that fits them in another way.
+void move_the_mean_of_target(const std::string& folder) {
+  auto save = [&](const std::string& name, const Json& json) {
+    real_files().write_atomic(folder + "/" + name, json.dump(2) + "\n");
+  };
+  auto read = [&](const std::string& name) {
+    return Json::parse(real_files().read(folder + "/" + name), name);
+  };
+  Json statistics = read("statistics.json"), state = read("state.json");
+  Json& mean = statistics["target"]["tx_lat"]["mean"];
+  mean = mean.number() + 1.0 / 3;
+  save("statistics.json", statistics);
+  Sha256 hash;
+  hash.add(real_files().read(folder + "/statistics.json"));
+  state["statistics_sha256"] = hash.hex();
+  save("state.json", state);
+}
+
+TEST(Train, ResumedItAppliesTheStatisticsThatWereSaved) {
+  PositionsRun positions;
+  std::string folder = stopped_after_a_step(positions.job({"train.epochs=2"}))
+                           .report.find("run")
+                           ->string();
+  move_the_mean_of_target(folder);
+  std::string saved = real_files().read(folder + "/statistics.json");
+  for (int resumed = 0; resumed < 2; ++resumed) {  // from a resumed run too
+    folder = train(job_of_run(folder), {.resume = folder})
+                 .report.find("run")
+                 ->string();
+    EXPECT_EQ(real_files().read(folder + "/statistics.json"), saved);
+  }
+}
+
+TEST(Train, StoppedBeforeTheRowsWereReadItStillHasTheStatistics) {
+  PositionsRun positions;
+  std::string first = stopped_after_a_step(positions.job({"train.epochs=2"}))
+                          .report.find("run")
+                          ->string();
+  move_the_mean_of_target(first);
+  std::atomic<bool> stop{true};
+  std::string second =
+      train(job_of_run(first), {.stop = &stop, .resume = first})
+          .report.find("run")
+          ->string();
+  std::string third = train(job_of_run(second), {.resume = second})
+                          .report.find("run")
+                          ->string();
+  EXPECT_EQ(real_files().read(third + "/statistics.json"),
+            real_files().read(first + "/statistics.json"));
+}
+
+TEST(Train, RefusesToResumeWhereTheStatisticsAreNotThoseThatWereSaved) {
+  PositionsRun positions;
+  std::string folder =
+      stopped_after_a_step(positions.job()).report.find("run")->string();
+  std::string file = folder + "/statistics.json";
+  real_files().write_atomic(file, real_files().read(file) + " ");
+  ErrorParts parts = refused_with(folder, "train.epochs=2");
+  EXPECT_EQ(parts.code, "resume.damaged_checkpoint");
+  EXPECT_EQ(parts.where, file);
+  std::filesystem::remove(file);
+  parts = refused_with(folder, "train.epochs=2");
+  EXPECT_EQ(parts.code, "resume.damaged_checkpoint");
+  EXPECT_EQ(parts.where, file);
+}
+
+// Settings that decide how rows are read do not change what a model sees.
+TEST(Train, SavedStatisticsGiveTheSameRowsBitForBit) {
+  PositionsRun positions;
+  for (const char* cache : {"ram", "none"}) {
+    for (int workers : {0, 1, 2, 8}) {
+      Job job =
+          positions.job({std::string("loader.cache=") + cache, "device=cpu",
+                         "loader.workers=" + std::to_string(workers)});
+      std::unique_ptr<Device> device = open_device(job.device);
+      auto bytes = [&](const std::optional<Json>& statistics) {
+        auto rows = prepare_rows(job, *device, {.statistics = statistics});
+        Loader loader(rows, loader_options(job, Side::train), *device);
+        std::unique_ptr<Stream> stream = device->make_stream();
+        Batch batch = promised(loader.next(*stream));
+        batch.wait();
+        const TensorView& view = batch.tensors()[0].view;
+        const char* begin = reinterpret_cast<const char*>(view.data);
+        return std::pair(std::string(begin, begin + view.bytes()),
+                         rows->statistics());
+      };
+      auto [fitted, statistics] = bytes(std::nullopt);
+      Json saved = Json::parse(statistics.dump(2), "statistics.json");
+      EXPECT_EQ(bytes(saved).first, fitted) << cache << " " << workers;
+      saved["target"] = saved["receivers"];  // applied, not fitted
+      EXPECT_THROW(bytes(saved), Error);
+    }
+  }
 }
 
 TEST(Train, ADefaultThatIsWrittenOutIsNoOtherField) {
