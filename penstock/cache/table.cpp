@@ -1,35 +1,15 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <vector>
 
 #include "penstock/base/error.h"
 #include "penstock/cache/cache.h"
+#include "penstock/cache/host_memory.h"
 
 namespace penstock {
 namespace {
-
-/// Pages that the system hands out when they are first written, so that a
-/// table costs memory only as it fills.
-Buffer lazy_host_memory(std::size_t bytes) {
-  std::size_t size = std::max<std::size_t>(bytes, 1);
-  void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED)
-    throw Error(ErrorKind::out_of_memory,
-                {.code = "memory.host",
-                 .what = "cannot reserve " + shown_bytes(size) +
-                         " of host memory for the data set",
-                 .where = "this process",
-                 .why = std::strerror(errno),
-                 .next = "use \"loader.cache\": \"none\""});
-  ::madvise(at, size, MADV_HUGEPAGE);  // fewer TLB misses for random rows
-  return Buffer(
-      static_cast<std::byte*>(at), size, MemoryKind::cpu,
-      [](std::byte* data, std::size_t length) { ::munmap(data, length); });
-}
 
 constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
 
@@ -65,6 +45,8 @@ Table::Table(Tier tier, std::int64_t rows, std::size_t row_bytes,
     s.stream = device.make_stream();
   } else {
     s.memory = lazy_host_memory(s.size);
+    // Fewer TLB misses for random rows.
+    ::madvise(s.memory.data(), s.memory.size(), MADV_HUGEPAGE);
   }
 }
 

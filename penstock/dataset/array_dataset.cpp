@@ -199,14 +199,17 @@ const std::string& ArrayDataset::fingerprint() const {
 std::unique_ptr<SlotFiller> ArrayDataset::open_filler(
     FillMeters& meters, const FillerOptions&) const {
   std::vector<GatherField> fields;
+  std::vector<std::size_t> outputs;
   for (std::size_t a = 0; a < arrays_.size(); ++a) {
+    outputs.push_back(a);
     std::size_t row_bytes = layout_.tensors[a].bytes;
     fields.push_back(
         {.table = tables_.empty() ? arrays_[a].view.data : tables_[a].data(),
          .row_stride = row_bytes,
          .bytes = row_bytes});
   }
-  return make_gather_filler(std::move(fields), plan().tier, meters.gather);
+  return make_gather_filler(std::move(fields), std::move(outputs), plan().tier,
+                            meters.gather);
 }
 
 }  // namespace penstock

@@ -81,6 +81,17 @@ BoundFields bind_fields(const std::vector<Field>& fields,
   return bound;
 }
 
+BoundFields bind_fields(const std::vector<Field>& fields,
+                        const Source& source) {
+  std::vector<ColumnInfo> infos;
+  for (const ColumnRequest& request : requests_of(fields)) {
+    const ColumnInfo* found = source.schema().find(request.column);
+    infos.push_back(found != nullptr ? *found
+                                     : ColumnInfo{.name = request.column});
+  }
+  return bind_fields(fields, infos, source.types());
+}
+
 std::size_t ParsedBlock::bytes() const {
   std::size_t sum = 0;
   for (const Values& values : fields) sum += values.bytes.size();

@@ -9,6 +9,7 @@
 
 #include "penstock/base/base.h"
 #include "penstock/dataset/left_out_keys.h"
+#include "penstock/sources/sources.h"
 #include "penstock/transforms/transforms.h"
 
 namespace penstock {
@@ -21,6 +22,8 @@ using BoundFields = std::vector<std::shared_ptr<const BoundField>>;
 BoundFields bind_fields(const std::vector<Field>& fields,
                         const std::vector<ColumnInfo>& infos,
                         const std::vector<ColumnType>& types);
+/// The same over a source whose first requests are `requests_of(fields)`.
+BoundFields bind_fields(const std::vector<Field>& fields, const Source& source);
 
 /// The rows of a block that belong to the data set, parsed.
 struct ParsedBlock {

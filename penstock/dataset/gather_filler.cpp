@@ -7,8 +7,10 @@ namespace {
 
 class GatherFiller final : public SlotFiller {
  public:
-  GatherFiller(std::vector<GatherField> fields, Tier tier, StageMeter& meter)
+  GatherFiller(std::vector<GatherField> fields,
+               std::vector<std::size_t> outputs, Tier tier, StageMeter& meter)
       : fields_(std::move(fields)),
+        outputs_(std::move(outputs)),
         on_device_(tier == Tier::device),
         meter_(meter) {
     for (const GatherField& field : fields_) row_bytes_ += field.bytes;
@@ -16,8 +18,8 @@ class GatherFiller final : public SlotFiller {
 
   void fill(const FillItem& item, Stream& stream, Faults&) override {
     BusyScope busy(meter_);
-    for (std::size_t t = 0; t < fields_.size(); ++t)
-      fields_[t].out = item.to[t].data;
+    for (std::size_t f = 0; f < fields_.size(); ++f)
+      fields_[f].out = item.to[outputs_[f]].data;
     Gather gather{.fields = fields_, .rows = item.ids};
     if (on_device_)
       stream.gather(gather);
@@ -30,6 +32,7 @@ class GatherFiller final : public SlotFiller {
 
  private:
   std::vector<GatherField> fields_;
+  const std::vector<std::size_t> outputs_;  // by field
   const bool on_device_;
   StageMeter& meter_;
   std::size_t row_bytes_ = 0;
@@ -38,8 +41,10 @@ class GatherFiller final : public SlotFiller {
 }  // namespace
 
 std::unique_ptr<SlotFiller> make_gather_filler(std::vector<GatherField> fields,
+                                               std::vector<std::size_t> outputs,
                                                Tier tier, StageMeter& meter) {
-  return std::make_unique<GatherFiller>(std::move(fields), tier, meter);
+  return std::make_unique<GatherFiller>(std::move(fields), std::move(outputs),
+                                        tier, meter);
 }
 
 }  // namespace penstock

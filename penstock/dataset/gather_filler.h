@@ -8,10 +8,11 @@
 
 namespace penstock {
 
-/// Fills rows that are kept: a gather from the tables that `fields` name, in
-/// order of the layout's tensors. `fields[t].out` is set for each target. In
-/// tier `device` the gather is queued, else done at once.
+/// Fills rows that are kept: a gather from the tables that `fields` name;
+/// field f goes to output `outputs[f]` of the data set. `fields[f].out` is set
+/// for each item. In tier `device` the gather is queued, else done at once.
 std::unique_ptr<SlotFiller> make_gather_filler(std::vector<GatherField> fields,
+                                               std::vector<std::size_t> outputs,
                                                Tier tier, StageMeter& meter);
 
 }  // namespace penstock

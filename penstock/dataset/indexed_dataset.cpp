@@ -22,17 +22,6 @@ bool varies(const FieldKind& kind) {
   });
 }
 
-std::vector<ColumnInfo> infos_of(const std::vector<Field>& fields,
-                                 const Source& source) {
-  std::vector<ColumnInfo> infos;
-  for (const ColumnRequest& request : requests_of(fields)) {
-    const ColumnInfo* found = source.schema().find(request.column);
-    infos.push_back(found != nullptr ? *found
-                                     : ColumnInfo{.name = request.column});
-  }
-  return infos;
-}
-
 }  // namespace
 
 std::string IndexedDataset::needs_scan(const IndexedOptions& options,
@@ -42,8 +31,7 @@ std::string IndexedDataset::needs_scan(const IndexedOptions& options,
   if (!source.count().rows || !source.count().exact)
     return "the source does not know how many rows it has";
   if (!options.split.by.empty()) return "the split is by a column";
-  BoundFields bound = bind_fields(
-      options.fields, infos_of(options.fields, source), source.types());
+  BoundFields bound = bind_fields(options.fields, source);
   for (std::size_t f = 0; f < bound.size(); ++f) {
     const Field& field = options.fields[f];
     if (!options.statistics && !bound[f]->unfitted())
@@ -87,8 +75,7 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
 }
 
 void IndexedDataset::bind() {
-  bound_ = bind_fields(options_.fields, infos_of(options_.fields, *source_),
-                       source_->types());
+  bound_ = bind_fields(options_.fields, *source_);
   for (std::size_t f = 0; f < bound_.size(); ++f) {
     const Json* found = options_.statistics
                             ? options_.statistics->find(options_.fields[f].name)

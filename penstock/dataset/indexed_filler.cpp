@@ -1,8 +1,6 @@
 #include "penstock/dataset/indexed_filler.h"
 
 #include <algorithm>
-#include <cstring>
-#include <numeric>
 
 namespace penstock {
 
@@ -32,6 +30,7 @@ void IndexedFiller::fill(const FillItem& item, Stream&, Faults& faults) {
   number_.assign(item.ids.size(), -1);
   ids_.assign(item.ids.size(), -1);
   rows_.clear();
+  stored_rows_ = 0;
   for (Values& runs : runs_) runs.clear();
   std::size_t per_call = per_sample_ ? 1 : ranges_.size();
   for (std::size_t at = 0; at < ranges_.size(); at += per_call) {
@@ -76,11 +75,13 @@ void IndexedFiller::parse() {
 void IndexedFiller::find_faults() {
   fault_.assign(static_cast<std::size_t>(block_.rows), nullptr);
   problems_.clear();
-  std::vector<ColumnRequest> requests = requests_of(dataset_.options_.fields);
-  for (const RowProblem& problem : block_.problems)
-    problems_.push_back({.row = problem.row,
-                         .place = requests[problem.column].column,
-                         .why = problem.why});
+  if (!block_.problems.empty()) {
+    std::vector<ColumnRequest> requests = requests_of(dataset_.options_.fields);
+    for (const RowProblem& problem : block_.problems)
+      problems_.push_back({.row = problem.row,
+                           .place = requests[problem.column].column,
+                           .why = problem.why});
+  }
   auto add = [&](const RowFault& fault) {
     const RowFault*& of = fault_[static_cast<std::size_t>(fault.row)];
     if (of == nullptr) of = &fault;
@@ -108,8 +109,8 @@ void IndexedFiller::encode(const FillItem& item, Faults& faults) {
     faults.reject(std::move(bad));
   }
   const std::size_t row_bytes = dataset_.layout_.row_bytes;
-  const auto first = static_cast<std::int64_t>(
-      row_bytes == 0 ? stored_count() : rows_.size() / row_bytes);
+  const std::int64_t first = stored_rows_;
+  stored_rows_ += std::ssize(good_);
   rows_.resize(rows_.size() + good_.size() * row_bytes);
   encoded_.rows.clear();
   encoder_.encode(
@@ -134,13 +135,6 @@ void IndexedFiller::encode(const FillItem& item, Faults& faults) {
   }
   meters_.pack.add_items(std::ssize(good_),
                          static_cast<std::int64_t>(good_.size() * row_bytes));
-}
-
-// Rows without a tensor of equal size are counted by their runs.
-std::size_t IndexedFiller::stored_count() const {
-  for (const Values& runs : runs_)
-    if (runs.rows() > 0) return static_cast<std::size_t>(runs.rows());
-  return 0;
 }
 
 // A batch has its shape before it is read.
@@ -178,14 +172,7 @@ void IndexedFiller::finish(const FillItem& item) {
         ids_[i] < 0
             ? nullptr
             : rows_.data() + static_cast<std::size_t>(number_[i]) * row_bytes);
-  for (const RowFinisher::Copied& copied : finisher_.copied()) {
-    const TensorPlace& to = item.to[copied.output];
-    for (std::size_t i = 0; i < stored_.size(); ++i)
-      if (stored_[i] != nullptr)
-        std::memcpy(to.row(i), stored_[i] + copied.offset, copied.bytes);
-      else
-        std::memset(to.row(i), 0, copied.bytes);
-  }
+  finisher_.copy(item, stored_);
   if (finisher_.idle()) return;
   FillItem good = item;
   good.ids = ids_;

@@ -23,7 +23,6 @@ class IndexedFiller final : public SlotFiller {
   void find_faults();
   /// The rows that nothing rejects, into `rows_` and `runs_`.
   void encode(const FillItem& item, Faults& faults);
-  std::size_t stored_count() const;
   void check_lengths(const FillItem& item) const;
   void finish(const FillItem& item);
 
@@ -48,6 +47,7 @@ class IndexedFiller final : public SlotFiller {
   // Of the item.
   std::vector<std::byte> rows_;       // stored, in the order in which they came
   std::vector<Values> runs_;          // by field
+  std::int64_t stored_rows_ = 0;      // in both
   std::vector<std::int64_t> number_;  // by range: of its stored row
   std::vector<SampleId> ids_;         // by range; -1: padding, or rejected
   std::vector<const std::byte*> stored_;  // by range; null: the same

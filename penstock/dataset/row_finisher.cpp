@@ -39,6 +39,18 @@ RowFinisher::RowFinisher(const std::vector<Field>& fields,
   }
 }
 
+void RowFinisher::copy(const FillItem& item,
+                       std::span<const std::byte* const> rows) const {
+  for (const Copied& copied : copied_) {
+    const TensorPlace& to = item.to[copied.output];
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i] != nullptr)
+        std::memcpy(to.row(i), rows[i] + copied.offset, copied.bytes);
+      else
+        std::memset(to.row(i), 0, copied.bytes);
+  }
+}
+
 void RowFinisher::finish(const FillItem& item,
                          std::span<const std::byte* const> rows,
                          const RunOf& run_of) {

@@ -27,6 +27,8 @@ class RowFinisher {
     std::size_t bytes;
   };
   const std::vector<Copied>& copied() const { return copied_; }
+  /// Copies these, row by row; zeros where `rows[i]` is null.
+  void copy(const FillItem& item, std::span<const std::byte* const> rows) const;
   /// True where nothing is left to do beside copying.
   bool idle() const { return parts_.empty(); }
 

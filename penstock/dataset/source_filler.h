@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "penstock/dataset/row_finisher.h"
@@ -19,7 +18,6 @@ class SourceFiller final : public SlotFiller {
  private:
   /// Reads and encodes the rows of `present_` into `rows_` and `runs_`.
   void read();
-  void copy(const FillItem& item) const;
 
   const TableDataset& dataset_;
   FillMeters& meters_;
@@ -34,11 +32,5 @@ class SourceFiller final : public SlotFiller {
   std::vector<const std::byte*> stored_;  // by range; null: padding
   std::vector<std::int64_t> number_;      // of each range's row in rows_
 };
-
-/// Fills rows that a table keeps: those that are stored as a batch holds them
-/// are gathered, the others finished.
-std::unique_ptr<SlotFiller> make_table_filler(const TableDataset& dataset,
-                                              FillMeters& meters,
-                                              const FillerOptions& options);
 
 }  // namespace penstock

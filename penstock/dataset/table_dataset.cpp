@@ -8,6 +8,7 @@
 #include "penstock/dataset/row_finisher.h"
 #include "penstock/dataset/scan.h"
 #include "penstock/dataset/source_filler.h"
+#include "penstock/dataset/table_filler.h"
 
 namespace penstock {
 
@@ -151,14 +152,9 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
 
 void TableDataset::bind() {
   std::vector<ColumnRequest> requests = requests_of(options_);
-  std::vector<ColumnInfo> infos;
-  for (const ColumnRequest& request : requests) {
-    const ColumnInfo* found = source_->schema().find(request.column);
-    infos.push_back(found != nullptr ? *found
-                                     : ColumnInfo{.name = request.column});
+  for (const ColumnRequest& request : requests)
     parsing_.columns.push_back(request.column);
-  }
-  bound_ = bind_fields(options_.fields, infos, source_->types());
+  bound_ = bind_fields(options_.fields, *source_);
   parsing_.fields = bound_;
   parsing_.by_column = !options_.split.by.empty();
   if (parsing_.by_column) parsing_.columns.pop_back();
@@ -273,7 +269,6 @@ void TableDataset::pack(const RowsById& rows, Device& device,
   if (kept && layout_.row_bytes > 0)
     table_ = std::make_unique<Table>(plan().tier, rows.count(),
                                      layout_.row_bytes, device);
-  if (!kept) row_hashes_.reserve(rows.refs.size());
   const bool runs = std::ranges::any_of(
       runs_, [](const auto& table) { return table != nullptr; });
   if (table_ == nullptr && !runs)  // the fields have been fitted

@@ -69,8 +69,6 @@ class Batch {
   /// Valid as long as the batch.
   std::span<const NamedTensor> tensors() const;
 
-  Slot& slot() { return *slot_; }  ///< for the loader
-
  private:
   std::shared_ptr<Slot> slot_;
 };

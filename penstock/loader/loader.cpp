@@ -292,8 +292,8 @@ struct Loader::State {
     left.swap(current);
   }
 
-  /// Plans the next batch in `slot`, fills it by `carve` and `fill`, and counts
-  /// it. False after the last one.
+  /// Calls `fill`, which plans and fills the next batch on this thread. False
+  /// after the last one.
   bool fill_inline(const std::function<void()>& fill) {
     if (broken) std::rethrow_exception(broken);
     {
@@ -436,8 +436,8 @@ std::optional<Batch> Loader::next() {
     return std::nullopt;
   }
   s.ring->lend(*slot);
-  Batch batch(std::move(slot));
-  s.deliver_slot(batch.slot());
+  Batch batch(slot);  // gives the slot back where its turn is an error's
+  s.deliver_slot(*slot);
   return batch;
 }
 

@@ -1,0 +1,70 @@
+#include "penstock/dataset/table_filler.h"
+
+#include <utility>
+#include <vector>
+
+#include "penstock/dataset/gather_filler.h"
+#include "penstock/dataset/row_finisher.h"
+
+namespace penstock {
+namespace {
+
+class TableFiller final : public SlotFiller {
+ public:
+  TableFiller(const TableDataset& dataset, std::unique_ptr<SlotFiller> gather,
+              RowFinisher finisher, StageMeter& meter)
+      : dataset_(dataset),
+        gather_(std::move(gather)),
+        finisher_(std::move(finisher)),
+        meter_(meter) {}
+
+  void fill(const FillItem& item, Stream& stream, Faults& faults) override {
+    gather_->fill(item, stream, faults);
+    BusyScope busy(meter_);
+    stored_.clear();
+    if (const Table* table = dataset_.table())
+      for (SampleId id : item.ids)
+        stored_.push_back(id < 0 ? nullptr
+                                 : table->data() +
+                                       static_cast<std::size_t>(id) *
+                                           dataset_.layout().row_bytes);
+    std::size_t bytes = 0;
+    finisher_.finish(item, stored_, [&](std::size_t field, std::size_t i) {
+      std::span<const std::byte> run = dataset_.runs(field)->row(item.ids[i]);
+      bytes += run.size();
+      return run;
+    });
+    meter_.add_items(0, static_cast<std::int64_t>(bytes));
+  }
+
+ private:
+  const TableDataset& dataset_;
+  const std::unique_ptr<SlotFiller> gather_;
+  RowFinisher finisher_;
+  StageMeter& meter_;
+  std::vector<const std::byte*> stored_;
+};
+
+}  // namespace
+
+std::unique_ptr<SlotFiller> make_table_filler(const TableDataset& dataset,
+                                              FillMeters& meters,
+                                              const FillerOptions& options) {
+  RowFinisher finisher(dataset.fields(), dataset.layout(), options);
+  std::vector<GatherField> fields;
+  std::vector<std::size_t> outputs;
+  for (const RowFinisher::Copied& copied : finisher.copied()) {
+    fields.push_back({.table = dataset.table()->data() + copied.offset,
+                      .row_stride = dataset.layout().row_bytes,
+                      .bytes = copied.bytes});
+    outputs.push_back(copied.output);
+  }
+  std::unique_ptr<SlotFiller> gather =
+      make_gather_filler(std::move(fields), std::move(outputs),
+                         dataset.plan().tier, meters.gather);
+  if (finisher.idle()) return gather;
+  return std::make_unique<TableFiller>(dataset, std::move(gather),
+                                       std::move(finisher), meters.gather);
+}
+
+}  // namespace penstock
