@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""What measure_rooms.py finds in code that is made up."""
+import unittest
+
+import measure_rooms as measure
+
+
+def function(lines, head="int f(int a)", inside="  a();"):
+    return f"{head} {{\n" + f"{inside}\n" * (lines - 2) + "}\n"
+
+
+class MeasureRooms(unittest.TestCase):
+    def test_a_unit_is_a_header_with_its_implementation(self):
+        graph = measure.includes({
+            "penstock/a/x.h": "",
+            "penstock/a/x.cpp": '#include "penstock/a/x.h"\n'
+                                '#include "penstock/a/y.h"\n'})
+        self.assertEqual(graph["penstock/a/x"], {"penstock/a/y"})
+
+    def test_finds_circles_of_any_length_once(self):
+        graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(),
+                 "e": {"d", "f"}, "f": {"e"}}
+        self.assertEqual(measure.circles(graph), [("a", "b", "c"), ("e", "f")])
+
+    def test_a_function_of_60_lines_is_not_long(self):
+        self.assertEqual(measure.long_functions({"a.cpp": function(60)}), [])
+
+    def test_finds_a_function_of_61_lines(self):
+        code = {"a.cpp": "// f()\nnamespace n {\n" + function(61) + "}\n"}
+        self.assertEqual(measure.long_functions(code), [("a.cpp:3", 61)])
+
+    def test_braces_in_literals_and_comments_do_not_count(self):
+        inside = "  a(\"}\", '{', R\"({)\");  // }"
+        code = {"a.cpp": function(61, inside=inside) + function(60)}
+        self.assertEqual(measure.long_functions(code), [("a.cpp:1", 61)])
+
+    def test_a_class_is_not_a_function(self):
+        code = {"a.h": function(99, "class A final : public B")}
+        self.assertEqual(measure.long_functions(code), [])
+
+    def test_finds_a_long_function_of_python(self):
+        code = {"a.py": "def f():\n" + "    a()\n" * 60}
+        self.assertEqual(measure.long_functions(code), [("a.py:1", 61)])
+
+    def test_finds_six_lines_that_stand_twice(self):
+        lines = [f"a{i} = {i};\n" for i in range(9)]
+        code = {"a.cpp": "".join(lines),
+                "b.cpp": "b = 0;\n" + "  // why\n".join(lines[2:8])}
+        self.assertEqual(measure.copies(code), [("a.cpp:3", "b.cpp:2")])
+
+    def test_five_lines_may_stand_twice(self):
+        lines = "".join(f"a{i} = {i};\n" for i in range(5))
+        self.assertEqual(measure.copies({"a.cpp": lines, "b.cpp": lines}), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
