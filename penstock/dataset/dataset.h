@@ -8,4 +8,5 @@
 #include "penstock/dataset/dataset_base.h"
 #include "penstock/dataset/function_dataset.h"
 #include "penstock/dataset/indexed_dataset.h"
+#include "penstock/dataset/prepare_dataset.h"
 #include "penstock/dataset/table_dataset.h"

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "penstock/dataset/arrival_packing.h"
+#include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/key_order.h"
 #include "penstock/dataset/row_finisher.h"
 #include "penstock/dataset/scan.h"
@@ -47,22 +48,6 @@ constexpr std::size_t kFingerprintRun = 1024;  // rows
        .next = "mend them, leave them out with 'source.where', or set "
                "\"source.on_bad\": \"skip\" to leave out and list all such "
                "rows"});
-}
-
-void check_fingerprint(const TableDataset& set, const std::string& expected,
-                       const std::string& source) {
-  if (set.fingerprint().starts_with(expected)) return;
-  throw Error(
-      ErrorKind::source,
-      {.code = "source.fingerprint",
-       .what = "the rows are not those that the job names",
-       .where = source,
-       .why = "found the fingerprint " +
-              set.fingerprint().substr(0, expected.size()) + " in " +
-              std::to_string(set.rows()) + " rows, 'source.fingerprint' is " +
-              expected,
-       .next = "bring the old rows back; or, if these are the rows that you "
-               "mean, write their fingerprint into the job"});
 }
 
 [[noreturn]] void refuse_no_key(const std::string& source) {

@@ -248,6 +248,9 @@ class BoundField {
     if (fit(nullptr) != nullptr) return std::nullopt;
     return Json();
   }
+  /// True where parsers may leave out rows by the kind's own rule: which rows
+  /// belong to the data set is then known after a scan alone.
+  virtual bool may_leave_out() const { return false; }
   /// Throws Error(request), with `path` in front, for statistics of another
   /// field.
   virtual std::unique_ptr<FieldEncoder> encoder(

@@ -179,6 +179,7 @@ class BoundJsonSet final : public BoundField {
       numbers.push_back({.name = key, .standardize = kind_.set().standardize});
     return unfitted_numbers(numbers);
   }
+  bool may_leave_out() const override { return kind_.set().min > 0; }
   std::unique_ptr<FieldEncoder> encoder(
       const Json& statistics, const std::string& path) const override {
     return std::make_unique<Encoder>(

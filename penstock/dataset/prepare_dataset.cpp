@@ -1,0 +1,38 @@
+#include "penstock/dataset/prepare_dataset.h"
+
+#include "penstock/dataset/expected_rows.h"
+
+namespace penstock {
+
+std::string scan_reason(const TableDatasetOptions& options,
+                        const Source& source) {
+  if (source.abilities().by_key) return "samples are numbered by their keys";
+  if (options.cache == "ram" || options.cache == "device")
+    return "the rows are kept in '" + options.cache + "'";
+  if (options.source.skip_bad) return "bad rows are left out beforehand";
+  std::string why = IndexedDataset::needs_scan(
+      {.fields = options.fields, .split = options.split}, source);
+  if (!why.empty()) return why;
+  BoundFields bound = bind_fields(options.fields, source);
+  for (std::size_t f = 0; f < bound.size(); ++f)
+    if (bound[f]->may_leave_out())
+      return "field '" + options.fields[f].name + "' may leave rows out";
+  return {};
+}
+
+std::shared_ptr<const Dataset> prepare_dataset(
+    const TableDatasetOptions& options, std::unique_ptr<Source> source,
+    Device& device) {
+  if (!scan_reason(options, *source).empty())
+    return TableDataset::prepare(options, std::move(source), device);
+  const std::string shown = source->shown();
+  log(LogLevel::info, "no initial scan: samples are read by position");
+  auto set = std::make_shared<IndexedDataset>(
+      IndexedOptions{.fields = options.fields, .split = options.split},
+      std::move(source));
+  if (options.planned) options.planned(set->plan());
+  check_fingerprint(*set, options.source.fingerprint, shown);
+  return set;
+}
+
+}  // namespace penstock
