@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Mapping
 
+from .notebook import verdict_html
+
 
 class Explanation:
     """What limits a loop and what to change. `str()` is for people; `limit`,
@@ -47,6 +49,4 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from .notebook import explanation_html
-
-        return explanation_html(self)
+        return verdict_html(self)

@@ -3,10 +3,7 @@ escaped, with no script and nothing to load."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable, Mapping
-
-if TYPE_CHECKING:
-    from .explanation import Explanation
+from typing import Any, Iterable, Mapping, Protocol
 
 _CELL = "text-align:left;padding:1px 8px"
 _BAR = ("display:inline-block;height:0.8em;background:#4878cf;"
@@ -14,7 +11,20 @@ _BAR = ("display:inline-block;height:0.8em;background:#4878cf;"
 _BAR_PX = 200
 
 
-def explanation_html(verdict: Explanation) -> str:
+class Verdict(Protocol):
+    """What is shown of a verdict: see `penstock.explanation.Explanation`."""
+
+    au: float | None
+    parts: dict[str, float | None]
+    samples_per_s: float | None
+    limit: str
+    cause: str
+    because: str
+    actions: list[dict[str, Any]]
+    no_action: str | None
+
+
+def verdict_html(verdict: Verdict) -> str:
     """The verdict, its reason, the shares as bars, and what to change."""
     rate = verdict.samples_per_s
     head = (f"accelerator utilisation {_percent(verdict.au)}, "

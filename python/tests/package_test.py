@@ -1,5 +1,7 @@
 """The package itself: what importing it costs, the program, stubs, doctests."""
+import ast
 import doctest
+import graphlib
 import importlib
 import pathlib
 import pkgutil
@@ -54,6 +56,30 @@ class Importing(unittest.TestCase):
         with self.assertRaisesRegex(AttributeError,
                                     "'penstock' has no attribute 'Dataloader'"):
             penstock.Dataloader
+
+
+def imported_by(path):
+    """The modules of the package that a file imports, wherever in it."""
+    package = PACKAGE if path.parent == PACKAGE else path.parent
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        folder = PACKAGE if node.level == 2 else package
+        if node.module:
+            folder = folder / node.module.replace(".", "/")
+        names = [folder, *(folder / alias.name for alias in node.names)]
+        yield from {name.with_suffix(".py") for name in names} & MODULES
+
+
+# What a package's own __init__.py shows is no module of its own.
+MODULES = {path for path in PACKAGE.rglob("*.py") if path.stem != "__init__"}
+
+
+class Modules(unittest.TestCase):
+    def test_none_imports_one_that_imports_it(self):
+        imports = {path: set(imported_by(path)) for path in MODULES}
+        self.assertGreater(sum(map(len, imports.values())), 50)
+        graphlib.TopologicalSorter(imports).prepare()  # raises CycleError
 
 
 class Program(unittest.TestCase):
