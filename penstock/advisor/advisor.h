@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "penstock/advisor/fetch_window.h"
 #include "penstock/base/json.h"
 #include "penstock/monitor/monitor.h"
 
@@ -43,6 +44,16 @@ struct Verdict {
 /// with the lowest rate, and in it the stage that keeps it busy longest. What
 /// was not measured never counts as zero, and what does not fit is not advised.
 Verdict diagnose(const Snapshot& window);
+
+/// The same for a loop whose batches are made elsewhere than in the engine: by
+/// worker processes, by threads or by the loop itself. What is not waiting
+/// counts as the accelerator's work. More workers are offered only for what is
+/// left of their gain after batches have been moved between processes.
+Verdict diagnose(const FetchWindow& window);
+/// `unknown`, `data` or `compute`: the first part of that verdict.
+Limit limit_of(const FetchWindow& window);
+/// Whether a loop waits for so long that its input limits it.
+bool waits_for_batches(double wait_s, double loop_s);
 
 /// The tiers of a plan as a snapshot carries them.
 std::vector<TierCapacity> tiers_of(const TierPlan& plan);

@@ -4,12 +4,11 @@
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/advisor/pools.h"
+#include "penstock/advisor/thresholds.h"
 
 namespace penstock {
 namespace {
 
-constexpr double kSmallestGain = 0.02;
-constexpr double kBusy = 0.9;        // of the wall time: compute-bound
 constexpr double kNoWaiting = 0.03;  // of the wall time: nothing to gain
 
 template <class... Values>

@@ -1,0 +1,213 @@
+// What more workers would bring is predicted from three times, of which the
+// longest decides: that of the loop's thread (its own work, and receiving
+// batches), that of the workers (making and sending batches, shared among
+// them), and that of all processors (everything that was done on one). Moving
+// batches between processes is measured: with workers as it happens, without
+// them by moving one batch in the loop's own process.
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <vector>
+
+#include "penstock/advisor/advisor.h"
+#include "penstock/advisor/thresholds.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kLeastBatches = 8;
+constexpr double kLeastRatio = 1 + kSmallestGain;
+constexpr double kShortest = 1e-9;  // seconds, to divide by
+
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  char text[400];
+  std::snprintf(text, sizeof(text), pattern, values...);
+  return text;
+}
+
+/// Seconds that a number of workers would take for what was measured.
+struct Times {
+  double loop;
+  double workers;
+  double processors;
+  double longest() const { return std::max({loop, workers, processors}); }
+};
+
+/// Makes a verdict on one window, part by part.
+class FetchDiagnosis {
+ public:
+  explicit FetchDiagnosis(const FetchWindow& window)
+      : window_(window), cpus_(window.cpus * window.cpu_share) {}
+
+  Verdict make() {
+    verdict_.limit = limit_of(window_);
+    if (verdict_.limit == Limit::unknown) {
+      too_few();
+      return std::move(verdict_);
+    }
+    verdict_.because = measured();
+    advise();
+    if (verdict_.limit == Limit::compute) keeps_up();
+    return std::move(verdict_);
+  }
+
+ private:
+  void too_few() {
+    verdict_.cause = "there are too few batches to say what limits";
+    verdict_.because = format("there were %ld, and %ld are needed",
+                              long(window_.batches), long(kLeastBatches));
+    verdict_.no_action = "take more batches, then ask again";
+  }
+
+  std::string measured() const {
+    const FetchWindow& w = window_;
+    double items = static_cast<double>(w.items);
+    std::string text = format(
+        "the loop waited %.0f%% of its time for a batch (%.2f s of %.2f s, %ld "
+        "batches of %.0f items; first batch after %.0f ms)",
+        100 * (w.wait_s / w.spent_s()), w.wait_s, w.spent_s(), long(w.batches),
+        items / static_cast<double>(w.batches), w.first_batch_s * 1000);
+    if (std::optional<double> rate = w.worker_rate())
+      text += format("; %d worker(s) needed %.2f ms per item", w.workers,
+                     1000 * (1 / *rate));
+    if (w.workers == 0 && w.transfer &&
+        (w.transfer->worker_s != 0 || w.transfer->loop_s != 0))
+      text += format(
+          "; moving a batch between processes, tried here, takes %.2f ms of a "
+          "worker and %.2f ms of the loop",
+          w.transfer->worker_s * 1000, w.transfer->loop_s * 1000);
+    if (w.cpu_share < 0.9)
+      text += format(
+          "; other work left the loop a processor for %.0f%% of the time in "
+          "which it could run",
+          100 * w.cpu_share);
+    return text;
+  }
+
+  /// What the loop waits for, and what to do about it, or why there is nothing
+  /// to do.
+  void advise() {
+    const FetchWindow& w = window_;
+    verdict_.cause = w.workers > 0 ? "the workers do not keep up"
+                                   : "items are fetched by the loop itself";
+    if (w.workers >= w.cpus) {
+      verdict_.cause = format("%d workers on %d processors do not keep up",
+                              w.workers, w.cpus);
+      verdict_.no_action =
+          "there are no processors for more workers: make an item cheaper, or "
+          "move work out of __getitem__";
+    } else if (w.workers == 0 && !w.transfer) {
+      verdict_.no_action =
+          "what it would cost to move batches between processes is not "
+          "measured yet: take more batches";
+    } else if (w.workers == 0 && !w.transfer->why_not.empty()) {
+      verdict_.no_action =
+          "a batch cannot be moved between processes (" + w.transfer->why_not +
+          "): make it of arrays, or set workers=\"threads\" where the data set "
+          "releases the interpreter's lock";
+    } else {
+      offer_workers();
+    }
+  }
+
+  /// As few more workers as gain nearly as much as any number of them.
+  void offer_workers() {
+    const FetchWindow& w = window_;
+    std::vector<double> longest;
+    for (int to = w.workers + 1; to <= w.cpus; ++to)
+      longest.push_back(times(to).longest());
+    double best = *std::ranges::min_element(longest) * kLeastRatio;
+    auto found = std::ranges::find_if(
+        longest, [best](double seconds) { return seconds <= best; });
+    double now = w.workers > 0 ? times(w.workers).longest() : w.spent_s();
+    double gain = now / *found;
+    if (!(gain >= kLeastRatio)) {
+      verdict_.no_action = why_no_workers(times(w.workers + 1), gain);
+      return;
+    }
+    int more = static_cast<int>(found - longest.begin()) + 1;
+    verdict_.actions.push_back(
+        {.knob = "num_workers",
+         .from = w.workers,
+         .to = w.workers + more,
+         .predicted_gain = gain - 1,
+         .cost = format("%d of %d processors, at that gain at most", more,
+                        w.cpus)});
+  }
+
+  Times times(int workers) const {
+    const FetchWindow& w = window_;
+    double made = w.wait_s, made_cpu = 0, received = 0, moved_cpu = 0;
+    if (w.worker_items > 0) {  // some of it is made ahead
+      double share =
+          static_cast<double>(w.items) / static_cast<double>(w.worker_items);
+      made = w.worker_s * share;
+      made_cpu = w.worker_cpu_s * share;
+      received = std::max(0.0, w.wait_s - w.blocked_s);
+    } else if (w.transfer) {
+      double batches = static_cast<double>(w.batches);
+      made = w.wait_s + w.transfer->worker_s * batches;
+      received = w.transfer->loop_s * batches;
+      moved_cpu = (w.transfer->worker_s + w.transfer->loop_s) * batches;
+    }
+    return {.loop = std::max(w.loop_s, kShortest) + received,
+            .workers = made / workers,
+            .processors = (w.cpu_s + made_cpu + moved_cpu) / cpus_};
+  }
+
+  std::string why_no_workers(Times with_more, double gain) const {
+    std::string more = "more workers would gain less than 2 %";
+    if (gain < 1 - kSmallestGain)
+      more = format("more workers would bring %+.0f %%", 100 * (gain - 1));
+    if (with_more.processors >= std::max(with_more.loop, with_more.workers))
+      return more +
+             ": there is no more processor time; make an item cheaper, or "
+             "move work out of __getitem__";
+    if (with_more.loop > window_.loop_s * kLeastRatio)
+      return more +
+             format(
+                 ": the loop would spend %.2f s on receiving what it now "
+                 "waits %.2f s for; make an item smaller or cheaper, or set "
+                 "workers=\"threads\" where the data set releases the "
+                 "interpreter's lock",
+                 with_more.loop - window_.loop_s, window_.wait_s);
+    if (window_.workers == 0) return more + ": make an item cheaper";
+    return more +
+           ": those there are fast enough on the average, but batches come in "
+           "bursts; try a larger prefetch_factor";
+  }
+
+  void keeps_up() {
+    verdict_.cause = "the input keeps up";
+    if (!verdict_.actions.empty()) return;
+    verdict_.cause += ": more workers change nothing";
+    verdict_.no_action =
+        format("without any waiting the loop would be %.1f%% faster",
+               100 * (window_.wait_s / std::max(window_.loop_s, kShortest))) +
+        ", and no setting that is known here would gain 2 %";
+  }
+
+  const FetchWindow& window_;
+  const double cpus_;  // those that other work leaves
+  Verdict verdict_;
+};
+
+}  // namespace
+
+bool waits_for_batches(double wait_s, double loop_s) {
+  return wait_s > kWaits * (wait_s + loop_s);
+}
+
+Limit limit_of(const FetchWindow& window) {
+  if (window.batches < kLeastBatches || window.spent_s() == 0)
+    return Limit::unknown;
+  return window.wait_s / window.spent_s() > kWaits ? Limit::data
+                                                   : Limit::compute;
+}
+
+Verdict diagnose(const FetchWindow& window) {
+  return FetchDiagnosis(window).make();
+}
+
+}  // namespace penstock

@@ -1,0 +1,111 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penstock/advisor/advisor.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// 100 batches of 10 items; the workers had never a result when the loop asked.
+FetchWindow window(double wait_s, double loop_s, double worker_s, int workers,
+                   int cpus = 4) {
+  FetchWindow window{.batches = 100, .items = 1000};
+  window.first_batch_s = 0.1;
+  window.wait_s = window.blocked_s = wait_s;
+  window.loop_s = loop_s;
+  window.workers = workers;
+  if (workers > 0) window.worker_items = 1000;
+  window.worker_s = worker_s;
+  window.cpus = cpus;
+  window.transfer = FetchWindow::Transfer{};
+  return window;
+}
+
+/// "1 to 4, 3.00": what is offered, "none" where nothing is.
+std::string offered(const FetchWindow& window) {
+  Verdict verdict = diagnose(window);
+  if (verdict.actions.empty()) return "none";
+  const Action& action = verdict.actions.front();
+  EXPECT_EQ(action.knob, "num_workers");
+  char gain[32];
+  std::snprintf(gain, sizeof(gain), ", %.2f", action.predicted_gain);
+  return action.from.dump() + " to " + action.to.dump() + gain;
+}
+
+TEST(FetchingTest, SaysNothingOfAFewBatches) {
+  FetchWindow few = window(9, 1, 10, 1);
+  few.batches = 7;
+  EXPECT_EQ(limit_of(few), Limit::unknown);
+  EXPECT_THAT(diagnose(few).because, HasSubstr("there were 7, and 8 are"));
+  EXPECT_EQ(diagnose(window(0, 0, 0, 0)).limit, Limit::unknown);
+}
+
+TEST(FetchingTest, ALoopThatWaitsForATenthOfItsTimeIsLimitedByData) {
+  EXPECT_EQ(limit_of(window(1.1, 8.9, 10, 1)), Limit::data);
+  Verdict verdict = diagnose(window(0.9, 9.1, 9, 1));
+  EXPECT_EQ(verdict.limit, Limit::compute);
+  EXPECT_THAT(verdict.cause, HasSubstr("the input keeps up"));
+  EXPECT_THAT(verdict.no_action, HasSubstr("would be 9.9% faster"));
+  EXPECT_TRUE(waits_for_batches(1.1, 8.9));
+  EXPECT_FALSE(waits_for_batches(0.9, 9.1));
+}
+
+TEST(FetchingTest, TheGainIsBoundedByTheLoopAndTheWorkers) {
+  EXPECT_EQ(offered(window(1, 9, 10, 1)), "1 to 2, 0.11");
+  EXPECT_EQ(offered(window(9, 1, 10, 1)), "1 to 4, 3.00");
+  EXPECT_EQ(offered(window(9, 1, 10, 1, 2)), "1 to 2, 1.00");
+}
+
+TEST(FetchingTest, WorkersTakeTheItemsOffTheLoop) {
+  EXPECT_EQ(offered(window(5, 5, 0, 0)), "0 to 1, 1.00");
+  EXPECT_EQ(offered(window(9, 3, 0, 0)), "0 to 3, 3.00");
+}
+
+TEST(FetchingTest, MovingBatchesEatsTheGain) {
+  FetchWindow moved = window(5, 5, 0, 0);
+  moved.transfer = FetchWindow::Transfer{0.05, 0.07, ""};
+  Verdict verdict = diagnose(moved);
+  EXPECT_THAT(verdict.actions, IsEmpty());
+  EXPECT_THAT(verdict.no_action, HasSubstr("more workers would bring -17 %"));
+  EXPECT_THAT(verdict.because,
+              HasSubstr("50.00 ms of a worker and 70.00 ms of the loop"));
+}
+
+TEST(FetchingTest, WhatWasNotOrCannotBeMovedIsNotAdvised) {
+  FetchWindow unknown = window(5, 5, 0, 0);
+  unknown.transfer.reset();
+  EXPECT_THAT(diagnose(unknown).no_action, HasSubstr("not measured yet"));
+  unknown.transfer = FetchWindow::Transfer{0, 0, "a lock"};
+  EXPECT_THAT(diagnose(unknown).no_action, HasSubstr("(a lock)"));
+}
+
+TEST(FetchingTest, WhatTheLoopSpendsOnReceivingNoWorkerTakesOff) {
+  FetchWindow receives = window(5, 5, 9, 1);
+  receives.blocked_s = 1;
+  EXPECT_EQ(offered(receives), "none");
+  EXPECT_THAT(diagnose(receives).no_action, HasSubstr("4.00 s on receiving"));
+}
+
+TEST(FetchingTest, ProcessorsThatAreBusyGiveNothing) {
+  FetchWindow busy = window(5, 5, 0, 0, 2);
+  busy.cpu_s = 10;
+  busy.cpu_share = 0.5;
+  Verdict verdict = diagnose(busy);
+  EXPECT_THAT(verdict.no_action, HasSubstr("no more processor time"));
+  EXPECT_THAT(verdict.because, HasSubstr("a processor for 50% of"));
+  EXPECT_THAT(diagnose(window(9, 1, 10, 4)).no_action,
+              HasSubstr("there are no processors for more workers"));
+}
+
+TEST(FetchingTest, AGainOfLessThanTwoPercentIsNoAdvice) {
+  Verdict verdict = diagnose(window(2, 5, 5, 1));
+  EXPECT_EQ(verdict.limit, Limit::data);
+  EXPECT_THAT(verdict.actions, IsEmpty());
+  EXPECT_THAT(verdict.no_action, HasSubstr("batches come in bursts"));
+}
+
+}  // namespace
+}  // namespace penstock

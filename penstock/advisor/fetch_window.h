@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace penstock {
+
+/// A loop whose batches are made by worker processes, by threads, or by the
+/// loop's own thread, as it was counted. Times are seconds.
+struct FetchWindow {
+  std::int64_t batches = 0;
+  std::int64_t items = 0;
+  double first_batch_s = 0;  ///< the wait for it, which is no part of wait_s
+  double wait_s = 0;         ///< the loop waited for a batch
+  double loop_s = 0;         ///< the loop worked on its batches
+  double blocked_s = 0;      ///< part of wait_s: no worker had a result
+  double cpu_s = 0;          ///< of the loop's process, in wait_s and loop_s
+
+  int workers = 0;  ///< 0: the loop's own thread makes the batches
+  std::int64_t worker_items = 0;
+  double worker_s = 0;      ///< the workers made and sent these items
+  double worker_cpu_s = 0;  ///< of their processes; 0 for threads
+
+  /// What moving one batch between processes costs.
+  struct Transfer {
+    double worker_s = 0;
+    double loop_s = 0;
+    std::string why_not;  ///< why it cannot be moved; empty: it can
+  };
+  std::optional<Transfer> transfer;  ///< none: not measured
+
+  int cpus = 1;
+  /// Of the time in which the loop's thread could run, the share in which
+  /// other work left it a processor.
+  double cpu_share = 1;
+
+  double spent_s() const { return wait_s + loop_s; }
+  /// Items per second of one worker; none where there were none.
+  std::optional<double> worker_rate() const {
+    if (worker_s <= 0 || worker_items == 0) return std::nullopt;
+    return static_cast<double>(worker_items) / worker_s;
+  }
+};
+
+}  // namespace penstock
