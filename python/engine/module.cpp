@@ -9,6 +9,8 @@
 #include "python/engine/messages.h"
 #include "python/engine/ranks.h"
 #include "python/engine/rows.h"
+#include "python/engine/sampling.h"
+#include "python/engine/verdict.h"
 
 NB_MODULE(_engine, module) {
   using namespace penstock::python;
@@ -25,6 +27,8 @@ NB_MODULE(_engine, module) {
   bind_engine(module);
   bind_lines(module);
   bind_ranks(module);
+  bind_sampling(module);
+  bind_verdict(module);
   module.def("end_of_python", &end_of_python,
              "To be called when Python ends, before loaders are closed.");
   module.def("end_of_calls", &end_of_calls,

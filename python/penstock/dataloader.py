@@ -29,17 +29,17 @@ from ._dataloader import threads as _threads
 from ._dataloader import travel as _travel
 from ._dataloader import worker as _worker
 from ._dataloader.crew import ProcessCrew, ServerProcess
-from ._dataloader.fetching import Settings, asks_many, base_seed
+from ._dataloader.fetching import Settings, asks_many
 from ._dataloader.iteration import (Direct, Epoch, Flow, Progress, Rules,
                                     Turn)
 from ._dataloader.line import Line, shares
 from ._dataloader.meter import Meter
-from ._dataloader.order import Order
 from ._dataloader.pinning import available as _can_pin
 from ._dataloader.plans import (Batched, OwnPlan, OwnSampler, OwnSingles,
                                 SamplerPlan, StreamPlan)
 from ._dataloader.rehearsal import NO_MOVING
 from ._dataloader.replay import Replay
+from ._dataloader.seeds import base_seed
 from ._dataloader.worker import Job, WorkerInfo
 from .arguments import checked
 from .errors import refused
@@ -48,6 +48,8 @@ from .progress import Screen, shown
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from ._engine import Order
 
 __all__ = ["DataLoader", "get_worker_info"]
 
@@ -347,15 +349,18 @@ class DataLoader(Generic[_Item]):
 
     # --- Order, seeds, length.
 
-    def _order(self) -> Order:
+    def _order(self, drop_last: bool) -> Order:
+        from ._engine import Order
+
         return Order(len(self.dataset), self.batch_size or 1,
-                     self._seed_now(), self.shuffle, self.drop_last)
+                     self._seed_now(), self.shuffle, drop_last)
 
     def _plan(self) -> OwnPlan | SamplerPlan | StreamPlan:
         if self._iterable:
             return StreamPlan(self.batch_size)
         if self._own:
-            return (OwnPlan if self._batched else OwnSingles)(self._order())
+            return (OwnPlan if self._batched else OwnSingles)(
+                self._order(bool(self.drop_last)))
         return SamplerPlan(self.batch_sampler if self._batched
                            else self.sampler)
 
@@ -387,8 +392,9 @@ class DataLoader(Generic[_Item]):
             self._progress.length_told = length
         if self.batch_size is None:
             return length
-        whole, rest = divmod(length, self.batch_size)
-        return whole + (1 if rest and not self.drop_last else 0)
+        from ._engine import batches_of
+
+        return batches_of(length, self.batch_size, bool(self.drop_last))
 
     def _length_or_none(self) -> int | None:
         told = self._progress.length_told

@@ -1,4 +1,6 @@
 """What stats() and explain() say."""
+import json
+import pathlib
 import time
 import unittest
 from unittest import mock
@@ -11,6 +13,9 @@ from penstock._dataloader import meter as meters
 from penstock._dataloader.meter import Meter
 from penstock._dataloader.rehearsal import NO_MOVING, Moving, rehearsed
 from penstock.errors import TransformError
+
+KNOWN = json.loads((pathlib.Path(__file__).parent
+                    / "dataloader_known.json").read_text())
 
 
 class Stats(Case):
@@ -197,6 +202,30 @@ class Advice(unittest.TestCase):
                      "accelerator utilisation 10.0 %, 100 samples/s",
                      "num_workers", "1 to 4: predicted 300 % more"):
             self.assertIn(text, page)
+
+
+class OfBefore(unittest.TestCase):
+    """The verdicts that were worked out in Python, word for word."""
+
+    def test_verdicts_are_those_of_before(self):
+        self.assertEqual(len(KNOWN["verdicts"]), 40)
+        for known in KNOWN["verdicts"]:
+            with self.subTest(known["window"]):
+                self.assertEqual(self.told(**known["window"]), known["told"])
+
+    def told(self, workers, cpus, left, moving, worker_s, worker_cpu_s,
+             worker_items, **counted):
+        meter = Meter()
+        vars(meter).update(
+            counted, helper_s=worker_s, helper_cpu_s=worker_cpu_s,
+            helper_items=worker_items, moving=moving and Moving(*moving))
+        with mock.patch("os.sched_getaffinity", lambda _: range(cpus)), \
+                mock.patch.object(meter, "processors_left", lambda: left):
+            told, stats = meter.explain(workers), meter.stats(workers)
+        verdict = {name: getattr(told, name) for name in (
+            "limit", "stage", "cause", "because", "actions", "no_action")}
+        return {"limits": stats["limits"], "au": told.au, "parts": told.parts,
+                "samples_per_s": told.samples_per_s, "verdict": verdict}
 
 
 class TooManyBad(Case):

@@ -1,4 +1,5 @@
 """The order of the drop-in is the engine's order."""
+import hashlib
 import json
 import pathlib
 import sqlite3
@@ -6,28 +7,71 @@ import subprocess
 import tempfile
 import unittest
 
-import numpy as np
-
 from dataloader_case import Case, all_numbers
 from dataloader_sets import Numbers
 from entry import main
 from penstock import program
-from penstock._dataloader.order import Order, Permutation
+from penstock._dataloader.fetching import Fetcher, Settings
+from penstock._dataloader.seeds import base_seed, batch_seeds
+from penstock._engine import Order
 
+# What the drop-in gave when it worked out its order, its random numbers and
+# its verdict by itself, in Python.
+KNOWN = json.loads((pathlib.Path(__file__).parent
+                    / "dataloader_known.json").read_text())
 
 
 class KnownValues(unittest.TestCase):
     def test_a_permutation_is_a_bijection(self):
         for n in (1, 2, 3, 63, 64, 65, 1000, 4097):
             with self.subTest(n=n):
-                images = Permutation(n, 5)(np.arange(n))
-                self.assertEqual(sorted(images.tolist()), list(range(n)))
+                self.assertEqual(sorted(Order(n, n, 5, True).ids(0, 0)),
+                                 list(range(n)))
 
-    def test_one_position_alone_has_the_same_image(self):
-        shuffled = Permutation(10**9, 7)
-        together = shuffled(np.arange(50_000_000, 50_000_100))
-        self.assertEqual([int(shuffled([50_000_000 + i])[0])
-                          for i in range(100)], together.tolist())
+    def test_orders_are_those_of_before(self):
+        for known in KNOWN["orders"]:
+            with self.subTest(known):
+                order = Order(known["samples"], known["batch_size"],
+                              known["seed"], known["shuffle"],
+                              known["drop_last"])
+                self.assertEqual(order.steps(), known["steps"])
+                ids = [order.ids(known["epoch"], step)
+                       for step in range(order.steps())]
+                self.assertEqual(ids[0][:6], known["first"])
+                self.assertEqual(known["sha256"], hashlib.sha256(
+                    json.dumps(ids).encode()).hexdigest())
+
+    def test_seeds_are_those_of_before(self):
+        for known in KNOWN["seeds"]:
+            with self.subTest(known):
+                seed, epoch = known["seed"], known["epoch"]
+                self.assertEqual(base_seed(seed, epoch), known["workers"])
+                self.assertEqual(batch_seeds(seed, epoch, known["step"]),
+                                 known["tasks"])
+
+    def test_substitutes_are_those_of_before(self):
+        class Broken:
+            """Only the last sample that is drawn can be had."""
+
+            def __getitem__(self, index):
+                self.asked.append(index)
+                if len(self.asked) < 5:
+                    raise ValueError("broken")
+                return index
+
+        for known in KNOWN["seeds"]:
+            fetcher = Fetcher(Broken(), None, Settings(
+                True, False, "substitute", 1000, known["seed"], False))
+            for index, drawn in known["substitutes"].items():
+                fetcher.dataset.asked = []
+                fetcher.items([int(index)])
+                self.assertEqual(fetcher.dataset.asked, [int(index), *drawn])
+
+    def test_a_position_alone_has_the_same_sample(self):
+        together = Order(10**9, 100, 7, True).ids(0, 500_000)
+        alone = Order(10**9, 1, 7, True)
+        self.assertEqual([alone.ids(0, 50_000_000 + i)[0]
+                          for i in range(100)], together)
 
     def test_another_seed_or_epoch_is_another_order(self):
         orders = {tuple(Order(1000, 100, seed, True).ids(epoch, 3))
@@ -40,7 +84,7 @@ class KnownValues(unittest.TestCase):
         for step in reversed(range(1428)):
             self.assertEqual(backwards.ids(2, step), asked[step])
 
-    def test_a_step_larger_than_a_block_is_whole(self):
+    def test_large_steps_are_whole(self):
         order = Order(20_000, 9000, 1, True)
         ids = [i for step in range(order.steps()) for i in order.ids(0, step)]
         self.assertEqual(sorted(ids), list(range(20_000)))
@@ -49,7 +93,10 @@ class KnownValues(unittest.TestCase):
         self.assertEqual(Order(10, 4).steps(), 3)
         self.assertEqual(Order(10, 4).ids(0, 2), [8, 9])
         self.assertEqual(Order(10, 4, drop_last=True).steps(), 2)
+        self.assertEqual(Order(3, 4, drop_last=True).steps(), 0)
         self.assertEqual(Order(0, 4).steps(), 0)
+        with self.assertRaises(IndexError):
+            Order(10, 4).ids(0, 3)
 
 
 class AgainstTheProgram(Case):

@@ -1,7 +1,7 @@
 """The parts of penstock.DataLoader, the drop-in for torch's DataLoader.
 
-    order       which samples, in which order: a pure function
     plans       where the ids of an epoch's batches come from
+    seeds       the seeds of workers and batches, drawn by the engine
     replay      whether a generator's seed gives them again
     iteration   one epoch: hands tasks to a crew, batches out in order
     crew        helper processes, as the engine's process sees them
@@ -17,7 +17,7 @@
     packing     objects to bytes, arrays left out of the pickle
     errors      ours that torch's loader raises, too
     carried     exceptions that change the process
-    meter       what limits: the loader or the loop
+    meter       what is counted; the engine says what limits
     rehearsal   what moving a batch between processes costs
     line        the progress line
 

@@ -14,12 +14,10 @@ from typing import Any
 from ..errors import said
 from .collate import (collate_by_numpy, default_collate, default_convert,
                       same, tensor_later, tensor_now, torch_module)
-from .order import Random
 
-Key = tuple[int, int, int]  # seed, epoch and step
+Seeds = Sequence[int]  # of a batch: of each grain, then of its collate_fn
 
-_WORKER_SEEDS = 0x776F726B657273  # "workers"
-_TASK_SEEDS = 0x7461736B73        # "tasks"
+_MASK = (1 << 64) - 1
 _SUBSTITUTE = 0x737562            # "sub"
 _TRIES = 10
 GRAINS = 8  # places in a batch where the generators are seeded anew
@@ -32,11 +30,6 @@ def asks_many(dataset: Any) -> bool:
             type(dataset), "__getitems__", None) is subset.__getitems__:
         dataset = dataset.dataset  # it would ask one by one all the same
     return callable(getattr(dataset, "__getitems__", None))
-
-
-def base_seed(seed: int, epoch: int) -> int:
-    """Of the workers of an epoch, as torch would draw it: 63 bits."""
-    return Random(seed, epoch, 0, _WORKER_SEEDS).next() >> 1
 
 
 def grain_of(ids: Any) -> int:
@@ -57,18 +50,17 @@ def seed_generators(seed: int, numpy_seed: Any = None) -> None:
         torch.default_generator.manual_seed(seed & ((1 << 63) - 1))
 
 
-def seeded_rows(key: Key | None, grain: int,
+def seeded_rows(seeds: Seeds | None, grain: int,
                 first_row: int) -> Callable[[int], None]:
     """A function that seeds the generators where a row begins a grain."""
-    if key is None:
+    if seeds is None:
         return lambda position: None
-    seed, epoch, step = key
+    drawn = seeds
 
     def at(position: int) -> None:
         number, inside = divmod(first_row + position, grain)
         if not inside:
-            seed_generators(Random(seed, epoch, step,
-                                   _TASK_SEEDS + number).next())
+            seed_generators(drawn[number])
     return at
 
 
@@ -97,10 +89,10 @@ class Fetcher:
         self._many = (dataset.__getitems__ if settings.batched
                       and asks_many(dataset) else None)
 
-    def items(self, ids: Any, key: Key | None = None, grain: int = 1,
+    def items(self, ids: Any, seeds: Seeds | None = None, grain: int = 1,
               first_row: int = 0) -> tuple[list[Any], list[tuple[int, Bad]]]:
         """(items, bad ones). An error names the index that raised it."""
-        seed_at = seeded_rows(key, grain, first_row)
+        seed_at = seeded_rows(seeds, grain, first_row)
         bad: list[tuple[int, Bad]] = []
         if self._many is not None and self.settings.on_bad == "stop":
             seed_at(0)
@@ -136,7 +128,9 @@ class Fetcher:
     def _instead(self, index: Any, error: Exception) -> Any:
         """A sample that a draw keyed by the bad index names; the same
         whoever fetches it and in whatever epoch."""
-        sample = (index if isinstance(index, int)
+        from .._engine import Random  # a worker has none up to here
+
+        sample = (index & _MASK if isinstance(index, int)
                   else zlib.crc32(repr(index).encode()))
         draws = Random(self.settings.seed, 0, sample, _SUBSTITUTE)
         length = self.settings.length or 0
@@ -151,11 +145,12 @@ class Fetcher:
         raise error
 
     def collated(self, items: Any, bad: BadRows, ids: Sequence[Any],
-                 key: Key | None = None) -> Any:
+                 seeds: Seeds | None = None) -> Any:
         """The batch; with on_bad "mask", (batch, weights)."""
         settings = self.settings
         if self.collate_fn is not None:
-            seeded_rows(key, 1, GRAINS)(0)  # after the last grain
+            if seeds is not None:
+                seed_generators(seeds[GRAINS])
             try:
                 batch = self.collate_fn(items)
             except Exception as error:
@@ -174,17 +169,17 @@ class Fetcher:
         return [batch, collate_by_numpy(weights, settings.to_tensor)]
 
     def single(self, index: Any,
-               key: Key | None = None) -> tuple[Any, BadRows]:
+               seeds: Seeds | None = None) -> tuple[Any, BadRows]:
         """For batch_size None: one index, one item."""
-        items, bad = self.items([index], key)
-        return self.collated(items[0], bad, [index], key), bad
+        items, bad = self.items([index], seeds)
+        return self.collated(items[0], bad, [index], seeds), bad
 
-    def batch(self, ids: Any, key: Key | None = None,
+    def batch(self, ids: Any, seeds: Seeds | None = None,
               grain: int = 1) -> tuple[Any, BadRows]:
         if not self.settings.batched:
-            return self.single(ids, key)
-        items, bad = self.items(ids, key, grain)
-        return self.collated(items, bad, ids, key), bad
+            return self.single(ids, seeds)
+        items, bad = self.items(ids, seeds, grain)
+        return self.collated(items, bad, ids, seeds), bad
 
 
 class Stream:

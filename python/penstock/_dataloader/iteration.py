@@ -19,6 +19,7 @@ from .fetching import (BadRows, Fetcher, Settings, Stream, count_of,
 from .meter import Meter
 from .pinning import PinAhead, pinned_result
 from .rehearsal import rehearsed
+from .seeds import batch_seeds
 from .threads import ThreadCrew
 from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, WHOLE,
                      Result, Task)
@@ -138,11 +139,12 @@ class Flow:
 
     def _task(self, batch: int, kind: int, ids: Any = None, part: int = 0,
               parts: int = 1, first_row: int = 0, grain: int = 1) -> Task:
-        key = None
-        if self._rules.seed is not None:
-            key = self._rules.seed, self._epoch, self._first_step + batch
+        seeds = None
+        if self._rules.seed is not None and kind == FETCH:
+            seeds = batch_seeds(self._rules.seed, self._epoch,
+                                self._first_step + batch)
         return Task(self._round, batch, ids, part, parts, first_row, grain,
-                    key, kind)
+                    seeds, kind)
 
     def _put_next(self) -> None:
         if len(self._tasks) >= self._rules.depth:

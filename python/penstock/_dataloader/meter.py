@@ -1,31 +1,30 @@
-"""What limits: the loader or the loop. Plain numbers, nothing guessed.
-
-What n workers would bring is predicted from three times, of which the longest
-decides: that of the loop's thread (its own work, and receiving batches), that
-of the workers (making and sending batches, shared among n), and that of all
-processors (everything that was done on one, where other programs leave us
-some). Moving batches is measured: with workers as it happens, without them by
-a rehearsal.
-"""
+"""What is counted of a loop over the drop-in. What follows from it, the verdict,
+is the engine's (penstock/advisor)."""
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import TransformError, worded
 from ..explanation import Explanation
 from .fetching import Bad
 from .rehearsal import Moving
 
-_LEAST_BATCHES = 8
-_REHEARSES = 4     # batches, and then powers of two
-_WAITS = 0.1       # of the time: below it the loop, not the loader, limits
-_LEAST_GAIN = 1.02
+if TYPE_CHECKING:
+    from .._engine import FetchWindow
+
+_REHEARSES = 4  # batches, and then powers of two
+_LIMITS = {"unknown": "unknown", "data": "loader", "compute": "loop"}
+# Ours, and what the engine calls them.
+_COUNTED = {
+    "batches": "batches", "items": "items", "first_batch_s": "first_batch_s",
+    "wait_s": "wait_s", "loop_s": "loop_s", "blocked_s": "blocked_s",
+    "cpu_s": "cpu_s", "helper_items": "worker_items", "helper_s": "worker_s",
+    "helper_cpu_s": "worker_cpu_s"}
 
 
 def _scheduled(thread: int) -> tuple[int, int] | None:
@@ -98,10 +97,13 @@ class Meter:
 
     def wants_moving(self) -> bool:
         """Whether a verdict would have to know what moving a batch costs."""
-        batches, spent = self.batches, self.wait_s + self.loop_s
-        return (self.moving is None and batches >= _REHEARSES
-                and batches & (batches - 1) == 0
-                and self.wait_s > _WAITS * spent)
+        batches = self.batches
+        if (self.moving is not None or batches < _REHEARSES
+                or batches & (batches - 1)):
+            return False
+        from .._engine import waits_for_batches
+
+        return waits_for_batches(self.wait_s, self.loop_s)
 
     def moves(self, moving: Moving) -> None:
         """What was rehearsed since the last batch, which is no one's time."""
@@ -134,8 +136,8 @@ class Meter:
 
     def stats(self, workers: int) -> dict[str, Any]:
         """A dict of numbers; None where nothing was measured."""
-        spent = self.wait_s + self.loop_s
-        rate = (self.helper_items / self.helper_s if self.helper_s else None)
+        window = self._window(workers)
+        spent, rate = self.wait_s + self.loop_s, window.worker_rate()
         return {
             "batches": self.batches, "items": self.items,
             "first_batch_s": self.first_batch_s if self.batches else None,
@@ -144,135 +146,23 @@ class Meter:
             "workers": workers,
             "items_per_s_of_a_worker": rate,
             "worker_s_per_item": 1 / rate if rate else None,
-            "limits": self._limits(spent), "bad": list(self.bad)}
-
-    def _limits(self, spent: float) -> str:
-        if self.batches < _LEAST_BATCHES or not spent:
-            return "unknown"
-        return "loader" if self.wait_s / spent > _WAITS else "loop"
+            "limits": _LIMITS[window.limit()], "bad": list(self.bad)}
 
     def explain(self, workers: int) -> Explanation:
-        """The same for people, with what to change where we know it. What is
-        not waiting counts as the accelerator's work."""
-        have, spent = self.stats(workers), self.wait_s + self.loop_s
-        if have["limits"] == "unknown":
-            return _explanation(
-                "unknown", "there are too few batches to say what limits",
-                f"there were {self.batches}, and {_LEAST_BATCHES} are needed",
-                no_action="take more batches, then ask again")
-        share, each = have["wait_share"], have["worker_s_per_item"]
-        because = (f"the loop waited {share:.0%} of its time for a batch "
-                   f"({self.wait_s:.2f} s of {spent:.2f} s, {self.batches} "
-                   f"batches of {self.items / self.batches:.0f} items; first "
-                   f"batch after {self.first_batch_s * 1000:.0f} ms)")
-        if each is not None:
-            because += (f"; {workers} worker(s) needed {each * 1000:.2f} ms "
-                        "per item")
-        if not workers and self.moving is not None and any(self.moving[:2]):
-            because += ("; moving a batch between processes, tried here, "
-                        f"takes {self.moving.helper_s * 1000:.2f} ms of a "
-                        f"worker and {self.moving.loop_s * 1000:.2f} ms of "
-                        "the loop")
-        left = self.processors_left()
-        if left < 0.9:
-            because += ("; other work left the loop a processor for "
-                        f"{left:.0%} of the time in which it could run")
-        cause, action, no_action = self._advice(workers, left)
-        limit = "data"
-        if have["limits"] == "loop":
-            limit, cause = "compute", "the input keeps up"
-            if action is None:
-                cause += ": more workers change nothing"
-                no_action = ("without any waiting the loop would be "
-                             f"{self.wait_s / max(self.loop_s, 1e-9):.1%} "
-                             "faster, and no setting that is known here would "
-                             "gain 2 %")
-        return _explanation(limit, cause, because, action, no_action,
-                            {"compute": 1 - share, "data": share},
-                            self.items / spent)
+        """The engine's verdict on what was counted."""
+        return Explanation(json.loads(self._window(workers).report()))
 
-    def _advice(self, workers: int, left: float
-                ) -> tuple[str, dict[str, Any] | None, str | None]:
-        """What the loop waits for, and what to do about it, or why there is
-        nothing to do."""
-        cpus = len(os.sched_getaffinity(0))
-        cause = ("the workers do not keep up" if workers
-                 else "items are fetched by the loop itself")
-        if workers >= cpus:
-            return (f"{workers} workers on {cpus} processors do not keep up",
-                    None, "there are no processors for more workers: make an "
-                    "item cheaper, or move work out of __getitem__")
-        if not workers and self.moving is None:
-            return cause, None, ("what it would cost to move batches between "
-                                 "processes is not measured yet: take more "
-                                 "batches")
-        if not workers and self.moving and self.moving.why_not:
-            return cause, None, ("a batch cannot be moved between processes ("
-                                 f"{self.moving.why_not}): make it of arrays, "
-                                 "or set workers=\"threads\" where the data "
-                                 "set releases the interpreter's lock")
-        now = (max(self._times(workers, cpus * left)) if workers
-               else self.wait_s + self.loop_s)
-        lasts = {n: max(self._times(n, cpus * left))
-                 for n in range(workers + 1, cpus + 1)}
-        more = next(n for n, seconds in lasts.items()
-                    if seconds <= min(lasts.values()) * _LEAST_GAIN)
-        gain = now / lasts[more]
-        if gain >= _LEAST_GAIN:
-            return cause, {
-                "knob": "num_workers", "from": workers, "to": more,
-                "predicted_gain": gain - 1,
-                "cost": f"{more - workers} of {cpus} processors, at that gain "
-                        "at most"}, None
-        return cause, None, self._why_not(
-            self._times(workers + 1, cpus * left), workers, gain)
+    def _window(self, workers: int) -> FetchWindow:
+        from .._engine import FetchWindow, Transfer
 
-    def _times(self, workers: int,
-               cpus: float) -> tuple[float, float, float]:
-        """Seconds that so many workers would take for what was measured: of
-        the loop's thread, of the workers, of all processors."""
-        if self.helper_items:
-            share = self.items / self.helper_items  # some is made ahead
-            made, made_cpu = self.helper_s * share, self.helper_cpu_s * share
-            received, more_cpu = max(0.0, self.wait_s - self.blocked_s), 0.0
-        elif self.moving is not None:
-            made = self.wait_s + self.moving.helper_s * self.batches
-            received = self.moving.loop_s * self.batches
-            made_cpu, more_cpu = 0.0, sum(self.moving[:2]) * self.batches
-        else:
-            made, made_cpu, received, more_cpu = self.wait_s, 0.0, 0.0, 0.0
-        return (max(self.loop_s, 1e-9) + received, made / workers,
-                (self.cpu_s + made_cpu + more_cpu) / cpus)
-
-    def _why_not(self, times: tuple[float, float, float], workers: int,
-                 gain: float) -> str:
-        """Why more workers would not help."""
-        loop, made, processors = times
-        more = "more workers would gain less than 2 %"
-        if gain < 0.98:
-            more = f"more workers would bring {100 * (gain - 1):+.0f} %"
-        if processors >= max(loop, made):
-            return (f"{more}: there is no more processor time; make an item "
-                    "cheaper, or move work out of __getitem__")
-        if loop > self.loop_s * _LEAST_GAIN:
-            return (f"{more}: the loop would spend {loop - self.loop_s:.2f} s "
-                    "on receiving what it now waits "
-                    f"{self.wait_s:.2f} s for; make an item smaller or "
-                    "cheaper, or set workers=\"threads\" where the data set "
-                    "releases the interpreter's lock")
-        if not workers:
-            return f"{more}: make an item cheaper"
-        return (f"{more}: those there are fast enough on the average, but "
-                "batches come in bursts; try a larger prefetch_factor")
-
-
-def _explanation(limit: str, cause: str, because: str,
-                 action: dict[str, Any] | None = None,
-                 no_action: str | None = None,
-                 parts: Mapping[str, float] = MappingProxyType({}),
-                 rate: float | None = None) -> Explanation:
-    return Explanation({
-        "au": parts.get("compute"), "parts": parts, "samples_per_s": rate,
-        "verdict": {"limit": limit, "stage": None, "cause": cause,
-                    "because": because, "actions": [action] if action else [],
-                    "no_action": no_action}})
+        window = FetchWindow()
+        for ours, theirs in _COUNTED.items():
+            setattr(window, theirs, getattr(self, ours))
+        if self.moving is not None:
+            why_not = (self.moving.why_not or "").encode(
+                errors="backslashreplace").decode()
+            window.transfer = Transfer(*self.moving[:2], why_not)
+        window.workers = workers
+        window.cpus = len(os.sched_getaffinity(0))
+        window.cpu_share = self.processors_left()
+        return window

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import refused
-from .order import Order
+
+if TYPE_CHECKING:
+    from .._engine import Order
 
 
 class OwnPlan:
@@ -73,8 +75,10 @@ class Batched:
             self.sampler.set_epoch(epoch)
 
     def __len__(self) -> int:
-        whole, rest = divmod(len(self.sampler), self.batch_size)
-        return whole + (1 if rest and not self.drop_last else 0)
+        from .._engine import batches_of
+
+        return batches_of(len(self.sampler), self.batch_size,
+                          bool(self.drop_last))
 
 
 class OwnSampler:
@@ -86,8 +90,8 @@ class OwnSampler:
 
     def __iter__(self) -> Iterator[int]:
         loader: Any = self._loader()
-        order, epoch = loader._order(), loader._next_epoch
-        for step in range(-(-order.n // order.batch_size)):
+        order, epoch = loader._order(drop_last=False), loader._next_epoch
+        for step in range(order.steps()):
             yield from order.ids(epoch, step)
 
     def set_epoch(self, epoch: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from .memory import Held, Reader, Writer, make_memory
 from .packing import Letter, seal
+from .seeds import batch_seeds
 
 
 class Moving(NamedTuple):
@@ -35,7 +36,7 @@ def rehearsed(batch: Any, items: int) -> Moving:
         for name in ("tasks", "batches"):
             fds.append(make_memory(name))
         tasks, batches = (_Road(fd) for fd in fds)
-        task = 0, 0, list(range(items)), 0, 1, 0, 1, (0, 0, 0), 0
+        task = 0, 0, list(range(items)), 0, 1, 0, 1, batch_seeds(0, 0, 0), 0
         tries = []
         for _ in range(_TRIES):
             asked, got = tasks.move(task, loop, helper)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from .board import Board
 from .collate import stack_without_shared_memory, torch_module
 from .carried import Carried
-from .fetching import (Fetcher, Key, Settings, Stream, count_of, detail_of,
+from .fetching import (Fetcher, Seeds, Settings, Stream, count_of, detail_of,
                        note_detail, seed_generators)
 from .memory import Reader, Ref, Writer
 from .packing import Letter, open_ref, ref_of, seal
@@ -69,7 +69,7 @@ class Task(NamedTuple):
     parts: int
     first_row: int
     grain: int
-    key: Key | None
+    seeds: Seeds | None
     kind: int
 
 
@@ -225,7 +225,7 @@ class Worker:
             self._items += task.ids or 1
             return BATCH, (batch, ())
         if task.parts == 1:
-            batch = self._fetcher.batch(task.ids, task.key, task.grain)
+            batch = self._fetcher.batch(task.ids, task.seeds, task.grain)
             self._items += (count_of(task.ids) if self._settings.batched
                             else 1)
             return BATCH, batch
@@ -234,7 +234,7 @@ class Worker:
     def _part_of(self, task: Task) -> tuple[int | None, Any]:
         piece: Any
         try:
-            piece = self._fetcher.items(task.ids, task.key, task.grain,
+            piece = self._fetcher.items(task.ids, task.seeds, task.grain,
                                         task.first_row)
             self._items += len(task.ids)
         except Exception as error:
@@ -263,7 +263,7 @@ class Worker:
             ids += some
             items += piece[0]
             bad += piece[1]
-        return BATCH, (self._fetcher.collated(items, bad, ids, task.key), bad)
+        return BATCH, (self._fetcher.collated(items, bad, ids, task.seeds), bad)
 
     def _opened(self, worker: int, ref: Ref) -> Any:
         try:

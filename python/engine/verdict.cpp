@@ -1,0 +1,74 @@
+#include "python/engine/verdict.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+#include "penstock/advisor/advisor.h"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+
+/// As a run's report has it.
+std::string report_of(const FetchWindow& window) {
+  Verdict verdict = diagnose(window);
+  Json report;
+  report["au"] = Json();
+  report["parts"] = Json(Json::Object{});
+  report["samples_per_s"] = Json();
+  if (verdict.limit != Limit::unknown) {
+    double share = window.wait_s / window.spent_s();
+    report["au"] = 1 - share;
+    report["parts"]["compute"] = 1 - share;
+    report["parts"]["data"] = share;
+    report["samples_per_s"] =
+        static_cast<double>(window.items) / window.spent_s();
+  }
+  report["verdict"] = verdict.json();
+  return report.dump();
+}
+
+}  // namespace
+
+void bind_verdict(nb::module_& module) {
+  using Transfer = FetchWindow::Transfer;
+  nb::class_<Transfer>(module, "Transfer",
+                       "Seconds that moving a batch between processes takes.")
+      .def(
+          "__init__",
+          [](Transfer* made, double worker_s, double loop_s,
+             std::string why_not) {
+            new (made) Transfer{worker_s, loop_s, std::move(why_not)};
+          },
+          nb::arg("worker_s"), nb::arg("loop_s"), nb::arg("why_not"));
+  nb::class_<FetchWindow>(module, "FetchWindow",
+                          "What was counted of a loop; times are seconds.")
+      .def(nb::init<>())
+      .def_rw("batches", &FetchWindow::batches)
+      .def_rw("items", &FetchWindow::items)
+      .def_rw("first_batch_s", &FetchWindow::first_batch_s)
+      .def_rw("wait_s", &FetchWindow::wait_s)
+      .def_rw("loop_s", &FetchWindow::loop_s)
+      .def_rw("blocked_s", &FetchWindow::blocked_s)
+      .def_rw("cpu_s", &FetchWindow::cpu_s)
+      .def_rw("workers", &FetchWindow::workers)
+      .def_rw("worker_items", &FetchWindow::worker_items)
+      .def_rw("worker_s", &FetchWindow::worker_s)
+      .def_rw("worker_cpu_s", &FetchWindow::worker_cpu_s)
+      .def_rw("transfer", &FetchWindow::transfer, nb::arg("transfer").none())
+      .def_rw("cpus", &FetchWindow::cpus)
+      .def_rw("cpu_share", &FetchWindow::cpu_share)
+      .def("limit",
+           [](const FetchWindow& window) {
+             return std::string(name_of(limit_of(window)));
+           })
+      .def("worker_rate", &FetchWindow::worker_rate)
+      .def("report", &report_of);
+  module.def("waits_for_batches", &waits_for_batches, nb::arg("wait_s"),
+             nb::arg("loop_s"));
+}
+
+}  // namespace penstock::python
