@@ -24,6 +24,9 @@ struct DatasetInfo {
   /// A batch is filled as a whole, by one worker: what becomes of a row depends
   /// on those beside it.
   bool whole_batches = false;
+  /// A side names a sample more than once: select() gives an id for several
+  /// ranks.
+  bool repeats = false;
 };
 
 /// How a loader reads a data set.

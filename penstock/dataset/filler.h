@@ -32,6 +32,8 @@ struct FillItem {
   std::span<const TensorPlace> to;
   /// Where lengths differ; else empty.
   std::span<const SampleRange> ranges = {};
+  /// By range, as StoredRow::occurrence has it; empty: all 0.
+  std::span<const std::int64_t> occurrences = {};
   Position at;  ///< of the batch
 };
 

@@ -45,7 +45,7 @@ class FunctionFiller final : public SlotFiller {
         "padding comes last");
     clear_behind(item, ids.size());
     if (ids.empty()) return;
-    if (source_ != nullptr) read_source(ids, item.at, stream, faults);
+    if (source_ != nullptr) read_source(item, ids, stream, faults);
     const RowLayout& layout = function_.layout;
     out_.clear();
     for (std::size_t t = 0; t < layout.tensors.size(); ++t)
@@ -71,8 +71,9 @@ class FunctionFiller final : public SlotFiller {
     }
   }
 
-  void read_source(std::span<const SampleId> ids, Position at, Stream& stream,
-                   Faults& faults) {
+  /// The rows `ids` of the item, which are its first.
+  void read_source(const FillItem& item, std::span<const SampleId> ids,
+                   Stream& stream, Faults& faults) {
     std::size_t needed = 0;
     for (const Output& output : *source_outputs_)
       needed += aligned(ids.size() * output.bytes());
@@ -93,7 +94,12 @@ class FunctionFiller final : public SlotFiller {
       places_.push_back({.data = filled + place, .bytes = output.bytes()});
       place += aligned(ids.size() * output.bytes());
     }
-    source_->fill({.ids = ids, .to = places_, .at = at}, stream, faults);
+    source_->fill({.ids = ids,
+                   .to = places_,
+                   .occurrences = item.occurrences.first(
+                       std::min(ids.size(), item.occurrences.size())),
+                   .at = item.at},
+                  stream, faults);
     if (device_ == nullptr) return;
     stream.copy(memory_.get(), filled, needed);
     stream.synchronize();

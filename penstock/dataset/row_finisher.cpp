@@ -64,10 +64,11 @@ void RowFinisher::finish(const Part& part, const FillItem& item,
   at_.clear();
   for (std::size_t i = 0; i < item.ids.size(); ++i) {
     if (item.ids[i] < 0) continue;
-    StoredRow row{.tensors = rows.empty() ? nullptr : rows[i] + part.offset,
-                  .range = item.ranges.empty()
-                               ? SampleRange{.sample = item.ids[i]}
-                               : item.ranges[i]};
+    StoredRow row{
+        .tensors = rows.empty() ? nullptr : rows[i] + part.offset,
+        .range = item.ranges.empty() ? SampleRange{.sample = item.ids[i]}
+                                     : item.ranges[i],
+        .occurrence = item.occurrences.empty() ? 0 : item.occurrences[i]};
     if (part.run_bytes != 0) row.run = run_of(part.field, i);
     rows_.push_back(row);
     at_.push_back(i);

@@ -54,6 +54,9 @@ FillItem BatchFiller::item_of(const Slot& slot, const Part& part) {
                 .at = slot.plan.at};
   if (varies)
     item.ranges = std::span(slot.plan.ranges).subspan(part.first_range, count);
+  if (!slot.plan.occurrences.empty())
+    item.occurrences =
+        std::span(slot.plan.occurrences).subspan(part.first_range, count);
   return item;
 }
 
@@ -158,13 +161,18 @@ void BatchFiller::mask(const Slot& slot, std::size_t range) const {
 }
 
 // Which sample stands in depends on the bad one alone, so that it is the same
-// on any number of ranks, threads and restarts.
+// on any number of ranks, threads and restarts. It may come in its own place
+// too, or stand in for several bad ones: its occurrence tells these apart.
 SampleId BatchFiller::substitute(Slot& slot, std::size_t range) {
   constexpr std::uint64_t kSubstitute = 0x73756273;  // "subs"
   constexpr int kAttempts = 100;
   const SampleId bad = slot.ids[range];
+  const std::span<const std::int64_t> occurrences = slot.plan.occurrences;
+  const std::int64_t time = occurrences.empty() ? 0 : occurrences[range];
+  const std::int64_t occurrence = -1 - (occurrences.empty() ? bad : time);
   Random random(options_.seed, static_cast<std::uint64_t>(slot.plan.at.epoch),
-                static_cast<std::uint64_t>(bad), kSubstitute);
+                static_cast<std::uint64_t>(bad),
+                kSubstitute + static_cast<std::uint64_t>(time));
   auto rows = static_cast<std::uint64_t>(dataset_.rows_on(options_.side));
   Part part{range, range + 1, range, range + 1};
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -172,7 +180,9 @@ SampleId BatchFiller::substitute(Slot& slot, std::size_t range) {
     dataset_.select(options_.side, std::span(&other, 1));
     slot.ids[range] = slot.plan.ranges[range].sample = other;
     faults_.rows.clear();
-    filler_->fill(item_of(slot, part), *stream_, faults_);
+    FillItem item = item_of(slot, part);
+    item.occurrences = std::span(&occurrence, 1);
+    filler_->fill(item, *stream_, faults_);
     if (faults_.rows.empty()) return other;
   }
   throw Error(ErrorKind::transform,

@@ -85,6 +85,7 @@ void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
   std::int64_t end = (rank.rank + 1) * shared / rank.world;
 
   plan.at = at;
+  plan.occurrences.clear();
   plan.ranges.resize(static_cast<std::size_t>(end - begin));
   auto filled = std::max<std::int64_t>(0, std::min(end, left) - begin);
   auto rows = std::span(plan.ranges).first(static_cast<std::size_t>(filled));

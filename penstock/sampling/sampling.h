@@ -57,6 +57,10 @@ struct Plan {
   Position at;
   std::vector<SampleRange> ranges;
   std::vector<std::int32_t> bin_ends;
+  /// By range, where a sample may come more than once in an epoch: a number
+  /// that is different each time. Empty: each sample comes once. (An order that
+  /// draws with replacement would give the position in the epoch.)
+  std::vector<std::int64_t> occurrences = {};
 };
 
 /// Fills `plan` with this rank's share of the step at `at`, rows

@@ -126,7 +126,14 @@ struct StoredRow {
   const std::byte* tensors = nullptr;   ///< as StoredRows::data of this row
   std::span<const std::byte> run = {};  ///< its whole run
   SampleRange range;                    ///< what of it is wanted
-  std::int32_t occurrence = 0;  ///< counts how often it came in this epoch
+  /// Tells apart the times that the sample comes in one epoch, so that each of
+  /// them draws numbers of its own. 0 where it comes once, in its own place.
+  /// It depends on the order and the data alone, never on threads, ranks or
+  /// restarts:
+  ///  - where a side names samples more than once, the rank within the side;
+  ///  - in the place of a bad sample, -1 - that sample's id, or -1 - its
+  ///    occurrence where it comes more than once itself.
+  std::int64_t occurrence = 0;
 };
 
 /// What random numbers depend on beside the sample.
