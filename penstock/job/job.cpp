@@ -21,17 +21,26 @@ std::string source_example() {
          "\": ..., \"table\": ...}";
 }
 
-void parse_rows(Spec& spec, Job& job) {
-  if (!spec.has("source"))
+/// Where a job's rows come from.
+enum class RowsFrom { source, own_source, own_rows };
+
+void parse_rows(Spec& spec, RowsFrom from, Job& job) {
+  if (from == RowsFrom::own_rows) return;
+  const bool own = from == RowsFrom::own_source;
+  if (!own && !spec.has("source"))
     spec.refuse("source", "this section is missing", "add " + source_example());
   if (!spec.has("fields"))
     spec.refuse("fields", "this section is missing",
                 "name the tensors that a batch shall hold");
-  job.source = parse_source_spec(*section_of(spec, "source"), "source");
+  if (spec.has("source")) {
+    const Json& section = *section_of(spec, "source");
+    job.source = own ? parse_own_source_spec(section, "source")
+                     : parse_source_spec(section, "source");
+  }
   job.fields = parse_fields(*spec.raw("fields"), "fields");
 }
 
-Job checked_job(const Json& document, bool own_rows) {
+Job checked_job(const Json& document, RowsFrom from) {
   Job job;
   job.document = document;
   Spec spec(document, "");
@@ -40,7 +49,7 @@ Job checked_job(const Json& document, bool own_rows) {
     const Json* found = spec.raw(key);
     return Spec(found == nullptr ? none : *found, std::string(key));
   };
-  if (!own_rows) parse_rows(spec, job);
+  parse_rows(spec, from, job);
   job.split = parse_split(spec.raw("split"), "split");
   job.loading = loading_settings().parse(section("loader"));
   job.model = parse_model(spec.raw("model"), job.fields);
@@ -57,9 +66,9 @@ Job checked_job(const Json& document, bool own_rows) {
 }
 
 /// With a next step for whoever has none.
-Job advised_job(const Json& document, bool own_rows) {
+Job advised_job(const Json& document, RowsFrom from) {
   try {
-    return checked_job(document, own_rows);
+    return checked_job(document, from);
   } catch (const Error& error) {
     ErrorParts parts = error.parts();
     if (parts.next.empty())
@@ -70,10 +79,16 @@ Job advised_job(const Json& document, bool own_rows) {
 
 }  // namespace
 
-Job parse_job(const Json& document) { return advised_job(document, false); }
+Job parse_job(const Json& document) {
+  return advised_job(document, RowsFrom::source);
+}
 
 Job parse_job_of_rows(const Json& document) {
-  return advised_job(document, true);
+  return advised_job(document, RowsFrom::own_rows);
+}
+
+Job parse_job_of_source(const Json& document) {
+  return advised_job(document, RowsFrom::own_source);
 }
 
 Json without_secrets(Json document) {

@@ -52,6 +52,10 @@ Job parse_job(const Json& document);
 /// A job over rows of one's own: as above, without `source` and `fields`.
 Job parse_job_of_rows(const Json& document);
 
+/// A job over a source that the caller opens: as parse_job(), but of `source`,
+/// which may be missing, only `on_bad` and `fingerprint`.
+Job parse_job_of_source(const Json& document);
+
 /// Reads a job file and applies `sets`, each "section.key=value" (a value that
 /// parses as JSON is JSON, else text; "device.key" makes an object of a device
 /// that was given by its name).

@@ -173,6 +173,22 @@ TEST(StepsInAll, AreNeverMoreThanANumberCanHold) {
   EXPECT_EQ(steps_in_all(positions.job({most, "train.max_steps=5"}), order), 5);
 }
 
+TEST(JobOfASource, TakesOfTheSectionWhatRowsOfAnySourceHave) {
+  auto parsed = [](const char* text) {
+    return parse_job_of_source(Json::parse(text, "test"));
+  };
+  Job job = parsed(R"({"source": {"on_bad": "skip"},
+                       "fields": {"x": {"columns": ["a"]}}})");
+  EXPECT_TRUE(job.source.skip_bad);
+  EXPECT_EQ(job.fields.size(), 1u);
+  EXPECT_FALSE(
+      parsed(R"({"fields": {"x": {"columns": ["a"]}}})").source.skip_bad);
+  EXPECT_THROW(parsed("{}"), Error);
+  EXPECT_THROW(parsed(R"({"source": {"table": "t"},
+                          "fields": {"x": {"columns": ["a"]}}})"),
+               Error);
+}
+
 TEST(LoadJob, NamesAMissingFileAndABadLine) {
   try {
     load_job("/nonexistent/job.json", {});

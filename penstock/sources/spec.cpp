@@ -27,21 +27,27 @@ void check_fingerprint(Spec& section, SourceSpec& spec) {
                  "copy it from \"dataset\" in a report.json");
 }
 
+/// Adds those of rows wherever they come from.
+SettingsTable<SourceSpec> with_row_settings(SettingsTable<SourceSpec> table) {
+  return table
+      .choice("on_bad", &SourceSpec::skip_bad,
+              {{"stop", false}, {"skip", true}}, "")
+      .text("fingerprint", &SourceSpec::fingerprint,
+            "of the rows that must be read: dataset.fingerprint of a "
+            "report, or its first 16 digits")
+      .last_rule("minLength", 16);
+}
+
 /// Those of every kind, but for `kind` itself.
 const SettingsTable<SourceSpec>& shared_settings() {
   static const SettingsTable<SourceSpec> table =
-      SettingsTable<SourceSpec>()
-          .text("table", &SourceSpec::table, "default: the only table")
-          .text("key", &SourceSpec::key,
-                "a unique column without nulls; default: the single-column "
-                "primary key")
-          .text("where", &SourceSpec::where, "an SQL condition")
-          .choice("on_bad", &SourceSpec::skip_bad,
-                  {{"stop", false}, {"skip", true}}, "")
-          .text("fingerprint", &SourceSpec::fingerprint,
-                "of the rows that must be read: dataset.fingerprint of a "
-                "report, or its first 16 digits")
-          .last_rule("minLength", 16)
+      with_row_settings(
+          SettingsTable<SourceSpec>()
+              .text("table", &SourceSpec::table, "default: the only table")
+              .text("key", &SourceSpec::key,
+                    "a unique column without nulls; default: the single-column "
+                    "primary key")
+              .text("where", &SourceSpec::where, "an SQL condition"))
           .number("round_trip_ms", &SourceSpec::round_trip_ms, 0,
                   kLongestRoundTripMs, "a declared delay per statement sent")
           .check(check_fingerprint);
@@ -183,6 +189,12 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   shared_settings().read(section, spec);
   section.finish();
   return spec;
+}
+
+SourceSpec parse_own_source_spec(const Json& section, const std::string& path) {
+  static const SettingsTable<SourceSpec> table =
+      with_row_settings(SettingsTable<SourceSpec>()).check(check_fingerprint);
+  return table.parse(Spec(section, path));
 }
 
 Json source_section(const SourceSpec& spec) {

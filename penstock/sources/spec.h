@@ -28,6 +28,9 @@ struct SourceSpec {
 /// Checks a `source` section; a text is taken as a URI ("sqlite:PATH" or
 /// "postgresql://..."), whose table may follow as "#table".
 SourceSpec parse_source_spec(const Json& section, const std::string& path);
+/// The same for a source that the caller opens itself: `on_bad` and
+/// `fingerprint` alone.
+SourceSpec parse_own_source_spec(const Json& section, const std::string& path);
 /// The settings of that section with every default, but for empty ones.
 Json source_section(const SourceSpec& spec);
 /// The JSON Schema of that section.
