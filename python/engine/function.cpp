@@ -36,13 +36,17 @@ nb::object owner_of(std::shared_ptr<const void> memory) {
   });
 }
 
-nb::object numpy_copy(std::span<const SampleId> ids) {
+}  // namespace
+
+nb::object numpy_copy(std::span<const std::int64_t> ids) {
   auto copy = std::make_shared<std::vector<SampleId>>(ids.begin(), ids.end());
   TensorView view{.data = reinterpret_cast<std::byte*>(copy->data()),
                   .dtype = Dtype::int64,
                   .shape = {std::ssize(ids)}};
   return numpy_view(view, owner_of(std::move(copy)));
 }
+
+namespace {
 
 /// Views of memory that is the engine's again after the call: a traceback that
 /// keeps the list finds it empty then.
@@ -114,16 +118,27 @@ Function::~Function() {
 }
 
 void Function::make_rows(const RowCall& rows) {
+  call([&](const nb::object& function) {
+    nb::object inputs = numpy_views(rows.in, owner_of(rows.in_memory));
+    OutputsOfOneCall outputs(rows.out);
+    function(numpy_copy(rows.ids), inputs, outputs.list, rows.at.epoch,
+             rows.at.step);
+  });
+}
+
+void Function::call(const std::function<void(nb::object)>& work) {
   // Outlives the lock, with which a thread's own objects are let go.
   Running here(this);
   GilAcquire lock;
-  // One more reference: what runs is no garbage.
-  nb::object call = nb::borrow(call_);
+  if (call_ == nullptr)
+    throw Error(ErrorKind::request, {.code = "loader.closed",
+                                     .what = "cannot call a function of Python",
+                                     .where = "the loader",
+                                     .why = "it was closed",
+                                     .next = "close it after the last batch"});
   try {
-    nb::object inputs = numpy_views(rows.in, owner_of(rows.in_memory));
-    OutputsOfOneCall outputs(rows.out);
-    call(numpy_copy(rows.ids), inputs, outputs.list, rows.at.epoch,
-         rows.at.step);
+    // One more reference: what runs is no garbage.
+    work(nb::borrow(call_));
   } catch (const nb::python_error& raised) {
     throw error_of(raised);
   }

@@ -2,7 +2,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "penstock/run/run.h"
@@ -21,7 +23,7 @@ namespace nb = nanobind;
 ///
 /// Rows, and so batches, keep this object; its engine shows what it holds to
 /// Python's garbage collector, and ends that when it is closed. All but
-/// make_rows() is called with Python's lock.
+/// make_rows() and call() is called with Python's lock.
 class Function : public std::enable_shared_from_this<Function> {
  public:
   /// Throws Error(request) where Python is at its end.
@@ -32,7 +34,10 @@ class Function : public std::enable_shared_from_this<Function> {
 
   /// Takes Python's lock. Throws Error.
   void make_rows(const RowCall& rows);
-  /// True on a thread that is in make_rows().
+  /// Calls it by `work`, with Python's lock; what Python raises is thrown as an
+  /// Error that keeps it.
+  void call(const std::function<void(nb::object function)>& work);
+  /// True on a thread that is in one of these two.
   bool runs_here() const;
   /// Nobody calls it from here on.
   void let_go();
@@ -47,6 +52,9 @@ class Function : public std::enable_shared_from_this<Function> {
   PyObject* call_;  ///< null once it was let go of
   std::vector<PyObject*> raised_;
 };
+
+/// A copy, as an array of numpy. With Python's lock.
+nb::object numpy_copy(std::span<const std::int64_t> ids);
 
 /// The exception of Python that an error came of; null for all other errors.
 nb::object raised_in_python(const Error& error);

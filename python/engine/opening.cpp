@@ -16,6 +16,7 @@ constexpr std::chrono::milliseconds kPatience(500);
 Job job_of(const Opening& opening) {
   Json document = Json::parse(opening.job, "the job");
   for (const std::string& set : opening.sets) apply_setting(document, set);
+  if (opening.rows.has_fields) return parse_job_of_source(document);
   return opening.rows.maker ? parse_job_of_rows(document) : parse_job(document);
 }
 

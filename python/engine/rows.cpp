@@ -130,7 +130,8 @@ void bind_rows(nb::module_& module) {
   };
   nb::class_<OwnRows>(module, "Rows",
                       "Rows that are no job's source, for one loader.",
-                      nb::type_slots(slots));
+                      nb::type_slots(slots))
+      .def_ro("has_fields", &OwnRows::has_fields);
   module.def("array_rows", &rows_of_arrays, nb::arg("names"),
              nb::arg("arrays"));
   module.def("function_rows", &rows_of_function, nb::arg("count"),

@@ -22,6 +22,7 @@ using MadeTensor =
 struct OwnRows {
   RowsMaker maker;                     ///< may be empty: there are none
   std::shared_ptr<Function> function;  ///< that the maker calls; null: arrays
+  bool has_fields = false;  ///< a source, whose rows the job's fields take
 
   int visit(visitproc visit, void* arg) const;
   void clear();

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .pieces import Source
+    from .sources import PositionSource
 
 Settings = Mapping[str, Any]
 Fields = Union[Mapping[str, Any], Sequence[str]]
@@ -248,12 +249,15 @@ class Loader(BaseLoader):
 
     `source` is a URI ("sqlite:FILE#table", "postgresql://host/base#table"), a
     job's `source` section, a dict of arrays (numpy, torch or others, rows
-    first, in host memory; used where they lie), or an object of your own with
-    `size` and `read(ids)` (see penstock.pieces.Source). `fields` maps names to
-    how they are made: a list of columns, one column, or a job's rule; a list
-    of columns makes a field of each. Of arrays and own sources it names those
-    that a batch holds (default: all). `batch_size` counts the rows of one rank. `split` is a job's section
-    of that name, and `side` which part of it is read.
+    first, in host memory; used where they lie), or an object of your own: with
+    `columns`, `len()` and `read(positions)`, whose columns the fields take
+    (see penstock.sources.PositionSource), or with `size` and `read(ids)`,
+    which gives the tensors themselves (see penstock.pieces.Source). `fields`
+    maps names to how they are made: a list of columns, one column, or a job's
+    rule; a list of columns makes a field of each. Of arrays and of tensors of
+    your own it names those that a batch holds (default: all). `batch_size`
+    counts the rows of one rank. `split` is a job's section of that name, and
+    `side` which part of it is read.
 
     `num_workers` are threads (None: from the processors that we may use; 0:
     all on the caller's thread); they never change a batch. `prefetch_factor`
@@ -271,7 +275,7 @@ class Loader(BaseLoader):
     """
 
     @checked(ELSEWHERE)
-    def __init__(self, source: str | Settings | Source,
+    def __init__(self, source: str | Settings | Source | PositionSource,
                  fields: Fields | None = None,
                  batch_size: int = 1, shuffle: bool = False, *,
                  num_workers: int | None = None,
@@ -314,14 +318,17 @@ class Loader(BaseLoader):
             if rows is None:
                 if isinstance(source, str):
                     source = json.loads(_engine.source_section(source))
-                job.update(source=source, fields=_rules(fields))
+                job["source"] = source
+            if rows is None or rows.has_fields:
+                job["fields"] = _rules(fields)
             super().__init__(job, (), side, ranks, rows)
 
 
 def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
          rank: int | None = None, world: int | None = None,
          agree: Agree | None = None, **overrides: Any) -> BaseLoader:
-    """The batches of a job: a file, or the same as a dict.
+    """The batches of a job: a file, or the same as a dict, whose "source" may
+    be an object of your own as for `Loader`.
 
     An override names a setting with "__" for the dot:
     `open("job.json", loader__batch_size=64, device="cpu")`. As in the file,
@@ -345,15 +352,24 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
     with ranks.opening():
         if not isinstance(job, Mapping):
             job = _read(job)
-        return BaseLoader(job, sets, side, ranks)
+        rows = None
+        if not isinstance(job.get("source"), (Mapping, str, type(None))):
+            rows = _own_rows(job["source"], job.get("fields"))
+            own = {"source"} if rows and rows.has_fields else {
+                "source", "fields"}
+            job = {name: section for name, section in job.items()
+                   if name not in own}
+        return BaseLoader(job, sets, side, ranks, rows)
 
 
 def _own_rows(source: object, fields: Fields | None) -> _engine.Rows | None:
     """Rows of arrays or of an object with `read`; None for a job's source."""
     if isinstance(source, str):
         return None
-    from . import pieces
+    from . import pieces, sources
 
+    if isinstance(source, sources.PositionSource):
+        return sources.rows_of(source)
     if isinstance(source, Mapping):
         if isinstance(source.get("kind"), str):
             return None
@@ -362,8 +378,9 @@ def _own_rows(source: object, fields: Fields | None) -> _engine.Rows | None:
         return pieces.rows_of_source(source, fields)
     raise TypeError(f"Loader() cannot read a {type(source).__name__}: expected "
                     "a URI, a job's source section, a dict of arrays, or an "
-                    "object with 'size' and 'read(ids)'; a torch Dataset goes "
-                    "to penstock.DataLoader")
+                    "object with 'columns', a length and 'read(positions)', or "
+                    "with 'size' and 'read(ids)'; a torch Dataset goes to "
+                    "penstock.DataLoader")
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import tempfile
 import unittest
 import warnings
 
+import numpy
+
 import penstock
 from dataloader_sets import Rows
 from entry import main
@@ -83,7 +85,7 @@ class Bar:
 
 class Examples(Folder):
     def test_of_the_loaders(self):
-        first, _, _, *rest = blocks("docs/python.md")
+        first, _, _, _, *rest = blocks("docs/python.md")
         self.assertEqual(len(rest), 4)
         examples = (first, *rest)
         names, told = {"penstock": penstock, "tqdm": Bar}, io.StringIO()
@@ -99,8 +101,13 @@ class Examples(Folder):
         self.assertRegex(names["bar"].shown[-1], "^AU ")
 
     def test_of_python_in_the_pipeline(self):
-        _, source, functions, *_ = blocks("docs/python.md")
-        names = {"penstock": penstock}
+        _, columns, source, functions, *_ = blocks("docs/python.md")
+        names = {"penstock": penstock, "np": numpy}
+        exec(compile(columns, "docs/python.md", "exec"), names)
+        batch = next(iter(names["loader"])).numpy()
+        self.assertEqual(batch["y"].ravel().tolist(),
+                         [p % 3 for p in range(100)])
+        names["loader"].close()
         exec(compile(source, "docs/python.md", "exec"), names)
         batch = next(iter(names["loader"])).numpy()
         self.assertTrue((batch["y"] == batch["x"] ** 2).all())
@@ -120,6 +127,27 @@ class Examples(Folder):
             *train.split(), "--json", "--set", "device.step_ms=1",
             "--set", "source.round_trip_ms=0.1", "--set", "train.max_steps=3"))
         self.assertEqual((told["steps"], told["verdict"]["limit"]), (3, "data"))
+
+    def test_of_a_source_by_position(self):
+        pathlib.Path("points.jsonl").write_text(
+            '[{"x": 1, "y": 2}]\n[{"x": 3, "y": 4}, {"x": 5, "y": 6}]\n'
+            '[{"x": 7, "y": 8}]\n')
+        example = ROOT / "examples/own_source/own_source.py"
+        text = example.read_text()
+        self.assertLess(len(text.splitlines()), 100)
+        for block in blocks("docs/own_source.md"):
+            for line in block.splitlines():
+                self.assertIn(line, text)
+        done = subprocess.run([sys.executable, example], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.stderr, "")
+        batches = [re.fullmatch(r"(\[.*\]) (\(.*\)) (\[.*\])", line).groups()
+                   for line in done.stdout.splitlines()]
+        rows = {row: bytes for ids, _, sizes in batches
+                for row, bytes in zip(json.loads(ids), json.loads(sizes))}
+        self.assertEqual(rows, {0: 18, 1: 36, 2: 18})
+        self.assertEqual([shape for _, shape, _ in batches],
+                         ["(2, 3, 2)", "(1, 3, 2)"])
 
     def test_of_the_drop_in(self):
         warnings.filterwarnings("ignore", message=".* workers on .* process")
