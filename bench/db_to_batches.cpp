@@ -107,7 +107,7 @@ double server_seconds(const Workload& work) {
   return work.server ? postgres_cpu_seconds().value_or(NAN) : 0;
 }
 
-/// The pass on one thread, so that each stage's processor time can be told.
+/// The scan on one thread, so that the processor time of each stage is known.
 void add_stage_costs(const Workload& work, Device& device, StageCosts& costs) {
   TableDatasetOptions options = work.options;
   options.workers = 0;
@@ -180,31 +180,47 @@ Json scaled(const Repeats& from, double by) {
   return json;
 }
 
-Json measure(const Workload& work, std::int64_t rows, int repeats) {
+/// All that is timed of a workload.
+struct Timing {
+  StageCosts costs;
+  Repeats scan_cpu;  // of this process, with all workers
+  Repeats scan, first_epoch, drain;
+  Parsing parsing;
+  bool drained = false;  // by the database's own library
+};
+
+Timing time_all(const Workload& work, int repeats) {
   std::unique_ptr<Device> device = open_device({.kind = "cpu"});
+  Timing timing;
+  timing.drained = work.drain().has_value();
+  auto scan = [&] {
+    double cpu = process_cpu_seconds();
+    double wall =
+        wall_seconds([&] { TableDataset::prepare(work.options, *device); });
+    timing.scan_cpu.add(process_cpu_seconds() - cpu);
+    return wall;
+  };
+  auto stages = [&] {
+    add_stage_costs(work, *device, timing.costs);
+    return 0.0;
+  };
+  std::vector<Repeats> times = in_turns(
+      repeats, {scan, [&] { return first_epoch(work, *device); },
+                [&] { return wall_seconds([&] { work.drain(); }); }, stages});
+  timing.scan = std::move(times[0]);
+  timing.first_epoch = std::move(times[1]);
+  timing.drain = std::move(times[2]);
+  timing.parsing = parsing_alone(work, repeats);
+  return timing;
+}
+
+Json measure(const Workload& work, std::int64_t rows, int repeats) {
+  const Timing timing = time_all(work, repeats);
+  const StageCosts& costs = timing.costs;
+  const Parsing& parsing = timing.parsing;
   auto count = static_cast<double>(rows);
   double cores = read_host_limits().cpus;
   double connections = work.server ? work.options.source.connections : 1;
-
-  StageCosts costs;
-  Repeats pass_cpu;  // of this process, with all workers
-  bool libpq = work.drain().has_value();
-  std::vector<Repeats> times =
-      in_turns(repeats, {[&] {
-                           double cpu = process_cpu_seconds();
-                           double wall = wall_seconds([&] {
-                             TableDataset::prepare(work.options, *device);
-                           });
-                           pass_cpu.add(process_cpu_seconds() - cpu);
-                           return wall;
-                         },
-                         [&] { return first_epoch(work, *device); },
-                         [&] { return wall_seconds([&] { work.drain(); }); },
-                         [&] {
-                           add_stage_costs(work, *device, costs);
-                           return 0.0;
-                         }});
-  Parsing parsing = parsing_alone(work, repeats);
 
   double read = costs.read.median() / count;
   double pack = costs.pack.median() / count;
@@ -216,7 +232,7 @@ Json measure(const Workload& work, std::int64_t rows, int repeats) {
   double all = read + parse + rest + pack + server;
   double bound = std::min(1 / serial, cores / all);
   double strict = std::min(1 / serial, cores / (all - rest));
-  double achieved = count / times[0].median();
+  double achieved = count / timing.scan.median();
 
   constexpr double kMicro = 1e6;
   Json result;
@@ -227,26 +243,27 @@ Json measure(const Workload& work, std::int64_t rows, int repeats) {
   cpu["read"] = scaled(costs.read, kMicro / count);
   cpu["prepare"] = scaled(costs.prepare, kMicro / count);
   cpu["pack"] = scaled(costs.pack, kMicro / count);
-  cpu["pass"] = scaled(pass_cpu, kMicro / count);
+  cpu["pass"] = scaled(timing.scan_cpu, kMicro / count);
   cpu["parsing_alone"] = scaled(parsing.ours, kMicro);
   if (work.server) cpu["server"] = scaled(costs.server, kMicro / count);
   Json& floors = result["floor_us_per_row"];
-  floors["drain"] = libpq ? scaled(times[2], kMicro / count) : Json();
+  floors["drain"] =
+      timing.drained ? scaled(timing.drain, kMicro / count) : Json();
   floors["simdjson"] = scaled(parsing.plain, kMicro);
   result["parse_target_us_per_row"] = kMicro * parse;
   result["slowest_serial_us_per_row"] = kMicro * serial;
   result["all_cpu_us_per_row"] = kMicro * all;
   result["bound_rows_per_s"] = bound;
-  result["pass_seconds"] = times[0].json();
+  result["pass_seconds"] = timing.scan.json();
   result["rows_per_s"] = achieved;
   result["ratio"] = achieved / bound;
   result["must_reach"] = "ratio >= 0.8";
   result["strict_ratio"] = achieved / strict;
-  result["first_epoch_seconds"] = times[1].json();
+  result["first_epoch_seconds"] = timing.first_epoch.json();
   return result;
 }
 
-// A part or a server that is not there is no reason to fail.
+// A plugin or a server that is missing is no reason to fail.
 void measure_postgres(const Positions& data, std::int64_t rows, int repeats,
                       Json& result) {
   const char* uri = std::getenv("PENSTOCK_BENCH_POSTGRES");

@@ -73,16 +73,26 @@ bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-Json measure(const Workload& work, std::int64_t rows, int repeats) {
-  std::vector<Block> blocks;  // as a source hands them out
-  std::vector<KeyList> keys;  // of each of them
+/// Rows as a source hands them out, with the keys of each block.
+struct Rows {
+  std::vector<Block> blocks;
+  std::vector<KeyList> keys;
+};
+
+Rows rows_of(const Workload& work, std::int64_t rows) {
+  Rows made;
   for (std::int64_t first = 0; first < rows; first += kBlockRows) {
-    blocks.push_back(
-        rows_of_json(first, std::min(kBlockRows, rows - first), work));
-    for (std::int64_t row = 0; row < blocks.back().rows; ++row)
-      (row == 0 ? keys.emplace_back() : keys.back())
-          .append_integer(first + row);
+    std::int64_t count = std::min(kBlockRows, rows - first);
+    made.blocks.push_back(rows_of_json(first, count, work));
+    KeyList& keys = made.keys.emplace_back();
+    for (std::int64_t row = 0; row < count; ++row)
+      keys.append_integer(first + row);
   }
+  return made;
+}
+
+Json measure(const Workload& work, std::int64_t rows, int repeats) {
+  const auto [blocks, keys] = rows_of(work, rows);
   JsonSet set{
       .column = "receivers", .keys = kKeys, .max = 10, .standardize = true};
   BlockParser parser(

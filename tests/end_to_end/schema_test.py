@@ -164,89 +164,96 @@ class Schema(Case):
                    "latitude": "a", "longitude": "b", "strength": "a",
                    **changes})
 
+    def sections(self, name, *values):
+        return [self.job(**{name: value}) for value in values]
+
+    def loaders(self, key, *values):
+        return self.sections("loader",
+                             *[{"batch_size": 16, key: v} for v in values])
+
+    def devices(self, key, *values):
+        return self.sections("device", *[
+            {"kind": "sim", "clock": "virtual", key: v} for v in values])
+
+    def jobs_with_sources(self):
+        place = {"kind": "sqlite", "path": "d.sqlite"}
+        yield self.job()
+        yield self.job(source=None)
+        yield from self.sections(
+            "source", place, {**place, "table": "t"}, {"kind": "sqlite"},
+            {"path": "d.sqlite"}, {**place, "uri": "x"}, {**place, "path": ""},
+            {**place, "connections": 2}, {**place, "on_bad": "skip"},
+            {**place, "on_bad": "x"}, {**place, "round_trip_ms": 0.1},
+            {**place, "round_trip_ms": -1}, {**place, "round_trip_ms": 60001},
+            {**place, "where": "id > 3"}, {**place, "where": 3},
+            {**place, "kind": "mysql"}, "sqlite:d.sqlite#t", [])
+
+    def jobs_with_fields(self):
+        fields = self.job()["fields"]
+        yield self.job(fields=None)
+        yield from self.sections(
+            "fields", {}, {"y": {}}, {"y": {"columns": []}},
+            {"y": {"columns": ["y", "y"]}}, {"y": {"columns": "y"}},
+            {"y": {"columns": ["y"], "dtype": "float64"}},
+            {"y": {"columns": ["id"], "dtype": "int64"}},
+            {"y": {"columns": ["y"], "dtype": "half"}},
+            {"y": {"columns": ["y"], "standardize": 1}},
+            {"y": {**fields["y"], **fields["heard"]}},
+            {"heard": {**fields["heard"], "dtype": "float32"}})
+        for changes in (
+                {"max": 1}, {"max": 0}, {"max": 65536}, {"max": 65537},
+                {"min": 0}, {"min": -1}, {"keys": []}, {"keys": ["a", "a"]},
+                {"overflow": "first"}, {"overflow": "last"},
+                {"overflow": "strongest", "sort_by": "a"},
+                {"overflow": "strongest"},
+                {"overflow": "first", "sort_by": "a"}, {"sort_by": "a"},
+                {"required": ["a"]}, {"required": "a"}):
+            rule = {**fields["heard"]["json_set"], **changes}
+            yield self.job(fields={"heard": {"json_set": rule}})
+
+    def jobs_with_loaders(self):
+        yield from self.sections(
+            "split", {}, {"train": 1}, {"train": 1.1}, {"val": -0.1},
+            {"train": 0.5, "by": "y"}, {"seed": -1}, {"seed": 1.5}, [])
+        yield from self.loaders("batch_size", 1, 0, 1.5, "16", (1 << 24) + 1)
+        yield from self.loaders("seed", 0, -1)
+        yield from self.loaders("shuffle", False, 0)
+        yield from self.loaders("workers", 0, 1024, 1025, -1)
+        yield from self.loaders("prefetch", 0, 9, 4097, -1)
+        yield from self.loaders("cache", "auto", "device", "ram", "none", "disk")
+        yield from self.loaders("read", "batch", "per_sample", "row")
+        yield from self.loaders("tail", "drop", "pad", "exact", "keep")
+
+    def jobs_with_devices(self):
+        yield from self.sections("device", "auto", "cpu", "sim", "tpu", 3)
+        yield from self.devices(
+            "step_ms", 0, 2.5, -1, 3.7e6, "1", {"mean": 1}, {},
+            {"mean": 1, "deviation": 0.1}, {"mean": -1}, {"deviation": 1})
+        yield from self.devices("copy_gb_s", 1, 0, 1e6)
+        yield from self.devices("memory_gib", 1, 0, 1e6)
+        yield from self.devices("clock", "wall", "atomic")
+
+    def jobs_with_models(self):
+        yield from self.sections("model", "none", "some", 3, {},
+                                 {"kind": "set_position"})
+        for changes in (
+                {}, {"width": 8}, {"width": 9}, {"width": 0}, {"dropout": 0.9},
+                {"dropout": 1}, {"noise_db": 0}, {"noise_db": -1}, {"seed": 1},
+                {"seed": -1}, {"kind": "other"}, {"set": 3}):
+            yield self.with_model(**changes)
+        yield from self.sections(
+            "train", {}, {"epochs": 2}, {"epochs": 0}, {"epochs": "2"},
+            {"max_steps": 1}, {"max_steps": 0}, {"lr": 0.1}, {"lr": -1},
+            {"warmup_steps": 0}, {"warmup_steps": 1.5}, {"threads": 1},
+            {"weight_decay": 0}, {"clip_norm": 0}, {"clip_norm": "1"},
+            {"checkpoint_every_steps": 1}, {"checkpoint_every_steps": 0})
+        yield from self.sections("output", {}, {"dir": "x"}, {"dir": 3})
+
     def test_gives_the_verdict_of_the_parser(self):
         self.database(self.rows())
-        fields = self.job()["fields"]
-        jobs = []
-
-        def section(name, *values):
-            jobs.extend(self.job(**{name: value}) for value in values)
-
-        def heard(**changes):
-            rule = {**fields["heard"]["json_set"], **changes}
-            jobs.append(self.job(fields={"heard": {"json_set": rule}}))
-
-        def loader(key, *values):
-            section("loader", *[{"batch_size": 16, key: v} for v in values])
-
-        def device(key, *values):
-            section("device", *[{"kind": "sim", "clock": "virtual", key: v}
-                                for v in values])
-
-        jobs.append(self.job())
-        jobs.append(self.job(source=None))
-        jobs.append(self.job(fields=None))
-        place = {"kind": "sqlite", "path": "d.sqlite"}
-        section("source", place, {**place, "table": "t"}, {"kind": "sqlite"},
-                {"path": "d.sqlite"}, {**place, "uri": "x"},
-                {**place, "path": ""}, {**place, "connections": 2},
-                {**place, "on_bad": "skip"}, {**place, "on_bad": "x"},
-                {**place, "round_trip_ms": 0.1}, {**place, "round_trip_ms": -1},
-                {**place, "round_trip_ms": 60001},
-                {**place, "where": "id > 3"}, {**place, "where": 3},
-                {**place, "kind": "mysql"}, "sqlite:d.sqlite#t", [])
-        section("fields", {}, {"y": {}}, {"y": {"columns": []}},
-                {"y": {"columns": ["y", "y"]}}, {"y": {"columns": "y"}},
-                {"y": {"columns": ["y"], "dtype": "float64"}},
-                {"y": {"columns": ["id"], "dtype": "int64"}},
-                {"y": {"columns": ["y"], "dtype": "half"}},
-                {"y": {"columns": ["y"], "standardize": 1}},
-                {"y": {**fields["y"], **fields["heard"]}},
-                {"heard": {**fields["heard"], "dtype": "float32"}})
-        heard(max=1)
-        heard(max=0)
-        heard(max=65536)
-        heard(max=65537)
-        heard(min=0)
-        heard(min=-1)
-        heard(keys=[])
-        heard(keys=["a", "a"])
-        heard(overflow="first")
-        heard(overflow="last")
-        heard(overflow="strongest", sort_by="a")
-        heard(overflow="strongest")
-        heard(overflow="first", sort_by="a")
-        heard(sort_by="a")
-        heard(required=["a"])
-        heard(required="a")
-        section("split", {}, {"train": 1}, {"train": 1.1}, {"val": -0.1},
-                {"train": 0.5, "by": "y"}, {"seed": -1}, {"seed": 1.5}, [])
-        loader("batch_size", 1, 0, 1.5, "16", (1 << 24) + 1)
-        loader("seed", 0, -1)
-        loader("shuffle", False, 0)
-        loader("workers", 0, 1024, 1025, -1)
-        loader("prefetch", 0, 9, 4097, -1)
-        loader("cache", "auto", "device", "ram", "none", "disk")
-        loader("read", "batch", "per_sample", "row")
-        loader("tail", "drop", "pad", "exact", "keep")
-        section("device", "auto", "cpu", "sim", "tpu", 3)
-        device("step_ms", 0, 2.5, -1, 3.7e6, "1", {"mean": 1}, {},
-               {"mean": 1, "deviation": 0.1}, {"mean": -1},
-               {"deviation": 1})
-        device("copy_gb_s", 1, 0, 1e6)
-        device("memory_gib", 1, 0, 1e6)
-        device("clock", "wall", "atomic")
-        section("model", "none", "some", 3, {}, {"kind": "set_position"})
-        jobs.extend(self.with_model(**changes) for changes in (
-            {}, {"width": 8}, {"width": 9}, {"width": 0}, {"dropout": 0.9},
-            {"dropout": 1}, {"noise_db": 0}, {"noise_db": -1}, {"seed": 1},
-            {"seed": -1}, {"kind": "other"}, {"set": 3}))
-        section("train", {}, {"epochs": 2}, {"epochs": 0}, {"epochs": "2"},
-                {"max_steps": 1}, {"max_steps": 0}, {"lr": 0.1}, {"lr": -1},
-                {"warmup_steps": 0}, {"warmup_steps": 1.5}, {"threads": 1},
-                {"weight_decay": 0}, {"clip_norm": 0}, {"clip_norm": "1"},
-                {"checkpoint_every_steps": 1}, {"checkpoint_every_steps": 0})
-        section("output", {}, {"dir": "x"}, {"dir": 3})
+        jobs = [*self.jobs_with_sources(), *self.jobs_with_fields(),
+                *self.jobs_with_loaders(), *self.jobs_with_devices(),
+                *self.jobs_with_models()]
         accepted = 0
         for document in jobs:
             self.write_job(document)

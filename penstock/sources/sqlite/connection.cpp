@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "penstock/base/file.h"
 
@@ -37,7 +39,7 @@ const char* odd_kind(std::filesystem::file_type type) {
     case std::filesystem::file_type::socket:
       return "it is a socket";
     case std::filesystem::file_type::unknown:
-      return "it is no file";
+      return "it is not a regular file";
     default:
       return nullptr;
   }
@@ -115,6 +117,113 @@ bool keeps_wal(sqlite3* connection) {
          header[18] == 2 && header[19] == 2;
 }
 
+/// What SQLite says of a call that failed.
+struct Failure {
+  int status;  // the extended code
+  int system;  // errno; 0 where it plays no part
+  std::string says;
+
+  int code() const { return status & 0xff; }
+  void add_system_error() {
+    says += std::string(" (the system says: ") + std::strerror(system) + ")";
+  }
+};
+
+/// The code of an error, and what to do about it.
+struct Advice {
+  std::string code, next;
+};
+
+/// Where another program has changed the file or the table since it was opened.
+std::optional<Advice> advice_on_change(Failure& failed,
+                                       const std::string& path) {
+  bool gone = failed.status == SQLITE_ERROR &&
+              (failed.says.starts_with("no such table: ") ||
+               failed.says.starts_with("no such column: "));
+  std::error_code unknown;
+  if ((gone || failed.code() == SQLITE_NOTADB) &&
+      std::filesystem::file_size(path, unknown) == 0) {
+    failed.says = "the file has 0 bytes";
+    return Advice{"sqlite.emptied",
+                  "another program has emptied it, maybe while it was read: "
+                  "restore it from a copy"};
+  }
+  if (!gone) return std::nullopt;
+  return Advice{"source.table_changed",
+                "another program has dropped or renamed it, maybe while it was "
+                "read; see what is there with: sqlite3 " +
+                    shell_word(path) + " .schema"};
+}
+
+Advice advice_on_io(Failure& failed) {
+  if (failed.system != 0) failed.add_system_error();
+  if (failed.system == EFBIG)
+    return {"sqlite.file_limit",
+            "raise the limit on the size of files (ulimit -f)"};
+  return {"sqlite.io",
+          "check its disk or network share, or point source.path at a copy on "
+          "another one"};
+}
+
+Advice advice_on_opening(Failure& failed, const std::string& path,
+                         sqlite3* connection) {
+  if (failed.status == SQLITE_READONLY_ROLLBACK)
+    return {"sqlite.unfinished_write",
+            "a program died while writing; a user who may write the file can "
+            "roll its transaction back with: sqlite3 " +
+                shell_word(path) + " 'PRAGMA user_version'"};
+  if (failed.system == EMFILE || failed.system == ENFILE) {
+    failed.add_system_error();
+    return {"sqlite.too_many_files",
+            "raise the limit on open files (ulimit -n), or lower "
+            "loader.workers: each of them opens the database"};
+  }
+  if (keeps_wal(connection))
+    return {"sqlite.wal_folder",
+            "the database keeps a write-ahead log, whose -shm file needs write "
+            "access to the folder: give it, or on a copy run: PRAGMA "
+            "journal_mode=DELETE"};
+  return {"sqlite.access", "check the permissions of the file and folder"};
+}
+
+Advice advice_on(Failure& failed, const std::string& path,
+                 const std::string& where, sqlite3* connection) {
+  if (auto changed = advice_on_change(failed, path)) return *changed;
+  switch (failed.code()) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {"sqlite.locked",
+              "another program is writing: try again when it is done, or point "
+              "source.path at a copy"};
+    case SQLITE_NOTADB:
+      return {"sqlite.not_a_database",
+              "check source.path: the file is not an SQLite database, or it is "
+              "encrypted"};
+    case SQLITE_CORRUPT:
+      return {"sqlite.corrupt",
+              "the file or its disk is damaged; see what can be recovered "
+              "with: sqlite3 " +
+                  shell_word(path) + " .recover"};
+    case SQLITE_FULL:
+      return {"sqlite.disk_full",
+              "free some space on that disk and where temporary files go, or "
+              "set SQLITE_TMPDIR to a folder with more space"};
+    case SQLITE_IOERR:
+      return advice_on_io(failed);
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+      return advice_on_opening(failed, path, connection);
+    default:
+      if (failed.status == SQLITE_ERROR && !where.empty())
+        return {"sqlite.failed",
+                "check source.where: it may fail on single rows, as "
+                "json_extract does where a text is not JSON (test json_valid "
+                "first)"};
+      return {"sqlite.failed", "look at the table with: sqlite3 " +
+                                   shell_word(path) + " .schema"};
+  }
+}
+
 /// SQLite ends the statement when this is not 0.
 int stop_asked(void* stop) {
   return static_cast<const StopFlag*>(stop)->is_set() ? 1 : 0;
@@ -183,94 +292,19 @@ bool Connection::next(sqlite3_stmt* statement) {
 void Connection::execute(const std::string& sql) { send(prepare(sql).get()); }
 
 Error Connection::error() const {
-  int status = sqlite3_extended_errcode(get());
-  std::string says = sqlite3_errmsg(get());
-  int number = sqlite3_system_errno(get());
-  // The statement was ended, or a lock was waited for in the meantime.
-  if ((status & 0xff) == SQLITE_INTERRUPT || (status & 0xff) == SQLITE_BUSY)
+  Failure failed{.status = sqlite3_extended_errcode(get()),
+                 .system = sqlite3_system_errno(get()),
+                 .says = sqlite3_errmsg(get())};
+  // The statement was ended, or `stop` was set while it waited for a lock.
+  if (failed.code() == SQLITE_INTERRUPT || failed.code() == SQLITE_BUSY)
     end_if_stopped(stop_);
-  if ((status & 0xff) == SQLITE_NOMEM || status == SQLITE_IOERR_NOMEM)
+  if (failed.code() == SQLITE_NOMEM || failed.status == SQLITE_IOERR_NOMEM)
     return refusal(ErrorKind::out_of_memory, "sqlite.out_of_memory", doing_,
-                   path_, says,
+                   path_, failed.says,
                    "free some memory, or give the program more of it");
-  auto about = [&](std::string code, std::string next) {
-    return refusal(ErrorKind::source, std::move(code), doing_, path_, says,
-                   std::move(next));
-  };
-  bool gone = status == SQLITE_ERROR && (says.starts_with("no such table: ") ||
-                                         says.starts_with("no such column: "));
-  std::error_code unknown;
-  if ((gone || (status & 0xff) == SQLITE_NOTADB) &&
-      std::filesystem::file_size(path_, unknown) == 0) {
-    says = "the file has 0 bytes";
-    return about("sqlite.emptied",
-                 "somebody has emptied it, maybe while it was read: bring it "
-                 "back from a copy");
-  }
-  if (gone)
-    return about("source.table_changed",
-                 "somebody has dropped or renamed it, maybe while it was read; "
-                 "see what is there with: sqlite3 " +
-                     shell_word(path_) + " .schema");
-  switch (status & 0xff) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return about("sqlite.locked",
-                   "another program is writing: try again when it is done, or "
-                   "point source.path at a copy");
-    case SQLITE_NOTADB:
-      return about("sqlite.not_a_database",
-                   "check source.path: the file is no SQLite database, or an "
-                   "encrypted one");
-    case SQLITE_CORRUPT:
-      return about(
-          "sqlite.corrupt",
-          "the file or its disk is damaged; see what is left with: sqlite3 " +
-              shell_word(path_) + " .recover");
-    case SQLITE_FULL:
-      return about("sqlite.disk_full",
-                   "free some space on that disk and where temporary files "
-                   "go, or set SQLITE_TMPDIR to a roomier folder");
-    case SQLITE_IOERR:
-      if (number != 0)
-        says +=
-            std::string(" (the system says: ") + std::strerror(number) + ")";
-      if (number == EFBIG)
-        return about("sqlite.file_limit",
-                     "raise the limit on the size of files (ulimit -f)");
-      return about("sqlite.io",
-                   "see that its disk or network share is well, or point "
-                   "source.path at a copy on another one");
-    case SQLITE_CANTOPEN:
-    case SQLITE_READONLY:
-      if (status == SQLITE_READONLY_ROLLBACK)
-        return about(
-            "sqlite.unfinished_write",
-            "a program died while writing; whoever may write takes its "
-            "half-done work back with: sqlite3 " +
-                shell_word(path_) + " 'PRAGMA user_version'");
-      if (number == EMFILE || number == ENFILE) {
-        says +=
-            std::string(" (the system says: ") + std::strerror(number) + ")";
-        return about("sqlite.too_many_files",
-                     "raise the limit on open files (ulimit -n), or lower "
-                     "loader.workers: each of them opens the database");
-      }
-      if (keeps_wal(get()))
-        return about("sqlite.wal_folder",
-                     "the database keeps a write-ahead log, whose -shm file "
-                     "needs write access to the folder: give it, or on a copy "
-                     "run: PRAGMA journal_mode=DELETE");
-      return about("sqlite.access", "check the rights of the file and folder");
-    default:
-      if (status == SQLITE_ERROR && !where_.empty())
-        return about("sqlite.failed",
-                     "check source.where: it may fail on single rows, as "
-                     "json_extract does where a text is no JSON (ask for "
-                     "json_valid first)");
-      return about("sqlite.failed", "look at the table with: sqlite3 " +
-                                        shell_word(path_) + " .schema");
-  }
+  Advice advice = advice_on(failed, path_, where_, get());
+  return refusal(ErrorKind::source, std::move(advice.code), doing_, path_,
+                 std::move(failed.says), std::move(advice.next));
 }
 
 std::string_view text_at(sqlite3_stmt* row, int at, bool utf8) {
