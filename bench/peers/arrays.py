@@ -13,10 +13,7 @@ which stays in the processor's cache; it has nothing ready ahead.
 Run it in the environment of setup.sh with the package; bench/run does.
 """
 import argparse
-import datetime
 import json
-import pathlib
-import platform
 import statistics
 import time
 
@@ -25,7 +22,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import penstock
-from positions import commit
+from positions import circumstances
 
 FEATURES = 256  # of 4 bytes
 
@@ -129,13 +126,7 @@ def main():
                     "Python?",
         "command": f"bench/run peers_arrays --rows {options.rows} --batch "
                    f"{batch} --repeats {options.repeats}",
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(
-            timespec="milliseconds"),
-        "machine": {"processor": platform.processor() or platform.machine(),
-                    "python": platform.python_version(),
-                    "torch": torch.__version__,
-                    "torch_threads": torch.get_num_threads()},
+        **circumstances(),
         "rows": options.rows, "batch_size": batch,
         "row_bytes": 4 * FEATURES + 8,
         "results": [{"way": name, "batches_per_s": {

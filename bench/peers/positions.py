@@ -24,6 +24,7 @@ import json
 import math
 import os
 import pathlib
+import platform
 import sqlite3
 import statistics
 import struct
@@ -406,6 +407,18 @@ def commit():
     dirty = git("status", "--porcelain", "--", ".", ":!bench/results")
     return (git("rev-parse", "--short=12", "HEAD") or "unknown") + (
         "-dirty" if dirty else "")
+
+
+def circumstances():
+    """Commit, time and machine, for a result of arrays in memory."""
+    return {
+        "commit": commit(),
+        "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(
+            timespec="milliseconds"),
+        "machine": {"processor": platform.processor() or platform.machine(),
+                    "python": platform.python_version(),
+                    "torch": torch.__version__,
+                    "torch_threads": torch.get_num_threads()}}
 
 
 def main():

@@ -12,9 +12,7 @@ microseconds a batch. First each way delivers an epoch whose rows are compared.
 Run it in the environment of setup.sh with the package; bench/run does.
 """
 import argparse
-import datetime
 import json
-import platform
 import statistics
 import time
 
@@ -22,7 +20,7 @@ import numpy
 import torch
 
 import penstock
-from positions import commit
+from positions import circumstances
 
 ROW_BYTES = (16, 136, 1024, 16384)
 BATCHES = (64, 1024, 8192)
@@ -124,13 +122,7 @@ def main():
         "command": f"bench/run small_rows --repeats {options.repeats} "
                    f"--mebibytes {options.mebibytes} "
                    f"--threads {options.threads}",
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(
-            timespec="milliseconds"),
-        "machine": {"processor": platform.processor() or platform.machine(),
-                    "python": platform.python_version(),
-                    "torch": torch.__version__,
-                    "torch_threads": torch.get_num_threads()},
+        **circumstances(),
         "must_reach": {
             "batches_against_the_better_of_index_select":
                 "1.0 at 1024 and 8192, 0.6 at 64",

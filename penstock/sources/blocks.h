@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "penstock/base/block.h"
+#include "penstock/base/json.h"
 
 namespace penstock {
 
@@ -11,6 +12,20 @@ inline ColumnType type_in(ColumnType type) { return type; }
 template <class Part>
 ColumnType type_in(const Part& part) {
   return part.type;
+}
+
+template <class Part>
+std::vector<ColumnType> types_of(const std::vector<Part>& parts) {
+  std::vector<ColumnType> types;
+  for (const Part& part : parts) types.push_back(part.type);
+  return types;
+}
+
+template <class Part>
+Json names_of(const std::vector<Part>& parts) {
+  Json names(Json::Array{});
+  for (const Part& part : parts) names.push_back(part.name);
+  return names;
 }
 
 /// An empty block with a column for each of `parts`, types or things with a

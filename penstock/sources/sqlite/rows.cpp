@@ -94,9 +94,7 @@ RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
 }
 
 std::vector<ColumnType> RowFormat::types() const {
-  std::vector<ColumnType> types;
-  for (const Part& part : parts_) types.push_back(part.type);
-  return types;
+  return types_of(parts_);
 }
 
 Json RowFormat::identity() const {
@@ -105,8 +103,7 @@ Json RowFormat::identity() const {
   identity["path"] = path_;
   identity["table"] = table_;
   identity["key"] = key_ ? Json(key_->name) : Json();
-  identity["columns"] = Json::Array{};
-  for (const Part& part : parts_) identity["columns"].push_back(part.name);
+  identity["columns"] = names_of(parts_);
   return identity;
 }
 
