@@ -8,9 +8,9 @@
 
 namespace penstock {
 
-// aligned_alloc() of glibc 2.36 never uses a block again that it was given back
-// alone: with a small allocation between any two, a program grows by each. So
-// the block is malloc's, and its address stands before the bytes.
+// aligned_alloc() of glibc 2.36 does not reuse a freed block: with a small
+// allocation between any two, a program grows with each. So the block comes
+// from malloc, and its address is stored before the bytes.
 void FreeAligned::operator()(std::byte* bytes) const {
   std::free(reinterpret_cast<void**>(bytes)[-1]);
 }
@@ -31,7 +31,7 @@ AlignedBytes allocate_aligned(std::size_t bytes) {
   std::size_t skipped = unit - at % unit;
   AlignedBytes data(static_cast<std::byte*>(block) + skipped);
   reinterpret_cast<void**>(data.get())[-1] = block;
-  // A wish: where it is refused, the pages are small and all else is the same.
+  // A hint: where it is refused, the pages are small and nothing else changes.
   if (unit == kHugePage) ::madvise(data.get(), rounded, MADV_HUGEPAGE);
   return data;
 }

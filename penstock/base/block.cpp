@@ -98,7 +98,7 @@ std::int64_t Column::as_int64(std::int64_t row) const {
   });
 }
 
-// The bitmap comes into being with the first null: most columns have none.
+// The bitmap is created with the first null: most columns have none.
 void Column::append_valid(bool valid) {
   if (!valid && validity.size() == 0 && length > 0) {
     validity.resize(static_cast<std::size_t>(length + 7) / 8);

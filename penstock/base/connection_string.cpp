@@ -1,7 +1,7 @@
 // libpq's two grammars, followed strictly (conninfo_uri_parse_options and
-// conninfo_parse in its fe-connect.c). A wrong guess shows a password, so
-// whatever is not surely readable is hidden as a whole: an unknown keyword, a
-// '@' or ':' that may belong to a password, a port that is no number.
+// conninfo_parse in its fe-connect.c). A wrong guess shows a password, so what
+// cannot be read with certainty is hidden as a whole: an unknown keyword, a '@'
+// or ':' that may belong to a password, a port that is not a number.
 
 #include "penstock/base/connection_string.h"
 
@@ -146,7 +146,7 @@ bool is_secret(Text keyword, Text value) {
                              [&](Text word) { return has(small, word); });
 }
 
-/// Whether a value can be what its keyword says, and no piece of a password.
+/// Whether a value fits its keyword and cannot be a piece of a password.
 bool is_value_of(Text keyword, Text value) {
   if (keyword == "user") return !has(value, ":");
   if (keyword == "dbname") return is_database(value);

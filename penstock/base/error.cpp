@@ -124,7 +124,7 @@ std::string did_you_mean(std::string_view word,
   std::string found = nearest(word, candidates);
   if (!found.empty()) return "did you mean '" + found + "'?";
   if (candidates.empty()) return "there is none to choose from";
-  std::string all = "known are: ";
+  std::string all = "choose one of: ";
   for (const std::string& candidate : candidates) {
     if (&candidate != candidates.data()) all += ", ";
     all += candidate;

@@ -74,7 +74,8 @@ TEST(Nearest, FindsATypingErrorAndRefusesToGuessWildly) {
   EXPECT_EQ(nearest("batchsize", known), "batch_size");
   EXPECT_EQ(nearest("quantisation", known), "");
   EXPECT_EQ(did_you_mean("sed", known), "did you mean 'seed'?");
-  EXPECT_EQ(did_you_mean("quantisation", known), "known are: batch_size, seed");
+  EXPECT_EQ(did_you_mean("quantisation", known),
+            "choose one of: batch_size, seed");
   EXPECT_EQ(did_you_mean("seed", {}), "there is none to choose from");
 }
 

@@ -39,9 +39,9 @@ const char* after_writing(int reason) {
     case EACCES:
     case EPERM:
     case EROFS:
-      return "make it a place that you may write to";
+      return "make it writable for this user, or name another place";
     case ENOTDIR:
-      return "see that each part of the path is a folder";
+      return "check that each part of the path is a folder";
     case ELOOP:
       return "point the link at a folder";
     default:
@@ -138,8 +138,8 @@ class RealFiles final : public FileSystem {
     bool whole_again = ::truncate(path.c_str(), before.st_size) == 0;
     refuse(ErrorKind::request, "write the file", path, reason,
            whole_again ? "; the file is as it was before"
-                       : "; behind byte " + std::to_string(before.st_size) +
-                             " may stand a piece of a line");
+                       : "; after byte " + std::to_string(before.st_size) +
+                             " there may be a part of a line");
   }
 
   void make_folders(const Path& path) override {
@@ -158,8 +158,8 @@ class RealFiles final : public FileSystem {
                   {.code = "file.write",
                    .what = "cannot make the link",
                    .where = link.string(),
-                   .why = "something of this name is there that is not a link",
-                   .next = "move it elsewhere"});
+                   .why = "the name is taken by something that is not a link",
+                   .next = "move that elsewhere"});
     if (!make_link(target, link))
       refuse(ErrorKind::request, "make the link", link, errno);
     remove_leftovers(link);

@@ -121,7 +121,7 @@ TEST_F(FileTest, APieceThatCannotBeTakenBackIsNamed) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.parts().why,
-              "No space left on device; behind byte 0 may stand a piece of a "
+              "No space left on device; after byte 0 there may be a part of a "
               "line");
     EXPECT_THAT(error.parts().next, testing::HasSubstr("free some space"));
   }

@@ -21,9 +21,9 @@ std::size_t wanted_size(std::string_view from) {
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20; }
 
-/// Behind the closing quote of the text that begins at `at`. When `byte` comes
-/// first, `fault` is where the bad character begins; a text that is not closed
-/// on its line is bad as a whole.
+/// The place after the closing quote of the text that begins at `at`. When
+/// `byte` comes first, `fault` is where the bad character begins; a text that
+/// is not closed on its line is bad as a whole.
 std::size_t end_of_text(std::string_view json, std::size_t at, std::size_t byte,
                         std::size_t& fault) {
   fault = at++;
@@ -48,7 +48,7 @@ std::size_t end_of_word(std::string_view json, std::size_t at) {
   return at;
 }
 
-/// Takes digits away; false when there are none.
+/// Removes leading digits; false when there are none.
 bool take_digits(std::string_view& from) {
   std::size_t end = std::min(from.find_first_not_of("0123456789"), from.size());
   from.remove_prefix(end);
@@ -91,7 +91,7 @@ std::size_t start_of_fault(std::string_view json, std::size_t byte) {
       at = end_of_text(json, at, byte, fault);
     } else {
       at = end_of_word(json, at);
-      // The parser may have looked at the byte behind such a word.
+      // The parser may have looked at the byte after such a word.
       if (!is_json(json.substr(fault, at - fault))) return fault;
     }
     if (byte < at) return fault;

@@ -28,7 +28,7 @@ constexpr std::size_t kDeepest = 200;
                .next = std::move(next)});
 }
 
-/// Walks over a text and tells how far it has come.
+/// An iterator over the text that records how far the parser has read.
 struct Walk {
   using iterator_category = std::input_iterator_tag;
   using value_type = char;
@@ -83,7 +83,7 @@ class Builder {
     if (!open_.back().keys.insert(key).second)
       refuse(text_, origin_, start_of_text(),
              "the key " + Json(without_password(key)).dump() +
-                 " is already there in this object",
+                 " appears twice in this object",
              "keep one of the two");
     open_.back().key = std::move(key);
     return true;
@@ -99,10 +99,10 @@ class Builder {
     if (text_.find_first_not_of(" \t\r\n") == text_.npos)
       refuse(text_, origin_, 0,
              text_.empty() ? "it is empty: it has 0 bytes"
-                           : "it is empty: it holds blanks alone",
-             "check that it is the right one, and that it was written whole");
+                           : "it is empty: it holds only white space",
+             "check that it is the right one, and that it is complete");
     refuse(text_, origin_, start_of_fault(text_, byte),
-           "this is no valid JSON from here on",
+           "this is not valid JSON from here on",
            "look for a missing comma, quote or bracket just before that place");
   }
 
@@ -160,8 +160,8 @@ class Builder {
     std::size_t start = text_.rfind(number, read() - number.size());
     return start == text_.npos ? 0 : start;
   }
-  /// Where the text begins whose closing quote was read last. The quotes in
-  /// it stand behind backslashes, the opening one does not.
+  /// Where the text begins whose closing quote was read last. Quotes in it
+  /// follow a backslash, the opening one does not.
   std::size_t start_of_text() const {
     std::size_t at = read() - 2;
     while (text_[at] != '"' || text_[at - 1] == '\\') --at;

@@ -76,7 +76,7 @@ TEST(Json, RefusesAKeyThatIsGivenTwice) {
   ErrorParts fault =
       fault_of("{\"y\": {\"a\": 1},\n \"x\": {\"a\": [2]}, \"y\" : 3}");
   EXPECT_EQ(fault.where, "line 2, column 19");
-  EXPECT_EQ(fault.why, "the key \"y\" is already there in this object");
+  EXPECT_EQ(fault.why, "the key \"y\" appears twice in this object");
   EXPECT_EQ(fault_of(R"({"": 1, "": 2})").where, "line 1, column 9");
   EXPECT_EQ(fault_of(R"({"a\"\\": 1, "\u0061\"\\": 2})").where,
             "line 1, column 14");

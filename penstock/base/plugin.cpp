@@ -16,7 +16,8 @@ void* opened(const std::filesystem::path& file) {
 
 LoadedPlugin loaded(void* library, const std::filesystem::path& file,
                     const PluginRequest& wanted) {
-  // A part has a copy of base, and with it of the log: it shall write to ours.
+  // A plugin has its own copy of base, and with it of the log: it shall write
+  // to ours.
   if (void* log_to = ::dlsym(library, kPartLogEntry))
     reinterpret_cast<PartLogEntry>(log_to)(log);
   return {file, ::dlsym(library, wanted.entry.c_str())};
@@ -29,7 +30,7 @@ std::filesystem::path folder_of_library(const void* inside) {
   if (::dladdr(inside, &about) == 0 || about.dli_fname == nullptr) return {};
   std::error_code unknown;
   const std::filesystem::path file = about.dli_fname;
-  // Of the program it is what it was called by: "penstock" is no file here.
+  // For the program itself this is argv[0], which may be a bare "penstock".
   if (!file.is_absolute() ||
       std::filesystem::equivalent(file, "/proc/self/exe", unknown) || unknown)
     return {};
@@ -73,7 +74,7 @@ LoadedPlugin load_library(const PluginRequest& wanted,
       throw missing(file.string(), std::move(why));
     searched += (searched.empty() ? "" : ", ") + folder.string();
   }
-  // Where the program's own run path and the system's libraries are.
+  // On the program's own run path and in the system's library folders.
   if (void* library = opened(wanted.library))
     return loaded(library, wanted.library, wanted);
   throw missing(wanted.library, "it was not found in " + searched);
@@ -87,10 +88,10 @@ void refuse_plugin(const PluginRequest& wanted, const LoadedPlugin& part,
        .what = "cannot use " + wanted.shown,
        .where = part.file.string(),
        .why = version == nullptr
-                  ? "it is no part of Penstock"
+                  ? "it is not a plugin of Penstock"
                   : "it has version " + std::to_string(*version) +
                         ", this program needs " + std::to_string(needed),
-       .next = "install the program and its parts from the same build"});
+       .next = "install the program and its plugins from the same build"});
 }
 
 }  // namespace penstock

@@ -34,8 +34,8 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Where a value of libpq's key=value form ends: a quoted one behind its
-/// closing quote, another at white space; a backslash takes what follows.
+/// Where a value of libpq's key=value form ends: a quoted one after its closing
+/// quote, another at white space; a backslash escapes what follows.
 std::size_t end_of_value(std::string_view text, std::size_t at) {
   bool quoted = at < text.size() && text[at] == '\'';
   if (quoted) ++at;
@@ -47,7 +47,7 @@ std::size_t end_of_value(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-/// From `begin` to `end` lies the next value that is given to a secret.
+/// The next value of a secret: [begin, end).
 struct Found {
   std::size_t begin = std::string_view::npos;
   std::size_t end = std::string_view::npos;
@@ -87,7 +87,7 @@ std::string without_assigned(std::string_view text) {
 }
 
 /// "user:password@host" is hidden from its first ':' to its last '@', word by
-/// word, also where no "://" stands in front.
+/// word, even without a "://" before it.
 std::string without_pairs(std::string_view text) {
   std::string shown;
   while (!text.empty()) {
@@ -131,7 +131,7 @@ std::string shown_query(std::string_view query) {
   return shown;
 }
 
-/// Where a ':' stands in a user's name and password, written as %3A or not.
+/// Where the ':' is between a user's name and password, written as %3A or not.
 std::size_t colon_in(std::string_view text) {
   return std::min({text.find(':'), text.find("%3a"), text.find("%3A")});
 }
@@ -143,7 +143,7 @@ bool is_port(std::string_view text) {
   return text.empty() || (failed == std::errc() && end == text.end());
 }
 
-/// Where in "h1:5432,[::1],h2" the first ':' is that no port follows.
+/// The first ':' in "h1:5432,[::1],h2" that is not followed by a port.
 std::size_t odd_colon(std::string_view hosts) {
   for (std::size_t at = 0; at <= hosts.size();) {
     std::size_t end = std::min(hosts.find(',', at), hosts.size());
@@ -160,9 +160,9 @@ std::size_t odd_colon(std::string_view hosts) {
   return hosts.npos;
 }
 
-/// What stands behind "scheme://", without its secrets. A password may hold
-/// any character, and a query an '@': where both readings are possible,
-/// nothing behind the first ':' is shown.
+/// What follows "scheme://", without its secrets. A password may hold any
+/// character, and a query an '@': where both readings are possible, nothing
+/// after the first ':' is shown.
 std::string shown_authority(std::string_view text) {
   auto hidden_from = [](std::string_view all, std::size_t colon) {
     return std::string(all.substr(0, colon)) + ":" + std::string(kHidden);

@@ -12,7 +12,7 @@ namespace {
 std::string shown(double number) { return Json(number).dump(); }
 
 /// A value as a message may show it. A list or an object may hold a secret
-/// anywhere: only its size is told.
+/// anywhere: only its size is shown.
 std::string shown(const Json& value) {
   auto sized = [&](std::size_t count, const char* thing) {
     return std::string(value.type_name()) + " of " + std::to_string(count) +
@@ -94,7 +94,7 @@ std::int64_t Spec::integer(std::string_view key,
     refuse(key,
            "found " + shown(*found) + ", expected an integer from " +
                range(min, max),
-           "write digits alone, without quotation marks");
+           "write only digits, without quotation marks");
   if (*value < min || *value > max)
     refuse(key,
            "found " + std::to_string(*value) + ", expected " + range(min, max),

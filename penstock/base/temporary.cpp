@@ -37,9 +37,9 @@ struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
-/// A file that nobody holds locked: its writer is dead. Where locks are not
-/// known, it stays.
-void remove_file_of_the_dead(int folder, const char* name) {
+/// Removes a file that no process has locked: its writer is dead. On a file
+/// system without locks it stays.
+void remove_abandoned_file(int folder, const char* name) {
   int file =
       ::openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return;
@@ -52,7 +52,7 @@ void remove_file_of_the_dead(int folder, const char* name) {
 void remove_leftover(int folder, const char* name) {
   struct stat found {};
   if (::fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) != 0) return;
-  if (S_ISREG(found.st_mode)) remove_file_of_the_dead(folder, name);
+  if (S_ISREG(found.st_mode)) remove_abandoned_file(folder, name);
   bool old = ::time(nullptr) - found.st_mtime > kLinkIsOldS;
   if (S_ISLNK(found.st_mode) && old) ::unlinkat(folder, name, 0);
 }
@@ -66,12 +66,12 @@ TemporaryFile::TemporaryFile(const Path& path) {
         ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (file < 0 && errno == EEXIST) continue;
     if (file < 0) return;
-    // A file system without locks keeps what the dead leave, nothing worse.
+    // On a file system without locks abandoned files stay, nothing worse.
     while (::flock(file, LOCK_EX) != 0 && errno == EINTR) {
     }
     struct stat made {};
     if (::fstat(file, &made) == 0 && made.st_nlink == 0) {
-      ::close(file);  // it was taken for a dead writer's
+      ::close(file);  // another process removed it as abandoned
       errno = EEXIST;
       continue;
     }
@@ -81,7 +81,7 @@ TemporaryFile::TemporaryFile(const Path& path) {
 }
 
 TemporaryFile::~TemporaryFile() {
-  int reason = errno;  // what the caller is about to tell
+  int reason = errno;  // which the caller will report
   if (!name_.empty()) ::unlink(name_.c_str());
   if (number_ >= 0) ::close(number_);
   errno = reason;

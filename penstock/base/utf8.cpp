@@ -63,7 +63,7 @@ std::string beginning(std::string_view text, std::size_t most) {
 
 std::string shown_text(std::string_view text) {
   if (is_utf8(text)) return "text '" + beginning(text) + "'";
-  return "text " + hexadecimal(text) + ", which is no UTF-8";
+  return "text " + hexadecimal(text) + ", which is not UTF-8";
 }
 
 }  // namespace penstock

@@ -47,12 +47,12 @@ TEST(ShownText, IsQuotedOrWrittenInDigits) {
   EXPECT_EQ(shown_text("it's"), "text 'it's'");
   EXPECT_EQ(shown_text(std::string(39, 'x') + "ä"),
             "text '" + std::string(39, 'x') + "...'");
-  EXPECT_EQ(shown_text("a\xff"), "text x'61ff', which is no UTF-8");
+  EXPECT_EQ(shown_text("a\xff"), "text x'61ff', which is not UTF-8");
   std::string bytes(20, '\xee'), digits;
   for (int i = 0; i < 20; ++i) digits += "ee";
-  EXPECT_EQ(shown_text(bytes), "text x'" + digits + "', which is no UTF-8");
+  EXPECT_EQ(shown_text(bytes), "text x'" + digits + "', which is not UTF-8");
   EXPECT_EQ(shown_text(bytes + "a"),
-            "text x'" + digits + "...', which is no UTF-8");
+            "text x'" + digits + "...', which is not UTF-8");
 }
 
 }  // namespace

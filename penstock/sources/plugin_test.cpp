@@ -81,7 +81,7 @@ TEST(Part, OfAnotherVersionIsRefused) {
 TEST(Part, WithoutAnEntryIsRefused) {
   Error error = refusal("empty", kTestParts);
   EXPECT_EQ(error.parts().code, "source.part_version");
-  EXPECT_THAT(error.what(), HasSubstr("no part of Penstock"));
+  EXPECT_THAT(error.what(), HasSubstr("not a plugin of Penstock"));
 }
 
 }  // namespace

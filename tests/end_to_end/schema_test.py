@@ -115,7 +115,7 @@ class Schema(Case):
         self.write_job(document)
         answer = self.run_it("train", "job.json", "--json")
         error = self.refused(answer, "request", "settings.unknown_key", PROBE)
-        return set(re.fullmatch(r"known are: (.*)", error["next"])[1]
+        return set(re.fullmatch(r"choose one of: (.*)", error["next"])[1]
                    .split(", "))
 
     def rules(self, *place):

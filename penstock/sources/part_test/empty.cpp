@@ -1,4 +1,4 @@
-// A library that is no part of Penstock; with PENSTOCK_TEST_ABSENT it also
+// A library that is not a plugin of Penstock; with PENSTOCK_TEST_ABSENT it also
 // needs a library that is not found at run time.
 #ifdef PENSTOCK_TEST_ABSENT
 extern "C" int penstock_test_absent();

@@ -49,7 +49,7 @@ TEST_F(PostgresSqlAscii, NamesRowAndColumnOfAKeyThatIsNoUtf8) {
   EXPECT_EQ(error.parts().code, "source.bad_key");
   EXPECT_EQ(error.parts().what, "cannot use the key 'name' of table 't'");
   EXPECT_THAT(error.parts().where, HasSubstr("row number 2 of all rows"));
-  EXPECT_EQ(error.parts().why, "it holds text x'61ff', which is no UTF-8");
+  EXPECT_EQ(error.parts().why, "it holds text x'61ff', which is not UTF-8");
   EXPECT_THAT(error.parts().next,
               AllOf(HasSubstr("CREATE VIEW v"), HasSubstr("'LATIN1'")));
 }
@@ -92,9 +92,10 @@ TEST_F(PostgresSqlAscii, ShowsTheBytesOfATextThatIsNoNumber) {
   Block block = scan_all(*open_source(spec("id"), {{"note", ReadAs::number}}));
   ASSERT_EQ(block.problems.size(), 2u);
   EXPECT_EQ(block.problems[1].row, 1);
-  EXPECT_EQ(block.problems[1].why,
-            "holds text x'e4', which is no UTF-8 where a number or an ISO-8601 "
-            "time is expected");
+  EXPECT_EQ(
+      block.problems[1].why,
+      "holds text x'e4', which is not UTF-8 where a number or an ISO-8601 "
+      "time is expected");
 }
 
 TEST_F(PostgresSqlAscii, TakesWhatIsWrittenIntoIt) {

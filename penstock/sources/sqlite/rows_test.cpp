@@ -117,7 +117,7 @@ TEST(SqliteNumber, IsShownByItsBytesWhereItIsNoUtf8) {
     EXPECT_EQ(Column("", {"cast(x'" + std::string(bytes) + "' AS TEXT)"})
                   .problem(ReadAs::number),
               "holds text x'" + std::string(bytes) +
-                  "', which is no UTF-8 where a number or an ISO-8601 time is "
+                  "', which is not UTF-8 where a number or an ISO-8601 time is "
                   "expected");
   EXPECT_THAT(Column("", {"'\xc3\xa4\xe6\x9d\xb1\xf0\x9f\x98\x80'"})
                   .problem(ReadAs::number),
@@ -343,7 +343,7 @@ TEST_F(SqliteKey, IsUtf8) {
   EXPECT_EQ(error.parts().code, "source.bad_key");
   EXPECT_THAT(error.what(),
               AllOf(HasSubstr("rowid 2"), HasSubstr("holds text x'fe', which "
-                                                    "is no UTF-8 where")));
+                                                    "is not UTF-8 where")));
 }
 
 TEST_F(SqliteKey, MayBeTextWithAZeroByteOrNone) {
