@@ -42,7 +42,8 @@ Stage::Stage(Options options) : state_(std::make_unique<State>()) {
     }
     return;
   } catch (const std::exception& error) {
-    // No memory is a reason too, so nothing is made before threads have ended.
+    // Lack of memory may be the reason, so nothing is allocated before the
+    // threads have ended.
     std::size_t started = threads_.size();
     if (state_->options.failed)
       state_->options.failed(std::current_exception());
@@ -54,7 +55,7 @@ Stage::Stage(Options options) : state_(std::make_unique<State>()) {
                  std::to_string(started + 1) + " of " + std::to_string(workers),
          .where = "this process",
          .why = error.what(),
-         .next = "ask for fewer workers, or raise the limits on "
+         .next = "request fewer workers, or raise the limits on "
                  "threads and memory of this process"});
   }
 }
