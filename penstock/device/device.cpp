@@ -10,8 +10,8 @@ std::unique_ptr<Stream> Device::borrow_stream(void* handle) {
               {.code = "device.foreign_stream",
                .what = "cannot borrow a stream",
                .where = "device '" + name() + "'",
-               .why = "it has no streams but its own",
-               .next = "hand in null, or use device 'cuda'"});
+               .why = "it cannot use the streams of another library",
+               .next = "pass null, or use device 'cuda'"});
 }
 
 }  // namespace penstock

@@ -7,13 +7,13 @@
 #include "penstock/device/device.h"
 
 // Fields are gathered one after the other, but those of a packed table
-// together, because their bytes of a row lie in the same lines of memory.
+// together, because their bytes of a row are in the same cache lines.
 //
 // 8192 rows out of an array of 200 MB in random order, against a loop of memcpy
 // (medians, one thread): of 1 KB 28 % less time, of 320 bytes 32 %, of 64 bytes
 // 39 %. Of these 28 % the prefetching gives 10, the wide copies the rest.
-// Stores that bypass the cache took 5 % less again, but whoever uses the batch
-// next would find none of it in the cache.
+// Stores that bypass the cache took 5 % less again, but the next user of the
+// batch would find none of it in the cache.
 
 namespace penstock {
 namespace {
@@ -65,14 +65,14 @@ typedef std::uint64_t Wide __attribute__((vector_size(32)));
     copy_run(to, table + static_cast<std::size_t>(row) * stride, bytes);
 }
 
-/// The bytes of fields that lie in one row of one table, as addresses: tables
-/// need not have to do with each other.
+/// The bytes of fields that are in one row of one table, as addresses: tables
+/// may be unrelated allocations.
 struct Run {
   std::uintptr_t start;  ///< in row 0
   std::size_t stride;
   std::size_t bytes;  ///< from the first field to the end of the last
 
-  /// Only asks for memory, so row -1 does no harm.
+  /// Only a hint, so row -1 does no harm.
   void prefetch(std::int64_t row) const {
     std::uintptr_t at = start + static_cast<std::uintptr_t>(row) * stride;
     for (std::size_t i = 0; i < std::min(bytes, kBytesAhead); i += kLine)
@@ -178,10 +178,10 @@ void gather_one_table(Run run, Fields fields, Indices rows) {
 void gather_on_host(const Gather& gather) {
   if (gather.rows.empty()) return;
   PENSTOCK_ASSERT(std::ranges::min(gather.rows) >= -1,
-                  "a gather asks for a row below -1");
+                  "a gather names a row below -1");
   for (const GatherField& field : gather.fields)
     PENSTOCK_ASSERT(field.bytes <= field.row_stride,
-                    "a field of a gather leaves its row");
+                    "a field of a gather extends beyond its row");
   for (Fields fields = gather.fields; !fields.empty();) {
     Run run{};
     std::size_t count = fields_of_one_row(fields, run);

@@ -13,8 +13,8 @@ std::unique_ptr<Device> open_cuda() {
   return load_cuda_part(plugin_folders()).open();
 }
 
-/// Nobody who left the choice to us wants to hear of a GPU that is not there.
-/// One that is there and cannot be used is another matter.
+/// With `auto` a GPU that is not there is no error. One that is there and
+/// cannot be used is.
 std::unique_ptr<Device> open_best() {
   try {
     return open_cuda();

@@ -10,23 +10,24 @@ const DevicePlugin& load_cuda_part(
     return load_plugin<DevicePlugin>(
         {.library = "libpenstock_device_cuda.so",
          .entry = kDevicePartEntry,
-         .shown = "the part for CUDA",
+         .shown = "the plugin for CUDA",
          .kind = ErrorKind::device,
          .code = "device",
-         .install = "build Penstock where nvcc is, or use 'cpu', or 'sim' to "
-                    "measure the input path"},
+         .install =
+             "build Penstock with nvcc installed, or use 'cpu', or 'sim' to "
+             "measure the input path"},
         folders);
   } catch (const Error& error) {
     ErrorParts parts = error.parts();
     if (parts.code != "device.part_missing") throw;
     std::error_code unknown;
-    // One that is there is named with its folder.
+    // A plugin that was found is named with its folder.
     if (std::filesystem::path file = parts.where;
         file.has_parent_path() && std::filesystem::exists(file, unknown)) {
       parts.code = "device.part_broken";
       parts.next =
-          "see to what is missing there, or install the program and "
-          "its parts anew; or use 'cpu'";
+          "install what is missing, or reinstall the program and its "
+          "plugins; or use 'cpu'";
     } else {
       parts.code = "device.not_built";
     }

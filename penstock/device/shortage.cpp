@@ -6,8 +6,8 @@
 namespace penstock {
 namespace {
 
-// "1.5 GiB (1610612736 bytes)": the round figure for people, the exact one
-// for whoever compares two of them.
+// "1.5 GiB (1610612736 bytes)": the round figure for people, the exact one for
+// comparing two of them.
 std::string shown(std::size_t bytes) {
   constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
   std::string exact = std::to_string(bytes) + " bytes";
@@ -28,7 +28,7 @@ Error shortage(std::string_view device, std::size_t asked,
                {.code = "device.out_of_memory",
                 .what = "cannot allocate memory",
                 .where = "device '" + std::string(device) + "'",
-                .why = "asked for " + shown(asked) + ", free are " +
+                .why = "requested " + shown(asked) + ", free: " +
                        shown(memory.free) + " of " + shown(memory.total),
                 .next = "use a smaller batch, less prefetch, or a cache tier "
                         "that is not on this device"});

@@ -31,7 +31,7 @@ Error absence(const Answer& answer) {
                    "or use 'cpu'");
   if (answer.old_driver)
     return refusal("device.old_driver",
-                   "the NVIDIA driver knows CUDA " + shown(answer.driver) +
+                   "the NVIDIA driver supports CUDA " + shown(answer.driver) +
                        ", this build needs CUDA " + shown(answer.runtime),
                    "update the driver, or build with an older CUDA toolkit");
   std::string visible = answer.visible.empty() ? ""
@@ -40,7 +40,7 @@ Error absence(const Answer& answer) {
   if (answer.problem.empty() || answer.problem == "cudaErrorNoDevice")
     return refusal("device.no_gpu",
                    "there is an NVIDIA driver (CUDA " + shown(answer.driver) +
-                       ") but no GPU that it shows us" + visible,
+                       ") but no visible GPU" + visible,
                    "look at `nvidia-smi` and CUDA_VISIBLE_DEVICES");
   return refusal("device.cuda",
                  "the CUDA runtime says " + answer.problem + visible,

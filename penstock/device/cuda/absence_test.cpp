@@ -39,7 +39,7 @@ TEST(Absence, OfANewEnoughDriverNamesBothVersions) {
                          .old_driver = true,
                          .problem = "cudaErrorInsufficientDriver"});
   EXPECT_EQ(error.parts().code, "device.old_driver");
-  EXPECT_THAT(error.parts().why, HasSubstr("knows CUDA 12.4"));
+  EXPECT_THAT(error.parts().why, HasSubstr("supports CUDA 12.4"));
   EXPECT_THAT(error.parts().why, HasSubstr("needs CUDA 13.0"));
 }
 

@@ -37,13 +37,13 @@ void check(cudaError_t result, std::string_view call,
 
 void check_quietly(cudaError_t result, std::string_view call,
                    const std::string& device) noexcept {
-  // The driver goes before the last objects of a program that ends.
+  // At exit the driver may be unloaded before the last objects are destroyed.
   if (result == cudaSuccess || result == cudaErrorCudartUnloading) return;
   cudaGetLastError();
   try {
     log(LogLevel::warning, failed(result, call, device).what());
   } catch (const std::exception&) {
-    // No memory for the message: there is nobody left to tell.
+    // No memory for the message, and no other way to report it.
   }
 }
 

@@ -39,7 +39,7 @@ CudaDevice::Found CudaDevice::find(int number) {
   char bus[32] = {};
   check(cudaDeviceGetPCIBusId(bus, sizeof(bus), number),
         "cudaDeviceGetPCIBusId", label);
-  // Makes the primary context, where nobody else has done so yet.
+  // Creates the primary context, unless another library has done so.
   check(cudaSetDevice(number), "cudaSetDevice", label);
   check(load_gather(), "loading the code of the gather", label);
   return {number, bus, std::move(label), about.multiProcessorCount};
@@ -74,8 +74,8 @@ Buffer CudaDevice::allocate(std::size_t bytes) {
 }
 
 Buffer CudaDevice::allocate_pinned(std::size_t bytes) {
-  // Pinned pages are real at once, and the system ends a program that takes
-  // more of them than it may have. So it is asked first.
+  // Pinned pages are allocated at once, and the system kills a program that
+  // takes more of them than it may have. So the limit is checked first.
   DeviceMemory host = host_memory();
   if (bytes > host.free) throw shortage(label_ + ", pinned", bytes, host);
   OnDevice current(number());
@@ -99,8 +99,8 @@ Buffer CudaDevice::allocate_pinned(std::size_t bytes) {
 std::unique_ptr<Stream> CudaDevice::make_stream() {
   OnDevice current(number());
   cudaStream_t stream = nullptr;
-  // Non-blocking: it has no business with the default stream, where libtorch
-  // works unless it is told otherwise.
+  // Non-blocking: it does not synchronise with the default stream, where
+  // libtorch works unless it is set otherwise.
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
         "cudaStreamCreateWithFlags", label_);
   return std::make_unique<CudaStream>(*this, stream, true);

@@ -11,8 +11,8 @@ namespace penstock::cuda {
 namespace {
 
 constexpr Nanoseconds kBetweenAnchors = std::chrono::seconds(1);
-// An idle stream passes an event within microseconds. Where the device is too
-// busy even for that, the anchor before serves on.
+// An idle stream passes an event within microseconds. If the device is too busy
+// even for that, the previous anchor stays in use.
 constexpr Nanoseconds kPatience = std::chrono::microseconds(100);
 
 /// False when it is still to come.
@@ -69,8 +69,8 @@ PooledEvent EventPool::take(bool timed) {
 }
 
 void EventPool::give_back(cudaEvent_t event, bool timed) {
-  // What was told to wait for it waits for what it meant then, also when it
-  // is recorded anew.
+  // Streams that wait for it still wait for the work that it stood for, even
+  // when it is recorded again.
   Lock lock(mutex_);
   free_[timed].push_back(event);
 }
@@ -106,8 +106,8 @@ void EventClock::set_anchor(bool must) {
     if (!must && now - before > kPatience) return;
   }
   now = wall_clock().now();
-  // It passed between the two: what the clocks told so far is wrong only
-  // where it lies outside.
+  // The event passed between the two readings: the clocks are corrected only
+  // where its time is outside of them.
   Nanoseconds time{0}, seen = before + (now - before) / 2;
   if (anchor_ != nullptr) {
     time = after(*anchor_, event.get());
@@ -154,10 +154,10 @@ void CudaEvent::wait() {
 
 Nanoseconds CudaEvent::time() {
   PENSTOCK_ASSERT(clock_ != nullptr,
-                  "an event that was recorded without a time tells none");
+                  "an event that was recorded without a time has none");
   if (told_ != kUntold) return Nanoseconds(told_);
   wait();
-  // What the host knows for certain bounds what two clocks together tell.
+  // What the host knows for certain limits what the two clocks say.
   Nanoseconds now = wall_clock().now();
   Nanoseconds time =
       std::clamp(clock_->time_of(event_.get(), *anchor_), recorded_, now);

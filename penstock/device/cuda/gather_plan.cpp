@@ -41,7 +41,7 @@ GatherLaunch plan_launch(std::span<const GatherField> fields, std::size_t first,
        fields.first(std::min<std::size_t>(fields.size(), kMostParts))) {
     if (field.bytes == 0) continue;
     PENSTOCK_ASSERT(field.bytes <= field.row_stride,
-                    "a field of a gather leaves its row");
+                    "a field of a gather extends beyond its row");
     std::byte* out = field.out + first * field.bytes;
     std::uint32_t unit = unit_of(field, out);
     std::uint64_t units = field.bytes / unit;

@@ -26,7 +26,7 @@ RowRing::~RowRing() {
   try {
     for (const Piece& piece : pieces_) piece.read.wait();
   } catch (...) {
-    log_exception(LogLevel::warning, "cuda: a gather ended badly");
+    log_exception(LogLevel::warning, "cuda: a gather failed");
   }
 }
 
@@ -48,7 +48,7 @@ const std::int64_t* RowRing::put(std::span<const std::int64_t> rows) {
     pieces_.pop_front();
   }
   std::int64_t* place = memory_.data() + next_;
-  PENSTOCK_ASSERT(copied(rows, place), "a gather asks for a row below -1");
+  PENSTOCK_ASSERT(copied(rows, place), "a gather names a row below -1");
   pieces_.push_back({next_, end, Event()});
   next_ = end;
   return place;

@@ -94,7 +94,7 @@ void SimDevice::queue_copy(SimLine& line, std::byte* to, const std::byte* from,
   PENSTOCK_ASSERT(to_room || from_room, "a copy on sim is from host to host");
   PENSTOCK_ASSERT(
       bytes <= to_room.value_or(bytes) && bytes <= from_room.value_or(bytes),
-      "a copy on sim leaves its buffer");
+      "a copy on sim extends beyond its buffer");
   Operation operation{.read = {{from, bytes}},
                       .written = {{to, bytes}},
                       .effect = [=] { std::memcpy(to, from, bytes); }};
@@ -109,7 +109,7 @@ void SimDevice::queue_copy(SimLine& line, std::byte* to, const std::byte* from,
 void SimDevice::queue_gather(SimLine& line, const Gather& gather) {
   if (gather.rows.empty() || gather.fields.empty()) return;
   auto [least, most] = std::ranges::minmax(gather.rows);
-  PENSTOCK_ASSERT(least >= -1, "a gather asks for a row below -1");
+  PENSTOCK_ASSERT(least >= -1, "a gather names a row below -1");
   wait_for_room();
   Lock lock(mutex_);
   Operation operation{.effect = effect_of(gather)};
@@ -117,7 +117,7 @@ void SimDevice::queue_gather(SimLine& line, const Gather& gather) {
   for (const GatherField& field : gather.fields) {
     if (field.bytes == 0) continue;
     PENSTOCK_ASSERT(field.bytes <= field.row_stride,
-                    "a field of a gather leaves its row");
+                    "a field of a gather extends beyond its row");
     std::size_t bytes = field.bytes * gather.rows.size();
     PENSTOCK_ASSERT(bytes <= memory_.room_at(field.out).value_or(0),
                     "a gather on sim writes beyond its target");

@@ -172,7 +172,7 @@ TEST_F(SimTest, MemoryEndsAtItsLimitAndComesBack) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
     EXPECT_EQ(error.parts().why,
-              "asked for 1 bytes, free are 0 bytes of 1 MiB (1048576 bytes)");
+              "requested 1 bytes, free: 0 bytes of 1 MiB (1048576 bytes)");
   }
   most = Buffer();
   EXPECT_EQ(sim_->memory().free, kLimit - 1000);
@@ -256,10 +256,10 @@ class SimMistakes : public SimTest {
 TEST_F(SimMistakes, ACopyStaysInItsBuffer) {
   EXPECT_THAT(
       mistake([&] { stream_->copy(there_.data() + 1, from_.data(), 100); }),
-      HasSubstr("leaves its buffer"));
+      HasSubstr("extends beyond its buffer"));
   EXPECT_THAT(
       mistake([&] { stream_->copy(from_.data(), there_.data() + 50, 51); }),
-      HasSubstr("leaves its buffer"));
+      HasSubstr("extends beyond its buffer"));
 }
 
 TEST_F(SimMistakes, ACopyIsNotFromHostToHost) {
@@ -277,7 +277,7 @@ TEST_F(SimMistakes, AGatherStaysInItsTableItsRowsAndItsTarget) {
   EXPECT_THAT(mistake([&] { gather(table, 4, {-2}, out_.data()); }),
               HasSubstr("below -1"));
   EXPECT_THAT(mistake([&] { gather(table, 11, {0}, out_.data()); }),
-              HasSubstr("leaves its row"));
+              HasSubstr("extends beyond its row"));
   EXPECT_THAT(mistake([&] {
                 gather(table, 4, {0, 1}, out_.data() + 93);
               }),

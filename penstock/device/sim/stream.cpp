@@ -27,7 +27,7 @@ class SimEvent final : public Event::State {
   }
   Nanoseconds time() override {
     PENSTOCK_ASSERT(timed_,
-                    "an event that was recorded without a time tells none");
+                    "an event that was recorded without a time has none");
     wait();
     return time_;
   }
