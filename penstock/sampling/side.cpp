@@ -21,8 +21,7 @@ const SettingsTable<Split>& split_settings() {
             if (split.train + split.val <= 1) return;
             spec.refuse("val",
                         "train " + Json(split.train).dump() + " and val " +
-                            Json(split.val).dump() +
-                            " are more than 1 together",
+                            Json(split.val).dump() + " add up to more than 1",
                         "lower one of them; what they leave of 1 is not used");
           });
   return table;

@@ -6,10 +6,10 @@
 #include "penstock/base/error.h"
 
 // The id of a sample is found in three steps: the blocks among which its block
-// is, the block by the samples before it, the bit in its block. Of 10^9 rows
-// each step reads a place of its own far from the last one, and waits for main
-// memory. Many samples at a time wait together: all take a step and say what
-// they will read in the next one, before the first of them takes it.
+// is, the block by the samples before it, the bit in its block. With 10^9 rows
+// each step reads memory far from the last one, and waits for it. So many
+// samples are looked up together: all take a step and prefetch what they will
+// read in the next one, before the first of them takes it.
 
 namespace penstock {
 namespace {

@@ -62,8 +62,9 @@ TEST(Split, TakesSharesThatMakeOneTogether) {
 }
 
 TEST(Split, RefusesMoreThanOneTogether) {
-  EXPECT_THAT(error_of(R"({"train": 0.9, "val": 0.2})"),
-              HasSubstr("split.val: train 0.9 and val 0.2 are more than 1"));
+  EXPECT_THAT(
+      error_of(R"({"train": 0.9, "val": 0.2})"),
+      HasSubstr("split.val: train 0.9 and val 0.2 add up to more than 1"));
 }
 
 TEST(Split, RefusesSharesOutOfRangeAndUnknownKeys) {
