@@ -4,7 +4,7 @@
 // The quick start's job, 4,030 rows in SQLite, batches of 256, on the simulated
 // accelerator in wall time. The same meter judges all: Penstock with its rows
 // in the device's memory and in RAM; and a query per sample on the training
-// thread, alone and with a declared delay of 1 ms per statement, in which a
+// thread, alone and with a simulated latency of 1 ms per statement, in which a
 // database is that far away. From the end of the first step to the end of the
 // last, epoch seams inside.
 //

@@ -147,8 +147,8 @@ class BlockCheck {
                  .what = "cannot use a block that the source gave",
                  .where = source_.shown() + (place.empty() ? "" : ", ") + place,
                  .why = std::move(why),
-                 .next = "the data has changed while it was read, or the "
-                         "source has a fault: report it to its author"});
+                 .next = "the data changed while it was read, or the source "
+                         "has a bug: report it to its author"});
   }
 
   const Source& source_;
@@ -193,7 +193,7 @@ class CheckedReader final : public Reader {
                      .what = "cannot read position " + std::to_string(position),
                      .where = shown_,
                      .why = "it has " + std::to_string(rows_) + " rows",
-                     .next = "the data has changed: start the run anew"});
+                     .next = "the data has changed: start the run again"});
     if (locked_) {
       Lock lock(global_lock);
       reader_->read(request, out);

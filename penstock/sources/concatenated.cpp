@@ -13,11 +13,11 @@ namespace {
                          std::string why) {
   throw Error(ErrorKind::request,
               {.code = "source.other_columns",
-               .what = "cannot put sources one after the other",
+               .what = "cannot concatenate the sources",
                .where = source.shown(),
                .why = std::move(why),
-               .next = "give it what " + first.shown() +
-                       " has, by a view or a cast say"});
+               .next = "give it the columns of " + first.shown() +
+                       ", with a view or a cast for example"});
 }
 
 void check_alike(const Source& source, const Source& first) {
@@ -142,7 +142,7 @@ class ConcatenatedReader final : public Reader {
     for (std::size_t s = 0; s < readers_.size() && !left.empty(); ++s) {
       KeyList keys(request.keys->type());
       for (std::int64_t row : left) keys.append(*request.keys, row);
-      // What the last source does not have is gone from all.
+      // Keys that the last source does not have either are gone.
       bool last = s + 1 == readers_.size();
       std::vector<std::int64_t> gone, found_rows, still;
       ReadRequest part(keys);

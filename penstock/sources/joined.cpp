@@ -36,7 +36,7 @@ void check_positions(const Source& left, const Source& right) {
     refuse(left, right,
            "the first has " + std::to_string(rows) + " rows, the second " +
                std::to_string(others),
-           "without keys, rows that belong together need one position");
+           "without keys, rows are matched by their position");
 }
 
 std::vector<JoinedColumn> all_of(const Source& left, const Source& right) {

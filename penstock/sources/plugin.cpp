@@ -8,10 +8,10 @@ namespace {
 
 std::string install_hint(const std::string& kind) {
   const SourceKind* known = source_kind(kind);
-  if (known == nullptr) return "install the plugin beside the program";
+  if (known == nullptr) return "install the plugin next to the program";
   return "install " + known->to_run + " (Debian, Ubuntu: apt-get install " +
          known->to_run + "); a build from source needs " + known->to_build +
-         "; Python's wheel holds both: install that again";
+         "; the Python wheel contains both: reinstall it";
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ const SourcePlugin& load_part(
   return load_plugin<SourcePlugin>(
       {.library = "libpenstock_source_" + kind + ".so",
        .entry = kSourcePartEntry,
-       .shown = "the part for " + kind + " sources",
+       .shown = "the plugin for " + kind + " sources",
        .kind = ErrorKind::source,
        .code = "source",
        .install = install_hint(kind)},

@@ -58,7 +58,7 @@ const ColumnInfo& key_of(const Schema& schema, const std::string& key,
   if (found != schema.columns.end()) return *found;
   throw Error(ErrorKind::request,
               {.code = "source.no_key",
-               .what = "cannot tell the rows of " + place + " apart",
+               .what = "cannot identify the rows of " + place,
                .where = "source.key",
                .why = "it has no primary key of a single column",
                .next = "name a column whose values are unique as source.key"});

@@ -16,9 +16,8 @@ std::int64_t ChunkMap::chunk_of(std::int64_t position) const {
   return std::ranges::upper_bound(ends, position) - ends.begin();
 }
 
-// How long rows are is found out by reading: few at first, then as many as the
-// rows before say. A block that is too large all the same is read again, in
-// parts.
+// The size of rows is found by reading: a few at first, then as many as those
+// suggest. A block that is too large all the same is read again, in parts.
 void Reader::scan(const Partition& partition, BlockLimit limit,
                   const BlockSink& sink) {
   PENSTOCK_ASSERT(limit.rows > 0, "a block holds at least one row");
@@ -49,7 +48,7 @@ void Reader::scan(const Partition& partition, BlockLimit limit,
 
 std::vector<Partition> Source::partitions(int readers) {
   PENSTOCK_ASSERT(abilities().by_position,
-                  "a source without positions cuts itself");
+                  "a source without positions makes its own partitions");
   const std::int64_t rows = count().rows.value_or(0);
   const std::int64_t parts =
       std::clamp<std::int64_t>(readers, 1, std::max<std::int64_t>(rows, 1));

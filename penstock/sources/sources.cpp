@@ -29,7 +29,7 @@ std::unique_ptr<Source> open_joined(const SourceSpec& left,
   std::vector<ColumnRequest> of_left, of_right;
   std::vector<JoinedColumn> columns;
   for (const ColumnRequest& request : requests) {
-    // What neither has, the left one refuses.
+    // A column that neither has is refused by the left one.
     bool from_right = lefts.find(request.column) == nullptr &&
                       rights.find(request.column) != nullptr;
     std::vector<ColumnRequest>& own = from_right ? of_right : of_left;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLongestRoundTripMs = 60'000;
 
-/// The first digits of a SHA-256, enough to tell apart.
+/// The first digits of a SHA-256, enough to identify it.
 bool is_fingerprint(const std::string& text) {
   return text.size() >= 16 && text.size() <= 64 &&
          text.find_first_not_of("0123456789abcdef") == text.npos;
@@ -49,7 +49,7 @@ const SettingsTable<SourceSpec>& shared_settings() {
                     "primary key")
               .text("where", &SourceSpec::where, "an SQL condition"))
           .number("round_trip_ms", &SourceSpec::round_trip_ms, 0,
-                  kLongestRoundTripMs, "a declared delay per statement sent")
+                  kLongestRoundTripMs, "simulated latency per statement")
           .check(check_fingerprint);
   return table;
 }
@@ -82,8 +82,8 @@ std::string prefixes() {
   return all;
 }
 
-/// Where a source lies, as a message may show it. What is neither a file nor a
-/// connection string that can be read may hold a password anywhere.
+/// The place of a source, as a message may show it. Anything that is neither a
+/// file nor a connection string that can be read may hold a password anywhere.
 std::string shown_place(const std::string& uri) {
   const SourceKind* kind = kind_of_uri(uri);
   if (kind != nullptr && kind->server)

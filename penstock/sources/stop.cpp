@@ -10,10 +10,10 @@ constexpr const char* kCode = "run.stopped";
 void end_if_stopped(StopFlag stop) {
   if (!stop.is_set()) return;
   throw Error(ErrorKind::request, {.code = kCode,
-                                   .what = "stopped as asked",
+                                   .what = "stopped on request",
                                    .where = "the run",
-                                   .why = "a signal came",
-                                   .next = "go on with --resume"});
+                                   .why = "a signal was received",
+                                   .next = "continue with --resume"});
 }
 
 bool is_stop(const Error& error) { return error.parts().code == kCode; }

@@ -126,7 +126,7 @@ class Installed(Case):
         told, errors = self.python(READ, self.sqlite, packages=site)
         self.assertEqual(told.split()[:1], [str(ROWS)], errors)
         self.refuses_postgresql(
-            site, "the part for postgres sources", "libpq5",
+            site, "the plugin for postgres sources", "libpq5",
             f"not found in {site}/penstock/lib/penstock",
             "Python's wheel holds both")
 

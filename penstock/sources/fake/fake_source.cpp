@@ -219,7 +219,7 @@ class FakeReader : public Reader {
     throw Error(ErrorKind::source, {.code = "fake.failed",
                                     .what = "cannot read a fake table",
                                     .where = std::move(what),
-                                    .why = "it was told to fail there"});
+                                    .why = "it was set to fail there"});
   }
 
   [[noreturn]] void gone(const std::string& key) const {
@@ -228,7 +228,7 @@ class FakeReader : public Reader {
                  .what = "cannot read the row with key " + key,
                  .where = "a fake table",
                  .why = "it is gone",
-                 .next = "start the run anew"});
+                 .next = "start the run again"});
   }
 
   std::shared_ptr<FakeSource::Shared> shared_;

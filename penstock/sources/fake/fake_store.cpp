@@ -83,7 +83,7 @@ class FakeStoreReader final : public Reader {
     std::optional<Visit> visit;
     if (s.trouble.global_lock) visit.emplace(s.inside);
     if (++s.counts.reads == s.trouble.fail_at_read)
-      fail("it was told to fail at read " +
+      fail("it was set to fail at read " +
            std::to_string(s.trouble.fail_at_read));
     visit_chunks(request.positions);
     out = Block();

@@ -13,14 +13,15 @@
 namespace penstock::postgres {
 namespace {
 
-// Dates in `where` mean UTC; a lock is not waited for longer than that, unless
-// somebody has said how long; compiling a scan costs more than it saves; a
+// Dates in `where` are UTC; a lock is waited for no longer than that, unless
+// the user has set a limit; compiling a scan costs more than it saves; a
 // statement that is prepared once is planned once.
 constexpr const char* kSession =
     "SELECT set_config('lock_timeout', '10s', false) WHERE "
     "current_setting('lock_timeout') = '0'; SET TimeZone = 'UTC'";
-// Such a database keeps bytes of any encoding. The server would end a whole
-// scan at the first that are no UTF-8; as they are, their row can be named.
+// Such a database holds bytes of any encoding. The server would end a whole
+// scan at the first that are not UTF-8; taken as they are, their row can be
+// named.
 constexpr const char* kAnyBytes = "SQL_ASCII";
 constexpr const char* kTakeAnyBytes = "; SET client_encoding = SQL_ASCII";
 constexpr const char* kReadOnly = "; SET default_transaction_read_only = on";
@@ -28,7 +29,8 @@ constexpr const char* kNoJit = "; SET jit = off";
 constexpr const char* kPlanOnce = "; SET plan_cache_mode = force_generic_plan";
 constexpr const char* kTimeoutS = "10";
 constexpr int kHearStopMs = 100;
-constexpr std::size_t kCancelSays = 256;  // as PQcancel's manual asks for
+constexpr std::size_t kCancelSays =
+    256;  // the size that the manual of PQcancel gives
 
 struct FreeOptions {
   void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
@@ -53,7 +55,7 @@ bool is_port(const std::string& text) {
   return std::from_chars(text.data(), end, port).ptr == end && port > 0;
 }
 
-/// Whether all entries of a list "a,b,c" are empty or as `check` wants them.
+/// Whether `check` holds for all entries of a list "a,b,c" that are not empty.
 template <class Check>
 bool all_of_list(std::string_view list, Check check) {
   for (std::size_t at = 0; at <= list.size();) {
@@ -65,7 +67,7 @@ bool all_of_list(std::string_view list, Check check) {
   return true;
 }
 
-/// libpq ends the password at the first '@', and looks for none behind a '/'.
+/// libpq ends the password at the first '@', and looks for none after a '/'.
 /// Another '@' may mean that more of it belongs to the password.
 bool may_end_elsewhere(std::string_view uri) {
   std::string_view text = uri.substr(uri.find("://") + 3);
@@ -80,7 +82,7 @@ const char* misplaced(const std::string& uri, const Options& options) {
   if (is_uri(uri) && may_end_elsewhere(uri))
     return "it has an '@' that may belong to a password";
   if (!all_of_list(value_of(options, "port"), is_port))
-    return "its port is no number from 1 to 65535";
+    return "its port is not a number from 1 to 65535";
   // A name that begins with '@' is an abstract socket of Linux.
   if (!all_of_list(value_of(options, "host"), [](const std::string& host) {
         return host.find('@', 1) == host.npos;
@@ -90,7 +92,7 @@ const char* misplaced(const std::string& uri, const Options& options) {
   if (database.find('@') != database.npos)
     return "its database has an '@' in its name";
   if (database.find("://") != database.npos)
-    return "its database is a connection string in turn";
+    return "its database is itself a connection string";
   if (is_uri(uri) && value_of(options, "user").find(':') != std::string::npos)
     return "its user has a ':' in its name";
   return nullptr;
@@ -98,8 +100,8 @@ const char* misplaced(const std::string& uri, const Options& options) {
 
 std::string trouble_in(const std::string& uri) {
   if (uri == kHiddenConnection)
-    return "it was not stored with the run, since no program could read it; "
-           "--set source.uri=... gives it anew";
+    return "it was not stored with the run, because it could not be parsed; "
+           "pass it again with --set source.uri=...";
   if (!is_uri(uri) && uri.find('=') == uri.npos)  // the name of a database
     return uri.find_first_of(":/@") == uri.npos
                ? ""
@@ -163,8 +165,8 @@ Connection::Connection(const SourceSpec& spec, Use use, StopFlag stop)
 }
 
 void Connection::connect(const std::string& uri) {
-  // What stands before dbname is overridden by the connection string, what
-  // stands behind it overrides.
+  // Settings before dbname are overridden by the connection string, those after
+  // it override it.
   std::vector<const char*> names = {"fallback_application_name"};
   std::vector<const char*> values = {"penstock"};
   if (std::getenv("PGCONNECT_TIMEOUT") == nullptr) {
@@ -238,19 +240,19 @@ Error Connection::error(const PGresult* result) const {
                           ? nullptr
                           : PQresultErrorField(result, PG_DIAG_SQLSTATE);
   std::string why = says(result);
-  if (why.empty()) why = "the connection is gone";
+  if (why.empty()) why = "the connection is closed";
   return statement_failure(about_, text_of(state), why);
 }
 
-/// Waits for the server until it is not busy. False: a stop was asked for.
+/// Waits for the server until it is not busy. False: a stop was requested.
 /// Where nothing can stop it, the call that follows waits by itself.
 template <class Busy>
 bool Connection::wait_while(Busy busy) {
   if (!stop_.possible()) return true;
   while (busy()) {
     if (stop_.is_set()) return false;
-    // What TLS has unpacked already, poll() does not see: so this comes first.
-    // Where it fails, the call that follows says why.
+    // poll() does not see what TLS has decrypted already: so this comes first.
+    // Where it fails, the call that follows reports why.
     if (PQconsumeInput(get()) == 0 || !busy()) return true;
     pollfd server{.fd = PQsocket(get()), .events = POLLIN, .revents = 0};
     ::poll(&server, 1, kHearStopMs);
@@ -284,8 +286,8 @@ void Connection::cancel() noexcept {
   PQfreeCancel(cancel);
 }
 
-/// The last result, or the first that is an error: when a server ends, it says
-/// why, and libpq adds that it is gone.
+/// The last result, or the first that is an error: when a server ends, its own
+/// error comes before libpq's "connection lost".
 Result Connection::answer(int sent) {
   if (sent == 0) throw error(nullptr);
   Result last;

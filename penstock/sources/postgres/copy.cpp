@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kSignature("PGCOPY\n\377\r\n\0", 11);
 constexpr std::size_t kHead = kSignature.size() + 8;  // flags, length of rest
-/// A reader must understand what these flags announce; we know of none.
+/// A reader must understand what these flags mean; none is known to us.
 constexpr std::uint32_t kCriticalFlags = 0xffff0000;
 constexpr std::int16_t kTrailer = -1;
 constexpr std::int32_t kNull = -1;
@@ -23,7 +23,7 @@ void CopyDecoder::refuse(std::string why) const {
                .what = "cannot read what the server sent",
                .where = place_,
                .why = std::move(why),
-               .next = "try again; if it stays, see the server's log"});
+               .next = "try again; if it happens again, see the server's log"});
 }
 
 void CopyDecoder::feed(std::string_view bytes) {
@@ -45,12 +45,11 @@ bool CopyDecoder::keep_rest() {
 bool CopyDecoder::take_header() {
   std::string_view signature = pending_.substr(0, kSignature.size());
   if (signature != kSignature.substr(0, signature.size()))
-    refuse("it does not begin as a binary COPY does");
+    refuse("it does not begin with the header of a binary COPY");
   if (pending_.size() < kHead) return false;
   auto flags = load_big<std::uint32_t>(pending_.data() + kSignature.size());
   if ((flags & kCriticalFlags) != 0)
-    refuse("it has features that are not known here (flags " +
-           std::to_string(flags) + ")");
+    refuse("it has unknown features (flags " + std::to_string(flags) + ")");
   auto extension =
       load_big<std::int32_t>(pending_.data() + kSignature.size() + 4);
   if (extension < 0) refuse("its header has a negative length");
@@ -78,7 +77,7 @@ bool CopyDecoder::next() {
   }
   if (static_cast<std::size_t>(fields) != row_.size() || fields < 0)
     refuse("a row has " + std::to_string(fields) + " columns where " +
-           std::to_string(row_.size()) + " were asked for");
+           std::to_string(row_.size()) + " were requested");
   for (Field& field : row_) {
     if (pending_.size() - at < 4) return keep_rest();
     auto size = load_big<std::int32_t>(pending_.data() + at);
@@ -113,7 +112,7 @@ CopyOut::~CopyOut() {
   if (!running_) return;
   PGconn* connection = connection_.get();
   if (!connection_.alive()) return;
-  connection_.cancel();  // or the rest is simply taken
+  connection_.cancel();  // if it fails, the rest is read and dropped
   char* bytes = nullptr;
   while (PQgetCopyData(connection, &bytes, 0) > 0) PQfreemem(bytes);
   while (PGresult* result = PQgetResult(connection)) {
@@ -139,7 +138,7 @@ std::optional<std::string_view> CopyOut::next() {
     if (status == PGRES_COPY_OUT) break;
   }
   if (failed) throw *failed;
-  // libpq itself failed, and says why at the connection alone.
+  // libpq itself failed; the reason is only with the connection.
   if (size == -2) throw connection_.error(nullptr);
   return std::nullopt;
 }

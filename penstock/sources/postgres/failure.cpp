@@ -24,7 +24,7 @@ constexpr const char* kTooMany =
 
 constexpr const char* kGone =
     "another program has dropped or renamed the table, or one that the view "
-    "@table reads: make it again, then start again";
+    "@table reads: create it again, then start again";
 constexpr const char* kChanged =
     "another program has changed the columns of @table: start again";
 
@@ -94,7 +94,7 @@ constexpr Cause kStatements[] = {
      "an administrator ended the connection or the server: start again when "
      "it is there"},
     {"57P02", "postgres.killed",
-     "the server crashed or was ended: start again when it is there"},
+     "the server crashed or was ended: start again when it is up"},
     {"57P03", "postgres.not_ready", kNotReady},
     {"57P05", "postgres.killed", "raise idle_session_timeout for user '@user'"},
     {"25P03", "postgres.killed",
@@ -107,7 +107,8 @@ constexpr Cause kStatements[] = {
     {"40P01", "postgres.locked",
      "another program holds the table: try again when it is done"},
     {"40001", "postgres.conflict",
-     "the server needed the rows' old versions to go: try again"},
+     "the server had to remove old versions of the rows (vacuum on a standby): "
+     "try again"},
     {"42P01", "postgres.table_gone", kGone},
     {"42703", "postgres.changed", kChanged},
     {"25006", "postgres.read_only",
@@ -129,11 +130,11 @@ constexpr Cause kStatements[] = {
     {"2BP01", "postgres.dependents",
      "drop what depends on the table first, or choose another name"},
     {"3F000", "postgres.no_schema",
-     "make the schema first, or choose another name"},
+     "create the schema first, or choose another name"},
 };
 
-/// `text` with the names that messages hold a place for. What is filled in is
-/// not looked at again: a user may be called "ann@user".
+/// `text` with its placeholders filled in. What is filled in is not scanned
+/// again: a user may be called "ann@user".
 std::string filled_in(std::string_view text, const About& about) {
   const std::pair<std::string_view, const std::string*> places[] = {
       {"@user", &about.user},
@@ -172,7 +173,7 @@ bool asks_for_tls(const About& about, const std::string& says) {
          (about.sslmode == "disable" || about.sslmode == "allow");
 }
 
-/// A right that is missing, which need not be one of the table.
+/// A missing privilege, which need not be one of the table.
 Error no_right(const About& about, const std::string& says) {
   std::string next = "as its owner: GRANT SELECT ON @table TO \"@user\"";
   if (says.find("row-level security") != says.npos)
@@ -193,7 +194,7 @@ Error no_right(const About& about, const std::string& says) {
 Error connection_failure(const About& about, const std::string& says) {
   if (asks_for_tls(about, says))
     return refusal(about, "postgres.tls_required", says,
-                   "the server may let in encrypted connections alone: write "
+                   "the server may accept only encrypted connections: write "
                    "sslmode=require in source.uri");
   for (const Cause& cause : kConnecting)
     if (says.find(cause.sign) != says.npos)
@@ -214,10 +215,12 @@ Error statement_failure(const About& about, std::string_view sqlstate,
   // A client that cancels and a time limit share one SQLSTATE.
   if (sqlstate == "57014" && says.find("user request") != says.npos)
     return refusal(about, "postgres.cancelled", says,
-                   "somebody cancelled the statement (pg_cancel_backend)");
+                   "another session cancelled the statement "
+                   "(pg_cancel_backend); start again");
   if (sqlstate == "42501") return no_right(about, says);
-  // A relation that goes away while a statement is planned, and a statement
-  // that was prepared before the columns changed, have no state of their own.
+  // A relation that is dropped while a statement is planned, and a statement
+  // that was prepared before the columns changed, have no SQLSTATE of their
+  // own.
   if (says.find("could not open relation with OID") != says.npos)
     return refusal(about, "postgres.table_gone", says, kGone);
   if (says.find("cached plan must not change result type") != says.npos)

@@ -61,8 +61,8 @@ bool is_snapshot_gone(const Error& error) {
   return false;
 }
 
-/// Null: somebody waits to change the table, and holds up whoever joins. The
-/// snapshot's own connection has its lock already.
+/// Null: another session waits to change the table, and blocks those that join
+/// after it. The snapshot's own connection has its lock already.
 std::unique_ptr<CopyOut> begin_copy(Turn& turn, const std::string& select) {
   try {
     return std::make_unique<CopyOut>(
@@ -198,7 +198,7 @@ void PostgresReader::place_rows(const KeyList& keys) {
     format.check_key(fields_[0], row + 1, "the result");
     auto group = integers ? asked_.find(format.key_integer(fields_[0]))
                           : asked_.find(fields_[0].text());
-    // A key column that ignores case finds more than was asked for.
+    // A key column that ignores case matches more keys than were requested.
     if (!group) continue;
     if (row_of_[*group] >= 0)
       throw row_error(keys, asked_.position(*group), "source.key_twice",
@@ -226,9 +226,8 @@ void PostgresReader::read(const ReadRequest& request, Block& out) {
     int row = row_of_[asked_.group_of(at)];
     if (row < 0 && request.gone == nullptr)
       throw row_error(keys, at, "source.row_gone",
-                      "it is gone, or source.where does not hold for it any "
-                      "more",
-                      "the table has changed: start the run anew");
+                      "it was deleted, or source.where no longer holds for it",
+                      "the table has changed: start the run again");
     if (row < 0) {
       request.gone->push_back(at);
       for (Column& column : out.columns) column.append_null();

@@ -21,7 +21,7 @@ bool is_time(Kind kind) {
          kind == Kind::timestamptz;
 }
 
-/// Whether a column of this kind may be asked for in this way.
+/// Whether a column of this kind may be read in this way.
 bool allowed(Kind kind, ReadAs as) {
   bool number = is_integer(kind) || is_real(kind) || kind == Kind::boolean;
   switch (as) {
@@ -105,9 +105,7 @@ RowFormat::Part RowFormat::part_of(const ColumnInfo& column, const Table& table,
   return {column.name, as, kind, type_of(kind, as)};
 }
 
-std::vector<ColumnType> RowFormat::types() const {
-  return types_of(parts_);
-}
+std::vector<ColumnType> RowFormat::types() const { return types_of(parts_); }
 
 Json RowFormat::identity() const {
   Json identity(Json::Object{});
@@ -134,7 +132,7 @@ std::uint32_t RowFormat::key_oid() const {  // of pg_type.dat
 void RowFormat::check_types(const Result& result) const {
   int at = 0;
   auto check = [&](const Part& part) {
-    // char(n) is asked for as text. A domain is told as its base type.
+    // char(n) is requested as text. A domain is reported as its base type.
     Kind expected = part.kind == Kind::padded_text ? Kind::text : part.kind;
     Kind found = kind_of(PQftype(result.get(), at++));
     if (found == expected) return;
@@ -158,13 +156,14 @@ bool RowFormat::fits(const Block& block) const {
 }
 
 void RowFormat::refuse_bytes(const Part& part, const Field& field) const {
-  throw Error(ErrorKind::source,
-              {.code = "postgres.stream",
-               .what = "cannot read column '" + part.name + "'",
-               .where = place_,
-               .why = "the server sent " + std::to_string(field.size) +
-                      " bytes that are no value of its type",
-               .next = "its columns may have changed meanwhile: start again"});
+  throw Error(
+      ErrorKind::source,
+      {.code = "postgres.stream",
+       .what = "cannot read column '" + part.name + "'",
+       .where = place_,
+       .why = "the server sent " + std::to_string(field.size) +
+              " bytes that are not a value of its type",
+       .next = "its columns may have changed in the meantime: start again"});
 }
 
 void RowFormat::check_key(const Field& key, std::int64_t number,

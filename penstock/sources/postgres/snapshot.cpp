@@ -4,31 +4,33 @@
 #include <charconv>
 #include <chrono>
 
+// Why the table is locked before the snapshot is taken.
+//
 // A snapshot does not protect from everything. TRUNCATE and an ALTER TABLE that
-// writes the table anew put new files in place of the old ones, and what they
-// write is not seen by a snapshot that was taken before they committed: it
-// finds the table empty. And the columns of a statement are always those of
-// now, whatever snapshot it has.
+// rewrites the table put new files in place of the old ones, and a snapshot
+// that was taken before they committed does not see the rows in them: it finds
+// the table empty. And the columns of a statement are always the current ones,
+// whatever its snapshot.
 //
 // So the table is locked first, then the snapshot is taken, then the types are
 // compared with those that the table had when it was opened; and the
-// transaction that has done so holds its lock until the last part of the pass
-// is read, also for the connections that join it. LOCK TABLE is the one
+// transaction that has done so holds its lock until the last partition of the
+// scan is read, also for the connections that join it. LOCK TABLE is the one
 // statement that locks without taking a snapshot. It covers partitions and, for
 // a view, the tables that the view reads.
 //
-// The mode is ACCESS SHARE, what every SELECT takes and pg_dump too. It keeps
-// out only ACCESS EXCLUSIVE, which is what TRUNCATE, DROP and ALTER ... TYPE
-// take. SHARE mode would keep out every INSERT of a running system for as long
-// as the pass takes, wants the right to write, and is refused by a standby.
+// The mode is ACCESS SHARE, what every SELECT takes and pg_dump too. It
+// conflicts only with ACCESS EXCLUSIVE, which TRUNCATE, DROP and ALTER ... TYPE
+// take. SHARE mode would block every INSERT of a running system for as long as
+// the scan takes, needs the privilege to write, and is refused by a standby.
 //
 // What cannot be locked by name (a materialized view, a foreign table, a table
-// of which a role may read single columns) and what `where` reads besides is
-// locked by the statement itself, which has taken its snapshot by then.
-// Therefore everything that is locked is looked at afterwards: if the snapshot
-// knows it by another file or another name than it has now, or not at all, it
-// was replaced in between, and the transaction begins anew. What lies in a
-// foreign table is protected by its own server alone.
+// of which a role may read only some columns) and what `where` reads in
+// addition is locked by the statement itself, which has taken its snapshot by
+// then. Therefore everything that is locked is checked afterwards: if the
+// snapshot knows it by another file or another name than it has now, or not at
+// all, it was replaced in between, and the transaction begins again. A foreign
+// table is protected only by its own server.
 
 namespace penstock::postgres {
 namespace {
@@ -48,7 +50,7 @@ constexpr const char* kReplaced =
     "quote_ident(n.nspname) || '.' || quote_ident(c.relname) <> (SELECT "
     "identity FROM pg_identify_object('pg_class'::regclass, l.relation, 0)))";
 
-/// A part should be worth a connection, which costs some milliseconds.
+/// A partition should be worth a connection, which costs some milliseconds.
 constexpr std::int64_t kSmallestPartBytes = 2 << 20;
 /// Since this version the server goes straight to a range of pages.
 constexpr int kHasPageRanges = 140000;
@@ -101,18 +103,17 @@ Snapshot::Snapshot(OpenTable& opened, int wish)
     begun = begin(opened);
   }
   if (!begun.whole)
-    throw Error(
-        ErrorKind::source,
-        {.code = "postgres.conflict",
-         .what = connection_.about().doing,
-         .where = connection_.place(),
-         .why = "another program has put a new table or new contents in "
-                "its place, " +
-                std::to_string(kTries) + " times in a row",
-         .next = "try again when it is done"});
-  // Locked before it is joined: so it is held also when the first connection
-  // ends a moment later. Who waits to change the table waits for the first
-  // connection, and who comes behind would wait for both: hence NOWAIT.
+    throw Error(ErrorKind::source,
+                {.code = "postgres.conflict",
+                 .what = connection_.about().doing,
+                 .where = connection_.place(),
+                 .why = "another program replaced the table or all its rows, " +
+                        std::to_string(kTries) + " times in a row",
+                 .next = "try again when it is done"});
+  // Locked before it is joined: so the lock is held even if the first
+  // connection ends a moment later. A session that waits to change the table
+  // waits for the first connection, and any later one would wait for both:
+  // hence NOWAIT.
   join_ = std::string(kBegin) + "; " +
           (lock_.empty() ? "" : lock_ + " NOWAIT; ") +
           "SET TRANSACTION SNAPSHOT '" + begun.name + "'";
@@ -126,8 +127,8 @@ Result Snapshot::lock_and_describe(const OpenTable& opened) {
       return connection_.execute(std::string(kBegin) + "; " + lock_ + "; " +
                                  describe);
     } catch (const Error& error) {
-      // A right that LOCK TABLE wants and SELECT does not, or a view in an old
-      // version. What is wrong with the table is said by SELECT again.
+      // A privilege that LOCK TABLE needs and SELECT does not, or a view in an
+      // old version. SELECT itself reports what is wrong with the table.
       const std::string& code = error.parts().code;
       if (code != "postgres.permission" && code != "postgres.failed") throw;
     }
@@ -151,8 +152,8 @@ Snapshot::Begun Snapshot::begin(const OpenTable& opened) {
           .whole = text_in(begun, 0, 4) == "f"};
 }
 
-// The last part has no end, because the table may have grown since its pages
-// were counted.
+// The last partition has no end, because the table may have grown since its
+// pages were counted.
 void Snapshot::cut(std::int64_t pages, std::int64_t bytes, std::int64_t wish) {
   std::int64_t parts = std::max<std::int64_t>(
       1, std::min({wish, bytes / kSmallestPartBytes, pages}));

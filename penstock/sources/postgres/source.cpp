@@ -15,8 +15,8 @@ std::string place_of(const Table& table, const Connection& connection) {
   return table.name + " in " + connection.place();
 }
 
-/// Lets the server plan the statement and check rights, without a row. The
-/// table may have changed since its columns were read.
+/// Lets the server plan the statement and check privileges, without reading a
+/// row. The table may have changed since its columns were read.
 void check_statement(Connection& connection, const OpenTable& opened) {
   const SourceSpec& spec = opened.spec;
   auto attempt = [&](const std::string& sql) {
@@ -33,9 +33,9 @@ void check_statement(Connection& connection, const OpenTable& opened) {
   if (worked(result)) return;
   const char* found = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
   std::string_view state = found == nullptr ? "" : found;
-  // Class 42 is what SQL itself finds wrong, 42501 a right that is missing; 22
-  // a constant that is no value of its type, 0A what cannot be done, 08P01 that
-  // a value is missing.
+  // Class 42 is what SQL itself finds wrong, 42501 a missing privilege; 22 a
+  // constant that is not a value of its type, 0A an unsupported feature, 08P01
+  // a missing value.
   bool parameter = state == "08P01";
   bool wrong = parameter || (state.starts_with("42") && state != "42501") ||
                state.starts_with("22") || state.starts_with("0A");
@@ -46,7 +46,7 @@ void check_statement(Connection& connection, const OpenTable& opened) {
        .what = "cannot select rows of table '" + spec.table + "' by '" +
                spec.where + "'",
        .where = "source.where",
-       .why = parameter ? "it has a parameter, which nobody fills"
+       .why = parameter ? "it has a parameter, and none is given a value"
                         : "PostgreSQL says: " + connection.says(result.get()),
        .next = condition_hint(opened.table.schema)});
 }

@@ -14,15 +14,15 @@ constexpr const char* kTables =
     "AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' "
     "ORDER BY 1";
 
-// Behind it stands which oid. to_regclass gives NULL for a name that is not
-// there.
+// Followed by the expression for the oid. to_regclass gives NULL for a name
+// that does not exist.
 constexpr const char* kFind =
     "SELECT c.oid, c.relkind, quote_ident(n.nspname) || '.' || "
     "quote_ident(c.relname) FROM pg_class c JOIN pg_namespace n ON "
     "n.oid = c.relnamespace WHERE c.relkind IN ('r', 'm', 'v', 'p', 'f') "
     "AND c.oid = ";
 
-// A domain's values come as those of the type at its end.
+// The values of a domain are sent as those of its base type.
 constexpr const char* kColumns =
     "SELECT a.attname, format_type(a.atttypid, a.atttypmod), base.oid, "
     "EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND "
@@ -64,7 +64,7 @@ std::string only_table(Connection& connection) {
     throw no_table(connection, "cannot read the database",
                    "it holds no table that user '" + connection.about().user +
                        "' finds in the search path",
-                   "name one as source.table, with its schema in front, and "
+                   "name one as source.table, with its schema, and "
                    "check the database in source.uri");
   throw no_table(connection, "cannot choose a table",
                  "it holds " + std::to_string(tables) + " tables",

@@ -5,7 +5,7 @@
 namespace penstock::postgres {
 namespace {
 
-/// Sent when so much has gathered.
+/// Rows are sent when so many bytes have been collected.
 constexpr std::size_t kSendBytes = 1 << 20;
 
 [[noreturn]] void refuse(const SourceSpec& spec, const std::string& place,
@@ -79,7 +79,7 @@ class PostgresWriter : public TableWriter {
   bool copying_ = false;
 };
 
-/// The writer's statements are not a reader's: no round trip is declared.
+/// A writer has no simulated latency.
 SourceSpec without_delay(SourceSpec spec) {
   spec.round_trip_ms = 0;
   return spec;
@@ -121,8 +121,8 @@ void PostgresWriter::make_room(const SourceSpec& spec, bool replace) {
            "choose another name");
   if (!replace)
     refuse(spec, connection_.place(), "source.table_exists",
-           "there is such a table already",
-           "choose another name, or ask for it to be replaced");
+           "the table exists already",
+           "choose another name, or let it be replaced (--replace)");
   connection_.execute("DROP TABLE " + name_.identifier());
 }
 
@@ -212,7 +212,7 @@ std::unique_ptr<TableWriter> make_table(const SourceSpec& spec,
                                         bool replace) {
   if (spec.table.empty())
     refuse(spec, "source.uri", "source.no_table", "no table is named",
-           "write it behind the URI: postgresql://host/database#table");
+           "write it after the URI: postgresql://host/database#table");
   PENSTOCK_ASSERT(!columns.empty(), "a table has at least one column");
   return std::make_unique<PostgresWriter>(spec, columns, replace);
 }

@@ -15,7 +15,7 @@ namespace penstock::sqlite {
 namespace {
 
 constexpr int kWaitForLocksMs = 2000;
-/// SQLite asks so often whether to go on: a fraction of a millisecond.
+/// How often SQLite checks for a stop: every fraction of a millisecond.
 constexpr int kStopEverySteps = 4000;
 
 Error refusal(ErrorKind kind, std::string code, std::string doing,
@@ -53,8 +53,8 @@ void refuse_odd(ErrorKind kind, const std::string& path,
                         : odd_kind(status.type());
   if (why != nullptr)
     throw refusal(kind, "sqlite.no_file", doing, path, why,
-                  "name a database file: SQLite reads it at any place, so a "
-                  "pipe or device cannot stand for it");
+                  "name a database file: SQLite needs random access, which a "
+                  "pipe or device does not give");
 }
 
 void refuse_link_loop(ErrorKind kind, const std::string& path,
@@ -263,7 +263,7 @@ Connection::Connection(const SourceSpec& spec, Open how, StopFlag stop)
   if (stop_.possible())
     sqlite3_progress_handler(opened, kStopEverySteps, stop_asked, &stop_);
   // A name in double quotes is a column, never a text: a typing error in
-  // `where` is heard of instead of comparing with a constant.
+  // `where` is an error instead of a comparison with a constant.
   sqlite3_db_config(opened, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
 }
 
@@ -308,8 +308,8 @@ Error Connection::error() const {
 }
 
 std::string_view text_at(sqlite3_stmt* row, int at, bool utf8) {
-  // As a blob, text is handed out where it lies; asked for as text it would
-  // first be copied to get a zero at its end.
+  // As a blob, text is handed out in place; as text it would first be copied to
+  // append a zero.
   const void* text =
       utf8 ? sqlite3_column_blob(row, at)
            : static_cast<const void*>(sqlite3_column_text(row, at));

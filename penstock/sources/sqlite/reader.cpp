@@ -9,7 +9,7 @@
 namespace penstock::sqlite {
 namespace {
 
-/// Without a raise of its own, SQLite takes 32766 parameters.
+/// The default limit of SQLite on parameters.
 constexpr std::size_t kMostParameters = 32766;
 
 struct Reset {
@@ -87,7 +87,7 @@ void SqliteReader::fetch(const KeyList& keys, std::size_t begin,
        more = connection_->next(statement.get())) {
     std::int64_t row = arrived_.rows;
     opened_->format.append(statement.get(), row, arrived_keys_, arrived_);
-    // A key column that ignores case finds more than was asked for.
+    // A key column that ignores case matches more keys than were requested.
     auto found = keys.type() == ColumnType::int64
                      ? asked_.find(arrived_keys_.integer(row))
                      : asked_.find(arrived_keys_.bytes(row));
@@ -131,14 +131,14 @@ void SqliteReader::read(const ReadRequest& request, Block& out) {
   for (std::int64_t at = 0; at < keys.size(); ++at) {
     std::int64_t row = row_of_[asked_.group_of(at)];
     if (row < 0 && request.gone == nullptr)
-      throw Error(ErrorKind::source,
-                  {.code = "source.row_gone",
-                   .what = "cannot read the row with key " + keys.shown(at) +
-                           " of table '" + opened_->spec.table + "'",
-                   .where = opened_->spec.path,
-                   .why = "it is gone, or source.where does not hold for it "
-                          "any more",
-                   .next = "the table has changed: start the run anew"});
+      throw Error(
+          ErrorKind::source,
+          {.code = "source.row_gone",
+           .what = "cannot read the row with key " + keys.shown(at) +
+                   " of table '" + opened_->spec.table + "'",
+           .where = opened_->spec.path,
+           .why = "it was deleted, or source.where no longer holds for it",
+           .next = "the table has changed: start the run again"});
     if (row < 0) {
       request.gone->push_back(at);
       for (Column& column : out.columns) column.append_null();

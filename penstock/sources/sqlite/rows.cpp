@@ -8,7 +8,8 @@
 namespace penstock::sqlite {
 namespace {
 
-/// What the first key in the table is, where no declaration tells.
+/// The type of the first key in the table, where the declaration does not give
+/// it.
 ColumnType first_key_type(Connection& connection, const SourceSpec& spec,
                           const Table& table, const std::string& column) {
   std::string name = identifier(column);
@@ -93,9 +94,7 @@ RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
   select_ += " FROM " + identifier(table.name);
 }
 
-std::vector<ColumnType> RowFormat::types() const {
-  return types_of(parts_);
-}
+std::vector<ColumnType> RowFormat::types() const { return types_of(parts_); }
 
 Json RowFormat::identity() const {
   Json identity(Json::Object{});

@@ -8,7 +8,7 @@ namespace {
 
 /// Reading this much takes as long as some hundred connections.
 constexpr std::uintmax_t kPartBytes = 8 << 20;
-/// So that readers end at about the same time, however rows lie.
+/// So that readers end at about the same time, however rows are spread.
 constexpr int kPartsPerReader = 4;
 constexpr int kTries = 5;
 
@@ -28,8 +28,8 @@ std::int64_t number_of(Connection& connection, const std::string& sql) {
              : 0;
 }
 
-/// A number that changes when anybody else has written since it was last asked
-/// for on this connection (https://sqlite.org/pragma.html#pragma_data_version).
+/// A number that changes when another connection has written since this one
+/// last read it (https://sqlite.org/pragma.html#pragma_data_version).
 std::int64_t data_version(Connection& connection) {
   return number_of(connection, "PRAGMA data_version");
 }

@@ -44,7 +44,7 @@ void check_where(Connection& connection, const SourceSpec& spec,
     if (status != SQLITE_OK) throw connection.error();
     if (*rest != '\0') refuse("it is more than one condition");
     if (sqlite3_bind_parameter_count(prepared) != 0)
-      refuse("it has a parameter, which nobody fills");
+      refuse("it has a parameter, and none is given a value");
   }
 }
 
@@ -72,7 +72,7 @@ SourceInfo info_of(const OpenTable& opened) {
                   .identity = opened.format.identity()};
   info.identity["where"] = spec.where;
   info.identity["version"] = version_of(spec.path);
-  // What was written last may stand there alone.
+  // The latest commits may be only in there.
   info.identity["wal"] = version_of(spec.path + "-wal");
   return info;
 }

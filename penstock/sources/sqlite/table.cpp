@@ -57,8 +57,7 @@ Entry chosen(const std::vector<Entry>& tables, const SourceSpec& spec) {
     throw no_table(
         spec, "cannot read the database",
         empty ? "it holds no table: the file has 0 bytes" : "it holds no table",
-        empty ? "check source.path; a copy that was broken off "
-                "leaves such a file"
+        empty ? "check source.path; an interrupted copy leaves such a file"
               : "check source.path");
   }
   if (spec.table.empty())

@@ -60,7 +60,7 @@ class NewFile {
   std::string path_;
 };
 
-/// A transaction that takes back what is not committed.
+/// A transaction that rolls back what is not committed.
 class Transaction {
  public:
   explicit Transaction(Connection& connection) : connection_(connection) {
@@ -68,8 +68,8 @@ class Transaction {
   }
   ~Transaction() {
     if (committed_) return;
-    // After a write that failed, on a full disk say, SQLite takes its work back
-    // at the next read: then the journal goes too.
+    // After a failed write, on a full disk for example, SQLite rolls back at
+    // the next read: then the journal is removed too.
     for (const char* sql : {"ROLLBACK", "SELECT count(*) FROM sqlite_master"})
       sqlite3_exec(connection_.get(), sql, nullptr, nullptr, nullptr);
   }
@@ -105,7 +105,7 @@ class SqliteWriter : public TableWriter {
   Statement insert_;
 };
 
-/// The writer's statements are not a reader's: no round trip is declared.
+/// A writer has no simulated latency.
 SourceSpec without_delay(SourceSpec spec) {
   spec.round_trip_ms = 0;
   return spec;
@@ -143,8 +143,8 @@ void SqliteWriter::make_room(const SourceSpec& spec, bool replace) {
            "there is a " + type + " of this name already",
            "choose another name");
   if (!replace)
-    refuse(spec, "source.table_exists", "there is such a table already",
-           "choose another name, or ask for it to be replaced");
+    refuse(spec, "source.table_exists", "the table exists already",
+           "choose another name, or let it be replaced (--replace)");
   statement.reset();  // a table that is being read cannot be dropped
   connection_.execute("DROP TABLE " + identifier(spec.table));
 }
@@ -206,7 +206,7 @@ std::unique_ptr<TableWriter> make_table(const SourceSpec& spec,
                                         bool replace) {
   if (spec.table.empty())
     refuse(spec, "source.no_table", "no table is named",
-           "write it behind the path: sqlite:PATH#table");
+           "write it after the path: sqlite:PATH#table");
   PENSTOCK_ASSERT(!columns.empty(), "a table has at least one column");
   return std::make_unique<SqliteWriter>(spec, columns, replace);
 }
