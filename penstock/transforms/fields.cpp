@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-/// The kind that a section names, which must be one alone.
+/// The kind that a section names; it must name exactly one.
 const FieldDescriptor& kind_of(const Spec& section) {
   const FieldDescriptor* found = nullptr;
   for (const FieldDescriptor& kind : field_descriptors()) {
@@ -18,7 +18,7 @@ const FieldDescriptor& kind_of(const Spec& section) {
     if (found != nullptr)
       section.refuse(
           kind.key,
-          "both '" + found->key + "' and '" + kind.key + "' are there",
+          "both '" + found->key + "' and '" + kind.key + "' are given",
           "give a field exactly one of them");
     found = &kind;
   }
@@ -26,7 +26,7 @@ const FieldDescriptor& kind_of(const Spec& section) {
   std::string all;
   for (const FieldDescriptor& kind : field_descriptors())
     all += (all.empty() ? "'" : " nor '") + kind.key + "'";
-  section.refuse(field_descriptors()[0].key, "neither " + all + " is there",
+  section.refuse(field_descriptors()[0].key, "neither " + all + " is given",
                  "give a field exactly one of them");
 }
 
@@ -39,7 +39,7 @@ Field parse_field(const std::string& name, const Json& json,
 }
 
 // `weight` is the tensor that tail "pad" adds to a batch; a safetensors file
-// holds remarks under `__metadata__`, where readers look for no tensor.
+// holds metadata under `__metadata__`, where readers look for no tensor.
 void check_tensor_names(const Spec& section, const std::vector<Field>& fields) {
   std::set<std::string> taken;
   for (const Field& field : fields) {
@@ -47,9 +47,9 @@ void check_tensor_names(const Spec& section, const std::vector<Field>& fields) {
       section.refuse("\"\"", "a field has an empty name", "name it");
     for (auto [kept, what] :
          {std::pair("weight", "the weights of padding"),
-          std::pair("__metadata__", "remarks in safetensors files")})
+          std::pair("__metadata__", "metadata of safetensors files")})
       if (field.name == kept)
-        section.refuse(kept, "this name is kept for " + std::string(what),
+        section.refuse(kept, "this name is reserved for " + std::string(what),
                        "give the field another name");
     for (const Output& tensor : field.kind->outputs())
       if (!taken.insert(tensor.name).second)
@@ -91,7 +91,7 @@ std::vector<Field> parse_fields(const Json& section, const std::string& path) {
     throw Error(ErrorKind::request, {.code = "settings.value",
                                      .what = "cannot use the settings",
                                      .where = path,
-                                     .why = "there is no field in it",
+                                     .why = "it has no fields",
                                      .next = "describe at least one field"});
   check_tensor_names(spec, fields);
   check_column_uses(spec, fields);

@@ -91,7 +91,7 @@ std::size_t FastJson::learn(std::string_view text, std::size_t at,
   return at + 1;
 }
 
-// The text from `scan.p` (behind a value, or at the opening brace) to the next
+// The text from `scan.p` (after a value, or at the opening brace) to the next
 // value, when it is not the one that was expected at `at`: another one of the
 // next few, or a new one, which is learnt.
 bool FastJson::find_key(Scan& scan, std::size_t& at, std::size_t& slot) {
@@ -122,7 +122,7 @@ bool FastJson::find_key(Scan& scan, std::size_t& at, std::size_t& slot) {
   return true;
 }
 
-// One object; scan.p is at its opening brace, and ends behind the closing one.
+// One object; scan.p is at its opening brace, and ends after the closing one.
 inline bool FastJson::parse_element(Scan& scan, Elements& out) {
   std::size_t first = out.add();
   double* values = out.values.data() + first;

@@ -34,8 +34,8 @@ std::string shown(unsigned char byte) {
   return std::string("byte 0x") + digits[byte >> 4] + digits[byte & 15];
 }
 
-// A recursive descent; every rule leaves `p_` behind what it took, or at the
-// byte that broke it.
+// A recursive descent parser; every rule leaves `p_` after what it took, or at
+// the byte that broke it.
 class Grammar {
  public:
   explicit Grammar(std::string_view text)
@@ -57,7 +57,7 @@ class Grammar {
   bool expected(std::string_view what) {
     std::string found = p_ == end_ ? "the end of the text"
                                    : shown(static_cast<unsigned char>(*p_));
-    return fail("is no valid JSON from here on: found " + found +
+    return fail("is not valid JSON from here on: found " + found +
                 ", expected " + std::string(what));
   }
   bool at(char c) const { return p_ != end_ && *p_ == c; }
@@ -173,7 +173,7 @@ class Grammar {
       }
       std::size_t length =
           utf8_length(bytes, static_cast<std::size_t>(end_ - p_));
-      if (length == 0) return fail("is no valid UTF-8 from here on");
+      if (length == 0) return fail("is not valid UTF-8 from here on");
       p_ += length;
     }
     ++p_;

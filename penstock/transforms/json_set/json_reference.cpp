@@ -44,8 +44,8 @@ std::string shown(std::string_view token) {
   return std::string(token.substr(0, cut)) + "...";
 }
 
-// Whether a JSON number that no double is near to is a huge one, and not a tiny
-// one: by the power of ten of its first digit that counts.
+// Whether a JSON number without a near double is huge, and not tiny: by the
+// power of ten of its first significant digit.
 bool is_huge(std::string_view token) {
   std::size_t e = token.find_first_of("eE");
   std::string_view digits = token.substr(0, e);
@@ -87,7 +87,7 @@ struct ReferenceJson::State {
   // By slot: what is wrong with the value that counts, the last one.
   std::vector<std::optional<JsonFault>> faults;
 
-  // Only an error that the grammar does not know comes here.
+  // For an error that the grammar does not find.
   static JsonFault surprise(simdjson::error_code error) {
     return {-1,
             std::string("cannot be parsed: ") + simdjson::error_message(error)};
@@ -179,7 +179,7 @@ struct ReferenceJson::State {
     } else if (type == od::json_type::number) {
       held = Held::number;
       if (!nearest_double(trimmed(token), number))
-        fault("holds " + shown(token) + ", which no float64 can hold");
+        fault("holds " + shown(token) + ", which does not fit float64");
       number += 0.0;  // -0.0 becomes 0.0
     } else {
       std::string found =

@@ -102,7 +102,7 @@ TEST_F(Reference, TinyNumbersBecomeZeroAndHugeOnesAreRefused) {
   for (const std::string& huge : std::vector<std::string>{
            "1e309", "1" + zeros, "1e+400", "1e99999999999999999999",
            "0." + zeros + "1e800", "-1.8e308"})
-    expect_fault("[{\"a\": " + huge + "}]", 7, "no float64");
+    expect_fault("[{\"a\": " + huge + "}]", 7, "not fit float64");
 }
 
 TEST_F(Reference, SaysWhichValueIsNoNumber) {
@@ -115,7 +115,7 @@ TEST_F(Reference, SaysWhichValueIsNoNumber) {
 
 TEST_F(Reference, SaysWhichNumberNoFloat64CanHold) {
   expect_fault(R"([{"a": 1e999}])", 7,
-               "[0].a holds 1e999, which no float64 can hold");
+               "[0].a holds 1e999, which does not fit float64");
   expect_fault(R"([{"a": -1e999}])", 7, "holds -1e999");
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 std::size_t numbers_in(ValueRow row) { return row.size() / sizeof(double); }
 
-// The bytes behind a row's text that belong to the same run of bytes.
+// The bytes after a row's text that belong to the same buffer.
 std::size_t readable_behind(const Column& column, std::string_view text) {
   auto* end = reinterpret_cast<const char*>(column.values.data()) +
               column.values.size();
@@ -206,7 +206,7 @@ void BoundJsonSet::refuse_if_mixed(const std::string& name,
                .why = "the row with key " + key.number_row +
                       " holds a number, the row with key " + key.boolean_row +
                       " a boolean",
-               .next = "make it one type in the data, or name another key"});
+               .next = "use one type in the data, or name another key"});
 }
 
 // The types come before any value is looked at.
@@ -235,7 +235,7 @@ std::shared_ptr<const BoundField> JsonSetKind::bind(
   return std::make_shared<BoundJsonSet>(*this, columns.at[0]);
 }
 
-// What the parser sees and a schema can say.
+// What the parser checks and a schema can express.
 Json overflow_rules() {
   return Json::parse(R"([
       {"properties": {"overflow": {"const": "strongest"}},
@@ -253,7 +253,7 @@ void check_set(Spec& section, JsonSet& set) {
                    "name the key to sort by, such as \"" + set.keys[0] + "\"");
   if (!strongest && section.has("sort_by"))
     section.refuse("sort_by",
-                   "it is there, but overflow is \"" +
+                   "it is given, but overflow is \"" +
                        section.text("overflow", "first") + "\"",
                    "remove it, or set overflow to \"strongest\"");
 }

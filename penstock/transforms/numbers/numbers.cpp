@@ -221,7 +221,7 @@ class NumbersKind final : public FieldKind {
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;
 
   bool exact() const { return numbers_.dtype == Dtype::int64; }
-  /// Made float32 as it is.
+  /// Becomes float32 without standardising.
   bool rounded() const {
     return numbers_.dtype == Dtype::float32 && !numbers_.standardize;
   }
