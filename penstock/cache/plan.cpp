@@ -63,7 +63,7 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
   else if (!host.met())
     line.why = host.why_not();
   else if (host.bytes > 0 && !limits.ram_free)
-    line.why = "fits as far as is known: nobody tells what is free";
+    line.why = "assumed to fit: free memory is unknown";
   else
     line.why = "fits";
   if (tier == Tier::device && request.finished_on_host &&
@@ -71,7 +71,7 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
     line.fits = false;
     line.why = "fields are finished on the host for every batch";
   }
-  if (line.fits && there) line.why += ": the arrays are used where they lie";
+  if (line.fits && there) line.why += ": the arrays are used in place";
   return line;
 }
 
@@ -133,7 +133,7 @@ std::string shown_bytes(std::size_t bytes) {
 TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
   std::size_t rows = static_cast<std::size_t>(request.rows);
   std::size_t table = rows * request.row_bytes + request.run_bytes;
-  // Reading anew keeps a hash per row, to notice rows that changed.
+  // Rows that are read again have a hash each, to notice those that changed.
   std::size_t hashes = rows * sizeof(std::uint64_t);
   TierPlan plan;
   plan.limits = limits;
@@ -149,7 +149,7 @@ TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
       continue;
     }
     if (!automatic && request.wish != name_of(line.tier)) {
-      line.why += ", not asked for";
+      line.why += ", not requested";
       continue;
     }
     if (found || !line.fits) continue;

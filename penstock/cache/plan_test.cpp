@@ -61,17 +61,17 @@ TEST(PlanTiers, ShowsEveryTierWithItsBytes) {
 TEST(PlanTiers, SaysWhatFitsOfTheTiersThatWereNotAskedFor) {
   TierPlan shown = plan("none", kMiB, 2 * kMiB);
   EXPECT_FALSE(shown.lines[0].fits);
-  EXPECT_EQ(shown.lines[0].why,
-            "needs 1.0 MiB on the device, 80 % of 1.0 MiB are free, not asked "
-            "for");
+  EXPECT_EQ(
+      shown.lines[0].why,
+      "needs 1.0 MiB on the device, 80 % of 1.0 MiB are free, not requested");
   EXPECT_TRUE(shown.lines[1].fits);
-  EXPECT_EQ(shown.lines[1].why, "fits, not asked for");
+  EXPECT_EQ(shown.lines[1].why, "fits, not requested");
 }
 
 TEST(PlanTiers, UnknownMemoryRefusesNoTier) {
   TierPlan shown = plan("auto", 0, std::nullopt);
   EXPECT_EQ(shown.tier, Tier::ram);
-  EXPECT_THAT(shown.lines[1].why, HasSubstr("nobody tells"));
+  EXPECT_THAT(shown.lines[1].why, HasSubstr("free memory is unknown"));
   EXPECT_THAT(shown.text(), HasSubstr("free: n/a on the host"));
   EXPECT_TRUE(shown.json().find("host_free")->is_null());
 }
@@ -159,11 +159,11 @@ TEST(PlanTiers, ArraysTakeNoMoreMemoryWhereTheyLie) {
   EXPECT_EQ(shown.lines[1].rows_bytes, 0u);
   EXPECT_EQ(shown.lines[1].host_bytes, kMiB / 2) << "the ring";
   EXPECT_THAT(shown.text(), HasSubstr("* ram: 512.0 KiB on the host, fits: the "
-                                      "arrays are used where they lie"));
+                                      "arrays are used in place"));
   EXPECT_EQ(plan_of_arrays("device", 0, kMiB, true).lines[0].rows_bytes, 0u)
       << "the same memory";
   EXPECT_THAT(plan_of_arrays("ram", kMiB, std::nullopt).text(),
-              HasSubstr("nobody tells what is free: the arrays are used"));
+              HasSubstr("free memory is unknown: the arrays are used"));
 }
 
 TEST(PlanTiers, ArraysGoToTheDeviceWhereTheyFit) {

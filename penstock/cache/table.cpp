@@ -75,7 +75,8 @@ std::byte* Table::append(std::int64_t rows) {
 
 bool Table::on_host() const { return state_->stream == nullptr; }
 
-// A cycle of rows that take each other's places is followed to its end.
+// Follows each cycle of the permutation to its end, with one row of extra
+// memory.
 void Table::reorder(const std::function<std::int64_t(std::int64_t)>& place) {
   State& s = *state_;
   PENSTOCK_ASSERT(!s.stream && s.filled == s.size,

@@ -347,7 +347,7 @@ TEST(ArrayPlan, OnTheHostArraysAreUsedWhereTheyLie) {
       {.planned = [&](const TierPlan& plan) { shown = plan.text(); }}, *device);
   EXPECT_EQ(rows.plan().tier, Tier::ram);
   EXPECT_EQ(rows.plan().lines[1].rows_bytes, 0u);
-  EXPECT_THAT(shown, HasSubstr("the arrays are used where they lie"));
+  EXPECT_THAT(shown, HasSubstr("the arrays are used in place"));
 }
 
 TEST(ArrayPlan, TakesTheMemoryThatItPredicts) {
