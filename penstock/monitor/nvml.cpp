@@ -9,8 +9,8 @@
 namespace penstock {
 namespace {
 
-/// A problem of the machine that its owner wants to hear of; all others mean
-/// that this GPU, driver or user does not get that number.
+/// A problem that the owner of the machine should know of; any other result
+/// means that this GPU, driver or user does not get that number.
 const char* trouble(NvmlCalls::Return result) {
   switch (result) {
     case 15:
@@ -18,10 +18,10 @@ const char* trouble(NvmlCalls::Return result) {
     case 16:
       return "the GPU needs a reset";
     case 17:
-      return "the system or its cgroup keeps us from the GPU";
+      return "the system or its cgroup denies access to the GPU";
     case 18:
-      return "driver and library have different versions: reboot, or load the "
-             "driver anew";
+      return "driver and library have different versions: reboot, or reload "
+             "the driver";
     default:
       return nullptr;
   }
@@ -35,7 +35,7 @@ void find(void* library, const char* name, Function& function) {
 NvmlCalls open_nvml() {
   NvmlCalls calls;
   void* library = nullptr;
-  // The second is where Windows puts it for its Linux.
+  // The second is its place in the Linux of Windows (WSL).
   for (const char* file :
        {"libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1"})
     if (library == nullptr) library = ::dlopen(file, RTLD_LAZY | RTLD_LOCAL);

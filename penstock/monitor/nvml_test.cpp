@@ -217,7 +217,7 @@ TEST_F(Nvml, ALostGpuIsToldOnceAndItsNumbersAreMissing) {
 
 TEST_F(Nvml, TroubleOfTheMachineIsTold) {
   std::vector<std::pair<int, std::string>> troubles = {
-      {15, "is lost"}, {16, "reset"}, {17, "keeps us"}, {18, "versions"}};
+      {15, "is lost"}, {16, "reset"}, {17, "denies access"}, {18, "versions"}};
   for (const auto& [code, words] : troubles) {
     logged_.clear();
     fake = FakeNvml();
