@@ -40,6 +40,11 @@ bool row_by_row(const StageNumbers& stage) {
                                 1.5 * static_cast<double>(stage.calls);
 }
 
+/// What its threads are called: those of I/O stand apart from the workers.
+const char* threads_of(const Pool& pool) {
+  return pool.name.ends_with("readers") ? "reader" : "worker";
+}
+
 /// The tier in use and the fastest one above it that has room; null where
 /// that was not measured or is not so.
 struct Tiers {
@@ -211,9 +216,8 @@ class Diagnosis {
     offer_keeping(*slowest);
     offer_workers(*slowest);
     verdict_.no_action =
-        "neither another tier nor more workers would gain 2 %"
-        ": make the stage '" +
-        verdict_.stage + "' cheaper";
+        std::string("neither another tier nor more ") + threads_of(*slowest) +
+        "s would gain 2 %: make the stage '" + verdict_.stage + "' cheaper";
   }
 
   void explain(const Pool& pool) {
@@ -241,10 +245,11 @@ class Diagnosis {
           format(" is %.0f %% of the work of threads that", 100 * share);
     verdict_.because +=
         format(" give%s %.0f samples/s", share < 0.995 ? "" : "s", pool.rate());
-    verdict_.because += pool.workers == 0
-                            ? std::string(" on the training thread")
-                            : format(" with %d worker%s", pool.workers,
-                                     pool.workers == 1 ? "" : "s");
+    verdict_.because +=
+        pool.workers == 0
+            ? std::string(" on the training thread")
+            : format(" with %d %s%s", pool.workers, threads_of(pool),
+                     pool.workers == 1 ? "" : "s");
     verdict_.because += format(", its processor share is %.0f %%", 100 * u);
   }
 
@@ -277,8 +282,24 @@ class Diagnosis {
     verdict_.because += tiers_.no_room;
   }
 
+  /// A reader that waits for the source needs no processor.
+  void offer_readers(const Pool& pool) {
+    bool waits = cpu_share(pool.busiest()) < 0.5;
+    if (!waits && pool.workers >= window_.limits.cpus) return;
+    std::vector<StageNumbers> stages = window_.stages;
+    for (StageNumbers& stage : stages)
+      if (is_of(pool, stage)) ++stage.workers;
+    offer({.knob = "loader.readers",
+           .from = pool.workers,
+           .to = pool.workers + 1,
+           .predicted_gain = gain(stages),
+           .cost = "one more connection or open file"});
+  }
+
   void offer_workers(const Pool& pool) {
     if (std::ranges::any_of(pool.stages, reads_per_sample)) return;
+    if (pool.name == "all readers") return;  // more would gain nothing
+    if (pool.name == "readers") return offer_readers(pool);
     // A first worker may only take over what the consumer's thread did while
     // the accelerator was busy; then it takes two to gain anything.
     int most = pool.workers == 0 ? 2 : pool.workers + 1;

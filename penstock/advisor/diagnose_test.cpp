@@ -219,6 +219,31 @@ TEST(Diagnose, AdvisesToKeepTheRowsOnlyWhereTheyFit) {
   EXPECT_TRUE(diagnose(snapshot).actions.empty()) << "nothing was measured";
 }
 
+TEST(Diagnose, AdvisesMoreReadersWhereTheyWaitForTheSource) {
+  std::vector<StageNumbers> stages = pool({stage("prepare", 2, 1000, 100ms)});
+  stages.push_back(stage("read", 4, 1000, 16s, 0.1));
+  stages.back().pool = "readers";
+  Snapshot snapshot = window(4s, stages);
+  snapshot.tiers = reading(false);
+  snapshot.limits.cpus = 2;
+  Verdict verdict = diagnose(snapshot);
+  EXPECT_EQ(verdict.stage, "read");
+  EXPECT_THAT(verdict.because, HasSubstr("250 samples/s with 4 readers"));
+  ASSERT_EQ(verdict.actions.size(), 1u);
+  EXPECT_EQ(verdict.actions[0].knob, "loader.readers");
+  EXPECT_EQ(verdict.actions[0].from, Json(4));
+  EXPECT_EQ(verdict.actions[0].to, Json(5));
+  EXPECT_NEAR(verdict.actions[0].predicted_gain, 0.25, 1e-9);
+
+  snapshot.stages.back().busy_cpu = snapshot.stages.back().busy_wall;
+  EXPECT_TRUE(diagnose(snapshot).actions.empty()) << "no processor is left";
+  snapshot.stages.back().busy_cpu = 0s;
+  snapshot.stages.back().pool = "all readers";
+  verdict = diagnose(snapshot);
+  EXPECT_TRUE(verdict.actions.empty()) << "another one would gain nothing";
+  EXPECT_THAT(verdict.no_action, HasSubstr("more readers"));
+}
+
 TEST(Diagnose, DoesNotAdviseMoreWorkersThanProcessors) {
   Snapshot snapshot = window(4s, pool({stage("gather", 2, 1000, 8s)}));
   snapshot.limits.cpus = 2;

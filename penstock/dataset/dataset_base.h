@@ -9,6 +9,7 @@
 
 #include "penstock/cache/cache.h"
 #include "penstock/dataset/filler.h"
+#include "penstock/dataset/read_ahead.h"
 
 namespace penstock {
 
@@ -27,6 +28,9 @@ struct DatasetInfo {
   /// A side names a sample more than once: select() gives an id for several
   /// ranks.
   bool repeats = false;
+  /// I/O threads that gain something where batches are read from a source; 0
+  /// where they are not.
+  int most_readers = 0;
 };
 
 /// How a loader reads a data set.
@@ -61,6 +65,12 @@ class Dataset {
   /// as long as it lives.
   virtual std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const = 0;
+  /// Starts I/O threads, at most `info().most_readers`, for one loader; null
+  /// where that is 0. They look at this data set.
+  virtual std::unique_ptr<ReadAhead> open_read_ahead(
+      ReadAhead::Options /*options*/) const {
+    return nullptr;
+  }
 
   std::int64_t rows() const { return info().rows; }
   /// Those that are on a side.

@@ -11,13 +11,22 @@
 
 namespace penstock {
 
+class ItemRead;
+
 /// The meters of a loader's stages, shared by its fillers. Rows that are kept
 /// (tier `device` or `ram`) are gathered; all others are read, prepared and
 /// packed. Both may be mapped then.
 struct FillMeters {
-  FillMeters(int workers, bool per_sample)
+  /// `readers`: threads that read, of at most `most_readers` that would gain
+  /// something; 0: the workers read.
+  FillMeters(int workers, bool per_sample, int readers = 0,
+             int most_readers = 0)
       : plan("plan", workers, "loader"),
-        read(per_sample ? "read per sample" : "read", workers, "loader"),
+        read(per_sample ? "read per sample" : "read",
+             readers > 0 ? readers : workers,
+             readers == 0             ? "loader"
+             : readers < most_readers ? "readers"
+                                      : "all readers"),
         prepare("prepare", workers, "loader"),
         pack("pack", workers, "loader"),
         gather("gather", workers, "loader"),
@@ -35,6 +44,9 @@ struct FillItem {
   /// By range, as StoredRow::occurrence has it; empty: all 0.
   std::span<const std::int64_t> occurrences = {};
   Position at;  ///< of the batch
+  /// What I/O threads have read of these samples; null: nothing, the filler
+  /// reads them.
+  ItemRead* read = nullptr;
 };
 
 /// Fills ranges. One per thread, and called by that thread alone.

@@ -98,7 +98,8 @@ class FunctionFiller final : public SlotFiller {
                    .to = places_,
                    .occurrences = item.occurrences.first(
                        std::min(ids.size(), item.occurrences.size())),
-                   .at = item.at},
+                   .at = item.at,
+                   .read = item.read},
                   stream, faults);
     if (device_ == nullptr) return;
     stream.copy(memory_.get(), filled, needed);
@@ -180,6 +181,12 @@ std::unique_ptr<SlotFiller> FunctionDataset::open_filler(
     filler->map(source_->outputs(), source_->open_filler(meters, options),
                 source_->plan().tier == Tier::device ? device_ : nullptr);
   return filler;
+}
+
+std::unique_ptr<ReadAhead> FunctionDataset::open_read_ahead(
+    ReadAhead::Options options) const {
+  return source_ != nullptr ? source_->open_read_ahead(std::move(options))
+                            : nullptr;
 }
 
 }  // namespace penstock

@@ -58,6 +58,9 @@ class FunctionDataset final : public Dataset {
   const std::string& fingerprint() const override;
   std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const override;
+  /// Those of the rows that it maps.
+  std::unique_ptr<ReadAhead> open_read_ahead(
+      ReadAhead::Options options) const override;
 
  private:
   const std::shared_ptr<const Dataset> source_;  // null: of their numbers

@@ -63,6 +63,7 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
                  .next = "prepare a TableDataset, which scans them once"});
   info_.rows = *source_->count().rows;
   info_.outputs = outputs_of(options_.fields);
+  info_.most_readers = most_readers(*source_);
   info_.plan.tier = Tier::none;
   info_.plan.lines.push_back({.tier = Tier::none,
                               .fits = true,
@@ -152,6 +153,11 @@ void IndexedDataset::lengths(std::size_t varying,
 std::unique_ptr<SlotFiller> IndexedDataset::open_filler(
     FillMeters& meters, const FillerOptions& options) const {
   return std::make_unique<IndexedFiller>(*this, meters, options);
+}
+
+std::unique_ptr<ReadAhead> IndexedDataset::open_read_ahead(
+    ReadAhead::Options options) const {
+  return std::make_unique<ReadAhead>(*source_, nullptr, std::move(options));
 }
 
 }  // namespace penstock

@@ -45,6 +45,8 @@ class IndexedDataset final : public Dataset {
                std::span<std::int32_t> out) const override;
   std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const override;
+  std::unique_ptr<ReadAhead> open_read_ahead(
+      ReadAhead::Options options) const override;
 
  private:
   friend class IndexedFiller;

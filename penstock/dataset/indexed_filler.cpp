@@ -9,7 +9,7 @@ IndexedFiller::IndexedFiller(const IndexedDataset& dataset, FillMeters& meters,
     : dataset_(dataset),
       meters_(meters),
       per_sample_(options.per_sample),
-      reader_(open_checked_reader(*dataset.source_)),
+      reader_(*dataset.source_, nullptr, &meters.read),
       encoder_(dataset.bound_, dataset.options_.fields, dataset.layout_,
                dataset.statistics_),
       finisher_(dataset.options_.fields, dataset.layout_, options),
@@ -23,10 +23,7 @@ IndexedFiller::IndexedFiller(const IndexedDataset& dataset, FillMeters& meters,
 // by ascending position, and from there, unless it is rejected, to a stored
 // row.
 void IndexedFiller::fill(const FillItem& item, Stream&, Faults& faults) {
-  ranges_.clear();
-  for (std::size_t i = 0; i < item.ids.size(); ++i)
-    if (item.ids[i] >= 0) ranges_.push_back(i);
-  std::ranges::sort(ranges_, {}, [&](std::size_t i) { return item.ids[i]; });
+  reading_order(item.ids, ranges_);
   number_.assign(item.ids.size(), -1);
   ids_.assign(item.ids.size(), -1);
   rows_.clear();
@@ -48,11 +45,7 @@ void IndexedFiller::fill(const FillItem& item, Stream&, Faults& faults) {
 void IndexedFiller::read(const FillItem& item) {
   positions_.clear();
   for (std::size_t range : part_) positions_.push_back(item.ids[range]);
-  BusyScope busy(meters_.read);
-  reader_->read(positions_, block_);
-  meters_.read.add_items(block_.rows,
-                         static_cast<std::int64_t>(block_.bytes()));
-  meters_.read.add_calls(1);
+  read_rows(reader_, positions_, item.read, block_);
 }
 
 void IndexedFiller::parse() {

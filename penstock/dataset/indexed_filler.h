@@ -29,12 +29,12 @@ class IndexedFiller final : public SlotFiller {
   const IndexedDataset& dataset_;
   FillMeters& meters_;
   const bool per_sample_;
-  const std::unique_ptr<Reader> reader_;
+  SampleReader reader_;
   std::vector<std::unique_ptr<FieldParser>> parsers_;  // by field
   RowEncoder encoder_;
   RowFinisher finisher_;
   // Of the read at hand.
-  std::vector<std::size_t> ranges_;    // by ascending position
+  std::vector<std::size_t> ranges_;    // in reading order
   std::span<const std::size_t> part_;  // of these, those of one read
   std::vector<std::int64_t> positions_;
   Block block_;

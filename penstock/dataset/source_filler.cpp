@@ -7,22 +7,19 @@ SourceFiller::SourceFiller(const TableDataset& dataset, FillMeters& meters,
     : dataset_(dataset),
       meters_(meters),
       per_sample_(options.per_sample),
-      reader_(dataset),
+      reader_(dataset, &meters),
       encoder_(dataset.encoder()),
       finisher_(dataset.fields(), dataset.layout(), options),
-      runs_(dataset.fields().size()) {
-  reader_.read_meter = &meters.read;
-  reader_.prepare_meter = &meters.prepare;
-}
+      runs_(dataset.fields().size()) {}
 
-void SourceFiller::read() {
+void SourceFiller::read(ItemRead* ahead) {
   const std::size_t row_bytes = dataset_.layout().row_bytes;
   rows_.resize(present_.size() * row_bytes);
   for (Values& runs : runs_) runs.clear();
   std::size_t per_call = per_sample_ ? 1 : present_.size();
   for (std::size_t at = 0; at < present_.size(); at += per_call) {
     std::span<const SampleId> ids = std::span(present_).subspan(at, per_call);
-    reader_.read(ids, parsed_);
+    reader_.read(ids, parsed_, ahead);
     BusyScope busy(meters_.pack);
     encoder_.encode(parsed_, rows_.data() + at * row_bytes, runs_);
     meters_.pack.add_items(
@@ -33,12 +30,13 @@ void SourceFiller::read() {
 
 void SourceFiller::fill(const FillItem& item, Stream&, Faults&) {
   present_.clear();
-  number_.clear();
-  for (SampleId id : item.ids) {
-    number_.push_back(std::ssize(present_));
-    if (id >= 0) present_.push_back(id);
+  number_.assign(item.ids.size(), -1);
+  reading_order(item.ids, order_);
+  for (std::size_t range : order_) {
+    number_[range] = std::ssize(present_);
+    present_.push_back(item.ids[range]);
   }
-  read();
+  read(item.read);
   BusyScope busy(meters_.pack);
   const std::size_t row_bytes = dataset_.layout().row_bytes;
   stored_.clear();

@@ -17,7 +17,7 @@ class SourceFiller final : public SlotFiller {
 
  private:
   /// Reads and encodes the rows of `present_` into `rows_` and `runs_`.
-  void read();
+  void read(ItemRead* ahead);
 
   const TableDataset& dataset_;
   FillMeters& meters_;
@@ -27,8 +27,9 @@ class SourceFiller final : public SlotFiller {
   RowEncoder encoder_;
   RowFinisher finisher_;
   std::vector<std::byte> rows_;
-  std::vector<Values> runs_;  // by field
-  std::vector<SampleId> present_;
+  std::vector<Values> runs_;              // by field
+  std::vector<std::size_t> order_;        // in which ranges are read
+  std::vector<SampleId> present_;         // in that order
   std::vector<const std::byte*> stored_;  // by range; null: padding
   std::vector<std::int64_t> number_;      // of each range's row in rows_
 };

@@ -240,6 +240,7 @@ void TableDataset::plan_tier(const RowsById& rows, const Device& device,
                   .device_free = device.memory().free,
                   .device_is_host = device.memory_kind() == MemoryKind::cpu});
   info_.plan.scan = scan;
+  if (plan().tier == Tier::none) info_.most_readers = most_readers(*source_);
   if (options_.planned) options_.planned(info_.plan);
 }
 
@@ -364,6 +365,12 @@ std::unique_ptr<SlotFiller> TableDataset::open_filler(
   if (plan().tier == Tier::none)
     return std::make_unique<SourceFiller>(*this, meters, options);
   return make_table_filler(*this, meters, options);
+}
+
+std::unique_ptr<ReadAhead> TableDataset::open_read_ahead(
+    ReadAhead::Options options) const {
+  if (plan().tier != Tier::none) return nullptr;
+  return std::make_unique<ReadAhead>(*source_, &keys_, std::move(options));
 }
 
 }  // namespace penstock

@@ -68,6 +68,8 @@ class TableDataset final : public Dataset {
   const std::string& fingerprint() const override { return fingerprint_; }
   std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const override;
+  std::unique_ptr<ReadAhead> open_read_ahead(
+      ReadAhead::Options options) const override;
 
   /// How a row is stored, apart from what differs in length.
   const RowLayout& layout() const { return layout_; }
@@ -98,14 +100,15 @@ class TableDataset final : public Dataset {
   /// Reads rows anew (tier `none`): one per thread.
   class RowReader {
    public:
-    explicit RowReader(const TableDataset& dataset);
+    /// `meters` count the reading, and the parsing and checking.
+    explicit RowReader(const TableDataset& dataset,
+                       FillMeters* meters = nullptr);
     ~RowReader();
-    /// One statement; `rows` then holds these ids' rows, in order. Throws
-    /// Error(source) when a row is gone or is no longer what it was.
-    void read(std::span<const SampleId> ids, ParsedBlock& rows);
-    /// Time and count of reading; and of parsing and checking.
-    StageMeter* read_meter = nullptr;
-    StageMeter* prepare_meter = nullptr;
+    /// One statement, where the rows are not read `ahead`; `rows` then holds
+    /// these ids' rows, in order. Throws Error(source) when a row is gone or is
+    /// no longer what it was.
+    void read(std::span<const SampleId> ids, ParsedBlock& rows,
+              ItemRead* ahead = nullptr);
 
    private:
     struct State;

@@ -18,6 +18,8 @@ SettingsTable<LoaderOptions> options_settings() {
       .boolean("shuffle", &Options::shuffle, "")
       .integer("prefetch", &Options::prefetch, 0, 4096,
                "batches ready ahead, in total")
+      .integer("readers", &Options::readers, 0, 1024,
+               "reads from the source that are in flight at once")
       .choice("read", &Options::per_sample,
               {{"batch", false}, {"per_sample", true}}, "")
       .choice("on_bad", &Options::on_bad,

@@ -61,17 +61,14 @@ FillItem BatchFiller::item_of(const Slot& slot, const Part& part) {
 }
 
 std::vector<RejectedSample> BatchFiller::fill(Slot& slot, std::int64_t begin,
-                                              std::int64_t end) {
-  auto range_of = [&](std::int64_t row) {
-    return row == 0
-               ? std::size_t{0}
-               : static_cast<std::size_t>(
-                     slot.plan.bin_ends[static_cast<std::size_t>(row) - 1]);
-  };
+                                              std::int64_t end,
+                                              ItemRead* read) {
   Part part{static_cast<std::size_t>(begin), static_cast<std::size_t>(end),
-            range_of(begin), range_of(end)};
+            slot.first_range(begin), slot.first_range(end)};
   faults_.rows.clear();
-  filler_->fill(item_of(slot, part), *stream_, faults_);
+  FillItem item = item_of(slot, part);
+  item.read = read;
+  filler_->fill(item, *stream_, faults_);
   write_lengths(slot, part);
   write_weights(slot, part);
   std::vector<RejectedSample> rejected;

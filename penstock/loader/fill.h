@@ -22,8 +22,9 @@ class BatchFiller {
   /// Writes rows [begin, end) of the slot's plan where the slot is filled, and
   /// gives those that were rejected, by row: what `options.on_bad` says was
   /// done to them. Throws Error(transform) where that is to stop.
+  /// `read`: what I/O threads have read of them, if anything.
   std::vector<RejectedSample> fill(Slot& slot, std::int64_t begin,
-                                   std::int64_t end);
+                                   std::int64_t end, ItemRead* read = nullptr);
   /// Called once all rows are filled: queues the copy to the device, if any,
   /// and sets `slot.ready`.
   void send(Slot& slot);

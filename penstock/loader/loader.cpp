@@ -10,6 +10,7 @@
 #include "penstock/loader/planner.h"
 #include "penstock/loader/slot.h"
 #include "penstock/loader/targets.h"
+#include "penstock/loader/work_items.h"
 
 namespace penstock {
 
@@ -18,26 +19,26 @@ namespace penstock {
 // fills the last item sends the batch off; the sequencer restores order. A
 // consumer that would wait for rows that are kept fills items of its batch too.
 //
-// Items are given out in order, and a batch is counted when its plan is
-// complete. So an error has a number: that of the batch which could not be
-// planned or filled, or else (a worker could not begin, say) that of the first
-// batch which is not planned. No more batches are planned then, those before
-// the error are completed by the workers that are left, and the consumer gets
-// the error after them, whatever the number of workers. Where no worker is
-// left, the closed sequencer still holds the error. An end without an error
-// before `options.batches` is an internal error.
+// Where batches are read from a source, I/O threads of the data set begin to
+// read an item as soon as its batch is planned, and batches are planned as far
+// ahead as may be. A worker then takes the earliest item whose rows are there,
+// so that it never waits for the source. An item owns its read: where it is
+// dropped, the I/O threads leave it out.
+//
+// A batch is counted when its plan is complete. So an error has a number: that
+// of the batch which could not be filled, or else (a batch could not be
+// planned, a worker could not begin) that of the first batch which is not
+// planned. No more batches are planned then, items of that batch and later ones
+// are dropped, those before it are completed, and the consumer gets the error
+// after them, whatever the number of workers. Where no worker is left, the
+// closed sequencer still holds the error. An end without an error before
+// `options.batches` is an internal error.
 //
 // One thread plans at a time (`planning`), and holds no lock while it does.
 //
 // Lock order: `mutex`, then the ring's or the sequencer's own. No data set is
 // called, no event waited for and no batch filled under `mutex`.
 struct Loader::State {
-  /// Rows [begin, end) of a slot, to be filled.
-  struct WorkItem {
-    std::shared_ptr<Slot> slot;
-    std::int64_t begin = 0, end = 0;
-  };
-
   const std::shared_ptr<const Dataset> dataset;
   const LoaderOptions options;
   Device& device;
@@ -48,6 +49,7 @@ struct Loader::State {
   const std::size_t slot_bytes;
   /// Batches are filled by the consumer, when asked for.
   const bool inlined;
+  const int readers;  // I/O threads; 0: nothing is read ahead
   const BatchPlanner planner;
   FillMeters meters;
   StageMeter deliver{"deliver", 1};
@@ -60,8 +62,7 @@ struct Loader::State {
   Condition changed;
   Position next_plan PENSTOCK_GUARDED_BY(mutex);
   std::int64_t planned PENSTOCK_GUARDED_BY(mutex) = 0;
-  std::shared_ptr<Slot> current PENSTOCK_GUARDED_BY(mutex);
-  std::size_t current_item PENSTOCK_GUARDED_BY(mutex) = 0;
+  WorkItems items PENSTOCK_GUARDED_BY(mutex);
   bool planning PENSTOCK_GUARDED_BY(mutex) = false;
   std::int64_t delivered PENSTOCK_GUARDED_BY(mutex) = 0;
   bool planning_ended PENSTOCK_GUARDED_BY(mutex) = false;
@@ -73,7 +74,8 @@ struct Loader::State {
   std::exception_ptr broken;            // inlined
   std::unique_ptr<BatchFiller> filler;  // where it fills batches itself
   Slot direct;                          // of next_into(), without memory
-  std::unique_ptr<Stage> stage;         // last: its threads use all the above
+  std::unique_ptr<ReadAhead> reads;     // its threads use all the above
+  std::unique_ptr<Stage> stage;         // last: so do these
 
   State(std::shared_ptr<const Dataset> of, const LoaderOptions& given,
         Device& on)
@@ -88,9 +90,13 @@ struct Loader::State {
         slot_bytes(most_bytes(maker.tensors(), dataset->info().longest,
                               most_rows(options, order.samples))),
         inlined(options.workers == 0 || small()),
+        readers(inlined
+                    ? 0
+                    : std::min(options.readers, dataset->info().most_readers)),
         planner(*dataset, options, order, maker.tensors(),
-                resident || inlined ? 1 : options.workers),
-        meters(options.workers, options.per_sample),
+                resident || inlined ? 1 : std::max(options.workers, readers)),
+        meters(options.workers, options.per_sample, readers,
+               dataset->info().most_readers),
         next_plan(options.start),
         position(options.start),
         bad(options, order) {}
@@ -136,61 +142,86 @@ struct Loader::State {
     slot.number = planned++;
   }
 
-  WorkItem next_item() PENSTOCK_REQUIRES(mutex) {
-    const std::vector<std::int64_t>& ends = current->item_ends;
-    WorkItem item{current, current_item == 0 ? 0 : ends[current_item - 1],
-                  ends[current_item]};
-    if (++current_item == ends.size()) {
-      current.reset();
-      changed.notify_all();
-    }
+  bool far_enough() const PENSTOCK_REQUIRES(mutex) {
+    return planned - delivered >= options.prefetch;
+  }
+  /// What is read ahead is planned as soon as may be, all else when the batch
+  /// before it is given out.
+  bool may_plan() const PENSTOCK_REQUIRES(mutex) {
+    return !planning && !planning_ended && !no_more() && !far_enough() &&
+           (items.empty() || reads != nullptr);
+  }
+
+  std::optional<WorkItem> ready_item() PENSTOCK_REQUIRES(mutex) {
+    std::optional<WorkItem> item = items.take_ready();
+    if (item && items.empty()) changed.notify_all();
     return item;
   }
 
   /// Nullopt when there is nothing left to do.
   std::optional<WorkItem> take_item() {
     Lock lock(mutex);
-    for (;;) {
-      if (current != nullptr) return next_item();
-      if (planning_ended || no_more()) return std::nullopt;
-      bool far_enough = planned - delivered >= options.prefetch;
-      if (planning || far_enough) {
-        Nanoseconds asked = wall_clock().now();
-        changed.wait(mutex);
-        if (far_enough)
-          last_stage().add_blocked_put(wall_clock().now() - asked);
+    for (bool no_slot = false;;) {
+      if (may_plan() && (items.empty() || !no_slot)) {
+        no_slot = !begin_batch();
         continue;
       }
-      begin_batch();
+      if (std::optional<WorkItem> item = ready_item()) return item;
+      if (items.empty() && (planning_ended || no_more())) return std::nullopt;
+      wait_for_change();
+      no_slot = false;
     }
   }
 
-  void begin_batch() PENSTOCK_REQUIRES(mutex) {
-    planning = true;  // for good where this throws: planning ends then
-    Position at = next_plan;
+  void wait_for_change() PENSTOCK_REQUIRES(mutex) {
+    bool for_rows = !items.empty(), for_room = far_enough();
+    Nanoseconds asked = wall_clock().now();
+    changed.wait(mutex);
+    Nanoseconds waited = wall_clock().now() - asked;
+    if (for_rows)
+      meters.prepare.add_blocked_get(waited);
+    else if (for_room)
+      last_stage().add_blocked_put(waited);
+  }
+
+  /// Plans the next batch and adds its items. Waits for a free slot where there
+  /// is nothing else to do; false where there is and no slot is free.
+  bool begin_batch() PENSTOCK_REQUIRES(mutex) {
+    planning = true;
+    const Position at = next_plan;
+    const bool waits = items.empty();
     std::shared_ptr<Slot> slot;
+    std::vector<WorkItem> begun;
+    std::exception_ptr error;
     {
       Unlock unlock(mutex);
-      slot = open_slot();
-      if (slot != nullptr) {
-        plan(at, *slot);
-        maker.carve(*slot);
+      try {
+        slot = open_slot(waits);
+        if (slot != nullptr) {
+          plan(at, *slot);
+          maker.carve(*slot);
+          begun = items_of(slot, reads.get());
+        }
+      } catch (...) {
+        error = named_error(std::current_exception(), "loader");
       }
-    }
-    if (slot != nullptr && !planning_ended) {
-      count(*slot);
-      current = std::move(slot);
-      current_item = 0;
     }
     planning = false;
     changed.notify_all();
+    if (error) {
+      end_planning(std::move(error));
+    } else if (slot != nullptr && !planning_ended) {
+      count(*slot);
+      items.add(std::move(begun));
+    }
+    return slot != nullptr || planning_ended;
   }
 
-  /// Waits for a free slot that its readers have really finished with; null
-  /// when the loader ends.
-  std::shared_ptr<Slot> open_slot() {
+  /// A free slot that its readers have really finished with. Null when the
+  /// loader ends, or at once when none is free and `waits` is false.
+  std::shared_ptr<Slot> open_slot(bool waits = true) {
     Nanoseconds asked = wall_clock().now();
-    std::shared_ptr<Slot> slot = ring->take();
+    std::shared_ptr<Slot> slot = waits ? ring->take() : ring->try_take();
     if (slot != nullptr) slot->settle();
     last_stage().add_blocked_put(wall_clock().now() - asked);
     return slot;
@@ -216,16 +247,17 @@ struct Loader::State {
   bool carry_out(BatchFiller& filler, const WorkItem& item) {
     Slot& slot = *item.slot;
     try {
-      if (!rows_done(slot, item, filler.fill(slot, item.begin, item.end)))
+      if (!rows_done(slot, item,
+                     filler.fill(slot, item.begin, item.end, item.read.get())))
         return true;
       filler.send(slot);
       return complete.put(slot.number, item.slot);
     } catch (...) {
       complete.put_error(slot.number,
                          named_error(std::current_exception(), "loader"));
-      abandon();
+      abandon(slot.number);
       filler.settle();
-      return false;
+      return true;  // an earlier batch may wait for what is being read
     }
   }
 
@@ -239,15 +271,9 @@ struct Loader::State {
   /// are at it.
   std::optional<WorkItem> take_own_item() {
     Lock lock(mutex);
-    if (current != nullptr) {
-      if (current->number != delivered) return std::nullopt;
-      return next_item();
-    }
-    if (planning || planning_ended || no_more() || planned != delivered)
-      return std::nullopt;
-    begin_batch();
-    if (current == nullptr) return std::nullopt;
-    return next_item();
+    if (items.empty() && planned == delivered && may_plan()) begin_batch();
+    if (items.empty() || items.first_batch() != delivered) return std::nullopt;
+    return ready_item();
   }
 
   /// Fills items of the next batch instead of waiting for a thread to wake.
@@ -256,14 +282,13 @@ struct Loader::State {
   void help() {
     if (!kept || resident) return;
     while (!complete.ready_within(Nanoseconds(0))) {
-      std::optional<WorkItem> item;
       try {
         if (filler == nullptr) filler = make_filler();
-        item = take_own_item();
       } catch (...) {
         fail(named_error(std::current_exception(), "loader"));
         return;
       }
+      std::optional<WorkItem> item = take_own_item();
       if (!item || !carry_out(*filler, *item)) return;
     }
   }
@@ -271,25 +296,30 @@ struct Loader::State {
   /// A worker ended by an error that belongs to no item. What is planned is
   /// still completed by the others.
   void fail(std::exception_ptr error) {
-    std::int64_t unplanned = end_planning();
-    complete.put_error(unplanned, std::move(error));
+    Lock lock(mutex);
+    end_planning(std::move(error));
   }
 
-  /// Returns the number of the first batch that will never be planned.
-  std::int64_t end_planning() {
-    Lock lock(mutex);
+  /// The consumer gets `error`, if any, after what is planned.
+  void end_planning(std::exception_ptr error) PENSTOCK_REQUIRES(mutex) {
     planning_ended = true;
     changed.notify_all();
     ring->close();
-    return planned;
+    if (error) complete.put_error(planned, std::move(error));
   }
 
-  /// Leaves the items of the current batch too, which nobody will take.
-  void abandon() {
-    end_planning();
-    std::shared_ptr<Slot> left;  // goes without the lock
+  /// Leaves the items of batch `number` and later ones, which nobody will take.
+  void abandon(std::int64_t number) {
+    std::vector<WorkItem> left;  // goes without the lock
     Lock lock(mutex);
-    left.swap(current);
+    end_planning(nullptr);
+    left = items.drop_from(number);
+  }
+
+  /// Called on an I/O thread.
+  void rows_arrived() {
+    Lock lock(mutex);
+    changed.notify_one();
   }
 
   /// Calls `fill`, which plans and fills the next batch on this thread. False
@@ -413,6 +443,11 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
   penstock::steps_per_epoch(s.order);  // refuses an epoch without a step
   while (s.slots < slots_of(s.options)) s.add_slot();
   if (s.inlined) return;
+  if (s.readers > 0)
+    s.reads = s.dataset->open_read_ahead(
+        {.threads = s.readers, .meter = s.meters.read, .arrived = [&s] {
+           s.rows_arrived();
+         }});
   s.stage = std::make_unique<Stage>(Stage::Options{
       .name = "loader",
       .workers = s.options.workers,
@@ -422,7 +457,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
 }
 
 Loader::~Loader() {
-  state_->abandon();
+  state_->abandon(0);
   state_->complete.close();
   state_->stage.reset();  // joins
 }

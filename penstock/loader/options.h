@@ -29,6 +29,11 @@ struct LoaderOptions {
   /// Batches ready ahead, in total. 0: none, each is filled on the caller's
   /// thread when asked for, as with 0 workers.
   int prefetch = 2;
+  /// Reads from the source that are in flight at once, where rows are not kept:
+  /// I/O threads apart from the workers, each with a reader of its own. 0: the
+  /// workers read, as the caller's thread does with 0 workers. Raise it where
+  /// the source is far away.
+  int readers = 4;
   /// One statement per row, as a comparison: what a query per sample costs.
   bool per_sample = false;
   OnBad on_bad = OnBad::stop;

@@ -59,6 +59,12 @@ void SlotRing::give_back(std::shared_ptr<Slot> slot) {
   returned_.notify_one();
 }
 
+std::shared_ptr<Slot> SlotRing::try_take() {
+  Lock lock(mutex_);
+  if (closed_ || free_.empty()) return nullptr;
+  return free_.pop();
+}
+
 void SlotRing::lend(Slot& slot) {
   Lock lock(mutex_);
   slot.lent = true;

@@ -22,6 +22,12 @@ struct Slot {
   /// Turns the streams that read the memory into events to be waited for. False
   /// when a stream neither takes an event nor ends: the memory must stay.
   bool end_reading() noexcept;
+  /// The first of the plan's ranges that make up this row and those after it.
+  std::size_t first_range(std::int64_t row) const {
+    return row == 0 ? std::size_t{0}
+                    : static_cast<std::size_t>(
+                          plan.bin_ends[static_cast<std::size_t>(row) - 1]);
+  }
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
 
@@ -54,6 +60,8 @@ class SlotRing {
  public:
   /// Waits for a slot; null when closed.
   std::shared_ptr<Slot> take();
+  /// The same without waiting: null when none is free.
+  std::shared_ptr<Slot> try_take();
   void give_back(std::shared_ptr<Slot> slot);
   /// A slot goes to the consumer, and comes back (by give_back() too).
   void lend(Slot& slot);

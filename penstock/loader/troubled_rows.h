@@ -37,6 +37,10 @@ class TroubledRows : public Dataset {
     return std::make_unique<Filler>(rows_->open_filler(meters, options),
                                     hooks_);
   }
+  std::unique_ptr<ReadAhead> open_read_ahead(
+      ReadAhead::Options options) const override {
+    return rows_->open_read_ahead(std::move(options));
+  }
 
  private:
   class Filler final : public SlotFiller {

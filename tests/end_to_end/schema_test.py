@@ -220,6 +220,7 @@ class Schema(Case):
         yield from self.loaders("shuffle", False, 0)
         yield from self.loaders("workers", 0, 1024, 1025, -1)
         yield from self.loaders("prefetch", 0, 9, 4097, -1)
+        yield from self.loaders("readers", 0, 1024, 1025, -1)
         yield from self.loaders("cache", "auto", "device", "ram", "none", "disk")
         yield from self.loaders("read", "batch", "per_sample", "row")
         yield from self.loaders("tail", "drop", "pad", "exact", "keep")

@@ -85,6 +85,7 @@ class FakeStoreReader final : public Reader {
     if (++s.counts.reads == s.trouble.fail_at_read)
       fail("it was set to fail at read " +
            std::to_string(s.trouble.fail_at_read));
+    if (s.trouble.reading) s.trouble.reading();
     visit_chunks(request.positions);
     out = Block();
     for (std::size_t at : s.columns)
@@ -162,6 +163,7 @@ bool FakeStore::lengths(std::size_t request, std::int64_t first,
 }
 
 std::unique_ptr<Reader> FakeStore::open_reader() {
+  if (shared_->trouble.opening) shared_->trouble.opening();
   return std::make_unique<FakeStoreReader>(shared_);
 }
 

@@ -16,6 +16,10 @@ struct FakeStoreTrouble {
   bool global_lock = false;       ///< fails where two readers are inside
   bool tells_lengths = true;      ///< of texts, binary and lists
   std::int64_t fail_at_read = 0;  ///< the n-th read of all readers; 0: never
+  /// Called whenever a reader is opened. May be empty.
+  std::function<void()> opening = {};
+  /// Called in every read, while the reader is inside. May be empty.
+  std::function<void()> reading = {};
   /// Changes each block before it is given.
   std::function<void(Block&)> spoil = {};
 };

@@ -1,0 +1,65 @@
+#include "penstock/dataset/read_ahead.h"
+
+namespace penstock {
+
+Block ItemRead::take() {
+  PENSTOCK_ASSERT(done(), "an item is filled when its rows have been read");
+  if (error_) std::rethrow_exception(error_);
+  return std::move(block_);
+}
+
+ReadAhead::ReadAhead(Source& source, const KeyList* keys, Options options)
+    : source_(source),
+      keys_(keys),
+      options_(std::move(options)),
+      threads_({.name = "read",
+                .workers = options_.threads,
+                .body = [this](int) { work(); },
+                .failed = [this](std::exception_ptr) { queue_.close(); },
+                .last = {}}) {}
+
+ReadAhead::~ReadAhead() { queue_.close(); }
+
+std::shared_ptr<ItemRead> ReadAhead::begin(std::span<const SampleId> ids) {
+  std::vector<std::size_t> order;
+  reading_order(ids, order);
+  if (order.empty()) return nullptr;
+  std::vector<SampleId> samples;
+  samples.reserve(order.size());
+  for (std::size_t i : order) samples.push_back(ids[i]);
+  auto read = std::make_shared<ItemRead>(std::move(samples));
+  queue_.push(read);
+  return read;
+}
+
+// Whatever goes wrong, a reader that cannot be opened too, is the outcome of
+// the read at hand, so it is heard in the turn of the batch that needs it.
+void ReadAhead::work() {
+  std::unique_ptr<SampleReader> reader;
+  while (std::optional<std::weak_ptr<ItemRead>> next = queue_.pop()) {
+    std::shared_ptr<ItemRead> read = next->lock();
+    if (read == nullptr) continue;
+    try {
+      if (reader == nullptr)
+        reader =
+            std::make_unique<SampleReader>(source_, keys_, &options_.meter);
+      reader->read(read->ids_, read->block_);
+    } catch (...) {
+      read->error_ = std::current_exception();
+      reader.reset();  // it may be in any state
+    }
+    read->done_.store(true, std::memory_order_release);
+    read.reset();
+    options_.arrived();
+  }
+}
+
+void read_rows(SampleReader& reader, std::span<const SampleId> ids,
+               ItemRead* ahead, Block& out) {
+  if (ahead == nullptr) return reader.read(ids, out);
+  out = ahead->take();
+  PENSTOCK_ASSERT(out.rows == std::ssize(ids),
+                  "what was read ahead is what is filled");
+}
+
+}  // namespace penstock

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "penstock/dataset/sample_reader.h"
+
+namespace penstock {
+
+/// The rows of one item of a batch, on their way from the source.
+class ItemRead {
+ public:
+  explicit ItemRead(std::vector<SampleId> ids) : ids_(std::move(ids)) {}
+
+  /// True when take() has something to give.
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  /// The rows, in reading order. Throws what reading threw. Once, and only when
+  /// done.
+  Block take();
+
+ private:
+  friend class ReadAhead;
+
+  const std::vector<SampleId> ids_;
+  Block block_;
+  std::exception_ptr error_;
+  /// Released when the two before are written, which nobody writes later.
+  std::atomic<bool> done_{false};
+};
+
+/// The I/O threads of one loader: they read the items of batches that are
+/// planned, the earliest first, each with a reader of its own that is opened
+/// when it is first needed.
+///
+/// Thread-safe. Nobody waits here: who began a read is called when it is done.
+/// A read whose owner is gone is left out. Its end joins the threads, which
+/// finish the reads that they are at.
+class ReadAhead {
+ public:
+  struct Options {
+    int threads = 1;
+    StageMeter& meter;              ///< of reading
+    std::function<void()> arrived;  ///< after each read, on an I/O thread
+  };
+
+  /// As for SampleReader; `source` and `keys` outlive it. Throws
+  /// Error(request), code exec.threads.
+  ReadAhead(Source& source, const KeyList* keys, Options options);
+  ~ReadAhead();
+
+  /// Begins to read the samples of an item; null where all of it is padding.
+  std::shared_ptr<ItemRead> begin(std::span<const SampleId> ids);
+
+ private:
+  void work();
+
+  Source& source_;
+  const KeyList* const keys_;
+  const Options options_;
+  // Waits for room where more is planned than this, which harms nothing.
+  Queue<std::weak_ptr<ItemRead>> queue_{4096};
+  Stage threads_;  // last: they use all the above
+};
+
+/// The rows of `ids`, which are in reading order: those of `ahead`, or where
+/// there is none read now.
+void read_rows(SampleReader& reader, std::span<const SampleId> ids,
+               ItemRead* ahead, Block& out);
+
+}  // namespace penstock

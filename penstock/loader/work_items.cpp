@@ -1,0 +1,46 @@
+#include "penstock/loader/work_items.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace penstock {
+
+std::vector<WorkItem> items_of(const std::shared_ptr<Slot>& slot,
+                               ReadAhead* reads) {
+  std::vector<WorkItem> items;
+  items.reserve(slot->item_ends.size());
+  std::int64_t begin = 0;
+  for (std::int64_t end : slot->item_ends) {
+    WorkItem& item = items.emplace_back(WorkItem{slot, begin, end});
+    std::size_t first = slot->first_range(begin);
+    if (reads != nullptr)
+      item.read = reads->begin(
+          std::span(slot->ids).subspan(first, slot->first_range(end) - first));
+    begin = end;
+  }
+  return items;
+}
+
+void WorkItems::add(std::vector<WorkItem> items) {
+  std::ranges::move(items, std::back_inserter(items_));
+}
+
+std::optional<WorkItem> WorkItems::take_ready() {
+  auto ready = std::ranges::find_if(items_, &WorkItem::ready);
+  if (ready == items_.end()) return std::nullopt;
+  std::optional<WorkItem> item = std::move(*ready);
+  items_.erase(ready);
+  return item;
+}
+
+std::vector<WorkItem> WorkItems::drop_from(std::int64_t number) {
+  auto first = std::ranges::find_if(items_, [&](const WorkItem& item) {
+    return item.slot->number >= number;
+  });
+  std::vector<WorkItem> dropped(std::make_move_iterator(first),
+                                std::make_move_iterator(items_.end()));
+  items_.erase(first, items_.end());
+  return dropped;
+}
+
+}  // namespace penstock
