@@ -20,10 +20,11 @@ namespace penstock {
 template <class T>
 class Sequencer {
  public:
-  /// Of two puts under one number the first counts. False when closed.
+  /// Of two puts under one number the first counts. False for a number that was
+  /// taken already.
   bool put(std::int64_t number, T item) {
     Lock lock(mutex_);
-    if (closed_ || number < next_) return false;
+    if (number < next_) return false;
     make_room_for(number);
     if (!here(number)) {
       place(number) = std::move(item);
@@ -67,7 +68,7 @@ class Sequencer {
     return true;
   }
 
-  /// Wakes the taker; later puts are dropped.
+  /// Wakes the taker, which waits no more: it takes what is here by then.
   void close() {
     Lock lock(mutex_);
     closed_ = true;

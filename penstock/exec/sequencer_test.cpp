@@ -73,6 +73,15 @@ TEST(Sequencer, AnErrorThatComesAfterItWasClosedIsHeardToo) {
   EXPECT_THROW(sequencer.take(), Error);
 }
 
+// The consumer may fill the last batch itself, after the last worker has ended.
+TEST(Sequencer, AnItemThatComesAfterItWasClosedIsTakenToo) {
+  Sequencer<int> sequencer;
+  sequencer.close();
+  EXPECT_TRUE(sequencer.put(0, 7));
+  EXPECT_EQ(sequencer.take(), 7);
+  EXPECT_EQ(sequencer.take(), std::nullopt);
+}
+
 TEST(Sequencer, TheErrorOfTheLowestNumberCounts) {
   Sequencer<int> sequencer;
   for (int number : {5, 1, 1, 3})
