@@ -59,7 +59,7 @@ const char* after_writing(int reason) {
                        .where = path.string(),
                        .why = std::strerror(reason) + left,
                        .next = "raise the limit on open files (ulimit -n), or "
-                               "lower loader.workers"});
+                               "lower loader.workers or loader.readers"});
   throw Error(kind,
               {.code = kind == ErrorKind::source ? "file.read" : "file.write",
                .what = std::string("cannot ") + doing,

@@ -25,7 +25,8 @@ void PrintTo(const Case& c, std::ostream* out) {
        << " workers";
 }
 
-/// Waits until so many are inside at once, for a long time at most.
+/// Holds all who come until so many are inside at once, or 10 seconds have
+/// passed.
 class Meeting {
  public:
   explicit Meeting(int size) : size_(size) {}
@@ -33,9 +34,8 @@ class Meeting {
     Lock lock(mutex_);
     met_ |= ++inside_ >= size_;
     all_.notify_all();
-    auto end = std::chrono::steady_clock::now() + 30s;
-    while (!met_ && all_.wait_until(mutex_, end)) {
-    }
+    auto end = std::chrono::steady_clock::now() + 10s;
+    while (!met_ && !given_up_) given_up_ = !all_.wait_until(mutex_, end);
     --inside_;
   }
   bool met() {
@@ -49,6 +49,7 @@ class Meeting {
   Condition all_;
   int inside_ PENSTOCK_GUARDED_BY(mutex_) = 0;
   bool met_ PENSTOCK_GUARDED_BY(mutex_) = false;
+  bool given_up_ PENSTOCK_GUARDED_BY(mutex_) = false;
 };
 
 using Rows = std::vector<std::pair<SampleId, float>>;
@@ -167,7 +168,7 @@ TEST_P(ReadAheadLoader, WorkersFillWhateverHasArrived) {
   std::atomic<bool> first = true, late = false;
   reading_ = [&] {
     if (!first.exchange(false)) return;
-    auto end = std::chrono::steady_clock::now() + 30s;
+    auto end = std::chrono::steady_clock::now() + 10s;
     while (loader == nullptr || stage(*loader, "pack").items == 0) {
       late = late || std::chrono::steady_clock::now() > end;
       if (late) return;

@@ -176,7 +176,7 @@ Advice advice_on_opening(Failure& failed, const std::string& path,
     failed.add_system_error();
     return {"sqlite.too_many_files",
             "raise the limit on open files (ulimit -n), or lower "
-            "loader.workers: each of them opens the database"};
+            "loader.workers or loader.readers: each one opens the database"};
   }
   if (keeps_wal(connection))
     return {"sqlite.wal_folder",
