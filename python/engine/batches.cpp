@@ -1,6 +1,6 @@
 #include "python/engine/batches.h"
 
-#include "python/engine/garbage.h"
+#include "python/engine/gc_slots.h"
 #include "python/engine/gil.h"
 
 namespace penstock::python {
@@ -66,7 +66,7 @@ Batches::Taken Batches::take(Engine& engine) {
 }
 
 template <class... Values>
-void Batches::tell(const char* what, Values... values) {
+void Batches::call_watch(const char* what, Values... values) {
   PythonCallScope call;
   watch_.attr(what)(values...);
 }
@@ -76,11 +76,11 @@ nb::object Batches::next() {
   auto* engine = nb::inst_ptr<Engine>(engine_);
   watched_ = watched_ || has_torch();
   if (left_ == 0) {
-    if (watched_) tell("rests");
+    if (watched_) call_watch("rests");
     engine->rest(iteration_);
     throw nb::stop_iteration();
   }
-  if (watched_) tell("asks");
+  if (watched_) call_watch("asks");
   // Counted before other threads run: one of them may be the next to ask.
   bool counts = left_ > 0;
   if (counts) --left_;
@@ -88,7 +88,7 @@ nb::object Batches::next() {
     Taken taken = take(*engine);
     if (watched_) {
       try {
-        tell("got", taken.at.epoch, taken.rows);
+        call_watch("got", taken.at.epoch, taken.rows);
       } catch (...) {
         counts &= engine->put_back(taken.at);
         throw;

@@ -17,7 +17,7 @@ namespace penstock::python {
 /// Once torch has been imported, a watch stands around the wait for each: the
 /// Python object of timing.py, whose methods asks(), got(epoch) and rests() are
 /// called. What they raise ends the call, and loses no batch
-/// but one behind which another thread has taken the next.
+/// but one after which another thread has taken the next.
 class Batches {
  public:
   /// The rest of the epoch that is next.
@@ -57,7 +57,7 @@ class Batches {
   };
   Taken take(Engine& engine);
   template <class... Values>
-  void tell(const char* what, Values... values);
+  void call_watch(const char* what, Values... values);
 
   nb::object engine_;  ///< null once Python's garbage collector cleared it
   nb::object watch_;

@@ -12,7 +12,7 @@ namespace penstock::python {
 namespace {
 
 /// A function of a module that is imported when it is first asked for, and
-/// kept. Leaked on purpose: it must not be let go after Python has ended.
+/// kept. Leaked on purpose: it must not be released after Python has ended.
 class Imported {
  public:
   Imported(const char* module, const char* name)

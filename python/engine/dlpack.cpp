@@ -28,8 +28,8 @@ constexpr const char* kName<DlManagedTensor> = "dltensor";
 template <>
 constexpr const char* kName<VersionedTensor> = "dltensor_versioned";
 
-/// A capsule that nobody took calls the deleter itself. Whoever takes it
-/// renames it.
+/// A capsule that was not taken calls the deleter itself. The library that
+/// takes it renames it.
 template <class Managed>
 nb::object capsule_of(Managed* managed) {
   PyObject* made =

@@ -1,18 +1,10 @@
 #include "python/engine/engine.h"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 #include <future>
 #include <thread>
 #include <utility>
 
-#include "python/engine/batches.h"
-#include "python/engine/garbage.h"
 #include "python/engine/gil.h"
 #include "python/engine/messages.h"
 
@@ -20,7 +12,7 @@ namespace penstock::python {
 namespace {
 
 // How long a wait lasts at most: for a batch, before signals are looked for;
-// for a loader that is let go, before it ends by itself.
+// for a loader that is released, before it ends by itself.
 constexpr std::chrono::milliseconds kTurn(50);
 
 /// The stream that torch queues work on, where torch is used at all.
@@ -48,7 +40,7 @@ std::optional<void*> torch_stream(int device) {
   throw Error(ErrorKind::request, {.code = "loader.closed",
                                    .what = "cannot use the loader",
                                    .where = "the loader",
-                                   .why = "it was let go of",
+                                   .why = "it was released",
                                    .next = "keep it as long as it is used"});
 }
 
@@ -61,21 +53,22 @@ std::optional<void*> torch_stream(int device) {
                .next = "call the loader from the loop over its batches"});
 }
 
-std::shared_ptr<Session> opened_and_told(const Opening& opening) {
+std::shared_ptr<Session> opened_with_messages(const OpenRequest& opening) {
   try {
     return opened(opening);
   } catch (...) {
-    tell_messages();
+    write_messages();
     throw;
   }
 }
 
 }  // namespace
 
-Engine::Engine(const Opening& opening) : Engine(opened_and_told(opening)) {
+Engine::Engine(const OpenRequest& opening)
+    : Engine(opened_with_messages(opening)) {
   if (opening.rows.function != nullptr)
     functions_.push_back(opening.rows.function);
-  tell_messages();
+  write_messages();
 }
 
 Engine::Engine(std::shared_ptr<Session> loader)
@@ -93,7 +86,7 @@ Engine::~Engine() {
   } else if (on_engines_thread()) {
     end_elsewhere();
   } else if (!functions_.empty()) {
-    // Garbage too may come here, which holds who knows what: so not for long.
+    // Garbage too may come here, which may hold anything: so not for long.
     std::future<void> ended = end_elsewhere();
     GilRelease meanwhile;
     ended.wait_for(kTurn);
@@ -101,7 +94,7 @@ Engine::~Engine() {
     GilRelease meanwhile;  // a statement may take its time to end
     loader_->close();
   }
-  let_functions_go();
+  release_functions();
 }
 
 void Engine::before_it_is_garbage() {
@@ -124,21 +117,22 @@ std::future<void> Engine::end_elsewhere() {
       {
         GilAcquire lock;
         for (const std::shared_ptr<Function>& function : left->functions)
-          function->let_go();
+          function->release();
       }
       left->ended.set_value();
     }).detach();
   } catch (const std::system_error& error) {
     new auto(left);  // leaked: it cannot be waited for here
-    log(LogLevel::warning, std::string("cannot end a loader that was let go: "
+    log(LogLevel::warning, std::string("cannot end a loader that was released: "
                                        "there is no thread to do it: ") +
                                error.what());
   }
   return ended;
 }
 
-void Engine::let_functions_go() {
-  for (const auto& function : std::exchange(functions_, {})) function->let_go();
+void Engine::release_functions() {
+  for (const auto& function : std::exchange(functions_, {}))
+    function->release();
 }
 
 int Engine::visit(visitproc visit, void* arg) const {
@@ -203,16 +197,16 @@ std::int64_t Engine::steps_left() {
 
 template <class Take>
 void Engine::wait_and(std::int64_t iteration, Take take) {
-  tell_messages();  // before there is a batch that could be lost
+  write_messages();  // before there is a batch that could be lost
   follow_torch();
   auto taken = [&](Session& loader) {
     if (iteration != iteration_)
       throw Error(ErrorKind::request,
                   {.code = "loader.iteration",
-                   .what = "cannot go on with this iteration",
+                   .what = "cannot continue this iteration",
                    .where = "the loader",
                    .why = "a later one was begun, or the position was set",
-                   .next = "iterate over the loader anew; for two at a time "
+                   .next = "iterate over the loader again; for two at a time "
                            "open two loaders"});
     if (!loader.ready_within(kTurn)) return false;
     take(loader);
@@ -223,7 +217,7 @@ void Engine::wait_and(std::int64_t iteration, Take take) {
     try {
       return taken(loader);
     } catch (const Error& error) {
-      // Ctrl-C in a function that makes rows: its batch is made anew.
+      // Ctrl-C in a function that makes rows: its batch is made again.
       if (asks_for_an_end(error)) loader.seek(loader.position());
       throw;
     }
@@ -314,13 +308,13 @@ void Engine::rest(std::int64_t iteration) {
   with_loader([&](Session& loader) {
     if (iteration == iteration_) loader.rest();
   });
-  tell_messages();
+  write_messages();
 }
 
 std::string Engine::report(bool wait) {
   std::string text =
       with_loader([&](Session& loader) { return loader.report(wait).dump(); });
-  tell_messages();
+  write_messages();
   return text;
 }
 
@@ -385,78 +379,13 @@ std::string Engine::shares() {
 void Engine::close() {
   if (fork_.forked() || loader_ == nullptr) return;
   with_loader([](Session& loader) { loader.close(); });
-  let_functions_go();
-  tell_messages();
+  release_functions();
+  write_messages();
 }
 
 bool Engine::closed() {
   if (loader_ == nullptr) return true;
   return with_loader([](Session& loader) { return loader.closed(); });
-}
-
-void bind_engine(nb::module_& module) {
-  // No tp_clear: what there was to clear is gone after __del__.
-  static PyType_Slot slots[] = {
-      {Py_tp_traverse, slot(tp_traverse<Engine>)},
-      {0, nullptr},
-  };
-  nb::class_<Engine>(module, "Engine",
-                     "What penstock.Loader is made of; settings are JSON.",
-                     nb::is_weak_referenceable(), nb::type_slots(slots))
-      .def("epoch", &Batches::epoch, nb::arg("watch"))
-      .def("batches", &Batches::here, nb::arg("steps").none(), nb::arg("watch"))
-      .def("into", &Batches::into, nb::arg("tensors"), nb::arg("steps").none(),
-           nb::arg("watch"))
-      .def("tensor_names", &Engine::tensor_names)
-      .def("peek", &Engine::peek)
-      .def(
-          "map",
-          [](Engine& engine, nb::object call, std::vector<MadeTensor> tensors,
-             std::string fingerprint, bool whole_batches) {
-            auto function = std::make_shared<Function>(std::move(call));
-            engine.map(function,
-                       row_function(function, tensors, std::move(fingerprint),
-                                    whole_batches));
-          },
-          nb::arg("call"), nb::arg("tensors"), nb::arg("fingerprint"),
-          nb::arg("whole_batches"))
-      .def_prop_ro("seed", &Engine::seed)
-      .def("set_epoch", &Engine::set_epoch, nb::arg("epoch"))
-      .def("steps_per_epoch", &Engine::steps_per_epoch)
-      .def("state", &Engine::state)
-      .def("go_on", &Engine::go_on, nb::arg("state"))
-      .def("report", &Engine::report, nb::arg("wait"))
-      .def("statistics", &Engine::statistics)
-      .def("begin_step", &Engine::begin_step)
-      .def("end_step", &Engine::end_step)
-      .def("time_elsewhere", &Engine::time_elsewhere, nb::arg("elsewhere"))
-      .def("tell_step", &Engine::tell_step, nb::arg("epoch"), nb::arg("rows"),
-           nb::arg("wall"), nb::arg("compute"), nb::arg("wait_data"),
-           "Nanoseconds of a step that somebody else has timed.")
-      .def_prop_ro("device", &Engine::device)
-      .def("begin_line", &Engine::begin_line, nb::arg("epochs"),
-           nb::arg("steps"))
-      .def("line", &Engine::line)
-      .def("shares", &Engine::shares)
-      .def("rank_facts", &Engine::rank_facts)
-      .def("close", &Engine::close)
-      .def("closed", &Engine::closed)
-      .def("__del__", &Engine::before_it_is_garbage);
-  module.def(
-      "open",
-      [](std::string job, std::vector<std::string> sets, std::string side,
-         int rank, int world, OwnRows* rows, bool agrees_later) {
-        // They are the engine's from here on: one holder alone shows them to
-        // the garbage collector.
-        return std::make_unique<Engine>(
-            Opening{std::move(job), std::move(sets), std::move(side), rank,
-                    world, agrees_later,
-                    rows != nullptr ? std::exchange(*rows, {}) : OwnRows()});
-      },
-      nb::arg("job"), nb::arg("sets"), nb::arg("side"), nb::arg("rank"),
-      nb::arg("world"), nb::arg("rows").none(), nb::arg("agrees_later"));
-  module.def("source_section", &source_section, nb::arg("uri"));
-  module.def("job_schema", &job_schema);
 }
 
 }  // namespace penstock::python

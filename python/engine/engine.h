@@ -13,17 +13,17 @@
 #include <vector>
 
 #include "python/engine/batch.h"
-#include "python/engine/opening.h"
+#include "python/engine/open.h"
 
 namespace penstock::python {
 
-/// A loader for Python: lets other threads of Python run while it waits, hears
-/// Ctrl-C meanwhile, and refuses to work in a forked process. Calls of several
-/// threads take turns.
+/// A loader for Python: lets other threads of Python run while it waits,
+/// handles Ctrl-C meanwhile, and refuses to work in a forked process. Calls of
+/// several threads take turns.
 class Engine {
  public:
   /// Reads and prepares the data set. Throws Error.
-  explicit Engine(const Opening& opening);
+  explicit Engine(const OpenRequest& opening);
   ~Engine();
 
   /// Makes all iterations that were begun before end by an error, and returns
@@ -62,7 +62,7 @@ class Engine {
   /// What a run's statistics.json holds; "{}" for rows of one's own.
   std::string statistics();
 
-  /// Steps by the device's own stream, or told by somebody who measures them.
+  /// Steps by the device's own stream, or as the caller has measured them.
   void begin_step();
   void end_step();
   void time_elsewhere(bool elsewhere);
@@ -98,7 +98,7 @@ class Engine {
   void follow_torch();
   std::shared_ptr<BatchHandle> held(Batch batch) const;
   std::future<void> end_elsewhere();
-  void let_functions_go();
+  void release_functions();
 
   ForkGuard fork_;
   std::mutex mutex_;  ///< taken without Python's lock, never the other way

@@ -65,7 +65,8 @@ nb::dict array_interface(const Field& field) {
   return made;
 }
 
-/// Before the field is read by whoever asked for it: see the array API's
+/// Before the field is read by the library that asked for it: see the array
+/// API's
 /// `__dlpack__` for what a stream's number means.
 void wait_for(const Field& field, const std::optional<std::int64_t>& stream) {
   BatchHandle& held = *field.held();

@@ -114,7 +114,7 @@ Function::Function(nb::object call) : call_(nullptr) {
 Function::~Function() {
   if (call_ == nullptr || !Py_IsInitialized()) return;
   GilAcquire lock;
-  let_go();
+  release();
 }
 
 void Function::make_rows(const RowCall& rows) {
@@ -127,7 +127,7 @@ void Function::make_rows(const RowCall& rows) {
 }
 
 void Function::call(const std::function<void(nb::object)>& work) {
-  // Outlives the lock, with which a thread's own objects are let go.
+  // Outlives the lock, with which a thread's own objects are released.
   Running here(this);
   GilAcquire lock;
   if (call_ == nullptr)
@@ -150,7 +150,7 @@ bool Function::runs_here() const {
   return false;
 }
 
-void Function::let_go() { Py_XDECREF(std::exchange(call_, nullptr)); }
+void Function::release() { Py_XDECREF(std::exchange(call_, nullptr)); }
 
 int Function::visit(visitproc visit, void* arg) const {
   Py_VISIT(call_);

@@ -39,8 +39,8 @@ class Function : public std::enable_shared_from_this<Function> {
   void call(const std::function<void(nb::object function)>& work);
   /// True on a thread that is in one of these two.
   bool runs_here() const;
-  /// Nobody calls it from here on.
-  void let_go();
+  /// No thread calls it after this.
+  void release();
   /// Its part in a tp_traverse: the function, and what it raised that errors
   /// still keep.
   int visit(visitproc visit, void* arg) const;
@@ -49,7 +49,7 @@ class Function : public std::enable_shared_from_this<Function> {
   std::shared_ptr<PyObject> kept(nb::handle raised);
   Error error_of(const nb::python_error& raised);
 
-  PyObject* call_;  ///< null once it was let go of
+  PyObject* call_;  ///< null once it was released
   std::vector<PyObject*> raised_;
 };
 

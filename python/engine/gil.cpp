@@ -10,7 +10,7 @@
 namespace penstock::python {
 namespace {
 
-// The thread that ends Python; written once, before the others are let go.
+// The thread that ends Python; written once, before the others are released.
 std::atomic<std::thread::id> ends_python{};
 // Of all threads, and of this one.
 std::atomic<int> calls{0};
@@ -35,8 +35,8 @@ bool another_ends_python() {
 /// calls: closing its loader waits for it.
 bool is_over() { return own_holds == 0 && another_ends_python(); }
 
-/// Whether this thread does, whoever gave the lock up meanwhile. Every Python
-/// has the function, but not as a part of its stable interface.
+/// Whether this thread does, even if another gave the lock up meanwhile. Every
+/// Python has the function, but not as a part of its stable interface.
 bool has_pythons_lock() {
   using Check = int (*)();
   static const auto check =

@@ -7,7 +7,7 @@ namespace penstock::python {
 /// Lets other threads of Python run for a scope, in which nothing of Python
 /// may be touched.
 ///
-/// When Python ends, a thread that wants to go on would be torn down in the
+/// When Python ends, a thread that wants to continue would be torn down in the
 /// middle of our code: after end_of_python() it sleeps here instead, for the
 /// moments that are left. Only daemon threads see that.
 class GilRelease {
@@ -33,7 +33,7 @@ class PythonCallScope {
 };
 
 /// Python's lock for a scope on any thread: the engine's own take it to call a
-/// function, or to let go of an object.
+/// function, or to release an object.
 ///
 /// After end_of_calls() all threads but the one that ends Python sleep here.
 class GilAcquire {
@@ -47,7 +47,7 @@ class GilAcquire {
   PyGILState_STATE before_;
 };
 
-/// True on threads that Python did not start: a loader that is let go of there
+/// True on threads that Python did not start: a loader that is released there
 /// cannot wait for its threads, of which this may be one.
 bool on_engines_thread();
 

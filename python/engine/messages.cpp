@@ -19,7 +19,7 @@ struct Kept {
   Mutex mutex;
   std::vector<std::pair<LogLevel, std::string>> messages
       PENSTOCK_GUARDED_BY(mutex);
-  // A hint that saves the lock: whoever misses it sees it the next time.
+  // A hint that saves the lock: a thread that misses it sees it the next time.
   std::atomic<bool> any{false};
 };
 
@@ -84,7 +84,7 @@ void keep_messages() {
   });
 }
 
-void tell_messages() {
+void write_messages() {
   Kept& from = kept();
   if (!from.any.exchange(false)) return;
   std::vector<std::pair<LogLevel, std::string>> messages;
@@ -93,12 +93,12 @@ void tell_messages() {
     messages.swap(from.messages);
   }
   PythonCallScope call;
-  nb::object tell = nb::module_::import_("penstock.messages").attr("tell");
+  nb::object write = nb::module_::import_("penstock.messages").attr("write");
   auto next = messages.begin();
   try {
     while (next != messages.end()) {
       auto [level, text] = *next++;
-      tell(static_cast<int>(level), text.c_str());
+      write(static_cast<int>(level), text.c_str());
     }
   } catch (const nb::python_error&) {  // a handler raised: the rest is kept
     Lock lock(from.mutex);

@@ -5,8 +5,8 @@
 #include "python/engine/batches.h"
 #include "python/engine/engine.h"
 #include "python/engine/gil.h"
-#include "python/engine/lines.h"
 #include "python/engine/messages.h"
+#include "python/engine/progress_line.h"
 #include "python/engine/ranks.h"
 #include "python/engine/rows.h"
 #include "python/engine/sampling.h"
@@ -26,7 +26,7 @@ NB_MODULE(_engine, module) {
   bind_rows(module);
   bind_batches(module);
   bind_engine(module);
-  bind_lines(module);
+  bind_progress_line(module);
   bind_ranks(module);
   bind_sampling(module);
   bind_source(module);
@@ -35,6 +35,6 @@ NB_MODULE(_engine, module) {
              "To be called when Python ends, before loaders are closed.");
   module.def("end_of_calls", &end_of_calls,
              "To be called when they are closed.");
-  module.def("tell_messages", &tell_messages,
+  module.def("write_messages", &write_messages,
              "Hands over what the engine's threads wrote up to now.");
 }

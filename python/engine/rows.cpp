@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "penstock/base/dlpack.h"
-#include "python/engine/garbage.h"
+#include "python/engine/gc_slots.h"
 #include "python/engine/gil.h"
 
 namespace penstock::python {

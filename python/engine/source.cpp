@@ -20,7 +20,7 @@ using Answer = std::tuple<std::optional<Array>, std::optional<Array>,
                           std::optional<Array>>;
 using Problem = std::tuple<std::int64_t, std::size_t, std::string>;
 
-/// What a request is answered with, and how Python is told so.
+/// What a request is answered with, and how Python is asked for it.
 struct Served {
   const OwnColumn* column;
   ColumnType type;

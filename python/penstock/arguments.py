@@ -62,7 +62,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def checked(elsewhere: Mapping[str, str]) -> Callable[
         [Callable[_Given, _Made]], Callable[_Given, _Made]]:
-    """Of an argument that the function does not know, tells what is near, or
+    """Of an argument that the function does not know, says what is near, or
     where `elsewhere` says that it has gone.
 
     >>> @checked({"who": "it is called 'name'"})

@@ -26,18 +26,18 @@ from typing import (TYPE_CHECKING, Any, Generic, Protocol, TextIO,
 from ._dataloader import arguments
 from ._dataloader import server as _server
 from ._dataloader import threads as _threads
-from ._dataloader import travel as _travel
+from ._dataloader import transfer as _transfer
 from ._dataloader import worker as _worker
-from ._dataloader.crew import ProcessCrew, ServerProcess
+from ._dataloader.worker_pool import ProcessPool, ServerProcess
 from ._dataloader.fetching import Settings, asks_many
-from ._dataloader.iteration import (Direct, Epoch, Flow, Progress, Rules,
-                                    Turn)
+from ._dataloader.iteration import (Epoch, EpochCursor, FetchPolicy,
+                                    InlineFetch, PooledFetch, Progress)
 from ._dataloader.line import Line, shares
 from ._dataloader.meter import Meter
 from ._dataloader.pinning import available as _can_pin
 from ._dataloader.plans import (Batched, OwnPlan, OwnSampler, OwnSingles,
                                 SamplerPlan, StreamPlan)
-from ._dataloader.rehearsal import NO_MOVING
+from ._dataloader.transfer_cost import NO_TRANSFER
 from ._dataloader.replay import Replay
 from ._dataloader.seeds import base_seed
 from ._dataloader.worker import Job, WorkerInfo
@@ -62,7 +62,7 @@ _WORKERS = ("auto", "processes", "threads")
 _SEEDS = ("auto", "batch", "worker")
 _MASK = (1 << 64) - 1
 _STATE = 1  # the version of state_dict()
-_LOST = "?"  # behind the order of a state that nobody can resume from
+_LOST = "?"  # after the order of a state from which no loader can resume
 _DRAWN = ("the generator's seed does not give the order again, since it was "
           "drawn from elsewhere, too, or an earlier epoch was left early")
 # Epochs and servers that atexit must close.
@@ -71,8 +71,8 @@ _unseeded = itertools.count()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """(id, num_workers, seed, dataset) in a helper process or thread, None
-    elsewhere. torch.utils.data.get_worker_info() knows it too, in helper
+    """(id, num_workers, seed, dataset) in a worker process or thread, None
+    elsewhere. torch.utils.data.get_worker_info() knows it too, in worker
     processes."""
     return _threads.info() or _worker.info
 
@@ -91,7 +91,7 @@ class DataLoader(Generic[_Item]):
     Arguments up to `in_order` are torch's, with torch's defaults and meaning.
     The others:
 
-    seed        of the order and of the generators in helpers. None: drawn
+    seed        of the order and of the generators in workers. None: drawn
                 once, when the first loop begins, from torch's global
                 generator (torch.manual_seed) where torch is imported; else
                 0 for the first such loader, 1 for the next.
@@ -101,14 +101,14 @@ class DataLoader(Generic[_Item]):
     max_bad     how many bad samples there may be before the loop ends.
     workers     "processes", "threads", or "auto": threads when the data set
                 has the attribute `releases_gil = True`.
-    seeds       where helpers seed Python's, numpy's and torch's generators:
+    seeds       where workers seed Python's, numpy's and torch's generators:
                 "batch": by epoch and batch, so that the same numbers are drawn
                 with any number of workers and after a resume; "worker": once
                 per worker, as torch does, with batches dealt out in turn;
                 "auto": "worker" when a generator or a worker_init_fn is given
                 or the data set is iterable, else "batch".
 
-    Not thread-safe. Helpers end with the iterator (with the loader, when
+    Not thread-safe. Workers end with the iterator (with the loader, when
     persistent_workers), at the latest when the interpreter does.
     """
     _ready = False
@@ -168,7 +168,7 @@ class DataLoader(Generic[_Item]):
         self._replay = None if generator is None else Replay(generator)
         self._next_epoch = 0
         self._resume: tuple[int, int] | None = None
-        self._turn: Turn | None = None
+        self._cursor: EpochCursor | None = None
         self._iterator: Epoch | None = None
         self._latest: weakref.ref[Epoch] | None = None
         self._server: ServerProcess | None = None
@@ -203,11 +203,11 @@ class DataLoader(Generic[_Item]):
             raise refused(
                 "workers.main_guard", "this loop would start itself again",
                 "the main module",
-                "it runs when the main module is imported, which a helper "
+                "it runs when the main module is imported, which a worker "
                 "process does to find the data set's class",
                 "put it under: if __name__ == \"__main__\":")
-        turn = self._begin_at()
-        epoch, step = turn.epoch, turn.step
+        cursor = self._begin_at()
+        epoch, step = cursor.epoch, cursor.step
         again = self._iterator
         if again is not None and not again.closed:
             again.stop_round()
@@ -222,16 +222,16 @@ class DataLoader(Generic[_Item]):
                 batches, epoch, length - start if length else None)
         if again is None:
             again = self._new_epoch(batches, base, skip)
-        if isinstance(again.flow, Flow):
-            again.flow.start(batches, epoch, start, skip,
+        if isinstance(again.fetch, PooledFetch):
+            again.fetch.start(batches, epoch, start, skip,
                              self._iterator is again)
         if self.persistent_workers:
             self._iterator = again
-        again.begin(turn, length)
+        again.begin(cursor, length)
         self._latest = weakref.ref(again)
         return again
 
-    def _begin_at(self) -> Turn:
+    def _begin_at(self) -> EpochCursor:
         self._take_back()
         if self._resume is not None:
             (epoch, step), self._resume = self._resume, None
@@ -240,70 +240,71 @@ class DataLoader(Generic[_Item]):
         self._next_epoch = epoch + 1
         if self._replay is not None:
             self._replay.begin(epoch)
-        self._turn = Turn(epoch, step, self.generator
+        self._cursor = EpochCursor(epoch, step, self.generator
                           and self.generator.get_state())
-        return self._turn
+        return self._cursor
 
     def _take_back(self) -> None:
         """An iteration that ended before it was asked for a batch loses
         nothing: Lightning, say, makes one to see whether it can."""
-        turn, self._turn = self._turn, None
-        if turn is None or turn.asked or self._resume is not None:
+        cursor, self._cursor = self._cursor, None
+        if cursor is None or cursor.asked or self._resume is not None:
             return
         latest = None if self._latest is None else self._latest()
         if latest is None or latest.closed or latest is self._iterator:
-            self._resume = turn.epoch, turn.step
+            self._resume = cursor.epoch, cursor.step
             if self.generator is not None:
-                self.generator.set_state(turn.drawn)
+                self.generator.set_state(cursor.drawn)
 
     def _new_epoch(self, batches: Iterator[Any], base: int,
                    skip: int) -> Epoch:
         settings = self._settings()
         pin = self._pins()
-        flow: Direct | Flow
+        fetch: InlineFetch | PooledFetch
         if self.num_workers == 0:
-            flow = Direct(self.dataset, self._collate(), settings, batches,
-                          self._iterable, skip)
+            fetch = InlineFetch(self.dataset, self._collate(), settings,
+                                batches, self._iterable, skip)
             if self._threads:
-                self._progress.meter.moving = NO_MOVING
+                self._progress.meter.transfer = NO_TRANSFER
         else:
             job = Job(base, self._iterable, settings, self._depth())
-            flow = Flow(self._crew(job), self._rules(), self._progress.meter)
+            fetch = PooledFetch(self._pool(job), self._policy(),
+                                self._progress.meter)
         try:
-            epoch = Epoch(flow, self._progress, pin, self._depth(),
+            epoch = Epoch(fetch, self._progress, pin, self._depth(),
                           self._iterable, self.persistent_workers)
             self._epochs.add(epoch)
             _live.add(epoch)
         except BaseException:  # Ctrl-C
-            flow.close()
+            fetch.close()
             raise
         return epoch
 
-    def _crew(self, job: Job) -> ProcessCrew | _threads.ThreadCrew:
+    def _pool(self, job: Job) -> ProcessPool | _threads.ThreadPool:
         arguments.warn_of_workers(self.num_workers)
         if self._threads:
-            return _threads.ThreadCrew(
+            return _threads.ThreadPool(
                 self.dataset, self._collate(), self.worker_init_fn,
                 self.num_workers, job)
         if not hasattr(os, "memfd_create"):
             raise refused(
-                "workers.platform", "cannot start helper processes",
+                "workers.platform", "cannot start worker processes",
                 sys.platform, "it has no memfd, which Linux has",
                 "set workers=\"threads\"")
-        parts, main = _travel.pickled(self.dataset, self._collate(),
+        parts, main = _transfer.pickled(self.dataset, self._collate(),
                                       self.worker_init_fn)
         if self._server is None or not self._server.usable():
             self._server = ServerProcess()
             _live.add(self._server)
         self._server.load(parts, main)
-        return ProcessCrew(self._server, self.num_workers, job)
+        return ProcessPool(self._server, self.num_workers, job)
 
     def _settings(self) -> Settings:
         length = None if self._iterable else arguments.length(self.dataset)
         return Settings(self._batched, self.drop_last, self.on_bad, length,
                         self._seed_now(), "torch" in sys.modules)
 
-    def _rules(self) -> Rules:
+    def _policy(self) -> FetchPolicy:
         by_batch = self._seeds_by_batch()
         may_split = (
             self._batched and not self._iterable and self.num_workers > 1
@@ -311,7 +312,7 @@ class DataLoader(Generic[_Item]):
             # parts, it would get copies.
             and (self._threads or by_batch and self._collate() is None)
             and not asks_many(self.dataset))
-        return Rules(self._depth(), self.timeout, self.in_order,
+        return FetchPolicy(self._depth(), self.timeout, self.in_order,
                      self._iterable, self._iterable or not by_batch,
                      may_split,
                      self._seed_now() if by_batch else None,
@@ -389,7 +390,7 @@ class DataLoader(Generic[_Item]):
             return len(ids)
         length = len(self.dataset)
         if self._iterable:
-            self._progress.length_told = length
+            self._progress.announced_length = length
         if self.batch_size is None:
             return length
         from ._engine import batches_of
@@ -397,19 +398,19 @@ class DataLoader(Generic[_Item]):
         return batches_of(length, self.batch_size, bool(self.drop_last))
 
     def _length_or_none(self) -> int | None:
-        told = self._progress.length_told
+        announced = self._progress.announced_length
         try:
             return len(self)
         except TypeError:
             return None
         finally:
-            self._progress.length_told = told
+            self._progress.announced_length = announced
 
     def set_epoch(self, epoch: int) -> None:
         """The number of the epoch that comes next. Not needed: every loop
         takes the next one. A place within that epoch that was loaded stays."""
         if self._resume is None or self._resume[0] != epoch:
-            self._next_epoch, self._resume, self._turn = epoch, None, None
+            self._next_epoch, self._resume, self._cursor = epoch, None, None
         if not self._own and hasattr(self.sampler, "set_epoch"):
             self.sampler.set_epoch(epoch)
 
@@ -422,7 +423,7 @@ class DataLoader(Generic[_Item]):
                 else self._seed_now())
         order = self._order_name()
         if self._replay is not None and not self._replay.exact:
-            warnings.warn(f"nobody can resume from this state: {_DRAWN}",
+            warnings.warn(f"no loader can resume from this state: {_DRAWN}",
                           stacklevel=2)
             order += _LOST
         return {"v": _STATE, "epoch": self._progress.epoch,
@@ -441,7 +442,7 @@ class DataLoader(Generic[_Item]):
                 + ("d" if self.drop_last else ""))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next loop goes on there. With our own order no earlier batch is
+        """The next loop continues there. With our own order no earlier batch is
         looked at; a sampler of the user's is drawn from again, an iterable
         data set is read again, up to that batch."""
         try:
@@ -461,7 +462,7 @@ class DataLoader(Generic[_Item]):
             raise refused(
                 "resume.other_order", "cannot resume", "load_state_dict",
                 _DRAWN, "give the loader a generator of its own and draw its "
-                "epochs to the end; set_epoch() goes on with another order")
+                "epochs to the end; set_epoch() continues with another order")
         now = self.batch_size or 0, self._order_name()
         if was != now:
             raise refused(
@@ -472,7 +473,7 @@ class DataLoader(Generic[_Item]):
             raise refused(
                 "resume.other_data", "cannot resume", "load_state_dict",
                 f"the data set had {n} samples, and has {self._samples()} now",
-                "bring the old data back, or start anew")
+                "bring the old data back, or start again")
         self._take_over(seed, epoch)
         self._progress.epoch, self._progress.step = epoch, step
         self._resume = epoch, step
@@ -524,7 +525,7 @@ class DataLoader(Generic[_Item]):
         return self._progress.meter.explain(self.num_workers)
 
     def close(self) -> None:
-        """Ends helper processes and threads. A new loop starts them again."""
+        """Ends worker processes and threads. A new loop starts them again."""
         for epoch in list(self._epochs):
             epoch.close()
         self._iterator = None

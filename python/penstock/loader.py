@@ -23,7 +23,7 @@ from .timing import Step, Watch
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from .pieces import Source
+    from .callables import Source
     from .sources import PositionSource
 
 Settings = Mapping[str, Any]
@@ -45,7 +45,7 @@ def _close_all() -> None:
                 failure = failure or error
     finally:
         _engine.end_of_calls()
-    _engine.tell_messages()
+    _engine.write_messages()
     if failure is not None:
         raise failure
 
@@ -61,7 +61,7 @@ class BaseLoader:
     settings; what `open()` returns and `Loader` is.
 
     One iteration at a time: a new one ends the one before. Calls from several
-    threads take turns. Waiting lets other threads run and hears Ctrl-C.
+    threads take turns. Waiting lets other threads run and Ctrl-C ends it.
     """
 
     def __init__(self, job: Settings, sets: Sequence[str], side: str,
@@ -80,7 +80,7 @@ class BaseLoader:
 
     def __iter__(self) -> Iterator[_engine.Batch]:
         """One epoch. After a `break` the next one begins with the next epoch;
-        after `load_state_dict()` it goes on where that was saved."""
+        after `load_state_dict()` it continues where that was saved."""
         return cast("Iterator[_engine.Batch]",
                     self._engine.epoch(self._watch))
 
@@ -132,7 +132,7 @@ class BaseLoader:
         uses, a table). Raises TransformError, with what `fn` raised as its
         cause; later, in the turn of the batch. Returns the loader.
         """
-        from .pieces import Map, source_text
+        from .callables import Map, source_text
 
         batch = self.peek()
         arrays = {name: array.copy() for name, array
@@ -165,7 +165,7 @@ class BaseLoader:
         return dict(json.loads(self._engine.state()))
 
     def load_state_dict(self, state: Settings) -> None:
-        """Goes on from there, at once, wherever that is. Ranks, workers,
+        """Continues from there, at once, wherever that is. Ranks, workers,
         prefetch and cache may be others than before. Also takes the
         `state.json` of a run. Raises RequestError when rows, fields or the
         order are not the same."""
@@ -252,7 +252,7 @@ class Loader(BaseLoader):
     first, in host memory; used where they lie), or an object of your own: with
     `columns`, `len()` and `read(positions)`, whose columns the fields take
     (see penstock.sources.PositionSource), or with `size` and `read(ids)`,
-    which gives the tensors themselves (see penstock.pieces.Source). `fields`
+    which gives the tensors themselves (see penstock.callables.Source). `fields`
     maps names to how they are made: a list of columns, one column, or a job's
     rule; a list of columns makes a field of each. Of arrays and of tensors of
     your own it names those that a batch holds (default: all). `batch_size`
@@ -366,16 +366,16 @@ def _own_rows(source: object, fields: Fields | None) -> _engine.Rows | None:
     """Rows of arrays or of an object with `read`; None for a job's source."""
     if isinstance(source, str):
         return None
-    from . import pieces, sources
+    from . import callables, sources
 
     if isinstance(source, sources.PositionSource):
         return sources.rows_of(source)
     if isinstance(source, Mapping):
         if isinstance(source.get("kind"), str):
             return None
-        return pieces.rows_of_arrays(source, fields)
-    if isinstance(source, pieces.Source):
-        return pieces.rows_of_source(source, fields)
+        return callables.rows_of_arrays(source, fields)
+    if isinstance(source, callables.Source):
+        return callables.rows_of_source(source, fields)
     raise TypeError(f"Loader() cannot read a {type(source).__name__}: expected "
                     "a URI, a job's source section, a dict of arrays, or an "
                     "object with 'columns', a length and 'read(positions)', or "
@@ -394,7 +394,7 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
                       "name a file that can be read") from None
     except ValueError as error:
         raise refused("json.syntax", "cannot read the job file", name,
-                      str(error), "mend the JSON at that place") from None
+                      str(error), "correct the JSON at that place") from None
     if not isinstance(found, dict):
         raise refused("settings.type", "cannot use the job file", name,
                       "it is no object", "write {\"source\": ...}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 _LEVELS = (10, 20, 30, 40)  # debug, info, warning, error
 
 
-def tell(level: int, text: str) -> None:
+def write(level: int, text: str) -> None:
     """Called by the engine, on a thread that is Python's."""
     import logging
 

@@ -46,7 +46,7 @@ class Screen:
         self._file: TextIO | None = sys.stderr if file is None else file
         self._now = now
         self._live = _is_redrawn(self._file)
-        self._drawn = 0  # characters of the line that the cursor stands behind
+        self._drawn = 0  # characters of the line that the cursor stands after
         self._next = now() + (_REDRAWN_S if self._live else _PLAIN_S)
 
     def is_due(self) -> bool:
@@ -98,7 +98,7 @@ def _is_redrawn(file: TextIO | None) -> bool:
     try:
         return file is not None and (
             file.isatty() or type(file).__module__.startswith("ipykernel"))
-    except (AttributeError, ValueError):  # an object of somebody's; closed
+    except (AttributeError, ValueError):  # an object of the user's; closed
         return False
 
 

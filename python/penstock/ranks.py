@@ -33,7 +33,7 @@ class Ranks:
     """One rank of `world`, which compares what it opens with the others.
 
     Each opening gathers once, or every rank waits for the one that did not:
-    so an opening that fails tells the others that it has.
+    so an opening that fails reports that to the others.
     """
 
     def __init__(self, rank: int | None, world: int | None,
@@ -65,7 +65,7 @@ class Ranks:
 
     @contextlib.contextmanager
     def opening(self) -> Iterator[None]:
-        """Tells the other ranks of an exception. Not of Ctrl-C, which must not
+        """Reports an exception to the other ranks. Not Ctrl-C, which must not
         wait for anybody."""
         try:
             yield
@@ -79,7 +79,7 @@ class Ranks:
 
 
 class _Given:
-    """A function of the caller's: all ranks call it, or none goes on."""
+    """A function of the caller's: all ranks call it, or none continues."""
 
     def __init__(self, agree: Agree) -> None:
         self._agree = agree
@@ -128,14 +128,14 @@ class _Store:
     def _put(self, mine: bytes) -> int:
         turn = int(self._call("add", f"penstock/loaders/{self._me}", 1))
         self._call("set", self._key(turn, self._me), mine.decode())
-        # Whoever has opened the one before has read those before it.
+        # A rank that has opened the one before has read those before it.
         if turn > 2:
             self._call("delete_key", self._key(turn - 2, self._me))
         return turn
 
     def _wait(self, turn: int, limit: float) -> list[int]:
         """The ranks that have not come within `limit` seconds. Looks again and
-        again, because a wait within torch does not hear Ctrl-C."""
+        again, because a wait within torch does not see Ctrl-C."""
         missing = [rank for rank in range(self._ranks) if rank != self._me]
         end, pause = time.monotonic() + limit, _POLL_S[0]
         while True:
@@ -212,7 +212,7 @@ def _place(rank: int | None, world: int | None) -> tuple[int, int]:
         world = _number_in("WORLD_SIZE", 1)
     if rank is None:
         if world > 1 and "RANK" not in os.environ:
-            raise refused("loader.rank", "cannot tell the rank", "RANK",
+            raise refused("loader.rank", "cannot find the rank", "RANK",
                           f"there are {world} ranks, but RANK is not set",
                           "give rank= and world=, or open the loader after "
                           "torch.distributed.init_process_group()")
@@ -223,6 +223,6 @@ def _place(rank: int | None, world: int | None) -> tuple[int, int]:
 def _number_in(variable: str, otherwise: int) -> int:
     text = os.environ.get(variable, str(otherwise))
     if not text.isdecimal():
-        raise refused("loader.rank", "cannot tell the rank", variable,
+        raise refused("loader.rank", "cannot find the rank", variable,
                       f"found '{text}'", f"set {variable} to a number")
     return int(text)

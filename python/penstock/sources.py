@@ -15,7 +15,7 @@ from typing import (TYPE_CHECKING, Any, Iterable, Mapping, Protocol, Sequence,
 
 from . import _engine
 from .errors import SourceError, refused, said, worded
-from .pieces import source_text
+from .callables import source_text
 
 if TYPE_CHECKING:
     import numpy
@@ -146,7 +146,7 @@ def _lengths(source: object, column: Column, rows: int) -> list[int] | None:
 
 
 class Unfit(Exception):
-    """A column is not what its source declared; at a row, where there is one."""
+    """A column is not what its source declared, at a row or as a whole."""
 
     def __init__(self, why: str, row: int | None = None) -> None:
         super().__init__(why)
@@ -274,17 +274,17 @@ class Column:
 
         if isinstance(values, numpy.ndarray) and values.dtype.kind in "SU":
             values = values.tolist()
-        pieces = [b""] * len(values)
+        encoded = [b""] * len(values)
         for row, value in enumerate(values):
             if row in missing:
                 continue
             try:
-                pieces[row] = self._bytes(value, row)
+                encoded[row] = self._bytes(value, row)
             except UnicodeError as error:
                 problems.append((row, f"is not UTF-8: {error.reason}"
                                  if hasattr(error, "reason") else str(error)))
-        joined = numpy.frombuffer(b"".join(pieces), "uint8")
-        return _offsets(map(len, pieces)), joined
+        joined = numpy.frombuffer(b"".join(encoded), "uint8")
+        return _offsets(map(len, encoded)), joined
 
     def _bytes(self, value: Any, row: int) -> bytes:
         if self.kind != "binary":

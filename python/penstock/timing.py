@@ -44,9 +44,10 @@ class CudaSteps:
     between getting the batch and there, and before that it waited for data.
     """
 
-    def __init__(self, cuda: Any, tell: Callable[[int, int, int, int, int], None],
+    def __init__(self, cuda: Any, record:
+                 Callable[[int, int, int, int, int], None],
                  now: Callable[[], int] = time.perf_counter_ns) -> None:
-        self._cuda, self._tell, self._now = cuda, tell, now
+        self._cuda, self._record, self._now = cuda, record, now
         self._steps: deque[_Timed] = deque()
         self._open: _Timed | None = None
         self._mark: Any = None   # the end of the step before
@@ -89,7 +90,7 @@ class CudaSteps:
 
     def forget(self) -> None:
         """A graph is being captured: no event may be recorded, and what is
-        queued does not run. The clock starts anew."""
+        queued does not run. The clock starts again."""
         self._open, self._mark = None, None
 
     def rests(self) -> None:
@@ -113,7 +114,7 @@ class CudaSteps:
         compute = max(0, _ns_between(step.begin, step.end))
         late = step.begun - step.got
         waited = min(max(0, idle - late), step.got - step.asked)
-        self._tell(step.epoch, step.rows, idle + compute, compute, waited)
+        self._record(step.epoch, step.rows, idle + compute, compute, waited)
 
 
 def _ns_between(earlier: Any, later: Any) -> int:
@@ -187,7 +188,7 @@ class Watch:
     # --- Called before the numbers are looked at.
 
     def settle(self) -> None:
-        """Waits until all steps that were queued have been told."""
+        """Waits until all steps that were queued are recorded."""
         if not self._captures():
             self._timed("settle")
 
@@ -216,7 +217,7 @@ class Watch:
                 steps.forget()
             else:
                 getattr(steps, name)(*values)
-        except RuntimeError as error:  # CUDA's; its user will hear of it
+        except RuntimeError as error:  # CUDA's; its user is warned
             self._may_time, self._steps = False, None
             self._engine.time_elsewhere(False)
             import logging

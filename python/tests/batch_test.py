@@ -102,10 +102,10 @@ class Batches(Case):
         done = run_python("""
 import sys
 sys.path.insert(0, sys.argv[1])
-import numpy, penstock.pieces
+import numpy, penstock.callables
 assert numpy.__file__.startswith(sys.argv[1])
 given = {name: numpy.arange(10).astype(name) for name in
-         penstock.pieces.DTYPES}
+         penstock.callables.DTYPES}
 loader = penstock.Loader(given, batch_size=4, num_workers=2)
 loader.map(lambda row: {**row, "more": row["bool"]})
 for batch in loader:

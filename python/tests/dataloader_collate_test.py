@@ -89,7 +89,7 @@ class ByNumpy(unittest.TestCase):
 
 @needs_torch
 class AgainstTorch(Case):
-    """A helper without torch collates what torch's own would."""
+    """A worker without torch collates what torch's own would."""
 
     def test_numpys_rules_are_torchs(self):
         rows = [
@@ -112,7 +112,7 @@ class AgainstTorch(Case):
                 self.assert_same(default_convert(item),
                                  torch.utils.data.default_convert(item))
 
-    def test_helpers_give_tensors_as_torchs_loader_does(self):
+    def test_workers_give_tensors_as_torchs_loader_does(self):
         for workers in (0, 1, 2):
             ours = list(self.loader(Of(6, sets.mixed), batch_size=4,
                                     num_workers=workers))
@@ -128,7 +128,7 @@ class AgainstTorch(Case):
 
 
 class WithoutTorch(Case):
-    def test_helpers_give_arrays_where_torch_is_not_there(self):
+    def test_workers_give_arrays_where_torch_is_not_there(self):
         if torch is not None:
             self.skipTest("torch is there")
         for workers in (0, 2):

@@ -108,7 +108,7 @@ class OfTheDataSet(Case):
                                             for i in range(1, 70)])
 
     def test_items_that_cannot_travel_are_collated_as_in_torch(self):
-        # They stay in the helper that fetched them: no batch is in parts then.
+        # They stay in the worker that fetched them: no batch is in parts then.
         for item in sets.viewed, sets.lost_on_its_way:
             for workers in WORKERS:
                 for in_order in (True, False):
@@ -146,7 +146,7 @@ class OfTheDataSet(Case):
                     with self.assertRaisesRegex(OSError, r"iter\(dataset\)"):
                         list(loader)
 
-    def test_a_data_set_that_a_helper_cannot_look_at_says_so(self):
+    def test_a_data_set_that_a_worker_cannot_look_at_says_so(self):
         for workers in ("processes", "threads"):
             with self.assertRaisesRegex(OSError, "looking at the data set"):
                 list(self.loader(sets.OpensOnceThere(4), num_workers=2,
@@ -207,16 +207,16 @@ class Unpicklable(Case):
     @unittest.skipIf(has_cloudpickle, "cloudpickle is there")
     def test_the_part_that_cannot_travel_is_named_with_the_way_out(self):
         text = self.stays(Of(4, lambda i: i))
-        self.assertRegex(text, "^the data set cannot travel .*an? Of.*lambda")
+        self.assertRegex(text, "^the data set cannot be sent .*an? Of.*lambda")
         self.assertIn("workers=\"threads\"", text)
         self.assertRegex(self.stays(Numbers(4), collate_fn=lambda b: b),
-                         "^collate_fn cannot travel")
+                         "^collate_fn cannot be sent")
         self.assertRegex(self.stays(Numbers(4), worker_init_fn=lambda w: None),
-                         "^worker_init_fn cannot travel")
+                         "^worker_init_fn cannot be sent")
 
     def test_a_lock_of_multiprocessing_stays(self):
         self.assertRegex(self.stays(Rows(4, lock=multiprocessing.Lock())),
-                         "^the data set cannot travel")
+                         "^the data set cannot be sent")
 
     def test_a_data_set_that_cannot_be_unpickled_says_why(self):
         loader = self.loader(sets.Raises(4), num_workers=2)
@@ -249,7 +249,7 @@ class Arguments(Case):
         self.wrong("prefetch_factor", Numbers(4), num_workers=1,
                    prefetch_factor=-1)
 
-    def test_what_needs_helpers(self):
+    def test_what_needs_workers(self):
         self.wrong("prefetch_factor", Numbers(4), prefetch_factor=2)
         self.wrong("persistent_workers", Numbers(4), persistent_workers=True)
         self.wrong("timeout", Numbers(4), timeout=1)
@@ -338,7 +338,7 @@ class Collate(Case):
                        "shape (4,), item 0 (row 0 of the batch) has shape "
                        "(3,)", workers=workers)
 
-    def test_the_cause_is_what_happened_in_the_helper(self):
+    def test_the_cause_is_what_happened_in_the_worker(self):
         here = self.unfit(sets.ragged, "collate.shape").__cause__
         # numpy's words, or torch's
         self.assertRegex(str(here), "same s|equal size")

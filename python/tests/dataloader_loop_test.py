@@ -1,4 +1,4 @@
-"""Loops over map-style and iterable data sets, with and without helpers."""
+"""Loops over map-style and iterable data sets, with and without workers."""
 import os
 import pickle
 import sys
@@ -15,7 +15,7 @@ from dataloader_case import (Case, DataLoader, all_numbers, descendants,
 from dataloader_sets import Many, Numbers, Rows, Shares, Stream
 from entry import main
 from penstock._dataloader import threads
-from penstock._dataloader.board import ENTRIES
+from penstock._dataloader.assembly_table import ENTRIES
 from penstock.dataloader import get_worker_info
 
 WORKERS = (0, 1, 2)
@@ -108,7 +108,7 @@ class MapStyle(Case):
                                  collate_fn=sets.keep)
             self.assertEqual(list(loader), [[0, 1], [2, 3], [4]])
 
-    def test_collate_fn_runs_in_a_helper(self):
+    def test_collate_fn_runs_in_a_worker(self):
         loader = self.loader(Numbers(40), batch_size=8, num_workers=2,
                              collate_fn=sets.collate_with_info)
         got = list(loader)
@@ -157,7 +157,7 @@ class MapStyle(Case):
             self.assertEqual(pairs, [([i, i + 1],) * 2
                                      for i in range(0, 20, 2)])
 
-    def test_persistent_helpers_are_the_same_processes(self):
+    def test_persistent_workers_are_the_same_processes(self):
         loader = self.loader(sets.Who(8), batch_size=2, num_workers=2,
                              persistent_workers=True)
         pids = [{int(pid) for _, whose, _ in loader for pid in whose}
@@ -165,7 +165,7 @@ class MapStyle(Case):
         self.assertLessEqual(len(set.union(*pids)), 2)
         self.assertNotIn(os.getpid(), set.union(*pids))
 
-    def test_helpers_of_another_loop_have_a_fresh_replica(self):
+    def test_workers_of_another_loop_have_a_fresh_replica(self):
         loader = self.loader(sets.Counter(4), batch_size=4, num_workers=1)
         self.assertEqual(all_numbers(loader), [1, 2, 3, 4])
         self.assertEqual(all_numbers(loader), [1, 2, 3, 4])
@@ -177,7 +177,7 @@ class MapStyle(Case):
         data.width = 5
         self.assertEqual(list(loader)[0][0].shape[1], 5)
 
-    def test_persistent_helpers_keep_the_data_set_of_their_start(self):
+    def test_persistent_workers_keep_the_data_set_of_their_start(self):
         data = list(range(4))
         loader = self.loader(data, num_workers=1, persistent_workers=True)
         self.assertEqual(all_numbers(loader), [0, 1, 2, 3])
@@ -190,7 +190,7 @@ class MapStyle(Case):
                                  prefetch_factor=factor)
             self.assertEqual(all_numbers(loader), list(range(30)))
 
-    def test_the_first_batch_is_fetched_by_all_helpers(self):
+    def test_the_first_batch_is_fetched_by_all_workers(self):
         def pids_of_first(**more):
             loop = iter(self.loader(sets.Who(32, seconds=0.02), batch_size=16,
                                     num_workers=2, **more))
@@ -232,7 +232,7 @@ class MapStyle(Case):
                     open(path, "w").close()
         self.assertEqual(sorted(got), list(range(4 * (ENTRIES + 20))))
 
-    def test_more_helpers_than_batches(self):
+    def test_more_workers_than_batches(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             loader = self.loader(Numbers(3), batch_size=2, num_workers=5)
@@ -347,7 +347,7 @@ class Samplers(Case):
 
 
 class Iterable(Case):
-    def test_without_helpers_it_is_read_once(self):
+    def test_without_workers_it_is_read_once(self):
         loader = self.loader(Stream(7), batch_size=3)
         self.assertEqual([numbers(batch) for batch in loader],
                          [[0, 1, 2], [3, 4, 5], [6]])
@@ -360,17 +360,17 @@ class Iterable(Case):
                 Stream(4), batch_size=None, num_workers=workers)),
                 list(range(4)))
 
-    def test_each_helper_reads_its_replica_and_they_take_turns(self):
+    def test_each_worker_reads_its_replica_and_they_take_turns(self):
         loader = self.loader(Stream(4), batch_size=2, num_workers=2)
         self.assertEqual([numbers(batch) for batch in loader],
                          [[0, 1], [0, 1], [2, 3], [2, 3]])
 
-    def test_helpers_that_end_early_are_passed_over(self):
+    def test_workers_that_end_early_are_passed_over(self):
         loader = self.loader(Shares([2, 7, 0]), batch_size=2, num_workers=3)
         self.assertEqual([numbers(batch) for batch in loader],
                          [[0, 1], [100, 101], [102, 103], [104, 105], [106]])
 
-    def test_persistent_helpers_begin_their_streams_anew(self):
+    def test_persistent_workers_begin_their_streams_anew(self):
         loader = self.loader(Shares([3, 5]), batch_size=2, num_workers=2,
                              persistent_workers=True)
         first = [numbers(batch) for batch in loader]
@@ -430,7 +430,7 @@ class WorkerInfo(Case):
         loader = self.loader(sets.Who(2), batch_size=2)
         self.assertEqual(numbers(next(iter(loader))[2]), [-1, -1])
 
-    def test_in_a_helper_it_names_worker_seed_and_data_set(self):
+    def test_in_a_worker_it_names_worker_seed_and_data_set(self):
         loader = self.loader(sets.Infos(6), batch_size=3, num_workers=2,
                              worker_init_fn=sets.mark)
         ids, counts, seeds, sizes = (
@@ -442,7 +442,7 @@ class WorkerInfo(Case):
         self.assertEqual(len({seed - worker for seed, worker in zip(
             seeds.tolist(), ids.tolist())}), 1)
 
-    def test_worker_init_fn_runs_once_in_each_helper(self):
+    def test_worker_init_fn_runs_once_in_each_worker(self):
         loader = self.loader(sets.Of(8, sets.marked), batch_size=4,
                              num_workers=2, worker_init_fn=sets.mark)
         self.assertEqual([set(batch) for batch in loader],
@@ -520,16 +520,16 @@ class Threads(Case):
         def join(thread, timeout=None):
             waits.append(timeout)
             now[0] += timeout
-        crew = loop.flow.crew
+        pool = loop.fetch.pool
         with mock.patch.object(threads.threading.Thread, "join", join), \
                 mock.patch.object(threads, "time",
                                   mock.Mock(monotonic=lambda: now[0])):
-            crew.close()
+            pool.close()
         self.assertEqual(waits, [5.0] + [0.0] * 7)
 
 
 class Nested(Case):
-    def test_a_loader_inside_a_helper(self):
+    def test_a_loader_inside_a_worker(self):
         for inner in (0, 1):
             loader = self.loader(sets.Nested(4, inner=inner), batch_size=2,
                                  num_workers=1)

@@ -9,9 +9,10 @@ import dataloader_sets as sets
 from dataloader_case import Case, needs_torch, numbers, torch
 from entry import main
 from penstock._dataloader import packing
-from penstock._dataloader.board import Board, make_board
-from penstock._dataloader.memory import (_HEADER, Held, Reader, Ref, Writer,
-                                         make_memory)
+from penstock._dataloader.assembly_table import (AssemblyTable,
+                                                make_assembly_table)
+from penstock._dataloader.memory import (_HEADER, Reader, Ref, SlotTracker,
+                                         Writer, make_memory)
 
 
 class Slots(unittest.TestCase):
@@ -63,7 +64,7 @@ class Slots(unittest.TestCase):
         self.assertLess(len(os.listdir("/proc/self/fd")) - before, 20)
 
     def test_a_lent_slot_is_free_when_the_last_array_is_gone(self):
-        held = Held()
+        held = SlotTracker()
         ref = self.write(np.arange(10_000, dtype=np.int64).tobytes())
         whole = np.frombuffer(held.lend(self.reader, ref), np.int64)
         part = whole[5000:5010][::2]
@@ -83,11 +84,11 @@ class Letters(unittest.TestCase):
         self.fd = make_memory("test")
         self.addCleanup(os.close, self.fd)
         self.writer, self.reader = Writer(self.fd), Reader(self.fd)
-        self.held = Held()
+        self.held = SlotTracker()
 
     def sent(self, thing, inline=packing.INLINE):
-        letter = packing.seal(thing, self.writer, inline)
-        return packing.Letter(letter, self.reader).open(self.held)
+        message = packing.seal(thing, self.writer, inline)
+        return packing.Message(message, self.reader).open(self.held)
 
     def test_small_and_large_things_come_back(self):
         for count in (1, 100, 100_000):
@@ -119,16 +120,16 @@ class Letters(unittest.TestCase):
             self.assertEqual(array.ctypes.data % 64, 0)
 
     def test_a_copy_frees_its_slot_at_once(self):
-        letter = packing.seal(np.zeros(9000), self.writer)
-        kept = packing.Letter(letter, self.reader).open_copy()
+        message = packing.seal(np.zeros(9000), self.writer)
+        kept = packing.Message(message, self.reader).open_copy()
         again = packing.seal(np.ones(9000), self.writer)
-        self.assertEqual(letter, again)
+        self.assertEqual(message, again)
         self.assertEqual(kept.sum(), 0)
 
     def test_a_discarded_letter_frees_its_slot(self):
-        letter = packing.seal(np.zeros(9000), self.writer)
-        packing.Letter(letter, self.reader).discard()
-        self.assertEqual(packing.seal(np.zeros(9000), self.writer), letter)
+        message = packing.seal(np.zeros(9000), self.writer)
+        packing.Message(message, self.reader).discard()
+        self.assertEqual(packing.seal(np.zeros(9000), self.writer), message)
 
     @needs_torch
     def test_tensors_of_every_kind_come_back(self):
@@ -157,31 +158,31 @@ class Letters(unittest.TestCase):
 
 class Pieces(unittest.TestCase):
     def setUp(self):
-        self.fd = make_board()
+        self.fd = make_assembly_table()
         self.addCleanup(os.close, self.fd)
-        self.board = Board(self.fd)
-        self.board.round = 1
+        self.table = AssemblyTable(self.fd)
+        self.table.round = 1
 
     def ref(self, slot):
         return Ref((slot, 0, 0, 0, 0))
 
     def test_the_last_part_gets_all_in_order(self):
         for part in (2, 0, 3):
-            self.assertEqual(self.board.add(1, 7, part, 4, part % 2,
+            self.assertEqual(self.table.add(1, 7, part, 4, part % 2,
                                             self.ref(part)), (None, []))
-        complete, void = self.board.add(1, 7, 1, 4, 1, self.ref(1))
+        complete, void = self.table.add(1, 7, 1, 4, 1, self.ref(1))
         self.assertEqual(complete, [(0, self.ref(0)), (1, self.ref(1)),
                                     (0, self.ref(2)), (1, self.ref(3))])
         self.assertEqual(void, [])
 
     def test_an_entry_is_free_for_a_later_batch(self):
         for batch in (3, 3 + 64, 3 + 128):
-            self.board.add(1, batch, 0, 2, 0, self.ref(1))
-            complete, _ = self.board.add(1, batch, 1, 2, 0, self.ref(2))
+            self.table.add(1, batch, 0, 2, 0, self.ref(1))
+            complete, _ = self.table.add(1, batch, 1, 2, 0, self.ref(2))
             self.assertEqual(len(complete), 2)
 
     def test_parts_of_a_batch_that_failed_complete_no_later_one(self):
-        add, ref = self.board.add, self.ref
+        add, ref = self.table.add, self.ref
         self.assertEqual(add(1, 3, 0, 3, 0, ref(1)), (None, []))
         # Its second part could not be noted; 64 behind it:
         self.assertEqual(add(1, 67, 0, 2, 0, ref(2)), (None, [(0, ref(1))]))
@@ -190,13 +191,13 @@ class Pieces(unittest.TestCase):
                          ([(0, ref(2)), (1, ref(4))], []))
 
     def test_parts_of_an_earlier_round_are_void(self):
-        self.board.add(1, 5, 0, 2, 0, self.ref(8))
-        self.board.round = 2
-        self.assertEqual(self.board.add(1, 5, 1, 2, 1, self.ref(9)),
+        self.table.add(1, 5, 0, 2, 0, self.ref(8))
+        self.table.round = 2
+        self.assertEqual(self.table.add(1, 5, 1, 2, 1, self.ref(9)),
                          (None, [(1, self.ref(9))]))
-        complete, void = self.board.add(2, 5, 0, 2, 0, self.ref(3))
+        complete, void = self.table.add(2, 5, 0, 2, 0, self.ref(3))
         self.assertEqual((complete, void), (None, [(0, self.ref(8))]))
-        self.assertEqual(len(self.board.add(2, 5, 1, 2, 0, self.ref(4))[0]),
+        self.assertEqual(len(self.table.add(2, 5, 1, 2, 0, self.ref(4))[0]),
                          2)
 
 
@@ -232,9 +233,9 @@ class Batches(Case):
             batch[...] = -1  # must not show in a later one
 
     def lent_slots(self, loop):
-        """Of the tasks' memory and of each helper's."""
+        """Of the tasks' memory and of each worker's."""
         return [os.pread(fd, _HEADER, 0).count(1)
-                for fd in loop.flow.crew._fds[1:]]
+                for fd in loop.fetch.pool._fds[1:]]
 
     def test_a_loop_that_is_left_lets_go_of_what_had_come(self):
         loader = self.loader(sets.Of(8, sets.first_is_late), num_workers=2,
@@ -253,7 +254,7 @@ class Batches(Case):
                              num_workers=1, prefetch_factor=600,
                              persistent_workers=True)
         loop = iter(loader)
-        self.assertGreater(len(loop.flow.crew._pending), 0)
+        self.assertGreater(len(loop.fetch.pool._pending), 0)
         self.assertIs(iter(loader), loop)
         for _ in loop:
             pass

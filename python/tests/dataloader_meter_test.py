@@ -11,7 +11,8 @@ from entry import main
 from penstock._dataloader.fetching import Bad
 from penstock._dataloader import meter as meters
 from penstock._dataloader.meter import Meter
-from penstock._dataloader.rehearsal import NO_MOVING, Moving, rehearsed
+from penstock._dataloader.transfer_cost import (NO_TRANSFER, TransferCost,
+                                               measured_transfer)
 from penstock.errors import TransformError
 
 KNOWN = json.loads((pathlib.Path(__file__).parent
@@ -63,13 +64,13 @@ class Stats(Case):
             pass
         self.assertIsNone(loader.stats()["items_per_s_of_a_worker"])
 
-    def test_moving_a_batch_is_rehearsed_where_the_loop_waits(self):
-        for seconds, loop_s, rehearses in ((0.002, 0, True), (0, 0.02, False)):
+    def test_moving_a_batch_is_measured_where_the_loop_waits(self):
+        for seconds, loop_s, measures in ((0.002, 0, True), (0, 0.02, False)):
             loader = self.loader(Busy(60, seconds=seconds), batch_size=4)
             for _ in loader:
                 time.sleep(loop_s)
             told = loader.explain().because
-            self.assertEqual("moving a batch" in told, rehearses, told)
+            self.assertEqual("moving a batch" in told, measures, told)
 
     def test_threads_move_nothing(self):
         loader = self.loader(Busy(60, seconds=0.002), batch_size=4,
@@ -82,32 +83,32 @@ class Stats(Case):
                              num_workers=1)
         list(loader)
         meter = loader._progress.meter
-        self.assertGreater(meter.helper_cpu_s, 0)
-        self.assertLess(meter.helper_cpu_s, 1.5 * meter.helper_s)
+        self.assertGreater(meter.worker_cpu_s, 0)
+        self.assertLess(meter.worker_cpu_s, 1.5 * meter.worker_s)
         self.assertGreater(meter.blocked_s, 0)
         self.assertLessEqual(meter.blocked_s, meter.wait_s)
 
 
 class Rehearsal(unittest.TestCase):
     def test_a_larger_batch_takes_longer(self):
-        small, large = (rehearsed(bytearray(size), 4)
+        small, large = (measured_transfer(bytearray(size), 4)
                         for size in (100, 1 << 26))
         self.assertIsNone(large.why_not)
-        self.assertGreater(large.helper_s, small.helper_s)
+        self.assertGreater(large.worker_s, small.worker_s)
         self.assertGreater(small.loop_s, 0)
 
     def test_what_cannot_be_pickled_is_said_so(self):
-        moving = rehearsed(lambda: 0, 4)
-        self.assertEqual(moving[:2], (0, 0))
-        self.assertIn("pickle", moving.why_not)
+        transfer = measured_transfer(lambda: 0, 4)
+        self.assertEqual(transfer[:2], (0, 0))
+        self.assertIn("pickle", transfer.why_not)
 
 
 class Advice(unittest.TestCase):
     def explained(self, wait_s, loop_s, worker_s, workers, cpus=4,
-                  moving=NO_MOVING, left=1, **numbers):
+                  transfer=NO_TRANSFER, left=1, **numbers):
         meter = Meter()
         meter.batches, meter.items, meter.first_batch_s = 100, 1000, 0.1
-        meter.wait_s, meter.loop_s, meter.moving = wait_s, loop_s, moving
+        meter.wait_s, meter.loop_s, meter.transfer = wait_s, loop_s, transfer
         meter.blocked_s = wait_s
         for name, number in numbers.items():
             setattr(meter, name, number)
@@ -144,13 +145,14 @@ class Advice(unittest.TestCase):
     def test_moving_batches_eats_the_gain(self):
         """Half of the time is fetching; a worker would need as long again to
         send what it fetched, and the loop to receive it."""
-        told = self.explained(5, 5, 0, workers=0, moving=Moving(0.05, 0.07))
+        told = self.explained(5, 5, 0, workers=0,
+                              transfer=TransferCost(0.05, 0.07))
         self.assertEqual((told.limit, told.actions), ("data", []))
         self.assertIn("more workers would bring -17 %", told.no_action)
         self.assertIn("50.00 ms of a worker and 70.00 ms of the loop",
                       told.because)
         self.assertEqual(self.changes(5, 5, 0, workers=0, cpus=1,
-                                      moving=Moving(0.02, 0.01)),
+                                      transfer=TransferCost(0.02, 0.01)),
                          (0, 1, round(10 / 7 - 1, 2)))
 
     def test_what_the_loop_spends_on_receiving_no_worker_takes_off(self):
@@ -170,9 +172,9 @@ class Advice(unittest.TestCase):
                          (0, 1, 0.25))
 
     def test_what_was_not_or_cannot_be_moved_is_not_advised(self):
-        for moving, why in ((None, "not measured yet"),
-                            (Moving(0, 0, "TypeError: a lock"), "a lock")):
-            told = self.explained(5, 5, 0, workers=0, moving=moving)
+        for transfer, why in ((None, "not measured yet"),
+                            (TransferCost(0, 0, "TypeError: a lock"), "a lock")):
+            told = self.explained(5, 5, 0, workers=0, transfer=transfer)
             self.assertEqual(told.actions, [])
             self.assertIn(why, told.no_action)
             self.assertIn(why, str(told))
@@ -217,8 +219,9 @@ class OfBefore(unittest.TestCase):
              worker_items, **counted):
         meter = Meter()
         vars(meter).update(
-            counted, helper_s=worker_s, helper_cpu_s=worker_cpu_s,
-            helper_items=worker_items, moving=moving and Moving(*moving))
+            counted, worker_s=worker_s, worker_cpu_s=worker_cpu_s,
+            worker_items=worker_items,
+            transfer=moving and TransferCost(*moving))
         with mock.patch("os.sched_getaffinity", lambda _: range(cpus)), \
                 mock.patch.object(meter, "processors_left", lambda: left):
             told, stats = meter.explain(workers), meter.stats(workers)

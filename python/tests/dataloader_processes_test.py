@@ -1,4 +1,4 @@
-"""Helper processes: how they end, and that nothing is left of them."""
+"""Worker processes: how they end, and that nothing is left of them."""
 import contextlib
 import gc
 import os
@@ -22,8 +22,8 @@ from penstock.errors import RequestError, SourceError
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def helper_pids(loop):
-    return loop.flow.crew.pids()
+def worker_pids(loop):
+    return loop.fetch.pool.pids()
 
 
 class Deaths(Case):
@@ -35,7 +35,7 @@ class Deaths(Case):
         self.assertIsInstance(refused.error, RuntimeError)  # as torch's
         return str(refused.error)
 
-    def test_a_killed_helper_is_named_with_the_likely_cause(self):
+    def test_a_killed_worker_is_named_with_the_likely_cause(self):
         text = self.died(-signal.SIGKILL)
         self.assertRegex(text, r"worker \(pid \d+\) exited unexpectedly")
         self.assertIn("SIGKILL", text)
@@ -44,14 +44,14 @@ class Deaths(Case):
     def test_a_crash_names_the_signal(self):
         self.assertRegex(self.died(-signal.SIGSEGV), "SIGSEGV.*faulthandler")
 
-    def test_a_helper_that_exits_names_the_code(self):
+    def test_a_worker_that_exits_names_the_code(self):
         self.assertRegex(self.died(3), "with code 3.*os._exit")
 
     def test_a_death_while_persistent_and_idle(self):
         loader = self.loader(Numbers(8), batch_size=2, num_workers=2,
                              persistent_workers=True)
         all_numbers(loader)
-        pid = helper_pids(loader._iterator)[0]
+        pid = worker_pids(loader._iterator)[0]
         os.kill(pid, signal.SIGKILL)
         until(lambda: pid not in processes())
         with self.refused(SourceError, "workers.died", f"pid {pid}",
@@ -68,18 +68,18 @@ class Deaths(Case):
         loader.dataset.at = None
         self.assertEqual(all_numbers(loader), list(range(8)))
 
-    def test_a_death_of_the_server_is_told_and_leaves_no_helper(self):
+    def test_a_death_of_the_server_is_told_and_leaves_no_worker(self):
         loader = self.loader(Slow(50, seconds=0.05), batch_size=1,
                              num_workers=2)
         loop = iter(loader)
         next(loop)
-        helpers = helper_pids(loop)
+        workers = worker_pids(loop)
         loader._server.process.kill()
         with self.assertRaises(SourceError) as raised:
             list(loop)
         self.assertIn(raised.exception.code,
                       ("workers.died", "workers.server_died"))
-        self.assertTrue(until(lambda: not set(helpers) & set(processes())))
+        self.assertTrue(until(lambda: not set(workers) & set(processes())))
         self.assertEqual(numbers(next(iter(loader))), [0])
 
     def test_after_the_error_the_loop_says_so_again(self):
@@ -104,7 +104,7 @@ class Hanging(Case):
         self.assertIsInstance(refused.error, RuntimeError)  # as torch's
         self.assertLess(time.monotonic() - began, 30)
 
-    def test_leaving_does_not_wait_for_a_helper_that_hangs(self):
+    def test_leaving_does_not_wait_for_a_worker_that_hangs(self):
         loop = iter(self.loader(Hangs(8, at=1), num_workers=1))
         next(loop)
         began = time.monotonic()
@@ -136,13 +136,13 @@ class Ends(Case):
         gc.collect()
         self.assertTrue(until(lambda: not descendants()))
 
-    def test_the_end_of_a_loop_ends_its_helpers_but_not_the_server(self):
+    def test_the_end_of_a_loop_ends_its_workers_but_not_the_server(self):
         loader = self.loader(Numbers(10), num_workers=2)
         loop = iter(loader)
-        helpers = helper_pids(loop)
+        workers = worker_pids(loop)
         for _ in loop:
             pass
-        self.assertTrue(until(lambda: not set(helpers) & set(processes())))
+        self.assertTrue(until(lambda: not set(workers) & set(processes())))
         server = loader._server.process.pid
         all_numbers(loader)
         self.assertEqual(loader._server.process.pid, server)
@@ -302,7 +302,7 @@ class Programs(unittest.TestCase):
             """), code=1)
         self.assertIn('put it under: if __name__ == "__main__":', err)
 
-    def test_helpers_load_the_engine_only_where_it_is_asked_for(self):
+    def test_workers_load_the_engine_only_where_it_is_asked_for(self):
         program = """
             import penstock
             from penstock import DataLoader, get_worker_info
@@ -334,7 +334,7 @@ class Programs(unittest.TestCase):
         if has_cloudpickle:
             self.assertEqual(done.returncode, 0, done.stderr)
         else:
-            self.assertIn("which helpers cannot import: a session", done.stderr)
+            self.assertIn("which workers cannot import: a session", done.stderr)
 
     @unittest.skipIf(has_cloudpickle, "cloudpickle carries it")
     def test_a_class_of_a_main_that_cannot_be_imported_is_told(self):
@@ -355,7 +355,7 @@ class Programs(unittest.TestCase):
                     [sys.executable, "-B", *arguments], cwd=folder, input=given,
                     capture_output=True, text=True, timeout=60)
                 self.assertIn("NotPicklable", done.stderr)
-                self.assertIn("which helpers cannot import", done.stderr)
+                self.assertIn("which workers cannot import", done.stderr)
 
     def test_text_that_names_the_main_module_travels_from_a_package(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -420,14 +420,14 @@ class Programs(unittest.TestCase):
         program = self.start("""
             if __name__ == "__main__":
                 loop = iter(DataLoader(Busy(1000, seconds=30), num_workers=2))
-                print(*loop.flow.crew.pids(), flush=True)
+                print(*loop.fetch.pool.pids(), flush=True)
                 next(loop)
             """)
-        helpers = {int(pid) for pid in program.stdout.readline().split()}
-        self.assertEqual(len(helpers), 2)
+        workers = {int(pid) for pid in program.stdout.readline().split()}
+        self.assertEqual(len(workers), 2)
         program.kill()
         self.end(program, -signal.SIGKILL)
-        self.assertTrue(until(lambda: not helpers & set(processes())))
+        self.assertTrue(until(lambda: not workers & set(processes())))
 
     def test_the_interpreter_ends_in_any_order(self):
         for text in ("loop = iter(loader); next(loop)",

@@ -1,4 +1,4 @@
-"""Random numbers: the same for any number of helpers, and after a resume."""
+"""Random numbers: the same for any number of workers, and after a resume."""
 import random
 import sys
 import unittest
@@ -21,7 +21,7 @@ def drawn(loader):
 class ByBatch(Case):
     """The default: generators are seeded by epoch and batch."""
 
-    def test_any_number_of_helpers_draws_the_same(self):
+    def test_any_number_of_workers_draws_the_same(self):
         runs = [drawn(self.loader(Drawn(50), batch_size=16, shuffle=True,
                                   seed=4, num_workers=workers))
                 for workers in (1, 2, 3)]
@@ -124,7 +124,7 @@ class ByWorker(Case):
 
 @needs_torch
 class WithTorch(Case):
-    def test_any_number_of_helpers_draws_the_same_for_a_subset(self):
+    def test_any_number_of_workers_draws_the_same_for_a_subset(self):
         from torch.utils.data import Subset, random_split
 
         part, _ = random_split(Drawn(50), [40, 10],

@@ -1,6 +1,6 @@
-"""Data sets of the tests, in a module that helper processes import.
+"""Data sets of the tests, in a module that worker processes import.
 
-It imports no torch, so that most tests start their helpers quickly.
+It imports no torch, so that most tests start their workers quickly.
 """
 import collections
 import collections.abc
@@ -275,7 +275,7 @@ class Images(Rows):
 
 
 class Nested(Rows):
-    """Has a loader of its own inside a helper."""
+    """Has a loader of its own inside a worker."""
 
     def __getitem__(self, i):
         from penstock.dataloader import DataLoader
@@ -429,7 +429,7 @@ def viewed(i):
 
 
 class OpensOnceThere:
-    """Its attributes are those of a file, which a helper cannot open."""
+    """Its attributes are those of a file, which a worker cannot open."""
 
     def __init__(self, n):
         self.n, self.here = n, (threading.get_ident(), os.getpid())

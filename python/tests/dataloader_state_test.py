@@ -161,7 +161,7 @@ class OwnOrder(Case):
         self.assertEqual(taken + all_numbers(second),
                          all_numbers(self.shuffled()))
 
-    def test_persistent_helpers_resume(self):
+    def test_persistent_workers_resume(self):
         loader = self.shuffled(num_workers=2, persistent_workers=True)
         whole = all_numbers(loader)
         begun(loader, 3)
@@ -315,7 +315,7 @@ class Replay(Case):
                 good = loader.state_dict()
                 spoil(generator, loader)
                 begun(loader, 2)
-                with self.assertWarnsRegex(UserWarning, "nobody can resume"):
+                with self.assertWarnsRegex(UserWarning, "no loader can resume"):
                     state = loader.state_dict()
                 self.assertLessEqual(len(json.dumps(state)), 128)
                 with self.refused(RequestError, "resume.other_order",

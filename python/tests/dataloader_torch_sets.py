@@ -1,4 +1,4 @@
-"""Data sets of the tests that need torch in the helpers."""
+"""Data sets of the tests that need torch in the workers."""
 import random
 
 import numpy as np

@@ -21,7 +21,7 @@ class SideBySide(Case):
         """The same batches as torch's loader, types and values."""
         for count in workers:
             with self.subTest(workers=count, **named):
-                # torch's helpers are forked here: they start quickly.
+                # torch's workers are forked here: they start quickly.
                 torch.manual_seed(11)
                 theirs = list(TorchLoader(
                     data, num_workers=count, **named,
@@ -117,7 +117,7 @@ class SideBySide(Case):
 
 
 @needs_torch
-class InHelpers(Case):
+class InWorkers(Case):
     def test_torchs_get_worker_info_answers(self):
         loader = self.loader(Infos(8), batch_size=4, num_workers=2,
                              generator=torch.Generator().manual_seed(3))
@@ -147,7 +147,7 @@ class InHelpers(Case):
         self.assertTrue(rows.share_memory_().is_shared())
         self.assertTrue(torch.equal(rows, expected))
 
-    def test_a_helper_writes_to_a_copy_of_the_data_set(self):
+    def test_a_worker_writes_to_a_copy_of_the_data_set(self):
         data = sets.Writes(300)
         data.rows.share_memory_()
         before = data.rows.clone()
@@ -176,7 +176,7 @@ class InHelpers(Case):
             self.assertTrue(torch.equal(ours, theirs))
         self.assertIs(type(got[1]), torch.nn.utils.rnn.PackedSequence)
 
-    def test_torchs_threads_of_the_loop_do_not_reach_helpers(self):
+    def test_torchs_threads_of_the_loop_do_not_reach_workers(self):
         threads = torch.get_num_threads()
         self.addCleanup(torch.set_num_threads, threads)
         torch.set_num_threads(max(4, threads))

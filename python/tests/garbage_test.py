@@ -114,9 +114,9 @@ def by_an_error_that_nobody_heard_of(owner):
 
 
 def by_an_error_of_the_opening(owner):
-    from penstock import pieces
+    from penstock import callables
     try:
-        owner.rows = pieces.rows_of_source(owner)
+        owner.rows = callables.rows_of_source(owner)
         penstock.Loader(owner, batch_size=0)
     except penstock.RequestError as error:
         owner.error = error

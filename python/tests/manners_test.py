@@ -228,7 +228,7 @@ class Forks(Case):
 
 
 class Together(Case):
-    def test_helpers_of_the_drop_in_start_beside_a_loader_that_runs(self):
+    def test_workers_of_the_drop_in_start_beside_a_loader_that_runs(self):
         loader = self.open(loader__workers=2)
         batches = loader.batches()
         first = next(batches)

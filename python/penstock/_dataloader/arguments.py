@@ -86,7 +86,7 @@ def _check_context(context: Any) -> None:
     elif not isinstance(context, multiprocessing.context.BaseContext):
         raise TypeError("multiprocessing_context option should be a context "
                         f"object or a start method, but got {context!r}")
-    warnings.warn("multiprocessing_context has no effect: helpers are forked "
+    warnings.warn("multiprocessing_context has no effect: workers are forked "
                   "by a clean server process", stacklevel=5)
 
 

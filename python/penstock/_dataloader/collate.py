@@ -229,7 +229,7 @@ def _shown(item: Any) -> str:
 
 
 def tensor_later(array: Any) -> ToTensor:
-    """In a helper without torch: a tensor in the process of the loop."""
+    """In a worker without torch: a tensor in the process of the loop."""
     return ToTensor(array)
 
 

@@ -6,7 +6,7 @@ from ..errors import RequestError, SourceError, TransformError
 
 
 class WorkerDied(SourceError, RuntimeError):
-    """A helper process ended before its work was done."""
+    """A worker process ended before its work was done."""
 
 
 class WorkerTimeout(SourceError, TimeoutError, RuntimeError):
@@ -14,7 +14,7 @@ class WorkerTimeout(SourceError, TimeoutError, RuntimeError):
 
 
 class NotPicklable(RequestError, TypeError):
-    """Something cannot travel to the helper processes."""
+    """Something cannot be sent to the worker processes."""
 
 
 class CollateError(TransformError, RuntimeError):

@@ -1,6 +1,6 @@
 """One task: items come from the data set and become a batch.
 
-The same for helper processes, threads and the thread of the loop.
+The same for worker processes, threads and the thread of the loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Seeds = Sequence[int]  # of a batch: of each grain, then of its collate_fn
 _MASK = (1 << 64) - 1
 _SUBSTITUTE = 0x737562            # "sub"
 _TRIES = 10
-GRAINS = 8  # places in a batch where the generators are seeded anew
+GRAINS = 8  # places in a batch where the generators are seeded again
 
 
 def asks_many(dataset: Any) -> bool:
@@ -34,7 +34,7 @@ def asks_many(dataset: Any) -> bool:
 
 def grain_of(ids: Any) -> int:
     """Rows between two seedings: a function of the batch alone, so that the
-    same rows see the same numbers whoever fetches them."""
+    same rows see the same numbers, whichever worker fetches them."""
     return max(1, -(-count_of(ids) // GRAINS))
 
 
@@ -120,7 +120,7 @@ class Fetcher:
         try:
             now = len(self.dataset)
         except Exception:
-            pass  # it has none, or cannot tell any more
+            pass  # it has none, or has none any more
         if at_start is not None and now != at_start:
             said += f"; its length was {at_start} and is now {now}"
         return said
@@ -228,24 +228,24 @@ def no_end(error: StopIteration) -> RuntimeError:
 
 
 def note_detail(error: BaseException, detail: str) -> None:
-    """Lets `error` tell what was being asked for when it was raised."""
+    """Lets `error` say what was requested when it was raised."""
     setattr(error, "_penstock_detail", detail)
 
 
 def detail_of(error: BaseException) -> str:
-    """What was being asked for when `error` was raised, or ""."""
+    """What was requested when `error` was raised, or ""."""
     return str(getattr(error, "_penstock_detail", ""))
 
 
 class Settings:
-    """What a helper has to know besides the data set."""
+    """What a worker has to know besides the data set."""
 
     def __init__(self, batched: bool, drop_last: bool, on_bad: str,
                  length: int | None, seed: int, tensors: bool) -> None:
         self.batched, self.drop_last = batched, drop_last
         self.on_bad, self.length, self.seed = on_bad, length, seed
         self._tensors = tensors
-        self.in_helper = False
+        self.in_worker = False
 
     @property
     def to_tensor(self) -> Callable[[Any], Any]:
@@ -254,4 +254,4 @@ class Settings:
             return same
         if torch_module() is not None:
             return tensor_now
-        return tensor_later if self.in_helper else same
+        return tensor_later if self.in_worker else same

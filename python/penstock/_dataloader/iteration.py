@@ -1,4 +1,4 @@
-"""One epoch: hands tasks to a crew, and batches out in order."""
+"""One epoch: hands tasks to a pool, and batches out in order."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
-from .board import ENTRIES, MOST_PARTS
-from .crew import ProcessCrew
+from .assembly_table import ENTRIES, MOST_PARTS
 from ..errors import Error, refused, worded
 from .errors import WorkerTimeout
 from .fetching import (BadRows, Fetcher, Settings, Stream, count_of,
                        grain_of, no_end)
 from .meter import Meter
 from .pinning import PinAhead, pinned_result
-from .rehearsal import rehearsed
 from .seeds import batch_seeds
-from .threads import ThreadCrew
+from .threads import ThreadPool
+from .transfer_cost import measured_transfer
 from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, WHOLE,
                      Result, Task)
+from .worker_pool import ProcessPool
 
 _PATIENCE_S = 0.1  # between two looks whether the pinning thread must stop
 
@@ -37,10 +37,10 @@ class Progress:
         self.epoch = self.step = 0
         self.meter = meter
         # Of an iterable data set, by len(loader).
-        self.length_told: int | None = None
+        self.announced_length: int | None = None
 
 
-class Turn:
+class EpochCursor:
     """The place of one iteration, the state of the user's generator before
     it, and whether it was asked for a batch."""
 
@@ -49,7 +49,7 @@ class Turn:
         self.asked = False
 
 
-class Direct:
+class InlineFetch:
     """Batches fetched by the thread of the loop itself."""
     failure: Error | None = None
 
@@ -81,10 +81,10 @@ class Direct:
         self._batches = iter(())
 
 
-class Rules(NamedTuple):
-    """How a Flow hands out batches: `fixed` deals them to the workers in turn,
-    `may_split` lets several fetch one; `seed` is there where batches decide
-    what the generators of a helper draw."""
+class FetchPolicy(NamedTuple):
+    """How a PooledFetch hands out batches: `fixed` deals them to the workers
+    in turn, `may_split` lets several fetch one; `seed` is there where batches
+    decide what the generators of a worker draw."""
     depth: int
     timeout: float
     in_order: bool
@@ -95,8 +95,8 @@ class Rules(NamedTuple):
     batch_sampler: bool
 
 
-class Unsent:
-    """In the place of a batch's letter: why its ids could not be sent."""
+class SendFailure:
+    """In the place of a batch's message: why its ids could not be sent."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -105,14 +105,14 @@ class Unsent:
         """No slot is taken."""
 
 
-class Flow:
-    """Batches from a crew."""
+class PooledFetch:
+    """Batches from a pool."""
 
-    def __init__(self, crew: ProcessCrew | ThreadCrew, rules: Rules,
+    def __init__(self, pool: ProcessPool | ThreadPool, policy: FetchPolicy,
                  meter: Meter) -> None:
-        self.crew, self._rules, self._meter = crew, rules, meter
+        self.pool, self._policy, self._meter = pool, policy, meter
         self._round = 0
-        self._may_split = rules.may_split
+        self._may_split = policy.may_split
         self._results: dict[int, tuple[int, Any, int]] = {}
         self.failure: Error | None = None
 
@@ -120,49 +120,50 @@ class Flow:
               skip: int, restart: bool) -> None:
         """Begins an epoch; whatever is still on its way is dropped."""
         self._round += 1
-        self.crew.start_round(self._round)
+        self.pool.start_round(self._round)
         self._batches, self._epoch = batches, epoch
         self._first_step, self._skip, self._dropped = first_step, skip, 0
         self._sent, self._due = 0, 0
         self._tasks: dict[int, int | None] = {}  # batch -> its worker, if one
         self._in_parts: dict[int, Any] = {}  # batch -> its ids
-        for _, letter, _ in self._results.values():
-            letter.discard()
+        for _, message, _ in self._results.values():
+            message.discard()
         self._results.clear()
-        self._active = set(range(self.crew.size))
-        self._turn = itertools.cycle(range(self.crew.size))
+        self._active = set(range(self.pool.size))
+        self._turns = itertools.cycle(range(self.pool.size))
         if restart:
-            for worker in range(self.crew.size):
-                self.crew.put(self._task(-1, RESTART), worker)
-        for _ in range(self._rules.depth):
+            for worker in range(self.pool.size):
+                self.pool.put(self._task(-1, RESTART), worker)
+        for _ in range(self._policy.depth):
             self._put_next()
 
     def _task(self, batch: int, kind: int, ids: Any = None, part: int = 0,
               parts: int = 1, first_row: int = 0, grain: int = 1) -> Task:
         seeds = None
-        if self._rules.seed is not None and kind == FETCH:
-            seeds = batch_seeds(self._rules.seed, self._epoch,
+        if self._policy.seed is not None and kind == FETCH:
+            seeds = batch_seeds(self._policy.seed, self._epoch,
                                 self._first_step + batch)
         return Task(self._round, batch, ids, part, parts, first_row, grain,
                     seeds, kind)
 
     def _put_next(self) -> None:
-        if len(self._tasks) >= self._rules.depth:
+        if len(self._tasks) >= self._policy.depth:
             return
         ids: Any = next(self._batches, self)
         if ids is self:
             return
-        if isinstance(ids, list) or (self._rules.batch_sampler
+        if isinstance(ids, list) or (self._policy.batch_sampler
                                      and not isinstance(ids, tuple)):
-            ids = list(ids)  # a generator cannot travel, a list may be reused
+            ids = list(ids)  # a generator cannot be sent, a list may be reused
         worker = None
-        if self._rules.fixed:
-            worker = next((w for w, _ in zip(self._turn, range(self.crew.size))
+        if self._policy.fixed:
+            worker = next((w for w, _ in zip(self._turns,
+                                               range(self.pool.size))
                            if w in self._active), None)
             if worker is None:
                 return
         number, self._sent = self._sent, self._sent + 1
-        starving = not self._results and len(self._tasks) < self.crew.size
+        starving = not self._results and len(self._tasks) < self.pool.size
         self._tasks[number] = worker
         has_entry = number - next(iter(self._tasks)) < ENTRIES
         splits = (self._may_split and starving and has_entry
@@ -172,34 +173,34 @@ class Flow:
         except (Error, MemoryError):
             raise
         except Exception as error:  # its ids cannot be pickled
-            self._results[number] = ERROR, Unsent(error), 0
+            self._results[number] = ERROR, SendFailure(error), 0
 
     def _put(self, number: int, ids: Any, worker: int | None,
              splits: bool) -> None:
-        if self._rules.iterable:
+        if self._policy.iterable:
             kind = SKIP if number < self._skip else NEXT
-            self.crew.put(self._task(number, kind, ids), worker)
+            self.pool.put(self._task(number, kind, ids), worker)
         elif splits:
             self._put_parts(number, ids)
         else:
-            self.crew.put(self._task(number, FETCH, ids,
+            self.pool.put(self._task(number, FETCH, ids,
                                      grain=grain_of(ids)), worker)
 
     def _put_parts(self, number: int, ids: Any) -> None:
         self._in_parts[number] = ids
         grain = grain_of(ids)
         grains = -(-len(ids) // grain)
-        parts = min(grains, 2 * self.crew.size, MOST_PARTS)
+        parts = min(grains, 2 * self.pool.size, MOST_PARTS)
         ends = [grains * part // parts * grain for part in range(parts + 1)]
         for part, (begin, end) in enumerate(zip(ends, ends[1:])):
-            self.crew.put(self._task(number, FETCH, ids[begin:end], part,
+            self.pool.put(self._task(number, FETCH, ids[begin:end], part,
                                      parts, begin, grain))
 
     def take(self, stop: threading.Event | None = None) -> Taken:
         """The next batch; StopIteration at the end."""
         if self.failure is not None:
             raise self.failure
-        timeout = self._rules.timeout
+        timeout = self._policy.timeout
         began = time.monotonic()
         while True:
             number = self._next_due()
@@ -219,7 +220,7 @@ class Flow:
                     raise StopIteration
             try:
                 waiting = time.perf_counter()
-                result = self.crew.receive(deadline)
+                result = self.pool.receive(deadline)
                 self._meter.blocked(time.perf_counter() - waiting)
                 self._note(result)
             except Error as failure:
@@ -228,7 +229,7 @@ class Flow:
 
     def _next_due(self) -> int | None:
         """The batch to hand out, None when it is not there yet."""
-        if not self._rules.in_order and self._results:
+        if not self._policy.in_order and self._results:
             first: int = next(iter(self._results))
             return first
         while self._due < self._sent:
@@ -248,33 +249,33 @@ class Flow:
     def _note(self, result: Result | None) -> None:
         if result is None:
             return
-        (number_of_round, number, kind, seconds, cpu_s, items, letter,
+        (number_of_round, number, kind, seconds, cpu_s, items, message,
          worker) = result
         self._meter.worked(seconds, items, cpu_s)
         if number_of_round != self._round:
-            letter.discard()
+            message.discard()
         elif kind == END:
-            letter.discard()
+            message.discard()
             self._active.discard(worker)
             self._tasks.pop(number, None)
             self._put_next()
         elif number not in self._tasks or number in self._results:
-            letter.discard()  # it has failed already
+            message.discard()  # it has failed already
         elif kind == WHOLE:
-            letter.discard()
+            message.discard()
             self._may_split = False
             self._put(number, self._in_parts[number], None, splits=False)
         else:
-            self._results[number] = kind, letter, items
+            self._results[number] = kind, message, items
 
     def _handed_out(self, number: int) -> Taken | None:
-        kind, letter, items = self._results.pop(number)
+        kind, message, items = self._results.pop(number)
         del self._tasks[number]
         self._in_parts.pop(number, None)
         self._put_next()
-        if isinstance(letter, Unsent):
-            raise letter.error
-        result = self.crew.open(letter)
+        if isinstance(message, SendFailure):
+            raise message.error
+        result = self.pool.open(message)
         if kind == ERROR:
             result.reraise()
         assert kind == BATCH
@@ -291,11 +292,11 @@ class Flow:
             f"DataLoader timed out after {timeout} seconds",
             f"batch {self._first_step + self._due}"
             + ("" if waiting is None else f", worker {waiting}"),
-            f"{len(self._tasks)} batches were asked for and did not come",
+            f"{len(self._tasks)} batches were requested and did not come",
             "raise the timeout, or look where the data set hangs (py-spy dump)")
 
     def close(self) -> None:
-        self.crew.close()
+        self.pool.close()
 
 
 def _too_short(step: int, dropped: int) -> Error:
@@ -308,23 +309,24 @@ def _too_short(step: int, dropped: int) -> Error:
 class Epoch:
     """The iterator of a loop. One thread at a time."""
 
-    def __init__(self, flow: Direct | Flow, progress: Progress, pin: bool,
-                 depth: int, iterable: bool, persistent: bool) -> None:
-        self.flow, self._progress = flow, progress
+    def __init__(self, fetch: InlineFetch | PooledFetch,
+                 progress: Progress, pin: bool, depth: int,
+                 iterable: bool, persistent: bool) -> None:
+        self.fetch, self._progress = fetch, progress
         self._pin, self._depth, self._iterable = pin, depth, iterable
         self._persistent = persistent
         self._ahead: PinAhead | None = None
         self._owner = os.getpid()
         self.closed = self.done = False
 
-    def begin(self, turn: Turn, length: int | None) -> None:
-        """Called by the loader, once per epoch; the flow has been started."""
-        self.turn, self.epoch, self._step = turn, turn.epoch, turn.step
+    def begin(self, cursor: EpochCursor, length: int | None) -> None:
+        """Called by the loader, once per epoch; the fetch has been started."""
+        self.cursor, self.epoch, self._step = cursor, cursor.epoch, cursor.step
         self._length = length
         self._yielded, self.done = 0, False
-        self._progress.epoch, self._progress.step = turn.epoch, turn.step
-        if self._pin and isinstance(self.flow, Flow):
-            self._ahead = PinAhead(self.flow.take, max(1, self._depth))
+        self._progress.epoch, self._progress.step = cursor.epoch, cursor.step
+        if self._pin and isinstance(self.fetch, PooledFetch):
+            self._ahead = PinAhead(self.fetch.take, max(1, self._depth))
 
     def __iter__(self) -> Epoch:
         return self
@@ -337,18 +339,18 @@ class Epoch:
     def __next__(self) -> Any:
         if os.getpid() != self._owner:
             raise refused(
-                "loader.forked", "a loop cannot go on in a forked process",
+                "loader.forked", "a loop cannot continue in a forked process",
                 f"process {os.getpid()}",
-                f"the loop and its helpers belong to process {self._owner}",
+                f"the loop and its workers belong to process {self._owner}",
                 "make a new iterator here: iter(loader)")
         if self.done:
             raise StopIteration
         if self.closed:
             raise refused(
-                "loader.closed", "cannot go on with the loop",
+                "loader.closed", "cannot continue the loop",
                 f"epoch {self.epoch}", "the loop was ended before",
                 "make a new iterator: iter(loader)")
-        self.turn.asked = True
+        self.cursor.asked = True
         meter = self._progress.meter
         asked = meter.asked()
         try:
@@ -357,7 +359,7 @@ class Epoch:
             self._finish()
             raise
         except Error as error:
-            if error is self.flow.failure or isinstance(error, WorkerTimeout):
+            if error is self.fetch.failure or isinstance(error, WorkerTimeout):
                 self.close()
             raise
         except (KeyboardInterrupt, SystemExit):
@@ -368,15 +370,15 @@ class Epoch:
         self._note_place()
         self._note_bad(bad)
         meter.answered(asked, items, self._yielded == 1)
-        if isinstance(self.flow, Direct) and meter.wants_moving():
-            meter.moves(rehearsed(batch, items))
+        if isinstance(self.fetch, InlineFetch) and meter.wants_transfer_cost():
+            meter.note_transfer(measured_transfer(batch, items))
         self._warn_of_length()
         return batch
 
     def _take(self) -> Taken:
         if self._ahead is not None:
             return self._ahead()
-        taken = self.flow.take()
+        taken = self.fetch.take()
         return pinned_result(taken) if self._pin else taken
 
     def _note_place(self) -> None:
@@ -392,13 +394,14 @@ class Epoch:
                                           item)
 
     def _warn_of_length(self) -> None:
-        told = self._progress.length_told
-        if self._iterable and told is not None and self._yielded > told:
+        announced = self._progress.announced_length
+        if self._iterable and announced is not None and \
+                self._yielded > announced:
             warnings.warn(
-                f"the length of the data set was {told} when len(loader) was "
-                f"asked, but {self._yielded} batches have been fetched; with "
-                "workers, each has a replica of an iterable data set and must "
-                "take its own share (get_worker_info())", stacklevel=3)
+                f"the length of the data set was {announced} when len(loader) "
+                f"was called, but {self._yielded} batches have been fetched; "
+                "with workers, each has a replica of an iterable data set and "
+                "must take its own share (get_worker_info())", stacklevel=3)
 
     def _finish(self) -> None:
         self.done = True
@@ -414,16 +417,16 @@ class Epoch:
             self._ahead = None
 
     def stop_round(self) -> None:
-        """Before the same iterator begins anew."""
+        """Before the same iterator begins again."""
         self._stop_pinning()
 
     def close(self) -> None:
-        """Ends helpers and threads. The loop cannot go on."""
+        """Ends workers and threads. The loop cannot continue."""
         if self.closed or os.getpid() != self._owner:
             return
         self.closed = True
         self._stop_pinning()
-        self.flow.close()
+        self.fetch.close()
 
     def __del__(self) -> None:
         try:

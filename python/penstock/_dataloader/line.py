@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Line:
-    """What `step` of `steps` (0: nobody knows) of an epoch came to. A call
+    """What `step` of `steps` (0: unknown) of an epoch came to. A call
     gives the line, by the meter's numbers since this was made."""
 
     def __init__(self, meter: Any, epoch: int, step: int, steps: int,

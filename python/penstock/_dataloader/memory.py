@@ -1,9 +1,9 @@
 """Blocks of shared memory without a name.
 
 One process writes into a memfd, others read it. The memory is cut into slots;
-a slot belongs to the writer while its flag is 0, and to whoever got its
+a slot belongs to the writer while its flag is 0, and to the process that got its
 reference while it is 1. The reader sets it back to 0 when the last array over
-it is gone. Nothing lies in /dev/shm, and what is left after a crash goes when
+it is gone. Nothing is in /dev/shm, and what is left after a crash goes when
 the last process that has it open ends.
 """
 
@@ -140,12 +140,12 @@ class Reader:
 
     def release(self, ref: Ref) -> None:
         # One byte, set by one thread that holds the interpreter's lock, after
-        # whoever read the slot gave that lock up: no read can come later.
+        # the reader of the slot gave that lock up: no read can come later.
         self._flags[ref[0]] = 0
 
 
-class Held:
-    """The slots whose arrays somebody still has.
+class SlotTracker:
+    """The slots whose arrays are still in use.
 
     `lend` gives a memoryview; when the last array over it is gone, from
     whatever thread, its slot is released.

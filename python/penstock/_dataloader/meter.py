@@ -1,5 +1,5 @@
-"""What is counted of a loop over the drop-in. What follows from it, the verdict,
-is the engine's (penstock/advisor)."""
+"""What is counted of a loop over the drop-in. The engine makes a verdict of it
+(penstock/advisor)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,15 @@ from typing import TYPE_CHECKING, Any
 from ..errors import TransformError, worded
 from ..explanation import Explanation
 from .fetching import Bad
-from .rehearsal import Moving
+from .transfer_cost import TransferCost
 
 if TYPE_CHECKING:
     from .._engine import FetchWindow
 
-_REHEARSES = 4  # batches, and then powers of two
+_MEASURES_AT = 4  # batches, and then powers of two
 _LIMITS = {"unknown": "unknown", "data": "loader", "compute": "loop"}
-# Ours, and what the engine calls them.
-_COUNTED = {
-    "batches": "batches", "items": "items", "first_batch_s": "first_batch_s",
-    "wait_s": "wait_s", "loop_s": "loop_s", "blocked_s": "blocked_s",
-    "cpu_s": "cpu_s", "helper_items": "worker_items", "helper_s": "worker_s",
-    "helper_cpu_s": "worker_cpu_s"}
+_COUNTED = ("batches", "items", "first_batch_s", "wait_s", "loop_s",
+            "blocked_s", "cpu_s", "worker_items", "worker_s", "worker_cpu_s")
 
 
 def _scheduled(thread: int) -> tuple[int, int] | None:
@@ -39,7 +35,7 @@ def _scheduled(thread: int) -> tuple[int, int] | None:
 
 
 class Meter:
-    """Counts over the life of a loader; reset() begins anew."""
+    """Counts over the life of a loader; reset() starts again."""
 
     def __init__(self, most_bad: int = 100) -> None:
         self.most_bad = most_bad
@@ -48,11 +44,12 @@ class Meter:
     def reset(self) -> None:
         self.batches = self.items = 0
         self.wait_s = self.loop_s = self.first_batch_s = 0.0
-        self.helper_s, self.helper_cpu_s, self.helper_items = 0.0, 0.0, 0
+        self.worker_s, self.worker_cpu_s, self.worker_items = 0.0, 0.0, 0
         # On processors, by this process, in `wait_s` and `loop_s`.
         self.cpu_s = 0.0
         self.blocked_s = 0.0  # of `wait_s`: until a worker had a result
-        self.moving: Moving | None = None  # a batch; None: not rehearsed
+        # Of a batch; None: not measured.
+        self.transfer: TransferCost | None = None
         self.bad: list[dict[str, Any]] = []
         self._handed_out: float | None = None
         self._blocked_now = self._cpu_before = 0.0
@@ -91,23 +88,24 @@ class Meter:
 
     def worked(self, seconds: float, items: int, cpu_s: float = 0.0) -> None:
         """`cpu_s`: of a worker's process; a thread's is this process's."""
-        self.helper_s += seconds
-        self.helper_cpu_s += cpu_s
-        self.helper_items += items
+        self.worker_s += seconds
+        self.worker_cpu_s += cpu_s
+        self.worker_items += items
 
-    def wants_moving(self) -> bool:
+    def wants_transfer_cost(self) -> bool:
         """Whether a verdict would have to know what moving a batch costs."""
         batches = self.batches
-        if (self.moving is not None or batches < _REHEARSES
+        if (self.transfer is not None or batches < _MEASURES_AT
                 or batches & (batches - 1)):
             return False
         from .._engine import waits_for_batches
 
         return waits_for_batches(self.wait_s, self.loop_s)
 
-    def moves(self, moving: Moving) -> None:
-        """What was rehearsed since the last batch, which is no one's time."""
-        self.moving = moving
+    def note_transfer(self, transfer: TransferCost) -> None:
+        """What was measured since the last batch; the time that took is
+        counted nowhere."""
+        self.transfer = transfer
         if self._handed_out is not None:
             self._handed_out = time.perf_counter()
             self._cpu_before = time.process_time()
@@ -121,8 +119,8 @@ class Meter:
         return max(0.01, (now[0] - before[0]) / (sum(now) - sum(before)))
 
     def note_bad(self, epoch: int, step: int, row: int, item: Bad) -> None:
-        """A sample that on_bad put another in the place of. Too many end the
-        loop: the data is broken, not a sample."""
+        """A sample for which on_bad put in another. Too many of them end the
+        loop: then the data is broken, not a sample."""
         self.bad.append({"epoch": epoch, "step": step, "row": row,
                          "index": item.index, "error": item.error})
         if len(self.bad) > self.most_bad:
@@ -131,7 +129,7 @@ class Meter:
                 f"{len(self.bad)} samples were bad",
                 f"dataset[{item.index!r}], the last one",
                 f"max_bad allows {self.most_bad}; {item.error}",
-                "look at loader.stats()[\"bad\"], mend the data, or allow "
+                "look at loader.stats()[\"bad\"], correct the data, or allow "
                 "more")
 
     def stats(self, workers: int) -> dict[str, Any]:
@@ -156,12 +154,12 @@ class Meter:
         from .._engine import FetchWindow, Transfer
 
         window = FetchWindow()
-        for ours, theirs in _COUNTED.items():
-            setattr(window, theirs, getattr(self, ours))
-        if self.moving is not None:
-            why_not = (self.moving.why_not or "").encode(
+        for name in _COUNTED:
+            setattr(window, name, getattr(self, name))
+        if self.transfer is not None:
+            why_not = (self.transfer.why_not or "").encode(
                 errors="backslashreplace").decode()
-            window.transfer = Transfer(*self.moving[:2], why_not)
+            window.transfer = Transfer(*self.transfer[:2], why_not)
         window.workers = workers
         window.cpus = len(os.sched_getaffinity(0))
         window.cpu_share = self.processors_left()

@@ -1,9 +1,9 @@
 """Objects to bytes and back, arrays left out of the pickle.
 
-A letter is one message: its object lies in the message itself when it is
-small, in a slot of shared memory else. There it is a table of lengths, then
-the pickle, then the arrays, each aligned for the vector units (and for JAX,
-which copies what is not).
+A message holds an object: in its own bytes when the object is small, else in a
+slot of shared memory. There it is a table of lengths, then the pickle, then
+the arrays, each aligned for the vector units (and for JAX, which copies what is
+not aligned).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
-from .memory import Held, Reader, Ref, Writer
+from .memory import Reader, Ref, SlotTracker, Writer
 
 _ALIGN = 64
 _IN_BAND = 512     # bytes; smaller arrays stay in the pickle
-INLINE = 1 << 14   # bytes of a letter that needs no slot
+INLINE = 1 << 14   # bytes of a message that needs no slot
 _PLACE = struct.Struct("<qqqqq")
 _NO_SLOT = (-1, 0, 0, 0)
 
 
 class ToTensor:
     """An array that becomes a tensor where torch is: what is collated in a
-    helper that has no torch."""
+    worker that has no torch."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -169,7 +169,8 @@ def of_memfd(fd: int) -> Any:
 
 
 def seal(thing: object, writer: Writer, inline: int = INLINE) -> bytes:
-    """A letter: a place, and behind it the object unless it lies there."""
+    """A message: a place, and after it the object unless it is stored
+    there."""
     parts = flatten(thing)
     offsets, size = measure(parts)
     if size <= inline:
@@ -181,17 +182,17 @@ def seal(thing: object, writer: Writer, inline: int = INLINE) -> bytes:
     return _PLACE.pack(*ref)
 
 
-class Letter:
-    """A letter that arrived. Open it, or discard it: both give back its
+class Message:
+    """A message that arrived. Open it, or discard it: both give back its
     slot, the first when the last array over it is gone."""
 
-    def __init__(self, message: bytes, reader: Reader) -> None:
+    def __init__(self, raw: bytes, reader: Reader) -> None:
         self._reader = reader
-        place = _PLACE.unpack_from(message)
+        place = _PLACE.unpack_from(raw)
         self._ref = Ref(place) if place[0] >= 0 else None
-        self._body = message[_PLACE.size:]
+        self._body = raw[_PLACE.size:]
 
-    def open(self, held: Held) -> Any:
+    def open(self, held: SlotTracker) -> Any:
         if self._ref is None:
             return read(memoryview(bytearray(self._body)))
         ref, self._ref = self._ref, None
@@ -212,11 +213,11 @@ class Letter:
             self._ref = None
 
 
-def ref_of(letter: bytes) -> Ref:
-    """Where a sealed letter lies that was given no inline bytes."""
-    return Ref(_PLACE.unpack_from(letter))
+def ref_of(message: bytes) -> Ref:
+    """Where the object of a sealed message without inline bytes is stored."""
+    return Ref(_PLACE.unpack_from(message))
 
 
 def open_ref(ref: Ref, reader: Reader) -> Any:
-    """The object that lies there, with memory of its own."""
-    return Letter(_PLACE.pack(*ref), reader).open_copy()
+    """The object that is stored there, with memory of its own."""
+    return Message(_PLACE.pack(*ref), reader).open_copy()

@@ -1,5 +1,5 @@
-"""The seeds of workers and of batches, drawn by the engine in the process of the
-loop. Workers get them with their tasks, and need no engine.
+"""The seeds of workers and of batches, drawn by the engine in the process of
+the loop. Workers get them with their tasks, and need no engine.
 
 Here and elsewhere in the drop-in the engine is imported where it is used: a
 worker imports the drop-in too, when the user's main module does.

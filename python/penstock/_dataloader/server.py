@@ -1,8 +1,8 @@
-"""The clean process that holds the data set and forks the helpers.
+"""The clean process that holds the data set and forks the workers.
 
 It is started by the first loop over a loader, as a program of its own: the
 process of the engine never forks. It imports what unpickling the data set
-needs, once; a fork then shares all of it, so more helpers cost little memory
+needs, once; a fork then shares all of it, so more workers cost little memory
 and a new epoch starts at once. It ends when its connection does.
 """
 
@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import DeviceError, worded
-from .carried import Carried
 from .packing import flatten, in_memfd, of_memfd
-from .worker import Job, Seat, Worker
+from .remote_error import RemoteError
+from .worker import Job, Worker, WorkerChannel
 
 MOST_BYTES = 1 << 17
 FDS_A_MESSAGE = 200
-GRACE_S = 5.0       # for helpers whose loop has gone
+GRACE_S = 5.0       # for workers whose loop has gone
 LAST_GRACE_S = 0.5  # when the loader has gone, too
 _PR_SET_PDEATHSIG = 1
 
@@ -37,10 +37,10 @@ def received(control: socket.socket,
     """A message, and the descriptors that came with it. (Python 3.11's
     socket.recv_fds() forgets its flags.)"""
     fds = array.array("i")
-    raw, beside, _, _ = control.recvmsg(
+    raw, ancillary, _, _ = control.recvmsg(
         MOST_BYTES, socket.CMSG_LEN(FDS_A_MESSAGE * fds.itemsize),
         flags | socket.MSG_CMSG_CLOEXEC)
-    for level, kind, data in beside:
+    for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             fds.frombytes(data)
     return raw, list(fds)
@@ -76,17 +76,17 @@ def import_main(data: dict[str, Any]) -> None:
 
 
 class Server:
-    """One loader's; told what to do over its connection `control`."""
+    """Of one loader, which sends requests over the connection `control`."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control, self._pid = control, os.getpid()
-        # Of a crew: descriptors that arrived so far; pid -> worker of its
-        # helpers; when these are killed.
-        self._seats: dict[int, list[int]] = {}
-        self._crews: dict[int, dict[int, int]] = {}
+        # Of a pool: descriptors that arrived so far; pid -> worker of its
+        # workers; when these are killed.
+        self._channels: dict[int, list[int]] = {}
+        self._pools: dict[int, dict[int, int]] = {}
         self._ending: dict[int, float] = {}
         self._payload: Any = None
-        self._failed: Carried | None = None
+        self._failed: RemoteError | None = None
 
     def run(self) -> None:
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -105,11 +105,11 @@ class Server:
             if self._control.fileno() in ready and not self._take_message():
                 break
         deadline = time.monotonic() + LAST_GRACE_S
-        while self._crews and time.monotonic() < deadline:
+        while self._pools and time.monotonic() < deadline:
             time.sleep(0.002)
             self._bury()
-        for crew in list(self._crews):
-            self._kill(crew)
+        for pool in list(self._pools):
+            self._kill(pool)
 
     def _take_message(self) -> bool:
         try:
@@ -122,7 +122,7 @@ class Server:
         getattr(self, "_on_" + kind)(fds, *rest)
         return True
 
-    def _tell(self, *message: object, fds: Sequence[int] = ()) -> None:
+    def _send(self, *message: object, fds: Sequence[int] = ()) -> None:
         try:
             socket.send_fds(self._control, [pickle.dumps(message)], fds)
         except OSError:
@@ -140,8 +140,9 @@ class Server:
             self._payload = of_memfd(fds.pop())
             self._refuse_cuda()
         except BaseException as error:
-            self._failed = Carried(error, "the server of the helper processes",
-                                   "while the data set was unpickled")
+            self._failed = RemoteError(
+                error, "the server of the worker processes",
+                "while the data set was unpickled")
         finally:
             for fd in fds:
                 os.close(fd)
@@ -153,37 +154,39 @@ class Server:
         cuda = getattr(torch, "cuda", None)
         if cuda is not None and cuda.is_initialized():
             raise worded(
-                DeviceError, "workers.cuda", "cannot fork helper processes",
+                DeviceError, "workers.cuda", "cannot fork worker processes",
                 "the server that holds the data set",
                 "unpickling the data set initialised CUDA",
                 "keep CPU tensors in the data set, or set "
                 "workers=\"threads\"")
 
-    def _on_seats(self, fds: list[int], crew: int) -> None:
-        self._seats.setdefault(crew, []).extend(fds)
+    def _on_channels(self, fds: list[int], pool: int) -> None:
+        self._channels.setdefault(pool, []).extend(fds)
 
-    def _on_fork(self, fds: list[int], crew: int, workers: int,
+    def _on_fork(self, fds: list[int], pool: int, workers: int,
                  job: Job) -> None:
-        """Seats: shared, board and post, then own and memory of each."""
-        fds = self._seats.pop(crew, []) + fds
+        """Channels: shared, assembly table and post, then own and memory of
+        each worker."""
+        fds = self._channels.pop(pool, []) + fds
         if self._failed is not None:
-            told = in_memfd(flatten(self._failed))
-            self._tell("failed", crew, fds=[told])
-            os.close(told)
+            failure = in_memfd(flatten(self._failed))
+            self._send("failed", pool, fds=[failure])
+            os.close(failure)
         else:
-            shared, board, post, *pairs = fds
+            shared, table, post, *pairs = fds
             for worker in range(workers):
                 pid = os.fork()
                 if pid == 0:
-                    self._be_helper(fds, Seat(
-                        worker, workers, pairs[2 * worker], shared, board,
+                    self._be_worker(fds, WorkerChannel(
+                        worker, workers, pairs[2 * worker], shared, table,
                         pairs[1::2], post), job)
-                self._crews.setdefault(crew, {})[pid] = worker
-            self._tell("forked", crew, list(self._crews[crew]))
+                self._pools.setdefault(pool, {})[pid] = worker
+            self._send("forked", pool, list(self._pools[pool]))
         for fd in fds:
             os.close(fd)
 
-    def _be_helper(self, fds: list[int], seat: Seat, job: Job) -> None:
+    def _be_worker(self, fds: list[int], channel: WorkerChannel,
+                   job: Job) -> None:
         code = 1
         try:
             die_with(self._pid)
@@ -192,13 +195,13 @@ class Server:
             self._control.close()
             for fd in self._pipe:
                 os.close(fd)
-            keep = {seat.own, seat.shared, seat.board, seat.post,
-                    *seat.memories}
+            keep = {channel.own, channel.shared, channel.assembly_table,
+                    channel.post, *channel.memories}
             for fd in fds:
                 if fd not in keep:
                     os.close(fd)
             dataset, collate_fn, worker_init_fn = self._payload
-            worker = Worker(seat, dataset, collate_fn, job.settings)
+            worker = Worker(channel, dataset, collate_fn, job.settings)
             worker.prepare(job.base_seed, worker_init_fn, job.iterable)
             worker.run()
             code = 0
@@ -214,23 +217,23 @@ class Server:
                     pass
             os._exit(code)
 
-    def _on_end(self, fds: list[int], crew: int) -> None:
-        """The loop has closed this crew's connections."""
-        if crew in self._crews:
-            self._ending[crew] = time.monotonic() + GRACE_S
+    def _on_end(self, fds: list[int], pool: int) -> None:
+        """The loop has closed this pool's connections."""
+        if pool in self._pools:
+            self._ending[pool] = time.monotonic() + GRACE_S
 
-    def _kill(self, crew: int) -> None:
-        for pid in self._crews.get(crew, ()):
+    def _kill(self, pool: int) -> None:
+        for pid in self._pools.get(pool, ()):
             os.kill(pid, signal.SIGKILL)
 
     def _kill_late(self) -> None:
-        for crew, deadline in list(self._ending.items()):
+        for pool, deadline in list(self._ending.items()):
             if time.monotonic() >= deadline:
-                self._kill(crew)
-                del self._ending[crew]
+                self._kill(pool)
+                del self._ending[pool]
 
     def _bury(self) -> None:
-        """Reports the helpers that have ended."""
+        """Reports the workers that have ended."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -238,14 +241,14 @@ class Server:
                 return
             if pid == 0:
                 return
-            for crew, pids in list(self._crews.items()):
+            for pool, pids in list(self._pools.items()):
                 if pid in pids:
                     worker = pids.pop(pid)
-                    self._tell("ended", crew, worker, pid,
+                    self._send("ended", pool, worker, pid,
                                os.waitstatus_to_exitcode(status))
                     if not pids:
-                        del self._crews[crew]
-                        self._ending.pop(crew, None)
+                        del self._pools[pool]
+                        self._ending.pop(pool, None)
 
 
 def die_with(parent: int) -> None:

@@ -1,7 +1,7 @@
 """The first lines of the server process, run as a program of their own.
 
 The package `penstock` stands in sys.modules without having been loaded: a
-helper needs this part of it and no engine. It is loaded when somebody asks it
+worker needs this part of it and no engine. It is loaded when it is asked
 for another name than those of the drop-in, as a data set's module may.
 """
 

@@ -1,4 +1,4 @@
-"""A crew of threads, for a data set that releases the interpreter's lock."""
+"""A pool of threads, for a data set that releases the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .carried import Carried
+from .remote_error import RemoteError
 from .fetching import Fetcher, Stream, count_of, detail_of
 from .worker import (BATCH, END, ERROR, FETCH, NEXT, RESTART, SKIP, Job,
                      Result, Task, WorkerInfo, beginning)
@@ -22,12 +22,12 @@ _here = threading.local()
 
 
 def info() -> WorkerInfo | None:
-    """WorkerInfo of this thread, when it is a helper."""
+    """WorkerInfo of this thread, when it is a worker."""
     return getattr(_here, "info", None)
 
 
-class _Shelf:
-    """A finished result, as a ProcessCrew's letter."""
+class ThreadResult:
+    """A finished result, as a ProcessPool's message."""
 
     def __init__(self, result: Any) -> None:
         self.result = result
@@ -36,8 +36,8 @@ class _Shelf:
         self.result = None
 
 
-class ThreadCrew:
-    """The same face as ProcessCrew. Threads share the data set, so the
+class ThreadPool:
+    """The same interface as ProcessPool. Threads share the data set, so the
     generators of the process are left alone."""
 
     def __init__(self, dataset: Any, collate_fn: Callable[[Any], Any] | None,
@@ -82,8 +82,8 @@ class ThreadCrew:
         except queue.Empty:
             return None
 
-    def open(self, letter: _Shelf) -> Any:
-        result, letter.result = letter.result, None
+    def open(self, message: ThreadResult) -> Any:
+        result, message.result = message.result, None
         return result
 
     def pids(self) -> list[int]:
@@ -118,7 +118,7 @@ class ThreadCrew:
             if self._init is not None:
                 self._init(worker)
         except BaseException as error:
-            broken = Carried(error, where, "worker_init_fn")
+            broken = RemoteError(error, where, "worker_init_fn")
         else:
             fetcher, not_begun = self._begun(where)
         while (task := self._next_task(worker)) is not None:
@@ -134,23 +134,25 @@ class ThreadCrew:
                     (ERROR, broken or not_begun) if broken or not_begun
                     else self._result_of(fetcher, task, where))
             except BaseException as error:
-                kind, result = ERROR, Carried(error, where, detail_of(error))
+                kind, result = ERROR, RemoteError(error, where,
+                                                  detail_of(error))
             seconds = time.perf_counter() - began
             items = (task.ids or 1 if task.kind != FETCH
                      else count_of(task.ids))
             if kind is not None:
                 # The loop's process counts their time on processors.
-                self._results.put(Result(task.round, task.batch, kind, seconds,
-                                         0.0, items, _Shelf(result), worker))
+                self._results.put(Result(
+                    task.round, task.batch, kind, seconds, 0.0, items,
+                    ThreadResult(result), worker))
 
-    def _begun(self, where: str) -> tuple[Any, Carried | None]:
+    def _begun(self, where: str) -> tuple[Any, RemoteError | None]:
         """What fetches in an epoch, or why it cannot begin."""
         maker = Stream if self._job.iterable else Fetcher
         try:
             return maker(self._dataset, self._collate_fn,
                          self._job.settings), None
         except BaseException as error:
-            return None, Carried(error, where,
+            return None, RemoteError(error, where,
                                  beginning(self._job.iterable))
 
     def _result_of(self, fetcher: Any, task: Task,
@@ -166,7 +168,7 @@ class ThreadCrew:
         try:
             piece = fetcher.items(task.ids, first_row=task.first_row)
         except Exception as error:
-            piece = Carried(error, where, detail_of(error))
+            piece = RemoteError(error, where, detail_of(error))
         with self._lock:
             pieces = self._parts.setdefault((task.round, task.batch), {})
             pieces[task.part] = task.ids, piece
@@ -177,7 +179,7 @@ class ThreadCrew:
         items: list[Any] = []
         bad: list[Any] = []
         for _, (some, piece) in sorted(pieces.items()):
-            if isinstance(piece, Carried):
+            if isinstance(piece, RemoteError):
                 return ERROR, piece
             ids += some
             items += piece[0]

@@ -1,4 +1,4 @@
-"""The loop of one helper process."""
+"""The loop of one worker process."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .board import Board
+from .assembly_table import AssemblyTable
 from .collate import stack_without_shared_memory, torch_module
-from .carried import Carried
 from .fetching import (Fetcher, Seeds, Settings, Stream, count_of, detail_of,
                        note_detail, seed_generators)
 from .memory import Reader, Ref, Writer
-from .packing import Letter, open_ref, ref_of, seal
+from .packing import Message, open_ref, ref_of, seal
+from .remote_error import RemoteError
 
-# Helper to loop: round, batch, kind, seconds of work, those on a processor,
-# items; then a letter.
+# Worker to loop: round, batch, kind, seconds of work, those on a processor,
+# items; then a message.
 RESULT = struct.Struct("<qqqddq")
 BATCH, ERROR, END, WHOLE = range(4)
 MOST_BYTES = 1 << 17  # of a message
 
 
 class WorkerInfo(NamedTuple):
-    """What get_worker_info() tells in a helper."""
+    """What get_worker_info() gives in a worker."""
     id: int
     num_workers: int
     seed: int
     dataset: Any
 
 
-info: WorkerInfo | None = None  # of this process, when it is a helper
+info: WorkerInfo | None = None  # of this process, when it is a worker
 
 
-class Seat(NamedTuple):
-    """Which helper of how many, and the descriptors that are open for it: its
-    own tasks, those for whoever is free, board, memories of all helpers, and
-    the memory in which large tasks lie."""
+class WorkerChannel(NamedTuple):
+    """Which worker of how many, and the descriptors that are open for it: its
+    own tasks, those for any worker that is free, the assembly table, memories
+    of all workers, and the memory in which large tasks are."""
     worker: int
     workers: int
     own: int
     shared: int
-    board: int
+    assembly_table: int
     memories: list[int]
     post: int
 
 
 class Job(NamedTuple):
-    """What all helpers of a loop do; `depth` batches are fetched ahead."""
+    """What all workers of a loop do; `depth` batches are fetched ahead."""
     base_seed: int
     iterable: bool
     settings: Settings
@@ -60,7 +60,7 @@ FETCH, NEXT, SKIP, RESTART = range(4)
 
 
 class Task(NamedTuple):
-    """What a helper is asked for: FETCH the batch of these ids (or a part of
+    """What a worker is asked for: FETCH the batch of these ids (or a part of
     it), take the NEXT batch of a stream, SKIP it, or RESTART its stream."""
     round: int
     batch: int
@@ -75,33 +75,33 @@ class Task(NamedTuple):
 
 class Result(NamedTuple):
     """What comes of a task: BATCH, ERROR, END of a stream, or WHOLE: its items
-    cannot travel, so one helper has to fetch them all. The crew that handed it
-    out opens `letter`."""
+    cannot be sent, so one worker has to fetch them all. The pool that handed it
+    out opens `message`."""
     round: int
     batch: int
     kind: int
     seconds: float
     cpu_s: float
     items: int
-    letter: Any
+    message: Any
     worker: int
 
 
 class Worker:
-    def __init__(self, seat: Seat, dataset: Any,
+    def __init__(self, channel: WorkerChannel, dataset: Any,
                  collate_fn: Callable[[Any], Any] | None,
                  settings: Settings) -> None:
-        self._seat = seat
-        self._own = socket.socket(fileno=seat.own)
-        self._shared = socket.socket(fileno=seat.shared)
-        self._writer = Writer(seat.memories[seat.worker])
+        self._channel = channel
+        self._own = socket.socket(fileno=channel.own)
+        self._shared = socket.socket(fileno=channel.shared)
+        self._writer = Writer(channel.memories[channel.worker])
         self._memories: dict[int, Reader] = {}
-        self._post = Reader(seat.post)
-        self._board = Board(seat.board)
+        self._post = Reader(channel.post)
+        self._assembly = AssemblyTable(channel.assembly_table)
         self._dataset, self._collate_fn = dataset, collate_fn
-        self._settings, self._settings.in_helper = settings, True
-        self._broken: Carried | None = None     # for good
-        self._not_begun: Carried | None = None  # this epoch
+        self._settings, self._settings.in_worker = settings, True
+        self._broken: RemoteError | None = None     # for good
+        self._not_begun: RemoteError | None = None  # this epoch
         self._seconds, self._cpu_s, self._items = 0.0, 0.0, 0
 
     def prepare(self, base_seed: int,
@@ -109,13 +109,13 @@ class Worker:
                 iterable: bool) -> None:
         """Seeds, get_worker_info and the user's worker_init_fn."""
         self._iterable = iterable
-        self._name_self(base_seed + self._seat.worker)
-        seed_worker(base_seed, self._seat.worker)
+        self._name_self(base_seed + self._channel.worker)
+        seed_worker(base_seed, self._channel.worker)
         try:
             if worker_init_fn is not None:
-                worker_init_fn(self._seat.worker)
+                worker_init_fn(self._channel.worker)
         except Exception as error:
-            self._broken = Carried(error, self._where(), "worker_init_fn")
+            self._broken = RemoteError(error, self._where(), "worker_init_fn")
         else:
             self._begin()
 
@@ -128,12 +128,12 @@ class Worker:
             else:
                 self._fetcher = Fetcher(*given)
         except Exception as error:
-            self._not_begun = Carried(error, self._where(),
+            self._not_begun = RemoteError(error, self._where(),
                                       beginning(self._iterable))
 
     def _name_self(self, seed: int) -> None:
         global info
-        info = WorkerInfo(self._seat.worker, self._seat.workers, seed,
+        info = WorkerInfo(self._channel.worker, self._channel.workers, seed,
                           self._dataset)
         self._torch_knows = False
         self._tell_torch()
@@ -165,22 +165,22 @@ class Worker:
             ready = dict(waiting.poll())
             for fd in sorted(ready, key=lambda fd: fd != self._own.fileno()):
                 try:
-                    message = sockets[fd].recv(MOST_BYTES,
+                    raw = sockets[fd].recv(MOST_BYTES,
                                                socket.MSG_DONTWAIT)
                 except BlockingIOError:
-                    continue  # another helper was faster
-                if not message:
+                    continue  # another worker was faster
+                if not raw:
                     return
-                self._serve(Task(*Letter(message, self._post).open_copy()))
+                self._serve(Task(*Message(raw, self._post).open_copy()))
                 break
 
     def _serve(self, task: Task) -> None:
         self._tell_torch()
-        if task.round != self._board.round:
-            return  # the loop began anew since
+        if task.round != self._assembly.round:
+            return  # the loop has begun again
         began, cpu = time.perf_counter(), time.process_time()
         kind: int | None
-        letter: bytes | None
+        message: bytes | None
         try:
             if task.kind == RESTART:
                 if self._broken is None:
@@ -190,15 +190,16 @@ class Worker:
                 kind, result = ERROR, broken
             else:
                 kind, result = self._result_of(task)
-            letter = None if kind is None else self._sealed(result)
+            message = None if kind is None else self._sealed(result)
         except Exception as error:
-            kind, letter = ERROR, seal(
-                Carried(error, self._where(), detail_of(error)), self._writer)
+            kind, message = ERROR, seal(
+                RemoteError(error, self._where(), detail_of(error)),
+                self._writer)
         finally:
             self._seconds += time.perf_counter() - began
             self._cpu_s += time.process_time() - cpu
-        if kind is not None and letter is not None:
-            self._send(task, kind, letter)
+        if kind is not None and message is not None:
+            self._send(task, kind, message)
 
     def _sealed(self, result: Any) -> bytes:
         try:
@@ -209,10 +210,10 @@ class Worker:
             note_detail(error, "the batch cannot be pickled")
             raise
 
-    def _send(self, task: Task, kind: int, letter: bytes) -> None:
+    def _send(self, task: Task, kind: int, message: bytes) -> None:
         self._own.send(RESULT.pack(task.round, task.batch, kind,
                                    self._seconds, self._cpu_s,
-                                   self._items) + letter)
+                                   self._items) + message)
         self._seconds, self._cpu_s, self._items = 0.0, 0.0, 0
 
     def _result_of(self, task: Task) -> tuple[int | None, Any]:
@@ -238,15 +239,15 @@ class Worker:
                                         task.first_row)
             self._items += len(task.ids)
         except Exception as error:
-            piece = Carried(error, self._where(), detail_of(error))
+            piece = RemoteError(error, self._where(), detail_of(error))
         try:
-            letter = seal((task.ids, piece), self._writer, inline=0)
-        except Exception:  # noted all the same: others wait for it
-            letter = seal((task.ids, None), self._writer, inline=0)
-        ref = ref_of(letter)
-        complete, void = self._board.add(
-            task.round, task.batch, task.part, task.parts, self._seat.worker,
-            ref)
+            message = seal((task.ids, piece), self._writer, inline=0)
+        except Exception:  # stored all the same: others wait for it
+            message = seal((task.ids, None), self._writer, inline=0)
+        ref = ref_of(message)
+        complete, void = self._assembly.add(
+            task.round, task.batch, task.part, task.parts,
+            self._channel.worker, ref)
         for worker, unread in void:
             self._memory(worker).release(unread)
         if complete is None:
@@ -256,14 +257,15 @@ class Worker:
         items: list[Any] = []
         bad: list[Any] = []
         for some, piece in pieces:
-            if isinstance(piece, Carried):
+            if isinstance(piece, RemoteError):
                 return ERROR, piece
             if piece is None:
                 return WHOLE, None
             ids += some
             items += piece[0]
             bad += piece[1]
-        return BATCH, (self._fetcher.collated(items, bad, ids, task.seeds), bad)
+        batch = self._fetcher.collated(items, bad, ids, task.seeds)
+        return BATCH, (batch, bad)
 
     def _opened(self, worker: int, ref: Ref) -> Any:
         try:
@@ -273,11 +275,11 @@ class Worker:
 
     def _memory(self, worker: int) -> Reader:
         if worker not in self._memories:
-            self._memories[worker] = Reader(self._seat.memories[worker])
+            self._memories[worker] = Reader(self._channel.memories[worker])
         return self._memories[worker]
 
     def _where(self) -> str:
-        return f"DataLoader worker process {self._seat.worker}"
+        return f"DataLoader worker process {self._channel.worker}"
 
 
 def beginning(iterable: bool) -> str:
@@ -295,6 +297,6 @@ def seed_worker(base_seed: int, worker: int) -> None:
     seed_generators(base_seed + worker, numpy_seed)
 
 
-def task_letter(task: Task, writer: Writer) -> bytes:
-    """A task as a letter for a helper."""
+def task_message(task: Task, writer: Writer) -> bytes:
+    """A task as a message for a worker."""
     return seal(tuple(task), writer)

@@ -1,4 +1,4 @@
-"""Helper processes, as the loop sees them."""
+"""Worker processes, as the loop sees them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import packing
-from .board import Board, make_board
-from .carried import Carried
 from ..errors import Error, worded
+from .assembly_table import AssemblyTable, make_assembly_table
 from .errors import WorkerDied
-from .memory import Held, Reader, Writer, make_memory
+from .memory import Reader, SlotTracker, Writer, make_memory
+from .remote_error import RemoteError
 from .server import FDS_A_MESSAGE, MOST_BYTES, received
-from .travel import digest_of
-from .worker import RESULT, Job, Result, Task, task_letter
+from .transfer import digest_of
+from .worker import RESULT, Job, Result, Task, task_message
 
 # Not by the script's path, which would put this folder on sys.path; nor is the
 # folder of the process a place to import from, as -c makes it.
@@ -33,14 +33,14 @@ _START = ("import sys; sys.path[:] = filter(None, sys.path); "
           "exec(compile(open(sys.argv[3]).read(), sys.argv[3], 'exec'))")
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _CLOSE_S = 2.0
-_HELD_ALOUD = 16  # batches beyond those that are fetched ahead
-_LOOK_S = 0.5  # at the server's news, when nothing else happens
+_MOST_HELD = 16  # batches beyond those that are fetched ahead
+_LOOK_S = 0.5  # at the server's status, when nothing else happens
 _OOM_EVENTS = "/sys/fs/cgroup/memory.events"
 
 log = logging.getLogger("penstock")
 
-# What a forked child must let go of.
-_open: weakref.WeakSet[ServerProcess | ProcessCrew] = weakref.WeakSet()
+# What a forked child must release.
+_open: weakref.WeakSet[ServerProcess | ProcessPool] = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:
@@ -51,13 +51,13 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-class News:
-    """What the server said about the helpers of one loop."""
+class WorkerStatus:
+    """What the server said about the workers of one loop."""
 
     def __init__(self) -> None:
         self.pids: list[int] | None = None  # None: they are not there yet
         self.ended: dict[int, tuple[int, int]] = {}  # worker -> pid, exit code
-        self.failed: Carried | None = None
+        self.failed: RemoteError | None = None
 
 
 class ServerProcess:
@@ -66,8 +66,8 @@ class ServerProcess:
     def __init__(self) -> None:
         self.owner = os.getpid()
         self._lock = threading.Lock()
-        self._crews = 0
-        self._news: dict[int, News] = {}
+        self._pools = 0
+        self._status: dict[int, WorkerStatus] = {}
         self._loaded: bytes | None = None
         self._control, theirs = socket.socketpair(socket.AF_UNIX,
                                                   socket.SOCK_SEQPACKET)
@@ -83,7 +83,7 @@ class ServerProcess:
                 env=environment, start_new_session=True)
         _open.add(self)
 
-    def tell(self, *message: object, fds: Sequence[int] = ()) -> None:
+    def send(self, *message: object, fds: Sequence[int] = ()) -> None:
         """Sends a message of at most MOST_BYTES."""
         try:
             socket.send_fds(self._control, [pickle.dumps(message)], fds)
@@ -100,21 +100,21 @@ class ServerProcess:
         fds = [packing.in_memfd(packing.flatten((main, needs_main)))]
         try:
             fds.append(packing.in_memfd(parts))
-            self.tell("load", fds=fds)
+            self.send("load", fds=fds)
         finally:
             for fd in fds:
                 os.close(fd)
         self._loaded = digest
 
-    def new_crew(self) -> int:
+    def new_pool(self) -> int:
         with self._lock:
-            self._crews += 1
-            return self._crews
+            self._pools += 1
+            return self._pools
 
     def fileno(self) -> int:
         return self._control.fileno()
 
-    def news_of(self, crew: int) -> News:
+    def status_of(self, pool: int) -> WorkerStatus:
         with self._lock:
             while True:
                 try:
@@ -126,16 +126,16 @@ class ServerProcess:
                 if not raw:
                     raise self.gone()
                 kind, of, *rest = pickle.loads(raw)
-                news = self._news.setdefault(of, News())
+                status = self._status.setdefault(of, WorkerStatus())
                 if kind == "forked":
-                    news.pids = rest[0]
+                    status.pids = rest[0]
                 elif kind == "failed":
-                    news.failed = packing.of_memfd(fds[0])
+                    status.failed = packing.of_memfd(fds[0])
                     self._loaded = None
                 else:
                     worker, pid, code = rest
-                    news.ended[worker] = pid, code
-            return self._news.setdefault(crew, News())
+                    status.ended[worker] = pid, code
+            return self._status.setdefault(pool, WorkerStatus())
 
     def gone(self) -> WorkerDied:
         code = None
@@ -145,7 +145,7 @@ class ServerProcess:
             pass  # it closed its end, and is still busy
         return worded(
             WorkerDied, "workers.server_died",
-            "the server of the helper processes ended",
+            "the server of the worker processes ended",
             f"pid {self.process.pid}", said_of(code), "start the loop again")
 
     def usable(self) -> bool:
@@ -155,10 +155,10 @@ class ServerProcess:
     def forget(self) -> None:
         """In a forked child: process and descriptors are the parent's."""
         self._control.close()
-        self.process.returncode = 0  # nobody here may wait for it
+        self.process.returncode = 0  # no code here may wait for it
 
     def close(self) -> None:
-        """Ends the process; helpers get a moment to end by themselves."""
+        """Ends the process; workers get a moment to end by themselves."""
         if self._control.fileno() < 0:
             return
         self._control.close()
@@ -180,7 +180,7 @@ class ServerProcess:
 def said_of(code: int | None) -> str:
     """How a process ended, in words."""
     if code is None:
-        return "it does not say how"
+        return "the cause is unknown"
     if code < 0:
         try:
             name = signal.Signals(-code).name
@@ -208,23 +208,23 @@ def _advice(code: int | None, kills_before: str | None) -> str:
                     "container: use fewer workers, a smaller batch, or a "
                     "higher memory limit")
         return ("most likely the kernel's out-of-memory killer (see dmesg), "
-                "or somebody's kill -9: use fewer workers or a smaller batch")
+                "or a kill -9: use fewer workers or a smaller batch")
     if code is not None and code < 0:
         return ("a library of the data set crashed: run with num_workers=0 "
                 "under python -X faulthandler")
     return ("it ended by itself: look for sys.exit(), os._exit() or a "
-            "KeyboardInterrupt of the data set (standard error may tell)")
+            "KeyboardInterrupt of the data set (see standard error)")
 
 
-class ProcessCrew:
-    """The helpers of one loop. `job` says what they do."""
+class ProcessPool:
+    """The workers of one loop. `job` says what they do."""
 
     def __init__(self, server: ServerProcess, workers: int, job: Job) -> None:
         self._closed = True  # until there is something to close
         self._server, self.size = server, workers
-        self.id = server.new_crew()
-        self.held = Held()
-        self._told: float = job.depth + _HELD_ALOUD
+        self.id = server.new_pool()
+        self.slots = SlotTracker()
+        self._warns_at: float = job.depth + _MOST_HELD
         self._pending: collections.deque[
             tuple[socket.socket, bytes]] = collections.deque()
         self._sockets: dict[int, int] = {}  # descriptor -> worker
@@ -232,9 +232,9 @@ class ProcessCrew:
         self._kills = _oom_kills()
         self._waiting = select.poll()
         self._waiting.register(server.fileno(), select.POLLIN)
-        board, post = make_board(), make_memory("tasks")
+        assembly_table, post = make_assembly_table(), make_memory("tasks")
         self._shared, shared = _pair()
-        fds = [shared.detach(), board, post]
+        fds = [shared.detach(), assembly_table, post]
         closing: list[int] = []
         self._readers: list[Reader] = []
         try:
@@ -246,12 +246,13 @@ class ProcessCrew:
                 memory = make_memory(f"worker-{worker}")
                 self._readers.append(Reader(memory))
                 fds += [theirs.detach(), memory]
-            self._board, self._writer = Board(board), Writer(post)
+            self._assembly = AssemblyTable(assembly_table)
+            self._writer = Writer(post)
             whole = list(fds)
             while len(whole) > FDS_A_MESSAGE:
-                server.tell("seats", self.id, fds=whole[:FDS_A_MESSAGE])
+                server.send("channels", self.id, fds=whole[:FDS_A_MESSAGE])
                 del whole[:FDS_A_MESSAGE]
-            server.tell("fork", self.id, workers, job, fds=whole)
+            server.send("fork", self.id, workers, job, fds=whole)
             closing = fds[:1] + fds[3::2]
         except BaseException:
             closing = fds
@@ -264,25 +265,26 @@ class ProcessCrew:
         _open.add(self)
 
     def start_round(self, number: int) -> None:
-        """Makes every task of an earlier round void. Helpers pass over those
+        """Makes every task of an earlier round void. Workers pass over those
         that are still to be sent, and free what they lie in."""
-        self._board.round = number
+        self._assembly.round = number
 
     def put(self, task: Task, worker: int | None = None) -> None:
-        """Queues a task, for one helper or whoever is free. Never waits."""
+        """Queues a task, for one worker or for any that is free; never
+        waits."""
         to = self._shared if worker is None else self._open[worker]
-        self._pending.append((to, task_letter(task, self._writer)))
+        self._pending.append((to, task_message(task, self._writer)))
         self._flush()
 
     def _flush(self) -> None:
         while self._pending:
-            to, letter = self._pending[0]
+            to, message = self._pending[0]
             try:
-                to.send(letter, socket.MSG_DONTWAIT)
+                to.send(message, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return
             except (BrokenPipeError, ConnectionResetError):
-                pass  # receive() finds out who has gone, and why
+                pass  # receive() finds out which worker has gone, and why
             self._pending.popleft()
 
     def receive(self, deadline: float | None = None) -> Result | None:
@@ -298,19 +300,19 @@ class ProcessCrew:
                 if worker is None:
                     continue
                 try:
-                    message = self._open[worker].recv(MOST_BYTES,
+                    raw = self._open[worker].recv(MOST_BYTES,
                                                       socket.MSG_DONTWAIT)
                 except BlockingIOError:
                     continue
                 except ConnectionResetError:
-                    message = b""
-                if not message:
+                    raw = b""
+                if not raw:
                     raise self._died(worker)
-                letter = packing.Letter(message[RESULT.size:],
+                message = packing.Message(raw[RESULT.size:],
                                         self._readers[worker])
-                return Result._make((*RESULT.unpack_from(message), letter,
+                return Result._make((*RESULT.unpack_from(raw), message,
                                      worker))
-            failed = self._server.news_of(self.id).failed
+            failed = self._server.status_of(self.id).failed
             if failed is not None:
                 failed.reraise()
             if not ready and deadline is not None and \
@@ -321,10 +323,10 @@ class ProcessCrew:
         until = time.monotonic() + _CLOSE_S
         ended = None
         while ended is None and time.monotonic() < until:
-            news = self._server.news_of(self.id)
-            if news.failed is not None:
-                news.failed.reraise()
-            ended = news.ended.get(worker)
+            status = self._server.status_of(self.id)
+            if status.failed is not None:
+                status.failed.reraise()
+            ended = status.ended.get(worker)
             if ended is None:
                 select.select([self._server], [], [], 0.05)
         pid, code = ended or ("unknown", None)
@@ -335,27 +337,27 @@ class ProcessCrew:
             _advice(code, self._kills))
 
     def pids(self) -> list[int]:
-        """Of the helpers, once they are there."""
-        news = self._server.news_of(self.id)
-        while news.pids is None:
-            if news.failed is not None:
-                news.failed.reraise()
+        """Of the workers, once they are there."""
+        status = self._server.status_of(self.id)
+        while status.pids is None:
+            if status.failed is not None:
+                status.failed.reraise()
             select.select([self._server], [], [], _LOOK_S)
-            news = self._server.news_of(self.id)
-        return list(news.pids)
+            status = self._server.status_of(self.id)
+        return list(status.pids)
 
-    def open(self, letter: packing.Letter) -> Any:
-        held = len(self.held)
-        if held >= self._told:
-            self._told = float("inf")
+    def open(self, message: packing.Message) -> Any:
+        held = len(self.slots)
+        if held >= self._warns_at:
+            self._warns_at = float("inf")
             log.warning(
                 "the loop holds %d batches, more than were fetched ahead; "
                 "their memory grew to %.0f MB and grows on", held,
-                self.held.nbytes() / 1e6)
-        return letter.open(self.held)
+                self.slots.nbytes() / 1e6)
+        return message.open(self.slots)
 
     def forget(self) -> None:
-        """In a forked child: without this, the helpers would not see the
+        """In a forked child: without this, the workers would not see the
         parent's end while the child lives."""
         if self._closed:
             return
@@ -367,13 +369,13 @@ class ProcessCrew:
             os.close(fd)
 
     def close(self) -> None:
-        """Lets the helpers end; does not wait for them."""
+        """Lets the workers end; does not wait for them."""
         if self._closed:
             return
         self.forget()
         if os.getpid() == self._server.owner:
             try:
-                self._server.tell("end", self.id)
+                self._server.send("end", self.id)
             except Error:
                 pass  # it has ended, and they with it
 

@@ -1,4 +1,4 @@
-#include "python/engine/lines.h"
+#include "python/engine/progress_line.h"
 
 #include <nanobind/stl/string.h>
 
@@ -39,7 +39,7 @@ std::string line_of(std::int64_t epoch, std::int64_t epochs, std::int64_t step,
 
 }  // namespace
 
-void bind_lines(nb::module_& module) {
+void bind_progress_line(nb::module_& module) {
   module.def("line_of", &line_of, nb::arg("epoch"), nb::arg("epochs"),
              nb::arg("step"), nb::arg("steps"), nb::arg("elapsed_s"),
              nb::arg("taken"), nb::arg("wait_s"), nb::arg("loop_s"));

@@ -1,4 +1,4 @@
-"""Exceptions that travel from a helper to the loop."""
+"""Exceptions that are sent from a worker to the loop."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class _Plain(str):
         return str(self)
 
 
-class InHelper(Exception):
-    """What was raised in a helper, as text with its traceback: the cause of
+class InWorker(Exception):
+    """What was raised in a worker, as text with its traceback: the cause of
     the exception that the loop raises."""
 
 
-class Carried:
+class RemoteError:
     """An exception on its way to the thread of the loop.
 
-    `reraise` raises the same type with the helper's traceback in the message,
-    as torch does; its cause is the exception itself, where it can travel. Our
+    `reraise` raises the same type with the worker's traceback in the message,
+    as torch does; its cause is the exception itself, where it can be pickled. Our
     own errors, and a type that cannot be made from one text, are raised as they
     were, the traceback as their cause.
     """
@@ -55,7 +55,7 @@ class Carried:
         if issubclass(self.type, StopIteration):
             raise RuntimeError(self.text)  # it would end the loop in silence
         if isinstance(self.original, Error):
-            raise self.original from InHelper(self.text)
+            raise self.original from InWorker(self.text)
         again: BaseException | None
         try:
             again = self.type(_Plain(self.text) if self.type is KeyError
@@ -65,5 +65,5 @@ class Carried:
         if isinstance(again, self.type):
             raise again from self.original
         if self.original is not None:
-            raise self.original from InHelper(self.text)
+            raise self.original from InWorker(self.text)
         raise RuntimeError(self.text)

@@ -6,7 +6,7 @@ namespace penstock::python {
 
 /// What Python's garbage collector asks of objects that hold others of Python,
 /// as slots of their types: T::visit(visit, arg), with Py_VISIT for each strong
-/// reference that nobody else shows, and T::clear().
+/// reference that no other object shows, and T::clear().
 template <class T>
 int tp_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));

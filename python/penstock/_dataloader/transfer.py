@@ -1,4 +1,4 @@
-"""How the data set and what belongs to it travel to the server."""
+"""How the data set and what belongs to it are sent to the server."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def pickled(dataset: Any, collate_fn: Any, worker_init_fn: Any
     """What travels to the server: (parts, main), or NotPicklable."""
     from multiprocessing import spawn
 
-    told = spawn.get_preparation_data("penstock")
-    main = {key: value for key, value in told.items() if key in (
+    data = spawn.get_preparation_data("penstock")
+    main = {key: value for key, value in data.items() if key in (
         "sys_argv", "dir", "init_main_from_name", "init_main_from_path")}
     main["sys_path"] = [folder for entry in sys.path for folder in (
         [entry] if entry else _current_folders())]
@@ -64,7 +64,7 @@ def pickled(dataset: Any, collate_fn: Any, worker_init_fn: Any
 
 
 def _can_be_imported(main: dict[str, Any]) -> bool:
-    """Whether there is a main module, and one that helpers find: not that of
+    """Whether there is a main module, and one that workers find: not that of
     `python FOLDER` or `python -m package`, nor a program that was piped."""
     name = main.get("init_main_from_name")
     if name is not None:
@@ -108,7 +108,7 @@ def _not_picklable(things: tuple[Any, ...],
         try:
             text = packing.flatten(thing)[0]
             if error is None and _names_main(thing, text):
-                reason = ("it is defined in __main__, which helpers cannot "
+                reason = ("it is defined in __main__, which workers cannot "
                           "import: a session, a pipe, or a __main__.py")
                 break
         except Exception as raised:
@@ -116,7 +116,7 @@ def _not_picklable(things: tuple[Any, ...],
             break
     return worded(
         NotPicklable, "workers.pickle",
-        f"{name} cannot travel to the helper processes",
+        f"{name} cannot be sent to the worker processes",
         f"a {type(thing).__name__}", reason,
         "define it at the top level of a file, install cloudpickle, or set "
         "num_workers=0 or workers=\"threads\"")

@@ -10,7 +10,7 @@ namespace penstock::python {
 
 /// What a loader is opened with. Texts of JSON, because settings are checked by
 /// the same code as a job file's.
-struct Opening {
+struct OpenRequest {
   std::string job;                ///< the document
   std::vector<std::string> sets;  ///< "section.key=value"
   std::string side = "train";     ///< or "val"
@@ -23,7 +23,7 @@ struct Opening {
 
 /// Reads and prepares the data set. Throws Error, or nb::python_error when a
 /// signal's handler raised meanwhile.
-std::shared_ptr<Session> opened(const Opening& opening);
+std::shared_ptr<Session> opened(const OpenRequest& opening);
 
 /// A job's `source` section that says what the URI says.
 std::string source_section(const std::string& uri);

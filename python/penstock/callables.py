@@ -47,8 +47,8 @@ _PLAIN = type(None), bool, int, float, complex, str, bytes, type(...)
 
 def source_text(piece: object, version: object = "") -> str:
     """A digest of what a function or an object of a class does, as far as its
-    source text tells, and of a version that you give. Of a lambda, which has
-    no text by itself, and where there is none, the bytecode tells.
+    source text says, and of a version that you give. Of a lambda, which has
+    no text by itself, and where there is none, the bytecode says it.
 
     >>> source_text(source_text) == source_text(source_text, version=2)
     False
@@ -169,7 +169,7 @@ class _Writing:
         try:
             found = work()
         except Exception as error:
-            raise self.failed(where, said(error), "mend the function: its "
+            raise self.failed(where, said(error), "correct the function: its "
                               "traceback is above", "failed") from error
         if not isinstance(found, Mapping) or not found:
             raise self.failed(where, f"it returned {type(found).__name__}",

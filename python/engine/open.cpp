@@ -1,4 +1,4 @@
-#include "python/engine/opening.h"
+#include "python/engine/open.h"
 
 #include <future>
 #include <thread>
@@ -13,7 +13,7 @@ constexpr std::chrono::milliseconds kTurn(50);
 // How long it then waits for a statement that was sent.
 constexpr std::chrono::milliseconds kPatience(500);
 
-Job job_of(const Opening& opening) {
+Job job_of(const OpenRequest& opening) {
   Json document = Json::parse(opening.job, "the job");
   for (const std::string& set : opening.sets) apply_setting(document, set);
   if (opening.rows.has_fields) return parse_job_of_source(document);
@@ -30,9 +30,9 @@ Side side_named(const std::string& name) {
                                    .next = "use \"train\" or \"val\""});
 }
 
-/// An opening on a thread of its own, so that this one hears signals meanwhile.
-struct OnTheWay {
-  Opening opening;
+/// Opens on a thread of its own, so that this one can handle signals meanwhile.
+struct PendingOpen {
+  OpenRequest opening;
   OpenOptions options;
   std::promise<std::shared_ptr<Session>> made;
 
@@ -47,8 +47,8 @@ struct OnTheWay {
 
 }  // namespace
 
-std::shared_ptr<Session> opened(const Opening& opening) {
-  auto way = std::make_shared<OnTheWay>();
+std::shared_ptr<Session> opened(const OpenRequest& opening) {
+  auto way = std::make_shared<PendingOpen>();
   way->opening = opening;
   way->options = {.side = side_named(opening.side),
                   .rank = {opening.rank, opening.world},

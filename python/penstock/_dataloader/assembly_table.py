@@ -1,9 +1,9 @@
-"""Where helpers put the pieces of one batch together, without the loop.
+"""Where workers put the pieces of one batch together, without the loop.
 
-A batch may be fetched in parts by several helpers. Each part lies in a slot
-of its helper's memory; the helper that finishes last finds the references of
-all parts here and collates. The board is a small shared memory; a record lock
-of the operating system guards an entry, and goes with a helper that dies.
+A batch may be fetched in parts by several workers. Each part lies in a slot
+of its worker's memory; the worker that finishes last finds the references of
+all parts here and collates. The table is a small shared memory; a record lock
+of the operating system guards an entry, and is released when a worker dies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import struct
 
 from .memory import Ref
 
-Part = tuple[int, Ref]  # the worker that fetched it, and where it lies
+Part = tuple[int, Ref]  # the worker that fetched it, and where it is
 MOST_PARTS = 8
 ENTRIES = 64  # batches, the first to the last of those that are in parts
 _WORD = struct.Struct("<q")
@@ -25,13 +25,13 @@ _ENTRY_SIZE = _ENTRY.size + MOST_PARTS * _PART.size
 _BEGIN = 64
 
 
-def make_board() -> int:
-    fd = os.memfd_create("penstock-board", os.MFD_CLOEXEC)
+def make_assembly_table() -> int:
+    fd = os.memfd_create("penstock-assembly", os.MFD_CLOEXEC)
     os.ftruncate(fd, _BEGIN + ENTRIES * _ENTRY_SIZE)
     return fd
 
 
-class Board:
+class AssemblyTable:
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._memory = mmap.mmap(fd, _BEGIN + ENTRIES * _ENTRY_SIZE)
@@ -50,7 +50,7 @@ class Board:
             ref: Ref) -> tuple[list[Part] | None, list[Part]]:
         """Notes a part. Returns (complete, void): the parts in order when this
         was the last one, else None; and the parts of an earlier round, or of a
-        batch that failed, that lie in slots nobody waits for. Of one round, no
+        batch that failed, whose slots no worker waits for. Of one round, no
         batch may come in parts while one that is ENTRIES before it is
         awaited."""
         at = _BEGIN + (batch % ENTRIES) * _ENTRY_SIZE
