@@ -31,8 +31,8 @@ struct TierRequest {
   std::int64_t rows = 0;
   std::size_t row_bytes = 0;
   std::size_t run_bytes = 0;  ///< of all rows, where they differ in length
-  /// Fields are finished on the host for every batch: no tier `device`, unless
-  /// that is the host.
+  /// Fields are finished, or batches changed, on the host: no tier `device`,
+  /// unless that is the host.
   bool finished_on_host = false;
   /// Memory of the device for the slots of the ring. On a device that is the
   /// host, host memory.

@@ -13,7 +13,8 @@ void Dataset::lengths(std::size_t, std::span<const SampleRange>,
 }
 
 std::vector<BatchTensor> batch_tensors(const std::vector<Output>& outputs,
-                                       bool weights) {
+                                       bool weights,
+                                       const std::vector<Output>& added) {
   std::vector<BatchTensor> tensors;
   std::size_t varying = 0;
   for (const Output& output : outputs) {
@@ -36,6 +37,12 @@ std::vector<BatchTensor> batch_tensors(const std::vector<Output>& outputs,
          .bytes = sizeof(std::int32_t),
          .varying = varying++});
   }
+  for (const Output& output : added)
+    tensors.push_back({.name = output.name,
+                       .what = What::added,
+                       .dtype = output.dtype,
+                       .row_shape = output.row_shape,
+                       .bytes = output.bytes()});
   if (weights)
     tensors.push_back(
         {.name = kWeight, .what = What::weight, .bytes = sizeof(float)});

@@ -18,6 +18,7 @@ struct BatchTensor {
     packed,   ///< [elements, ...]
     lengths,  ///< int32 [rows]: NAME_lengths, beside a padded one
     offsets,  ///< int32 [ranges + 1]: NAME_cu_seqlens, beside a packed one
+    added,    ///< [rows, ...], by what is done to the whole batch
     weight,   ///< float32 [rows]: 0 for padding, else 1
   };
   std::string name;
@@ -32,9 +33,10 @@ struct BatchTensor {
 inline constexpr const char* kWeight = "weight";
 
 /// The tensors of a batch: the outputs in their order, each followed by the one
-/// that says how long its samples are.
+/// that says how long its samples are, then those that are `added`.
 std::vector<BatchTensor> batch_tensors(const std::vector<Output>& outputs,
-                                       bool weights);
+                                       bool weights,
+                                       const std::vector<Output>& added = {});
 
 /// Where a batch's tensors are in the memory of its slot. Kept from batch to
 /// batch, so that it allocates nothing once warm.
@@ -48,7 +50,8 @@ struct BatchLayout {
   };
   std::vector<std::size_t> offsets;  ///< of each tensor
   std::vector<Varying> varying;
-  std::size_t bytes = 0;  ///< of all tensors
+  std::size_t bytes = 0;    ///< of all tensors
+  std::size_t scratch = 0;  ///< on the device behind them, for queued work
 };
 
 /// Finds out how large a batch is. A pure function of the plan, whose ranges

@@ -227,18 +227,20 @@ void TableDataset::plan_tier(const RowsById& rows, const Device& device,
   std::size_t rings = options_.ring_bytes
                           ? options_.ring_bytes(rows.count(), info_.longest)
                           : 0;
-  info_.plan =
-      plan_tiers({.rows = rows.count(),
-                  .row_bytes = layout_.row_bytes,
-                  .run_bytes = run_bytes,
-                  .finished_on_host = !only_copied(options_.fields),
-                  .ring_device_bytes = rings,
-                  .ring_host_bytes = rings,
-                  .wish = options_.cache},
-                 {.ram_free = host.memory_free,
-                  .ram_origin = host.free_origin,
-                  .device_free = device.memory().free,
-                  .device_is_host = device.memory_kind() == MemoryKind::cpu});
+  info_.plan = plan_tiers(
+      {.rows = rows.count(),
+       .row_bytes = layout_.row_bytes,
+       .run_bytes = run_bytes,
+       .finished_on_host =
+           !only_copied(options_.fields) ||
+           (options_.batches_on_host && options_.batches_on_host(device)),
+       .ring_device_bytes = rings,
+       .ring_host_bytes = rings,
+       .wish = options_.cache},
+      {.ram_free = host.memory_free,
+       .ram_origin = host.free_origin,
+       .device_free = device.memory().free,
+       .device_is_host = device.memory_kind() == MemoryKind::cpu});
   info_.plan.scan = scan;
   if (plan().tier == Tier::none) info_.most_readers = most_readers(*source_);
   if (options_.planned) options_.planned(info_.plan);

@@ -32,6 +32,9 @@ struct TableDatasetOptions {
   std::function<std::size_t(std::int64_t rows,
                             std::span<const std::int32_t> longest)>
       ring_bytes;
+  /// True where batches are changed on the host after they are filled, so that
+  /// rows are not kept on this device; empty: they are not.
+  std::function<bool(const Device&)> batches_on_host;
   /// Statistics of an earlier run, to be applied instead of fitting anew.
   std::optional<Json> statistics;
   /// Bytes of host memory that the scan may hold; empty: a share of what is

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "penstock/base/clock.h"
 #include "penstock/base/json.h"
@@ -112,6 +113,22 @@ struct Gather {
   std::span<const std::int64_t> rows;   ///< host memory; copied by the call
 };
 
+/// Work on a device's memory that code of the host does.
+struct HostKernel {
+  std::vector<std::span<const std::byte>> read = {};
+  std::vector<std::span<const std::byte>> written = {};  ///< all of it
+  std::function<void()> run = {};
+};
+
+/// Runs code of the host in its turn among the work of a stream: how devices
+/// whose memory the host can address do what on a GPU is a kernel of its own.
+class HostKernels {
+ public:
+  virtual ~HostKernels() = default;
+  /// Queues it, as any other work of the stream. It must not throw.
+  virtual void queue(HostKernel kernel) = 0;
+};
+
 /// A line of work on a device: each call queues and returns; the work is done
 /// in the order of the calls. Belongs to one thread at a time. The memory
 /// that a call names must live until an event recorded after it has passed.
@@ -136,12 +153,16 @@ class Stream {
   /// The cudaStream_t of a stream on cuda, null for its default stream; null
   /// on other devices.
   void* handle() const { return handle_; }
+  /// Of streams on cpu and sim; null on cuda, where kernels are launched.
+  HostKernels* host_kernels() const { return host_kernels_; }
 
  protected:
-  explicit Stream(void* handle = nullptr) : handle_(handle) {}
+  explicit Stream(void* handle = nullptr, HostKernels* host_kernels = nullptr)
+      : handle_(handle), host_kernels_(host_kernels) {}
 
  private:
   void* handle_;
+  HostKernels* host_kernels_;
 };
 
 /// Free and total memory in bytes.

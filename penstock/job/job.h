@@ -71,6 +71,9 @@ std::string job_schema();
 
 /// What the loader and the data set get to hear of a job.
 LoaderOptions loader_options(const Job& job, Side side);
+/// What decides the tensors of a batch, by the fields' names; where there are
+/// operations theirs too, as "loader.operations".
+Json recipes_of(const Job& job);
 /// How many batches a job takes in all: its epochs, or `train.max_steps` where
 /// that is less; at most INT64_MAX.
 std::int64_t steps_in_all(const Job& job, const Order& order);

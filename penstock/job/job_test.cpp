@@ -98,6 +98,23 @@ TEST(Job, ChecksTypesAndRangesWithThePath) {
   EXPECT_THAT(error_of({"loader=3"}), HasSubstr("expected an object"));
 }
 
+TEST(Job, OperationsAreCheckedBeforeAnythingIsRead) {
+  auto set = [](const std::string& list) {
+    return std::vector<std::string>{"loader.operations=" + list};
+  };
+  Job job = job_with(set(R"([{"mixup": ["x"], "alpha": 0.2}])"));
+  EXPECT_EQ(job.loading.options.operations.size(), 1u);
+  EXPECT_NE(recipes_of(job), recipes_of(job_with({})));
+  EXPECT_EQ(recipes_of(job_with({})), recipes_of(job.fields));
+  EXPECT_THAT(error_of(set(R"([{"mixup": ["z"]}])")),
+              HasSubstr("no tensor 'z', only 'x'"));
+  EXPECT_THAT(error_of(set(R"([{"mixup": ["x"], "alpha": 0}])")),
+              HasSubstr("loader.operations[0].alpha"));
+  EXPECT_THAT(error_of({"fields.x.dtype=int64",
+                        R"(loader.operations=[{"mixup": ["x"]}])"}),
+              HasSubstr("'x' is int64, expected float32 or float64"));
+}
+
 TEST(Job, AQueryPerSampleKeepsNothing) {
   Job job = job_with({"loader.read=per_sample"});
   EXPECT_EQ(job.loading.cache, "none");

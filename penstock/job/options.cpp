@@ -26,6 +26,13 @@ LoaderOptions loader_options(const Job& job, Side side) {
   return options;
 }
 
+Json recipes_of(const Job& job) {
+  Json recipes = recipes_of(job.fields);
+  if (!job.loading.options.operations.empty())
+    recipes["loader.operations"] = recipes_of(job.loading.options.operations);
+  return recipes;
+}
+
 std::int64_t steps_in_all(const Job& job, const Order& order) {
   std::int64_t steps = 0;
   if (__builtin_mul_overflow(job.training.epochs, steps_per_epoch(order),
@@ -45,13 +52,18 @@ TableDatasetOptions dataset_options(const Job& job) {
       .cache = job.loading.cache,
       .workers =
           job.loading.workers.value_or(std::max(1, automatic_workers(job))),
-      .ring_bytes = [outputs, loaders](std::int64_t rows,
-                                       std::span<const std::int32_t> longest) {
-        std::size_t bytes = 0;
-        for (const LoaderOptions& loader : loaders)
-          bytes += ring_bytes(loader, outputs, rows, longest);
-        return bytes;
-      }};
+      .ring_bytes =
+          [outputs, loaders](std::int64_t rows,
+                             std::span<const std::int32_t> longest) {
+            std::size_t bytes = 0;
+            for (const LoaderOptions& loader : loaders)
+              bytes += ring_bytes(loader, outputs, rows, longest);
+            return bytes;
+          },
+      .batches_on_host =
+          [operations = job.loading.options.operations](const Device& device) {
+            return !queue_on(operations, device.memory_kind());
+          }};
 }
 
 Json resolved_settings(const Job& job, const Device& device) {

@@ -26,7 +26,18 @@ SettingsTable<LoaderOptions> options_settings() {
               {{"stop", OnBad::stop},
                {"substitute", OnBad::substitute},
                {"mask", OnBad::mask}},
-              "of samples that cannot be used when they are read");
+              "of samples that cannot be used when they are read")
+      .setting(
+          "operations", operations_schema(),
+          [](Spec& spec, const SettingSchema& setting, Options& to) {
+            if (const Json* list = spec.raw(setting.key))
+              to.operations =
+                  parse_operations(*list, spec.path_of(setting.key));
+          },
+          [](const Options& from) {
+            return from.operations.empty() ? Json()
+                                           : recipes_of(from.operations);
+          });
 }
 
 void check_read(Spec& spec, Job::Loading& loading) {

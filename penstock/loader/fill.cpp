@@ -7,17 +7,19 @@ namespace penstock {
 using What = BatchTensor::What;
 
 BatchFiller::BatchFiller(const Dataset& dataset,
-                         const std::vector<BatchTensor>& tensors,
+                         const BatchOperations& operations,
                          const LoaderOptions& options, Device& device,
                          FillMeters& meters)
     : dataset_(dataset),
-      tensors_(tensors),
+      operations_(operations),
+      tensors_(operations.tensors()),
       options_(options),
       stream_(device.make_stream()),
       filler_(dataset.open_filler(meters, {.side = options.side,
                                            .seed = options.seed,
-                                           .per_sample = options.per_sample})) {
-}
+                                           .per_sample = options.per_sample})),
+      on_device_(dataset.plan().tier == Tier::device &&
+                 device.memory_kind() != MemoryKind::cpu) {}
 
 // What is still queued names memory of slots: it must end before they do.
 BatchFiller::~BatchFiller() { settle(); }
@@ -190,6 +192,14 @@ SampleId BatchFiller::substitute(Slot& slot, std::size_t range) {
                       " others that were tried are bad too: " +
                       faults_.rows.front().why,
                .next = "look at the data: most of it cannot be used"});
+}
+
+void BatchFiller::operate(const Slot& slot) {
+  if (operations_.empty()) return;
+  if (on_device_)
+    operations_.queue(slot, *stream_);
+  else
+    operations_.apply(slot, scratch_);
 }
 
 void BatchFiller::send(Slot& slot) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "penstock/dataset/dataset.h"
+#include "penstock/loader/batch_operations.h"
 #include "penstock/loader/loader.h"
 #include "penstock/loader/slot.h"
 
@@ -15,7 +16,7 @@ namespace penstock {
 /// Fills slots and sends them off. One per thread.
 class BatchFiller {
  public:
-  BatchFiller(const Dataset& dataset, const std::vector<BatchTensor>& tensors,
+  BatchFiller(const Dataset& dataset, const BatchOperations& operations,
               const LoaderOptions& options, Device& device, FillMeters& meters);
   ~BatchFiller();
 
@@ -25,8 +26,10 @@ class BatchFiller {
   /// `read`: what I/O threads have read of them, if anything.
   std::vector<RejectedSample> fill(Slot& slot, std::int64_t begin,
                                    std::int64_t end, ItemRead* read = nullptr);
-  /// Called once all rows are filled: queues the copy to the device, if any,
-  /// and sets `slot.ready`.
+  /// Called once all rows are filled, before send(): does, or queues, what is
+  /// done to whole batches.
+  void operate(const Slot& slot);
+  /// Queues the copy to the device, if any, and sets `slot.ready`.
   void send(Slot& slot);
   /// Waits for all that is queued: afterwards any slot may go. Never throws.
   void settle() noexcept;
@@ -45,12 +48,15 @@ class BatchFiller {
   SampleId substitute(Slot& slot, std::size_t range);
 
   const Dataset& dataset_;
+  const BatchOperations& operations_;
   const std::vector<BatchTensor>& tensors_;
   const LoaderOptions& options_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<SlotFiller> filler_;
   std::vector<TensorPlace> places_;  // by output, of the ranges at hand
   Faults faults_;
+  const bool on_device_;  // rows are gathered straight into a device's memory
+  OperationScratch scratch_;
 };
 
 }  // namespace penstock

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "penstock/loader/bad_samples.h"
+#include "penstock/loader/batch_operations.h"
 #include "penstock/loader/fill.h"
 #include "penstock/loader/planner.h"
 #include "penstock/loader/slot.h"
@@ -45,6 +46,7 @@ struct Loader::State {
   const Order order;
   const bool kept;
   const bool resident;
+  const std::shared_ptr<const BatchOperations> operations;
   const SlotMaker maker;
   const std::size_t slot_bytes;
   /// Batches are filled by the consumer, when asked for.
@@ -85,8 +87,9 @@ struct Loader::State {
         order(order_of(options, *dataset)),
         kept(dataset->plan().tier != Tier::none),
         resident(dataset->plan().tier == Tier::device && !on_host()),
-        maker(batch_tensors(dataset->outputs(), weighted(options)),
-              !on_host() && !resident, device),
+        operations(std::make_shared<const BatchOperations>(options,
+                                                           dataset->outputs())),
+        maker(operations->tensors(), !on_host() && !resident, device),
         slot_bytes(most_bytes(maker.tensors(), dataset->info().longest,
                               most_rows(options, order.samples))),
         inlined(options.workers == 0 || small()),
@@ -116,13 +119,14 @@ struct Loader::State {
         maker.make(varies ? 0 : slot_bytes, most_rows(options, order.samples));
     slot->ring = ring;
     slot->dataset = dataset;
+    slot->operations = operations;
     ring->give_back(std::move(slot));
     ++slots;
   }
 
   std::unique_ptr<BatchFiller> make_filler() {
-    return std::make_unique<BatchFiller>(*dataset, maker.tensors(), options,
-                                         device, meters);
+    return std::make_unique<BatchFiller>(*dataset, *operations, options, device,
+                                         meters);
   }
 
   bool no_more() const PENSTOCK_REQUIRES(mutex) {
@@ -132,6 +136,9 @@ struct Loader::State {
   void plan(Position at, Slot& slot) {
     BusyScope busy(meters.plan);
     planner.plan(at, slot);
+    if (resident)
+      slot.layout.scratch =
+          operations->scratch_bytes(std::ssize(slot.plan.bin_ends));
     slot.rows_left = std::ssize(slot.plan.bin_ends);
     meters.plan.add_items(std::ssize(slot.ids), 0);
   }
@@ -250,6 +257,7 @@ struct Loader::State {
       if (!rows_done(slot, item,
                      filler.fill(slot, item.begin, item.end, item.read.get())))
         return true;
+      filler.operate(slot);
       filler.send(slot);
       return complete.put(slot.number, item.slot);
     } catch (...) {
@@ -360,6 +368,7 @@ struct Loader::State {
       plan_inline(*slot);
       maker.carve(*slot);
       slot->rejected = filler->fill(*slot, 0, std::ssize(slot->plan.bin_ends));
+      filler->operate(*slot);
       filler->send(*slot);
     });
     return there ? slot : nullptr;
@@ -373,6 +382,7 @@ struct Loader::State {
       for (const TensorView& view : to) direct.fill.push_back(view.data);
       direct.rejected =
           filler->fill(direct, 0, std::ssize(direct.plan.bin_ends));
+      filler->operate(direct);
     });
   }
 
@@ -440,6 +450,11 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
   PENSTOCK_ASSERT(!options.per_sample || !s.kept,
                   "a query per sample reads from the source");
   check(s.options, *s.dataset);
+  if (s.resident && !queue_on(s.options.operations, device.memory_kind()))
+    refuse_operation("loader.operations",
+                     "one of them runs on the host, and the rows are in the "
+                     "memory of the device",
+                     "set \"loader.cache\": \"ram\"");
   penstock::steps_per_epoch(s.order);  // refuses an epoch without a step
   while (s.slots < slots_of(s.options)) s.add_slot();
   if (s.inlined) return;

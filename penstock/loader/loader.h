@@ -10,6 +10,7 @@
 
 #include "penstock/dataset/dataset.h"
 #include "penstock/loader/batch.h"
+#include "penstock/loader/batch_operations.h"
 #include "penstock/loader/options.h"
 
 namespace penstock {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "penstock/loader/batch_operations.h"
+
 namespace penstock {
 namespace {
 
@@ -83,9 +85,11 @@ void check(const LoaderOptions& options, const Dataset& dataset) {
 std::size_t ring_bytes(const LoaderOptions& options,
                        const std::vector<Output>& outputs, std::int64_t rows,
                        std::span<const std::int32_t> longest) {
-  std::size_t slot = most_bytes(batch_tensors(outputs, weighted(options)),
-                                longest, most_rows(options, rows));
+  const BatchOperations operations(options, outputs);
+  const std::int64_t batch = most_rows(options, rows);
+  std::size_t slot = most_bytes(operations.tensors(), longest, batch);
   if (options.batch_bytes > 0) slot = std::min(slot, options.batch_bytes);
+  slot += operations.scratch_bytes(batch);
   return static_cast<std::size_t>(slots_of(options)) * slot;
 }
 

@@ -82,15 +82,16 @@ void SlotRing::close() {
   returned_.notify_all();
 }
 
-void SlotMaker::reserve(Slot& slot, std::size_t bytes) const {
-  slot.target = device_.allocate(bytes);
+void SlotMaker::reserve(Slot& slot, std::size_t bytes,
+                        std::size_t scratch) const {
+  slot.target = device_.allocate(bytes + scratch);
   if (staged_) slot.host = device_.allocate_pinned(bytes);
 }
 
 std::shared_ptr<Slot> SlotMaker::make(std::size_t bytes,
                                       std::int64_t rows) const {
   auto slot = std::make_shared<Slot>();
-  reserve(*slot, bytes);
+  reserve(*slot, bytes, 0);
   bool on_host = staged_ || device_.memory_kind() == MemoryKind::cpu;
   for (const BatchTensor& tensor : tensors_) {
     NamedTensor named{.name = tensor.name, .view = {.dtype = tensor.dtype}};
@@ -108,10 +109,11 @@ std::shared_ptr<Slot> SlotMaker::make(std::size_t bytes,
 }
 
 void SlotMaker::carve(Slot& slot) const {
-  if (slot.layout.bytes > slot.target.size()) {
+  const std::size_t bytes = slot.layout.bytes, scratch = slot.layout.scratch;
+  if (bytes + scratch > slot.target.size()) {
     slot.target = {};  // before its successor is there
     slot.host = {};
-    reserve(slot, slot.layout.bytes + slot.layout.bytes / 4);
+    reserve(slot, bytes + bytes / 4, scratch + scratch / 4);
   }
   std::byte* base = staged_ ? slot.host.data() : slot.target.data();
   for (std::size_t t = 0; t < tensors_.size(); ++t) {

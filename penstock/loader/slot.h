@@ -5,6 +5,7 @@
 
 #include "penstock/exec/exec.h"
 #include "penstock/loader/batch.h"
+#include "penstock/loader/batch_operations.h"
 #include "penstock/loader/loader.h"
 
 namespace penstock {
@@ -51,6 +52,7 @@ struct Slot {
   std::weak_ptr<SlotRing> ring;
   /// Work that is queued on the memory reads them.
   std::shared_ptr<const Dataset> dataset;
+  std::shared_ptr<const BatchOperations> operations;
 };
 
 /// The free slots of a loader, and the count of those that are lent.
@@ -93,7 +95,7 @@ class SlotMaker {
   void carve(Slot& slot) const;
 
  private:
-  void reserve(Slot& slot, std::size_t bytes) const;
+  void reserve(Slot& slot, std::size_t bytes, std::size_t scratch) const;
 
   const std::vector<BatchTensor> tensors_;
   const bool staged_;

@@ -41,7 +41,7 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
   facts["world"] = rank.world;
   facts["side"] = side == Side::val ? "val" : "train";
   if (!job.source.kind.empty()) facts["source"] = source_json(job.source);
-  facts["fields"] = recipes_of(job.fields);
+  facts["fields"] = recipes_of(job);
   Json settings = order_json(order, job.split);
   for (const char* key : {"batch_size", "seed", "shuffle", "tail"})
     facts["loader"][key] = *settings.find(key);

@@ -24,7 +24,7 @@ std::string beginning_of(Sha256& digest) {
 /// Of the rows, and of what makes tensors of them.
 std::string data_digest(const Dataset& rows, const Job& job) {
   Sha256 digest;
-  std::string text = rows.fingerprint() + recipes_of(job.fields).dump();
+  std::string text = rows.fingerprint() + recipes_of(job).dump();
   digest.add(std::as_bytes(std::span(text)));
   return beginning_of(digest);
 }
@@ -326,7 +326,7 @@ void Session::go_on(const Json& state) {
       refuse_state("resume.other_order", "state",
                    "it is that of a run's training rows",
                    "open the job's side \"train\"");
-    check_same_fields(saved, job_.fields);
+    check_same_fields(saved, job_);
     check_goes_on(saved, *rows_, order_, job_.split);
     return seek(at);
   }

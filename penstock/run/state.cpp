@@ -97,11 +97,12 @@ Json order_json(const Order& order, const Split& split) {
   return json;
 }
 
-void check_same_fields(const SavedState& state,
-                       const std::vector<Field>& fields) {
+void check_same_fields(const SavedState& state, const Job& job) {
   if (state.fields.is_null()) return;
-  auto other = first_difference(recipes_of(fields), state.fields, "fields");
+  auto other = first_difference(recipes_of(job), state.fields, "fields");
   if (!other) return;
+  if (other->path.starts_with("fields.loader.operations"))
+    other->path = other->path.substr(std::string("fields.").size());
   auto shown = [](const Json& value) {
     return value.is_null() ? "nothing" : value.dump();
   };

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/loader/loader.h"
+#include "penstock/job/job.h"
 
 namespace penstock {
 
@@ -39,14 +39,10 @@ SavedStates read_states(const std::string& run_folder);
 /// What a resumed run must share: the order and how rows fall on sides.
 Json order_json(const Order& order, const Split& split);
 
-/// The other half of it: how a row becomes tensors, with every default.
-Json recipes_of(const std::vector<Field>& fields);
-
 /// Throws Error(request) that names the first setting in which the job's fields
-/// are not those of the run. Needs no table. Nothing is refused of a run that
-/// had not begun.
-void check_same_fields(const SavedState& state,
-                       const std::vector<Field>& fields);
+/// or operations are not those of the run. Needs no table. Nothing is refused
+/// of a run that had not begun.
+void check_same_fields(const SavedState& state, const Job& job);
 
 /// Throws Error(request) when going on from `state` would give other batches
 /// than the run would have had.

@@ -115,7 +115,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   if (!options.resume.empty()) from = read_resumption(options.resume);
   SavedState& state = from.state;
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
-  check_same_fields(state, job.fields);
+  check_same_fields(state, job);
 
   std::unique_ptr<Device> device = open_device(job.device);
   check_model_device(job.model, device->memory_kind());
@@ -157,7 +157,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   check_goes_on(state, *data, order, job.split);
   state.fingerprint = data->fingerprint();
   state.order = order_json(order, job.split);
-  state.fields = recipes_of(job.fields);
+  state.fields = recipes_of(job);
 
   std::int64_t steps = steps_in_all(job, order);
   std::unique_ptr<Stepper> stepper = make_stepper(job, *data, *device, steps);

@@ -7,8 +7,9 @@
 namespace penstock {
 namespace {
 
-class CpuStream final : public Stream {
+class CpuStream final : public Stream, public HostKernels {
  public:
+  CpuStream() : Stream(nullptr, this) {}
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
@@ -17,6 +18,7 @@ class CpuStream final : public Stream {
   void wait(const Event& event) override { event.wait(); }
   void step(std::uint64_t) override {}
   void synchronize() override {}
+  void queue(HostKernel kernel) override { kernel.run(); }
 };
 
 class CpuDevice final : public Device {

@@ -134,6 +134,25 @@ void SimDevice::queue_gather(SimLine& line, const Gather& gather) {
   queue(line, std::move(operation), time_within(moved), nullptr);
 }
 
+void SimDevice::queue_kernel(SimLine& line, HostKernel kernel) {
+  wait_for_room();
+  Lock lock(mutex_);
+  Operation operation{.effect = std::move(kernel.run)};
+  std::size_t moved = 0;
+  auto check = [&](std::span<const std::byte> extent) PENSTOCK_REQUIRES(
+                   mutex_) {
+    PENSTOCK_ASSERT(extent.size() <= memory_.room_at(extent.data()).value_or(0),
+                    "a kernel on sim leaves its buffer");
+    moved += extent.size();
+    return Extent{extent.data(), extent.size()};
+  };
+  for (std::span<const std::byte> extent : kernel.read)
+    operation.read.push_back(check(extent));
+  for (std::span<const std::byte> extent : kernel.written)
+    operation.written.push_back(check(extent));
+  queue(line, std::move(operation), time_within(moved / 2), nullptr);
+}
+
 void SimDevice::queue(SimLine& line, Operation operation, Nanoseconds duration,
                       Engine* engine) {
   Nanoseconds start = std::max(clock_.now(), line.end);

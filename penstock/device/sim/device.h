@@ -35,6 +35,7 @@ class SimDevice final : public Device {
   void queue_copy(SimLine& line, std::byte* to, const std::byte* from,
                   std::size_t bytes);
   void queue_gather(SimLine& line, const Gather& gather);
+  void queue_kernel(SimLine& line, HostKernel kernel);
   /// The time of step `number`; the same whenever it is asked for.
   Nanoseconds step_time(std::uint64_t number) const;
   /// Does what comes before `horizon`. The clock must have reached its end.

@@ -6,9 +6,10 @@ namespace penstock {
 
 /// A stream of a SimDevice. Work that is queued when it is destroyed still
 /// counts, as far as an event that was recorded after it is waited for.
-class SimStream final : public Stream {
+class SimStream final : public Stream, public HostKernels {
  public:
-  SimStream(SimDevice& device, std::size_t stream) : device_(device) {
+  SimStream(SimDevice& device, std::size_t stream)
+      : Stream(nullptr, this), device_(device) {
     line_.stream = stream;
   }
   ~SimStream() override { device_.close_stream(line_.stream); }
@@ -20,6 +21,9 @@ class SimStream final : public Stream {
   }
   void gather(const Gather& gather) override {
     device_.queue_gather(line_, gather);
+  }
+  void queue(HostKernel kernel) override {
+    device_.queue_kernel(line_, std::move(kernel));
   }
   Event record() override;
   Event record_untimed() override;
