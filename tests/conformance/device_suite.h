@@ -364,6 +364,25 @@ TEST_P(DeviceSuite, AGatherTakesEachFieldFromATableOfItsOwn) {
     EXPECT_EQ(download(*stream, outs[f]), expected[f]) << fields[f].bytes;
 }
 
+TEST_P(DeviceSuite, AKernelOfTheHostTakesItsTurnInTheStream) {
+  std::unique_ptr<Stream> stream = device_->make_stream();
+  HostKernels* kernels = stream->host_kernels();
+  if (kernels == nullptr) GTEST_SKIP() << "kernels are launched there";
+  ByteVector bytes = random_bytes(4096, 11);
+  Buffer from = pinned(bytes), to = pinned(ByteVector(4096));
+  Buffer there = device_->allocate(4096), changed = device_->allocate(4096);
+  stream->copy(there.data(), from.data(), 4096);
+  std::byte* in = there.data();
+  std::byte* out = changed.data();
+  kernels->queue({.read = {{in, 4096}}, .written = {{out, 4096}}, .run = [=] {
+                    for (std::size_t i = 0; i < 4096; ++i) out[i] = ~in[i];
+                  }});
+  stream->copy(to.data(), changed.data(), 4096);
+  stream->record().wait();
+  for (std::byte& byte : bytes) byte = ~byte;
+  EXPECT_EQ(bytes_of(to), bytes);
+}
+
 TEST_P(DeviceSuite, NoRowsNoFieldsAndNoBytesAreNoWork) {
   TestTable table;
   std::unique_ptr<Stream> stream = device_->make_stream();
