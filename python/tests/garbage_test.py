@@ -175,7 +175,7 @@ class Garbage(unittest.TestCase):
                     use()
                 self.assertEqual(raised.exception.code, "loader.closed")
             owner.loader.close()
-            self.assertIn("let go", repr(owner.loader))
+            self.assertIn("released", repr(owner.loader))
 
     def test_of_a_generator_that_stands_in_a_step_ends_without_a_word(self):
         def loop(owner):
