@@ -24,7 +24,7 @@ double cpu_share(const StageNumbers& stage) {
   return busy <= 0 ? 0 : seconds(stage.busy_cpu) / busy;
 }
 
-/// The stages of a loader that fall away when prepared rows are kept.
+/// The stages of a loader that are not needed when prepared rows are kept.
 bool reads_source(const StageNumbers& stage) {
   return stage.name.starts_with("read") || stage.name == "prepare" ||
          stage.name == "pack";
@@ -114,7 +114,7 @@ class Diagnosis {
         late();
       }
     }
-    // What would gain a little is offered all the same.
+    // Small gains are offered all the same.
     if (data + copy + host < kNoWaiting || compute_ > kBusy * wall_) compute();
     std::ranges::stable_sort(verdict_.actions,
                              [](const Action& a, const Action& b) {
@@ -148,11 +148,10 @@ class Diagnosis {
     verdict_.no_action =
         "the accelerator itself is the limit, and no setting that is known "
         "here would gain 2 %";
-    verdict_.cause =
-        window_.virtual_time
-            ? "the accelerator is busy; whether the input keeps up, a virtual "
-              "clock cannot tell"
-            : "the accelerator is busy; the input keeps up";
+    verdict_.cause = window_.virtual_time
+                         ? "the accelerator is busy; a virtual clock cannot "
+                           "show whether the input keeps up"
+                         : "the accelerator is busy; the input keeps up";
   }
 
   void copies() {
@@ -226,8 +225,9 @@ class Diagnosis {
     double calls = static_cast<double>(stage.calls);
     double call_ms = 1e3 * seconds(stage.busy_wall) / calls;
     if (row_by_row(stage))
-      verdict_.cause = format(
-          "the database is asked once per sample, %.2f ms each time", call_ms);
+      verdict_.cause =
+          format("the database is queried once per sample, %.2f ms each time",
+                 call_ms);
     else if (u > 0.8)
       verdict_.cause = "'" + stage.name + "' needs more processor time";
     else if (stage.calls > 0 && u < 0.3)
@@ -351,7 +351,7 @@ class Diagnosis {
     double now = static_cast<double>(window_.parts.samples) / wall_;
     return std::min(compute_rate(), slowest_rate(stages)) / now - 1;
   }
-  /// True when it is worth telling.
+  /// True when it is worth reporting.
   bool offer(Action action) {
     if (!(action.predicted_gain >= kSmallestGain) ||
         std::isinf(action.predicted_gain))

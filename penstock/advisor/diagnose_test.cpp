@@ -327,7 +327,7 @@ TEST(Diagnose, DoesNotCompareStagesWithAVirtualClock) {
   snapshot.parts.wait_data = 0s;
   verdict = diagnose(snapshot);
   EXPECT_EQ(verdict.limit, Limit::compute);
-  EXPECT_THAT(verdict.cause, HasSubstr("virtual clock cannot tell"));
+  EXPECT_THAT(verdict.cause, HasSubstr("virtual clock cannot show"));
 }
 
 // The loader: one pool of 1 to 8 threads does all stages, then delivers. The

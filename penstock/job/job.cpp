@@ -67,7 +67,7 @@ Job checked_job(const Json& document, RowsFrom from) {
   return job;
 }
 
-/// With a next step for whoever has none.
+/// Adds a next step to an error that has none.
 Job advised_job(const Json& document, RowsFrom from) {
   try {
     return checked_job(document, from);
@@ -123,13 +123,13 @@ void apply_setting(Json& document, const std::string& set) {
                          "UTF-8, and name that"});
   std::size_t equals = set.find('=');
   if (equals == std::string::npos || equals == 0)
-    refuse("--set", equals == 0 ? "no key is named" : "there is no '='");
+    refuse("--set", equals == 0 ? "the key is missing" : "there is no '='");
   std::string text = set.substr(equals + 1);
   Json value(text);
   try {
     value = Json::parse(text, "--set");
   } catch (const Error&) {
-    // A text, as the rule says.
+    // Not JSON: then it is a text.
   }
   Json* at = &document;
   std::string path = set.substr(0, equals);

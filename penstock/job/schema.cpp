@@ -3,7 +3,7 @@
 
 namespace penstock {
 
-// Put together of the sections' own, in draft 2020-12.
+// Made of the schemas of the sections, in draft 2020-12.
 std::string job_schema() {
   std::vector<SettingSchema> train = training_settings().schemas();
   for (SettingSchema& setting : learning_settings().schemas())

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kMany = std::int64_t{1} << 40;
 
-/// Those that the loader takes as they are.
+/// The settings that the loader takes as they are.
 SettingsTable<LoaderOptions> options_settings() {
   using Options = LoaderOptions;
   return SettingsTable<Options>()
