@@ -104,7 +104,7 @@ std::int64_t rows_of_session(Random random, std::int64_t left) {
   auto wish = kFewestRows + static_cast<std::int64_t>(random.below(
                                 bits(kMostRows - kFewestRows + 1)));
   if (left == wish || left >= wish + kFewestRows) return wish;
-  // The rows that would be left make no session of their own.
+  // Rows that would be left over make no session of their own.
   return left <= kMostRows ? left : left - kFewestRows;
 }
 
@@ -276,7 +276,7 @@ bool PositionsDemo::next(std::int64_t most, Block& block) {
 
 namespace {
 
-/// Tells how far the writing is, at most twice a second.
+/// Reports the progress of writing, at most twice a second.
 class Pace {
  public:
   explicit Pace(const DemoOptions& options) : options_(options) {}
@@ -310,7 +310,7 @@ std::int64_t write_positions_demo(const DemoOptions& options) {
   };
   if (options.rows < 1)
     refuse("--rows", "found " + std::to_string(options.rows),
-           "ask for at least one row");
+           "request at least one row");
   const std::string& json_type = options.json_type;
   if (json_type != "jsonb" && json_type != "json" && json_type != "text")
     refuse("--json-type", "found \"" + json_type + "\"",

@@ -149,7 +149,7 @@ void add_model(const QuickstartOptions& options,
   }
   note("training the network: " + std::to_string(job.training.epochs) +
        " epochs");
-  // However it ends, the numbers of the runs before it are not lost.
+  // If training fails, the numbers of the runs before it are still returned.
   try {
     result["model"] = train_model(options, job);
   } catch (const Error& error) {
@@ -171,7 +171,8 @@ Json quickstart(const QuickstartOptions& options) {
   if (!folder.empty()) real_files().make_folders(folder);
   note("writing " + std::to_string(options.rows) + " samples to " +
        options.database);
-  load_job(options.job, {});  // a wrong one is heard before anything is done
+  load_job(options.job,
+           {});  // fails for a wrong job before anything is written
   Json result;
   result["runs"] = Json::Array{};
   result["model"] = nullptr;
@@ -187,7 +188,7 @@ Json quickstart(const QuickstartOptions& options) {
     return result;
   char delay[120];
   std::snprintf(delay, sizeof(delay),
-                "declared delay of the database: %.1f ms per statement, the "
+                "simulated latency of the database: %.1f ms per statement, the "
                 "same for both ways",
                 options.round_trip_ms);
   note(delay);

@@ -8,14 +8,14 @@
 namespace penstock {
 
 std::string cuda_unavailable_reason() {
-  return in_torch("asking libtorch for CUDA", [] {
+  return in_torch("querying libtorch for CUDA", [] {
     const CudaLibrary& cuda = cuda_library();
     return cuda.devices == 0 ? cuda.why : std::string();
   });
 }
 
 std::string build_info() {
-  return in_torch("asking libtorch what it can do", [] {
+  return in_torch("querying the features of libtorch", [] {
     const CudaLibrary& cuda = cuda_library();
     int threads = at::get_num_threads();
     return std::string("libtorch " TORCH_VERSION ", ") +

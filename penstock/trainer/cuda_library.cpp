@@ -12,7 +12,7 @@ CudaLibrary open_cuda_library() {
   if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
     return {.why = ::dlerror()};
   if (!c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA))
-    return {.why = "libtorch_cuda.so is there, but brings no CUDA device"};
+    return {.why = "libtorch_cuda.so was loaded, but adds no CUDA device"};
   int devices =
       c10::impl::getDeviceGuardImpl(c10::DeviceType::CUDA)->deviceCount();
   if (devices == 0) return {.why = "libtorch finds no driver or no device"};

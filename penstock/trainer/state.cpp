@@ -19,12 +19,13 @@ Dtype dtype_of(const at::Tensor& tensor) {
 }
 
 [[noreturn]] void refuse(const std::string& name, std::string why) {
-  throw Error(ErrorKind::request,
-              {.code = "resume.other_model",
-               .what = "cannot go on from the checkpoint",
-               .where = "tensor '" + name + "'",
-               .why = std::move(why),
-               .next = "resume with the job that wrote it, or start anew"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "resume.other_model",
+       .what = "cannot continue from the checkpoint",
+       .where = "tensor '" + name + "'",
+       .why = std::move(why),
+       .next = "resume with the job that wrote it, or start a new run"});
 }
 
 std::string described(Dtype dtype, const Shape& shape) {

@@ -14,8 +14,7 @@ constexpr std::int64_t kShared = 1 << 16;
 
 }  // namespace
 
-// Work of the host alone, on no stream: nobody that watches a model's work
-// needs to see it.
+// Host work only, on no stream: it needs no ordering with a model's work.
 void start_threads(int threads) {
   at::DisableRecordFunctionGuard unseen;
   at::set_num_threads(threads);           // makes those of its own pool

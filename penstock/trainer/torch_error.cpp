@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kWhere = "libtorch " TORCH_VERSION;
 
-// No error of a library is worth believing where this much cannot be had.
+// Where this much cannot be allocated, an error of a library is one of memory.
 constexpr std::size_t kSpareBytes = 64 << 20;
 
 // libtorch's allocator for the host has no class of its own for its error.

@@ -88,7 +88,7 @@ at::Tensor SetNetwork::normalised(Layer layer, const at::Tensor& input) const {
                         parameters_[layer.bias].value);
 }
 
-// Every element asks every element that is there.
+// Every element attends to every element that is present.
 at::Tensor SetNetwork::attention(const at::Tensor& elements,
                                  const at::Tensor& absent) const {
   std::int64_t rows = elements.size(0);
@@ -105,7 +105,7 @@ at::Tensor SetNetwork::attention(const at::Tensor& elements,
   return apply(attention_out_, seen.reshape({rows, max, shape_.width}));
 }
 
-// Every head asks one question of all elements that are there.
+// One learned query per head attends to all elements that are present.
 at::Tensor SetNetwork::pooled(const at::Tensor& elements,
                               const at::Tensor& absent) const {
   std::int64_t rows = elements.size(0);

@@ -39,7 +39,8 @@ namespace {
 // The network may be this sure and unsure: exp(8) is three thousand.
 constexpr double kMostLogSigma = 8;
 
-// What is drawn for a step is sent in two; so many steps may be on their way.
+// What is drawn for a step is sent in two copies; this many steps may be in
+// flight.
 constexpr std::size_t kStagedSteps = 8;
 
 /// What a batch holds, as tensors of libtorch.
@@ -103,7 +104,8 @@ std::int64_t keys_of(const SetPosition& settings, const TableDataset& data) {
   return std::ssize(statistics_of(data, settings.set));
 }
 
-/// Names with a prefix: a checkpoint tells weights from the optimiser's own.
+/// Names with a prefix: a checkpoint distinguishes weights from the optimiser's
+/// own.
 void append(std::vector<Parameter>& all, const std::string& prefix,
             const std::vector<Parameter>& some) {
   for (const Parameter& one : some)
@@ -222,7 +224,7 @@ class SetPositionStepper final : public Stepper {
     Inputs inputs{.set = named(settings_.set),
                   .mask = named(settings_.set + "_mask"),
                   .target = named(settings_.target)};
-    // Where batches are padded, one more tensor tells the padding.
+    // Where batches are padded, one more tensor marks the padding.
     inputs.weight = tensors.size() > tensors_ ? borrowed(tensors.back().view)
                                               : at::ones({inputs.mask.size(0)},
                                                          inputs.mask.options());
@@ -239,8 +241,8 @@ class SetPositionStepper final : public Stepper {
         .log_sigma = answers.select(1, 2).clamp(-kMostLogSigma, kMostLogSigma)};
   }
 
-  /// The negative log-likelihood of each row's true place: the guess is the
-  /// middle of a round normal distribution.
+  /// The negative log-likelihood of each row's true place: the prediction is
+  /// the mean of a round normal distribution.
   static at::Tensor losses(const Prediction& guess, const at::Tensor& truth) {
     at::Tensor squares = (guess.place - truth).square().sum(1);
     return squares * (guess.log_sigma * -2).exp() / 2 + guess.log_sigma * 2 +
@@ -301,16 +303,17 @@ void SetPositionStepper::check_description(const Json& found) const {
                       ", expected " + expected.dump();
     if (key == "threads") {
       log(LogLevel::warning,
-          "the checkpoint's numbers were made by another number of threads (" +
-              why + "): the run goes on, but not bit for bit");
+          "the checkpoint was written with another number of threads (" + why +
+              "): the run continues, but not bit for bit");
       continue;
     }
-    throw Error(ErrorKind::request,
-                {.code = "resume.other_model",
-                 .what = "cannot go on from the checkpoint",
-                 .where = "model." + key,
-                 .why = std::move(why),
-                 .next = "resume with the job that wrote it, or start anew"});
+    throw Error(
+        ErrorKind::request,
+        {.code = "resume.other_model",
+         .what = "cannot continue from the checkpoint",
+         .where = "model." + key,
+         .why = std::move(why),
+         .next = "resume with the job that wrote it, or start a new run"});
   }
 }
 
