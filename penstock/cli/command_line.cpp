@@ -9,7 +9,7 @@ namespace penstock {
 namespace {
 
 /// What is wrong with the arguments, without those that may hold a password: a
-/// source that stands where none belongs.
+/// source in a place where none belongs.
 std::string shown_reason(std::string why, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     std::string_view hidden = argv[i];
@@ -33,7 +33,7 @@ Error argument_error(int argc, char** argv, const CLI::ParseError& error) {
   std::string first = argc > 1 ? argv[1] : "-";
   if (!first.starts_with('-') && std::ranges::find(names, first) == names.end())
     parts.why =
-        "there is no verb '" + first + "'; " + did_you_mean(first, names);
+        "there is no command '" + first + "'; " + did_you_mean(first, names);
   parts.why = shown_reason(std::move(parts.why), argc, argv);
   return Error(ErrorKind::request, std::move(parts));
 }

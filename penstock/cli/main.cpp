@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
   try {
     return run_program(argc, argv, invocation);
   } catch (const OutputClosed&) {
-    // As if SIGPIPE had ended us, which would have left work unsaved.
+    // The exit code of a program that SIGPIPE ended; SIGPIPE itself would have
+    // left work unsaved.
     return 128 + (invocation.interrupted ? stop_signal() : SIGPIPE);
   } catch (...) {
     return report_error(error_of_exception(), invocation.json);

@@ -24,17 +24,18 @@ void print(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
   int reason = errno;
   if (reason == EPIPE || is_closed_terminal(reason)) throw OutputClosed();
-  throw Error(ErrorKind::request, {.code = "cli.output",
-                                   .what = "cannot write the result",
-                                   .where = "standard output",
-                                   .why = std::strerror(reason),
-                                   .next = "send it to a place that has room"});
+  throw Error(ErrorKind::request,
+              {.code = "cli.output",
+               .what = "cannot write the result",
+               .where = "standard output",
+               .why = std::strerror(reason),
+               .next = "write it to a disk with free space"});
 }
 
 void print_document(const Json& json) { print(json.dump(2) + "\n"); }
 
 int report_error(const Error& error, bool json) {
-  // Where standard output fails, that very error must be seen elsewhere.
+  // When standard output itself fails, the error is shown on standard error.
   bool printed = json && error.parts().code != "cli.output" &&
                  std::fputs((error.json() + "\n").c_str(), stdout) >= 0 &&
                  std::fflush(stdout) == 0;

@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// Written by the signal handlers, which may use lock-free atomics alone.
+// Written by the signal handlers, which may use only lock-free atomics.
 std::atomic<bool> stop{false};
 std::atomic<bool> save{false};
 std::atomic<bool> insisted{false};
@@ -17,8 +17,8 @@ static_assert(std::atomic<int>::is_always_lock_free);
 bool saves_before_end = false;
 
 extern "C" void on_stop(int number) {
-  // Somebody who sends it a second time means it. A verb that has nothing to
-  // save ends at once.
+  // A user who sends it twice wants the program to end now. A command that has
+  // nothing to save ends at once.
   bool sent_on_purpose = number == SIGINT || number == SIGTERM;
   if (!saves_before_end || (sent_on_purpose && insisted.exchange(true)))
     ::_exit(128 + number);
@@ -32,7 +32,7 @@ extern "C" void on_save(int) { save = true; }
 void handle(int number, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
-  // A run that goes on shall not notice. One that ends shall: it may hang in a
+  // A run that continues is not interrupted. One that ends is: it may hang in a
   // write to a log that nobody reads.
   action.sa_flags = handler == on_save ? SA_RESTART : 0;
   ::sigaction(number, &action, nullptr);

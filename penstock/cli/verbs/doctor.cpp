@@ -22,7 +22,7 @@ void run_doctor(Invocation& invocation) {
 
 Verb doctor_verb() {
   return {.name = "doctor",
-          .help = "Say what this machine and this build can do",
+          .help = "Show what this machine and this build can do",
           .add = [](CLI::App& app, Invocation& invocation) -> RunVerb {
             add_json(app, invocation, "One JSON document");
             return run_doctor;

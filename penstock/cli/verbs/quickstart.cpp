@@ -35,7 +35,7 @@ RunVerb add_quickstart(CLI::App& app, Invocation& invocation) {
       ->check(whole_number<std::int64_t>(1));
   app.add_option("--step-ms", options->step_ms, "Of the simulated step");
   app.add_option("--round-trip-ms", options->round_trip_ms,
-                 "Declared delay per statement");
+                 "Simulated latency per statement");
   app.add_option("--epochs", options->epochs, "Of each run")
       ->check(whole_number<std::int64_t>(1));
   add_json(app, invocation, "One JSON document");
@@ -46,7 +46,7 @@ RunVerb add_quickstart(CLI::App& app, Invocation& invocation) {
 
 Verb quickstart_verb() {
   return {.name = "quickstart",
-          .help = "The main job starved, then fed, with the numbers",
+          .help = "Compare a query per sample with Penstock, and train a model",
           .ends_in_order = true,
           .add = add_quickstart};
 }

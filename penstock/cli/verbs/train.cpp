@@ -45,7 +45,7 @@ Job job_of(const Arguments& arguments) {
     throw Error(
         ErrorKind::request,
         {.code = "cli.arguments",
-         .what = "cannot tell what to train",
+         .what = "cannot start the training",
          .where = "the command line",
          .why = arguments.job.empty() ? "neither a job nor a run is named"
                                       : "both a job and a run are named",
