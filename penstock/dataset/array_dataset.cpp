@@ -32,7 +32,7 @@ void check_names(std::span<const NamedArray> arrays) {
     if (array.name.empty())
       refuse("name", "arrays", "one has an empty name", "name it");
     if (!seen.insert(array.name).second)
-      refuse("name", where(array), "there are two of this name",
+      refuse("name", where(array), "two arrays have this name",
              "give each a name of its own");
   }
 }
@@ -62,10 +62,11 @@ void check_memory(std::span<const NamedArray> arrays) {
     MemoryKind memory = array.view.memory;
     if (memory != MemoryKind::cpu && memory != MemoryKind::cuda_host)
       refuse("memory", where(array),
-             "it lies in the memory of a device (DLPack's number " +
+             "it is in the memory of a device (DLPack's number " +
                  std::to_string(static_cast<int>(memory)) +
                  "), and rows are loaded from the host's",
-             "copy it to host memory; \"cache\": \"device\" brings it back");
+             "copy it to host memory; with \"cache\": \"device\" it is copied "
+             "to the device once");
     PENSTOCK_ASSERT(array.view.data != nullptr || array.view.bytes() == 0,
                     "an array has bytes");
   }
@@ -76,7 +77,7 @@ const ArrayDatasetOptions& checked(const ArrayDatasetOptions& options,
   const std::string& cache = options.cache;
   if (cache != "auto" && cache != "device" && cache != "ram")
     refuse("cache", "cache",
-           "found \"" + cache + "\", and arrays lie in memory already",
+           "found \"" + cache + "\", and arrays are in memory already",
            "use \"auto\", \"device\" or \"ram\"");
   for (auto [ids, side] :
        {std::pair(&options.train, "train"), std::pair(&options.val, "val")}) {

@@ -3,6 +3,15 @@
 #include <algorithm>
 #include <vector>
 
+// A row is stored at its id, the rank of its key. Where rows arrive in another
+// order, packing by id would keep nearly every parsed block until the end, next
+// to the packed rows: twice the memory. So the blocks are packed in the order
+// in which they arrived, each is freed as soon as it is packed, and the packed
+// rows are then permuted in place.
+//
+// Threads share the blocks of one batch; the table grows between batches, on
+// the caller's thread alone. The permutation moves each row once.
+
 namespace penstock {
 namespace {
 
@@ -26,7 +35,8 @@ Batch next_batch(const std::vector<ParsedBlock>& blocks, std::size_t first,
   return batch;
 }
 
-/// All blocks that were let go of could be packed.
+/// Blocks that were freed could be packed, so the fault is in one of the
+/// others.
 void name_first_fault(const RowsById& rows, std::size_t row_bytes,
                       RowEncoder encoder) {
   std::vector<std::byte> unused(row_bytes);
@@ -49,9 +59,9 @@ bool arrived_by_id(const RowsById& rows) {
   return true;
 }
 
-void pack_as_they_came(const RowsById& rows, std::size_t row_bytes,
-                       const std::function<RowEncoder()>& encoder, Table& table,
-                       const ShareOut& share_out) {
+void pack_in_arrival_order(const RowsById& rows, std::size_t row_bytes,
+                           const std::function<RowEncoder()>& encoder,
+                           Table& table, const ShareOut& share_out) {
   std::vector<ParsedBlock>& blocks = rows.blocks;
   std::vector<std::int64_t> starts;  // the place of each block's first row
   std::int64_t placed = 0;

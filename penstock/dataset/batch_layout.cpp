@@ -84,11 +84,11 @@ std::size_t aligned_end(std::size_t offset, std::size_t bytes) {
                         std::to_string(plan.at.step),
                .why = "found " + std::to_string(elements) +
                       " elements, at most 2147483647 are possible",
-               .next = "make 'loader.batch_size' smaller, or leave out the "
+               .next = "lower 'loader.batch_size', or leave out the "
                        "longest samples"});
 }
 
-/// Where each range's elements go: behind those of the ranges before it.
+/// Where each range's elements go: after those of the ranges before it.
 void place(const BatchTensor& tensor, const Plan& plan,
            BatchLayout::Varying& of) {
   of.longest = of.elements = 0;

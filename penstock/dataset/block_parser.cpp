@@ -8,6 +8,14 @@
 
 #include "penstock/dataset/value_memory.h"
 
+// A block is parsed column by column: each field turns the columns it needs
+// into one run of bytes per row, and says which rows it rejects. Then each row
+// is judged once, over all fields: kept, left out as too short, or bad. The
+// runs of kept rows are compacted in place and hashed; the others leave only a
+// note. So a row costs no allocation, and a bad row costs the others nothing.
+//
+// One thread. What must be merged over blocks is in ParseNotes.
+
 namespace penstock {
 namespace {
 
@@ -39,7 +47,7 @@ class ByValue {
   std::int64_t value_ = 0;
 };
 
-/// Leaves of `values` the runs of these rows.
+/// Keeps the runs of these rows in `values`, and no others.
 void compact(Values& values, std::span<const std::int64_t> rows) {
   if (values.rows() == std::ssize(rows)) return;
   std::size_t end = 0, count = 0;

@@ -77,7 +77,7 @@ class FunctionFiller final : public SlotFiller {
     std::size_t needed = 0;
     for (const Output& output : *source_outputs_)
       needed += aligned(ids.size() * output.bytes());
-    // The memory of the last call is somebody's who kept it.
+    // The memory of the last call is still in use where its caller kept it.
     if (needed > size_ || memory_ == nullptr || memory_.use_count() > 1) {
       memory_ = allocate_aligned(needed);
       if (memory_ == nullptr) throw std::bad_alloc();

@@ -35,7 +35,7 @@ std::string IndexedDataset::needs_scan(const IndexedOptions& options,
   for (std::size_t f = 0; f < bound.size(); ++f) {
     const Field& field = options.fields[f];
     if (!options.statistics && !bound[f]->unfitted())
-      return "field '" + field.name + "' is fitted to the data";
+      return "field '" + field.name + "' needs statistics of the data";
     if (!varies(*field.kind)) continue;
     std::int32_t length = 0;
     if (field.kind->length(0) < 0 ||

@@ -62,9 +62,8 @@ void IndexedFiller::parse() {
   meters_.prepare.add_items(block_.rows, static_cast<std::int64_t>(bytes));
 }
 
-// What the reader could not give comes before what fields reject, and those
-// stand in their order: so a sample is rejected for one reason, always the
-// same.
+// Faults of the reader come first, then those of fields in their order: so a
+// sample is rejected for one reason, always the same.
 void IndexedFiller::find_faults() {
   fault_.assign(static_cast<std::size_t>(block_.rows), nullptr);
   problems_.clear();
@@ -98,7 +97,7 @@ void IndexedFiller::encode(const FillItem& item, Faults& faults) {
     RowFault bad = *fault;
     bad.row = static_cast<std::int64_t>(range);
     if (bad.too_short && bad.why.empty())
-      bad.why = "its field leaves it out, which only a scan can do";
+      bad.why = "its field would leave it out, which needs a scan";
     faults.reject(std::move(bad));
   }
   const std::size_t row_bytes = dataset_.layout_.row_bytes;

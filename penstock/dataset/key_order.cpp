@@ -12,16 +12,16 @@
 #include "penstock/base/base.h"
 #include "penstock/exec/exec.h"
 
-// Keys lie in the blocks that they arrived in, so that comparing two of them
-// is a read from two far places of memory. Each row therefore takes eight bytes
-// of its key along, as a number that compares as they do: those after the
-// bytes with which all keys begin.
+// Keys are stored in the blocks that they arrived in, so that comparing two of
+// them reads two distant places of memory. Each row therefore carries eight
+// bytes of its key, as a number that compares as they do: those after the bytes
+// with which all keys begin.
 //
-// Rows are dealt out to buckets, between keys that a sample of the rows says
+// Rows are distributed to buckets, between keys that a sample of the rows says
 // are about equally far apart, and buckets are sorted one by one: they stay in
-// the cache, and threads share them. Within a bucket rows whose eight bytes are
-// the same are sorted again, by the next eight in which they differ. What then
-// still is the same are rows with one key.
+// the cache, and threads share them. Within a bucket, rows whose eight bytes
+// are the same are sorted again, by the next eight in which they differ. Rows
+// that are still the same have one key.
 
 namespace penstock {
 namespace {
@@ -29,12 +29,12 @@ namespace {
 constexpr std::size_t kBucketRows = 4096;  // 64 KB
 constexpr std::size_t kMostBuckets = 4096;
 constexpr std::size_t kSamplesPerBucket = 16;
-/// As few as these are compared as a whole.
+/// Groups of at most this many rows are compared by their whole keys.
 constexpr std::size_t kFewRows = 8;
-/// So often rows are sorted by the next part of their keys.
+/// How many times rows are sorted by the next part of their keys, at most.
 constexpr int kMostLevels = 16;
 
-/// A row on its way, with a part of its key.
+/// A row that is being sorted, with a part of its key.
 struct Entry {
   std::uint64_t part;
   RowRef ref;
@@ -71,7 +71,7 @@ class Keys {
     if (filled_.empty()) return;
     integers_ = blocks[filled_[0]].keys.type() == ColumnType::int64;
     // Parsing threads finish blocks in any order; where the source gives its
-    // rows by key, the order of the blocks is all that is left to be done.
+    // rows by key, only the blocks are left to be sorted.
     std::ranges::sort(filled_, [&](std::uint32_t a, std::uint32_t b) {
       return less({a, 0}, {b, 0});
     });
@@ -141,8 +141,8 @@ class EntrySort {
  public:
   explicit EntrySort(const Keys& keys) : keys_(keys) {}
 
-  /// The rows bring a part of their key along. Returns the first row in order
-  /// whose key another row has too.
+  /// The rows carry a part of their key. Returns the first row in order whose
+  /// key another row has too.
   std::optional<RowRef> sort(std::span<Entry> rows) {
     twice_.reset();
     sort_parts(rows, 0);
@@ -303,7 +303,7 @@ class Buckets {
 
   const Keys& keys_;
   const int workers_;
-  const std::size_t begin_;    // of the parts that rows bring along
+  const std::size_t begin_;    // of the parts that rows carry
   std::vector<Entry> bounds_;  // bucket b + 1 begins with bounds_[b]
   std::vector<std::size_t> starts_;
   std::vector<Entry> entries_;

@@ -10,7 +10,7 @@ namespace {
 
 using Fits = std::vector<std::unique_ptr<FieldFit>>;
 
-/// Adds the blocks of ids [first, last) to parts of the fits at hand.
+/// Adds the blocks of ids [first, last) to parts of the current fits.
 Fits fitted_part(const Fits& fits, const RowsById& rows, std::int64_t first,
                  std::int64_t last) {
   Fits parts;
@@ -92,17 +92,17 @@ RowEncoder::RowEncoder(const BoundFields& fields,
   }
 }
 
-// A kind is written by others too: what it promised is checked before anybody
-// reckons with it.
+// Kinds are also written by users: what one promised is checked before it is
+// relied on.
 void RowEncoder::check_runs(const Part& part, const Values& runs,
                             std::int64_t before) const {
   auto refuse = [&](std::string why) {
     throw Error(ErrorKind::internal,
                 {.code = "transform.wrong_runs",
-                 .what = "a field's kind stored something else than it said",
+                 .what = "the kind of a field did not store what it declared",
                  .where = "field '" + part.name + "'",
                  .why = std::move(why),
-                 .next = "correct its encode(), or report this"});
+                 .next = "correct its encode(), or report it to its author"});
   };
   auto expected = static_cast<std::int64_t>(rows_.size());
   constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -113,7 +113,7 @@ void RowEncoder::check_runs(const Part& part, const Values& runs,
     std::size_t bytes = runs.row(row).size();
     if (bytes % part.run_bytes != 0)
       refuse("a run has " + std::to_string(bytes) +
-             " bytes, which is no multiple of its element's " +
+             " bytes, which is not a multiple of its element's " +
              std::to_string(part.run_bytes));
     if (bytes / part.run_bytes > kMost)
       refuse("a run has more than 2147483647 elements");

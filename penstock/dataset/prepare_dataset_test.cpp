@@ -96,7 +96,7 @@ TEST_F(PrepareDataset, StatisticsOfAnEarlierRunChangeNothing) {
   set_fields(R"({"value": {"columns": ["value"], "standardize": true}})");
   auto fitted = prepare();
   options_.statistics = dynamic_cast<const TableDataset&>(*fitted).statistics();
-  EXPECT_EQ(reason(), "field 'value' is fitted to the data");
+  EXPECT_EQ(reason(), "field 'value' needs statistics of the data");
   EXPECT_EQ(prepare()->fingerprint(), fitted->fingerprint());
 }
 

@@ -84,8 +84,7 @@ void RowFinisher::finish(const Part& part, const FillItem& item,
   }
 }
 
-// Padding and rejected rows are none of a kind's business: they are zeros, and
-// it sees the others alone.
+// A kind never sees padding or rejected rows: they are zeros.
 void RowFinisher::call(const Part& part, const FillItem& item) {
   places_.clear();
   starts_.resize(part.outputs);

@@ -5,6 +5,20 @@
 #include <string>
 #include <utility>
 
+// One pass over a source: partitions are read and parsed, each once, by the
+// thread that takes it. Two arrangements: as many readers as workers, each of
+// which parses what it has read; or fewer readers (a source that allows one
+// connection, say), which hand blocks to parsing threads through a bounded
+// queue. With 0 workers the caller's thread does both.
+//
+// Parsed blocks arrive in any order and are put in order of key afterwards, so
+// the result does not depend on the threads. The sum of their memory is checked
+// as each arrives. The first error ends the scan: readers stop at their next
+// block, the queue is closed, and all threads have ended before it is thrown.
+//
+// Locks: SharedParser's own, held while a parsed block is added, never while
+// one is read or parsed.
+
 namespace penstock {
 namespace {
 
@@ -14,7 +28,7 @@ struct KeyedBlock {
   Block block;
 };
 
-/// Tells `meter` the time of a scan apart from the time inside its sink.
+/// Adds the time of a scan to `meter`, without the time inside its sink.
 class ScanTimer {
  public:
   explicit ScanTimer(StageMeter& meter) : meter_(meter) { start(); }
@@ -31,8 +45,8 @@ class ScanTimer {
   Nanoseconds wall_{0}, cpu_{0};
 };
 
-/// Of a parsed block, and what its rows take until they are in order: their
-/// places, what is sorted, and their keys once more.
+/// The memory of a parsed block, and what its rows take until they are in
+/// order: their places, what is sorted, and a copy of their keys.
 std::size_t memory_of(const ParsedBlock& block) {
   constexpr std::size_t kOrder = sizeof(RowRef) + 18;
   std::size_t sum = block.bytes() + 2 * block.keys.memory();
@@ -53,11 +67,12 @@ std::size_t memory_of(const ParsedBlock& block) {
        .why = "the first " + std::to_string(rows) + " rows take " +
               shown_bytes(bytes) + ", the limit is " +
               shown_bytes(*limit.bytes) + ": " + limit.why,
-       .next = "choose fewer rows by 'source.where', or fewer columns, or give "
-               "the job more memory"});
+       .next =
+           "select fewer rows with 'source.where', or fewer columns, or give "
+           "the job more memory"});
 }
 
-/// Parses blocks on any thread and keeps what comes of them.
+/// Parses blocks on any thread and collects the results.
 class SharedParser {
  public:
   SharedParser(const BlockParser::Options& options, StageMeter& meter,
@@ -81,12 +96,12 @@ class SharedParser {
     blocks_.push_back(std::move(rows));
     notes_.merge(std::move(notes));
   }
-  void give(Scan& pass) {
+  void give(Scan& scan) {
     Lock lock(mutex_);
-    pass.blocks = std::move(blocks_);
-    pass.notes = std::move(notes_);
-    pass.notes.sort();
-    pass.memory = {.bytes = bytes_, .limit = limit_.bytes};
+    scan.blocks = std::move(blocks_);
+    scan.notes = std::move(notes_);
+    scan.notes.sort();
+    scan.memory = {.bytes = bytes_, .limit = limit_.bytes};
   }
 
  private:
@@ -101,7 +116,7 @@ class SharedParser {
   ParseNotes notes_ PENSTOCK_GUARDED_BY(mutex_);
 };
 
-/// The parts of a pass, each to be read once, by whatever thread is free.
+/// The partitions of a scan, each to be read once, by any free thread.
 struct PartitionQueue {
   Source& source;
   const std::vector<Partition> all = {};
@@ -116,33 +131,33 @@ struct PartitionQueue {
 
 /// Parses on the thread that reads: the text of a block stays in its
 /// processor's cache.
-void read_and_parse(PartitionQueue& parts, SharedParser& parsing,
+void read_and_parse(PartitionQueue& partitions, SharedParser& parsing,
                     StageMeter& meter) {
   BlockParser parser = parsing.parser();
-  std::unique_ptr<Reader> reader = open_checked_reader(parts.source);
-  while (const Partition* partition = parts.take()) {
+  std::unique_ptr<Reader> reader = open_checked_reader(partitions.source);
+  while (const Partition* partition = partitions.take()) {
     ScanTimer timer(meter);
     reader->scan(*partition, {}, [&](KeyList& keys, Block& block) {
       timer.stop();
       meter.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
       parsing.parse(parser, keys, block);
       timer.start();
-      return !parts.failed.load();
+      return !partitions.failed.load();
     });
     timer.stop();
   }
 }
 
-void read_side_by_side(PartitionQueue& parts, int readers,
-                       SharedParser& parsing, StageMeter& meter) {
+void read_in_parallel(PartitionQueue& partitions, int readers,
+                      SharedParser& parsing, StageMeter& meter) {
   Mutex mutex;
   std::exception_ptr first;
   Stage stage({.name = "read",
                .workers = readers,
-               .body = [&](int) { read_and_parse(parts, parsing, meter); },
+               .body = [&](int) { read_and_parse(partitions, parsing, meter); },
                .failed =
                    [&](std::exception_ptr error) {
-                     parts.failed = true;
+                     partitions.failed = true;
                      Lock lock(mutex);
                      if (!first) first = std::move(error);
                    }});
@@ -154,9 +169,10 @@ void read_side_by_side(PartitionQueue& parts, int readers,
 /// back, so that the steady state allocates nothing but the raw rows.
 class ReadParsePipeline {
  public:
-  ReadParsePipeline(PartitionQueue& parts, int readers, SharedParser& parsing,
-                    int workers, StageMeter& read, StageMeter& prepare)
-      : parts_(parts),
+  ReadParsePipeline(PartitionQueue& partitions, int readers,
+                    SharedParser& parsing, int workers, StageMeter& read,
+                    StageMeter& prepare)
+      : partitions_(partitions),
         readers_(readers),
         parsing_(parsing),
         workers_(workers),
@@ -175,13 +191,13 @@ class ReadParsePipeline {
       // A single reader is this thread.
       Stage scan({.name = "read",
                   .workers = readers_ == 1 ? 0 : readers_,
-                  .body = [this](int) { read_parts(); },
+                  .body = [this](int) { read_partitions(); },
                   .failed = failed,
                   .last = [this] { filled_.close(); }});
       if (readers_ == 1) scan.run_inline();
     }
     parse.join();
-    while (filled_.pop()) {  // then throws what a thread has died of
+    while (filled_.pop()) {  // throws the error that ended a thread
     }
   }
 
@@ -199,28 +215,28 @@ class ReadParsePipeline {
     }
   }
 
-  void read_parts() {
-    std::unique_ptr<Reader> reader = open_checked_reader(parts_.source);
-    while (const Partition* partition = parts_.take()) {
+  void read_partitions() {
+    std::unique_ptr<Reader> reader = open_checked_reader(partitions_.source);
+    while (const Partition* partition = partitions_.take()) {
       ScanTimer timer(read_);
       reader->scan(*partition, {}, [&](KeyList& keys, Block& block) {
         timer.stop();
         read_.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
         Nanoseconds asked = wall_clock().now();
-        bool goes_on = filled_.push({std::move(keys), std::move(block)});
+        bool more = filled_.push({std::move(keys), std::move(block)});
         if (auto spare = used_.try_pop()) {
           keys = std::move(spare->keys);
           block = std::move(spare->block);
         }
         read_.add_blocked_put(wall_clock().now() - asked);
         timer.start();
-        return goes_on;
+        return more;
       });
       timer.stop();
     }
   }
 
-  PartitionQueue& parts_;
+  PartitionQueue& partitions_;
   const int readers_;
   SharedParser& parsing_;
   const int workers_;
@@ -233,7 +249,7 @@ class ReadParsePipeline {
 }  // namespace
 
 std::string ScanLimit::text() const {
-  return (bytes ? shown_bytes(*bytes) + ": " : "as much as there is: ") + why;
+  return (bytes ? shown_bytes(*bytes) + ": " : "no limit: ") + why;
 }
 
 ScanLimit scan_limit(std::optional<std::size_t> chosen) {
@@ -252,23 +268,24 @@ Scan scan_table(Source& source, const BlockParser::Options& parse,
   int most =
       options.source.connections > 0 ? options.source.connections : workers;
   if (source.abilities().global_lock) most = 1;
-  PartitionQueue parts{source, source.partitions(most)};
-  const int readers = std::min(most, static_cast<int>(parts.all.size()));
+  PartitionQueue partitions{source, source.partitions(most)};
+  const int readers = std::min(most, static_cast<int>(partitions.all.size()));
   const bool alone = options.workers == 0;
-  const bool belt = readers != workers || readers == 1;
+  const bool pipeline = readers != workers || readers == 1;
   StageMeter read("read", alone ? 1 : readers);
   StageMeter prepare("prepare", workers);
   SharedParser parsing(parse, prepare, limit, source.shown());
   if (alone)
-    read_and_parse(parts, parsing, read);
-  else if (belt)
-    ReadParsePipeline(parts, readers, parsing, workers, read, prepare).run();
+    read_and_parse(partitions, parsing, read);
+  else if (pipeline)
+    ReadParsePipeline(partitions, readers, parsing, workers, read, prepare)
+        .run();
   else
-    read_side_by_side(parts, readers, parsing, read);
-  Scan pass;
-  parsing.give(pass);
-  pass.stages = {read.numbers(), prepare.numbers()};
-  return pass;
+    read_in_parallel(partitions, readers, parsing, read);
+  Scan scan;
+  parsing.give(scan);
+  scan.stages = {read.numbers(), prepare.numbers()};
+  return scan;
 }
 
 }  // namespace penstock

@@ -11,6 +11,19 @@
 #include "penstock/dataset/source_filler.h"
 #include "penstock/dataset/table_filler.h"
 
+// A table becomes a data set in one scan: read and parse, order by key (a
+// sample's id is its rank), split into sides, fit statistics on the train side,
+// choose the cache tier, encode and pack. Each step needs the one before it for
+// all rows, and only parsing and encoding are spread over threads.
+//
+// Memory decides the order of packing. Where rows arrive in order of their keys
+// they are packed by id, and a parsed block is freed after its last row; else
+// arrival_packing.cpp packs them as they came. Statistics and the fingerprint
+// are computed in order of id, so that no thread, block size or source changes
+// a bit of them.
+//
+// After prepare() a data set is immutable and needs no lock.
+
 namespace penstock {
 
 std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options) {
@@ -45,7 +58,7 @@ constexpr std::size_t kFingerprintRun = 1024;  // rows
                (set.bad_rows() == 1 ? " row is" : " rows are") + " not usable",
        .where = source,
        .why = first,
-       .next = "mend them, leave them out with 'source.where', or set "
+       .next = "correct them, leave them out with 'source.where', or set "
                "\"source.on_bad\": \"skip\" to leave out and list all such "
                "rows"});
 }
@@ -53,7 +66,7 @@ constexpr std::size_t kFingerprintRun = 1024;  // rows
 [[noreturn]] void refuse_no_key(const std::string& source) {
   throw Error(ErrorKind::request,
               {.code = "source.no_key",
-               .what = "cannot tell the rows of " + source + " apart",
+               .what = "cannot identify the rows of " + source,
                .where = "source",
                .why = "they have neither keys nor positions",
                .next = "name a column whose values are unique as source.key"});
@@ -64,7 +77,7 @@ constexpr std::size_t kFingerprintRun = 1024;  // rows
   throw Error(
       ErrorKind::source,
       {.code = "source.empty",
-       .what = "there is no row to train on",
+       .what = "there are no rows to train on",
        .where = source,
        .why = std::to_string(set.too_short()) + " rows were too short and " +
               std::to_string(set.bad_rows()) + " not usable",
@@ -208,7 +221,7 @@ void TableDataset::plan_tier(const RowsById& rows, const Device& device,
   info_.rows = rows.count();
   info_.on_side = {train_.size(), val_.size()};
   info_.outputs = outputs_of(options_.fields);
-  // What is encoded is about as long as what was parsed.
+  // Encoded runs are about as long as parsed ones.
   std::size_t run_bytes = 0;
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     StoredForm form = options_.fields[f].kind->stored();
@@ -265,7 +278,7 @@ void TableDataset::pack(const RowsById& rows, Device& device,
   if (runs || (table_ && (!table_->on_host() || arrived_by_id(rows))))
     pack_by_id(rows, share_out);
   else if (table_)
-    pack_as_they_came(
+    pack_in_arrival_order(
         rows, layout_.row_bytes, [this] { return encoder(); }, *table_,
         share_out);
   if (table_) table_->seal();
@@ -296,8 +309,8 @@ void TableDataset::take_keys(const RowsById& rows) {
   fingerprint_ = fingerprint.hex();
 }
 
-// A block is let go of when its last row is packed, so that raw and packed rows
-// never stand side by side when rows arrive in order of their keys.
+// A block is freed when its last row is packed, so that parsed and packed rows
+// are never held twice when rows arrive in order of their keys.
 void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out) {
   std::vector<std::int64_t> left;
   for (const ParsedBlock& block : rows.blocks) left.push_back(block.rows());
