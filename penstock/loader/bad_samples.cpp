@@ -14,7 +14,7 @@ namespace {
        .what = "too many samples cannot be used",
        .where = "sample " + std::to_string(last.sample) + ", " + last.place,
        .why = found + ", " + most + "; this one: " + last.why,
-       .next = "correct the data, or leave the bad samples out of it"});
+       .next = "correct the data, or remove the bad samples"});
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ void BadSamples::add(const Slot& slot) {
       refuse(std::to_string(in_epoch_) + " of epoch " + std::to_string(epoch_),
              "at most " + std::to_string(most_) + " are allowed", bad);
     if (in_a_row_ > kInARow)
-      refuse(std::to_string(in_a_row_) + " one after the other",
+      refuse(std::to_string(in_a_row_) + " in a row",
              "at most " + std::to_string(kInARow) + " are allowed", bad);
   }
   if (next_row != std::ssize(slot.ids)) in_a_row_ = 0;

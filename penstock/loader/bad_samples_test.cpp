@@ -164,7 +164,7 @@ TEST_P(BadSamplesTest, MoreThanAHundredInARowAreAnError) {
       run([](SampleId id) { return id >= 950 && id < 1051; }, 1'000'000);
   ASSERT_TRUE(outcome.error);
   EXPECT_THAT(outcome.error->parts().why,
-              HasSubstr("101 one after the other, at most 100"));
+              HasSubstr("101 in a row, at most 100"));
   outcome = run([](SampleId id) { return id >= 950 && id < 1050; }, 1'000'000);
   EXPECT_FALSE(outcome.error);
 }

@@ -21,14 +21,14 @@ BatchFiller::BatchFiller(const Dataset& dataset,
       on_device_(dataset.plan().tier == Tier::device &&
                  device.memory_kind() != MemoryKind::cpu) {}
 
-// What is still queued names memory of slots: it must end before they do.
+// Queued work uses the memory of slots: it must end before they do.
 BatchFiller::~BatchFiller() { settle(); }
 
 void BatchFiller::settle() noexcept {
   try {
     stream_->synchronize();
   } catch (...) {
-    log_exception(LogLevel::warning, "a loader's stream ended badly");
+    log_exception(LogLevel::warning, "a loader's stream failed");
   }
 }
 
@@ -90,7 +90,7 @@ std::vector<RejectedSample> BatchFiller::fill(Slot& slot, std::int64_t begin,
   return rejected;
 }
 
-// Of the rows of this part alone; the first part writes the 0 that begins the
+// For the rows of this part only; the first part writes the 0 that begins the
 // offsets.
 void BatchFiller::write_lengths(const Slot& slot, const Part& part) const {
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
@@ -142,7 +142,7 @@ void BatchFiller::write_weights(const Slot& slot, const Part& part) const {
   }
 }
 
-/// Zeros in the place of a range, which is a row of its own where rows have a
+/// Writes zeros for a range, which is a row of its own where rows have a
 /// weight.
 void BatchFiller::mask(const Slot& slot, std::size_t range) const {
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
@@ -159,9 +159,9 @@ void BatchFiller::mask(const Slot& slot, std::size_t range) const {
   }
 }
 
-// Which sample stands in depends on the bad one alone, so that it is the same
-// on any number of ranks, threads and restarts. It may come in its own place
-// too, or stand in for several bad ones: its occurrence tells these apart.
+// The substitute depends only on the bad sample, so that it is the same on any
+// number of ranks, threads and restarts. The same sample may also be in the
+// batch itself, or replace several bad ones: its occurrence tells these apart.
 SampleId BatchFiller::substitute(Slot& slot, std::size_t range) {
   constexpr std::uint64_t kSubstitute = 0x73756273;  // "subs"
   constexpr int kAttempts = 100;
@@ -186,12 +186,12 @@ SampleId BatchFiller::substitute(Slot& slot, std::size_t range) {
   }
   throw Error(ErrorKind::transform,
               {.code = "data.too_many_bad",
-               .what = "no sample can stand in for a bad one",
+               .what = "no sample can be substituted for a bad one",
                .where = "sample " + std::to_string(bad),
                .why = std::to_string(kAttempts) +
                       " others that were tried are bad too: " +
                       faults_.rows.front().why,
-               .next = "look at the data: most of it cannot be used"});
+               .next = "check the data: most of it cannot be used"});
 }
 
 void BatchFiller::operate(const Slot& slot) {
@@ -213,16 +213,15 @@ void BatchFiller::send(Slot& slot) {
 }
 
 void refuse_bad_sample(const RejectedSample& bad, Position at) {
-  throw Error(
-      ErrorKind::transform,
-      {.code = "data.bad_sample",
-       .what = "a sample cannot be used",
-       .where = "sample " + std::to_string(bad.sample) + ", " + bad.place +
-                ", epoch " + std::to_string(at.epoch) + ", step " +
-                std::to_string(at.step),
-       .why = bad.why,
-       .next = "correct it, or set \"loader.on_bad\": \"substitute\" or "
-               "\"mask\" to go on without such samples"});
+  throw Error(ErrorKind::transform,
+              {.code = "data.bad_sample",
+               .what = "a sample cannot be used",
+               .where = "sample " + std::to_string(bad.sample) + ", " +
+                        bad.place + ", epoch " + std::to_string(at.epoch) +
+                        ", step " + std::to_string(at.step),
+               .why = bad.why,
+               .next = "correct it, or set \"loader.on_bad\": \"substitute\" "
+                       "or \"mask\" to continue without such samples"});
 }
 
 }  // namespace penstock

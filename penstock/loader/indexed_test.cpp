@@ -169,7 +169,7 @@ TEST_P(IndexedTest, AFieldThatIsFittedNeedsAScanOrStatistics) {
                   "test"),
       "fields");
   EXPECT_THAT(IndexedDataset::needs_scan(options_, *store()),
-              HasSubstr("field 'number' is fitted"));
+              HasSubstr("field 'number' needs statistics"));
   options_.split.by = "text";
   EXPECT_THAT(IndexedDataset::needs_scan(options_, *store()),
               HasSubstr("the split is by a column"));

@@ -16,9 +16,10 @@
 namespace penstock {
 
 // Workers take items of the earliest batch that is not yet complete, so a batch
-// is filled by all of them and the first one is there soonest. The one that
-// fills the last item sends the batch off; the sequencer restores order. A
-// consumer that would wait for rows that are kept fills items of its batch too.
+// is filled by all of them and the first one is ready soonest. The worker that
+// fills the last item sends the batch to the device; the sequencer restores
+// order. A consumer that would wait for rows that are kept fills items of its
+// batch too.
 //
 // Where batches are read from a source, I/O threads of the data set begin to
 // read an item as soon as its batch is planned, and batches are planned as far
@@ -49,7 +50,7 @@ struct Loader::State {
   const std::shared_ptr<const BatchOperations> operations;
   const SlotMaker maker;
   const std::size_t slot_bytes;
-  /// Batches are filled by the consumer, when asked for.
+  /// Batches are filled by the consumer, on request.
   const bool inlined;
   const int readers;  // I/O threads; 0: nothing is read ahead
   const BatchPlanner planner;
@@ -241,7 +242,7 @@ struct Loader::State {
     return meters.read;
   }
 
-  /// True for whoever filled the last rows.
+  /// True for the worker that filled the last rows.
   bool rows_done(Slot& slot, const WorkItem& item,
                  std::vector<RejectedSample> rejected) {
     Lock lock(mutex);
@@ -275,8 +276,8 @@ struct Loader::State {
       if (!carry_out(*own, *item)) return;
   }
 
-  /// An item of the batch that the consumer waits for; nullopt where others
-  /// are at it.
+  /// An item of the batch that the consumer waits for; nullopt where all of
+  /// them are taken.
   std::optional<WorkItem> take_own_item() {
     Lock lock(mutex);
     if (items.empty() && planned == delivered && may_plan()) begin_batch();
@@ -301,8 +302,8 @@ struct Loader::State {
     }
   }
 
-  /// A worker ended by an error that belongs to no item. What is planned is
-  /// still completed by the others.
+  /// A worker failed outside of any item. What is planned is still completed by
+  /// the others.
   void fail(std::exception_ptr error) {
     Lock lock(mutex);
     end_planning(std::move(error));
@@ -386,7 +387,7 @@ struct Loader::State {
     });
   }
 
-  /// No batch is an end only after the last one that was asked for.
+  /// Only after the last requested batch may there be none.
   void check_end() {
     Lock lock(mutex);
     if (options.batches >= 0 && delivered == options.batches) return;

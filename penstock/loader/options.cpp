@@ -12,29 +12,28 @@ namespace {
   std::string name = side == Side::train ? "train" : "val";
   throw Error(ErrorKind::request,
               {.code = "loader.empty_side",
-               .what = "there is no row to make a batch of",
+               .what = "there are no rows to make batches of",
                .where = "split." + name,
                .why = "none of the " + std::to_string(rows) +
-                      " rows falls on the side '" + name + "'",
+                      " rows is on the side '" + name + "'",
                .next = "raise split." + name +
-                       ", choose another split.by, or "
-                       "of arrays name the rows on that side"});
+                       ", choose another split.by; for arrays, name the rows "
+                       "of that side"});
 }
 
 [[noreturn]] void refuse_weight() {
-  throw Error(
-      ErrorKind::request,
-      {.code = "loader.weight",
-       .what = "cannot add the weights of rows to a batch",
-       .where = "loader.tail, loader.on_bad",
-       .why = "the rows have a tensor 'weight' of their own",
-       .next = "give it another name, or use no \"pad\" and no \"mask\""});
+  throw Error(ErrorKind::request,
+              {.code = "loader.weight",
+               .what = "cannot add the weights of rows to a batch",
+               .where = "loader.tail, loader.on_bad",
+               .why = "the rows have their own tensor 'weight'",
+               .next = "rename it, or use neither \"pad\" nor \"mask\""});
 }
 
 [[noreturn]] void refuse_substitutes() {
   throw Error(ErrorKind::request,
               {.code = "loader.on_bad",
-               .what = "cannot put other samples in the place of bad ones",
+               .what = "cannot substitute other samples for bad ones",
                .where = "loader.on_bad = \"substitute\"",
                .why = "the samples differ in length, and a batch has its shape "
                       "before it is filled",

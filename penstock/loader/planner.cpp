@@ -35,8 +35,9 @@ void BatchPlanner::plan(Position at, Slot& slot) const {
   share_out(slot);
 }
 
-// By bytes, which is what a row costs: rows that differ in length are not
-// shared out by their number. A piece is worth the waking of a thread.
+// Work is shared by bytes, which is what a row costs: rows that differ in
+// length are not shared by their number. An item is large enough to be worth
+// waking a thread.
 void BatchPlanner::share_out(Slot& slot) const {
   constexpr std::size_t kLeastRead = 32;                      // rows
   constexpr std::size_t kLeastKept = std::size_t{128} << 10;  // bytes
@@ -90,14 +91,14 @@ void BatchPlanner::refuse_size(const Slot& slot) const {
   throw Error(
       ErrorKind::request,
       {.code = "loader.batch_bytes",
-       .what = "a batch is larger than it may be",
+       .what = "a batch exceeds its size limit",
        .where = "epoch " + std::to_string(slot.plan.at.epoch) + ", step " +
                 std::to_string(slot.plan.at.step),
        .why = "it takes " + std::to_string(slot.layout.bytes) +
               " bytes, at most " + std::to_string(options_.batch_bytes) +
               " are allowed" + longest,
-       .next = "allow more, make 'loader.batch_size' smaller, or leave "
-               "out the longest samples"});
+       .next = "raise the limit, lower 'loader.batch_size', or leave out the "
+               "longest samples"});
 }
 
 }  // namespace penstock

@@ -4,11 +4,12 @@
 
 namespace penstock {
 
-// How memory is guarded. A stream that waits for a batch is noted in its slot
-// before it can be given work on it. When the batch goes, each of them is
-// turned into an event after its last work; whoever fills or frees the slot
-// waits for these and for the copy that filled it. Nothing here takes a lock: a
-// slot belongs to one thread at a time, and the ring hands it over.
+// How memory is guarded. A stream that waits for a batch is recorded in its
+// slot before it can be given work on it. When the batch is destroyed, an event
+// is recorded on each of these streams after its last work; before the slot is
+// filled or freed, these and the copy that filled it are waited for. Nothing
+// here takes a lock: a slot belongs to one thread at a time, and the ring hands
+// it over.
 
 Slot::~Slot() {
   try {
@@ -111,7 +112,7 @@ std::shared_ptr<Slot> SlotMaker::make(std::size_t bytes,
 void SlotMaker::carve(Slot& slot) const {
   const std::size_t bytes = slot.layout.bytes, scratch = slot.layout.scratch;
   if (bytes + scratch > slot.target.size()) {
-    slot.target = {};  // before its successor is there
+    slot.target = {};  // before the new one is allocated
     slot.host = {};
     reserve(slot, bytes + bytes / 4, scratch + scratch / 4);
   }
@@ -135,13 +136,14 @@ Batch::~Batch() {
   if (slot_ == nullptr) return;
   try {
     if (!slot_->end_reading()) {
-      new auto(std::move(slot_));  // leaked on purpose: somebody may read it
+      new auto(
+          std::move(slot_));  // leaked on purpose: a stream may still read it
       return;
     }
     if (std::shared_ptr<SlotRing> ring = slot_->ring.lock())
       ring->give_back(std::move(slot_));
   } catch (...) {
-    log_exception(LogLevel::warning, "a batch's memory does not return");
+    log_exception(LogLevel::warning, "the memory of a batch cannot be reused");
   }
 }
 
@@ -178,12 +180,12 @@ void refuse_early_end(std::string where) {
               {.code = "internal.early_end",
                .what = "the loader ended too early",
                .where = std::move(where),
-               .why = "neither a batch nor an error came",
+               .why = "it gave neither a batch nor an error",
                .next = "this is a bug in Penstock, please report it"});
 }
 
 Batch promised(std::optional<Batch> batch) {
-  if (!batch) refuse_early_end("the batch that was asked for");
+  if (!batch) refuse_early_end("the next batch");
   return std::move(*batch);
 }
 

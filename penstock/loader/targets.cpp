@@ -11,7 +11,7 @@ namespace {
                .what = "cannot write batches into these tensors",
                .where = std::move(where),
                .why = std::move(why),
-               .next = "give contiguous tensors like those of a batch, with "
+               .next = "pass contiguous tensors like those of a batch, with "
                        "room for its rows, in the order of tensors()"});
 }
 

@@ -204,7 +204,7 @@ TEST_P(VaryingTest, AKindThatBreaksItsPromiseIsNamed) {
   for (auto [wrong, expected] :
        {std::pair(Letters::Wrong::throws, "letters failed"),
         std::pair(Letters::Wrong::too_few_runs, "runs for"),
-        std::pair(Letters::Wrong::half_an_element, "no multiple of")}) {
+        std::pair(Letters::Wrong::half_an_element, "not a multiple of")}) {
     WordsDataset words;
     words.options.cache = GetParam().cache;
     words.options.workers = GetParam().workers;
