@@ -12,6 +12,7 @@
 
 #include "penstock/base/json.h"
 #include "penstock/cache/run_table.h"
+#include "penstock/cache/shown_bytes.h"
 #include "penstock/device/device.h"
 
 namespace penstock {
@@ -130,8 +131,5 @@ class Table {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// "1.5 GiB", "12.0 MiB", "17 B".
-std::string shown_bytes(std::size_t bytes);
 
 }  // namespace penstock

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "penstock/base/error.h"
-#include "penstock/cache/cache.h"
+#include "penstock/cache/shown_bytes.h"
 
 namespace penstock {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "penstock/dataset/indexed_filler.h"
 
 namespace penstock {
 namespace {
@@ -148,11 +147,6 @@ void IndexedDataset::lengths(std::size_t varying,
             ? 0
             : elements_in(ranges[i],
                           lengths[static_cast<std::size_t>(ranges[i].sample)]);
-}
-
-std::unique_ptr<SlotFiller> IndexedDataset::open_filler(
-    FillMeters& meters, const FillerOptions& options) const {
-  return std::make_unique<IndexedFiller>(*this, meters, options);
 }
 
 std::unique_ptr<ReadAhead> IndexedDataset::open_read_ahead(

@@ -173,4 +173,9 @@ void IndexedFiller::finish(const FillItem& item) {
   });
 }
 
+std::unique_ptr<SlotFiller> IndexedDataset::open_filler(
+    FillMeters& meters, const FillerOptions& options) const {
+  return std::make_unique<IndexedFiller>(*this, meters, options);
+}
+
 }  // namespace penstock

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "penstock/dataset/parsed_rows.h"
-#include "penstock/dataset/table_dataset.h"
+#include "penstock/dataset/table_options.h"
+#include "penstock/exec/exec.h"
 
 namespace penstock {
 

@@ -8,8 +8,6 @@
 #include "penstock/dataset/key_order.h"
 #include "penstock/dataset/row_finisher.h"
 #include "penstock/dataset/scan.h"
-#include "penstock/dataset/source_filler.h"
-#include "penstock/dataset/table_filler.h"
 
 // A table becomes a data set in one scan: read and parse, order by key (a
 // sample's id is its rank), split into sides, fit statistics on the train side,
@@ -373,13 +371,6 @@ void TableDataset::lengths(std::size_t varying,
 
 void TableDataset::select(Side side, std::span<SampleId> ranks) const {
   this->side(side).select(ranks);
-}
-
-std::unique_ptr<SlotFiller> TableDataset::open_filler(
-    FillMeters& meters, const FillerOptions& options) const {
-  if (plan().tier == Tier::none)
-    return std::make_unique<SourceFiller>(*this, meters, options);
-  return make_table_filler(*this, meters, options);
 }
 
 std::unique_ptr<ReadAhead> TableDataset::open_read_ahead(

@@ -11,6 +11,7 @@
 #include "penstock/cache/cache.h"
 #include "penstock/dataset/dataset_base.h"
 #include "penstock/dataset/parsed_rows.h"
+#include "penstock/dataset/table_options.h"
 #include "penstock/device/device.h"
 #include "penstock/exec/exec.h"
 #include "penstock/monitor/monitor.h"
@@ -19,32 +20,6 @@
 #include "penstock/transforms/transforms.h"
 
 namespace penstock {
-
-/// What belongs to a data set and how it is prepared.
-struct TableDatasetOptions {
-  SourceSpec source;
-  std::vector<Field> fields;
-  Split split;
-  std::string cache = "auto";  ///< auto, device, ram or none
-  int workers = 1;             ///< threads that parse; 0: on the caller's
-  /// What the loaders' rings will take where there are so many rows, and so
-  /// many elements in the longest (DatasetInfo::longest); empty: nothing.
-  std::function<std::size_t(std::int64_t rows,
-                            std::span<const std::int32_t> longest)>
-      ring_bytes;
-  /// True where batches are changed on the host after they are filled, so that
-  /// rows are not kept on this device; empty: they are not.
-  std::function<bool(const Device&)> batches_on_host;
-  /// Statistics of an earlier run, to be applied instead of fitting anew.
-  std::optional<Json> statistics;
-  /// Bytes of host memory that the scan may hold; empty: a share of what is
-  /// free.
-  std::optional<std::size_t> scan_bytes;
-  /// Called before the scan with what it may hold, for people. May be empty.
-  std::function<void(const std::string& limit)> scanning;
-  /// Called with the tier plan before the memory is allocated. May be empty.
-  std::function<void(const TierPlan&)> planned;
-};
 
 /// What a source must give for these options, after the key.
 std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options);

@@ -1,14 +1,16 @@
-#include "penstock/dataset/table_filler.h"
-
 #include <utility>
 #include <vector>
 
 #include "penstock/dataset/gather_filler.h"
 #include "penstock/dataset/row_finisher.h"
+#include "penstock/dataset/source_filler.h"
+#include "penstock/dataset/table_dataset.h"
 
 namespace penstock {
 namespace {
 
+/// Fills rows that a table keeps: those that are stored as a batch holds them
+/// are gathered, the others finished.
 class TableFiller final : public SlotFiller {
  public:
   TableFiller(const TableDataset& dataset, std::unique_ptr<SlotFiller> gather,
@@ -45,8 +47,6 @@ class TableFiller final : public SlotFiller {
   std::vector<const std::byte*> stored_;
 };
 
-}  // namespace
-
 std::unique_ptr<SlotFiller> make_table_filler(const TableDataset& dataset,
                                               FillMeters& meters,
                                               const FillerOptions& options) {
@@ -65,6 +65,15 @@ std::unique_ptr<SlotFiller> make_table_filler(const TableDataset& dataset,
   if (finisher.idle()) return gather;
   return std::make_unique<TableFiller>(dataset, std::move(gather),
                                        std::move(finisher), meters.gather);
+}
+
+}  // namespace
+
+std::unique_ptr<SlotFiller> TableDataset::open_filler(
+    FillMeters& meters, const FillerOptions& options) const {
+  if (plan().tier == Tier::none)
+    return std::make_unique<SourceFiller>(*this, meters, options);
+  return make_table_filler(*this, meters, options);
 }
 
 }  // namespace penstock

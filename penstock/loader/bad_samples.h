@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "penstock/loader/loader.h"
+#include "penstock/loader/options.h"
 #include "penstock/loader/slot.h"
 
 namespace penstock {

@@ -5,7 +5,7 @@
 
 #include "penstock/dataset/dataset.h"
 #include "penstock/loader/batch_operations.h"
-#include "penstock/loader/loader.h"
+#include "penstock/loader/options.h"
 #include "penstock/loader/slot.h"
 
 namespace penstock {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "penstock/dataset/dataset.h"
-#include "penstock/loader/loader.h"
+#include "penstock/loader/options.h"
 #include "penstock/loader/slot.h"
 
 namespace penstock {

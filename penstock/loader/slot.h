@@ -3,10 +3,10 @@
 #include <memory>
 #include <vector>
 
+#include "penstock/dataset/dataset.h"
 #include "penstock/exec/exec.h"
 #include "penstock/loader/batch.h"
 #include "penstock/loader/batch_operations.h"
-#include "penstock/loader/loader.h"
 
 namespace penstock {
 

@@ -6,7 +6,6 @@
 #include "penstock/device/cpu/host_bytes.h"
 #include "penstock/device/cuda/call.h"
 #include "penstock/device/cuda/gather_kernel.h"
-#include "penstock/device/cuda/stream.h"
 #include "penstock/device/shortage.h"
 
 namespace penstock::cuda {
@@ -94,21 +93,6 @@ Buffer CudaDevice::allocate_pinned(std::size_t bytes) {
                   OutsideGraphs outside;
                   check_quietly(cudaFreeHost(freed), "cudaFreeHost", label_);
                 });
-}
-
-std::unique_ptr<Stream> CudaDevice::make_stream() {
-  OnDevice current(number());
-  cudaStream_t stream = nullptr;
-  // Non-blocking: it does not synchronise with the default stream, where
-  // libtorch works unless it is set otherwise.
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-        "cudaStreamCreateWithFlags", label_);
-  return std::make_unique<CudaStream>(*this, stream, true);
-}
-
-std::unique_ptr<Stream> CudaDevice::borrow_stream(void* handle) {
-  return std::make_unique<CudaStream>(*this, static_cast<cudaStream_t>(handle),
-                                      false);
 }
 
 DeviceMemory CudaDevice::memory() const {

@@ -92,4 +92,19 @@ void CudaStream::synchronize() {
         device_.label());
 }
 
+std::unique_ptr<Stream> CudaDevice::make_stream() {
+  OnDevice current(number());
+  cudaStream_t stream = nullptr;
+  // Non-blocking: it does not synchronise with the default stream, where
+  // libtorch works unless it is set otherwise.
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+        "cudaStreamCreateWithFlags", label_);
+  return std::make_unique<CudaStream>(*this, stream, true);
+}
+
+std::unique_ptr<Stream> CudaDevice::borrow_stream(void* handle) {
+  return std::make_unique<CudaStream>(*this, static_cast<cudaStream_t>(handle),
+                                      false);
+}
+
 }  // namespace penstock::cuda

@@ -8,7 +8,6 @@
 #include "penstock/base/log.h"
 #include "penstock/base/random.h"
 #include "penstock/device/sim/sim.h"
-#include "penstock/device/sim/stream.h"
 
 namespace penstock {
 namespace {
@@ -63,15 +62,6 @@ Buffer SimDevice::allocate_pinned(std::size_t bytes) {
                   forget({freed, size});
                   FreeAligned()(freed);
                 });
-}
-
-std::unique_ptr<Stream> SimDevice::make_stream() {
-  Lock lock(mutex_);
-  auto unused = std::ranges::find(streams_, false);
-  auto stream = static_cast<std::size_t>(unused - streams_.begin());
-  if (unused == streams_.end()) streams_.push_back(false);
-  streams_[stream] = true;
-  return std::make_unique<SimStream>(*this, stream);
 }
 
 void SimDevice::close_stream(std::size_t stream) {

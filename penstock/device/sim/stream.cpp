@@ -75,4 +75,13 @@ void SimStream::synchronize() {
   device_.finish(line_.before);
 }
 
+std::unique_ptr<Stream> SimDevice::make_stream() {
+  Lock lock(mutex_);
+  auto unused = std::ranges::find(streams_, false);
+  auto stream = static_cast<std::size_t>(unused - streams_.begin());
+  if (unused == streams_.end()) streams_.push_back(false);
+  streams_[stream] = true;
+  return std::make_unique<SimStream>(*this, stream);
+}
+
 }  // namespace penstock

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "penstock/transforms/json_set/json_set.h"
+#include "penstock/transforms/json_set/options.h"
 
 namespace penstock {
 

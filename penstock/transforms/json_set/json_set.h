@@ -2,26 +2,11 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "penstock/transforms/field_kind.h"
+#include "penstock/transforms/json_set/options.h"
 
 namespace penstock {
-
-/// A JSON list of objects in one column -> [max, keys] and a mask [max].
-struct JsonSet {
-  /// What happens to a list of more than `max` elements.
-  enum class Overflow { first, strongest, error };
-
-  std::string column;
-  std::vector<std::string> keys;
-  int max = 0;
-  int min = 1;  ///< shorter lists leave their row out
-  Overflow overflow = Overflow::first;
-  std::string sort_by;  ///< for `strongest`
-  std::vector<std::string> required;
-  bool standardize = false;
-};
 
 /// The kind `json_set`. A row's values are a run of float64: the number of
 /// kept elements, then keys x elements in element order. A missing value is
