@@ -1,5 +1,13 @@
 #pragma once
 
+/// What limits a run, and what to change: pure functions of measured numbers.
+///
+///     Verdict verdict = diagnose(window);
+///     std::printf("%s\n", verdict.cause.c_str());
+///     for (const Action& action : verdict.actions)
+///       std::printf("set %s to %s\n", action.knob.c_str(),
+///                   action.to.dump().c_str());
+
 #include <string>
 #include <string_view>
 #include <vector>

@@ -389,7 +389,7 @@ TEST(Verdict, EveryLimitHasItsName) {
 }
 
 TEST(TiersOf, TellWhatWouldFitWhateverWasAskedFor) {
-  TierRequest request{.rows = 1024, .row_bytes = 1024, .wish = "none"};
+  TierRequest request{.rows = 1024, .row_bytes = 1024, .tier = "none"};
   constexpr std::size_t kMiB = std::size_t{1} << 20;
   std::vector<TierCapacity> tiers = tiers_of(
       plan_tiers(request, {.ram_free = 2 * kMiB, .device_free = kMiB}));
@@ -403,7 +403,7 @@ TEST(TiersOf, TellWhatWouldFitWhateverWasAskedFor) {
 
 TEST(TiersOf, TheHostsOwnMemoryIsNoFasterTier) {
   std::vector<TierCapacity> tiers =
-      tiers_of(plan_tiers({.rows = 1, .row_bytes = 1, .wish = "none"},
+      tiers_of(plan_tiers({.rows = 1, .row_bytes = 1, .tier = "none"},
                           {.ram_free = 100'000, .device_is_host = true}));
   ASSERT_EQ(tiers.size(), 2u);
   EXPECT_EQ(tiers[0].name, "ram");

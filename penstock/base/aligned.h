@@ -11,7 +11,7 @@ struct FreeAligned {
 /// Memory aligned to at least a cache line, not initialised.
 using AlignedBytes = std::unique_ptr<std::byte, FreeAligned>;
 
-/// From this size on memory lies in huge pages of 2 MiB, where the system has
+/// From this size on, memory is in huge pages of 2 MiB where the system has
 /// them: a page fault for each 4 KiB costs more than writing these.
 inline constexpr std::size_t kHugeFrom = std::size_t{8} << 20;
 

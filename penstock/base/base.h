@@ -1,8 +1,14 @@
 #pragma once
 
-/// The words that every room uses: bytes, blocks, tensors, errors, settings,
-/// time, randomness, limits and the seams to the system. Includes no other
-/// room.
+/// What every room uses: bytes, blocks, tensors, errors, settings, time,
+/// randomness, limits and the interfaces to the system. Includes no other room.
+///
+///     Json json = Json::parse(R"({"seed": 7})", "job.json");
+///     Spec spec(json, "");
+///     std::int64_t seed = spec.integer("seed", 0, 0, 9999);
+///     spec.finish();  // refuses unknown keys and names the nearest
+///     double noise = Random(std::uint64_t(seed), 0, 42, 0).normal();
+///     log(LogLevel::info, "the noise of sample 42: " + std::to_string(noise));
 #include "penstock/base/aligned.h"
 #include "penstock/base/block.h"
 #include "penstock/base/bytes.h"

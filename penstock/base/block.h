@@ -115,11 +115,12 @@ struct Column {
     values.append_value(value);
     append_valid(true);
   }
-  /// A row of a list: all elements that the child got since the row before.
+  /// Ends a row of a list: all elements that the child got since the row
+  /// before.
   void append_list();
   /// A row of another column of this type; not of a dictionary.
   void append_from(const Column& from, std::int64_t row);
-  /// Keeps the memory for the next filling.
+  /// Keeps the memory for the next rows.
   void clear();
   /// Of all buffers, those of the children too.
   std::size_t bytes() const;
@@ -136,8 +137,8 @@ struct RowProblem {
   std::string why;     ///< "holds text 'abc' where a number is expected"
 };
 
-/// A columnar piece of records. Column 0 is the key. A row with a problem has
-/// a null in that column. Not thread-safe; hand it over whole.
+/// A columnar batch of records. Column 0 is the key. A row with a problem has a
+/// null in that column. Not thread-safe; hand it over whole.
 struct Block {
   std::int64_t rows = 0;
   std::vector<Column> columns;

@@ -42,7 +42,7 @@ class Bytes {
     return reinterpret_cast<T*>(own_.get());
   }
 
-  /// Keeps the capacity. Borrowed bytes are let go.
+  /// Keeps the capacity. Borrowed bytes are released.
   void clear();
   /// New bytes are not initialised.
   void resize(std::size_t size);

@@ -29,7 +29,7 @@ class Clock {
 /// The machine's monotonic clock. Lives as long as the program.
 Clock& wall_clock();
 
-/// Time that passes only when somebody sleeps, for tests: sleeping moves it
+/// Time that passes only when a thread sleeps, for tests: sleeping moves it
 /// forward and returns at once.
 class VirtualClock : public Clock {
  public:

@@ -16,7 +16,7 @@ struct DlType {
 };
 
 DlType dl_type_of(Dtype dtype);
-/// Throws nothing: a type that is none of ours gives false.
+/// Does not throw: false for a type that we do not have.
 bool dtype_from(DlType type, Dtype& dtype);
 
 /// DLPack's DLTensor, declared here because its layout is the contract
@@ -34,7 +34,7 @@ struct DlTensor {
   std::uint64_t byte_offset;
 };
 
-/// DLPack's DLManagedTensor: whoever holds it calls `deleter(this)` once.
+/// DLPack's DLManagedTensor: its holder calls `deleter(this)` once.
 struct DlManagedTensor {
   DlTensor tensor;
   void* context;
@@ -45,8 +45,8 @@ static_assert(sizeof(void*) != 8 ||
               (sizeof(DlTensor) == 48 && offsetof(DlTensor, code) == 20 &&
                sizeof(DlManagedTensor) == 64));
 
-/// `view` as any library that knows DLPack takes it, without a copy. `owner`
-/// is held until the deleter is called, from whatever thread.
+/// `view` for any library that knows DLPack, without a copy. `owner` is held
+/// until the deleter is called, on any thread.
 DlManagedTensor* to_dlpack(const TensorView& view,
                            std::shared_ptr<const void> owner);
 

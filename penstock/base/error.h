@@ -8,7 +8,8 @@
 
 namespace penstock {
 
-/// Whom an error is addressed to. Each kind has an exit code of the program.
+/// Who can do something about an error. Each kind has an exit code of the
+/// program.
 enum class ErrorKind {
   request,        ///< the user's settings: exit code 2
   source,         ///< the place where the data lives: 3
@@ -31,8 +32,8 @@ struct ErrorParts {
   std::string next = {};   ///< one concrete thing to try
 };
 
-/// The one exception class of Penstock. Immutable; copies share their cause
-/// alone.
+/// The one exception class of Penstock. Immutable; copies share only their
+/// cause.
 class Error : public std::exception {
  public:
   Error(ErrorKind kind, ErrorParts parts);
@@ -45,8 +46,8 @@ class Error : public std::exception {
   std::string json() const;
   /// The same error as seen from a stage: `what` gets the stage's name first.
   Error in_stage(std::string_view stage) const;
-  /// The same error with what it came of, an exception of another language:
-  /// kept for whoever put it there, and let go by the last copy.
+  /// The same error with its cause, an exception of another language: kept for
+  /// the code that put it there, and released by the last copy.
   Error caused_by(std::shared_ptr<const void> cause) const;
   const std::shared_ptr<const void>& cause() const { return cause_; }
 

@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-/// The seam to the file system: what we do to files that must survive a
+/// The interface to the file system: what we do to files that must survive a
 /// crash. Tests replace it to fail at any call. Thread-safe.
 class FileSystem {
  public:
@@ -19,14 +19,13 @@ class FileSystem {
   /// of the folder. Throws Error(request) with the path and the reason.
   virtual void write_atomic(const std::filesystem::path& path,
                             std::string_view bytes) = 0;
-  /// Adds one line at the end and hands it to the system. Where that takes
-  /// only a piece of it, the file becomes what it was, and the Error(request)
-  /// says so.
+  /// Adds one line at the end. If only a part of it can be written, the file is
+  /// truncated to what it was, and the Error(request) says so.
   virtual void append_line(const std::filesystem::path& path,
                            std::string_view line) = 0;
   virtual void make_folders(const std::filesystem::path& path) = 0;
-  /// Points `link` at `target`, replacing an older link, atomically. What is
-  /// not a link stays: Error(request).
+  /// Points `link` at `target`, replacing an older link, atomically. Anything
+  /// else of that name stays: Error(request).
   virtual void link_to(const std::filesystem::path& target,
                        const std::filesystem::path& link) = 0;
 };

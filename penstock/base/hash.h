@@ -14,7 +14,7 @@ namespace penstock {
 std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t key = 0);
 std::uint64_t hash64(std::string_view text, std::uint64_t key = 0);
 
-/// SHA-256 (FIPS 180-4), fed in pieces.
+/// SHA-256 (FIPS 180-4), computed incrementally.
 class Sha256 {
  public:
   Sha256();

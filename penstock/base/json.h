@@ -33,8 +33,8 @@ class Json {
   Json(Array value) : value_(std::move(value)) {}
   Json(Object value) : value_(std::move(value)) {}
 
-  /// Throws Error(request) that names `origin`, line and column: for what is no
-  /// JSON, a key given twice, a number too large, or more than 200 levels.
+  /// Throws Error(request) that names `origin`, line and column: for what is
+  /// not JSON, a key given twice, a number too large, or more than 200 levels.
   static Json parse(std::string_view text, std::string_view origin);
 
   /// Compact text, or indented by `indent` spaces.

@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-/// The number that a small file of the kernel holds. No such file, or a word
-/// such as "max" in it, is nullopt.
+/// The number that a small file of the kernel holds. nullopt where there is no
+/// such file, or a word such as "max" in it.
 std::optional<std::int64_t> number_in(const std::filesystem::path& file);
 
 /// The number of the line "KEY number" or "KEY: number"; `key` is the whole

@@ -35,7 +35,7 @@ class KeyList {
   Json json(std::int64_t at) const;
   /// As in a message: 42, 'abc'.
   std::string shown(std::int64_t at) const;
-  /// The key as bytes that are the same whatever source held it.
+  /// The key as bytes that are the same in every source.
   std::string canonical(std::int64_t at) const;
   std::size_t memory() const;
   void clear();

@@ -19,12 +19,12 @@ void log(LogLevel level, std::string_view message) noexcept;
 /// exception that is being handled says.
 void log_exception(LogLevel level, std::string_view doing) noexcept;
 void set_log_level(LogLevel level);
-/// Replaces the writer; an empty function brings the default back.
+/// Replaces the writer; an empty function restores the default.
 void set_log_writer(std::function<void(LogLevel, std::string_view)> writer);
 
-/// Looked up in a loadable part, whose own copy of the log then writes all its
+/// Looked up in a plugin, whose own copy of the log then writes all its
 /// messages to `writer`: the program's log.
-using PartLogEntry = void (*)(void (*writer)(LogLevel, std::string_view));
-inline constexpr const char* kPartLogEntry = "penstock_part_log_to";
+using PluginLogEntry = void (*)(void (*writer)(LogLevel, std::string_view));
+inline constexpr const char* kPluginLogEntry = "penstock_part_log_to";
 
 }  // namespace penstock

@@ -18,8 +18,8 @@ LoadedPlugin loaded(void* library, const std::filesystem::path& file,
                     const PluginRequest& wanted) {
   // A plugin has its own copy of base, and with it of the log: it shall write
   // to ours.
-  if (void* log_to = ::dlsym(library, kPartLogEntry))
-    reinterpret_cast<PartLogEntry>(log_to)(log);
+  if (void* log_to = ::dlsym(library, kPluginLogEntry))
+    reinterpret_cast<PluginLogEntry>(log_to)(log);
   return {file, ::dlsym(library, wanted.entry.c_str())};
 }
 

@@ -15,9 +15,9 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Numbers that depend on a key alone, not on who drew before: the same
-/// (seed, epoch, sample, operation) gives the same stream on every machine.
-/// A value: copy it, keep no global one.
+/// Numbers that depend on a key alone, not on earlier draws: the same (seed,
+/// epoch, sample, operation) gives the same stream on every machine. A value:
+/// copy it, keep no global one.
 class Random {
  public:
   constexpr Random(std::uint64_t seed, std::uint64_t epoch,

@@ -10,7 +10,7 @@ namespace penstock {
 using SampleId = std::int64_t;
 
 /// Elements [begin, end) of a sample, where samples differ in length; a range
-/// that ends behind the sample ends with it. Samples of equal size are whole.
+/// is cut off at the end of its sample. Samples of equal size are whole.
 struct SampleRange {
   static constexpr std::int32_t kToItsEnd =
       std::numeric_limits<std::int32_t>::max();

@@ -21,14 +21,14 @@ struct SettingSchema {
 Json object_schema(const std::vector<SettingSchema>& settings,
                    const Json& more = Json(Json::Object{}));
 
-/// What one kind of several has beside the settings that all have.
+/// The settings that one kind has in addition to the shared ones.
 struct KindSettings {
   Json when{Json::Object{}};  ///< a rule that only sections of this kind fit
   std::vector<SettingSchema> settings;
 };
 
-/// The schema of a section that is of one of these kinds, and that has no
-/// settings of the others. `shared` are those of all kinds.
+/// The schema of a section of one of these kinds, without the settings of the
+/// others. `shared` are those of all kinds.
 Json schema_of_kinds(const std::vector<SettingSchema>& shared,
                      const std::vector<KindSettings>& kinds,
                      const Json& more = Json(Json::Object{}));

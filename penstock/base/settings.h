@@ -166,8 +166,8 @@ class SettingsTable {
         table, [member](auto& values) -> auto& { return values.*member; });
   }
 
-  /// The same where `member` holds the struct as a std::any: what only one kind
-  /// of several has, and whose type others need not know.
+  /// The same where `member` holds the struct as a std::any: settings of one
+  /// kind only, whose type others need not know.
   template <class Own>
   SettingsTable& own(std::any T::*member, const SettingsTable<Own>& table) {
     defaults_.*member = table.defaults();

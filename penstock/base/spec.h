@@ -13,7 +13,7 @@ namespace penstock {
 /// A checked reading of one JSON object of settings.
 ///
 /// Each getter checks type and range and remembers the key; `finish()` then
-/// refuses the keys that nobody asked for and names the nearest known one.
+/// refuses unknown keys and names the nearest known one.
 /// All errors are Error(request) with the JSON path. Borrows the Json.
 ///
 ///     Spec spec(json, "loader");
@@ -45,7 +45,7 @@ class Spec {
   const Json* raw(std::string_view key);
   /// The member as an object to be checked in turn; must be there.
   Spec section(std::string_view key);
-  /// Names a key that this version does not know, if there is one.
+  /// Throws for a key that this version does not know.
   void finish() const;
 
   const std::string& path() const { return path_; }

@@ -40,7 +40,7 @@ class PENSTOCK_ANNOTATE(scoped_lockable) Lock {
   Mutex& mutex_;
 };
 
-/// Lets a held Mutex go for a scope, and takes it again however the scope ends.
+/// Unlocks a Mutex for a scope, and locks it again however the scope ends.
 class PENSTOCK_ANNOTATE(scoped_lockable) Unlock {
  public:
   explicit Unlock(Mutex& mutex) PENSTOCK_ANNOTATE(release_capability(mutex))

@@ -4,11 +4,11 @@
 
 namespace penstock {
 
-/// A new file beside `path`, under a name that nobody else uses, to be written
-/// and then renamed. It is locked (flock) until it has its final name, so that
-/// others can tell it from one whose writer was killed: the system drops a dead
-/// process's locks, whatever its number was and in whichever container. What
-/// did not become the file is removed again.
+/// A new file next to `path`, under a unique name, to be written and then
+/// renamed. It is locked (flock) until it has its final name, so that other
+/// processes can tell it from one whose writer was killed: the system drops the
+/// locks of a dead process, whatever its number was and in any container. A
+/// file that was not renamed is removed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& path);
@@ -31,10 +31,10 @@ class TemporaryFile {
 bool make_link(const std::filesystem::path& target,
                const std::filesystem::path& link);
 
-/// Removes the temporaries of `path` whose writers were killed: files that
-/// nobody holds locked, and links that are a minute old (a link cannot be
-/// locked; who made one takes no time to rename it, and makes another when it
-/// is gone). Never throws: what cannot be removed stays.
+/// Removes the temporary files of `path` whose writers were killed: files that
+/// no process has locked, and links that are a minute old (a link cannot be
+/// locked; its maker renames it at once, and makes another when it is gone).
+/// Never throws: what cannot be removed stays.
 void remove_leftovers(const std::filesystem::path& path) noexcept;
 
 }  // namespace penstock

@@ -29,7 +29,7 @@ inline constexpr std::size_t kDtypes = 13;
 
 /// As numpy and torch name it: "float32", "bool", "bfloat16".
 std::string_view name_of(Dtype dtype);
-/// Throws nothing: unknown names give false.
+/// Does not throw: false for an unknown name.
 bool dtype_from(std::string_view name, Dtype& dtype);
 /// Bytes of an element.
 std::size_t size_of(Dtype dtype);
@@ -41,8 +41,8 @@ std::int64_t elements_of(const Shape& shape);
 /// "[256, 10, 6]".
 std::string text_of(const Shape& shape);
 
-/// DLPack's device numbers (dlpack.h 1.0): where a tensor's bytes live.
-/// `sim` memory is host memory behind a simulated copy engine.
+/// DLPack's device numbers (dlpack.h 1.0): where a tensor's bytes are. `sim`
+/// memory is host memory with a simulated copy engine.
 enum class MemoryKind : std::int32_t {
   cpu = 1,
   cuda = 2,
@@ -50,7 +50,7 @@ enum class MemoryKind : std::int32_t {
   sim = 12
 };
 
-/// A look at a dense C-order tensor that somebody else owns.
+/// A view of a dense C-order tensor that is owned elsewhere.
 struct TensorView {
   std::byte* data = nullptr;
   Dtype dtype = Dtype::float32;

@@ -11,11 +11,11 @@ namespace penstock {
 bool is_utf8(std::string_view text);
 
 /// The first bytes of a text, at most `most` of them and not cut within a
-/// character; "..." stands for the rest.
+/// character, then "..." if there are more.
 std::string beginning(std::string_view text, std::size_t most = 40);
 
 /// The beginning of a text as in a message: "text 'abc'" or "text x'ff61',
-/// which is no UTF-8".
+/// which is not UTF-8".
 std::string shown_text(std::string_view text);
 
 }  // namespace penstock

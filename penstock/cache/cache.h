@@ -1,5 +1,14 @@
 #pragma once
 
+/// Where prepared rows are kept: the plan of the cache levels, and the packed
+/// table.
+///
+///     HostLimits host = read_host_limits();
+///     TierPlan plan =
+///         plan_tiers({.rows = 1'000'000, .row_bytes = 288},
+///                    {.ram_free = host.memory_free, .device_is_host = true});
+///     std::printf("%s", plan.text().c_str());
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,7 +26,8 @@
 
 namespace penstock {
 
-/// Where the prepared rows of a data set live while it is trained on.
+/// Where the prepared rows of a data set are kept while it is trained on (its
+/// cache level).
 enum class Tier : std::uint8_t {
   device,  ///< packed in the device's memory: a batch is one gather
   ram,     ///< packed in host memory: gathered into a slot, then copied
@@ -26,8 +36,8 @@ enum class Tier : std::uint8_t {
 
 std::string_view name_of(Tier tier);
 
-/// What is to be kept, as measured by the first pass, and what the ring of
-/// batches takes beside it, whatever the tier.
+/// What is to be kept, as measured by the initial scan, and what the ring of
+/// batches takes in addition, whatever the tier.
 struct TierRequest {
   std::int64_t rows = 0;
   std::size_t row_bytes = 0;
@@ -41,13 +51,13 @@ struct TierRequest {
   /// Pinned memory for the slots of the ring, in tiers `ram` and `none`. Does
   /// not count on a device that is the host: there is no copy to stage.
   std::size_t ring_host_bytes = 0;
-  std::string wish = "auto";  ///< auto, device, ram or none
-  /// The rows are arrays that somebody keeps in host memory: tier `ram` takes
+  std::string tier = "auto";  ///< auto, device, ram or none
+  /// The rows are arrays in host memory that the caller owns: tier `ram` takes
   /// no more of it, and there is no tier `none`.
-  bool lie_in_ram = false;
+  bool in_ram = false;
 };
 
-/// So much of what is free is taken at most. The rest is for what cannot be
+/// At most this share of free memory is taken. The rest is for what cannot be
 /// foreseen: the model, the libraries, other processes.
 inline constexpr double kShareOfFree = 0.8;
 
@@ -57,9 +67,10 @@ struct ScanMemory {
   std::optional<std::size_t> limit;  ///< none: free memory is unknown
 };
 
-/// What there is, from real limits (cgroup, free memory, the device's memory).
+/// What is available, from real limits (cgroup, free memory, the device's
+/// memory).
 struct TierLimits {
-  /// Unknown where the system does not tell; then it refuses no tier.
+  /// Unknown where the system does not report it; then it refuses no tier.
   std::optional<std::size_t> ram_free;
   std::string ram_origin;  ///< "MemAvailable", "/sys/fs/cgroup/job", ...
   std::size_t device_free = 0;
@@ -74,10 +85,10 @@ struct TierPlan {
     std::size_t rows_bytes = 0;    ///< of the rows alone, or of their hashes
     std::size_t host_bytes = 0;    ///< in all, of the host's memory
     std::size_t device_bytes = 0;  ///< in all, of a device's own memory
-    bool fits = false;             ///< in 80 % of what is free, wished or not
+    bool fits = false;  ///< in 80 % of what is free, requested or not
     bool chosen = false;
     /// "fits", "needs 3.1 GiB on the device, 80 % of 2.0 GiB are free", "fits,
-    /// not asked for", "the device's memory is the host's", ...
+    /// not requested", "the device's memory is the host's", ...
     std::string why;
 
     std::size_t bytes() const { return host_bytes + device_bytes; }
@@ -92,9 +103,10 @@ struct TierPlan {
   Json json() const;
 };
 
-/// The fastest tier that fits in 80 % of what is free, or the wished one. A
-/// wish that does not fit is an Error(out_of_memory) with both numbers, and so
-/// is a ring of batches that leaves room for no tier, not even `none`.
+/// The fastest tier that fits in 80 % of what is free, or the requested one. A
+/// requested tier that does not fit is an Error(out_of_memory) with both
+/// numbers, and so is a ring of batches that leaves room for no tier, not even
+/// `none`.
 TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits);
 
 /// The rows of a data set, packed one after the other in order of id.
@@ -115,9 +127,9 @@ class Table {
   std::int64_t most_rows() const;
   /// The rows that were appended are host memory, until the filling ends too.
   bool on_host() const;
-  /// Brings all rows, once they are appended, into another order, in place:
-  /// row `i` becomes the one that was appended as `place(i)`. Each place comes
-  /// once. Only on the host.
+  /// Permutes all rows in place, once they are appended: row `i` becomes the
+  /// one that was appended as `place(i)`. Each place occurs once. Only on the
+  /// host.
   void reorder(const std::function<std::int64_t(std::int64_t)>& place);
   /// Ends the filling: all rows are where they belong when it returns.
   void seal();

@@ -49,8 +49,7 @@ Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
 
 TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
                        const TierRequest& request, const TierLimits& limits) {
-  bool there =
-      request.lie_in_ram && (tier == Tier::ram || limits.device_is_host);
+  bool there = request.in_ram && (tier == Tier::ram || limits.device_is_host);
   if (there) rows_bytes = 0;
   auto [host, device] = needs_of(tier, rows_bytes, request, limits);
   TierPlan::Line line{.tier = tier,
@@ -79,7 +78,7 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
   std::string why;
   bool rows_are_the_trouble = true;
   for (const TierPlan::Line& line : plan.lines) {
-    if (request.wish != "auto" && request.wish != name_of(line.tier)) continue;
+    if (request.tier != "auto" && request.tier != name_of(line.tier)) continue;
     why += (why.empty() ? "" : "; ") + std::string(name_of(line.tier)) + ": " +
            line.why;
     rows_are_the_trouble = !line.why.starts_with("the ring");
@@ -91,11 +90,11 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
        .what = "cannot keep " + std::to_string(request.rows) + " rows of " +
                std::to_string(request.row_bytes) + " bytes and a ring of " +
                "batches",
-       .where = "loader.cache = \"" + request.wish + "\"",
+       .where = "loader.cache = \"" + request.tier + "\"",
        .why = why,
        .next = !rows_are_the_trouble
                    ? "use " + smaller + ", or give the job more memory"
-               : request.wish == "auto" || request.wish == "none"
+               : request.tier == "auto" || request.tier == "none"
                    ? "give the job more memory, or use " + smaller
                    : "use \"loader.cache\": \"auto\", or give the job more "
                      "memory"});
@@ -128,16 +127,16 @@ TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
   plan.limits = limits;
   plan.lines = {line_of(Tier::device, table, request, limits),
                 line_of(Tier::ram, table, request, limits)};
-  if (!request.lie_in_ram)
+  if (!request.in_ram)
     plan.lines.push_back(line_of(Tier::none, hashes, request, limits));
   bool found = false;
   for (TierPlan::Line& line : plan.lines) {
-    bool automatic = request.wish == "auto";
+    bool automatic = request.tier == "auto";
     if (automatic && line.tier == Tier::device && limits.device_is_host) {
       line.why = "the device's memory is the host's";
       continue;
     }
-    if (!automatic && request.wish != name_of(line.tier)) {
+    if (!automatic && request.tier != name_of(line.tier)) {
       line.why += ", not requested";
       continue;
     }

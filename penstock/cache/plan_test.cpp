@@ -10,10 +10,10 @@ namespace {
 using testing::HasSubstr;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-TierPlan plan(std::string wish, std::size_t device_free,
+TierPlan plan(std::string tier, std::size_t device_free,
               std::optional<std::size_t> ram_free,
               bool device_is_host = false) {
-  return plan_tiers({.rows = 1024, .row_bytes = 1024, .wish = std::move(wish)},
+  return plan_tiers({.rows = 1024, .row_bytes = 1024, .tier = std::move(tier)},
                     {.ram_free = ram_free,
                      .ram_origin = "MemAvailable",
                      .device_free = device_free,
@@ -77,13 +77,13 @@ TEST(PlanTiers, UnknownMemoryRefusesNoTier) {
 }
 
 /// 1 MiB of rows and a ring of 512 KiB of slots.
-TierPlan plan_with_ring(std::string wish, std::size_t device_free,
+TierPlan plan_with_ring(std::string tier, std::size_t device_free,
                         std::size_t ram_free, bool device_is_host = false) {
   return plan_tiers({.rows = 1024,
                      .row_bytes = 1024,
                      .ring_device_bytes = kMiB / 2,
                      .ring_host_bytes = kMiB / 2,
-                     .wish = std::move(wish)},
+                     .tier = std::move(tier)},
                     {.ram_free = ram_free,
                      .ram_origin = "MemAvailable",
                      .device_free = device_free,
@@ -120,10 +120,10 @@ TEST(PlanTiers, PinnedSlotsMayTakeTheRoomOfTheRows) {
 }
 
 TEST(PlanTiers, ARingThatDoesNotFitIsToldBeforeAnythingIsAllocated) {
-  for (const char* wish : {"auto", "device", "ram", "none"}) {
+  for (const char* tier : {"auto", "device", "ram", "none"}) {
     try {
-      plan_with_ring(wish, kMiB / 2, 64 * kMiB);
-      FAIL() << wish;
+      plan_with_ring(tier, kMiB / 2, 64 * kMiB);
+      FAIL() << tier;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
       EXPECT_THAT(error.parts().why,
@@ -137,15 +137,15 @@ TEST(PlanTiers, ARingThatDoesNotFitIsToldBeforeAnythingIsAllocated) {
 }
 
 /// 1 MiB of arrays that lie in host memory, and a ring of 512 KiB of slots.
-TierPlan plan_of_arrays(std::string wish, std::size_t device_free,
+TierPlan plan_of_arrays(std::string tier, std::size_t device_free,
                         std::optional<std::size_t> ram_free,
                         bool device_is_host = false) {
   return plan_tiers({.rows = 1024,
                      .row_bytes = 1024,
                      .ring_device_bytes = kMiB / 2,
                      .ring_host_bytes = kMiB / 2,
-                     .wish = std::move(wish),
-                     .lie_in_ram = true},
+                     .tier = std::move(tier),
+                     .in_ram = true},
                     {.ram_free = ram_free,
                      .ram_origin = "MemAvailable",
                      .device_free = device_free,

@@ -12,15 +12,16 @@ int stop_signal();
 std::atomic<bool>& save_requested();
 
 /// Decides what signals do to the program; called once, before threads start.
-/// `ends_in_order`: the verb looks at stop_requested() and saves its work.
+/// `ends_in_order`: the verb checks stop_requested() and saves its work.
 ///
-/// SIGINT, SIGTERM, SIGHUP and SIGXCPU ask for the end; a second SIGINT or
-/// SIGTERM ends the program at once. The other two come several times by
-/// themselves: a terminal that closes sends SIGHUP by way of the shell too, and
+/// SIGINT, SIGTERM, SIGHUP and SIGXCPU request the end; a second SIGINT or
+/// SIGTERM ends the program at once. The other two may come several times by
+/// themselves: a closing terminal sends SIGHUP through the shell too, and
 /// SIGXCPU comes every second. SIGUSR1 and SIGUSR2, the warnings of batch
-/// schedulers, ask for a checkpoint. A signal that the caller had ignored, as
-/// nohup does with SIGHUP, stays ignored, but for SIGINT and SIGTERM. SIGPIPE
-/// and SIGXFSZ are ignored, so that a write fails and says why.
+/// schedulers, request a checkpoint. A signal that the caller had ignored, as
+/// nohup does with SIGHUP, stays ignored, except for SIGINT and SIGTERM.
+/// SIGPIPE and SIGXFSZ are ignored, so that a write fails and the error says
+/// why.
 void watch_signals(bool ends_in_order);
 
 }  // namespace penstock

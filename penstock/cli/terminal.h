@@ -6,8 +6,8 @@
 
 namespace penstock {
 
-/// Standard error as a person sees it: one live line on a terminal, a plain
-/// line every 30 seconds elsewhere. One thread.
+/// Progress on standard error: one live line on a terminal, a plain line every
+/// 30 seconds elsewhere. One thread.
 class Terminal {
  public:
   Terminal();

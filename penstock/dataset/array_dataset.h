@@ -17,7 +17,7 @@ namespace penstock {
 struct NamedArray {
   std::string name;
   TensorView view;
-  /// Keeps the bytes alive; let go by whatever thread is the last to use them.
+  /// Keeps the bytes alive; released on the thread that uses them last.
   std::shared_ptr<const void> owner;
 };
 
@@ -41,9 +41,9 @@ RowLayout layout_of(std::span<const NamedArray> arrays);
 
 /// Rows that are arrays in memory: sample i is row i of each.
 ///
-/// On a device that is the host, and in tier `ram`, they are used where they
-/// lie. In tier `device` they are copied there once, each for itself. The
-/// owners are let go when the rows, and with them the last batch, are gone.
+/// On a device that is the host, and in tier `ram`, they are used in place. In
+/// tier `device` each is copied there once. The owners are released with the
+/// rows, and so with the last batch.
 class ArrayDataset final : public Dataset {
  public:
   /// Throws what layout_of() and plan_tiers() throw, and Error(request) for a

@@ -7,14 +7,15 @@
 
 namespace penstock {
 
-/// True where rows that are packed in order of id let go of their blocks as
-/// they go: at no time more than 9 rows of 8 are held, parsed or packed.
+/// True where packing in order of id frees blocks early enough: at no time more
+/// than 9/8 of the rows are held, parsed or packed.
 bool arrived_by_id(const RowsById& rows);
 
-/// Packs the blocks as they came, so that each is let go of when it is packed,
-/// and then brings the rows of `table`, which is host memory, into the order of
-/// their ids. No field has runs. Throws Error(transform) for a value that its
-/// tensor cannot hold: of several such rows it names the first by id.
+/// Packs the blocks in the order of their arrival, so that each is freed when
+/// it is packed, and then brings the rows of `table`, which is host memory,
+/// into the order of their ids. No field has runs. Throws Error(transform) for
+/// a value that its tensor cannot hold: of several such rows it names the first
+/// by id.
 void pack_in_arrival_order(const RowsById& rows, std::size_t row_bytes,
                            const std::function<RowEncoder()>& encoder,
                            Table& table, const ShareOut& share_out);

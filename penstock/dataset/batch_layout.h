@@ -29,7 +29,7 @@ struct BatchTensor {
   std::size_t varying = 0;  ///< which of the outputs whose lengths differ
 };
 
-/// The tensor that tells padding from rows: 0 and 1.
+/// The tensor that marks rows, 1, and padding, 0.
 inline constexpr const char* kWeight = "weight";
 
 /// The tensors of a batch: the outputs in their order, each followed by the one

@@ -55,8 +55,8 @@ struct BadRow {
   std::int64_t byte = -1;  ///< offset in the JSON text, when known
 };
 
-/// What parsers noticed, merged over all blocks before anything is decided
-/// from it. Merging in another order changes nothing once it is sorted.
+/// What parsers recorded, merged over all blocks before anything is decided
+/// from it. The order of merging changes nothing once it is sorted.
 struct ParseNotes {
   /// So many bad rows are kept with all that is known of them.
   static constexpr std::size_t kMostBad = 1000;

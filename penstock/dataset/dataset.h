@@ -3,6 +3,12 @@
 /// What batches are made of: numbered rows that can be selected and filled,
 /// whether they come from a table after its initial scan, from arrays, or from
 /// a function.
+///
+///     TableDatasetOptions options{.source = spec, .fields = fields};
+///     auto rows = TableDataset::prepare(options, device);
+///     std::printf("%lld rows, fingerprint %s\n",
+///                 static_cast<long long>(rows->rows()),
+///                 rows->fingerprint().c_str());
 #include "penstock/dataset/array_dataset.h"
 #include "penstock/dataset/batch_layout.h"
 #include "penstock/dataset/dataset_base.h"

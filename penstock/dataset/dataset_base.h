@@ -22,8 +22,8 @@ struct DatasetInfo {
   /// longest sample.
   std::vector<std::int32_t> longest = {};
   TierPlan plan = {};  ///< where the rows are stored, and why there
-  /// A batch is filled as a whole, by one worker: what becomes of a row depends
-  /// on those beside it.
+  /// A batch is filled as a whole, by one worker: a row depends on the others
+  /// in its batch.
   bool whole_batches = false;
   /// A side names a sample more than once: select() gives an id for several
   /// ranks.

@@ -12,12 +12,12 @@
 
 namespace penstock {
 
-/// What a function that makes rows is given: some rows of a batch, at least
+/// The arguments of a function that makes rows: some rows of a batch, at least
 /// one, in host memory.
 struct RowCall {
   std::span<const SampleId> ids;  ///< none is -1
-  /// The same rows of what it maps, a view [rows, ...] of each tensor; none
-  /// where it maps nothing. Who keeps `in_memory` may go on reading them.
+  /// The same rows of the data set that it maps, a view [rows, ...] of each
+  /// tensor; empty where it maps none. Keep `in_memory` to go on reading them.
   std::span<const TensorView> in;
   std::shared_ptr<const void> in_memory;
   std::span<const TensorView> out;  ///< [rows, ...], to be written as a whole
@@ -28,20 +28,20 @@ struct RowCall {
 struct RowFunction {
   RowLayout layout;         ///< of the rows that it makes
   std::string fingerprint;  ///< differs when what it does does
-  /// Given whole batches, because a row depends on those beside it. (In the
-  /// last batch of a padded epoch: without the padding.)
+  /// Called with whole batches, because a row depends on the others in its
+  /// batch. (In the last batch of a padded epoch: without the padding.)
   bool whole_batches = false;
   /// Called by all threads of a loader, at the same time. What it throws is
   /// delivered in the batch's turn.
   std::function<void(const RowCall&)> call;
 };
 
-/// The layout of tensors, one behind the other; `bytes` and `offset` are set.
+/// The layout of tensors, one after the other; `bytes` and `offset` are set.
 RowLayout layout_of_tensors(std::vector<TensorSpec> tensors);
 
-/// Rows that a function makes, each time they are asked for: of their numbers
-/// alone, or of other rows (it maps these). Padding is zeros and not its
-/// business.
+/// Rows that a function makes each time they are requested: of their numbers
+/// alone, or of the rows of another data set, which it maps. The function never
+/// sees padding, which is zeros.
 class FunctionDataset final : public Dataset {
  public:
   /// Rows 0 .. count - 1, all of them in train.

@@ -22,10 +22,10 @@ struct IndexedOptions {
 
 /// Samples that are read by their position when a batch needs them: nothing is
 /// scanned, and nothing is kept but lengths (4 bytes a sample, where they
-/// differ) and sides. Each is parsed, encoded and finished anew.
+/// differ) and sides. Each is parsed, encoded and finished every time.
 ///
 /// A sample that a field rejects is a bad sample of its batch, and so is one
-/// that its field would leave out: what is done is the loader's `on_bad`.
+/// that its field would leave out: the loader's `on_bad` decides what is done.
 class IndexedDataset final : public Dataset {
  public:
   /// Why these samples cannot be used without a scan; empty: they can.

@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-/// Fills rows of a data set that keeps none: reads them anew by their keys.
+/// Fills rows of a data set that keeps none: reads them again by their keys.
 class SourceFiller final : public SlotFiller {
  public:
   SourceFiller(const TableDataset& dataset, FillMeters& meters,

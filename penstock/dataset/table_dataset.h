@@ -24,7 +24,7 @@ namespace penstock {
 /// What a source must give for these options, after the key.
 std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options);
 
-/// A data set after its one pass over a source: keys, statistics, sides, and
+/// A data set after its initial scan of a source: keys, statistics, sides, and
 /// the packed rows in their tier.
 class TableDataset final : public Dataset {
  public:
@@ -72,10 +72,10 @@ class TableDataset final : public Dataset {
   const std::vector<BadRow>& quarantine() const { return bad_; }
   std::int64_t bad_rows() const { return bad_rows_; }  ///< all of them
   std::int64_t left_out() const { return too_short_ + bad_rows_; }
-  /// What the pass cost, stage by stage.
+  /// What the scan cost, stage by stage.
   const std::vector<StageNumbers>& stages() const { return stages_; }
 
-  /// Reads rows anew (tier `none`): one per thread.
+  /// Reads rows again (tier `none`): one per thread.
   class RowReader {
    public:
     /// `meters` count the reading, and the parsing and checking.

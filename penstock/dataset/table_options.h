@@ -31,7 +31,7 @@ struct TableDatasetOptions {
   /// True where batches are changed on the host after they are filled, so that
   /// rows are not kept on this device; empty: they are not.
   std::function<bool(const Device&)> batches_on_host;
-  /// Statistics of an earlier run, to be applied instead of fitting anew.
+  /// Statistics of an earlier run, to be applied instead of fitting.
   std::optional<Json> statistics;
   /// Bytes of host memory that the scan may hold; empty: a share of what is
   /// free.

@@ -101,9 +101,9 @@ void append_fragile(std::string& json, std::string_view key, double luck,
 }
 
 std::int64_t rows_of_session(Random random, std::int64_t left) {
-  auto wish = kFewestRows + static_cast<std::int64_t>(random.below(
+  auto rows = kFewestRows + static_cast<std::int64_t>(random.below(
                                 bits(kMostRows - kFewestRows + 1)));
-  if (left == wish || left >= wish + kFewestRows) return wish;
+  if (left == rows || left >= rows + kFewestRows) return rows;
   // Rows that would be left over make no session of their own.
   return left <= kMostRows ? left : left - kFewestRows;
 }

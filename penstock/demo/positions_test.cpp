@@ -315,9 +315,9 @@ TEST_F(PositionsTable, HoldsEveryRowAsItWasMade) {
 }
 
 TEST_F(PositionsTable, DeclaresItsColumns) {
-  DemoOptions wish = options(10);
-  wish.json_type = "json";
-  write_positions_demo(wish);
+  DemoOptions chosen = options(10);
+  chosen.json_type = "json";
+  write_positions_demo(chosen);
   SourceSpec spec{
       .kind = "sqlite", .path = path_.string(), .table = "measurements"};
   Schema schema = read_schema(spec);
@@ -347,9 +347,9 @@ TEST_F(PositionsTable, IsNotReplacedUnlessAsked) {
 }
 
 TEST_F(PositionsTable, RefusesWhatCannotBeMade) {
-  auto error_of = [](const DemoOptions& wish) -> std::string {
+  auto error_of = [](const DemoOptions& chosen) -> std::string {
     try {
-      write_positions_demo(wish);
+      write_positions_demo(chosen);
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::request);
       return error.what();
@@ -357,40 +357,40 @@ TEST_F(PositionsTable, RefusesWhatCannotBeMade) {
     return "no error";
   };
   EXPECT_THAT(error_of(options(0)), HasSubstr("at least one row"));
-  DemoOptions wish = options(10);
-  wish.json_type = "xml";
-  EXPECT_THAT(error_of(wish), HasSubstr("jsonb, json, text"));
+  DemoOptions chosen = options(10);
+  chosen.json_type = "xml";
+  EXPECT_THAT(error_of(chosen), HasSubstr("jsonb, json, text"));
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
 TEST_F(PositionsTable, TellsHowFarItIs) {
-  DemoOptions wish = options(2500);
+  DemoOptions chosen = options(2500);
   std::vector<std::string> lines;
-  wish.quiet_s = 0;
-  wish.progress = [&](const std::string& line) { lines.push_back(line); };
-  write_positions_demo(wish);
+  chosen.quiet_s = 0;
+  chosen.progress = [&](const std::string& line) { lines.push_back(line); };
+  write_positions_demo(chosen);
   ASSERT_FALSE(lines.empty());
   EXPECT_THAT(lines[0],
               MatchesRegex("wrote 1024 of 2500 rows [[]00:0.<00:0.[]]"));
   lines.clear();
-  wish.quiet_s = 1000;
-  wish.replace = true;
-  write_positions_demo(wish);
+  chosen.quiet_s = 1000;
+  chosen.replace = true;
+  write_positions_demo(chosen);
   EXPECT_TRUE(lines.empty());
 }
 
 TEST_F(PositionsTable, IsAsItWasWhenTheWritingIsStopped) {
   std::atomic<bool> stop{false};
-  DemoOptions wish = options(5000);
-  wish.quiet_s = 0;
-  wish.progress = [&](const std::string&) { stop = true; };
-  wish.stop = &stop;
-  EXPECT_EQ(write_positions_demo(wish), 0);
+  DemoOptions chosen = options(5000);
+  chosen.quiet_s = 0;
+  chosen.progress = [&](const std::string&) { stop = true; };
+  chosen.stop = &stop;
+  EXPECT_EQ(write_positions_demo(chosen), 0);
   EXPECT_FALSE(std::filesystem::exists(path_));
   write_positions_demo(options(10));
-  wish.replace = true;
+  chosen.replace = true;
   stop = false;
-  EXPECT_EQ(write_positions_demo(wish), 0);
+  EXPECT_EQ(write_positions_demo(chosen), 0);
   EXPECT_TRUE(stop);
   EXPECT_FALSE(std::filesystem::exists(path_.string() + "-journal"));
   EXPECT_EQ(read().size(), 10u);

@@ -22,12 +22,12 @@ struct QuickstartOptions {
   std::function<void(const Error&)> failed;
 };
 
-/// The main job before and after, on the simulated accelerator: a query per
-/// sample on the training thread, then Penstock; with a database that is a
-/// declared round trip away, and without. Then the job's model is trained on
-/// what the machine has, where the trainer is there, and compared with the
-/// weighted centroid of the receivers. Every number is measured. Returns
-/// {"runs": [...], "model": {...} or null, "why_no_model", "table": text}.
+/// The positions example before and after, on the simulated accelerator: a
+/// query per sample on the training thread, then Penstock; with a simulated
+/// database latency, and without. Then the job's model is trained on what the
+/// machine has, where the trainer is available, and compared with the weighted
+/// centroid of the receivers. Every number is measured. Returns {"runs": [...],
+/// "model": {...} or null, "why_no_model", "table": text}.
 Json quickstart(const QuickstartOptions& options);
 
 }  // namespace penstock

@@ -1,5 +1,15 @@
 #pragma once
 
+/// Where tensors are and work is queued: memory, streams and events of a
+/// device.
+///
+///     std::unique_ptr<Device> device = open_device({.kind = "cpu"});
+///     std::unique_ptr<Stream> stream = device->make_stream();
+///     Buffer memory = device->allocate(bytes.size());
+///     stream->copy(memory.data(), bytes.data(), bytes.size());
+///     Event copied = stream->record();
+///     copied.wait();
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,8 +26,8 @@
 
 namespace penstock {
 
-/// Memory of a device (or pinned host memory), given back when destroyed.
-/// Move-only. Must not outlive its device.
+/// Memory of a device (or pinned host memory), freed when destroyed. Move-only.
+/// Must not outlive its device.
 class Buffer {
  public:
   /// How a device takes its memory back.
@@ -41,7 +51,7 @@ class Buffer {
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
   MemoryKind kind() const { return kind_; }
-  /// Forgets the memory, which the caller gives back.
+  /// Gives up the memory, which the caller must free.
   void release() {
     release_ = nullptr;
     data_ = nullptr;
@@ -62,8 +72,8 @@ class Buffer {
   Release release_;
 };
 
-/// A point in the work of a stream. A small value; copies mean the same
-/// point. A default event has passed since ever.
+/// A point in the work of a stream. A small value; copies are the same point. A
+/// default event has passed already.
 class Event {
  public:
   class State {
@@ -129,9 +139,9 @@ class HostKernels {
   virtual void queue(HostKernel kernel) = 0;
 };
 
-/// A line of work on a device: each call queues and returns; the work is done
-/// in the order of the calls. Belongs to one thread at a time. The memory
-/// that a call names must live until an event recorded after it has passed.
+/// A queue of work on a device: each call queues and returns; the work is done
+/// in the order of the calls. Belongs to one thread at a time. The memory that
+/// a call names must live until an event recorded after it has passed.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -145,8 +155,8 @@ class Stream {
   virtual Event record_untimed() { return record(); }
   /// Later work of this stream starts after `event`; the host does not wait.
   virtual void wait(const Event& event) = 0;
-  /// The stand-in for a model's step: takes the device's step time. Step
-  /// `number` fixes the draw. No time on cpu and cuda.
+  /// A simulated step of a model: takes the device's step time. Step `number`
+  /// fixes the draw. No time on cpu and cuda.
   virtual void step(std::uint64_t number) = 0;
   /// Waits until all queued work is done.
   virtual void synchronize() = 0;
@@ -171,8 +181,8 @@ struct DeviceMemory {
   std::size_t total = 0;
 };
 
-/// A place where tensors live and work is queued. Thread-safe; must outlive
-/// its buffers, streams and events.
+/// A place where tensors are and work is queued. Thread-safe; must outlive its
+/// buffers, streams and events.
 class Device {
  public:
   virtual ~Device() = default;
@@ -182,21 +192,21 @@ class Device {
   /// Host memory from which copies are asynchronous.
   virtual Buffer allocate_pinned(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
-  /// A stream that belongs to somebody else: work that is queued here takes
-  /// its turn there. On cuda `handle` is a cudaStream_t (null: the default
-  /// stream) that must outlive what is returned. Other devices have no streams
-  /// but their own: null gives one of those, all else is an Error(request).
+  /// A stream of another library: work that is queued here is ordered with the
+  /// work there. On cuda `handle` is a cudaStream_t (null: the default stream)
+  /// that must outlive what is returned. Other devices have only their own
+  /// streams: null gives one of those, anything else is an Error(request).
   virtual std::unique_ptr<Stream> borrow_stream(void* handle);
   virtual DeviceMemory memory() const = 0;
   /// The clock on which events tell their time.
   virtual Clock& clock() const = 0;
 
-  /// Where what allocate() gives lies.
+  /// The kind of memory that allocate() gives.
   MemoryKind memory_kind() const { return memory_kind_; }
   /// Which one it is, where there are several: TensorView::device_id.
   std::int32_t number() const { return number_; }
-  /// Where a GPU is plugged in ("0000:41:00.0"), by which other programs and
-  /// libraries know it. Empty for a device that is no piece of hardware.
+  /// The PCI bus id of a GPU ("0000:41:00.0"), by which other programs and
+  /// libraries know it. Empty for a device that is not hardware.
   const std::string& pci_bus_id() const { return pci_bus_id_; }
 
  protected:
@@ -227,9 +237,9 @@ DeviceSpec parse_device_spec(const Json& section, const std::string& path);
 /// The JSON Schema of that section.
 Json device_schema();
 
-/// `auto` takes cuda when this build and machine have it, else cpu and says so
-/// in the log; it never picks sim. A GPU that is there and fails is an error
-/// with `auto` too. Throws Error(device) when the wanted one is not there.
+/// `auto` takes cuda when this build and machine have it, else cpu, which is
+/// logged; it never picks sim. A GPU that is there and fails is an error with
+/// `auto` too. Throws Error(device) when the requested device is not there.
 std::unique_ptr<Device> open_device(const DeviceSpec& spec);
 
 /// The definition of correct for Stream::gather, on host memory.

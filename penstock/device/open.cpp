@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 std::unique_ptr<Device> open_cuda() {
-  return load_cuda_part(plugin_folders()).open();
+  return load_cuda_plugin(plugin_folders()).open();
 }
 
 /// With `auto` a GPU that is not there is no error. One that is there and

@@ -4,12 +4,12 @@
 
 namespace penstock {
 
-const DevicePlugin& load_cuda_part(
+const DevicePlugin& load_cuda_plugin(
     const std::vector<std::filesystem::path>& folders) {
   try {
     return load_plugin<DevicePlugin>(
         {.library = "libpenstock_device_cuda.so",
-         .entry = kDevicePartEntry,
+         .entry = kDevicePluginEntry,
          .shown = "the plugin for CUDA",
          .kind = ErrorKind::device,
          .code = "device",

@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-/// The face of a loadable part that brings a device.
+/// The API of a plugin that adds a device.
 struct DevicePlugin {
   static constexpr std::int64_t kVersion = 1;
   std::int64_t version;
@@ -17,13 +17,13 @@ struct DevicePlugin {
   std::unique_ptr<Device> (*open)();
 };
 
-/// The function of a part that returns its face.
-inline constexpr const char* kDevicePartEntry = "penstock_device_part";
+/// The function of a plugin that returns its API.
+inline constexpr const char* kDevicePluginEntry = "penstock_device_part";
 
-/// The part for CUDA, out of the first of these folders that has it. Throws
+/// The plugin for CUDA, from the first of these folders that has it. Throws
 /// Error(device): device.not_built when none has it, device.part_broken when
-/// the one that is there cannot be loaded.
-const DevicePlugin& load_cuda_part(
+/// the one found cannot be loaded.
+const DevicePlugin& load_cuda_plugin(
     const std::vector<std::filesystem::path>& folders);
 
 }  // namespace penstock

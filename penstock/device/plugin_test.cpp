@@ -59,7 +59,7 @@ TEST_F(BrokenPart, IsOneWarningForWhoLeavesTheChoiceToUs) {
 
 TEST(DevicePlugin, ThatIsMissingSaysThatTheDeviceWasNotBuilt) {
   try {
-    load_cuda_part({"/nowhere", "/nowhere/else"});
+    load_cuda_plugin({"/nowhere", "/nowhere/else"});
     FAIL() << "a part was found";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::device);

@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-/// The Error(out_of_memory) of an allocation that a device cannot give: what
-/// was asked, what is free, what there is in all.
+/// The Error(out_of_memory) of a failed allocation: what was requested, what is
+/// free, and the total.
 Error shortage(std::string_view device, std::size_t asked, DeviceMemory memory);
 
 }  // namespace penstock

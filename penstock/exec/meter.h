@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-/// What a stage did up to now. Times are summed over its workers.
+/// What a stage has done so far. Times are summed over its workers.
 struct StageNumbers {
   std::string name;
   int workers = 0;  ///< threads; 0: it is done on the consumer's own thread
@@ -48,7 +48,7 @@ class StageMeter {
   StageNumbers numbers() const;
 
  private:
-  /// A time that is unknown until something was added, be it nothing.
+  /// A time that is unknown until something was added, even zero.
   class Blocked {
    public:
     void add(Nanoseconds time) {

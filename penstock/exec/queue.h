@@ -11,11 +11,11 @@
 
 namespace penstock {
 
-/// A bounded hand-over between two stages. Thread-safe.
+/// A bounded queue between two stages. Thread-safe.
 ///
-/// close() wakes both sides: push() then returns false, and pop() hands out
-/// what is left, then nullopt. fail() does the same, but pop() ends by
-/// throwing the error, so a producer that dies is heard by its consumer.
+/// close() wakes both sides: push() then returns false, and pop() returns what
+/// is left, then nullopt. fail() does the same, but pop() ends by throwing the
+/// error, so the consumer learns that its producer failed.
 template <class T>
 class Queue {
  public:
@@ -46,8 +46,8 @@ class Queue {
     return item;
   }
 
-  /// The same two for spare things: they never wait, and "no" (no room, no
-  /// item, closed) is a fine answer. What does not fit is dropped.
+  /// The same two for items that may be dropped: they never wait, and return
+  /// false or nullopt when the queue is full, empty or closed.
   bool try_push(T item) {
     Lock lock(mutex_);
     if (closed_ || items_.size() >= capacity_) return false;

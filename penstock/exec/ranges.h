@@ -6,9 +6,9 @@
 namespace penstock {
 
 /// Calls `work` for ranges that make up [0, count), one on each of `workers`
-/// threads, the caller's own among them; with 0 or 1 all on the caller's. An
-/// exception of the lowest range that threw is thrown when all have ended, so
-/// that what is heard first does not depend on the threads.
+/// threads, the caller's own among them; with 0 or 1 all on the caller's. If
+/// ranges throw, the exception of the lowest one is rethrown when all have
+/// ended, so that the error does not depend on the threads.
 void in_ranges(
     int workers, std::int64_t count,
     const std::function<void(std::int64_t begin, std::int64_t end)>& work);

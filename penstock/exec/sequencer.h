@@ -12,10 +12,10 @@
 
 namespace penstock {
 
-/// Puts results that arrive in any order back into order of their number,
-/// 0, 1, 2... Thread-safe.
+/// Puts results that arrive in any order back into order of their number, 0, 1,
+/// 2... Thread-safe.
 ///
-/// It holds no bound of its own: who hands out the numbers bounds how far
+/// It has no bound of its own: the code that assigns the numbers bounds how far
 /// ahead they run (in the loader, the ring of slots does).
 template <class T>
 class Sequencer {
@@ -68,7 +68,7 @@ class Sequencer {
     return true;
   }
 
-  /// Wakes the taker, which waits no more: it takes what is here by then.
+  /// Wakes the consumer, which waits no more: it takes what is here by then.
   void close() {
     Lock lock(mutex_);
     closed_ = true;

@@ -11,14 +11,14 @@ namespace penstock {
 
 /// The threads of one stage: `body(worker)` runs once on each of them.
 ///
-/// Whoever owns the stage's queues closes them first; the destructor only
-/// joins. `last` runs on the worker that ends last: there the stage closes
-/// its output. Whatever the body throws goes to `failed`, on that worker,
-/// before `last`, as an Error that carries the stage's name. `failed` and
-/// `last` must not throw.
+/// The owner of the stage's queues closes them first; the destructor only
+/// joins. `last` runs on the worker that ends last: there the stage closes its
+/// output. Any exception of the body goes to `failed`, on that worker, before
+/// `last`, as an Error that carries the stage's name. `failed` and `last` must
+/// not throw.
 ///
-/// When the system refuses a thread, `failed` hears of it, so that the others
-/// end, and the constructor throws it: Error(request), code exec.threads.
+/// When the system refuses a thread, `failed` is called, so that the others
+/// end, and the constructor throws: Error(request), code exec.threads.
 ///
 /// With 0 workers nothing runs until `run_inline()`, which runs the body as
 /// worker 0 on the caller's thread.
@@ -46,9 +46,9 @@ class Stage {
   std::vector<std::thread> threads_;
 };
 
-/// Starts so many threads at the same time and ends them again. Throws what a
-/// Stage throws where the system refuses one: asked for a library that hangs or
-/// ends the process then.
+/// Starts that many threads at the same time and ends them again. Throws what a
+/// Stage throws where the system refuses one: for use before calling a library
+/// that hangs or ends the process in that case.
 void try_threads(const std::string& name, int threads);
 
 /// `error` with the stage's name in front; anything that is not an Error

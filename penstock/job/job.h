@@ -1,5 +1,11 @@
 #pragma once
 
+/// The job file: its settings, checked, and their schema.
+///
+///     Job job = load_job("job.json", {"loader.batch_size=512"});
+///     LoaderOptions options = loader_options(job, Side::train);
+///     std::printf("%lld\n", static_cast<long long>(options.batch_size));
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -69,7 +75,7 @@ void apply_setting(Json& document, const std::string& set);
 /// The JSON Schema (draft 2020-12) of the job file.
 std::string job_schema();
 
-/// What the loader and the data set get to hear of a job.
+/// The options of the loader and of the data set for a job.
 LoaderOptions loader_options(const Job& job, Side side);
 /// What decides the tensors of a batch, by the fields' names; where there are
 /// operations theirs too, as "loader.operations".

@@ -52,7 +52,7 @@ Json model_section(const ModelSpec& model);
 /// The JSON Schema of that section.
 Json model_schema();
 
-/// How many threads the mathematics of a model gets here.
+/// How many threads the computations of a model may use here.
 int threads_of(const ModelSpec& model);
 
 }  // namespace penstock

@@ -1,8 +1,7 @@
-#include "penstock/job/job.h"
-
 #include <algorithm>
 
 #include "penstock/base/connection_string.h"
+#include "penstock/job/job.h"
 #include "penstock/job/sections.h"
 
 namespace penstock {

@@ -7,9 +7,9 @@
 
 namespace penstock {
 
-/// Counts the bad samples that a loader hands out something else for, in the
-/// order of batches and rows: data of which many are bad is not trained on.
-/// Used by the consumer's thread.
+/// Counts the bad samples for which a loader hands out something else, in the
+/// order of batches and rows: data with many of them is not trained on. Used by
+/// the consumer's thread.
 class BadSamples {
  public:
   static constexpr std::int64_t kInARow = 100;

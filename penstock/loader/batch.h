@@ -21,7 +21,7 @@ struct NamedTensor {
   TensorView view;
 };
 
-/// A sample that could not be used, and what stands in its place.
+/// A sample that could not be used, and what replaces it.
 struct RejectedSample {
   SampleId sample = -1;
   SampleId substitute = -1;  ///< -1: the row is masked, its weight is 0
@@ -30,13 +30,13 @@ struct RejectedSample {
   std::string why;           ///< what was found and what was expected
 };
 
-/// One batch, ready on the device or on its way: named tensors with a leading
+/// One batch, ready on the device or in flight: named tensors with a leading
 /// batch dimension, in field order.
 ///
-/// It owns its memory until all who read it are done. Read it on streams after
+/// It owns its memory until all its readers are done. Read it on streams after
 /// wait_on(), on the host after wait(), and in no other way. Destroying it
-/// records an event on every stream that waited for it, and its memory is used
-/// again only after these have passed; the host must have read it by then.
+/// records an event on every stream that waited for it, and its memory is
+/// reused only after these have passed; the host must have read it by then.
 /// Move-only. Used by one thread at a time, and so are its streams while it
 /// waits on them or is destroyed.
 class Batch {
@@ -73,9 +73,9 @@ class Batch {
   std::shared_ptr<Slot> slot_;
 };
 
-/// The batch that a loader was asked for where one was promised. No batch is
-/// Error(internal), code internal.early_end: an end that nobody noticed would
-/// pass for a complete epoch.
+/// The next batch where one was promised. No batch is Error(internal), code
+/// internal.early_end: an early end that goes unnoticed would pass for a
+/// complete epoch.
 Batch promised(std::optional<Batch> batch);
 /// Throws that error; `where` names the missing batch.
 [[noreturn]] void refuse_early_end(std::string where);

@@ -13,7 +13,7 @@ namespace penstock {
 /// Throws the Error(transform) of a bad sample.
 [[noreturn]] void refuse_bad_sample(const RejectedSample& bad, Position at);
 
-/// Fills slots and sends them off. One per thread.
+/// Fills slots and sends them to the device. One per thread.
 class BatchFiller {
  public:
   BatchFiller(const Dataset& dataset, const BatchOperations& operations,

@@ -1,6 +1,12 @@
 #pragma once
 
-/// Assembles the rooms below into "next batch, ready on the device".
+/// "The next batch, ready on the device": plans ahead, fills slots on several
+/// threads, and hands out batches in order.
+///
+///     Loader loader(rows, {.batch_size = 64, .workers = 2, .batches = 1000},
+///                   device);
+///     while (std::optional<Batch> batch = loader.next(stream))
+///       stream.step(static_cast<std::uint64_t>(batch->at().step));
 
 #include <cstdint>
 #include <memory>

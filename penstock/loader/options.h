@@ -62,7 +62,7 @@ std::int64_t most_rows(const LoaderOptions& options, std::int64_t rows);
 /// Slots in the ring: one in the consumer's hands, one on its way back, the
 /// rest ahead.
 int slots_of(const LoaderOptions& options);
-/// The options as they are carried out.
+/// The options with their defaults resolved.
 LoaderOptions resolved(LoaderOptions options);
 /// True where a batch says which rows count.
 bool weighted(const LoaderOptions& options);

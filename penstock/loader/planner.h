@@ -7,7 +7,7 @@
 namespace penstock {
 
 /// Turns a position into a planned slot: which samples, how large, and how the
-/// work is shared out. Immutable, so thread-safe; a slot belongs to one thread.
+/// work is shared. Immutable, so thread-safe; a slot belongs to one thread.
 class BatchPlanner {
  public:
   /// `sharers`: threads that fill one batch together.

@@ -12,9 +12,9 @@ namespace penstock {
 
 class SlotRing;
 
-/// The memory of one batch, used again and again. While it is filled it
-/// belongs to the workers, then to a Batch, then to the ring. Its end waits for
-/// what is still queued on its memory.
+/// The memory of one batch, reused. While it is filled it belongs to the
+/// workers, then to a Batch, then to the ring. Its destructor waits for what is
+/// still queued on its memory.
 struct Slot {
   Slot() = default;
   ~Slot();

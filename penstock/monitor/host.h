@@ -12,8 +12,8 @@
 
 namespace penstock {
 
-/// What this process has used up to now. A number that the system does not
-/// tell is missing.
+/// What this process has used so far. A number that the system does not report
+/// is missing.
 struct HostUse {
   std::optional<double> cpu_seconds;
   std::optional<std::size_t> resident_bytes;

@@ -1,8 +1,21 @@
 #pragma once
 
-/// Reads numbers and hands them out as plain values: the step clock, what the
-/// host grants us and uses, what a GPU's driver tells, and the meters of the
+/// Reads numbers and returns them as plain values: the step clock, the limits
+/// and use of the host, what a GPU's driver reports, and the meters of the
 /// stages.
+///
+///     StepClock steps(device.clock());
+///     for (std::uint64_t number = 0; number < 10; ++number) {
+///       steps.ask();  // here the loop waits for its batch
+///       steps.got();
+///       steps.before_wait(stream);
+///       stream.wait(ready);
+///       steps.after_wait(stream);
+///       stream.step(number);
+///       steps.after_step(stream);
+///     }
+///     steps.finish();
+///     std::printf("AU %.2f\n", steps.total().utilisation());
 #include "penstock/monitor/host.h"
 #include "penstock/monitor/nvml.h"
 #include "penstock/monitor/progress.h"

@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-/// What a GPU's driver tells of it, of all who use it. What it does not tell
-/// is missing, and never 0.
+/// What a GPU's driver reports of it, for all its users. What it does not
+/// report is missing, and never 0.
 struct GpuUse {
   std::optional<double> temperature_c;
   std::optional<double> power_w;  ///< over about the last second
@@ -67,8 +67,8 @@ struct NvmlCalls {
 /// there is none.
 const NvmlCalls& nvml_of_this_machine();
 
-/// A GPU as its driver sees it. Whatever fails is a number that is missing,
-/// and never an error; a GPU that is lost, or kept from us, is told once in
+/// A GPU as its driver sees it. A call that fails gives a missing number, never
+/// an error; a GPU that is lost, or that we may not use, is reported once in
 /// the log. One thread.
 class GpuSensor {
  public:

@@ -41,7 +41,7 @@ std::string progress_line(const Progress& progress);
 /// take no time: what they computed is then the host's time.
 std::string shown_shares(const StepParts& parts);
 
-/// What one epoch came to.
+/// The results of one epoch.
 struct EpochNumbers {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;

@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-/// A place where the prepared rows of a data set can live, as it was measured
-/// before anything was allocated.
+/// A cache level for the prepared rows of a data set, as it was measured before
+/// anything was allocated.
 struct TierCapacity {
   std::string name;  ///< what `loader.cache` calls it: "device", "ram", "none"
   bool fits = false;

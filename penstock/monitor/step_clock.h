@@ -21,7 +21,7 @@ struct StepParts {
   Nanoseconds sync{0};       ///< in waits among ranks
 
   /// False when no step was timed or a step computes for less than 5 us on
-  /// the average. That is what recording the events costs, and less than any
+  /// average. That is the cost of recording the events, and less than any
   /// kernel takes: there was no work that an input could keep waiting.
   bool steps_take_time() const;
   /// Accelerator utilisation: compute / wall; NaN when no time passed. Means
@@ -43,7 +43,7 @@ class StepClock {
  public:
   explicit StepClock(Clock& clock) : clock_(&clock) {}
 
-  /// Before and after the host asks for the next batch.
+  /// Before and after the host requests the next batch.
   void ask();
   void got();
   /// Around the stream's wait for the batch, then after the step.
@@ -53,7 +53,7 @@ class StepClock {
   /// Time between here and the next ask() is left out: validation and
   /// checkpoints. Waits for the steps before it.
   void pause();
-  /// A step that somebody else has timed.
+  /// A step that was timed elsewhere.
   void add(const StepParts& step, std::int64_t label);
   /// Waits for all steps.
   void finish();

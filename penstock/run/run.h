@@ -1,6 +1,9 @@
 #pragma once
 
 /// A job becomes a run: steps, folder, report.
+///
+///     TrainResult result = train(load_job("job.json", {}), {});
+///     std::printf("%s\n", result.report.dump(2).c_str());
 #include "penstock/run/agreement.h"
 #include "penstock/run/digest.h"
 #include "penstock/run/doctor.h"

@@ -1,5 +1,14 @@
 #pragma once
 
+/// Which samples a batch holds, in which order, on which rank: pure functions.
+///
+///     Order order{.samples = 100'000, .seed = 7, .batch_size = 64};
+///     Position at{.epoch = 3, .step = 10};
+///     Plan plan;
+///     plan_step(order, {.rank = 1, .world = 4}, at, plan);
+///     for (const SampleRange& range : plan.ranges)
+///       std::printf("%lld\n", static_cast<long long>(range.sample));
+
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -10,8 +10,8 @@
 namespace penstock {
 
 /// Collects the rows of a scan in blocks and hands them to its sink, so that
-/// none is larger than the limit. Whoever scans asks for room, then adds a row
-/// to `keys` and to each column of `block`.
+/// none is larger than the limit. A scan calls make_room(), then adds a row to
+/// `keys` and to each column of `block`.
 class BlockWriter {
  public:
   BlockWriter(ColumnType key, std::vector<ColumnType> types, BlockLimit limit,

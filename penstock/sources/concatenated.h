@@ -9,12 +9,12 @@ namespace penstock {
 
 /// The rows of several sources, one source after the other, as one source. They
 /// must give columns of the same types for the same requests, and all have keys
-/// of one type or all have positions; positions go on where the source before
-/// ends. Else an Error(request).
+/// of one type or all have positions; positions continue where the source
+/// before ends. Else an Error(request).
 ///
-/// No key may stand in two of them: a data set that finds one says so
+/// No key may be in two of them: a data set that finds one reports it
 /// (`source.duplicate_key`). A read by keys asks the sources in turn, each for
-/// what those before it do not have.
+/// the keys that were not found before.
 std::unique_ptr<Source> concatenated(
     std::vector<std::unique_ptr<Source>> sources);
 

@@ -9,9 +9,9 @@
 
 namespace penstock {
 
-/// The keys that one read asks for, so that rows which come in any order can
-/// be put where they were asked for. Keeps its memory from read to read, and
-/// the keys must live as long as it is asked about them.
+/// The keys of one read, so that rows which arrive in any order can be put
+/// where they were requested. Keeps its memory from read to read; the keys must
+/// outlive its use.
 class KeyLookup {
  public:
   void assign(const KeyList& keys);

@@ -17,12 +17,12 @@ struct SourceKind {
   /// How a URI of this kind begins, the one to show first: {"sqlite:"}.
   std::vector<std::string> prefixes;
   std::string example;  ///< a URI, for hints: "sqlite:PATH#table"
-  /// It is a server, whose URI may hold a password, and lies at `uri`. Else it
-  /// is a file or folder, and lies at `path`.
+  /// It is a server, found at `uri`, which may hold a password. Else it is a
+  /// file or folder, found at `path`.
   bool server = false;
   std::string to_run;    ///< the package of its library, as Debian calls it
   std::string to_build;  ///< and the one that a build needs
-  /// What this kind alone has beside the settings of all: at least `path` or
+  /// The settings of this kind, in addition to those of all: at least `path` or
   /// `uri`. Settings that no other kind can use are put into SourceSpec::own.
   SettingsTable<SourceSpec> settings;
 

@@ -16,12 +16,12 @@ std::string install_hint(const std::string& kind) {
 
 }  // namespace
 
-const SourcePlugin& load_part(
+const SourcePlugin& source_plugin(
     const std::string& kind,
     const std::vector<std::filesystem::path>& folders) {
   return load_plugin<SourcePlugin>(
       {.library = "libpenstock_source_" + kind + ".so",
-       .entry = kSourcePartEntry,
+       .entry = kSourcePluginEntry,
        .shown = "the plugin for " + kind + " sources",
        .kind = ErrorKind::source,
        .code = "source",
@@ -30,7 +30,7 @@ const SourcePlugin& load_part(
 }
 
 void load_source_plugin(const std::string& name) {
-  load_part(name, plugin_folders());
+  source_plugin(name, plugin_folders());
 }
 
 }  // namespace penstock

@@ -9,11 +9,11 @@
 
 namespace penstock {
 
-/// What a loadable part hands to the program: the face of this room for one
-/// kind of source. The part `libpenstock_source_KIND.so` carries the database's
+/// What a plugin gives to the program: the API of this room for one kind of
+/// source. The plugin `libpenstock_source_KIND.so` is linked to the database's
 /// own library, so that the program starts where that library is missing.
 ///
-/// Program and part are built together; `version` refuses a stranger.
+/// Program and plugin are built together; any other `version` is refused.
 struct SourcePlugin {
   static constexpr std::int64_t kVersion = 5;
 
@@ -27,12 +27,12 @@ struct SourcePlugin {
       bool replace);
 };
 
-/// The one symbol that is looked up in a part.
-inline constexpr const char* kSourcePartEntry = "penstock_source_part";
+/// The one symbol that is looked up in a plugin.
+inline constexpr const char* kSourcePluginEntry = "penstock_source_part";
 
-/// The part for `kind` out of the first of these folders that has it. It stays
+/// The plugin for `kind` from the first of these folders that has it. It stays
 /// loaded. Throws Error(source) that says which package to install.
-const SourcePlugin& load_part(
+const SourcePlugin& source_plugin(
     const std::string& kind, const std::vector<std::filesystem::path>& folders);
 
 }  // namespace penstock

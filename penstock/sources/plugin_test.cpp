@@ -19,7 +19,7 @@ const std::vector<std::filesystem::path> kTestParts = {PENSTOCK_TEST_PARTS};
 Error refusal(const std::string& kind,
               const std::vector<std::filesystem::path>& folders) {
   try {
-    load_part(kind, folders);
+    source_plugin(kind, folders);
   } catch (const Error& error) {
     return error;
   }
@@ -28,13 +28,13 @@ Error refusal(const std::string& kind,
 
 TEST(Part, IsFoundInAnyOfTheFolders) {
   const SourcePlugin& part =
-      load_part("good", {"/nowhere", kTestParts[0], "/nowhere/else"});
+      source_plugin("good", {"/nowhere", kTestParts[0], "/nowhere/else"});
   EXPECT_EQ(part.version, SourcePlugin::kVersion);
-  EXPECT_EQ(&load_part("good", kTestParts), &part);
+  EXPECT_EQ(&source_plugin("good", kTestParts), &part);
 }
 
 TEST(Part, ThrowsErrorsThatTheProgramCatches) {
-  const SourcePlugin& part = load_part("good", kTestParts);
+  const SourcePlugin& part = source_plugin("good", kTestParts);
   try {
     part.read_schema({.table = "t"});
     FAIL() << "nothing was thrown";
@@ -46,7 +46,7 @@ TEST(Part, ThrowsErrorsThatTheProgramCatches) {
 }
 
 TEST(Part, ThrowsErrorsThatAreStandardExceptions) {
-  const SourcePlugin& part = load_part("good", kTestParts);
+  const SourcePlugin& part = source_plugin("good", kTestParts);
   EXPECT_THROW(part.read_schema({}), std::exception);
 }
 

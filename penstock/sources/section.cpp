@@ -1,5 +1,3 @@
-#include "penstock/sources/spec.h"
-
 #include <algorithm>
 
 #include "penstock/base/connection_string.h"
@@ -7,6 +5,7 @@
 #include "penstock/base/secret.h"
 #include "penstock/base/settings.h"
 #include "penstock/sources/kinds.h"
+#include "penstock/sources/spec.h"
 
 namespace penstock {
 namespace {

@@ -62,7 +62,7 @@ struct ReadRequest {
 };
 
 /// Which rows a source by position reads and decodes together, so that rows of
-/// one chunk are asked for together.
+/// one chunk are requested together.
 struct ChunkMap {
   std::vector<std::int64_t> ends;  ///< by chunk: the position after its last
   double chunk_ns = 0;  ///< a guess of what reading one costs; 0: unknown
@@ -70,8 +70,8 @@ struct ChunkMap {
   std::int64_t chunk_of(std::int64_t position) const;
 };
 
-/// A part of one consistent scan of all rows. The parts of one scan show the
-/// same snapshot, which ends when the last of them is destroyed.
+/// A part of one consistent scan of all rows. The partitions of one scan show
+/// the same snapshot, which ends when the last of them is destroyed.
 struct Partition {
   std::string range;  ///< for messages: "rows 1..4096"; source's own meaning
   std::int64_t index = 0;
@@ -108,15 +108,15 @@ struct SourceInfo {
   Abilities abilities;
   ColumnType key = ColumnType::int64;  ///< of the keys, or of positions
   /// What it is, in named parts and without secrets: the kind, the place, the
-  /// table, the columns, the condition, and what tells a version of the rows
-  /// from the next one where that is known without reading them.
+  /// table, the columns, the condition, and what distinguishes one version of
+  /// the rows from the next where that is known without reading them.
   Json identity = Json(Json::Object{});
 };
 
-/// A place where records live. Thread-safe; readers are not.
+/// A place that holds records. Thread-safe; readers are not.
 ///
-/// Opening checks that the table and the requested columns are there, so a
-/// Source that exists can be read. It owns no threads.
+/// Opening checks that the table and the requested columns exist, so a Source
+/// that exists can be read. It owns no threads.
 class Source {
  public:
   explicit Source(SourceInfo info) : info_(std::move(info)) {}

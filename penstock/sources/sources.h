@@ -1,7 +1,17 @@
 #pragma once
 
-/// Where records live: tables of a database, rows by position, and sources
-/// that are made of other sources.
+/// Where records are read from: tables of a database, rows by position, and
+/// sources that are made of other sources.
+///
+///     SourceSpec spec = parse_source_spec("sqlite:demo.sqlite#t", "source");
+///     auto source = open_source(spec, {{.column = "x"}, {.column = "y"}});
+///     auto reader = source->open_reader();
+///     for (const Partition& part : source->partitions(1))
+///       reader->scan(part, {.rows = 1024}, [](KeyList& keys, Block& block) {
+///         std::printf("row %s: %g\n", keys.shown(0).c_str(),
+///                     block.columns[0].as_float64(0));
+///         return true;
+///       });
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,16 +28,17 @@ namespace penstock {
 
 /// How a source is opened.
 struct SourceOptions {
-  /// Once it is set, opening and whatever the source and its readers do next
-  /// throw an error for which is_stop() holds, within a fraction of a second
-  /// also where the database is silent: in a long statement, or behind a lock.
+  /// Once it is set, opening and any later call of the source and its readers
+  /// throws an error for which is_stop() holds, within a fraction of a second
+  /// even where the database is silent: in a long statement, or waiting for a
+  /// lock.
   StopFlag stop = nullptr;
   /// False: rows need no key, so none is looked for. Only scans are possible
   /// then.
   bool keys = true;
 };
 
-/// Finds out the key (where the spec leaves it open) and checks all columns.
+/// Finds the key (where the spec leaves it open) and checks all columns.
 /// `requests` lists what a block shall hold. Throws Error(source) or
 /// Error(request).
 std::unique_ptr<Source> open_source(const SourceSpec& spec,
@@ -57,7 +68,7 @@ struct NewColumn {
   bool primary_key = false;  ///< at most one
 };
 
-/// Fills a new table. Nothing of it is seen by others before finish();
+/// Fills a new table. Nothing of it is visible to others before finish();
 /// destroyed without finish(), it leaves what was there before.
 class TableWriter {
  public:

@@ -16,10 +16,10 @@ struct SourceSpec {
   std::string key;        ///< empty: the single-column primary key
   std::string where;      ///< SQL condition, pushed down; may be empty
   bool skip_bad = false;  ///< on_bad: "skip" instead of "stop"
-  /// Of the rows that must be read, or how it begins; empty: any.
+  /// The fingerprint that the rows must have, or its beginning; empty: any.
   std::string fingerprint;
-  double round_trip_ms = 0;  ///< declared extra delay per statement sent
-  /// At most this many for a pass. 0: as many as there are threads to parse.
+  double round_trip_ms = 0;  ///< simulated latency per statement
+  /// At most this many for a scan. 0: as many as there are threads to parse.
   int connections = 0;
   /// Settings of which only this kind knows the type (see SourceKind).
   std::any own;

@@ -7,9 +7,9 @@
 
 namespace penstock {
 
-/// Ends what reads, from outside: it is set as soon as one of its flags is, by
-/// another thread or a signal handler. The flags outlive all that got to know
-/// them. Without a flag nothing ends it.
+/// Stops reading from outside: it is set as soon as one of its flags is, by
+/// another thread or a signal handler. The flags must outlive all that refer to
+/// them. Without a flag it is never set.
 class StopFlag {
  public:
   StopFlag() = default;
@@ -30,7 +30,7 @@ class StopFlag {
   const std::atomic<bool>* other_ = nullptr;
 };
 
-/// Throws the error of a reading that was ended when `stop` is set.
+/// Throws the error of an interrupted read when `stop` is set.
 void end_if_stopped(StopFlag stop);
 
 /// True for that error, whichever stage it came through.

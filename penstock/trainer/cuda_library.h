@@ -12,8 +12,8 @@ struct CudaLibrary {
   std::string why;  ///< there are none
 };
 
-/// Opens it, the first time. Must come before anything else that asks libtorch
-/// about CUDA: a question that comes first is answered "no" for good.
+/// Opens it, the first time. Must come before any other CUDA query of libtorch:
+/// a query that comes first is answered "no" for good.
 const CudaLibrary& cuda_library();
 
 }  // namespace penstock

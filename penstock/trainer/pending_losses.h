@@ -8,11 +8,11 @@
 
 namespace penstock {
 
-/// Brings the losses of steps to the host without waiting for the steps: each
-/// is copied to pinned memory behind its step, and told when that is done.
+/// Copies the losses of steps to the host without waiting for the steps: each
+/// is copied to pinned memory after its step, and returned when that is done.
 ///
-/// One thread. Holds a fixed number on their way: who adds one more waits for
-/// the oldest. Copies that were queued must be done before it is destroyed.
+/// One thread. Holds a fixed number in flight: adding one more waits for the
+/// oldest. Copies that were queued must be done before it is destroyed.
 class PendingLosses {
  public:
   static constexpr std::size_t kMostOnTheirWay = 64;
@@ -21,8 +21,8 @@ class PendingLosses {
 
   /// Queues the copy of a float32 that lies on the device.
   void add(const std::byte* loss, Stream& stream);
-  /// Those that were not told before, in the order of add(): all that are
-  /// known, or with `wait` all.
+  /// The losses that were not returned before, in the order of add(): all that
+  /// are known, or with `wait` all.
   std::vector<double> take(bool wait);
 
  private:

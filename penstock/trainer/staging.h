@@ -7,9 +7,9 @@
 
 namespace penstock {
 
-/// Where the host writes what is then copied to a device: a few pieces of
-/// pinned memory, used in turn, so that nobody waits for a copy but who comes
-/// round to its piece again before it is done.
+/// Staging memory for copies to a device: a few pinned buffers, used in turn,
+/// so that only a caller that comes round to its buffer too early waits for a
+/// copy.
 ///
 /// One thread. Copies that were queued must be done before it is destroyed.
 class Staging {

@@ -2,9 +2,9 @@
 
 namespace penstock {
 
-/// Makes the threads that libtorch computes with on the host, all at once: it
-/// would make them when they are first used, and end the process or wait for
-/// ever where the system refuses them by then (open_model() asks before).
+/// Starts the threads that libtorch computes with on the host, all at once: it
+/// would start them when they are first used, and end the process or hang where
+/// the system refuses them then (open_model() checks before).
 void start_threads(int threads);
 
 }  // namespace penstock

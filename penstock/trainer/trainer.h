@@ -14,8 +14,8 @@ namespace penstock {
 /// Its work is done in the order of the calls, whichever streams it is queued
 /// on. One thread, which is also the one that made it. It sets the number of
 /// threads that libtorch uses in this process. Throws Error(request) for data
-/// or a device that it cannot use; nothing of libtorch passes this face, its
-/// exceptions become an Error.
+/// or a device that it cannot use; no exception of libtorch leaves this API,
+/// each becomes an Error.
 std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
                                       const TableDataset& data, Device& device,
                                       std::int64_t steps);

@@ -32,7 +32,7 @@ struct RowLayout {
   void append(std::vector<TensorSpec> more);
 };
 
-/// How the samples of a batch stand together where they differ in length.
+/// How the samples of a batch are arranged where they differ in length.
 enum class Lengths : std::uint8_t {
   equal,   ///< they do not: [rows, ...]
   padded,  ///< [rows, longest, ...], zeros after each row's last element
@@ -89,7 +89,7 @@ struct Values {
 /// A row's parsed values, wherever they are kept.
 using ValueRow = std::span<const std::byte>;
 
-/// What is wrong with a row: a value, because a bad row is no error of the
+/// What is wrong with a row: a value, because a bad row is not an error of the
 /// program.
 struct RowFault {
   std::int64_t row = 0;    ///< of those that were given
@@ -136,7 +136,7 @@ struct StoredRow {
   std::int64_t occurrence = 0;
 };
 
-/// What random numbers depend on beside the sample.
+/// What random numbers depend on besides the sample.
 struct DrawKey {
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;
@@ -173,8 +173,8 @@ struct FieldColumns {
   std::vector<std::size_t> at;
 };
 
-/// What parsers remember beside the values: kept rows only. Merged in any
-/// order, the same at the end.
+/// What parsers record besides the values: of kept rows only. The result does
+/// not depend on the order of merging.
 class FieldNotes {
  public:
   virtual ~FieldNotes() = default;
@@ -200,21 +200,21 @@ class FieldParser {
 };
 
 /// Finds a field's statistics over the rows of a data set in one or more
-/// passes. Threads add ranges of rows to parts of their own, which are then
-/// merged in order of id, so that the result does not depend on them.
+/// passes. Threads add ranges of rows to partial fits, which are then merged in
+/// order of id, so that the result does not depend on the threads.
 class FieldFit {
  public:
   /// Ids per call of add(): sums run over these blocks.
   static constexpr std::int64_t kBlock = 1024;
 
   virtual ~FieldFit() = default;
-  /// An empty part of the pass at hand.
+  /// An empty partial fit of the current pass.
   virtual std::unique_ptr<FieldFit> part() const = 0;
   /// The rows of one block of ids, the next after the last one; `train[i]` is
   /// 1 where the row is on that side.
   virtual void add(std::span<const ValueRow> rows,
                    std::span<const std::uint8_t> train) = 0;
-  /// Adds a part of the ids that follow.
+  /// Adds a partial fit of the ids that follow.
   virtual void merge(FieldFit& later) = 0;
   /// Ends a pass; true: another one is needed.
   virtual bool again() = 0;
@@ -281,8 +281,8 @@ class FieldKind {
   /// it. Where there is no finisher they are the stored tensors in their order,
   /// and then the run, whose range is copied.
   virtual std::vector<Output> outputs() const;
-  /// The elements of a sample's run, where those of the first column that it
-  /// reads tell it (bytes, of text and binary); -1: only parsing does.
+  /// The elements of a sample's run, given those of the first column that it
+  /// reads (bytes, for text and binary); -1: only parsing shows it.
   virtual std::int32_t length(std::int32_t /*column_elements*/) const {
     return -1;
   }

@@ -5,6 +5,12 @@
 /// statistics of them, and encodes them into the form that is kept.
 /// A `BatchOperation` is an entry of a loader's `operations`: it changes whole
 /// batches of finished samples. One folder per kind.
+///
+///     std::vector<Field> fields = parse_fields(
+///         Json::parse(R"({"place": {"columns": ["lat", "lon"]}})", "test"),
+///         "fields");
+///     RowLayout row = layout_of(fields);  // place: float32 [2]
+///     std::printf("%zu bytes a row\n", row.row_bytes);
 #include "penstock/transforms/batch_operation.h"
 #include "penstock/transforms/field_kind.h"
 #include "penstock/transforms/fields.h"

@@ -199,12 +199,12 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SourceSuite);
 TEST_P(SourceSuite, GivesEveryRowOnceForAnyNumberOfPartitions) {
   fill(997);
   auto source = open();
-  for (int wish : {1, 2, 8}) {
-    auto parts = source->partitions(wish);
+  for (int readers : {1, 2, 8}) {
+    auto parts = source->partitions(readers);
     EXPECT_GE(parts.size(), 1u);
     EXPECT_THAT(scanned(*source, parts),
                 testing::UnorderedElementsAreArray(all_shown()))
-        << wish;
+        << readers;
   }
 }
 

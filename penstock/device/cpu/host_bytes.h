@@ -15,8 +15,8 @@ AlignedBytes allocate_host(std::size_t bytes, std::string_view device);
 /// The same as a Buffer of MemoryKind::cpu.
 Buffer host_buffer(std::size_t bytes, std::string_view device);
 
-/// What this process may still take of the host's memory, and how much it may
-/// have in all; the largest number where no limit is known.
+/// How much of the host's memory this process may still allocate, and how much
+/// in all; the largest number where no limit is known.
 DeviceMemory host_memory();
 
 }  // namespace penstock

@@ -7,10 +7,9 @@
 
 namespace penstock::cuda {
 
-/// Throws unless `result` is cudaSuccess: Error(device) with the call's name
-/// and CUDA's word for what went wrong, Error(out_of_memory) where that is the
-/// word. CUDA tells the errors of work that was queued earlier at any later
-/// call; the message says so.
+/// Throws unless `result` is cudaSuccess: Error(device) with the name of the
+/// call and CUDA's error, or Error(out_of_memory). CUDA reports errors of work
+/// that was queued earlier at any later call; the message says so.
 void check(cudaError_t result, std::string_view call,
            const std::string& device);
 
@@ -34,9 +33,9 @@ class OnDevice {
 /// Keeps a thread's calls out of CUDA graphs while it lives.
 ///
 /// While one thread captures a graph, CUDA by default refuses calls of every
-/// thread that it takes for a danger to it (allocating, asking an event), and
-/// the capture fails with them. Our threads work on streams of our own, which
-/// no graph of somebody else's knows of: nothing can go wrong.
+/// thread that may disturb it (allocating, querying an event), and the capture
+/// fails with them. Our threads work on streams of our own, which are in no
+/// captured graph: nothing can go wrong.
 class OutsideGraphs {
  public:
   OutsideGraphs();

@@ -15,9 +15,9 @@ namespace penstock::cuda {
 /// one of the answers.
 Answer ask_runtime();
 
-/// A GPU by the CUDA runtime, in its primary context: the one that libtorch
-/// and whoever else uses the runtime has too, so that memory and streams can
-/// be shared.
+/// A GPU by the CUDA runtime, in its primary context: the one that libtorch and
+/// other users of the runtime have too, so that memory and streams can be
+/// shared.
 class CudaDevice final : public Device {
  public:
   /// Makes it the thread's current device. Throws absence() without one.

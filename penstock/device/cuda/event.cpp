@@ -155,15 +155,15 @@ void CudaEvent::wait() {
 Nanoseconds CudaEvent::time() {
   PENSTOCK_ASSERT(clock_ != nullptr,
                   "an event that was recorded without a time has none");
-  if (told_ != kUntold) return Nanoseconds(told_);
+  if (time_ != kUnknown) return Nanoseconds(time_);
   wait();
   // What the host knows for certain limits what the two clocks say.
   Nanoseconds now = wall_clock().now();
   Nanoseconds time =
       std::clamp(clock_->time_of(event_.get(), *anchor_), recorded_, now);
-  std::int64_t untold = kUntold;
-  told_.compare_exchange_strong(untold, time.count());
-  return Nanoseconds(told_);
+  std::int64_t unknown = kUnknown;
+  time_.compare_exchange_strong(unknown, time.count());
+  return Nanoseconds(time_);
 }
 
 }  // namespace penstock::cuda

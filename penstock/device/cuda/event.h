@@ -33,9 +33,9 @@ class PooledEvent {
   bool timed_;
 };
 
-/// Events of a device that are used over and over: making one costs more than
-/// recording it. Whoever waits for one does so asleep: input threads that spin
-/// would take the processor from those that work. Thread-safe.
+/// Events of a device that are reused: making one costs more than recording it.
+/// A thread that waits for one sleeps: input threads that spin would take the
+/// processor from those that work. Thread-safe.
 class EventPool {
  public:
   EventPool(int number, std::string device);
@@ -56,9 +56,9 @@ class EventPool {
   std::vector<cudaEvent_t> free_[2] PENSTOCK_GUARDED_BY(mutex_);  // by timed
 };
 
-/// Tells the time of a device's events on wall_clock(). Thread-safe.
+/// Gives the time of a device's events on wall_clock(). Thread-safe.
 ///
-/// CUDA tells only how long after another an event passed, as a float of
+/// CUDA reports only how long after another an event passed, as a float of
 /// milliseconds: precise for seconds, not for hours. So about every second an
 /// event is recorded on an idle stream of its own, an anchor, whose time is
 /// that of the anchor before it plus a short span; and the host's clock, read
@@ -109,18 +109,18 @@ class CudaEvent final : public Event::State {
   cudaEvent_t get() const { return event_.get(); }
 
  private:
-  static constexpr std::int64_t kUntold = -1;
+  static constexpr std::int64_t kUnknown = -1;
 
   const std::string& device_;
   EventClock* clock_;
   std::shared_ptr<const EventClock::Anchor> anchor_;
   Nanoseconds recorded_;
   PooledEvent event_;
-  // Only ever set, and whoever sees it set needs nothing else to be visible:
-  // the driver orders the memory that the event guards.
+  // Only ever set, and a reader that sees it set needs nothing else to be
+  // visible: the driver orders the memory that the event guards.
   std::atomic<bool> passed_ = false;
   // What time() said first; set once, and nothing else depends on it.
-  std::atomic<std::int64_t> told_ = kUntold;
+  std::atomic<std::int64_t> time_ = kUnknown;
 };
 
 }  // namespace penstock::cuda

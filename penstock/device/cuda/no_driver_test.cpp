@@ -25,7 +25,7 @@ class NoDriver : public testing::Test {
 };
 
 TEST_F(NoDriver, ThePartIsFoundAndLoadedAllTheSame) {
-  EXPECT_EQ(load_cuda_part(plugin_folders()).version, DevicePlugin::kVersion);
+  EXPECT_EQ(load_cuda_plugin(plugin_folders()).version, DevicePlugin::kVersion);
 }
 
 TEST_F(NoDriver, OpeningCudaSaysWhatIsMissing) {

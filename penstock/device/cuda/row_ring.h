@@ -9,9 +9,9 @@
 
 namespace penstock::cuda {
 
-/// Where row indices stand from the call of a gather until the device has read
-/// them: a run of host memory, taken from its start to its end and over again.
-/// One thread. The memory is another's and outlives it.
+/// Holds row indices from the call of a gather until the device has read them:
+/// a range of host memory, used from its start to its end and over again. One
+/// thread. The memory is owned elsewhere and outlives it.
 class RowRing {
  public:
   explicit RowRing(std::span<std::int64_t> memory) : memory_(memory) {}

@@ -7,7 +7,7 @@
 
 namespace penstock::cuda {
 
-/// A stream of a CudaDevice: one that it made, or one of somebody else's.
+/// A stream of a CudaDevice: its own, or a borrowed one.
 class CudaStream final : public Stream {
  public:
   CudaStream(CudaDevice& device, cudaStream_t stream, bool owned);

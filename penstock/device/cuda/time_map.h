@@ -7,14 +7,14 @@
 
 namespace penstock::cuda {
 
-/// Tells what the host's clock showed when a device's clock showed something.
+/// Converts a device's clock to the host's.
 ///
 /// The two drift apart, so now and then both are read at the same moment. In
-/// between, time goes on at nearly the same rate: a difference that was found
-/// is made up for by a slightly different rate over kInterval, and not by a
-/// jump. So two events never change their order, and a span of time is wrong
-/// by at most a thousandth. Beyond kMostMadeUp it does jump: then one of the
-/// clocks has stood still, or nobody has read them for long.
+/// between, time goes on at nearly the same rate: a difference is corrected by
+/// a slightly different rate over kInterval, and not by a jump. So two events
+/// never change their order, and a span of time is wrong by at most a
+/// thousandth. Beyond kMostMadeUp it does jump: then one of the clocks has
+/// stood still, or they were not read for long.
 ///
 /// Not thread-safe. The origin of the device's time is arbitrary.
 class TimeMap {

@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-/// Where a stream of a SimDevice stands.
+/// The state of a stream of a SimDevice.
 struct SimLine {
   std::size_t stream = 0;  ///< its number on the device
   Nanoseconds end{0};      ///< when all work so far is done

@@ -318,8 +318,8 @@ RowCount FakeSource::count() const {
   return {.rows = std::ssize(shared_->now()->rows), .exact = true};
 }
 
-std::vector<Partition> FakeSource::partitions(int wish) {
-  int parts = std::clamp(wish, 1, shared_->trouble.most_partitions);
+std::vector<Partition> FakeSource::partitions(int readers) {
+  int parts = std::clamp(readers, 1, shared_->trouble.most_partitions);
   auto snapshot = std::make_shared<Snapshot>(shared_, parts);
   std::vector<Partition> partitions;
   for (int part = 0; part < parts; ++part)

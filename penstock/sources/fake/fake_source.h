@@ -72,7 +72,7 @@ class FakeSource : public Source {
              FakeTrouble trouble = {});
 
   RowCount count() const override;
-  std::vector<Partition> partitions(int wish) override;
+  std::vector<Partition> partitions(int readers) override;
   std::unique_ptr<Reader> open_reader() override;
 
   const FakeCounts& counts() const { return shared_->counts; }

@@ -14,7 +14,7 @@ struct SqlType {
   std::string base;  ///< as SQL writes it; of a domain, that at its end
 };
 
-/// What is expected of a column that is asked for in this way, in words.
+/// What is expected of a column that is read in this way, in words.
 const char* expected_of(ReadAs as);
 
 /// An SQL expression that makes of a column what `as` expects, where its own

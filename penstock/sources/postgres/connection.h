@@ -33,11 +33,12 @@ std::string identifier(std::string_view name);
 ///
 /// Connecting takes at most ten seconds, and a table that is locked is waited
 /// for as long, unless the connection string says otherwise. Each text that is
-/// sent pays the declared round trip once. Text comes in UTF-8, but that of a
-/// database in SQL_ASCII as it lies there: nobody knows its encoding.
+/// sent costs one simulated round trip. Text comes in UTF-8, except from a
+/// database in SQL_ASCII, whose bytes come as they are: their encoding is
+/// unknown.
 ///
-/// When `stop` is set, the statement that goes on is cancelled and its error
-/// thrown. Connecting alone is waited for.
+/// When `stop` is set, the running statement is cancelled and its error thrown.
+/// Connecting is always waited for.
 class Connection {
  public:
   enum class Use { to_read, to_write };
@@ -55,8 +56,8 @@ class Connection {
   void prepare(const std::string& name, const std::string& sql);
   /// One binary parameter, a binary result.
   Result run(const std::string& name, std::string_view parameter);
-  /// Tries what ends a transaction. What fails is not heard of: the next
-  /// statement will say it.
+  /// Tries to end a transaction. Errors are ignored: the next statement reports
+  /// them.
   void clean_up(const char* sql) noexcept;
 
   /// False when the server or the network is known to be gone.
@@ -67,13 +68,13 @@ class Connection {
 
   /// For a copy of rows, which walks the protocol by itself.
   PGconn* get() const { return connection_.get(); }
-  /// As PQgetCopyData, which waits; but a stop is heard, and then thrown while
-  /// the copy still runs.
+  /// As PQgetCopyData, which waits; but it throws when a stop is set, while the
+  /// copy still runs.
   int copy_bytes(char** bytes);
   /// Asks the server to end the statement that runs.
   void cancel() noexcept;
   void pay_round_trip() const;
-  /// What `result` failed of or, without one, the connection.
+  /// Why `result` failed or, without one, the connection.
   Error error(const PGresult* result) const;
   /// The same text as `error` tells as its reason.
   std::string says(const PGresult* result) const;

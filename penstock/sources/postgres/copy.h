@@ -11,10 +11,10 @@
 
 namespace penstock::postgres {
 
-/// Takes the stream of COPY ... (FORMAT binary) apart: a header, rows, a
-/// trailer. The stream may be cut anywhere; a server cuts it between rows, and
-/// then nothing is copied here. Throws Error(source) `postgres.stream` for
-/// bytes that are no such stream.
+/// Decodes the stream of COPY ... (FORMAT binary): a header, rows, a trailer.
+/// The stream may be cut anywhere; a server cuts it between rows, and then
+/// nothing is copied here. Throws Error(source) `postgres.stream` for bytes
+/// that are not such a stream.
 class CopyDecoder {
  public:
   /// `place` is for messages.

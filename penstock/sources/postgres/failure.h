@@ -17,8 +17,8 @@ struct About {
   std::string sslmode;   ///< likewise
 };
 
-/// Why no connection came about. libpq tells the cause in words alone, so the
-/// words are looked at; what is not recognised is `postgres.connect`.
+/// Why the connection failed. libpq gives the cause only in words, so the words
+/// are searched; an unknown cause is `postgres.connect`.
 Error connection_failure(const About& about, const std::string& says);
 
 /// Why a statement failed, by its SQLSTATE. Without one it was libpq that

@@ -11,9 +11,10 @@
 
 namespace penstock::postgres {
 
-/// Scans on the snapshot's connection where nobody else does, and on one of its
-/// own otherwise; reads by keys on its own. It makes that one with the first
-/// use and keeps it for all partitions and reads, but in no transaction.
+/// Scans on the snapshot's connection while it is free, and on its own
+/// otherwise; reads by keys on its own. It opens that one when it is first
+/// needed and keeps it for all partitions and reads, outside of any
+/// transaction.
 class PostgresReader : public Reader {
  public:
   explicit PostgresReader(std::shared_ptr<OpenTable> opened)

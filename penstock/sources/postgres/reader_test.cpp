@@ -52,10 +52,10 @@ TEST_F(PostgresReader, CutsALargeTableIntoRangesOfPages) {
   auto source = open();
   std::vector<std::int64_t> all;
   for (std::int64_t key = 0; key < 9000; ++key) all.push_back(key);
-  for (int wish : {0, 1, 2, 4, 8}) {
-    auto parts = source->partitions(wish);
-    EXPECT_EQ(parts.size(), std::size_t(std::clamp(wish, 1, 5)));
-    EXPECT_EQ(keys_of(*source, parts), all) << wish;
+  for (int readers : {0, 1, 2, 4, 8}) {
+    auto parts = source->partitions(readers);
+    EXPECT_EQ(parts.size(), std::size_t(std::clamp(readers, 1, 5)));
+    EXPECT_EQ(keys_of(*source, parts), all) << readers;
   }
   EXPECT_EQ(source->partitions(1)[0].range, "all rows");
   EXPECT_THAT(source->partitions(2)[1].range,

@@ -77,20 +77,21 @@ RowFormat::RowFormat(const SourceSpec& spec, const Table& table,
                      const std::vector<ColumnRequest>& requests, bool keys)
     : table_(table.name), place_(std::move(place)) {
   if (keys) {
-    key_ = part_of(key_of(table.schema, spec.key, place_), table,
-                   {.as = ReadAs::key, .setting = "source.key"});
+    key_ = select_column(key_of(table.schema, spec.key, place_), table,
+                         {.as = ReadAs::key, .setting = "source.key"});
     key_identifier_ = identifier(key_->name);
   }
   for (const ColumnRequest& request : requests)
-    parts_.push_back(part_of(
+    selected_.push_back(select_column(
         column_of(table.schema, request.column, request.setting, place_), table,
         request));
   if (select_.empty()) select_ = "SELECT 0::int8";
   select_ += " FROM " + table.identifier;
 }
 
-RowFormat::Part RowFormat::part_of(const ColumnInfo& column, const Table& table,
-                                   const ColumnRequest& request) {
+RowFormat::SelectedColumn RowFormat::select_column(
+    const ColumnInfo& column, const Table& table,
+    const ColumnRequest& request) {
   ReadAs as = request.as;
   auto at = static_cast<std::size_t>(&column - table.schema.columns.data());
   Kind kind = table.kinds[at];
@@ -105,7 +106,7 @@ RowFormat::Part RowFormat::part_of(const ColumnInfo& column, const Table& table,
   return {column.name, as, kind, type_of(kind, as)};
 }
 
-std::vector<ColumnType> RowFormat::types() const { return types_of(parts_); }
+std::vector<ColumnType> RowFormat::types() const { return types_of(selected_); }
 
 Json RowFormat::identity() const {
   Json identity(Json::Object{});
@@ -113,7 +114,7 @@ Json RowFormat::identity() const {
   identity["place"] = place_;
   identity["table"] = table_;
   identity["key"] = key_ ? Json(key_->name) : Json();
-  identity["columns"] = names_of(parts_);
+  identity["columns"] = names_of(selected_);
   return identity;
 }
 
@@ -131,35 +132,36 @@ std::uint32_t RowFormat::key_oid() const {  // of pg_type.dat
 
 void RowFormat::check_types(const Result& result) const {
   int at = 0;
-  auto check = [&](const Part& part) {
+  auto check = [&](const SelectedColumn& from) {
     // char(n) is requested as text. A domain is reported as its base type.
-    Kind expected = part.kind == Kind::padded_text ? Kind::text : part.kind;
+    Kind expected = from.kind == Kind::padded_text ? Kind::text : from.kind;
     Kind found = kind_of(PQftype(result.get(), at++));
     if (found == expected) return;
     throw Error(
         ErrorKind::source,
         {.code = "postgres.changed",
-         .what = "cannot read column '" + part.name + "'",
+         .what = "cannot read column '" + from.name + "'",
          .where = place_,
          .why = "it is " + std::string(sql_name(found)) + " now, and was " +
-                sql_name(part.kind) + " when the table was opened",
+                sql_name(from.kind) + " when the table was opened",
          .next = "another program has changed the table: start again"});
   };
   if (key_) check(*key_);
-  for (const Part& part : parts_) check(part);
+  for (const SelectedColumn& from : selected_) check(from);
 }
 
-Block RowFormat::empty_block() const { return block_of(parts_); }
+Block RowFormat::empty_block() const { return block_of(selected_); }
 
 bool RowFormat::fits(const Block& block) const {
-  return is_block_of(parts_, block);
+  return is_block_of(selected_, block);
 }
 
-void RowFormat::refuse_bytes(const Part& part, const Field& field) const {
+void RowFormat::refuse_bytes(const SelectedColumn& from,
+                             const Field& field) const {
   throw Error(
       ErrorKind::source,
       {.code = "postgres.stream",
-       .what = "cannot read column '" + part.name + "'",
+       .what = "cannot read column '" + from.name + "'",
        .where = place_,
        .why = "the server sent " + std::to_string(field.size) +
               " bytes that are not a value of its type",
@@ -168,21 +170,21 @@ void RowFormat::refuse_bytes(const Part& part, const Field& field) const {
 
 void RowFormat::check_key(const Field& key, std::int64_t number,
                           const std::string& range) const {
-  const Part& part = *key_;
-  if (!well_formed(part.kind, key)) refuse_bytes(part, key);
-  bool text = part.type == ColumnType::text;
+  const SelectedColumn& from = *key_;
+  if (!well_formed(from.kind, key)) refuse_bytes(from, key);
+  bool text = from.type == ColumnType::text;
   if (!key.null() && (!text || is_utf8(key.text()))) return;
   auto refuse = [&](std::string why, std::string next) {
     throw Error(ErrorKind::source,
                 {.code = "source.bad_key",
-                 .what = "cannot use the key '" + part.name + "' of table '" +
+                 .what = "cannot use the key '" + from.name + "' of table '" +
                          table_ + "'",
                  .where = place_ + ", row number " + std::to_string(number) +
                           " of " + range,
                  .why = std::move(why),
                  .next = std::move(next)});
   };
-  std::string name = identifier(part.name);
+  std::string name = identifier(from.name);
   if (key.null())
     refuse("it is NULL",
            "correct the rows that SELECT ctid, * FROM " + table_ + " WHERE " +
@@ -196,19 +198,19 @@ void RowFormat::check_key(const Field& key, std::int64_t number,
              name + " FROM " + table_);
 }
 
-bool RowFormat::append(const Part& part, const Field& field, Column& column,
-                       const char*& expected) const {
-  switch (part.as) {
+bool RowFormat::append(const SelectedColumn& from, const Field& field,
+                       Column& column, const char*& expected) const {
+  switch (from.as) {
     case ReadAs::number:
-      return append_number(part.kind, field, column, expected);
+      return append_number(from.kind, field, column, expected);
     case ReadAs::integer:
-      return append_integer(part.kind, field, column, expected);
+      return append_integer(from.kind, field, column, expected);
     case ReadAs::json:
-      append_text(part.kind, field, column);
+      append_text(from.kind, field, column);
       return true;
     case ReadAs::key:
     case ReadAs::value:
-      append_value(part.kind, field, column);
+      append_value(from.kind, field, column);
       return true;
   }
   return false;
@@ -218,9 +220,9 @@ std::size_t RowFormat::bytes_of(std::span<const Field> row) const {
   constexpr std::size_t kLongestNumber = 32;  // as a text, as are times
   std::size_t bytes = 0;
   row = row.subspan(key_ ? 1 : 0);
-  for (std::size_t at = 0; at < parts_.size(); ++at) {
-    bytes += bytes_beside_text(parts_[at].type);
-    if (parts_[at].type.is_text())
+  for (std::size_t at = 0; at < selected_.size(); ++at) {
+    bytes += bytes_beside_text(selected_[at].type);
+    if (selected_[at].type.is_text())
       bytes += std::max(row[at].size, kLongestNumber);
   }
   return bytes;
@@ -237,14 +239,14 @@ void RowFormat::append(std::span<const Field> row, std::int64_t number,
       keys.append_bytes(row[0].text());
     row = row.subspan(1);
   }
-  for (std::size_t at = 0; at < parts_.size(); ++at) {
-    const Part& part = parts_[at];
-    if (!well_formed(part.kind, row[at])) refuse_bytes(part, row[at]);
+  for (std::size_t at = 0; at < selected_.size(); ++at) {
+    const SelectedColumn& from = selected_[at];
+    if (!well_formed(from.kind, row[at])) refuse_bytes(from, row[at]);
     Column& column = block.columns[at];
     const char* expected = "";
-    if (append(part, row[at], column, expected)) continue;
+    if (append(from, row[at], column, expected)) continue;
     block.problems.push_back({block.rows, at,
-                              "holds " + shown(part.kind, row[at]) + " where " +
+                              "holds " + shown(from.kind, row[at]) + " where " +
                                   expected + " is expected"});
     column.append_null();
   }

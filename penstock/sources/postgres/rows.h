@@ -14,10 +14,10 @@ namespace penstock::postgres {
 /// Which columns a statement selects, and how a row of its binary result
 /// becomes a row of a block. Immutable: shared by all readers of a source.
 ///
-/// The types follow from the columns' alone. What can be seen to be wrong
+/// The types depend only on those of the columns. What can be seen to be wrong
 /// before a row is read (a uuid as a number) is an Error(request) that says
-/// which cast to write; where a value decides (text as a time), it is a
-/// problem of its row.
+/// which cast to write; where a value decides (text as a time), it is a problem
+/// of its row.
 class RowFormat {
  public:
   /// `place` is for messages: "measurements in postgresql://db.lab:5432/lab".
@@ -33,7 +33,7 @@ class RowFormat {
   Json identity() const;
   /// Of a row of a result.
   std::size_t fields() const {
-    return std::max<std::size_t>(1, parts_.size() + (key_ ? 1 : 0));
+    return std::max<std::size_t>(1, selected_.size() + (key_ ? 1 : 0));
   }
   /// "SELECT ... FROM ...", where the key, if there is one, comes first.
   const std::string& select() const { return select_; }
@@ -65,20 +65,21 @@ class RowFormat {
                  const std::string& range) const;
 
  private:
-  struct Part {
+  struct SelectedColumn {
     std::string name;
     ReadAs as;
     Kind kind;
     ColumnType type;
   };
-  Part part_of(const ColumnInfo& column, const Table& table,
-               const ColumnRequest& request);
-  bool append(const Part& part, const Field& field, Column& column,
+  SelectedColumn select_column(const ColumnInfo& column, const Table& table,
+                               const ColumnRequest& request);
+  bool append(const SelectedColumn& from, const Field& field, Column& column,
               const char*& expected) const;
-  [[noreturn]] void refuse_bytes(const Part& part, const Field& field) const;
+  [[noreturn]] void refuse_bytes(const SelectedColumn& from,
+                                 const Field& field) const;
 
-  std::optional<Part> key_;
-  std::vector<Part> parts_;  // by request
+  std::optional<SelectedColumn> key_;
+  std::vector<SelectedColumn> selected_;  // by request
   std::string select_;
   std::string key_identifier_;
   std::string table_;

@@ -93,7 +93,7 @@ std::string OpenTable::select_where(const std::string& condition) const {
   return format.select() + (all.empty() ? "" : " WHERE " + all);
 }
 
-Snapshot::Snapshot(OpenTable& opened, int wish)
+Snapshot::Snapshot(OpenTable& opened, int most)
     : connection_(opened.connect()) {
   if (opened.table.can_be_locked())
     lock_ = "LOCK TABLE " + opened.table.identifier + " IN ACCESS SHARE MODE";
@@ -117,7 +117,7 @@ Snapshot::Snapshot(OpenTable& opened, int wish)
   join_ = std::string(kBegin) + "; " +
           (lock_.empty() ? "" : lock_ + " NOWAIT; ") +
           "SET TRANSACTION SNAPSHOT '" + begun.name + "'";
-  cut(begun.pages, begun.bytes, wish);
+  cut(begun.pages, begun.bytes, most);
 }
 
 Result Snapshot::lock_and_describe(const OpenTable& opened) {
@@ -154,9 +154,9 @@ Snapshot::Begun Snapshot::begin(const OpenTable& opened) {
 
 // The last partition has no end, because the table may have grown since its
 // pages were counted.
-void Snapshot::cut(std::int64_t pages, std::int64_t bytes, std::int64_t wish) {
+void Snapshot::cut(std::int64_t pages, std::int64_t bytes, std::int64_t most) {
   std::int64_t parts = std::max<std::int64_t>(
-      1, std::min({wish, bytes / kSmallestPartBytes, pages}));
+      1, std::min({most, bytes / kSmallestPartBytes, pages}));
   if (parts == 1) {
     conditions_ = {""};
     ranges_ = {"all rows"};

@@ -25,7 +25,8 @@ struct OpenTable {
 
   /// A connection that was given back, or a new one. Thread-safe.
   Connection connect();
-  /// Keeps a connection for the next one who needs one; a second one is closed.
+  /// Keeps a connection for the next reader that needs one; a second one is
+  /// closed.
   void give(Connection connection);
 
   /// `format.select()` and the conditions that apply.
@@ -36,18 +37,18 @@ struct OpenTable {
   std::optional<Connection> spare_ PENSTOCK_GUARDED_BY(mutex_);
 };
 
-/// One view of the table for all scans of a pass: a transaction that stays
+/// One view of the table for all partitions of a scan: a transaction that stays
 /// open, and the name by which other connections join it.
 ///
-/// While it lives nobody can change the table's columns, empty it by TRUNCATE
-/// or drop it; rows can be inserted, updated and deleted. snapshot.cpp tells
+/// While it exists, no session can change the table's columns, TRUNCATE it or
+/// drop it; rows can be inserted, updated and deleted. snapshot.cpp explains
 /// how.
 class Snapshot {
  public:
-  /// Cuts the table into at most `wish` parts of about the same size. Waits
-  /// while another program holds the table; throws `postgres.changed` when its
-  /// columns are others than when it was opened.
-  Snapshot(OpenTable& opened, int wish);
+  /// Cuts the table into at most `most` partitions of about the same size.
+  /// Waits while another program holds the table; throws `postgres.changed`
+  /// when its columns are not those that it had when it was opened.
+  Snapshot(OpenTable& opened, int most);
 
   std::size_t parts() const { return conditions_.size(); }
   /// "all rows", "pages 512..1023".
@@ -56,12 +57,12 @@ class Snapshot {
   const std::string& condition(std::size_t part) const {
     return conditions_[part];
   }
-  /// What a transaction begins with to see the same.
+  /// The beginning of a transaction that sees the same.
   const std::string& join() const { return join_; }
-  /// The snapshot's own connection, if nobody is using it; else null. Thread-
-  /// safe. `leave` it when done.
+  /// The snapshot's own connection while it is free; else null. Thread-safe.
+  /// `leave` it when done.
   Connection* enter();
-  /// The same, but waits until nobody is using it.
+  /// The same, but waits until it is free.
   Connection& wait_to_enter(StopFlag stop);
   void leave();
 
@@ -76,7 +77,7 @@ class Snapshot {
   };
   Begun begin(const OpenTable& opened);
   Result lock_and_describe(const OpenTable& opened);
-  void cut(std::int64_t pages, std::int64_t bytes, std::int64_t wish);
+  void cut(std::int64_t pages, std::int64_t bytes, std::int64_t most);
 
   std::vector<std::string> conditions_;
   std::vector<std::string> ranges_;

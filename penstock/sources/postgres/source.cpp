@@ -68,7 +68,7 @@ class PostgresSource : public Source {
       : Source(info_of(*opened)), opened_(std::move(opened)) {}
 
   RowCount count() const override;
-  std::vector<Partition> partitions(int wish) override;
+  std::vector<Partition> partitions(int readers) override;
   std::unique_ptr<Reader> open_reader() override {
     return std::make_unique<PostgresReader>(opened_);
   }
@@ -77,8 +77,8 @@ class PostgresSource : public Source {
   std::shared_ptr<OpenTable> opened_;
 };
 
-std::vector<Partition> PostgresSource::partitions(int wish) {
-  auto snapshot = std::make_shared<Snapshot>(*opened_, wish);
+std::vector<Partition> PostgresSource::partitions(int readers) {
+  auto snapshot = std::make_shared<Snapshot>(*opened_, readers);
   std::vector<Partition> parts;
   for (std::size_t at = 0; at < snapshot->parts(); ++at)
     parts.push_back(

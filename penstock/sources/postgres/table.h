@@ -9,7 +9,7 @@
 
 namespace penstock::postgres {
 
-/// A table, view or whatever else rows can be selected from.
+/// A table, a view, or another relation that rows can be selected from.
 struct Table {
   std::string name;        ///< as people write it: "lab.measurements"
   std::string identifier;  ///< as SQL does: "\"lab\".\"measurements\""
@@ -27,8 +27,8 @@ struct Table {
   }
 };
 
-/// A table's name as somebody wrote it, perhaps with a schema in front: lab.t,
-/// or "lab"."t" as SQL quotes it. The schema ends at the first dot that is not
+/// A table's name as a user wrote it, perhaps with a schema in front: lab.t, or
+/// "lab"."t" as SQL quotes it. The schema ends at the first dot that is not
 /// quoted.
 struct TableName {
   std::string schema;  ///< empty: what the search path says

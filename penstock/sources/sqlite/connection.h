@@ -27,9 +27,8 @@ using Statement = std::unique_ptr<sqlite3_stmt, CloseStatement>;
 /// Error(out_of_memory).
 ///
 /// The path names a regular file. Opening to read never makes one, opening to
-/// write makes one that is missing. A lock that somebody else holds is waited
-/// for up to two seconds. Statements end with the error of `stop` when it is
-/// set.
+/// write makes one that is missing. A lock of another process is waited for up
+/// to two seconds. Statements end with the error of `stop` when it is set.
 class Connection {
  public:
   enum class Open { to_read, to_write };
@@ -39,15 +38,15 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   Statement prepare(const std::string& sql);
-  /// Sends a prepared statement: pays the declared round trip, then gives
+  /// Sends a prepared statement: waits for the simulated latency, then gives
   /// the first row. False when there is none.
   bool send(sqlite3_stmt* statement);
   /// The next row of a statement that was sent.
   bool next(sqlite3_stmt* statement);
   /// Prepares and sends a statement without rows.
   void execute(const std::string& sql);
-  /// What went wrong last, as an error about this connection's table. Throws
-  /// another one where that came of `stop`.
+  /// The last error, as one about this connection's table. Throws the error of
+  /// `stop` where that was the cause.
   Error error() const;
 
   sqlite3* get() const { return connection_.get(); }

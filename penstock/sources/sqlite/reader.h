@@ -26,8 +26,8 @@ struct OpenTable {
   std::string select_where(const std::string& condition) const;
 };
 
-/// A connection inside a read transaction: what it shows does not change.
-/// Two scans of one snapshot take turns.
+/// A connection inside a read transaction: what it shows does not change. Two
+/// scans of one snapshot run one after the other.
 struct Snapshot {
   Snapshot(const SourceSpec& spec, StopFlag stop);
   /// From here on it shows what is there now.
@@ -43,17 +43,17 @@ struct RowRange {
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
 };
 
-/// A part of a pass: what Partition::snapshot of this source leads to.
+/// A partition of a scan: what Partition::snapshot of this source points to.
 struct Part {
   std::shared_ptr<Snapshot> snapshot;
   std::optional<RowRange> rows;  ///< none: all
 };
 
-/// One snapshot of the table, in parts. A table with row numbers, in a file
-/// that is worth it, is cut by them, each part with a connection of its own:
-/// they all show the same, because nobody wrote between the first of their
-/// transactions and the last. Where somebody writes all the time, one
-/// connection serves all parts.
+/// One snapshot of the table, in partitions. A large table with row numbers is
+/// cut by them, each partition with a connection of its own: they all show the
+/// same, because no other connection wrote between the first of their
+/// transactions and the last. Where others write all the time, one connection
+/// serves all partitions.
 std::vector<Partition> parts_of(const OpenTable& opened, int readers);
 
 /// Scans on the snapshot's connection; reads by keys on one of its own, which

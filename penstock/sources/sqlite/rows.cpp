@@ -64,27 +64,29 @@ RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
     : table_(table.name), path_(spec.path), utf8_(keeps_utf8(connection)) {
   std::string place = table.name + " in " + spec.path;
   int selected = 0;
-  auto part_of = [&](const ColumnInfo& column, const ColumnRequest& request) {
+  auto select_column = [&](const ColumnInfo& column,
+                           const ColumnRequest& request) {
     // The key may be requested as a value too: SQLite limits the columns.
     bool again = key_ && column.name == key_->name;
     if (!again)
       select_ += (selected == 0 ? "SELECT " : ", ") + identifier(column.name);
-    return Part{column.name,
-                request.as,
-                type_of(connection, spec, table, column, request.as),
-                column.boolean,
-                times_of(column, request),
-                request.hashed,
-                again ? key_->at : selected++};
+    return SelectedColumn{column.name,
+                          request.as,
+                          type_of(connection, spec, table, column, request.as),
+                          column.boolean,
+                          times_of(column, request),
+                          request.hashed,
+                          again ? key_->at : selected++};
   };
   if (keys) {
-    key_ = part_of(key_of(table.schema, spec.key, place), {.as = ReadAs::key});
+    key_ = select_column(key_of(table.schema, spec.key, place),
+                         {.as = ReadAs::key});
     key_identifier_ = identifier(key_->name);
   }
   for (const ColumnRequest& request : requests)
-    parts_.push_back(
-        part_of(column_of(table.schema, request.column, request.setting, place),
-                request));
+    selected_.push_back(select_column(
+        column_of(table.schema, request.column, request.setting, place),
+        request));
   if (selected == 0) select_ = "SELECT 0";
   int most = sqlite3_limit(connection.get(), SQLITE_LIMIT_COLUMN, -1);
   if (key_ && !table.rowid.empty() && selected < most) {
@@ -94,7 +96,7 @@ RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
   select_ += " FROM " + identifier(table.name);
 }
 
-std::vector<ColumnType> RowFormat::types() const { return types_of(parts_); }
+std::vector<ColumnType> RowFormat::types() const { return types_of(selected_); }
 
 Json RowFormat::identity() const {
   Json identity(Json::Object{});
@@ -102,25 +104,25 @@ Json RowFormat::identity() const {
   identity["path"] = path_;
   identity["table"] = table_;
   identity["key"] = key_ ? Json(key_->name) : Json();
-  identity["columns"] = names_of(parts_);
+  identity["columns"] = names_of(selected_);
   return identity;
 }
 
-Block RowFormat::empty_block() const { return block_of(parts_); }
+Block RowFormat::empty_block() const { return block_of(selected_); }
 
 bool RowFormat::fits(const Block& block) const {
-  return is_block_of(parts_, block);
+  return is_block_of(selected_, block);
 }
 
 std::size_t RowFormat::bytes_of(sqlite3_stmt* row) const {
   constexpr std::size_t kLongestNumber = 24;  // in decimal digits
   std::size_t bytes = 0;
-  for (const Part& part : parts_) {
-    bytes += bytes_beside_text(part.type);
-    if (!part.type.is_text()) continue;
-    int type = sqlite3_column_type(row, part.at);
+  for (const SelectedColumn& from : selected_) {
+    bytes += bytes_beside_text(from.type);
+    if (!from.type.is_text()) continue;
+    int type = sqlite3_column_type(row, from.at);
     bytes += type == SQLITE_TEXT || type == SQLITE_BLOB
-                 ? static_cast<std::size_t>(sqlite3_column_bytes(row, part.at))
+                 ? static_cast<std::size_t>(sqlite3_column_bytes(row, from.at))
                  : kLongestNumber;
   }
   return bytes;
@@ -148,17 +150,17 @@ void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,
                .next = "correct that row, or leave it out by source.where"});
 }
 
-bool RowFormat::append_value(const Value& value, const Part& part,
+bool RowFormat::append_value(const Value& value, const SelectedColumn& from,
                              Column& column, const char*& expected) const {
-  bool boolean = part.boolean && !part.hashed;
+  bool boolean = from.boolean && !from.hashed;
   bool taken = true;
-  if (part.type == ColumnType::int64)
+  if (from.type == ColumnType::int64)
     taken = append_integer(value, boolean, column, expected);
-  else if (part.type == ColumnType::float64)
+  else if (from.type == ColumnType::float64)
     taken = append_number(value, false, Times::unexpected, column, expected);
   else
     append_as_text(value, column);
-  if (taken || !part.hashed) return taken;
+  if (taken || !from.hashed) return taken;
   append_stand_in(value, column);
   return true;
 }
@@ -166,26 +168,26 @@ bool RowFormat::append_value(const Value& value, const Part& part,
 void RowFormat::append(sqlite3_stmt* row, std::int64_t number, KeyList& keys,
                        Block& block) const {
   if (key_) append_key(row, number, keys);
-  for (std::size_t at = 0; at < parts_.size(); ++at) {
-    const Part& part = parts_[at];
+  for (std::size_t at = 0; at < selected_.size(); ++at) {
+    const SelectedColumn& from = selected_[at];
     Column& column = block.columns[at];
-    Value value{row, part.at, utf8_};
+    Value value{row, from.at, utf8_};
     const char* expected = "";
     bool taken = true;
-    switch (part.as) {
+    switch (from.as) {
       case ReadAs::number:
         taken =
-            append_number(value, part.boolean, part.times, column, expected);
+            append_number(value, from.boolean, from.times, column, expected);
         break;
       case ReadAs::integer:
-        taken = append_integer(value, part.boolean, column, expected);
+        taken = append_integer(value, from.boolean, column, expected);
         break;
       case ReadAs::json:
         taken = append_json(value, column, expected);
         break;
       case ReadAs::key:
       case ReadAs::value:
-        taken = append_value(value, part, column, expected);
+        taken = append_value(value, from, column, expected);
         break;
     }
     if (taken) continue;

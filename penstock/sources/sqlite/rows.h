@@ -16,8 +16,8 @@ namespace penstock::sqlite {
 /// The block's types follow from what is declared, before a row is read:
 /// - key: int64 for integer affinity, text for text affinity; for any other
 ///   the first row that is read decides (int64 when there is none). A row whose
-///   key is of another type, NULL or no UTF-8 ends the reading: it could not be
-///   named later.
+///   key is of another type, NULL or not UTF-8 ends the reading: it could not
+///   be named later.
 /// - number: also the time in an ISO-8601 text, where the column is a timestamp
 ///   or declares no type and the number is not rounded to float32.
 /// - value: int64 for integer affinity and booleans, float64 for real
@@ -48,7 +48,7 @@ class RowFormat {
               Block& block) const;
 
  private:
-  struct Part {
+  struct SelectedColumn {
     std::string name;
     ReadAs as;
     ColumnType type;
@@ -58,11 +58,11 @@ class RowFormat {
     int at;  // in the result
   };
   void append_key(sqlite3_stmt* row, std::int64_t number, KeyList& keys) const;
-  bool append_value(const Value& value, const Part& part, Column& column,
-                    const char*& expected) const;
+  bool append_value(const Value& value, const SelectedColumn& from,
+                    Column& column, const char*& expected) const;
 
-  std::optional<Part> key_;
-  std::vector<Part> parts_;  // by request
+  std::optional<SelectedColumn> key_;
+  std::vector<SelectedColumn> selected_;  // by request
   std::string select_;
   std::string key_identifier_;
   std::string table_;

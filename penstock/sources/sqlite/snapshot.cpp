@@ -35,11 +35,11 @@ std::int64_t data_version(Connection& connection) {
 }
 
 std::vector<std::shared_ptr<Snapshot>> snapshots_of(const OpenTable& opened,
-                                                    int wish) {
+                                                    int parts) {
   std::vector<std::shared_ptr<Snapshot>> snapshots;
-  for (int i = 0; i < wish; ++i)
+  for (int i = 0; i < parts; ++i)
     snapshots.push_back(std::make_shared<Snapshot>(opened.spec, opened.stop));
-  if (wish > 1) {
+  if (parts > 1) {
     Connection watch(opened.spec, Connection::Open::to_read, opened.stop);
     for (int i = 0; i < kTries; ++i) {
       std::int64_t before = data_version(watch);
@@ -84,9 +84,9 @@ void Snapshot::take() {
 }
 
 std::vector<Partition> parts_of(const OpenTable& opened, int readers) {
-  int wish = parts_worth(opened, readers);
-  auto snapshots = snapshots_of(opened, wish);
-  if (wish == 1)
+  int parts = parts_worth(opened, readers);
+  auto snapshots = snapshots_of(opened, parts);
+  if (parts == 1)
     return {{"all rows", 0,
              std::make_shared<Part>(Part{snapshots[0], std::nullopt})}};
   RowRange all;
@@ -100,7 +100,7 @@ std::vector<Partition> parts_of(const OpenTable& opened, int readers) {
     all.last = number_of(connection, "SELECT max" + from);
   }
   std::vector<Partition> partitions;
-  for (const RowRange& range : cut(all, wish)) {
+  for (const RowRange& range : cut(all, parts)) {
     std::size_t at = partitions.size();
     partitions.push_back({"rows " + std::to_string(range.first) + ".." +
                               std::to_string(range.last),

@@ -18,7 +18,7 @@ struct Value {
 
   std::string_view text() const;
   /// As in a message: "text 'abc'", "2.5", "NULL", "a BLOB of 3 bytes", "text
-  /// x'ff61', which is no UTF-8".
+  /// x'ff61', which is not UTF-8".
   std::string shown() const;
 };
 

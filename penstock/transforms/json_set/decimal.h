@@ -20,9 +20,9 @@ inline std::uint64_t load_word(const char* from) {
 
 /// Reads a JSON number as the nearest double (ties to even, -0 as 0).
 ///
-/// Gives the first character behind it, or null for "I do not know": no JSON
-/// number, or one beyond or below the range of double. Looks at up to 64
-/// bytes from `from` whatever `end` says, so check the result against `end`.
+/// Returns the first character after it, or null where it gives up: not a JSON
+/// number, or one outside the range of double. Reads up to 64 bytes from `from`
+/// whatever `end` says, so check the result against `end`.
 const char* read_number(const char* from, const char* end, double& number);
 
 /// w / 10^k for 0 < w < 2^63 and 1 <= k <= 19, correctly rounded.

@@ -14,8 +14,8 @@
 
 namespace penstock {
 
-/// What an element of a list holds under a key, one bit each so that many can
-/// be counted at once. JSON null is `missing`.
+/// What an element of a list holds for a key, one bit each so that many can be
+/// counted at once. JSON null is `missing`.
 enum class Held : std::uint8_t {
   missing = 0,
   number = 1,
@@ -59,7 +59,7 @@ struct Elements {
     std::size_t first = count * slots;
     if (first + slots > values.size()) grow();
     std::fill_n(values.data() + first, slots, kMissing);
-    // Whole words: quicker than a call, and what lies behind is not in use.
+    // Whole words: faster than a call, and what follows is not in use.
     for (std::size_t i = 0; i < slots; i += kWord)
       std::memset(held.data() + first + i, 0, kWord);
     ++count;

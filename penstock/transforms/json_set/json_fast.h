@@ -18,7 +18,7 @@ namespace penstock {
 /// else (errors, escapes in keys, deep nesting) it declines.
 class FastJson {
  public:
-  /// `parse` looks at up to this many bytes behind the text.
+  /// `parse` reads up to this many bytes after the text.
   static constexpr std::size_t kReadsBehind = 64;
 
   explicit FastJson(const KeySlots& slots);

@@ -12,7 +12,7 @@ inline constexpr int kDeepest = 64;
 
 /// Finds the first byte at which a text stops being one JSON document (RFC
 /// 8259, UTF-8, at most kDeepest levels); nullopt when all of it is JSON.
-/// Careful, not fast: it is asked about rows that are odd or wrong.
+/// Careful, not fast: it is called for rows that are odd or wrong.
 std::optional<JsonFault> fault_of_json(std::string_view text);
 
 }  // namespace penstock

@@ -13,7 +13,7 @@
 namespace penstock {
 
 /// Which keys of a json_set hold numbers and which booleans, in all elements of
-/// the kept rows, and the row with the smallest key that shows it.
+/// the kept rows, and for each the row with the smallest key as evidence.
 struct KeyTypes final : FieldNotes {
   struct Key {
     std::string number_row, boolean_row;  ///< as KeyList::shown; empty: none

@@ -19,8 +19,8 @@ class SetReader {
  public:
   explicit SetReader(const JsonSet& set);
 
-  /// Says what is wrong with the row, or nullopt. `readable_behind` is how
-  /// many bytes behind the text may be looked at.
+  /// What is wrong with the row, or nullopt. `readable_behind` is how many
+  /// bytes after the text may be read.
   std::optional<JsonFault> read(std::string_view text,
                                 std::size_t readable_behind);
 

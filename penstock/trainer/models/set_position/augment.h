@@ -10,11 +10,11 @@
 
 namespace penstock {
 
-/// What a set is learned from: another time, some of its receivers would not
-/// have heard the transmission, and the others not as strongly. Without this, a
-/// network learns its few thousand rows by heart and is far too sure of itself.
+/// Augments a set: another time, some of its receivers would not have heard the
+/// transmission, and the others not as strongly. Without this, a network
+/// memorises its few thousand rows and is far too sure of itself.
 ///
-/// What is drawn depends on the seed, the epoch and the rows' samples alone, so
+/// What is drawn depends only on the seed, the epoch and the rows' samples, so
 /// a step is the same whenever it is taken.
 struct Augment {
   double dropout = 0;  ///< share of the receivers that are left out

@@ -16,13 +16,12 @@ struct NetworkShape {
   std::int64_t width = 64;  ///< of all layers; a multiple of kHeads
 };
 
-/// A network on sets: what it says does not depend on the order of a set's
-/// elements, nor on what lies beyond them.
+/// A network on sets: its output does not depend on the order of a set's
+/// elements, nor on what follows them in memory.
 ///
-/// Each element goes through the same layers, looks at the others (attention),
-/// and the set is pooled by learned questions, one per head, each of which
-/// weights the elements. Elements whose mask is 0 are seen by nobody; a set of
-/// none gives some finite numbers.
+/// Each element goes through the same layers, attends to the others, and the
+/// set is pooled by attention with learned queries, one per head. Elements
+/// whose mask is 0 are ignored; an empty set gives some finite numbers.
 class SetNetwork {
  public:
   static constexpr std::int64_t kHeads = 4;

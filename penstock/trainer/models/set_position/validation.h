@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-/// What was seen of the held-out rows, until it is asked for. Keeps two numbers
+/// The results of the held-out rows, until they are taken. Keeps two numbers
 /// per row, so that the median is exact. Adding never waits for the device.
 class Validation {
  public:
