@@ -110,24 +110,14 @@ double haversine_km(double latitude, double longitude, double other_latitude,
   return 2 * kRadius * std::asin(std::min(1.0, std::sqrt(h)));
 }
 
-CentroidError weighted_centroid(const Job& job,
-                                std::shared_ptr<const TableDataset> data,
-                                Device& device) {
-  PENSTOCK_ASSERT(device.memory_kind() == MemoryKind::cpu,
-                  "the rows are read on the host");
-  Centroids centroids(job, *data);
+CentroidError weighted_centroid(const Session& session, const Job& job) {
+  Centroids centroids(job, *session.dataset());
   auto errors_of = [&](Side side) {
     Errors errors;
-    if (data->side(side).size() == 0) return errors;
-    Loader loader(data,
-                  {.side = side,
-                   .shuffle = false,
-                   .tail = Tail::exact,
-                   .batch_size = 256,
-                   .workers = 0},
-                  device);
-    for (std::int64_t i = 0; i < loader.steps_per_epoch(); ++i)
-      centroids.add(promised(loader.next()), errors);
+    if (session.rows().rows_on(side) == 0) return errors;
+    std::unique_ptr<Loader> loader = session.open_side(side, Tail::exact);
+    for (std::int64_t i = 0; i < loader->steps_per_epoch(); ++i)
+      centroids.add(promised(loader->next()), errors);
     return errors;
   };
   Errors train = errors_of(Side::train), val = errors_of(Side::val);

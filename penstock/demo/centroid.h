@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "penstock/job/job.h"
+#include "penstock/run/run.h"
 
 namespace penstock {
 
@@ -16,11 +16,9 @@ struct CentroidError {
   std::int64_t val_rows = 0;
 };
 
-/// Over all rows of `data`, which `job.model` describes and which lives on the
-/// host (device cpu).
-CentroidError weighted_centroid(const Job& job,
-                                std::shared_ptr<const TableDataset> data,
-                                Device& device);
+/// Over all rows of a session on the host (device cpu) that was opened with
+/// `job`, whose model says which fields they are.
+CentroidError weighted_centroid(const Session& session, const Job& job);
 
 /// Great-circle distance on a sphere of 6371.0088 km (the mean radius, IUGG),
 /// by the haversine formula; degrees.

@@ -26,9 +26,7 @@ class CentroidTest : public testing::Test {
                      "fields.target.dtype=\"float64\""});
   }
   CentroidError error(const Job& job) {
-    std::unique_ptr<Device> device = open_device(job.device);
-    return weighted_centroid(
-        job, TableDataset::prepare(dataset_options(job), *device), *device);
+    return weighted_centroid(*open_loader(job), job);
   }
   PositionsRun run_;
 };

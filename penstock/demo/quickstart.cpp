@@ -44,9 +44,9 @@ Json run_variant(const QuickstartOptions& options, const Variant& variant) {
 
 /// Trains the job's model; the document of "model".
 Json train_model(const QuickstartOptions& options, const Job& job) {
-  std::unique_ptr<Device> host = open_device({.kind = "cpu"});
-  CentroidError centroid =
-      weighted_centroid(job, prepare_rows(job, *host), *host);
+  Job on_host = job;
+  on_host.device = {.kind = "cpu"};
+  CentroidError centroid = weighted_centroid(*open_loader(on_host), job);
   TrainResult result = train(
       job, {.stop = options.stop, .listener = {.progress = options.progress}});
   Json json;

@@ -4,52 +4,13 @@
 #include <cstring>
 #include <map>
 
+#include "penstock/dataset/fake/spoiled_dataset.h"
 #include "penstock/loader/loader.h"
 
 namespace penstock {
 namespace {
 
 using testing::HasSubstr;
-
-/// Samples that are made when they are asked for: their own number plus 1. Some
-/// are bad.
-class Spoiled final : public Dataset {
- public:
-  Spoiled(std::int64_t rows, std::function<bool(SampleId)> bad)
-      : bad_(std::move(bad)) {
-    info_.rows = rows;
-    info_.on_side = {rows, 0};
-    info_.outputs = {{"number", Dtype::int64, {}}};
-  }
-  const DatasetInfo& info() const override { return info_; }
-  const std::string& fingerprint() const override { return fingerprint_; }
-  void select(Side, std::span<SampleId>) const override {}
-  std::unique_ptr<SlotFiller> open_filler(FillMeters&,
-                                          const FillerOptions&) const override {
-    return std::make_unique<Filler>(bad_);
-  }
-
- private:
-  class Filler final : public SlotFiller {
-   public:
-    explicit Filler(const std::function<bool(SampleId)>& bad) : bad_(bad) {}
-    void fill(const FillItem& item, Stream&, Faults& faults) override {
-      for (std::size_t i = 0; i < item.ids.size(); ++i) {
-        std::int64_t number = item.ids[i] + 1;
-        std::memcpy(item.to[0].row(i), &number, sizeof(number));
-        if (bad_(item.ids[i]))
-          faults.reject({.row = static_cast<std::int64_t>(i),
-                         .place = "field 'number'",
-                         .why = "found a rotten number"});
-      }
-    }
-    const std::function<bool(SampleId)>& bad_;
-  };
-
-  const std::function<bool(SampleId)> bad_;
-  DatasetInfo info_;
-  std::string fingerprint_ = "spoiled";
-};
 
 /// What a run handed out: the number in the place of each bad sample, by epoch.
 struct Outcome {
@@ -61,7 +22,7 @@ struct Outcome {
 class BadSamplesTest : public testing::TestWithParam<int> {
  protected:
   Outcome run(std::function<bool(SampleId)> bad, std::int64_t rows = 10'000) {
-    auto set = std::make_shared<Spoiled>(rows, std::move(bad));
+    auto set = std::make_shared<SpoiledDataset>(rows, std::move(bad));
     Outcome outcome;
     try {
       Loader loader(set, options_, *device_);

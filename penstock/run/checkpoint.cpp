@@ -33,6 +33,10 @@ std::string sha256_of(std::string_view bytes) {
                .next = "bring the file back from a copy, or start a new run"});
 }
 
+std::string text_of_statistics(const Json& statistics) {
+  return statistics.dump(2) + "\n";
+}
+
 /// The bytes of a file of a run, of which `saved` is the SHA-256. Throws
 /// Error(request) when it is missing or is not what was committed.
 std::string read_committed(const std::string& path, const std::string& saved) {
@@ -91,10 +95,13 @@ Resumption read_model_and_state(const std::string& run_folder) {
 
 }  // namespace
 
+std::string sha256_of_statistics(const Json& statistics) {
+  return sha256_of(text_of_statistics(statistics));
+}
+
 void Checkpoints::save_statistics(const Json& statistics, SavedState& state) {
-  std::string text = statistics.dump(2) + "\n";
-  folder_.write_bytes(kStatistics, text);
-  state.statistics_sha256 = sha256_of(text);
+  folder_.write_bytes(kStatistics, text_of_statistics(statistics));
+  state.statistics_sha256 = sha256_of_statistics(statistics);
 }
 
 void Checkpoints::save(SavedState state, const ModelState* model) {

@@ -30,6 +30,9 @@ class Checkpoints {
   std::string oldest_;              // the model's file of the one before that
 };
 
+/// Of the bytes of the `statistics.json` that holds them, in hex.
+std::string sha256_of_statistics(const Json& statistics);
+
 /// Where a run goes on from.
 struct Resumption {
   SavedState state;

@@ -6,8 +6,9 @@
 #include <filesystem>
 
 #include "penstock/run/folder.h"
-#include "penstock/run/prepare.h"
+#include "penstock/run/quarantine.h"
 #include "penstock/run/safetensors.h"
+#include "penstock/run/session.h"
 
 namespace penstock {
 namespace {
@@ -38,14 +39,12 @@ class HostCopy {
   std::vector<std::byte> memory_;
 };
 
-Json describe(const Batch& batch, const HostCopy& copy,
-              const TableDataset& dataset) {
+Json describe(const Batch& batch, const HostCopy& copy, const Dataset& rows) {
   Json json;
   json["epoch"] = batch.at().epoch;
   json["step"] = batch.at().step;
   json["keys"] = Json::Array{};
-  for (SampleId id : batch.ids())
-    json["keys"].push_back(id < 0 ? Json() : dataset.keys().json(id));
+  for (SampleId id : batch.ids()) json["keys"].push_back(key_of(rows, id));
   Sha256 order, bytes;
   order.add(std::as_bytes(batch.ids()));
   bytes.add(copy.bytes());
@@ -63,25 +62,22 @@ std::string file_of(Position at) {
 
 void look(const Job& job, const BatchQuery& query,
           const std::function<void(const Json&)>& each) {
-  std::unique_ptr<Device> device = open_device(job.device);
-  std::shared_ptr<const TableDataset> dataset =
-      prepare_rows(job, *device, {.stop = query.stop});
-  LoaderOptions options = loader_options(job, query.side);
-  std::int64_t end =
-      std::min(query.end_step, steps_per_epoch(order_of(options, *dataset)));
-  options.rank = query.rank;
-  options.start = {.epoch = query.epoch, .step = query.first_step};
-  options.batches = std::max<std::int64_t>(0, end - query.first_step);
-  if (options.batches == 0) return;
+  auto session = open_loader(
+      job, {.side = query.side,
+            .rank = query.rank,
+            .batches = -1,
+            .stop = {std::shared_ptr<void>(), query.stop},  // which it outlives
+            .agrees_later = true});
+  std::int64_t end = std::min(query.end_step, session->steps_per_epoch());
+  if (query.first_step >= end) return;
+  session->seek({.epoch = query.epoch, .step = query.first_step});
   std::optional<OutputFolder> out;
   if (!query.out.empty()) out.emplace(real_files(), query.out, "--out");
-  std::unique_ptr<Stream> stream = device->make_stream();
-  Loader loader(dataset, options, *device);
-  for (std::int64_t i = 0; i < options.batches; ++i) {
-    Batch batch = promised(loader.next(*stream));
-    HostCopy copy(batch, *stream);
+  for (std::int64_t step = query.first_step; step < end; ++step) {
+    Batch batch = promised(session->next());
+    HostCopy copy(batch, session->stream());
     if (out) out->write(file_of(batch.at()), safetensors(copy.tensors()));
-    each(describe(batch, copy, *dataset));
+    each(describe(batch, copy, session->rows()));
     end_if_stopped(query.stop);
   }
 }

@@ -52,27 +52,28 @@ class LateLossTest : public testing::Test {
   /// False when it ended by an error.
   bool run(Stepper& stepper, const std::vector<std::string>& sets = {}) {
     Job job = positions_.job(sets);
-    std::unique_ptr<Device> device = open_device(job.device);
-    auto data = TableDataset::prepare(dataset_options(job), *device);
-    RunFolder folder(real_files(), job.output.dir, run_json(job, *device, ""));
+    auto session = open_loader(job, {.timed = true});
+    RunFolder folder(real_files(), job.output.dir,
+                     run_json(job, session->device(), ""));
     folder_ = folder.path().string();
     Checkpoints checkpoints(folder);
+    Quarantine quarantine(folder);
     SavedState state;
-    Order order = order_of(loader_options(job, Side::train), *data);
-    each_ = steps_per_epoch(order);
+    each_ = session->steps_per_epoch();
     TrainOptions options;
     Loop loop({.job = job,
                .options = options,
-               .device = *device,
-               .data = data,
+               .session = *session,
                .folder = folder,
                .stepper = stepper,
                .checkpoints = checkpoints,
-               .run = numbers_,
+               .quarantine = quarantine,
                .state = state},
               job.training.epochs * each_);
     try {
-      return loop.run();
+      bool all = loop.run();
+      numbers_ = session->numbers();
+      return all;
     } catch (const Error& error) {
       EXPECT_EQ(error.parts().code, "test.step");
       return false;
@@ -144,7 +145,7 @@ TEST_F(LateLossTest, WhenTheDeviceFailsTheLinesOfItsLastStepsHaveNoLoss) {
 
 TEST_F(LateLossTest, WithoutAModelALineWaitsForNothing) {
   std::unique_ptr<Device> sim = open_device({.kind = "sim"});
-  DeviceStepper stepper(*sim);
+  NoModel stepper(*sim);
   EXPECT_TRUE(run(stepper, {"train.epochs=1"}));
   std::vector<Line> expected;
   for (std::int64_t i = 0; i < each_; ++i)

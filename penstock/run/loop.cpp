@@ -5,18 +5,10 @@
 namespace penstock {
 namespace {
 
-LoaderOptions steps_left(const Loop::Parts& p, std::int64_t in_all) {
-  LoaderOptions options = loader_options(p.job, Side::train);
-  options.start = p.state.position;
-  options.batches = std::max<std::int64_t>(0, in_all - p.state.steps_taken);
-  return options;
-}
-
 std::unique_ptr<Loader> held_out_rows(const Loop::Parts& p) {
-  if (!p.stepper.has_model() || p.data->side(Side::val).size() == 0)
-    return nullptr;
-  return std::make_unique<Loader>(p.data, loader_options(p.job, Side::val),
-                                  p.device);
+  bool any = p.session.rows().rows_on(Side::val) > 0;
+  return p.stepper.has_model() && any ? p.session.open_side(Side::val)
+                                      : nullptr;
 }
 
 /// For where nothing more can be done about an error.
@@ -70,15 +62,11 @@ void StepLog::flush() {
 Loop::Loop(const Parts& parts, std::int64_t in_all)
     : p_(parts),
       in_all_(in_all),
-      stream_(p_.device.make_stream()),
-      clock_(p_.device.clock()),
       log_(p_.folder),
-      loader_(p_.data, steps_left(p_, in_all), p_.device),
-      held_out_(held_out_rows(p_)),
-      teller_(p_.options.listener, clock_, p_.device,
-              {.epochs = p_.job.training.epochs,
-               .steps_per_epoch = loader_.steps_per_epoch(),
-               .steps_left = in_all - p_.state.steps_taken}) {}
+      held_out_(held_out_rows(p_)) {
+  p_.session.report_progress(p_.options.listener, p_.job.training.epochs,
+                             in_all - p_.state.steps_taken);
+}
 
 bool Loop::stopped() const {
   return p_.options.stop != nullptr && p_.options.stop->load();
@@ -115,51 +103,39 @@ void Loop::take_steps() {
     take(*batch);
     Position at = batch->at();
     batch.reset();
-    bool epoch_ends = at.step + 1 == loader_.steps_per_epoch();
+    bool epoch_ends = at.step + 1 == p_.session.steps_per_epoch();
     if (epoch_ends) end_epoch(at.epoch);
     bool due = every > 0 ? p_.state.steps_taken % every == 0
                          : epoch_ends && p_.stepper.has_model();
     if (due) save();
     save_if_requested();
   }
-  clock_.finish();
+  p_.session.clock().finish();
   tell_epochs();
 }
 
 /// No batch after the last one, and when a stop ended the reading of it.
 std::optional<Batch> Loop::next_batch() try {
-  clock_.ask();
-  std::optional<Batch> batch = loader_.next();
-  clock_.got();
-  return batch;
+  return p_.session.next();
 } catch (const Error& error) {
   if (!is_stop(error) || !stopped()) throw;
   return std::nullopt;
 }
 
 void Loop::take(Batch& batch) {
-  clock_.group(batch.at().epoch, batch.rows());
-  clock_.before_wait(*stream_);
-  batch.wait_on(*stream_);
-  clock_.after_wait(*stream_);
-  p_.stepper.step(batch, *stream_, p_.state.steps_taken);
-  clock_.after_step(*stream_);
-  RunNumbers& run = p_.run;
-  if (run.steps == 0) {  // it only starts the clock
-    run.first_step = wall_clock().now();
-  } else {
-    ++timed_steps_;
-  }
-  ++run.steps;
-  run.samples += batch.rows();
-  run.epochs[batch.at().epoch].samples += batch.rows();
-  p_.state.position = loader_.position();
+  Session& session = p_.session;
+  p_.stepper.step(batch, session.stream(), p_.state.steps_taken);
+  session.end_step();
+  const RunNumbers& run = session.counted();
+  if (run.steps > 1) ++timed_steps_;  // the first only starts the clock
+  p_.state.position = session.position();
   ++p_.state.steps_taken;
   unsaved_ = true;
   log_.add(batch.at(), batch.rows(), wall_clock().now() - run.started,
            p_.stepper.has_model());
+  p_.quarantine.add(batch, session.rows());
   take_losses(false);
-  teller_.step(batch.at(), last_loss_);
+  session.report_step();
   tell_epochs();
 }
 
@@ -167,15 +143,16 @@ void Loop::take_losses(bool wait) {
   for (double loss : p_.stepper.losses(wait)) {
     loss_sum_ += loss;
     ++losses_;
-    last_loss_ = loss;
+    p_.session.set_loss(loss);
     log_.tell(loss);
   }
 }
 
 void Loop::end_epoch(std::int64_t at) {
-  RunNumbers::Epoch& epoch = p_.run.epochs[at];
+  RunNumbers::Epoch& epoch = p_.session.counted().epochs[at];
   take_losses(true);
-  if (p_.stepper.has_model()) clock_.finish();  // its losses have ended anyway
+  if (p_.stepper.has_model())  // its losses have ended anyway
+    p_.session.clock().finish();
   if (losses_ > 0) epoch.train_loss = loss_sum_ / static_cast<double>(losses_);
   loss_sum_ = 0, losses_ = 0;
   if (held_out_ != nullptr) validate(at);
@@ -192,37 +169,40 @@ void Loop::end_epoch(std::int64_t at) {
 
 /// The device may lag behind by some steps; nothing waits for it here.
 void Loop::tell_epochs() {
+  const auto& parts = p_.session.clock().by_group();
   for (; !ended_.empty(); ended_.pop_front()) {
     Ended& epoch = ended_.front();
-    auto known = clock_.by_group().find(epoch.numbers.epoch);
-    if (known != clock_.by_group().end()) epoch.numbers.parts = known->second;
+    auto known = parts.find(epoch.numbers.epoch);
+    if (known != parts.end()) epoch.numbers.parts = known->second;
     if (epoch.numbers.parts.steps < epoch.steps) return;
-    teller_.epoch(epoch.numbers);
+    p_.session.report_epoch(epoch.numbers);
   }
 }
 
 /// Stopped in the middle, it leaves the whole epoch to be validated later, and
 /// its numbers unknown.
 void Loop::validate(std::int64_t at) {
-  clock_.pause();
-  Nanoseconds start = wall_clock().now(), saving = p_.run.checkpoints;
+  p_.session.clock().pause();
+  RunNumbers& run = p_.session.counted();
+  Nanoseconds start = wall_clock().now(), saving = run.checkpoints;
   p_.state.to_validate = at;
   if (see_held_out_rows()) {
-    p_.run.epochs[at].validated = p_.stepper.validated();
+    run.epochs[at].validated = p_.stepper.validated();
     p_.state.to_validate.reset();
     unsaved_ = true;
   }
-  saving = p_.run.checkpoints - saving;  // what was saved on request
-  p_.run.validation += wall_clock().now() - start - saving;
+  saving = run.checkpoints - saving;  // what was saved on request
+  run.validation += wall_clock().now() - start - saving;
 }
 
 /// False when it was stopped before the last batch.
 bool Loop::see_held_out_rows() try {
+  Stream& stream = p_.session.stream();
   for (std::int64_t i = 0; i < held_out_->steps_per_epoch(); ++i) {
     if (stopped()) return false;
     save_if_requested();
-    Batch batch = promised(held_out_->next(*stream_));
-    p_.stepper.validate(batch, *stream_);
+    Batch batch = promised(held_out_->next(stream));
+    p_.stepper.validate(batch, stream);
   }
   return true;
 } catch (const Error& error) {
@@ -244,13 +224,13 @@ void Loop::save() {
   take_losses(true);
   log_.flush();
   if (!unsaved_) return;
-  clock_.pause();
+  p_.session.clock().pause();
   Nanoseconds start = wall_clock().now();
   std::optional<ModelState> model;
   if (p_.stepper.has_model()) model = p_.stepper.save();
   p_.checkpoints.save(p_.state, model ? &*model : nullptr);
   unsaved_ = false;
-  p_.run.checkpoints += wall_clock().now() - start;
+  p_.session.counted().checkpoints += wall_clock().now() - start;
 }
 
 }  // namespace penstock

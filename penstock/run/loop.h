@@ -7,8 +7,10 @@
 #include <string>
 
 #include "penstock/run/checkpoint.h"
-#include "penstock/run/progress_reporter.h"
-#include "penstock/run/report.h"
+#include "penstock/run/quarantine.h"
+#include "penstock/run/session.h"
+#include "penstock/run/stepper.h"
+#include "penstock/run/train.h"
 
 namespace penstock {
 
@@ -46,12 +48,11 @@ class Loop {
   struct Parts {
     const Job& job;
     const TrainOptions& options;
-    Device& device;
-    std::shared_ptr<const TableDataset> data;
+    Session& session;  ///< timed, and at the batch that `state` says
     RunFolder& folder;
     Stepper& stepper;
     Checkpoints& checkpoints;
-    RunNumbers& run;
+    Quarantine& quarantine;
     SavedState& state;  ///< moves on with each step
   };
   /// `in_all`: steps of the whole job, those before a resumption included.
@@ -61,9 +62,6 @@ class Loop {
   /// run still owed. False when it was stopped before all was done. However it
   /// ends, what was done is saved.
   bool run();
-
-  StepClock& clock() { return clock_; }
-  const Loader& loader() const { return loader_; }
 
  private:
   bool stopped() const;
@@ -81,12 +79,8 @@ class Loop {
 
   const Parts p_;
   const std::int64_t in_all_;
-  std::unique_ptr<Stream> stream_;
-  StepClock clock_;
   StepLog log_;
-  Loader loader_;
   std::unique_ptr<Loader> held_out_;  // null: nothing to validate
-  ProgressReporter teller_;
   /// An epoch that is over for the host, and its steps that are timed.
   struct Ended {
     EpochNumbers numbers;
@@ -96,7 +90,6 @@ class Loop {
   std::int64_t timed_steps_ = 0;  // of the epoch
   double loss_sum_ = 0;           // of the epoch's steps
   std::int64_t losses_ = 0;
-  std::optional<double> last_loss_;  // that is known
   bool unsaved_ = false;
 };
 

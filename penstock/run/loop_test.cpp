@@ -71,14 +71,13 @@ class LoopTest : public testing::Test {
             std::vector<std::string> sets = {}) {
     sets.push_back("train.epochs=2");
     Job job = positions_.job(sets);
-    std::unique_ptr<Device> device = open_device(job.device);
-    auto data = TableDataset::prepare(dataset_options(job), *device);
-    Order order = order_of(loader_options(job, Side::train), *data);
-    state.fingerprint = data->fingerprint();
-    state.order = order_json(order, job.split);
-    per_epoch_ = static_cast<int>(steps_per_epoch(order));
+    auto session = open_loader(job, {.timed = true, .state = state});
+    state.fingerprint = session->rows().fingerprint();
+    state.order = order_json(session->order(), job.split);
+    per_epoch_ = static_cast<int>(session->steps_per_epoch());
     RunFolder folder(real_files(), job.output.dir, Json(Json::Object{}));
     Checkpoints checkpoints(folder);
+    Quarantine quarantine(folder);
     TrainOptions options{.stop = &stop_};
     Ended ended{.folder = folder.path().string()};
     stop_ = false;
@@ -86,15 +85,15 @@ class LoopTest : public testing::Test {
     folder_ = ended.folder;
     Loop loop({.job = job,
                .options = options,
-               .device = *device,
-               .data = data,
+               .session = *session,
                .folder = folder,
                .stepper = stepper,
                .checkpoints = checkpoints,
-               .run = ended.numbers,
+               .quarantine = quarantine,
                .state = state},
               2 * per_epoch_);
     ended.all = loop.run();
+    ended.numbers = session->numbers();
     return ended;
   }
 

@@ -113,6 +113,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["parts"] = parts_json(snapshot.parts);
   json["steps"] = run.steps;
   json["samples"] = run.samples;
+  json["bad_samples"] = run.bad_samples;
   json["samples_per_s"] =
       wall > 0 ? static_cast<double>(snapshot.parts.samples) / wall : kUnknown;
   json["first_batch_ms"] =

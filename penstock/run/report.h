@@ -17,8 +17,9 @@ struct RunNumbers {
   Nanoseconds first_step{0};
   std::int64_t steps = 0;
   std::int64_t samples = 0;
-  Nanoseconds validation{0};   ///< outside the time of the steps,
-  Nanoseconds checkpoints{0};  ///< and so is this
+  std::int64_t bad_samples = 0;  ///< masked or substituted, in all batches
+  Nanoseconds validation{0};     ///< outside the time of the steps,
+  Nanoseconds checkpoints{0};    ///< and so is this
   struct Epoch {
     std::int64_t samples = 0;
     StepParts parts;

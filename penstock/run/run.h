@@ -8,7 +8,6 @@
 #include "penstock/run/digest.h"
 #include "penstock/run/doctor.h"
 #include "penstock/run/peek.h"
-#include "penstock/run/prepare.h"
 #include "penstock/run/session.h"
 #include "penstock/run/stepper.h"
 #include "penstock/run/train.h"

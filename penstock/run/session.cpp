@@ -3,48 +3,10 @@
 #include <algorithm>
 
 #include "penstock/advisor/advisor.h"
-#include "penstock/run/prepare.h"
 #include "penstock/run/rank_facts.h"
-#include "penstock/run/state.h"
 
 namespace penstock {
 namespace {
-
-constexpr std::size_t kDigits = 16;  // of a SHA-256: enough to tell apart
-
-std::shared_ptr<const Dataset> prepared(const Job& job, Device& device,
-                                        StopFlag stop) {
-  return prepare_rows(job, device, {.stop = stop});
-}
-
-std::string beginning_of(Sha256& digest) {
-  return digest.hex().substr(0, kDigits);
-}
-
-/// Of the rows, and of what makes tensors of them.
-std::string data_digest(const Dataset& rows, const Job& job) {
-  Sha256 digest;
-  std::string text = rows.fingerprint() + recipes_of(job).dump();
-  digest.add(std::as_bytes(std::span(text)));
-  return beginning_of(digest);
-}
-
-std::string order_digest(const Order& order, const Split& split, Side side) {
-  Sha256 digest;
-  std::string text = order_json(order, split).dump();
-  digest.add(std::as_bytes(std::span(text)));
-  if (side == Side::val) digest.add(std::as_bytes(std::span("val", 3)));
-  return beginning_of(digest);
-}
-
-[[noreturn]] void refuse_state(std::string code, std::string where,
-                               std::string why, std::string next) {
-  throw Error(ErrorKind::request, {.code = std::move(code),
-                                   .what = "cannot go on from the state",
-                                   .where = std::move(where),
-                                   .why = std::move(why),
-                                   .next = std::move(next)});
-}
 
 void check_rank(const Rank& rank) {
   if (rank.world >= 1 && rank.rank >= 0 && rank.rank < rank.world) return;
@@ -72,16 +34,21 @@ Session::Session(const Job& job, const OpenOptions& options)
     : job_(job),
       options_(options),
       numbers_{.started = wall_clock().now()},
-      device_((check_rank(options.rank), open_device(job.device))),
-      source_((options_.rows ? options_.rows : prepared)(
-          job_, *device_, {options_.stop.get(), &closing_})),
+      device_((check_rank(options.rank),
+               options.device ? options.device : open_device(job.device))),
+      source_(open_rows(job_, *device_, options_,
+                        {options_.stop.get(), &closing_})),
       rows_(source_),
       order_(order_of(loader_options(job_, options_.side), *rows_)),
       stream_(device_->make_stream()),
       clock_(device_->clock()) {
   options_.agree = nullptr;  // for the opening alone
-  if (!options_.batches) options_.batches = steps_in_all(job_, order_);
-  loader_ = std::make_unique<Loader>(rows_, options_at({}), *device_);
+  options_.note = nullptr;
+  Position first = first_position();
+  if (!options_.batches)
+    options_.batches =
+        std::max<std::int64_t>(0, steps_in_all(job_, order_) - steps_before_);
+  loader_ = std::make_unique<Loader>(rows_, options_at(first), *device_);
 }
 
 Session::~Session() { close(); }
@@ -125,8 +92,12 @@ void Session::ask() {
   end_step();
   if (options_.timed && !elsewhere_ && !asked_) clock_.ask();
   asked_ = true;
+  report_step();
+}
+
+void Session::report_step() {
   std::optional<Position> done = std::exchange(taken_, std::nullopt);
-  if (teller_ != nullptr && done) teller_->step(*done, std::nullopt);
+  if (reporter_ != nullptr && done) reporter_->step(*done, loss_);
 }
 
 bool Session::ready_within(Nanoseconds time) {
@@ -141,7 +112,7 @@ std::optional<Batch> Session::next() {
   std::optional<Batch> batch = loader_->next();
   asked_ = false;
   if (!batch) return batch;
-  take(batch->at(), batch->rows());
+  take(batch->at(), batch->rows(), std::ssize(batch->rejected()));
   {
     Lock lock(stream_mutex_);
     if (in_step_) clock_.before_wait(*stream_);
@@ -161,7 +132,7 @@ std::optional<FilledBatch> Session::next_into(std::span<const TensorView> to) {
   }
   asked_ = false;
   if (!batch) return batch;
-  take(batch->at, batch->rows);
+  take(batch->at, batch->rows, std::ssize(batch->rejected));
   if (in_step_) {
     Lock lock(stream_mutex_);
     clock_.before_wait(*stream_);
@@ -175,7 +146,7 @@ const std::vector<BatchTensor>& Session::tensors() {
   return loader_->tensors();
 }
 
-void Session::take(Position at, std::int64_t rows) {
+void Session::take(Position at, std::int64_t rows, std::int64_t rejected) {
   taken_ = at;
   in_step_ = options_.timed && !elsewhere_;
   if (in_step_) {
@@ -185,12 +156,13 @@ void Session::take(Position at, std::int64_t rows) {
   if (numbers_.steps == 0) numbers_.first_step = wall_clock().now();
   ++numbers_.steps;
   numbers_.samples += rows;
+  numbers_.bad_samples += rejected;
   count_epoch(at.epoch, rows);
 }
 
 void Session::count_epoch(std::int64_t at, std::int64_t rows) {
   numbers_.epochs[at].samples += rows;
-  if (numbers_.epochs.size() <= kEpochsTold) return;
+  if (numbers_.epochs.size() <= options_.epochs_listed) return;
   auto oldest = numbers_.epochs.begin();
   if (oldest->first == at) ++oldest;
   clock_.forget(oldest->first);
@@ -246,7 +218,7 @@ void Session::begin_step() {
 void Session::end_step() {
   if (!std::exchange(in_step_, false)) return;
   Lock lock(stream_mutex_);
-  stream_->step(static_cast<std::uint64_t>(numbers_.steps - 1));
+  stream_->step(static_cast<std::uint64_t>(steps_before_ + numbers_.steps - 1));
   clock_.after_step(*stream_);
 }
 
@@ -255,97 +227,44 @@ void Session::rest() {
   ask();
   asked_ = false;
   clock_.pause();
-  if (teller_ != nullptr) teller_->rest();
+  if (reporter_ != nullptr) reporter_->rest();
 }
 
 void Session::tell_step(const StepParts& step, std::int64_t epoch) {
   clock_.add(step, epoch);
 }
 
-void Session::tell_progress(std::function<void(const Progress&)> told,
-                            std::int64_t epochs, std::int64_t steps_left) {
-  teller_.reset();  // it looks at the listener
-  listener_.progress = std::move(told);
-  teller_ = std::make_unique<ProgressReporter>(
+void Session::report_progress(TrainListener listener, std::int64_t epochs,
+                              std::int64_t steps_left) {
+  reporter_.reset();  // it refers to the listener
+  listener_ = std::move(listener);
+  reporter_ = std::make_unique<ProgressReporter>(
       listener_, clock_, *device_,
       ProgressReporter::Whole{.epochs = epochs,
                               .steps_per_epoch = steps_per_epoch(),
                               .steps_left = steps_left});
 }
 
-Position Session::position() const { return loader().position(); }
-
-void Session::seek(Position at) {
-  check_open();
-  end_step();
-  if (at.step < 0 || at.epoch < 0 || at.step >= steps_per_epoch())
-    refuse_state("resume.no_state", "the position",
-                 "found epoch " + std::to_string(at.epoch) + ", step " +
-                     std::to_string(at.step) + "; an epoch has " +
-                     std::to_string(steps_per_epoch()) + " steps",
-                 "give a step of an epoch, from 0");
-  stages_ = stages();
-  wait_order_ += loader_->wait_order();
-  loader_.reset();
-  try {
-    loader_ = std::make_unique<Loader>(rows_, options_at(at), *device_);
-  } catch (...) {
-    close();
-    throw;
-  }
+void Session::report_epoch(const EpochNumbers& epoch) {
+  report_step();
+  if (reporter_ != nullptr) reporter_->epoch(epoch);
 }
+
+std::unique_ptr<Loader> Session::open_side(Side side,
+                                           std::optional<Tail> tail) const {
+  check_open();
+  LoaderOptions options = loader_options(job_, side);
+  if (tail) options.tail = *tail;
+  return std::make_unique<Loader>(rows_, options, *device_);
+}
+
+Position Session::position() const { return loader().position(); }
 
 void Session::map(RowFunction function) {
   check_open();
   rows_ =
       std::make_shared<FunctionDataset>(rows_, std::move(function), *device_);
   seek(position());
-}
-
-Json Session::state() const {
-  Position at = position();
-  Json json;
-  json["v"] = 1;
-  json["epoch"] = at.epoch;
-  json["step"] = at.step;
-  json["data"] = data_digest(*rows_, job_);
-  json["order"] = order_digest(order_, job_.split, options_.side);
-  return json;
-}
-
-void Session::go_on(const Json& state) {
-  check_open();
-  Spec spec(state, "state");
-  Position at{.epoch = spec.integer("epoch", {}, 0, INT64_MAX),
-              .step = spec.integer("step", {}, 0, INT64_MAX)};
-  if (spec.has("fingerprint")) {  // of a run
-    SavedState saved{.position = at, .fingerprint = spec.text("fingerprint")};
-    if (const Json* order = spec.raw("order")) saved.order = *order;
-    if (const Json* fields = spec.raw("fields")) saved.fields = *fields;
-    if (options_.side != Side::train)
-      refuse_state("resume.other_order", "state",
-                   "it is that of a run's training rows",
-                   "open the job's side \"train\"");
-    check_same_fields(saved, job_);
-    check_goes_on(saved, *rows_, order_, job_.split);
-    return seek(at);
-  }
-  spec.integer("v", {}, 1, 1);
-  std::string data = spec.text("data"), order = spec.text("order");
-  spec.finish();
-  std::string ours = data_digest(*rows_, job_);
-  if (data != ours)
-    refuse_state("resume.other_data", "state.data",
-                 "found " + ours + ", the state was saved with " + data +
-                     ": rows or fields were added, removed or changed",
-                 "start anew, or bring the old rows back");
-  if (order != order_digest(order_, job_.split, options_.side))
-    refuse_state(
-        "resume.other_order", "state.order",
-        "the order is another one: " + order_json(order_, job_.split).dump(),
-        "go on with the side, split, global batch_size, seed, "
-        "shuffle and tail that the state was saved with");
-  seek(at);
 }
 
 void Session::use_stream(void* handle) {
@@ -378,7 +297,7 @@ std::vector<StageNumbers> Session::stages() const {
   return stages;
 }
 
-Json Session::report(bool wait) {
+RunNumbers Session::numbers(bool wait) {
   check_open();
   if (wait) clock_.finish();
   RunNumbers numbers = numbers_;
@@ -393,7 +312,12 @@ Json Session::report(bool wait) {
   snapshot.tiers = tiers_of(source->plan());
   snapshot.limits = read_host_limits();
   snapshot.use = read_host_use();
-  return report_json(numbers, job_, source.get(), *device_);
+  return numbers;
+}
+
+Json Session::report(bool wait) {
+  RunNumbers numbers = this->numbers(wait);
+  return report_json(numbers, job_, source().get(), *device_);
 }
 
 Json Session::rank_facts() const {
@@ -410,24 +334,6 @@ void Session::close() {
   std::shared_ptr<const Dataset> last;  // let go without the lock
   Lock lock(source_mutex_);
   last.swap(source_);
-}
-
-std::unique_ptr<Session> open_loader(const Job& job,
-                                     const OpenOptions& options) {
-  std::unique_ptr<Session> loader;
-  try {
-    loader.reset(new Session(job, options));
-  } catch (...) {
-    bool stopped = options.stop && *options.stop;  // then it does not wait
-    if (options.agree && !stopped)
-      report_failure(options.agree, options.rank, std::current_exception());
-    throw;
-  }
-  if (options.agree)
-    compare_ranks(options.agree, options.rank, loader->rank_facts());
-  else if (!options.rows && !options.agrees_later)
-    check_named_rows(options.rank, job.source, *loader->rows_);
-  return loader;
 }
 
 }  // namespace penstock

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -8,39 +9,11 @@
 #include <span>
 #include <vector>
 
-#include "penstock/job/job.h"
-#include "penstock/run/agreement.h"
+#include "penstock/run/opening.h"
 #include "penstock/run/progress_reporter.h"
 #include "penstock/run/report.h"
 
 namespace penstock {
-
-/// Makes rows on a loader's device. `stop` is set by OpenOptions::stop and by
-/// Session::close().
-using RowsMaker = std::function<std::shared_ptr<const Dataset>(
-    const Job& job, Device& device, StopFlag stop)>;
-
-/// How a job is opened, where that is not in its file.
-struct OpenOptions {
-  Side side = Side::train;
-  Rank rank;
-  /// Batches in all. Missing: the job's epochs and max_steps; -1: no end.
-  std::optional<std::int64_t> batches;
-  /// What happens between a batch and the next call is a step: it is measured
-  /// for report(), and on `sim` it takes the device's step time.
-  bool timed = false;
-  /// Set by another thread to end the opening, or reading rows later, by an
-  /// error. Loaders may share it; none of them sets it. May be missing.
-  std::shared_ptr<std::atomic<bool>> stop;
-  /// Rows of one's own. Missing: those of the job's source.
-  RowsMaker rows;
-  /// Lets the ranks compare what they have opened (see compare_ranks()), once
-  /// per opening; not called where the opening was stopped. Missing, with
-  /// several ranks of a job's source: the job must name `source.fingerprint`.
-  Agree agree;
-  /// The caller compares rank_facts() itself, after the opening.
-  bool agrees_later = false;
-};
 
 /// A job's batches, ready on its device: the loader with all that it stands
 /// on, for a loop of your own.
@@ -87,11 +60,24 @@ class Session {
   /// they are what tell_step() says, not what stream() sees.
   void time_elsewhere(bool elsewhere) { elsewhere_ = elsewhere; }
   void tell_step(const StepParts& step, std::int64_t epoch);
-  /// Sums over the steps that are known to have ended; never waits.
-  const StepParts& parts() { return clock_.total(); }
-  /// From here on `told` hears how the loop goes, as a run's listener does.
-  void tell_progress(std::function<void(const Progress&)> told,
-                     std::int64_t epochs, std::int64_t steps_left);
+  /// Times the steps. `total()` never waits; `pause()` leaves out the time
+  /// until the next batch is asked for, once the step has ended.
+  StepClock& clock() { return clock_; }
+  /// From here on `listener` gets the progress of the loop, step by step.
+  void report_progress(TrainListener listener, std::int64_t epochs,
+                       std::int64_t steps_left);
+  /// Reports the step that has ended now, not at the next call of next().
+  void report_step();
+  /// The newest loss that is known, for the progress.
+  void set_loss(double loss) { loss_ = loss; }
+  /// An epoch has ended with these numbers.
+  void report_epoch(const EpochNumbers& epoch);
+
+  /// Batches of a side, over the same rows on the same device, from its
+  /// beginning: to validate with, say. Not timed, not part of report().
+  /// `tail` missing: the job's.
+  std::unique_ptr<Loader> open_side(Side side,
+                                    std::optional<Tail> tail = {}) const;
 
   /// Where the next batch begins; and what to do to make it begin elsewhere.
   /// Batches that were prepared ahead are let go, and are no error.
@@ -125,10 +111,14 @@ class Session {
   std::shared_ptr<const TableDataset> dataset() const;
   const Loader& loader() const;
 
-  /// The numbers up to now as in a run's `report.json`, of the last epochs
-  /// alone. Waits for the steps, or leaves out those that have not ended.
+  /// What was counted up to now. A loop that validates or saves adds what that
+  /// took and found.
+  RunNumbers& counted() { return numbers_; }
+  /// All numbers up to now. Waits for the steps, or leaves out those that have
+  /// not ended.
+  RunNumbers numbers(bool wait = true);
+  /// The same as in a run's `report.json`.
   Json report(bool wait = true);
-  static constexpr std::size_t kEpochsTold = 1000;
 
   /// Ends the threads and lets the data set go. next() then throws
   /// Error(request); batches that were handed out stay as they are.
@@ -141,8 +131,11 @@ class Session {
   Session(const Job& job, const OpenOptions& options);
   void check_open() const;
   /// A batch goes to the loop.
-  void take(Position at, std::int64_t rows);
+  void take(Position at, std::int64_t rows, std::int64_t rejected);
   std::shared_ptr<const Dataset> source() const;
+  /// Where `state` says, once it is known to be of these rows and this order.
+  Position first_position();
+  void check_state_of_run(const SavedState& state) const;
   LoaderOptions options_at(Position at) const;
   void ask();
   std::shared_ptr<Stream> borrowed(void* handle)
@@ -154,7 +147,7 @@ class Session {
   OpenOptions options_;
   std::atomic<bool> closing_{false};
   RunNumbers numbers_;
-  std::unique_ptr<Device> device_;
+  std::shared_ptr<Device> device_;
   mutable Mutex source_mutex_;
   std::shared_ptr<const Dataset> source_  ///< as they were opened
       PENSTOCK_GUARDED_BY(source_mutex_);
@@ -168,8 +161,10 @@ class Session {
   StepClock clock_;
   bool asked_ = false, in_step_ = false, elsewhere_ = false;
   std::optional<Position> taken_;  ///< the batch of the step at hand
+  std::int64_t steps_before_ = 0;  ///< that `OpenOptions::state` has behind it
+  std::optional<double> loss_;
   TrainListener listener_;
-  std::unique_ptr<ProgressReporter> teller_;  ///< null: nobody listens
+  std::unique_ptr<ProgressReporter> reporter_;  ///< null: nobody listens
   std::unique_ptr<Loader> loader_;
   std::vector<StageNumbers> stages_;  ///< of the loaders before a seek
   Nanoseconds wait_order_{0};

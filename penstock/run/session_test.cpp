@@ -5,8 +5,10 @@
 
 #include <thread>
 
+#include "penstock/dataset/fake/spoiled_dataset.h"
 #include "penstock/demo/fake/positions_run.h"
-#include "penstock/run/state.h"
+#include "penstock/run/checkpoint.h"
+#include "penstock/run/quarantine.h"
 
 namespace penstock {
 namespace {
@@ -89,6 +91,60 @@ TEST_F(OpenLoaderTest, GoesOnFromTheStateOfARun) {
   auto val = open({.side = Side::val, .batches = -1});
   EXPECT_EQ(parts_of([&] { val->go_on(json_of(saved)); }).code,
             "resume.other_order");
+}
+
+TEST_F(OpenLoaderTest, OpensWhereARunStoppedWithItsStatistics) {
+  auto first = open();
+  Json statistics = first->dataset()->statistics();
+  std::vector<std::vector<SampleId>> all = ids_of(*first);
+  SavedState saved{.position = {.epoch = 0, .step = 4},
+                   .steps_taken = 4,
+                   .fingerprint = first->rows().fingerprint(),
+                   .order = order_json(first->order(), positions_.job().split),
+                   .statistics_sha256 = sha256_of_statistics(statistics)};
+  auto rest = open({.statistics = statistics, .state = saved});
+  EXPECT_EQ(rest->position(), saved.position);
+  EXPECT_EQ(ids_of(*rest), std::vector(all.begin() + 4, all.end()));
+
+  saved.statistics_sha256[0] ^= 1;
+  EXPECT_EQ(parts_of([&] { open({.state = saved}); }).code,
+            "resume.other_statistics");
+  EXPECT_EQ(parts_of([&] { open()->go_on(json_of(saved)); }).code,
+            "resume.other_statistics");
+}
+
+TEST_F(OpenLoaderTest, UsesADeviceThatIsOpenAndSaysWhatItIsAboutToDo) {
+  std::shared_ptr<Device> device = open_device({.kind = "cpu"});
+  std::string said;
+  auto loader = open({.device = device, .note = [&](const std::string& line) {
+                        said += line + "\n";
+                      }});
+  EXPECT_EQ(&loader->device(), device.get());
+  EXPECT_THAT(said, HasSubstr("the initial scan may hold"));
+  EXPECT_THAT(said, HasSubstr("where the rows will live"));
+}
+
+TEST_F(OpenLoaderTest, BadSamplesAreCountedAndListedOnceEach) {
+  auto make = [](const Job&, Device&, StopFlag) {
+    return std::make_shared<const SpoiledDataset>(
+        5000, [](SampleId id) { return id % 2500 == 7; });
+  };
+  for (const char* workers : {"0", "1", "2", "8"}) {
+    auto loader =
+        open({.rows = make}, {"loader.on_bad=mask", "train.epochs=3",
+                              std::string("loader.workers=") + workers});
+    RunFolder folder(real_files(), positions_.path("runs"), Json::Object{});
+    Quarantine quarantine(folder);
+    while (std::optional<Batch> batch = loader->next())
+      quarantine.add(*batch, loader->rows());
+    std::string lines =
+        real_files().read(folder.path().string() + "/quarantine.jsonl");
+    EXPECT_EQ(std::ranges::count(lines, '\n'), 2) << lines;
+    EXPECT_THAT(lines, HasSubstr("\"key\": 7,"));
+    EXPECT_THAT(lines, HasSubstr("\"key\": 2507,"));
+    EXPECT_THAT(lines, HasSubstr("found a rotten number"));
+    EXPECT_EQ(loader->report().find("bad_samples")->integer(), 6);
+  }
 }
 
 TEST_F(OpenLoaderTest, RefusesAStateOfOtherRowsOrderOrSide) {
@@ -188,10 +244,10 @@ TEST_F(OpenLoaderTest, LeavesOutTheTimeInWhichTheLoopRests) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     loader->rest();
-    EXPECT_EQ(loader->parts().steps, 4 * epoch + 3);
+    EXPECT_EQ(loader->clock().total().steps, 4 * epoch + 3);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  EXPECT_LT(seconds(loader->parts().wall), 0.1);
+  EXPECT_LT(seconds(loader->clock().total().wall), 0.1);
   loader->close();
   loader->rest();
 }
@@ -201,7 +257,7 @@ TEST_F(OpenLoaderTest, StepsOnAnotherDeviceAreThoseThatAreTold) {
   loader->next();
   loader->time_elsewhere(true);
   ids_of(*loader, 4);
-  EXPECT_EQ(loader->parts().steps, 0);
+  EXPECT_EQ(loader->clock().total().steps, 0);
   loader->tell_step({.steps = 1,
                      .samples = 24,
                      .wall = std::chrono::milliseconds(10),
@@ -214,26 +270,27 @@ TEST_F(OpenLoaderTest, StepsOnAnotherDeviceAreThoseThatAreTold) {
   loader->time_elsewhere(false);
   ids_of(*loader, 4);
   loader->rest();
-  EXPECT_EQ(loader->parts().steps, 5);
+  EXPECT_EQ(loader->clock().total().steps, 5);
 }
 
 TEST_F(OpenLoaderTest, KeepsNoMoreThanTheLastEpochsForItsReport) {
   auto loader = open({.batches = -1, .timed = true});
-  auto most = static_cast<std::int64_t>(Session::kEpochsTold);
+  std::size_t listed = OpenOptions().epochs_listed;
+  auto most = static_cast<std::int64_t>(listed);
   for (std::int64_t epoch = 0; epoch < most + 5; ++epoch) {
     loader->seek({.epoch = epoch});
     ASSERT_TRUE(loader->next());
   }
   Json report = loader->report();
   const Json::Array& told = report.find("epochs")->array();
-  ASSERT_EQ(told.size(), Session::kEpochsTold);
+  ASSERT_EQ(told.size(), listed);
   EXPECT_EQ(told.front().find("epoch")->integer(), 5);
   EXPECT_EQ(told.back().find("epoch")->integer(), most + 4);
   loader->seek({.epoch = 0});  // an earlier one is told too
   ASSERT_TRUE(loader->next());
   ASSERT_TRUE(loader->next());
   report = loader->report();
-  ASSERT_EQ(report.find("epochs")->array().size(), Session::kEpochsTold);
+  ASSERT_EQ(report.find("epochs")->array().size(), listed);
   const Json& first = report.find("epochs")->array().front();
   EXPECT_EQ(first.find("epoch")->integer(), 0);
   EXPECT_EQ(first.find("samples")->integer(), 2 * 32);
@@ -242,7 +299,8 @@ TEST_F(OpenLoaderTest, KeepsNoMoreThanTheLastEpochsForItsReport) {
 TEST_F(OpenLoaderTest, TellsItsProgressOnceAStepIsDone) {
   auto loader = open({.batches = -1, .timed = true});
   std::vector<Progress> told;
-  loader->tell_progress([&](const Progress& p) { told.push_back(p); }, 0, 3);
+  loader->report_progress(
+      {.progress = [&](const Progress& p) { told.push_back(p); }}, 0, 3);
   loader->next();
   EXPECT_TRUE(told.empty());
   ids_of(*loader, 2);

@@ -14,9 +14,21 @@ namespace {
                                    .next = std::move(next)});
 }
 
-SavedState parse_state(const Json& json, const std::string& path) {
+std::optional<SavedState> state_before(const Json& json) {
+  const Json* before = json.find("before");
+  if (before == nullptr) return std::nullopt;
+  try {
+    return parse_state(*before, "before");
+  } catch (const Error&) {
+    return std::nullopt;  // who needs it says what is wrong with the newest
+  }
+}
+
+}  // namespace
+
+SavedState parse_state(const Json& json, const std::string& name) {
   SavedState state;
-  Spec spec(json, path);
+  Spec spec(json, name);
   state.position.epoch = spec.integer("epoch", {}, 0, INT64_MAX);
   state.position.step = spec.integer("step", {}, 0, INT64_MAX);
   state.steps_taken = spec.integer("steps_taken", {}, 0, INT64_MAX);
@@ -35,18 +47,6 @@ SavedState parse_state(const Json& json, const std::string& path) {
                 "name the file without a folder");
   return state;
 }
-
-std::optional<SavedState> state_before(const Json& json) {
-  const Json* before = json.find("before");
-  if (before == nullptr) return std::nullopt;
-  try {
-    return parse_state(*before, "before");
-  } catch (const Error&) {
-    return std::nullopt;  // who needs it says what is wrong with the newest
-  }
-}
-
-}  // namespace
 
 Json json_of(const SavedState& state) {
   Json json;

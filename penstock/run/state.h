@@ -25,6 +25,10 @@ struct SavedState {
 
 Json json_of(const SavedState& state);
 
+/// The state in a document of `state.json`; `name` is for messages. Throws
+/// Error(request).
+SavedState parse_state(const Json& json, const std::string& name);
+
 /// The states that a folder holds.
 struct SavedStates {
   SavedState newest;

@@ -46,15 +46,14 @@ class Stepper {
   virtual void restore(const ModelState&) {}
 };
 
-/// Steps without a model: the device alone takes its step time.
-class DeviceStepper : public Stepper {
+/// Steps without a model, to measure the input alone: they take the time that
+/// the session's device takes for a step.
+class NoModel : public Stepper {
  public:
-  explicit DeviceStepper(const Device& device)
+  explicit NoModel(const Device& device)
       : takes_time_(device.memory_kind() == MemoryKind::sim) {}
   bool takes_time() const override { return takes_time_; }
-  void step(const Batch&, Stream& stream, std::int64_t number) override {
-    stream.step(static_cast<std::uint64_t>(number));
-  }
+  void step(const Batch&, Stream&, std::int64_t) override {}
   std::vector<double> losses(bool) override { return {}; }
 
  private:

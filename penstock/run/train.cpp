@@ -1,30 +1,10 @@
 #include "penstock/run/train.h"
 
 #include "penstock/run/loop.h"
-#include "penstock/run/prepare.h"
 #include "penstock/run/trainer_plugin.h"
 
 namespace penstock {
 namespace {
-
-void write_quarantine(RunFolder& folder, const TableDataset& dataset) {
-  std::string lines;
-  for (const BadRow& row : dataset.quarantine()) {
-    Json entry;
-    entry["key"] = row.key;
-    entry["column"] = row.column;
-    entry["why"] = row.why;
-    if (row.byte >= 0) entry["byte"] = row.byte;
-    lines += (lines.empty() ? "" : "\n") + entry.dump();
-  }
-  std::int64_t more = dataset.bad_rows() - std::ssize(dataset.quarantine());
-  if (more > 0) {
-    Json entry;
-    entry["more"] = more;
-    lines += "\n" + entry.dump();
-  }
-  folder.append("quarantine.jsonl", lines);
-}
 
 /// What a device that takes no steps did is the host's time.
 StepParts without_compute(StepParts parts) {
@@ -33,52 +13,94 @@ StepParts without_compute(StepParts parts) {
   return parts;
 }
 
-std::shared_ptr<const TableDataset> prepare(const Job& job,
-                                            const TrainOptions& options,
-                                            const Resumption& from,
-                                            Device& device) {
-  auto scanning = [&](const std::string& limit) {
-    if (options.listener.note)
-      options.listener.note("the initial scan may hold " + limit);
-  };
-  auto planned = [&](const TierPlan& plan) {
-    if (options.listener.note)
-      options.listener.note("where the rows will live:\n" + plan.text());
-  };
-  std::shared_ptr<const TableDataset> dataset =
-      prepare_rows(job, device,
-                   {.stop = options.stop,
-                    .statistics = from.statistics,
-                    .scanning = scanning,
-                    .planned = planned});
-  log(LogLevel::info, "prepared " + std::to_string(dataset->rows()) +
-                          " rows, fingerprint " + dataset->fingerprint());
-  return dataset;
+/// The rows that a model is made for.
+const TableDataset& table_of(const Session& session) {
+  auto table = session.dataset();
+  if (table != nullptr) return *table;  // the session holds it too
+  throw Error(ErrorKind::request,
+              {.code = "model.needs_table",
+               .what = "cannot train a model on these rows",
+               .where = "model",
+               .why = "they are read by position, without the initial scan "
+                      "that the model needs",
+               .next = "set \"model\" to \"none\""});
 }
 
-std::unique_ptr<Stepper> make_stepper(const Job& job, const TableDataset& data,
-                                      Device& device, std::int64_t steps) {
-  if (job.model.none()) return std::make_unique<DeviceStepper>(device);
-  return open_model(job.model, data, device, steps);
+std::unique_ptr<Stepper> make_stepper(const Job& job, Session& session) {
+  if (job.model.none()) return std::make_unique<NoModel>(session.device());
+  return open_model(job.model, table_of(session), session.device(),
+                    steps_in_all(job, session.order()));
 }
 
 /// The numbers of a finished loop, for the report and the verdict.
-void take_numbers(Loop& loop, const Stepper& stepper, const TableDataset& data,
-                  const Job& job, RunNumbers& run) {
-  run.snapshot.parts = loop.clock().total();
-  for (const auto& [epoch, parts] : loop.clock().by_group())
-    run.epochs[epoch].parts = parts;
-  if (!stepper.takes_time()) {
-    run.snapshot.parts = without_compute(run.snapshot.parts);
-    for (auto& [number, epoch] : run.epochs)
-      epoch.parts = without_compute(epoch.parts);
+RunNumbers numbers_of(Session& session, const Stepper& stepper,
+                      const std::string& folder) {
+  RunNumbers run = session.numbers();
+  run.folder = folder;
+  if (stepper.takes_time()) return run;
+  run.snapshot.parts = without_compute(run.snapshot.parts);
+  for (auto& [number, epoch] : run.epochs)
+    epoch.parts = without_compute(epoch.parts);
+  return run;
+}
+
+/// The device of a run: one that its model can be trained on.
+std::shared_ptr<Device> device_of(const Job& job) {
+  std::unique_ptr<Device> device = open_device(job.device);
+  check_model_device(job.model, device->memory_kind());
+  if (!job.model.none())  // what is missing is heard before the table is read
+    device = training_device(std::move(device), job.device, load_trainer());
+  return device;
+}
+
+/// Opens the rows at the step that `from` says; null where it was stopped.
+std::unique_ptr<Session> open_session(const Job& job,
+                                      const TrainOptions& options,
+                                      const Resumption& from,
+                                      std::shared_ptr<Device> device) try {
+  std::unique_ptr<Session> session = open_loader(
+      job,
+      {.timed = true,
+       .stop = {std::shared_ptr<void>(), options.stop},  // which it outlives
+       .device = std::move(device),
+       .statistics = from.statistics,
+       .state = from.state,
+       .note = options.listener.note,
+       .epochs_listed = SIZE_MAX});
+  log(LogLevel::info, "prepared " + std::to_string(session->rows().rows()) +
+                          " rows, fingerprint " +
+                          session->rows().fingerprint());
+  return session;
+} catch (const Error& error) {
+  if (!is_stop(error)) throw;
+  return nullptr;
+}
+
+/// Writes what is known of the rows into the folder, and into the state that is
+/// saved next.
+void note_rows(const Job& job, const Session& session, Checkpoints& checkpoints,
+               Quarantine& quarantine, SavedState& state) {
+  if (auto table = session.dataset()) {
+    quarantine.add(*table);
+    checkpoints.save_statistics(table->statistics(), state);
   }
-  run.snapshot.stages = loop.loader().stages();
-  run.snapshot.wait_order = loop.loader().wait_order();
-  run.snapshot.virtual_time = job.device.virtual_time;
-  run.snapshot.tiers = tiers_of(data.plan());
-  run.snapshot.limits = read_host_limits();
-  run.snapshot.use = read_host_use();
+  state.fingerprint = session.rows().fingerprint();
+  state.order = order_json(session.order(), job.split);
+  state.fields = recipes_of(job);
+}
+
+/// From here on the run can be resumed, however it ends.
+void save_beginning(RunFolder& folder, Checkpoints& checkpoints,
+                    Resumption& from) {
+  try {
+    if (from.statistics)
+      checkpoints.save_statistics(*from.statistics, from.state);
+    checkpoints.save(from.state, from.model ? &*from.model : nullptr);
+    folder.become_latest();
+  } catch (const Error&) {
+    folder.discard();
+    throw;
+  }
 }
 
 }  // namespace
@@ -109,73 +131,50 @@ Job job_of_run(const std::string& run_folder) {
 }
 
 TrainResult train(const Job& job, const TrainOptions& options) {
-  RunNumbers run;
-  run.started = wall_clock().now();
+  Nanoseconds started = wall_clock().now();
   Resumption from;
   if (!options.resume.empty()) from = read_resumption(options.resume);
   SavedState& state = from.state;
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
   check_same_fields(state, job);
 
-  std::unique_ptr<Device> device = open_device(job.device);
-  check_model_device(job.model, device->memory_kind());
-  if (!job.model.none())  // what is missing is heard before the table is read
-    device = training_device(std::move(device), job.device, load_trainer());
+  std::shared_ptr<Device> device = device_of(job);
   RunFolder folder(real_files(), job.output.dir,
                    run_json(job, *device, options.resume));
-  run.folder = folder.path().string();
-  log(LogLevel::info, "run folder " + run.folder);
+  log(LogLevel::info, "run folder " + folder.path().string());
   Checkpoints checkpoints(folder);
-  try {
-    if (from.statistics) checkpoints.save_statistics(*from.statistics, state);
-    checkpoints.save(state, from.model ? &*from.model : nullptr);
-    folder.become_latest();
-  } catch (const Error&) {
-    folder.discard();
-    throw;
-  }
-  // From here on the run can be resumed, however it ends.
+  save_beginning(folder, checkpoints, from);
 
-  TrainResult result;
-  auto finish = [&](const TableDataset* data) {
-    result.report = report_json(run, job, data, *device);
+  auto finish = [&](const RunNumbers& run, const Dataset* rows, bool all) {
+    TrainResult result{.report = report_json(run, job, rows, *device),
+                       .interrupted = !all};
     result.report["interrupted"] = result.interrupted;
     folder.write("report.json", result.report);
     return result;
   };
-  std::shared_ptr<const TableDataset> data;
-  try {
-    data = prepare(job, options, from, *device);
-  } catch (const Error& error) {
-    if (!is_stop(error)) throw;
-    result.interrupted = true;
-    return finish(nullptr);
-  }
-  write_quarantine(folder, *data);
-  checkpoints.save_statistics(data->statistics(), state);
-  Order order = order_of(loader_options(job, Side::train), *data);
-  check_goes_on(state, *data, order, job.split);
-  state.fingerprint = data->fingerprint();
-  state.order = order_json(order, job.split);
-  state.fields = recipes_of(job);
+  std::unique_ptr<Session> session = open_session(job, options, from, device);
+  if (session == nullptr)
+    return finish({.folder = folder.path().string(), .started = started},
+                  nullptr, false);
+  session->counted().started = started;
+  Quarantine quarantine(folder);
+  note_rows(job, *session, checkpoints, quarantine, state);
 
-  std::int64_t steps = steps_in_all(job, order);
-  std::unique_ptr<Stepper> stepper = make_stepper(job, *data, *device, steps);
+  std::unique_ptr<Stepper> stepper = make_stepper(job, *session);
   if (from.model) stepper->restore(*from.model);
   Loop loop({.job = job,
              .options = options,
-             .device = *device,
-             .data = data,
+             .session = *session,
              .folder = folder,
              .stepper = *stepper,
              .checkpoints = checkpoints,
-             .run = run,
+             .quarantine = quarantine,
              .state = state},
-            steps);
-  result.interrupted = !loop.run();
-  take_numbers(loop, *stepper, *data, job, run);
+            steps_in_all(job, session->order()));
+  bool all = loop.run();
+  RunNumbers run = numbers_of(*session, *stepper, folder.path().string());
   warn_if_starved(run.snapshot, options.listener);
-  return finish(data.get());
+  return finish(run, &session->rows(), all);
 }
 
 }  // namespace penstock

@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "penstock/demo/fake/positions_run.h"
-#include "penstock/run/prepare.h"
+#include "penstock/run/session.h"
 
 namespace penstock {
 namespace {
@@ -219,17 +219,14 @@ TEST(Train, SavedStatisticsGiveTheSameRowsBitForBit) {
       Job job =
           positions.job({std::string("loader.cache=") + cache, "device=cpu",
                          "loader.workers=" + std::to_string(workers)});
-      std::unique_ptr<Device> device = open_device(job.device);
       auto bytes = [&](const std::optional<Json>& statistics) {
-        auto rows = prepare_rows(job, *device, {.statistics = statistics});
-        Loader loader(rows, loader_options(job, Side::train), *device);
-        std::unique_ptr<Stream> stream = device->make_stream();
-        Batch batch = promised(loader.next(*stream));
+        auto session = open_loader(job, {.statistics = statistics});
+        Batch batch = promised(session->next());
         batch.wait();
         const TensorView& view = batch.tensors()[0].view;
         const char* begin = reinterpret_cast<const char*>(view.data);
         return std::pair(std::string(begin, begin + view.bytes()),
-                         rows->statistics());
+                         session->dataset()->statistics());
       };
       auto [fitted, statistics] = bytes(std::nullopt);
       Json saved = Json::parse(statistics.dump(2), "statistics.json");

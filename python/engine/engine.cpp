@@ -361,9 +361,10 @@ void Engine::begin_line(std::int64_t epochs, std::int64_t steps) {
     line_.clear();
     std::int64_t later = epochs - 1 - loader.position().epoch;
     if (steps >= 0 && later > 0) steps += later * loader.steps_per_epoch();
-    loader.tell_progress(
-        [this](const Progress& progress) { line_ = progress_line(progress); },
-        epochs, steps);
+    auto show = [this](const Progress& progress) {
+      line_ = progress_line(progress);
+    };
+    loader.report_progress({.progress = show}, epochs, steps);
   });
 }
 
@@ -373,7 +374,7 @@ std::string Engine::line() {
 
 std::string Engine::shares() {
   return with_loader(
-      [](Session& loader) { return shown_shares(loader.parts()); });
+      [](Session& loader) { return shown_shares(loader.clock().total()); });
 }
 
 void Engine::close() {

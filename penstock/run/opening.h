@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "penstock/job/job.h"
+#include "penstock/run/agreement.h"
+#include "penstock/run/state.h"
+
+namespace penstock {
+
+/// Makes rows on a session's device. `stop` is set by OpenOptions::stop and by
+/// Session::close().
+using RowsMaker = std::function<std::shared_ptr<const Dataset>(
+    const Job& job, Device& device, StopFlag stop)>;
+
+/// How a job is opened, where that is not in its file.
+struct OpenOptions {
+  Side side = Side::train;
+  Rank rank;
+  /// Batches in all. Missing: the job's epochs and max_steps, less the steps
+  /// that `state` has behind it; -1: no end.
+  std::optional<std::int64_t> batches;
+  /// What happens between a batch and the next call is a step: it is measured
+  /// for report(), and on `sim` it takes the device's step time.
+  bool timed = false;
+  /// Set by another thread to end the opening, or reading rows later, by an
+  /// error. Sessions may share it; none of them sets it. May be missing.
+  std::shared_ptr<const std::atomic<bool>> stop;
+  /// A device that is open already. Missing: the job's is opened.
+  std::shared_ptr<Device> device;
+  /// Rows of one's own. Missing: those of the job's source.
+  RowsMaker rows;
+  /// Statistics of an earlier run, to be applied instead of fitted.
+  std::optional<Json> statistics;
+  /// Where an earlier run stopped: the session begins there. Throws
+  /// Error(request) where the rows, fields or order are not those of the run.
+  std::optional<SavedState> state;
+  /// Called with a line for people before something large is begun: the limit
+  /// of the scan, where the rows will live. May be empty.
+  std::function<void(const std::string& line)> note;
+  /// Lets the ranks compare what they have opened (see compare_ranks()), once
+  /// per opening; not called where the opening was stopped. Missing, with
+  /// several ranks of a job's source: the job must name `source.fingerprint`.
+  Agree agree;
+  /// The caller compares rank_facts() itself, after the opening.
+  bool agrees_later = false;
+  /// How many epochs report() lists: the last ones.
+  std::size_t epochs_listed = 1000;
+};
+
+/// Reads and prepares the rows of a job's source on `device`. Throws what
+/// reading and preparing throw.
+std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
+                                         const OpenOptions& options,
+                                         StopFlag stop);
+
+}  // namespace penstock

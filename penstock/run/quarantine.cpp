@@ -1,0 +1,60 @@
+#include "penstock/run/quarantine.h"
+
+namespace penstock {
+namespace {
+
+Json entry_of(const BadRow& row) {
+  Json entry;
+  entry["key"] = row.key;
+  entry["column"] = row.column;
+  entry["why"] = row.why;
+  if (row.byte >= 0) entry["byte"] = row.byte;
+  return entry;
+}
+
+Json entry_of(const RejectedSample& bad, const Batch& batch,
+              const Dataset& rows) {
+  Json entry;
+  entry["key"] = key_of(rows, bad.sample);
+  entry["column"] = bad.place;
+  entry["why"] = bad.why;
+  entry["epoch"] = batch.at().epoch;
+  entry["step"] = batch.at().step;
+  entry["row"] = bad.row;
+  entry["substitute"] = key_of(rows, bad.substitute);
+  return entry;
+}
+
+void add_line(std::string& lines, const Json& entry) {
+  lines += (lines.empty() ? "" : "\n") + entry.dump();
+}
+
+}  // namespace
+
+Json key_of(const Dataset& rows, SampleId sample) {
+  if (sample < 0) return {};
+  const auto* table = dynamic_cast<const TableDataset*>(&rows);
+  return table != nullptr ? table->keys().json(sample) : Json(sample);
+}
+
+void Quarantine::add(const TableDataset& dataset) {
+  std::string lines;
+  for (const BadRow& row : dataset.quarantine()) add_line(lines, entry_of(row));
+  std::int64_t more = dataset.bad_rows() - std::ssize(dataset.quarantine());
+  if (more > 0) {
+    Json entry;
+    entry["more"] = more;
+    add_line(lines, entry);
+  }
+  folder_.append("quarantine.jsonl", lines);
+}
+
+void Quarantine::add(const Batch& batch, const Dataset& rows) {
+  std::string lines;
+  for (const RejectedSample& bad : batch.rejected())
+    if (listed_.size() < kMost && listed_.insert(bad.sample).second)
+      add_line(lines, entry_of(bad, batch, rows));
+  folder_.append("quarantine.jsonl", lines);
+}
+
+}  // namespace penstock

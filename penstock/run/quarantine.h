@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <set>
+
+#include "penstock/dataset/dataset.h"
+#include "penstock/loader/loader.h"
+#include "penstock/run/folder.h"
+
+namespace penstock {
+
+/// How a person finds a sample: its key, or its position in a source that has
+/// none. Null for padding.
+Json key_of(const Dataset& rows, SampleId sample);
+
+/// The `quarantine.jsonl` of a run: rows that were left out of the data set,
+/// and samples that batches could not use. Each has one line, however often it
+/// comes. Not thread-safe.
+class Quarantine {
+ public:
+  /// Samples of batches that get a line; later ones are only counted.
+  static constexpr std::size_t kMost = 10'000;
+
+  explicit Quarantine(RunFolder& folder) : folder_(folder) {}
+  /// The rows that `source.on_bad: "skip"` left out.
+  void add(const TableDataset& dataset);
+  /// What `loader.on_bad` masked or substituted in a batch of `rows`.
+  void add(const Batch& batch, const Dataset& rows);
+
+ private:
+  RunFolder& folder_;
+  std::set<SampleId> listed_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,124 @@
+#include "penstock/run/checkpoint.h"
+#include "penstock/run/session.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::size_t kDigits = 16;  // of a SHA-256: enough to tell apart
+
+std::string beginning_of(Sha256& digest) {
+  return digest.hex().substr(0, kDigits);
+}
+
+/// Of the rows, and of what makes tensors of them.
+std::string data_digest(const Dataset& rows, const Job& job) {
+  Sha256 digest;
+  std::string text = rows.fingerprint() + recipes_of(job).dump();
+  digest.add(std::as_bytes(std::span(text)));
+  return beginning_of(digest);
+}
+
+std::string order_digest(const Order& order, const Split& split, Side side) {
+  Sha256 digest;
+  std::string text = order_json(order, split).dump();
+  digest.add(std::as_bytes(std::span(text)));
+  if (side == Side::val) digest.add(std::as_bytes(std::span("val", 3)));
+  return beginning_of(digest);
+}
+
+[[noreturn]] void refuse_state(std::string code, std::string where,
+                               std::string why, std::string next) {
+  throw Error(ErrorKind::request, {.code = std::move(code),
+                                   .what = "cannot go on from the state",
+                                   .where = std::move(where),
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+}  // namespace
+
+Position Session::first_position() {
+  if (!options_.state) return {};
+  check_state_of_run(*options_.state);
+  steps_before_ = options_.state->steps_taken;
+  return options_.state->position;
+}
+
+void Session::check_state_of_run(const SavedState& state) const {
+  if (options_.side != Side::train)
+    refuse_state("resume.other_order", "state",
+                 "it is that of a run's training rows",
+                 "open the job's side \"train\"");
+  check_same_fields(state, job_);
+  check_goes_on(state, *rows_, order_, job_.split);
+  auto table = std::dynamic_pointer_cast<const TableDataset>(source());
+  if (state.statistics_sha256.empty() || table == nullptr) return;
+  std::string ours = sha256_of_statistics(table->statistics());
+  if (ours != state.statistics_sha256)
+    refuse_state("resume.other_statistics", "state.statistics_sha256",
+                 "found " + ours.substr(0, kDigits) +
+                     ", the run was made with " +
+                     state.statistics_sha256.substr(0, kDigits),
+                 "open it with the statistics of the run, which are in its "
+                 "statistics.json");
+}
+
+void Session::seek(Position at) {
+  check_open();
+  end_step();
+  if (at.step < 0 || at.epoch < 0 || at.step >= steps_per_epoch())
+    refuse_state("resume.no_state", "the position",
+                 "found epoch " + std::to_string(at.epoch) + ", step " +
+                     std::to_string(at.step) + "; an epoch has " +
+                     std::to_string(steps_per_epoch()) + " steps",
+                 "give a step of an epoch, from 0");
+  stages_ = stages();
+  wait_order_ += loader_->wait_order();
+  loader_.reset();
+  try {
+    loader_ = std::make_unique<Loader>(rows_, options_at(at), *device_);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+Json Session::state() const {
+  Position at = position();
+  Json json;
+  json["v"] = 1;
+  json["epoch"] = at.epoch;
+  json["step"] = at.step;
+  json["data"] = data_digest(*rows_, job_);
+  json["order"] = order_digest(order_, job_.split, options_.side);
+  return json;
+}
+
+void Session::go_on(const Json& state) {
+  check_open();
+  Spec spec(state, "state");
+  Position at{.epoch = spec.integer("epoch", {}, 0, INT64_MAX),
+              .step = spec.integer("step", {}, 0, INT64_MAX)};
+  if (spec.has("fingerprint")) {  // of a run
+    check_state_of_run(parse_state(state, "state"));
+    return seek(at);
+  }
+  spec.integer("v", {}, 1, 1);
+  std::string data = spec.text("data"), order = spec.text("order");
+  spec.finish();
+  std::string ours = data_digest(*rows_, job_);
+  if (data != ours)
+    refuse_state("resume.other_data", "state.data",
+                 "found " + ours + ", the state was saved with " + data +
+                     ": rows or fields were added, removed or changed",
+                 "start anew, or bring the old rows back");
+  if (order != order_digest(order_, job_.split, options_.side))
+    refuse_state(
+        "resume.other_order", "state.order",
+        "the order is another one: " + order_json(order_, job_.split).dump(),
+        "go on with the side, split, global batch_size, seed, "
+        "shuffle and tail that the state was saved with");
+  seek(at);
+}
+
+}  // namespace penstock
