@@ -21,7 +21,7 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
   }
   std::unique_ptr<Source> source =
       open_source(wanted.source, requests_of(wanted), {stop});
-  return TableDataset::prepare(wanted, std::move(source), device);
+  return prepare_dataset(wanted, std::move(source), device);
 }
 
 std::unique_ptr<Session> open_loader(const Job& job,
