@@ -164,6 +164,8 @@ TEST(JobSchema, NamesNothingThatTheParserRefuses) {
       if (key == "uri" || key == "connections")
         sets.insert(sets.begin(),
                     R"(source={"kind": "postgres", "uri": "u", "table": "t"})");
+      if (key == "sources")
+        sets.insert(sets.begin(), R"(source={"kind": "joined"})");
       EXPECT_THAT(error_of(sets), testing::Not(HasSubstr("no such key")))
           << sets.back();
     }

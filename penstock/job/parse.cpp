@@ -93,10 +93,8 @@ Job parse_job_of_source(const Json& document) {
 }
 
 Json without_secrets(Json document) {
-  const Json* source = document.find("source");
-  const Json* uri = source == nullptr ? nullptr : source->find("uri");
-  if (uri != nullptr && uri->is_string())
-    document["source"]["uri"] = stored_connection(uri->string());
+  if (const Json* source = document.find("source"))
+    document["source"] = without_secrets_of_source(*source);
   return document;
 }
 

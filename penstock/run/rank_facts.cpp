@@ -29,6 +29,8 @@ Json source_json(const SourceSpec& source) {
   json["table"] = source.table;
   json["key"] = source.key;
   json["where"] = source.where;
+  for (const SourceSpec& one : source.sources)
+    json["sources"].push_back(source_json(one));
   json["on_bad"] = source.skip_bad ? "skip" : "stop";
   return json;
 }

@@ -113,6 +113,36 @@ TEST_F(OpenLoaderTest, OpensWhereARunStoppedWithItsStatistics) {
             "resume.other_statistics");
 }
 
+TEST_F(OpenLoaderTest, RowsOfSourcesMadeOfOthersAreThoseOfTheWhole) {
+  auto with = [&](const std::string& kind, const char* first,
+                  const char* second) {
+    Json document = positions_.job().document;
+    Json part = *document.find("source");
+    Json source;
+    source["kind"] = kind;
+    for (const char* where : {first, second}) {
+      part["where"] = where;
+      source["sources"].push_back(part);
+    }
+    document["source"] = source;
+    return parse_job(document);
+  };
+  const std::string whole = open()->rows().fingerprint();
+  for (const char* workers : {"0", "1", "2", "8"}) {
+    std::string set = std::string("loader.workers=") + workers;
+    Job both = with("concatenated", "id % 2 = 0", "id % 2 = 1");
+    apply_setting(both.document, set);
+    auto session = open_loader(parse_job(both.document));
+    EXPECT_EQ(session->rows().fingerprint(), whole);
+    EXPECT_EQ(session->report().find("dataset")->find("rows")->integer(), 600);
+    EXPECT_EQ(open_loader(with("joined", "1", "1"))->rows().fingerprint(),
+              whole);
+  }
+  EXPECT_THROW(open_loader(with("concatenated", "id < 50", "id < 9")), Error);
+  EXPECT_THROW(open_loader(with("joined", "1", "id < 9")), Error)
+      << "a row that the second one lacks, and on_bad is stop";
+}
+
 TEST_F(OpenLoaderTest, UsesADeviceThatIsOpenAndSaysWhatItIsAboutToDo) {
   std::shared_ptr<Device> device = open_device({.kind = "cpu"});
   std::string said;

@@ -154,7 +154,8 @@ class JoinedReader final : public Reader {
         if (problem.column == column.request)
           out.problems.push_back({problem.row, c, std::move(problem.why)});
     }
-    if (of_right < both_->columns.size())
+    if (of_right == both_->columns.size()) of_right = 0;  // all of the left
+    if (!out.columns.empty())
       for (std::int64_t row : gone)
         out.problems.push_back({row, of_right,
                                 "has no row with " + rows.shown(row) + " in " +

@@ -4,9 +4,27 @@
 
 namespace penstock {
 
+namespace {
+
+/// The columns of the left one, then those that only the right one has.
+Schema joined_schema(const SourceSpec& spec) {
+  Schema schema = read_schema(spec.sources.at(0));
+  for (ColumnInfo& column : read_schema(spec.sources.at(1)).columns)
+    if (schema.find(column.name) == nullptr)
+      schema.columns.push_back(std::move(column));
+  return schema;
+}
+
+}  // namespace
+
 std::unique_ptr<Source> open_source(const SourceSpec& spec,
                                     const std::vector<ColumnRequest>& requests,
                                     SourceOptions options) {
+  if (spec.kind == kConcatenated)
+    return open_concatenated(spec.sources, requests, options);
+  if (spec.kind == kJoined)
+    return open_joined(spec.sources.at(0), spec.sources.at(1), requests,
+                       options);
   return source_plugin(spec.kind, plugin_folders())
       .open_source(spec, requests, options);
 }
@@ -40,6 +58,8 @@ std::unique_ptr<Source> open_joined(const SourceSpec& left,
 }
 
 Schema read_schema(const SourceSpec& spec) {
+  if (spec.kind == kConcatenated) return read_schema(spec.sources.at(0));
+  if (spec.kind == kJoined) return joined_schema(spec);
   return source_plugin(spec.kind, plugin_folders()).read_schema(spec);
 }
 

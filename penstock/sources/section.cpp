@@ -26,36 +26,98 @@ void check_fingerprint(Spec& section, SourceSpec& spec) {
                  "copy it from \"dataset\" in a report.json");
 }
 
-/// Adds those of rows wherever they come from.
-SettingsTable<SourceSpec> with_row_settings(SettingsTable<SourceSpec> table) {
-  return table
-      .choice("on_bad", &SourceSpec::skip_bad,
-              {{"stop", false}, {"skip", true}}, "")
-      .text("fingerprint", &SourceSpec::fingerprint,
-            "of the rows that must be read: dataset.fingerprint of a "
-            "report, or its first 16 digits")
-      .last_rule("minLength", 16);
-}
-
-/// Those of every kind, but for `kind` itself.
-const SettingsTable<SourceSpec>& shared_settings() {
+/// Those of a source of any kind, but for `kind` itself.
+const SettingsTable<SourceSpec>& row_settings() {
   static const SettingsTable<SourceSpec> table =
-      with_row_settings(
-          SettingsTable<SourceSpec>()
-              .text("table", &SourceSpec::table, "default: the only table")
-              .text("key", &SourceSpec::key,
-                    "a unique column without nulls; default: the single-column "
-                    "primary key")
-              .text("where", &SourceSpec::where, "an SQL condition"))
-          .number("round_trip_ms", &SourceSpec::round_trip_ms, 0,
-                  kLongestRoundTripMs, "simulated latency per statement")
+      SettingsTable<SourceSpec>()
+          .choice("on_bad", &SourceSpec::skip_bad,
+                  {{"stop", false}, {"skip", true}}, "")
+          .text("fingerprint", &SourceSpec::fingerprint,
+                "of the rows that must be read: dataset.fingerprint of a "
+                "report, or its first 16 digits")
+          .last_rule("minLength", 16)
           .check(check_fingerprint);
   return table;
+}
+
+/// Those of a table, whatever database holds it.
+const SettingsTable<SourceSpec>& table_settings() {
+  static const SettingsTable<SourceSpec> table =
+      SettingsTable<SourceSpec>()
+          .text("table", &SourceSpec::table, "default: the only table")
+          .text("key", &SourceSpec::key,
+                "a unique column without nulls; default: the single-column "
+                "primary key")
+          .text("where", &SourceSpec::where, "an SQL condition")
+          .number("round_trip_ms", &SourceSpec::round_trip_ms, 0,
+                  kLongestRoundTripMs, "simulated latency per statement");
+  return table;
+}
+
+/// What decides about bad rows, and what rows there must be, is said once: of
+/// the whole.
+void check_part(const Json& section, const std::string& path) {
+  if (!section.is_object()) return;
+  Spec written(section, path);
+  for (const SettingSchema& setting : row_settings().schemas())
+    if (written.has(setting.key))
+      written.refuse(setting.key,
+                     "it stands in one of the sources that a source is made of",
+                     "put it beside \"sources\", where it is said of all rows");
+}
+
+Json place_section(const SourceSpec& spec);
+Json without_empty(const Json& section);
+
+/// The sources that a source is made of.
+const SettingsTable<SourceSpec>& composed_settings() {
+  auto read = [](Spec& spec, const SettingSchema& setting, SourceSpec& to) {
+    const Json* list = spec.raw(setting.key);
+    if (list == nullptr || !list->is_array() || list->array().size() < 2)
+      spec.refuse(setting.key, "expected a list of at least two sources",
+                  "write \"sources\": [" + source_examples() + ", ...]");
+    for (std::size_t i = 0; i < list->array().size(); ++i) {
+      std::string path =
+          spec.path_of(setting.key) + "[" + std::to_string(i) + "]";
+      to.sources.push_back(parse_source_spec(list->array()[i], path));
+      check_part(list->array()[i], path);
+    }
+  };
+  auto show = [](const SourceSpec& from) {
+    Json list;
+    for (const SourceSpec& source : from.sources)
+      list.push_back(without_empty(place_section(source)));
+    return list;
+  };
+  Json rule = settings::rule_of("array", "each a section or a URI");
+  rule["minItems"] = 2;
+  rule["items"]["anyOf"] = Json::Array{};
+  rule["items"]["anyOf"].push_back(settings::rule_of("string", "a URI"));
+  Json section;
+  section["$ref"] = "#/properties/source";
+  rule["items"]["anyOf"].push_back(std::move(section));
+  static const SettingsTable<SourceSpec> table =
+      SettingsTable<SourceSpec>()
+          .setting("sources", std::move(rule), read, show)
+          .required()
+          .check([](Spec& section, SourceSpec& spec) {
+            if (spec.kind == kJoined && spec.sources.size() > 2)
+              section.refuse("sources",
+                             "found " + std::to_string(spec.sources.size()) +
+                                 ", and two are joined",
+                             "join two, and that source with the next one");
+          });
+  return table;
+}
+
+bool is_composed(const std::string& kind) {
+  return kind == kConcatenated || kind == kJoined;
 }
 
 std::vector<std::string> names_of_kinds() {
   std::vector<std::string> names;
   for (const SourceKind& kind : source_kinds()) names.push_back(kind.name);
+  names.insert(names.end(), {kConcatenated, kJoined});
   return names;
 }
 
@@ -141,6 +203,16 @@ bool has_setting(const SourceKind& kind, const std::string& key) {
          settings.end();
 }
 
+/// A setting of tables where there is none.
+void refuse_settings_of_tables(const Spec& section) {
+  for (const SettingSchema& setting : table_settings().schemas())
+    if (section.has(setting.key))
+      section.refuse(setting.key,
+                     "it belongs to one table, and this source is made of "
+                     "several",
+                     "put it into the section of one of \"sources\"");
+}
+
 /// A setting of another kind is known, and does not belong here.
 void refuse_settings_of_others(const Spec& section, const SourceKind& ours) {
   for (const SourceKind& other : source_kinds())
@@ -179,36 +251,90 @@ void refuse_connection_string(const Spec& section, const SourceSpec& spec) {
 SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   if (json.is_string()) return from_uri(json.string(), path);
   Spec section(json, path);
-  const SourceKind& kind =
-      *source_kind(section.choice("kind", names_of_kinds()));
+  const std::string name = section.choice("kind", names_of_kinds());
+  if (is_composed(name)) {
+    refuse_settings_of_tables(section);
+    SourceSpec spec;
+    spec.kind = name;
+    composed_settings().read(section, spec);
+    row_settings().read(section, spec);
+    section.finish();
+    return spec;
+  }
+  const SourceKind& kind = *source_kind(name);
+  if (section.has("sources"))
+    section.refuse(
+        "sources",
+        "a source of kind \"" + kind.name + "\" is not made of others",
+        "leave it out, or set \"kind\" to \"concatenated\" or "
+        "\"joined\"");
   refuse_settings_of_others(section, kind);
   SourceSpec spec = kind.settings.defaults();
   kind.settings.read(section, spec);
   if (!kind.server) refuse_connection_string(section, spec);
-  shared_settings().read(section, spec);
+  table_settings().read(section, spec);
+  row_settings().read(section, spec);
   section.finish();
   return spec;
 }
 
 SourceSpec parse_own_source_spec(const Json& section, const std::string& path) {
-  static const SettingsTable<SourceSpec> table =
-      with_row_settings(SettingsTable<SourceSpec>()).check(check_fingerprint);
-  return table.parse(Spec(section, path));
+  return row_settings().parse(Spec(section, path));
 }
 
-Json source_section(const SourceSpec& spec) {
+Json without_secrets_of_source(Json section) {
+  if (section.is_string()) {
+    const SourceKind* kind = kind_of_uri(section.string());
+    if (kind == nullptr || !kind->server) return section;
+    std::size_t hash = section.string().rfind('#');
+    std::string table =
+        hash == std::string::npos ? "" : section.string().substr(hash);
+    return stored_connection(section.string().substr(0, hash)) + table;
+  }
+  if (!section.is_object()) return section;
+  if (const Json* uri = section.find("uri"); uri != nullptr && uri->is_string())
+    section["uri"] = stored_connection(uri->string());
+  const Json* sources = section.find("sources");
+  if (sources == nullptr || !sources->is_array()) return section;
+  Json shown{Json::Array{}};
+  for (const Json& source : sources->array())
+    shown.push_back(without_secrets_of_source(source));
+  section["sources"] = std::move(shown);
+  return section;
+}
+
+namespace {
+
+/// Without the settings that are said of all rows.
+Json place_section(const SourceSpec& spec) {
   Json section;
   section["kind"] = spec.kind;
-  source_kind(spec.kind)->settings.show(spec, section);
-  shared_settings().show(spec, section);
+  if (is_composed(spec.kind)) {
+    composed_settings().show(spec, section);
+  } else {
+    source_kind(spec.kind)->settings.show(spec, section);
+    table_settings().show(spec, section);
+  }
+  return section;
+}
+
+Json without_empty(const Json& section) {
   Json shown{Json::Object{}};
   for (const auto& [key, value] : section.object())
     if (value != Json("")) shown[key] = value;
   return shown;
 }
 
+}  // namespace
+
+Json source_section(const SourceSpec& spec) {
+  Json section = place_section(spec);
+  row_settings().show(spec, section);
+  return without_empty(section);
+}
+
 Json source_schema() {
-  std::vector<SettingSchema> shared = shared_settings().schemas();
+  std::vector<SettingSchema> shared = row_settings().schemas();
   shared.insert(shared.begin(),
                 {.key = "kind",
                  .rule = settings::choice_rule(names_of_kinds(), ""),
@@ -218,6 +344,14 @@ Json source_schema() {
     Json named;
     named["properties"]["kind"]["const"] = kind.name;
     kinds.push_back({std::move(named), kind.settings.schemas()});
+    for (SettingSchema& setting : table_settings().schemas())
+      kinds.back().settings.push_back(std::move(setting));
+  }
+  for (const char* kind : {kConcatenated, kJoined}) {
+    Json named;
+    named["properties"]["kind"]["const"] = kind;
+    if (kind == kJoined) named["properties"]["sources"]["maxItems"] = 2;
+    kinds.push_back({std::move(named), composed_settings().schemas()});
   }
   Json more;
   more["description"] = "Where the rows are.";

@@ -45,6 +45,53 @@ TEST(SourceSpec, TakesTheKeysOfPostgres) {
   EXPECT_EQ(spec.connections, 4);
 }
 
+TEST(SourceSpec, IsMadeOfOtherSources) {
+  SourceSpec spec = parsed(R"({"kind": "concatenated", "on_bad": "skip",
+      "sources": ["sqlite:a.sqlite#t", {"kind": "joined", "sources": [
+          {"kind": "sqlite", "path": "b"}, "sqlite:c.sqlite"]}]})");
+  EXPECT_EQ(spec.kind, "concatenated");
+  EXPECT_TRUE(spec.skip_bad);
+  ASSERT_EQ(spec.sources.size(), 2u);
+  EXPECT_EQ(spec.sources[0].table, "t");
+  ASSERT_EQ(spec.sources[1].sources.size(), 2u);
+  EXPECT_EQ(spec.sources[1].sources[1].path, "c.sqlite");
+  Json shown = source_section(spec);
+  SourceSpec again = parse_source_spec(shown, "source");
+  EXPECT_EQ(source_section(again), shown);
+}
+
+TEST(SourceSpec, RefusesWhatASourceMadeOfOthersCannotHave) {
+  auto refused = [](const std::string& members) {
+    return refusal(("{\"kind\": \"joined\", " + members + "}").c_str());
+  };
+  const std::string two = R"("sources": ["sqlite:a", "sqlite:b"])";
+  EXPECT_EQ(refused(two), "accepted");
+  EXPECT_THAT(refused(two + R"(, "table": "t")"),
+              HasSubstr("put it into the section of one of \"sources\""));
+  EXPECT_THAT(refused(two + R"(, "path": "t")"), HasSubstr("path"));
+  EXPECT_THAT(refused(R"("on_bad": "stop")"), HasSubstr("source.sources"));
+  EXPECT_THAT(refused(R"("sources": ["sqlite:a"])"),
+              HasSubstr("at least two sources"));
+  EXPECT_THAT(refused(R"("sources": ["sqlite:a", "sqlite:b", "sqlite:c"])"),
+              HasSubstr("two are joined"));
+  EXPECT_THAT(refused(R"("sources": ["sqlite:a", {"kind": "sqlite"}])"),
+              HasSubstr("source.sources[1]"));
+  EXPECT_THAT(refused(R"("sources": ["sqlite:a",
+                  {"kind": "sqlite", "path": "b", "on_bad": "skip"}])"),
+              HasSubstr("source.sources[1].on_bad"));
+}
+
+TEST(SourceSpec, IsStoredWithoutSecretsWhereverTheyStand) {
+  Json section = Json::parse(R"({"kind": "concatenated", "sources": [
+      "sqlite:a.sqlite#t", "postgresql://u:SECRET@h/db#t",
+      {"kind": "postgres", "uri": "postgresql://u:SECRET@h/db"}]})",
+                             "test");
+  std::string stored = without_secrets_of_source(section).dump();
+  EXPECT_THAT(stored, Not(HasSubstr("SECRET")));
+  EXPECT_THAT(stored, HasSubstr("postgresql://u@h/db#t"));
+  EXPECT_THAT(stored, HasSubstr("sqlite:a.sqlite#t"));
+}
+
 TEST(SourceSpec, StopsAtBadRowsByDefault) {
   SourceSpec spec = parsed(R"({"kind": "sqlite", "path": "a"})");
   EXPECT_FALSE(spec.skip_bad);

@@ -2,6 +2,7 @@
 
 #include <any>
 #include <string>
+#include <vector>
 
 #include "penstock/base/json.h"
 
@@ -9,7 +10,8 @@ namespace penstock {
 
 /// The `source` section of a job, checked.
 struct SourceSpec {
-  std::string kind;  ///< the name of a SourceKind: "sqlite"
+  /// The name of a SourceKind: "sqlite"; or "concatenated" or "joined".
+  std::string kind;
   std::string path;  ///< the file or folder, where the kind is one
   std::string uri;   ///< the connection string, where the kind is a server
   std::string table;
@@ -21,9 +23,16 @@ struct SourceSpec {
   double round_trip_ms = 0;  ///< simulated latency per statement
   /// At most this many for a scan. 0: as many as there are threads to parse.
   int connections = 0;
+  /// The sources that a concatenated or joined one is made of.
+  std::vector<SourceSpec> sources = {};
   /// Settings of which only this kind knows the type (see SourceKind).
   std::any own;
 };
+
+/// A source that is made of others: all rows of several, or the rows of two
+/// with the same key side by side.
+inline constexpr const char* kConcatenated = "concatenated";
+inline constexpr const char* kJoined = "joined";
 
 /// Checks a `source` section; a text is taken as a URI ("sqlite:PATH" or
 /// "postgresql://..."), whose table may follow as "#table".
@@ -33,6 +42,9 @@ SourceSpec parse_source_spec(const Json& section, const std::string& path);
 SourceSpec parse_own_source_spec(const Json& section, const std::string& path);
 /// The settings of that section with every default, but for empty ones.
 Json source_section(const SourceSpec& spec);
+/// A `source` section as it may be stored and shown: without passwords, also in
+/// those that it is made of. What is no section stays as it is.
+Json without_secrets_of_source(Json section);
 /// The JSON Schema of that section.
 Json source_schema();
 

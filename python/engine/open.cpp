@@ -34,6 +34,8 @@ Side side_named(const std::string& name) {
 struct PendingOpen {
   OpenRequest opening;
   OpenOptions options;
+  std::shared_ptr<std::atomic<bool>> stop =
+      std::make_shared<std::atomic<bool>>(false);
   std::promise<std::shared_ptr<Session>> made;
 
   void open() {
@@ -54,7 +56,7 @@ std::shared_ptr<Session> opened(const OpenRequest& opening) {
                   .rank = {opening.rank, opening.world},
                   .batches = -1,
                   .timed = true,
-                  .stop = std::make_shared<std::atomic<bool>>(false),
+                  .stop = way->stop,
                   .rows = opening.rows.maker,
                   .agrees_later = opening.agrees_later};
   std::future<std::shared_ptr<Session>> made = way->made.get_future();
@@ -66,7 +68,7 @@ std::shared_ptr<Session> opened(const OpenRequest& opening) {
   while (!ends_within(kTurn)) {
     if (PyErr_CheckSignals() == 0) continue;
     nb::python_error interrupted;
-    *way->options.stop = true;
+    *way->stop = true;
     // A statement that a server is slow to answer ends later, by itself.
     bool ended = ends_within(kPatience);
     {

@@ -13,12 +13,19 @@ TYPES = {"object": dict, "array": list, "string": str, "boolean": bool,
 PROBE = "qqqqqqqqqqqqqqqqqqqq"  # near no key, so that all are listed
 
 
-def valid(value, schema):
-    """A validator for the words that our schema uses."""
+def valid(value, schema, whole=None):
+    """A validator for the words that our schema uses. A URI is a text."""
+    whole = whole or schema
+    if "$ref" in schema:
+        rule = whole
+        for step in schema["$ref"].removeprefix("#/").split("/"):
+            rule = rule[step]
+        return valid(value, rule, whole)
     known = {"$schema", "title", "description", "default", "type", "enum",
              "const", "required", "properties", "additionalProperties",
-             "minProperties", "items", "minItems", "uniqueItems", "minimum",
-             "maximum", "multipleOf", "minLength", "oneOf", "anyOf", "not"}
+             "minProperties", "items", "minItems", "maxItems", "uniqueItems",
+             "minimum", "maximum", "multipleOf", "minLength", "oneOf", "anyOf",
+             "not", "$ref"}
     assert set(schema) <= known, set(schema) - known
     if "type" in schema:
         if not isinstance(value, TYPES[schema["type"]]):
@@ -29,11 +36,13 @@ def valid(value, schema):
         return False
     if "const" in schema and value != schema["const"]:
         return False
-    if "oneOf" in schema and sum(valid(value, s) for s in schema["oneOf"]) != 1:
+    if "oneOf" in schema and sum(
+            valid(value, s, whole) for s in schema["oneOf"]) != 1:
         return False
-    if "anyOf" in schema and not any(valid(value, s) for s in schema["anyOf"]):
+    if "anyOf" in schema and not any(
+            valid(value, s, whole) for s in schema["anyOf"]):
         return False
-    if "not" in schema and valid(value, schema["not"]):
+    if "not" in schema and valid(value, schema["not"], whole):
         return False
     if isinstance(value, dict):
         own = schema.get("properties", {})
@@ -44,14 +53,17 @@ def valid(value, schema):
             return False
         for key, item in value.items():
             rule = own.get(key, other)
-            if rule is False or (rule is not True and not valid(item, rule)):
+            if rule is False or (
+                    rule is not True and not valid(item, rule, whole)):
                 return False
     if isinstance(value, list):
-        if len(value) < schema.get("minItems", 0):
+        if not (schema.get("minItems", 0) <= len(value)
+                <= schema.get("maxItems", len(value))):
             return False
         if schema.get("uniqueItems") and len(set(map(str, value))) < len(value):
             return False
-        return all(valid(item, schema.get("items", {})) for item in value)
+        return all(valid(item, schema.get("items", {}), whole)
+                   for item in value)
     if isinstance(value, str):
         return len(value) >= schema.get("minLength", 0)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -128,9 +140,11 @@ class Schema(Case):
     def test_has_the_keys_of_the_parser_section_by_section(self):
         self.database(self.rows())
         postgres = {"kind": "postgres", "uri": "postgresql:///x"}
+        both = {"kind": "joined", "sources": ["sqlite:d.sqlite"] * 2}
         self.assertEqual(
             self.known_keys(self.job(), ["source"])
-            | self.known_keys(self.job(source=postgres), ["source"]),
+            | self.known_keys(self.job(source=postgres), ["source"])
+            | self.known_keys(self.job(source=both), ["source"]),
             set(self.rules("source")["properties"]))
         self.assertEqual(
             self.known_keys(self.job(), ["fields", "y"])
@@ -187,6 +201,18 @@ class Schema(Case):
             {**place, "round_trip_ms": -1}, {**place, "round_trip_ms": 60001},
             {**place, "where": "id > 3"}, {**place, "where": 3},
             {**place, "kind": "mysql"}, "sqlite:d.sqlite#t", [])
+        odd, even = ({**place, "where": f"id % 2 = {i}"} for i in (1, 0))
+        for kind in ("concatenated", "joined"):
+            both = {"kind": kind, "sources": [odd, even]}
+            yield from self.sections(
+                "source", {"kind": kind}, {**both, "sources": [odd]},
+                {**both, "sources": odd}, {**both, "table": "t"},
+                {**both, "path": "d.sqlite"}, {**both, "round_trip_ms": 1},
+                {**both, "on_bad": "x"}, {**place, "sources": [odd, even]})
+        yield from self.sections(
+            "source", {"kind": "concatenated", "sources": [odd, even]},
+            {"kind": "joined", "sources": [place, "sqlite:d.sqlite#t"]},
+            {"kind": "joined", "sources": [place, place, place]})
 
     def jobs_with_fields(self):
         fields = self.job()["fields"]
