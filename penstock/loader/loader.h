@@ -18,6 +18,7 @@
 #include "penstock/loader/batch.h"
 #include "penstock/loader/batch_operations.h"
 #include "penstock/loader/options.h"
+#include "penstock/loader/ring_bytes.h"
 
 namespace penstock {
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "penstock/loader/batch_operations.h"
-
 namespace penstock {
 namespace {
 
@@ -79,17 +77,6 @@ void check(const LoaderOptions& options, const Dataset& dataset) {
     if (options.on_bad == OnBad::substitute && output.lengths != Lengths::equal)
       refuse_substitutes();
   }
-}
-
-std::size_t ring_bytes(const LoaderOptions& options,
-                       const std::vector<Output>& outputs, std::int64_t rows,
-                       std::span<const std::int32_t> longest) {
-  const BatchOperations operations(options, outputs);
-  const std::int64_t batch = most_rows(options, rows);
-  std::size_t slot = most_bytes(operations.tensors(), longest, batch);
-  if (options.batch_bytes > 0) slot = std::min(slot, options.batch_bytes);
-  slot += operations.scratch_bytes(batch);
-  return static_cast<std::size_t>(slots_of(options)) * slot;
 }
 
 }  // namespace penstock

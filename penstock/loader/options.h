@@ -49,14 +49,6 @@ struct LoaderOptions {
 /// The order that these options mean for `rows`.
 Order order_of(const LoaderOptions& options, const Dataset& rows);
 
-/// The bytes that a loader's ring of slots takes at most: on the device, and
-/// again as much pinned on the host where batches are copied. `rows` is how
-/// many there are on the loader's side, or more: a batch that is not padded has
-/// no more. `longest` as DatasetInfo has it.
-std::size_t ring_bytes(const LoaderOptions& options,
-                       const std::vector<Output>& outputs, std::int64_t rows,
-                       std::span<const std::int32_t> longest = {});
-
 /// Rows in a batch of these options, where there are `rows` rows: at most.
 std::int64_t most_rows(const LoaderOptions& options, std::int64_t rows);
 /// Slots in the ring: one in the consumer's hands, one on its way back, the

@@ -6,10 +6,10 @@
 #include "penstock/dataset/dataset.h"
 #include "penstock/exec/exec.h"
 #include "penstock/loader/batch.h"
-#include "penstock/loader/batch_operations.h"
 
 namespace penstock {
 
+class BatchOperations;
 class SlotRing;
 
 /// The memory of one batch, reused. While it is filled it belongs to the

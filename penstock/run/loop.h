@@ -10,7 +10,7 @@
 #include "penstock/run/quarantine.h"
 #include "penstock/run/session.h"
 #include "penstock/run/stepper.h"
-#include "penstock/run/train.h"
+#include "penstock/run/train_options.h"
 
 namespace penstock {
 

@@ -3,7 +3,9 @@
 #include <memory>
 #include <optional>
 
-#include "penstock/run/train.h"
+#include "penstock/loader/loader.h"
+#include "penstock/monitor/monitor.h"
+#include "penstock/run/train_options.h"
 
 namespace penstock {
 

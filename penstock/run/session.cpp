@@ -336,4 +336,22 @@ void Session::close() {
   last.swap(source_);
 }
 
+std::unique_ptr<Session> open_loader(const Job& job,
+                                     const OpenOptions& options) {
+  std::unique_ptr<Session> loader;
+  try {
+    loader.reset(new Session(job, options));
+  } catch (...) {
+    bool stopped = options.stop && *options.stop;  // then it does not wait
+    if (options.agree && !stopped)
+      report_failure(options.agree, options.rank, std::current_exception());
+    throw;
+  }
+  if (options.agree)
+    compare_ranks(options.agree, options.rank, loader->rank_facts());
+  else if (!options.rows && !options.agrees_later)
+    check_named_rows(options.rank, job.source, *loader->rows_);
+  return loader;
+}
+
 }  // namespace penstock
