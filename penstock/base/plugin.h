@@ -15,7 +15,7 @@ namespace penstock {
 struct PluginRequest {
   std::string library;  ///< "libpenstock_trainer.so"
   std::string entry;    ///< the function: "penstock_trainer_part"
-  std::string shown;    ///< for messages: "the part that trains models"
+  std::string shown;    ///< for messages: "the plugin that trains models"
   ErrorKind kind = ErrorKind::request;  ///< of the errors,
   std::string code;     ///< which are CODE.part_missing and CODE.part_version
   std::string install;  ///< what to do when it is missing

@@ -20,6 +20,20 @@ bool varies(const FieldKind& kind) {
   });
 }
 
+/// Those that were given, or what a field has that is not fitted.
+std::vector<Json> statistics_for(const IndexedOptions& options,
+                                 const BoundFields& bound) {
+  std::vector<Json> all;
+  for (std::size_t f = 0; f < bound.size(); ++f) {
+    const Json* found = options.statistics
+                            ? options.statistics->find(options.fields[f].name)
+                            : nullptr;
+    all.push_back(found != nullptr ? *found
+                                   : bound[f]->unfitted().value_or(Json()));
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string IndexedDataset::needs_scan(const IndexedOptions& options,
@@ -70,18 +84,12 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
   bind();
   find_sides();
   find_lengths();
-  fingerprint_ = made_fingerprint();
+  fingerprint_ = fingerprint_of(options_, *source_);
 }
 
 void IndexedDataset::bind() {
   bound_ = bind_fields(options_.fields, *source_);
-  for (std::size_t f = 0; f < bound_.size(); ++f) {
-    const Json* found = options_.statistics
-                            ? options_.statistics->find(options_.fields[f].name)
-                            : nullptr;
-    statistics_.push_back(
-        found != nullptr ? *found : bound_[f]->unfitted().value_or(Json()));
-  }
+  statistics_ = statistics_for(options_, bound_);
 }
 
 void IndexedDataset::find_sides() {
@@ -117,16 +125,19 @@ void IndexedDataset::find_lengths() {
   }
 }
 
-std::string IndexedDataset::made_fingerprint() const {
+std::string IndexedDataset::fingerprint_of(const IndexedOptions& options,
+                                           const Source& source) {
+  BoundFields bound = bind_fields(options.fields, source);
+  std::vector<Json> statistics = statistics_for(options, bound);
   Json all;
-  all["identity"] = source_->identity();
-  all["rows"] = info_.rows;
-  all["fields"] = recipes_of(options_.fields);
-  for (std::size_t f = 0; f < statistics_.size(); ++f)
-    all["statistics"][options_.fields[f].name] = statistics_[f];
-  all["train"] = options_.split.train;
-  all["val"] = options_.split.val;
-  all["split_seed"] = std::to_string(options_.split.seed);
+  all["identity"] = source.identity();
+  all["rows"] = source.count().rows.value_or(0);
+  all["fields"] = recipes_of(options.fields);
+  for (std::size_t f = 0; f < statistics.size(); ++f)
+    all["statistics"][options.fields[f].name] = statistics[f];
+  all["train"] = options.split.train;
+  all["val"] = options.split.val;
+  all["split_seed"] = std::to_string(options.split.seed);
   Sha256 hash;
   hash.add(all.dump());
   return hash.hex();

@@ -40,6 +40,9 @@ class IndexedDataset final : public Dataset {
   /// SHA-256 over what the source is, how many rows it has, the fields'
   /// recipes and statistics, and the split, in hex: no row is read.
   const std::string& fingerprint() const override { return fingerprint_; }
+  /// The same before there is a data set.
+  static std::string fingerprint_of(const IndexedOptions& options,
+                                    const Source& source);
   void select(Side side, std::span<SampleId> ranks) const override;
   void lengths(std::size_t varying, std::span<const SampleRange> ranges,
                std::span<std::int32_t> out) const override;
@@ -53,7 +56,6 @@ class IndexedDataset final : public Dataset {
   void bind();
   void find_sides();
   void find_lengths();
-  std::string made_fingerprint() const;
 
   const IndexedOptions options_;
   const std::unique_ptr<Source> source_;

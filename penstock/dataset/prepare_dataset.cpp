@@ -4,11 +4,12 @@
 
 namespace penstock {
 
-std::string scan_reason(const TableDatasetOptions& options,
+namespace {
+
+/// What a scan must find out, wherever the rows are kept; empty: nothing.
+std::string data_reason(const TableDatasetOptions& options,
                         const Source& source) {
   if (source.abilities().by_key) return "samples are numbered by their keys";
-  if (options.cache == "ram" || options.cache == "device")
-    return "the rows are kept in '" + options.cache + "'";
   if (options.source.skip_bad) return "bad rows are left out beforehand";
   std::string why = IndexedDataset::needs_scan(
       {.fields = options.fields, .split = options.split}, source);
@@ -20,11 +21,28 @@ std::string scan_reason(const TableDatasetOptions& options,
   return {};
 }
 
+}  // namespace
+
+std::string scan_reason(const TableDatasetOptions& options,
+                        const Source& source) {
+  std::string why = data_reason(options, source);
+  if (why.empty() && (options.cache == "ram" || options.cache == "device"))
+    return "the rows are kept in '" + options.cache + "'";
+  return why;
+}
+
 std::shared_ptr<const Dataset> prepare_dataset(
     const TableDatasetOptions& options, std::unique_ptr<Source> source,
     Device& device) {
-  if (!scan_reason(options, *source).empty())
+  if (!data_reason(options, *source).empty())
     return TableDataset::prepare(options, std::move(source), device);
+  if (!scan_reason(options, *source).empty()) {
+    // A state that was saved without a scan goes on with kept rows, too.
+    TableDatasetOptions kept = options;
+    kept.fingerprint = IndexedDataset::fingerprint_of(
+        {.fields = options.fields, .split = options.split}, *source);
+    return TableDataset::prepare(kept, std::move(source), device);
+  }
   const std::string shown = source->shown();
   log(LogLevel::info, "no initial scan: samples are read by position");
   auto set = std::make_shared<IndexedDataset>(

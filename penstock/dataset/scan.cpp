@@ -265,8 +265,8 @@ ScanLimit scan_limit(std::optional<std::size_t> chosen) {
 Scan scan_table(Source& source, const BlockParser::Options& parse,
                 const TableDatasetOptions& options, const ScanLimit& limit) {
   const int workers = std::max(1, options.workers);
-  int most =
-      options.source.connections > 0 ? options.source.connections : workers;
+  const int connections = connections_of(options.source);
+  int most = connections > 0 ? connections : workers;
   if (source.abilities().global_lock) most = 1;
   PartitionQueue partitions{source, source.partitions(most)};
   const int readers = std::min(most, static_cast<int>(partitions.all.size()));

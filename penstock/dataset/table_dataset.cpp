@@ -304,7 +304,8 @@ void TableDataset::take_keys(const RowsById& rows) {
     if (!kept) row_hashes_.push_back(hash);
   }
   if (!run.empty()) end_run();
-  fingerprint_ = fingerprint.hex();
+  fingerprint_ =
+      options_.fingerprint.empty() ? fingerprint.hex() : options_.fingerprint;
 }
 
 // A block is freed when its last row is packed, so that parsed and packed rows

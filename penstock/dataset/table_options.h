@@ -33,6 +33,8 @@ struct TableDatasetOptions {
   std::function<bool(const Device&)> batches_on_host;
   /// Statistics of an earlier run, to be applied instead of fitting.
   std::optional<Json> statistics;
+  /// What identifies the rows, where their contents do not; empty: they do.
+  std::string fingerprint;
   /// Bytes of host memory that the scan may hold; empty: a share of what is
   /// free.
   std::optional<std::size_t> scan_bytes;

@@ -498,8 +498,25 @@ std::optional<Batch> Loader::next(Stream& stream) {
   return batch;
 }
 
+namespace {
+
+/// Queues the copies of a batch, and then the end of its memory's use.
+FilledBatch copied(Batch batch, std::span<const TensorView> to,
+                   Stream& stream) {
+  batch.wait_on(stream);
+  std::span<const NamedTensor> tensors = batch.tensors();
+  for (std::size_t t = 0; t < tensors.size(); ++t)
+    stream.copy(to[t].data, tensors[t].view.data, tensors[t].view.bytes());
+  return {.at = batch.at(),
+          .rows = batch.rows(),
+          .ids = {batch.ids().begin(), batch.ids().end()},
+          .rejected = {batch.rejected().begin(), batch.rejected().end()}};
+}
+
+}  // namespace
+
 std::optional<FilledBatch> Loader::next_into(std::span<const TensorView> to,
-                                             Stream& stream) {
+                                             Stream& stream, Mutex* streams) {
   State& s = *state_;
   bool direct = s.inlined && s.on_host();
   check_targets(to, s.maker.tensors(), most_rows(s.options, s.order.samples),
@@ -515,16 +532,11 @@ std::optional<FilledBatch> Loader::next_into(std::span<const TensorView> to,
                        .ids = s.direct.ids,
                        .rejected = s.direct.rejected};
   }
-  std::optional<Batch> batch = next(stream);
+  std::optional<Batch> batch = next();
   if (!batch) return std::nullopt;
-  std::span<const NamedTensor> tensors = batch->tensors();
-  for (std::size_t t = 0; t < tensors.size(); ++t)
-    stream.copy(to[t].data, tensors[t].view.data, tensors[t].view.bytes());
-  return FilledBatch{
-      .at = batch->at(),
-      .rows = batch->rows(),
-      .ids = {batch->ids().begin(), batch->ids().end()},
-      .rejected = {batch->rejected().begin(), batch->rejected().end()}};
+  if (streams == nullptr) return copied(*std::move(batch), to, stream);
+  Lock lock(*streams);
+  return copied(*std::move(batch), to, stream);
 }
 
 bool Loader::ready_within(Nanoseconds time) {

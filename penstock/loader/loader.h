@@ -61,8 +61,11 @@ class Loader {
   /// workers, on a device that is the host, nothing is copied: rows go straight
   /// there. Throws Error(request), code loader.next_into, for tensors that do
   /// not fit, before a batch is taken.
+  /// `streams`, where given, is held while work is queued on `stream`, and not
+  /// while it waits for the batch.
   std::optional<FilledBatch> next_into(std::span<const TensorView> to,
-                                       Stream& stream);
+                                       Stream& stream,
+                                       Mutex* streams = nullptr);
   /// The same, and `stream` already waits for it.
   std::optional<Batch> next(Stream& stream);
 

@@ -23,6 +23,9 @@ void BatchPlanner::plan(Position at, Slot& slot) const {
   for (std::size_t i = 0; i < slot.ids.size(); ++i)
     slot.plan.ranges[i].sample = slot.ids[i];
   dataset_.expand(slot.plan);
+  PENSTOCK_ASSERT(slot.plan.occurrences.empty() ||
+                      slot.plan.occurrences.size() == slot.plan.ranges.size(),
+                  "samples that come more than once are ranges of their own");
   if (slot.plan.ranges.size() != slot.ids.size()) {
     slot.ids.clear();
     for (const SampleRange& range : slot.plan.ranges)

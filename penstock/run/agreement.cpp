@@ -145,13 +145,13 @@ std::vector<std::pair<std::string, Values>> differences(
     const std::vector<Answer>& answers) {
   std::vector<std::string> paths;
   std::map<std::string, Values> found;
-  std::map<std::string, std::size_t> told;  // answers that have the fact
+  std::map<std::string, std::size_t> answered;  // answers that have the fact
   std::map<std::string, bool> unknown;
   for (const Answer& answer : answers) {
     std::vector<std::pair<std::string, Json>> leaves;
     add_leaves(answer.facts, "", leaves);
     for (const auto& [path, value] : leaves) {
-      if (told[path]++ == 0) paths.push_back(path);
+      if (answered[path]++ == 0) paths.push_back(path);
       if (value.is_null()) unknown[path] = true;
       Values& values = found[path];
       std::string text = text_of(value);
@@ -165,7 +165,7 @@ std::vector<std::pair<std::string, Values>> differences(
   std::vector<std::pair<std::string, Values>> differ;
   for (const std::string& path : paths)
     if (!unknown[path] &&
-        (found[path].size() > 1 || told[path] < answers.size()))
+        (found[path].size() > 1 || answered[path] < answers.size()))
       differ.push_back({path, found[path]});
   return differ;
 }

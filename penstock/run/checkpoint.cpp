@@ -30,7 +30,7 @@ std::string sha256_of(std::string_view bytes) {
                .what = "cannot resume the run",
                .where = path,
                .why = std::move(why),
-               .next = "bring the file back from a copy, or start a new run"});
+               .next = "restore the file from a copy, or start a new run"});
 }
 
 std::string text_of_statistics(const Json& statistics) {
@@ -65,7 +65,7 @@ std::optional<ModelState> read_model(const std::string& run_folder,
   const Json* remark =
       model.json.is_object() ? model.json.find(kModelRemark) : nullptr;
   if (remark == nullptr || !remark->is_string())
-    refuse(path, "it holds no model of ours");
+    refuse(path, "it does not hold a model of Penstock");
   model.json = Json::parse(std::string(remark->string()), path);
   return model;
 }
@@ -88,7 +88,7 @@ Resumption read_model_and_state(const std::string& run_folder) {
             .model = read_model(run_folder, *before),
             .warning = "the newest checkpoint is not usable (" +
                        error.parts().where + ": " + error.parts().why +
-                       "); going on from step " +
+                       "); resuming from step " +
                        std::to_string(before->steps_taken) + " instead"};
   }
 }

@@ -34,7 +34,7 @@ void StepLog::add(Position at, std::int64_t rows, Nanoseconds since_start,
   waiting_.push_back(std::move(line));
 }
 
-void StepLog::tell(double loss) {
+void StepLog::add_loss(double loss) {
   PENSTOCK_ASSERT(!waiting_.empty(), "each step has one loss");
   waiting_.front().entry["loss"] = loss;
   write(waiting_.front());
@@ -111,7 +111,7 @@ void Loop::take_steps() {
     save_if_requested();
   }
   p_.session.clock().finish();
-  tell_epochs();
+  report_epochs();
 }
 
 /// No batch after the last one, and when a stop ended the reading of it.
@@ -136,7 +136,7 @@ void Loop::take(Batch& batch) {
   p_.quarantine.add(batch, session.rows());
   take_losses(false);
   session.report_step();
-  tell_epochs();
+  report_epochs();
 }
 
 void Loop::take_losses(bool wait) {
@@ -144,7 +144,7 @@ void Loop::take_losses(bool wait) {
     loss_sum_ += loss;
     ++losses_;
     p_.session.set_loss(loss);
-    log_.tell(loss);
+    log_.add_loss(loss);
   }
 }
 
@@ -164,11 +164,11 @@ void Loop::end_epoch(std::int64_t at) {
                                                 ? std::optional(loss->number())
                                                 : std::nullopt},
                     .steps = std::exchange(timed_steps_, 0)});
-  tell_epochs();
+  report_epochs();
 }
 
 /// The device may lag behind by some steps; nothing waits for it here.
-void Loop::tell_epochs() {
+void Loop::report_epochs() {
   const auto& parts = p_.session.clock().by_group();
   for (; !ended_.empty(); ended_.pop_front()) {
     Ended& epoch = ended_.front();
@@ -217,7 +217,7 @@ void Loop::save_if_requested() {
   if (p_.options.listener.note)
     p_.options.listener.note("saved on request after step " +
                              std::to_string(p_.state.steps_taken) + " in " +
-                             p_.folder.path().string() + ", the run goes on");
+                             p_.folder.path().string() + ", the run continues");
 }
 
 void Loop::save() {

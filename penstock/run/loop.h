@@ -23,9 +23,9 @@ class StepLog {
   void add(Position at, std::int64_t rows, Nanoseconds since_start,
            bool loss_follows);
   /// The loss of the first step that has none yet.
-  void tell(double loss);
+  void add_loss(double loss);
   void flush();
-  /// Writes those lines too whose loss nobody will tell.
+  /// Writes those lines too whose loss will not come.
   void end();
 
  private:
@@ -71,7 +71,7 @@ class Loop {
   void take(Batch& batch);
   void take_losses(bool wait);
   void end_epoch(std::int64_t epoch);
-  void tell_epochs();
+  void report_epochs();
   void validate(std::int64_t epoch);
   bool see_held_out_rows();
   void save_if_requested();
@@ -86,7 +86,8 @@ class Loop {
     EpochNumbers numbers;
     std::int64_t steps = 0;
   };
-  std::deque<Ended> ended_;  // to be told when the device has ended them too
+  std::deque<Ended>
+      ended_;  // to be reported when the device has ended them too
   std::int64_t timed_steps_ = 0;  // of the epoch
   double loss_sum_ = 0;           // of the epoch's steps
   std::int64_t losses_ = 0;

@@ -13,7 +13,7 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
       note("the initial scan may hold " + limit);
     };
     wanted.planned = [note = options.note](const TierPlan& plan) {
-      note("where the rows will live:\n" + plan.text());
+      note("where the rows will be stored:\n" + plan.text());
     };
   }
   std::unique_ptr<Source> source =

@@ -33,7 +33,8 @@ struct OpenOptions {
   std::shared_ptr<const std::atomic<bool>> stop;
   /// A device that is open already. Missing: the job's is opened.
   std::shared_ptr<Device> device;
-  /// Rows of one's own. Missing: those of the job's source.
+  /// Rows of one's own, to which `statistics` and `note` do not apply. Missing:
+  /// those of the job's source.
   RowsMaker rows;
   /// Statistics of an earlier run, to be applied instead of fitted.
   std::optional<Json> statistics;
@@ -41,7 +42,7 @@ struct OpenOptions {
   /// Error(request) where the rows, fields or order are not those of the run.
   std::optional<SavedState> state;
   /// Called with a line for people before something large is begun: the limit
-  /// of the scan, where the rows will live. May be empty.
+  /// of the scan, where the rows will be stored. May be empty.
   std::function<void(const std::string& line)> note;
   /// Lets the ranks compare what they have opened (see compare_ranks()), once
   /// per opening; not called where the opening was stopped. Missing, with

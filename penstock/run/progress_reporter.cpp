@@ -38,16 +38,16 @@ void ProgressReporter::step(Position at, std::optional<double> loss) {
   at_ = at;
   loss_ = loss;
   Nanoseconds now = time_.now();
-  if (now - told_ >= std::chrono::milliseconds(100)) tell(now);
+  if (now - reported_ >= std::chrono::milliseconds(100)) report(now);
 }
 
-void ProgressReporter::rest() {
-  if (steps_ > 0) tell(time_.now());
+void ProgressReporter::pause() {
+  if (steps_ > 0) report(time_.now());
 }
 
-void ProgressReporter::tell(Nanoseconds now) {
+void ProgressReporter::report(Nanoseconds now) {
   if (!listener_.progress) return;
-  told_ = now;
+  reported_ = now;
   if (now - window_start_ > std::chrono::seconds(2)) next_window(now);
   Progress progress{
       .epoch = at_.epoch,

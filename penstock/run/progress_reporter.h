@@ -9,9 +9,9 @@
 
 namespace penstock {
 
-/// Tells a run's listener how it goes: the progress ten times a second, with
-/// the parts of the last seconds, and what every epoch came to. A GPU's driver
-/// is asked every two seconds, and not at all when nobody listens.
+/// Reports a run's progress to its listener: the progress ten times a second,
+/// with the parts of the last seconds, and what every epoch came to. A GPU's
+/// driver is asked every two seconds, and not at all when nobody listens.
 class ProgressReporter {
  public:
   struct Whole {
@@ -29,12 +29,12 @@ class ProgressReporter {
 
   void step(Position at, std::optional<double> loss);
   /// No step follows for a while: tells how far it has come, at once.
-  void rest();
+  void pause();
   void epoch(const EpochNumbers& epoch);
 
  private:
   void next_window(Nanoseconds now);
-  void tell(Nanoseconds now);
+  void report(Nanoseconds now);
 
   const TrainListener& listener_;
   StepClock& clock_;
@@ -47,9 +47,9 @@ class ProgressReporter {
   std::int64_t steps_ = 0;
   Position at_;  // of the last step
   std::optional<double> loss_;
-  Nanoseconds told_{0};
+  Nanoseconds reported_{0};
   Nanoseconds window_start_ = start_;
-  const StepParts before_ = clock_.total();  // of what is told here
+  const StepParts before_ = clock_.total();  // of what is reported here
   StepParts window_ = before_, last_window_;
   HostUse window_use_ = read_host_use();
   // Of the last window. Of a GPU nothing is known before the first has ended.

@@ -44,7 +44,7 @@ class TellerTest : public testing::Test {
     };
     time_.sleep_until(1s);
   }
-  ProgressReporter teller(std::unique_ptr<GpuSensor> sensor = nullptr) {
+  ProgressReporter reporter(std::unique_ptr<GpuSensor> sensor = nullptr) {
     return ProgressReporter(
         listener_, clock_, *device_,
         {.epochs = 2, .steps_per_epoch = 500, .steps_left = 1000}, time_,
@@ -54,10 +54,10 @@ class TellerTest : public testing::Test {
     return std::make_unique<GpuSensor>("0000:41:00.0", library());
   }
   /// A step every 10 ms.
-  void take_steps(ProgressReporter& teller, std::int64_t count) {
+  void take_steps(ProgressReporter& reporter, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
       time_.sleep_until(time_.now() + 10ms);
-      teller.step({.epoch = 0, .step = i}, std::nullopt);
+      reporter.step({.epoch = 0, .step = i}, std::nullopt);
     }
   }
 
@@ -70,8 +70,8 @@ class TellerTest : public testing::Test {
 };
 
 TEST_F(TellerTest, TellsTheFirstStepAndThenTenTimesASecond) {
-  ProgressReporter teller = this->teller();
-  take_steps(teller, 201);
+  ProgressReporter reporter = this->reporter();
+  take_steps(reporter, 201);
   ASSERT_EQ(told_.size(), 21u);
   EXPECT_EQ(told_.front().step, 1);
   EXPECT_EQ(told_.back().step, 201);
@@ -83,8 +83,8 @@ TEST_F(TellerTest, TellsTheFirstStepAndThenTenTimesASecond) {
 }
 
 TEST_F(TellerTest, AsksAGpuOncePerWindowAndShowsItUntilTheNext) {
-  ProgressReporter teller = this->teller(a_gpu());
-  take_steps(teller, 700);
+  ProgressReporter reporter = this->reporter(a_gpu());
+  take_steps(reporter, 700);
   std::vector<std::pair<int, int>> lines;  // by watts; -1: not known
   for (const Progress& progress : told_) {
     ASSERT_TRUE(progress.gpu);
@@ -100,48 +100,48 @@ TEST_F(TellerTest, AsksAGpuOncePerWindowAndShowsItUntilTheNext) {
 }
 
 TEST_F(TellerTest, ShowsNoGpuWhereTheDeviceIsNone) {
-  ProgressReporter teller = this->teller();
-  take_steps(teller, 300);
+  ProgressReporter reporter = this->reporter();
+  take_steps(reporter, 300);
   for (const Progress& progress : told_) EXPECT_FALSE(progress.gpu);
 }
 
 TEST_F(TellerTest, AsksNobodyWhenNobodyListens) {
   listener_ = {};
-  ProgressReporter teller = this->teller(a_gpu());
-  take_steps(teller, 300);
-  teller.epoch({.epochs = 2});
+  ProgressReporter reporter = this->reporter(a_gpu());
+  take_steps(reporter, 300);
+  reporter.epoch({.epochs = 2});
   EXPECT_EQ(asked, 0);
 }
 
 TEST_F(TellerTest, TellsWhereItRestsHoweverSoonThatIs) {
-  ProgressReporter teller = this->teller();
-  teller.rest();
+  ProgressReporter reporter = this->reporter();
+  reporter.pause();
   EXPECT_TRUE(told_.empty());
-  take_steps(teller, 1000);
-  teller.rest();
+  take_steps(reporter, 1000);
+  reporter.pause();
   EXPECT_EQ(told_.back().steps_taken, 1000);
   EXPECT_EQ(told_.back().steps_left, 0);
 }
 
 TEST_F(TellerTest, StepsWithoutEndLeaveAnUnknownNumber) {
-  ProgressReporter teller(listener_, clock_, *device_,
-                          {.steps_per_epoch = 500, .steps_left = -1}, time_,
-                          nullptr);
-  take_steps(teller, 1);
+  ProgressReporter reporter(listener_, clock_, *device_,
+                            {.steps_per_epoch = 500, .steps_left = -1}, time_,
+                            nullptr);
+  take_steps(reporter, 1);
   EXPECT_EQ(told_.back().steps_left, -1);
 }
 
 TEST_F(TellerTest, TellsOfNoStepFromBeforeItsTime) {
   clock_.add({.steps = 7, .wall = 7s, .wait_data = 7s}, 0);
-  ProgressReporter teller = this->teller();
+  ProgressReporter reporter = this->reporter();
   clock_.add({.steps = 1, .wall = 1s, .compute = 1s}, 0);
-  take_steps(teller, 1);
+  take_steps(reporter, 1);
   EXPECT_EQ(told_.back().parts.steps, 1);
   EXPECT_EQ(told_.back().parts.wall, 1s);
 }
 
 TEST_F(TellerTest, AnEpochIsANote) {
-  teller().epoch({.epoch = 1, .epochs = 2});
+  reporter().epoch({.epoch = 1, .epochs = 2});
   EXPECT_THAT(notes_, ElementsAre("epoch 2/2: n/a s, n/a samples/s, AU n/a"));
   EXPECT_THAT(told_, testing::IsEmpty());
 }

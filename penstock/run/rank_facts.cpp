@@ -35,6 +35,12 @@ Json source_json(const SourceSpec& source) {
   return json;
 }
 
+std::string name_of(OnBad on_bad) {
+  return on_bad == OnBad::stop         ? "stop"
+         : on_bad == OnBad::substitute ? "substitute"
+                                       : "mask";
+}
+
 }  // namespace
 
 Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
@@ -47,6 +53,7 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
   Json settings = order_json(order, job.split);
   for (const char* key : {"batch_size", "seed", "shuffle", "tail"})
     facts["loader"][key] = *settings.find(key);
+  facts["loader"]["on_bad"] = name_of(job.loading.options.on_bad);
   facts["split"] = *settings.find("split");
   facts["steps in all"] = batches;
   facts["tensors"] = shown_tensors(rows.outputs());

@@ -64,11 +64,14 @@ Json stage_json(const StageNumbers& stage, double wall) {
   return json;
 }
 
+/// The fingerprint of arrays could take long.
 Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   Json json;
   json["rows"] = rows.rows();
   json["train"] = rows.rows_on(Side::train);
   json["val"] = rows.rows_on(Side::val);
+  if (dynamic_cast<const IndexedDataset*>(&rows) != nullptr)
+    json["fingerprint"] = rows.fingerprint();
   if (dataset == nullptr) return json;
   json["left_out"] = dataset->left_out();
   json["fingerprint"] = dataset->fingerprint();

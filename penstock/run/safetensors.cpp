@@ -150,7 +150,7 @@ ModelState read_safetensors(std::string_view bytes, const std::string& path) {
   std::string_view rest = bytes.substr(sizeof(length) + length);
   try {
     Json header = Json::parse(text, path);
-    if (!header.is_object()) refuse(path, "its header is no object");
+    if (!header.is_object()) refuse(path, "its header is not an object");
     ModelState state;
     auto* data = reinterpret_cast<const std::byte*>(rest.data());
     state.memory.assign(data, data + rest.size());

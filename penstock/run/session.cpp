@@ -5,6 +5,14 @@
 #include "penstock/advisor/advisor.h"
 #include "penstock/run/rank_facts.h"
 
+// A session owns the device, the rows, the loader, one stream and one clock, in
+// that order of life. Batches that it hands out may be released on any thread,
+// so that all that is queued on the streams is queued under `stream_mutex_`;
+// the rows as they were opened are behind `source_mutex_`, since reports ask
+// for them while another thread closes. Neither is held while the other is
+// taken, or while the loader waits. All else belongs to the consumer's thread.
+// The clock's events go around the wait for a batch (take) and after the step
+// (end_step), whoever queues the step.
 namespace penstock {
 namespace {
 
@@ -25,7 +33,7 @@ void check_rank(const Rank& rank) {
                .what = "cannot use the loader",
                .where = "the loader",
                .why = "it was closed",
-               .next = "open it anew, and close it after the last batch"});
+               .next = "open it again, and close it after the last batch"});
 }
 
 }  // namespace
@@ -41,7 +49,8 @@ Session::Session(const Job& job, const OpenOptions& options)
       rows_(source_),
       order_(order_of(loader_options(job_, options_.side), *rows_)),
       stream_(device_->make_stream()),
-      clock_(device_->clock()) {
+      clock_(device_->clock()),
+      whole_job_(!options.batches) {
   options_.agree = nullptr;  // for the opening alone
   options_.note = nullptr;
   Position first = first_position();
@@ -125,11 +134,8 @@ std::optional<Batch> Session::next() {
 std::optional<FilledBatch> Session::next_into(std::span<const TensorView> to) {
   check_open();
   ask();
-  std::optional<FilledBatch> batch;
-  {
-    Lock lock(stream_mutex_);
-    batch = loader_->next_into(to, *stream_);
-  }
+  std::optional<FilledBatch> batch =
+      loader_->next_into(to, *stream_, &stream_mutex_);
   asked_ = false;
   if (!batch) return batch;
   take(batch->at, batch->rows, std::ssize(batch->rejected));
@@ -222,15 +228,20 @@ void Session::end_step() {
   clock_.after_step(*stream_);
 }
 
-void Session::rest() {
+void Session::pause() {
   if (closed()) return;
   ask();
   asked_ = false;
   clock_.pause();
-  if (reporter_ != nullptr) reporter_->rest();
+  if (reporter_ != nullptr) reporter_->pause();
 }
 
-void Session::tell_step(const StepParts& step, std::int64_t epoch) {
+void Session::time_elsewhere(bool elsewhere) {
+  if (elsewhere_ && !elsewhere) clock_.pause();  // that time was added already
+  elsewhere_ = elsewhere;
+}
+
+void Session::add_step(const StepParts& step, std::int64_t epoch) {
   clock_.add(step, epoch);
 }
 

@@ -54,12 +54,12 @@ class Session {
   void end_step();
   /// The loop turns to something else, validation or a checkpoint: the step has
   /// ended, and time until the next call is left out. Waits for the steps.
-  void rest();
+  void pause();
 
   /// The steps run on a device that is not this one: from the next batch on
-  /// they are what tell_step() says, not what stream() sees.
-  void time_elsewhere(bool elsewhere) { elsewhere_ = elsewhere; }
-  void tell_step(const StepParts& step, std::int64_t epoch);
+  /// they are what add_step() says, not what stream() sees.
+  void time_elsewhere(bool elsewhere);
+  void add_step(const StepParts& step, std::int64_t epoch);
   /// Times the steps. `total()` never waits; `pause()` leaves out the time
   /// until the next batch is asked for, once the step has ended.
   StepClock& clock() { return clock_; }
@@ -89,11 +89,11 @@ class Session {
   std::int64_t steps_per_epoch() const {
     return penstock::steps_per_epoch(order_);
   }
-  /// The position in at most 128 bytes of JSON; go_on() takes it, or the
+  /// The position in at most 128 bytes of JSON; load_state() takes it, or the
   /// `state.json` of a run, and throws Error(request) when the data set or the
   /// order is another one. Ranks, workers, prefetch and tier may differ.
   Json state() const;
-  void go_on(const Json& state);
+  void load_state(const Json& state);
 
   /// What must be the same on all ranks: the facts of compare_ranks().
   Json rank_facts() const;
@@ -137,6 +137,7 @@ class Session {
   Position first_position();
   void check_state_of_run(const SavedState& state) const;
   LoaderOptions options_at(Position at) const;
+  void continue_at(Position at);
   void ask();
   std::shared_ptr<Stream> borrowed(void* handle)
       PENSTOCK_REQUIRES(stream_mutex_);
@@ -161,6 +162,7 @@ class Session {
   StepClock clock_;
   bool asked_ = false, in_step_ = false, elsewhere_ = false;
   std::optional<Position> taken_;  ///< the batch of the step at hand
+  const bool whole_job_;           ///< it ends with the job's last step
   std::int64_t steps_before_ = 0;  ///< that `OpenOptions::state` has behind it
   std::optional<double> loss_;
   TrainListener listener_;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "penstock/run/checkpoint.h"
 #include "penstock/run/session.h"
 
@@ -29,7 +31,7 @@ std::string order_digest(const Order& order, const Split& split, Side side) {
 [[noreturn]] void refuse_state(std::string code, std::string where,
                                std::string why, std::string next) {
   throw Error(ErrorKind::request, {.code = std::move(code),
-                                   .what = "cannot go on from the state",
+                                   .what = "cannot continue from the state",
                                    .where = std::move(where),
                                    .why = std::move(why),
                                    .next = std::move(next)});
@@ -94,14 +96,24 @@ Json Session::state() const {
   return json;
 }
 
-void Session::go_on(const Json& state) {
+/// Seeks; a session of the whole job then ends where the job does.
+void Session::continue_at(Position at) {
+  std::int64_t behind = at.epoch * steps_per_epoch() + at.step;
+  if (whole_job_)
+    options_.batches =
+        numbers_.steps +
+        std::max<std::int64_t>(0, steps_in_all(job_, order_) - behind);
+  seek(at);
+}
+
+void Session::load_state(const Json& state) {
   check_open();
   Spec spec(state, "state");
   Position at{.epoch = spec.integer("epoch", {}, 0, INT64_MAX),
               .step = spec.integer("step", {}, 0, INT64_MAX)};
   if (spec.has("fingerprint")) {  // of a run
     check_state_of_run(parse_state(state, "state"));
-    return seek(at);
+    return continue_at(at);
   }
   spec.integer("v", {}, 1, 1);
   std::string data = spec.text("data"), order = spec.text("order");
@@ -111,14 +123,14 @@ void Session::go_on(const Json& state) {
     refuse_state("resume.other_data", "state.data",
                  "found " + ours + ", the state was saved with " + data +
                      ": rows or fields were added, removed or changed",
-                 "start anew, or bring the old rows back");
+                 "start a new run, or restore the old rows");
   if (order != order_digest(order_, job_.split, options_.side))
     refuse_state(
         "resume.other_order", "state.order",
         "the order is another one: " + order_json(order_, job_.split).dump(),
-        "go on with the side, split, global batch_size, seed, "
+        "continue with the side, split, global batch_size, seed, "
         "shuffle and tail that the state was saved with");
-  seek(at);
+  continue_at(at);
 }
 
 }  // namespace penstock

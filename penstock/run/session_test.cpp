@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <thread>
 
 #include "penstock/dataset/fake/spoiled_dataset.h"
@@ -65,7 +66,7 @@ TEST_F(OpenLoaderTest, GoesOnWhereAStateWasSavedWithOtherWorkersAndTiers) {
     EXPECT_LE(state.dump().size(), 128u);
     auto after =
         open({.batches = -1}, {"loader.workers=0", "loader.cache=none"});
-    after->go_on(state);
+    after->load_state(state);
     EXPECT_EQ(ids_of(*after, 40 - taken),
               std::vector(all.begin() + taken, all.end()))
         << taken;
@@ -85,11 +86,11 @@ TEST_F(OpenLoaderTest, GoesOnFromTheStateOfARun) {
   SavedState saved{.position = {.epoch = 1, .step = 2},
                    .fingerprint = loader->rows().fingerprint(),
                    .order = order_json(order, job.split)};
-  loader->go_on(json_of(saved));
+  loader->load_state(json_of(saved));
   EXPECT_EQ(loader->position(), saved.position);
   EXPECT_EQ(loader->next()->at(), saved.position);
   auto val = open({.side = Side::val, .batches = -1});
-  EXPECT_EQ(parts_of([&] { val->go_on(json_of(saved)); }).code,
+  EXPECT_EQ(parts_of([&] { val->load_state(json_of(saved)); }).code,
             "resume.other_order");
 }
 
@@ -109,7 +110,7 @@ TEST_F(OpenLoaderTest, OpensWhereARunStoppedWithItsStatistics) {
   saved.statistics_sha256[0] ^= 1;
   EXPECT_EQ(parts_of([&] { open({.state = saved}); }).code,
             "resume.other_statistics");
-  EXPECT_EQ(parts_of([&] { open()->go_on(json_of(saved)); }).code,
+  EXPECT_EQ(parts_of([&] { open()->load_state(json_of(saved)); }).code,
             "resume.other_statistics");
 }
 
@@ -151,7 +152,7 @@ TEST_F(OpenLoaderTest, UsesADeviceThatIsOpenAndSaysWhatItIsAboutToDo) {
                       }});
   EXPECT_EQ(&loader->device(), device.get());
   EXPECT_THAT(said, HasSubstr("the initial scan may hold"));
-  EXPECT_THAT(said, HasSubstr("where the rows will live"));
+  EXPECT_THAT(said, HasSubstr("where the rows will be stored"));
 }
 
 TEST_F(OpenLoaderTest, BadSamplesAreCountedAndListedOnceEach) {
@@ -183,7 +184,7 @@ TEST_F(OpenLoaderTest, RefusesAStateOfOtherRowsOrderOrSide) {
   auto code_with = [&](const OpenOptions& options,
                        const std::vector<std::string>& sets) {
     auto other = open(options, sets);
-    return parts_of([&] { other->go_on(state); }).code;
+    return parts_of([&] { other->load_state(state); }).code;
   };
   EXPECT_EQ(code_with({}, {"source.where=id > 3"}), "resume.other_data");
   EXPECT_EQ(code_with({}, {"fields.target.standardize=false"}),
@@ -191,10 +192,11 @@ TEST_F(OpenLoaderTest, RefusesAStateOfOtherRowsOrderOrSide) {
   EXPECT_EQ(code_with({}, {"loader.seed=99"}), "resume.other_order");
   EXPECT_EQ(code_with({.side = Side::val}, {}), "resume.other_order");
   state["step"] = 1 << 20;
-  EXPECT_THAT(parts_of([&] { loader->go_on(state); }).why,
+  EXPECT_THAT(parts_of([&] { loader->load_state(state); }).why,
               HasSubstr("an epoch has"));
   state["more"] = 1;
-  EXPECT_THAT(parts_of([&] { loader->go_on(state); }).where, HasSubstr("more"));
+  EXPECT_THAT(parts_of([&] { loader->load_state(state); }).where,
+              HasSubstr("more"));
 }
 
 TEST_F(OpenLoaderTest, RefusesOtherRowsThanTheJobNames) {
@@ -273,13 +275,13 @@ TEST_F(OpenLoaderTest, LeavesOutTheTimeInWhichTheLoopRests) {
       std::optional<Batch> batch = loader->next();
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    loader->rest();
+    loader->pause();
     EXPECT_EQ(loader->clock().total().steps, 4 * epoch + 3);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   EXPECT_LT(seconds(loader->clock().total().wall), 0.1);
   loader->close();
-  loader->rest();
+  loader->pause();
 }
 
 TEST_F(OpenLoaderTest, StepsOnAnotherDeviceAreThoseThatAreTold) {
@@ -288,18 +290,18 @@ TEST_F(OpenLoaderTest, StepsOnAnotherDeviceAreThoseThatAreTold) {
   loader->time_elsewhere(true);
   ids_of(*loader, 4);
   EXPECT_EQ(loader->clock().total().steps, 0);
-  loader->tell_step({.steps = 1,
-                     .samples = 24,
-                     .wall = std::chrono::milliseconds(10),
-                     .compute = std::chrono::milliseconds(9),
-                     .wait_data = std::chrono::milliseconds(1)},
-                    0);
+  loader->add_step({.steps = 1,
+                    .samples = 24,
+                    .wall = std::chrono::milliseconds(10),
+                    .compute = std::chrono::milliseconds(9),
+                    .wait_data = std::chrono::milliseconds(1)},
+                   0);
   Json report = loader->report(false);
   EXPECT_NEAR(report.find("au")->number(), 0.9, 1e-9);
   EXPECT_NEAR(report.find("samples_per_s")->number(), 2400, 1e-6);
   loader->time_elsewhere(false);
   ids_of(*loader, 4);
-  loader->rest();
+  loader->pause();
   EXPECT_EQ(loader->clock().total().steps, 5);
 }
 
@@ -337,7 +339,7 @@ TEST_F(OpenLoaderTest, TellsItsProgressOnceAStepIsDone) {
   ASSERT_FALSE(told.empty());
   EXPECT_EQ(told.front().step, 1);
   EXPECT_EQ(told.front().steps, loader->steps_per_epoch());
-  loader->rest();
+  loader->pause();
   EXPECT_EQ(told.back().step, 3);
   EXPECT_EQ(told.back().steps_left, 0);
 }
@@ -401,12 +403,39 @@ TEST_F(OpenLoaderTest, MapsFromTheNextBatchOn) {
       EXPECT_EQ(n, 10 * batch->ids()[static_cast<std::size_t>(j++)]);
   }
   EXPECT_NE(loader->dataset(), nullptr);
-  EXPECT_EQ(parts_of([&] { loader->go_on(before); }).code, "resume.other_data");
+  EXPECT_EQ(parts_of([&] { loader->load_state(before); }).code,
+            "resume.other_data");
   Json report = loader->report();
   std::vector<std::string> names;
   for (const Json& stage : report.find("stages")->array())
     names.push_back(stage.find("name")->string());
   EXPECT_THAT(names, testing::ElementsAre("plan", "gather", "map", "deliver"));
+}
+
+// As when Python's garbage collector runs in a function of rows.
+TEST_F(OpenLoaderTest, AFunctionOfRowsMayReleaseABatchWhileOneIsWaitedFor) {
+  for (const char* workers : {"0", "1", "2", "8"}) {
+    auto loader =
+        open({.batches = -1}, {std::string("loader.workers=") + workers});
+    std::optional<Batch> held = loader->next();
+    RowFunction releasing = tenfold();
+    releasing.call =
+        [&, make = releasing.call,
+         once = std::make_shared<std::once_flag>()](const RowCall& call) {
+          std::call_once(*once, [&] { loader->release(*std::move(held)); });
+          make(call);
+        };
+    loader->map(releasing);
+    std::vector<std::int64_t> into(32, -1);
+    TensorView view;
+    view.data = reinterpret_cast<std::byte*>(into.data());
+    view.dtype = Dtype::int64;
+    view.shape = {32};
+    std::optional<FilledBatch> batch = loader->next_into({&view, 1});
+    ASSERT_TRUE(batch);
+    loader->stream().synchronize();
+    for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(into[i], 10 * batch->ids[i]);
+  }
 }
 
 // Two threads read each batch on streams of their own, a third one releases it;

@@ -43,7 +43,7 @@ SavedState parse_state(const Json& json, const std::string& name) {
   spec.raw("before");
   spec.finish();
   if (state.checkpoint.find('/') != std::string::npos)
-    spec.refuse("checkpoint", "it is no file of the run's own folder",
+    spec.refuse("checkpoint", "it is not a file of the run's own folder",
                 "name the file without a folder");
   return state;
 }
@@ -76,7 +76,7 @@ SavedStates read_states(const std::string& run_folder) {
            error.parts().where == path
                ? error.parts().why
                : error.parts().where + ": " + error.parts().why,
-           "name the folder of a run that was interrupted, or start anew");
+           "name the folder of a run that was interrupted, or start a new run");
   }
 }
 
@@ -120,7 +120,7 @@ void check_goes_on(const SavedState& state, const Dataset& rows,
            "found " + rows.fingerprint().substr(0, 12) +
                ", the run was made with " + state.fingerprint.substr(0, 12) +
                ": rows were added, removed or changed",
-           "start a new run, or bring the old rows back");
+           "start a new run, or restore the old rows");
   if (state.order != order_json(order, split))
     refuse("resume.other_order", "the loader's settings",
            "found " + order_json(order, split).dump() +
@@ -130,7 +130,7 @@ void check_goes_on(const SavedState& state, const Dataset& rows,
     refuse("resume.no_state", "state.json",
            "found step " + std::to_string(state.position.step) +
                ", an epoch has " + std::to_string(steps_per_epoch(order)),
-           "the file is damaged: start anew");
+           "the file is damaged: start a new run");
 }
 
 }  // namespace penstock

@@ -124,7 +124,7 @@ Job job_of_run(const std::string& run_folder) {
     throw Error(ErrorKind::request, {.code = "resume.no_run",
                                      .what = "cannot resume the run",
                                      .where = path,
-                                     .why = "it holds no job",
+                                     .why = "it does not hold a job",
                                      .next = "name a folder that a run has "
                                              "written"});
   return parse_job(*job);

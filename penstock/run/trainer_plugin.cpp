@@ -24,7 +24,7 @@ const TrainerPlugin& load_trainer(
     throw Error(
         ErrorKind::out_of_memory,
         {.code = "trainer.out_of_memory",
-         .what = "cannot load the part that trains models",
+         .what = "cannot load the plugin that trains models",
          .where = "this process",
          .why = "libtorch needs " + std::to_string(kTrainerBytes >> 20) +
                 " MiB of addresses, and a limit leaves fewer",
@@ -33,7 +33,7 @@ const TrainerPlugin& load_trainer(
   return load_plugin<TrainerPlugin>(
       {.library = "libpenstock_trainer.so",
        .entry = kTrainerPartEntry,
-       .shown = "the part that trains models",
+       .shown = "the plugin that trains models",
        .kind = ErrorKind::request,
        .code = "trainer",
        .install = "in the sources, run tools/fetch_torch and build again "

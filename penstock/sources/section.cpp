@@ -282,6 +282,15 @@ SourceSpec parse_own_source_spec(const Json& section, const std::string& path) {
   return row_settings().parse(Spec(section, path));
 }
 
+int connections_of(const SourceSpec& spec) {
+  int fewest = spec.connections;
+  for (const SourceSpec& source : spec.sources) {
+    int its = connections_of(source);
+    if (its > 0 && (fewest == 0 || its < fewest)) fewest = its;
+  }
+  return fewest;
+}
+
 Json without_secrets_of_source(Json section) {
   if (section.is_string()) {
     const SourceKind* kind = kind_of_uri(section.string());

@@ -42,6 +42,10 @@ SourceSpec parse_source_spec(const Json& section, const std::string& path);
 SourceSpec parse_own_source_spec(const Json& section, const std::string& path);
 /// The settings of that section with every default, but for empty ones.
 Json source_section(const SourceSpec& spec);
+/// The most readers for a scan: `connections`, or the fewest of the sources
+/// that it is made of. 0: as many as there are threads to parse.
+int connections_of(const SourceSpec& spec);
+
 /// A `source` section as it may be stored and shown: without passwords, also in
 /// those that it is made of. What is no section stays as it is.
 Json without_secrets_of_source(Json section);

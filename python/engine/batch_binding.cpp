@@ -76,20 +76,35 @@ nb::object ids_of(const NamedBatch& batch) {
   return copy(nb::cast(batch.ids()));
 }
 
+/// None for padding; the sample's number where rows have no keys.
+nb::object key_of(const TableDataset* dataset, SampleId id) {
+  if (id < 0) return nb::none();
+  if (dataset == nullptr) return nb::cast(id);
+  Json key = dataset->keys().json(id);
+  return key.is_string() ? nb::cast(key.string()) : nb::cast(key.integer());
+}
+
 nb::list row_keys_of(const NamedBatch& batch) {
   batch.held().fork().check();
   nb::list made;
   std::shared_ptr<const TableDataset> dataset = batch.held().loader().dataset();
-  for (SampleId id : batch.held().batch().ids()) {
-    Json key = id < 0               ? Json()
-               : dataset == nullptr ? Json(id)
-                                    : dataset->keys().json(id);
-    if (key.is_null())
-      made.append(nb::none());
-    else if (key.is_string())
-      made.append(key.string());
-    else
-      made.append(key.integer());
+  for (SampleId id : batch.held().batch().ids())
+    made.append(key_of(dataset.get(), id));
+  return made;
+}
+
+nb::list rejected_of(const NamedBatch& batch) {
+  batch.held().fork().check();
+  nb::list made;
+  std::shared_ptr<const TableDataset> dataset = batch.held().loader().dataset();
+  for (const RejectedSample& bad : batch.held().batch().rejected()) {
+    nb::dict entry;
+    entry["row"] = bad.row;
+    entry["key"] = key_of(dataset.get(), bad.sample);
+    entry["column"] = bad.place;
+    entry["why"] = bad.why;
+    entry["substitute"] = key_of(dataset.get(), bad.substitute);
+    made.append(std::move(entry));
   }
   return made;
 }
@@ -189,6 +204,13 @@ void bind_facts(BatchClass& batch) {
           "The rows' keys in the source, or their numbers where rows have no "
           "keys; None marks padding. Raises "
           "RequestError when the loader was closed.")
+      .def_prop_ro(
+          "rejected", &rejected_of,
+          nb::sig("def rejected(self) -> list[dict[str, int | str | None]]"),
+          "What 'on_bad' masked or substituted, a dict for each: 'row' of this "
+          "batch, 'key', 'column', 'why', and 'substitute', the key of the row "
+          "in its place or None. Raises RequestError when the loader was "
+          "closed.")
       .def_prop_ro(
           "rows", [](const NamedBatch& b) { return b.held().batch().rows(); },
           "Rows of this rank, padding included.")

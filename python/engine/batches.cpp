@@ -71,13 +71,22 @@ void Batches::call_watch(const char* what, Values... values) {
   watch_.attr(what)(values...);
 }
 
+namespace {
+
+void check_signals() {
+  PythonCallScope call;  // their handlers
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+}  // namespace
+
 nb::object Batches::next() {
   if (!engine_.is_valid()) throw nb::stop_iteration();
   auto* engine = nb::inst_ptr<Engine>(engine_);
   watched_ = watched_ || has_torch();
   if (left_ == 0) {
     if (watched_) call_watch("rests");
-    engine->rest(iteration_);
+    engine->pause(iteration_);
     throw nb::stop_iteration();
   }
   if (watched_) call_watch("asks");
@@ -86,13 +95,13 @@ nb::object Batches::next() {
   if (counts) --left_;
   try {
     Taken taken = take(*engine);
-    if (watched_) {
-      try {
-        call_watch("got", taken.at.epoch, taken.rows);
-      } catch (...) {
-        counts &= engine->put_back(taken.at);
-        throw;
-      }
+    try {
+      // What came while other threads ran is raised before the batch is given.
+      check_signals();
+      if (watched_) call_watch("got", taken.at.epoch, taken.rows);
+    } catch (...) {
+      counts &= engine->put_back(taken.at);
+      throw;
     }
     return std::move(taken.given);
   } catch (...) {

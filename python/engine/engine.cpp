@@ -287,9 +287,9 @@ std::string Engine::state() {
   return with_loader([](Session& loader) { return loader.state().dump(); });
 }
 
-void Engine::go_on(const std::string& state) {
+void Engine::load_state(const std::string& state) {
   with_loader([&](Session& loader) {
-    loader.go_on(Json::parse(state, "the state"));
+    loader.load_state(Json::parse(state, "the state"));
     resumed_ = true;
     ++iteration_;
   });
@@ -304,9 +304,9 @@ bool Engine::put_back(Position at) {
   });
 }
 
-void Engine::rest(std::int64_t iteration) {
+void Engine::pause(std::int64_t iteration) {
   with_loader([&](Session& loader) {
-    if (iteration == iteration_) loader.rest();
+    if (iteration == iteration_) loader.pause();
   });
   write_messages();
 }
@@ -345,15 +345,15 @@ void Engine::time_elsewhere(bool elsewhere) {
   with_loader([&](Session& loader) { loader.time_elsewhere(elsewhere); });
 }
 
-void Engine::tell_step(std::int64_t epoch, std::int64_t rows, std::int64_t wall,
-                       std::int64_t compute, std::int64_t wait_data) {
+void Engine::add_step(std::int64_t epoch, std::int64_t rows, std::int64_t wall,
+                      std::int64_t compute, std::int64_t wait_data) {
   StepParts step{.steps = 1,
                  .samples = rows,
                  .wall = Nanoseconds(wall),
                  .compute = Nanoseconds(compute),
                  .wait_data = Nanoseconds(wait_data),
                  .host = Nanoseconds(wall - compute - wait_data)};
-  with_loader([&](Session& loader) { loader.tell_step(step, epoch); });
+  with_loader([&](Session& loader) { loader.add_step(step, epoch); });
 }
 
 void Engine::begin_line(std::int64_t epochs, std::int64_t steps) {

@@ -50,12 +50,12 @@ class Engine {
   void set_epoch(std::int64_t epoch);
   std::int64_t steps_per_epoch();
   std::string state();
-  void go_on(const std::string& state);
+  void load_state(const std::string& state);
   /// The batch was not received: it becomes the next again. False where it is
   /// not the one that was handed out last, which other threads have taken.
   bool put_back(Position batch);
   /// That iteration is at its end, and the loop turns to something else.
-  void rest(std::int64_t iteration);
+  void pause(std::int64_t iteration);
   std::string report(bool wait);
   /// What must be the same on all ranks.
   std::string rank_facts();
@@ -66,8 +66,8 @@ class Engine {
   void begin_step();
   void end_step();
   void time_elsewhere(bool elsewhere);
-  void tell_step(std::int64_t epoch, std::int64_t rows, std::int64_t wall,
-                 std::int64_t compute, std::int64_t wait_data);
+  void add_step(std::int64_t epoch, std::int64_t rows, std::int64_t wall,
+                std::int64_t compute, std::int64_t wait_data);
   /// "cpu", "sim" or "cuda".
   const std::string& device() const { return device_; }
 

@@ -40,7 +40,7 @@ void bind_state(EngineClass& engine) {
       .def("set_epoch", &Engine::set_epoch, nb::arg("epoch"))
       .def("steps_per_epoch", &Engine::steps_per_epoch)
       .def("state", &Engine::state)
-      .def("go_on", &Engine::go_on, nb::arg("state"))
+      .def("load_state", &Engine::load_state, nb::arg("state"))
       .def("report", &Engine::report, nb::arg("wait"))
       .def("statistics", &Engine::statistics)
       .def("rank_facts", &Engine::rank_facts)
@@ -53,7 +53,7 @@ void bind_steps(EngineClass& engine) {
   engine.def("begin_step", &Engine::begin_step)
       .def("end_step", &Engine::end_step)
       .def("time_elsewhere", &Engine::time_elsewhere, nb::arg("elsewhere"))
-      .def("tell_step", &Engine::tell_step, nb::arg("epoch"), nb::arg("rows"),
+      .def("add_step", &Engine::add_step, nb::arg("epoch"), nb::arg("rows"),
            nb::arg("wall"), nb::arg("compute"), nb::arg("wait_data"),
            "Nanoseconds of a step that the caller has timed.")
       .def_prop_ro("device", &Engine::device)

@@ -26,12 +26,12 @@ nb::bytes bytes_of(const std::string& text) {
 
 std::vector<std::string> texts_of(const nb::object& result) {
   if (!nb::isinstance<nb::sequence>(result))
-    refuse_result("it is no list of bytes");
+    refuse_result("it is not a list of bytes");
   std::vector<std::string> texts;
   for (nb::handle each : result) {
     nb::bytes text;
     if (!nb::try_cast(each, text))
-      refuse_result("item " + std::to_string(texts.size()) + " is no bytes");
+      refuse_result("item " + std::to_string(texts.size()) + " is not bytes");
     texts.emplace_back(text.c_str(), text.size());
   }
   return texts;

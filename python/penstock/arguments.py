@@ -56,7 +56,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """What follows the name of an argument that is not known."""
     names = list(known)
     near = nearest(word, names)
-    return f"did you mean '{near}'?" if near else "known are " + ", ".join(
+    return f"did you mean '{near}'?" if near else "choose one of: " + ", ".join(
         names)
 
 
@@ -99,5 +99,5 @@ def tell_no_meaning(given: Mapping[str, object]) -> None:
         if not value or name in _told:
             continue
         _told.add(name)
-        warnings.warn(f"'{name}' has no meaning here: {NO_MEANING[name]}",
+        warnings.warn(f"'{name}' is ignored: {NO_MEANING[name]}",
                       stacklevel=4)

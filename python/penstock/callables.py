@@ -141,7 +141,7 @@ def rows_of_source(source: Source, fields: Any = None) -> _engine.Rows:
                       "give it 'size', the number of its rows")
     count = int(size)
     if count < 1:
-        raise worded(SourceError, "source.empty", "there is no row to train on",
+        raise worded(SourceError, "source.empty", "there are no rows to train on",
                      f"{type(source).__name__}.size", f"found {count}",
                      "give the source rows")
     reads = _Reading(source, fields)
@@ -184,7 +184,7 @@ class _Writing:
                 value = value.detach()
             array: Array = numpy.asarray(value)
         except Exception as error:
-            raise self.failed(where, f"'{name}' is no array: {said(error)}",
+            raise self.failed(where, f"'{name}' is not an array: {said(error)}",
                               "return arrays of one shape that numpy knows"
                               ) from error
         if array.dtype.name not in DTYPES:

@@ -456,7 +456,7 @@ class DataLoader(Generic[_Item]):
         except (TypeError, KeyError, ValueError) as error:
             raise refused(
                 "resume.no_state", "cannot resume", "load_state_dict",
-                f"this is no state of a loader: {error!r}",
+                f"this is not the state of a loader: {error!r}",
                 "give what state_dict() returned") from None
         if str(was[1]).endswith(_LOST):
             raise refused(

@@ -169,7 +169,7 @@ class BaseLoader:
         prefetch and cache may be others than before. Also takes the
         `state.json` of a run. Raises RequestError when rows, fields or the
         order are not the same."""
-        self._engine.go_on(_dumped(state))
+        self._engine.load_state(_dumped(state))
 
     def progress(self, steps: int | None = None, *, epochs: int = 0,
                  file: TextIO | None = None) -> Iterator[_engine.Batch]:
@@ -397,7 +397,7 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
                       str(error), "correct the JSON at that place") from None
     if not isinstance(found, dict):
         raise refused("settings.type", "cannot use the job file", name,
-                      "it is no object", "write {\"source\": ...}")
+                      "it is not an object", "write {\"source\": ...}")
     return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import operator
 import re
+from collections.abc import Set
 from typing import (TYPE_CHECKING, Any, Iterable, Mapping, Protocol, Sequence,
                     runtime_checkable)
 
@@ -69,7 +70,7 @@ def rows_of(source: PositionSource) -> _engine.Rows:
     name = type(source).__name__
     rows = len(source)
     if rows < 1:
-        raise worded(SourceError, "source.empty", "there is no row to train on",
+        raise worded(SourceError, "source.empty", "there are no rows to train on",
                      f"len({name})", f"found {rows}", "give the source rows")
     columns = _declared(source)
     about = _engine.OwnSource(
@@ -78,7 +79,7 @@ def rows_of(source: PositionSource) -> _engine.Rows:
             "text": source_text(source, getattr(source, "version", "")),
             "columns": dict(source.columns)}),
         rows, _chunk_ends(source, rows),
-        getattr(source, "global_lock", False) is True)
+        bool(getattr(source, "global_lock", False)))
     for column in columns.values():
         about.add_column(column.name, column.kind, column.dtype, column.item,
                          _lengths(source, column, rows))
@@ -111,9 +112,14 @@ def _chunk_ends(source: object, rows: int) -> list[int]:
     if chunks is None:
         return []
     try:
-        ends = ([*range(operator.index(chunks), rows, operator.index(chunks)),
-                 rows] if hasattr(chunks, "__index__")
-                else [operator.index(end) for end in chunks])
+        if isinstance(chunks, bool):
+            raise TypeError
+        try:
+            size = operator.index(chunks)
+        except TypeError:
+            ends = [operator.index(end) for end in chunks]
+        else:
+            ends = [*range(size, rows, size), rows] if size > 0 else []
     except (TypeError, ValueError):
         ends = []
     if not ends or ends[-1] != rows or any(
@@ -186,7 +192,7 @@ class Column:
                 if len(values) == rows else []).tolist()
             values = values.filled(0)
         if not hasattr(values, "__len__") or isinstance(
-                values, (str, bytes, Mapping)):
+                values, (str, bytes, Mapping, Set)):
             raise Unfit(f"is a {type(values).__name__}, expected an array or "
                         "a list")
         if len(values) != rows:
@@ -194,13 +200,17 @@ class Column:
         if not isinstance(values, numpy.ndarray) or values.dtype.hasobject:
             values = list(values)
             for row, value in enumerate(values):
-                if value is None:
+                if isinstance(value, numpy.generic):
+                    values[row] = value.item()
+                elif value is None:
                     missing.append(row)
                 elif isinstance(value, BaseException):
                     missing.append(row)
                     problems.append((row, said(value)))
         offsets, laid_out = self._laid_out(values, set(missing), rows, dtype,
                                            problems)
+        problems[:] = [(row, text.encode(errors="backslashreplace").decode())
+                       for row, text in problems]
         missing += [row for row, _ in problems]
         valid = None
         if missing:
@@ -226,6 +236,12 @@ class Column:
         values = self._array(values, [rows, *self.item])
         if self.dtype == "bool" and not dtype:
             return None, numpy.packbits(values, bitorder="little")
+        if dtype == "int64" and values.dtype == numpy.uint64:
+            large = values > numpy.iinfo("int64").max
+            problems += [
+                (int(row), f"holds {values[row].max()}, which does not fit "
+                           "int64")
+                for row in numpy.flatnonzero(large.reshape(rows, -1).any(1))]
         return None, numpy.ascontiguousarray(values, dtype=dtype or None)
 
     def _array(self, value: Any, shape: Sequence[int] | None,
@@ -240,15 +256,22 @@ class Column:
                 value = value.detach()
             array: Array = numpy.asarray(value)
         except Exception as error:
-            raise Unfit(f"is no array: {said(error)}", row) from error
+            raise Unfit(f"is not an array: {said(error)}", row) from error
         if array.size == 0 and own:
             array = array.astype(self.dtype)
-        if array.dtype.name != self.dtype and own and numpy.can_cast(
-                array.dtype, self.dtype, "same_kind" if array.dtype.kind != "b"
-                else "no"):
-            converted = array.astype(self.dtype)
-            if converted.dtype.kind == "f" or (converted == array).all():
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        wished = numpy.dtype(self.dtype)
+        if array.dtype != wished and own and (
+                array.dtype.kind in "iu" and wished.kind in "iuf"
+                or array.dtype.kind == "f" and wished.kind == "f"):
+            with numpy.errstate(over="ignore"):
+                converted = array.astype(wished)
+            if wished.kind == "f" or (converted == array).all():
                 array = converted
+            elif wished.kind in "iu":
+                raise Unfit(f"holds {array.min()} to {array.max()}, which do "
+                            f"not all fit {self.dtype}", row)
         if array.dtype.name != self.dtype or (
                 shape is not None and array.shape != tuple(shape)):
             wanted = "" if shape is None else f" {list(shape)}"
@@ -331,7 +354,12 @@ class _Reading:
             try:
                 answer, bad = self.columns[name].answer(
                     found[name], len(positions), dtype)
-            except Unfit as error:
+            except Exception as error:
+                if not isinstance(error, Unfit):
+                    raise self._failed(
+                        "returned", where, f"'{name}' cannot be read: "
+                        f"{said(error)}", "return arrays of numpy, or lists"
+                    ) from error
                 at = (where if error.row is None
                       else f"position {positions[error.row]}")
                 raise self._failed(

@@ -145,7 +145,7 @@ class Watch:
         if self._steps is not None:
             self._timed("asks")
         elif self._may_time and torch.cuda.is_initialized():
-            self._steps = CudaSteps(torch.cuda, self._engine.tell_step)
+            self._steps = CudaSteps(torch.cuda, self._engine.add_step)
             self._engine.time_elsewhere(True)
         if torch.autograd._profiler_enabled():
             self._add_metadata()

@@ -283,7 +283,7 @@ class Arguments(Case):
             self.wrong(f"found {seed!r}", Numbers(4), seed=seed)
         with self.assertRaisesRegex(TypeError, "did you mean 'batch_size'"):
             DataLoader(Numbers(4), batchsize=3)
-        with self.assertRaisesRegex(TypeError, "known are dataset, batch_s"):
+        with self.assertRaisesRegex(TypeError, "choose one of: dataset, batch_s"):
             DataLoader(Numbers(4), xyzzy=3)
 
     def test_what_is_no_data_set(self):

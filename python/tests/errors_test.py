@@ -144,7 +144,7 @@ class Arguments(Case):
                             ("prefetch", "prefetch_factor")):
             with self.assertRaisesRegex(TypeError, f"'{wrong}'.*'{near}'"):
                 self.loader(**{wrong: 1})
-        with self.assertRaisesRegex(TypeError, "known are source, fields"):
+        with self.assertRaisesRegex(TypeError, "choose one of: source, fields"):
             self.loader(xyzzy=1)
 
     def test_what_decides_a_batch_is_not_ignored(self):

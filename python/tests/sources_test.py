@@ -1,5 +1,7 @@
 """A source of your own by position, whose columns the engine's fields take."""
 import json
+import os
+import signal
 import threading
 import time
 import unittest
@@ -293,6 +295,43 @@ class Faults(Refusing):
                 self.assertEqual(got, list(range(400)))
                 loader.close()
 
+    def test_what_cannot_be_converted_says_where(self):
+        class Odd(list):
+            def __iter__(self):
+                raise ZeroDivisionError("no iteration")
+        self.fails(lambda found, source: {**found, "x": Odd(found["x"])},
+                   "source.returned", "ZeroDivisionError", "positions",
+                   workers=(0,))
+
+    def test_a_signal_while_a_batch_is_waited_for_loses_none(self):
+        class Signalling(Points):
+            """The loop waits for each of its reads, one after the other."""
+
+            global_lock = True
+            done = False
+
+            def read(self, positions):
+                time.sleep(0.02)
+                if 32 in positions and not self.done:
+                    self.done = True
+                    os.kill(os.getpid(), signal.SIGUSR1)
+                return super().read(positions)
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+        before = signal.signal(signal.SIGUSR1, interrupt)
+        self.addCleanup(signal.signal, signal.SIGUSR1, before)
+        loader = penstock.Loader(Signalling(160), {"x": RAW}, batch_size=16,
+                                 device="cpu", num_workers=2)
+        got = []
+        with self.assertRaises(KeyboardInterrupt):
+            for batch in loader:
+                got += batch.ids.tolist()
+        for batch in loader.batches(10 - len(got) // 16):
+            got += batch.ids.tolist()
+        self.assertEqual(got, list(range(160)))
+        loader.close()
+
     def test_an_error_while_it_is_scanned(self):
         class Broken(Points):
             def read(self, positions):
@@ -406,6 +445,8 @@ class Ends(unittest.TestCase):
                                 device="cpu")
 
         class Nested(Points):
+            global_lock = True  # one iteration of a loader at a time
+
             def read(self, positions):
                 (batch,) = inner
                 return {"x": batch.x.numpy()[positions].astype("float32"),
@@ -445,6 +486,26 @@ class Layouts(unittest.TestCase):
             with self.subTest(declared), self.assertRaises(Unfit):
                 self.answer(declared, values)
         self.assertEqual(self.answer("float32", [1, 2])[2], [1.0, 2.0])
+        self.assertEqual(self.answer("uint8", [0, 255])[2], [0, 255])
+        self.assertEqual(self.answer("float32", [np.float64(1), None])[2],
+                         [1.0, 0.0])
+        with self.assertRaisesRegex(Unfit, "300.*not all fit int8"):
+            self.answer("int8", [1, 300])
+
+    def test_numbers_of_another_byte_order(self):
+        self.assertEqual(self.answer("float32", np.array([1, 2], ">f4"))[2],
+                         [1.0, 2.0])
+
+    def test_numbers_too_large_for_an_integer_are_bad_rows(self):
+        values = np.array([1, 1 << 63], "u8")
+        valid, _, _, problems = self.answer("uint64", values, "int64")
+        self.assertEqual(valid, [0b01])
+        self.assertEqual(problems, [
+            (1, "holds 9223372036854775808, which does not fit int64")])
+
+    def test_a_set_has_no_order(self):
+        with self.assertRaisesRegex(Unfit, "is a set"):
+            self.answer("int64", {1, 2})
 
     def test_tensors_of_one_shape(self):
         grid = np.arange(12, dtype="f4").reshape(2, 2, 3)

@@ -64,7 +64,7 @@ class Outputs(Case):
         self.good_start()
         answer = self.succeed("train", "job.json", "--json")
         self.assertEqual(answer.json()["steps"], 4)
-        self.assertIn("where the rows will live", answer.err)
+        self.assertIn("where the rows will be stored", answer.err)
 
     def test_without_json_a_person_gets_a_summary_that_names_the_report(self):
         self.good_start()

@@ -85,9 +85,9 @@ void SimDevice::queue_copy(SimLine& line, std::byte* to, const std::byte* from,
   PENSTOCK_ASSERT(
       bytes <= to_room.value_or(bytes) && bytes <= from_room.value_or(bytes),
       "a copy on sim extends beyond its buffer");
-  Operation operation{.read = {{from, bytes}},
-                      .written = {{to, bytes}},
-                      .effect = [=] { std::memcpy(to, from, bytes); }};
+  SimOperation operation{.read = {{from, bytes}},
+                         .written = {{to, bytes}},
+                         .effect = [=] { std::memcpy(to, from, bytes); }};
   if (to_room && from_room)
     return queue(line, std::move(operation), time_within(bytes), nullptr);
   // 1 GB/s is 1 byte per nanosecond.
@@ -102,7 +102,7 @@ void SimDevice::queue_gather(SimLine& line, const Gather& gather) {
   PENSTOCK_ASSERT(least >= -1, "a gather names a row below -1");
   wait_for_room();
   Lock lock(mutex_);
-  Operation operation{.effect = effect_of(gather)};
+  SimOperation operation{.effect = effect_of(gather)};
   std::size_t moved = 0;
   for (const GatherField& field : gather.fields) {
     if (field.bytes == 0) continue;
@@ -127,7 +127,7 @@ void SimDevice::queue_gather(SimLine& line, const Gather& gather) {
 void SimDevice::queue_kernel(SimLine& line, HostKernel kernel) {
   wait_for_room();
   Lock lock(mutex_);
-  Operation operation{.effect = std::move(kernel.run)};
+  SimOperation operation{.effect = std::move(kernel.run)};
   std::size_t moved = 0;
   auto check = [&](std::span<const std::byte> extent) PENSTOCK_REQUIRES(
                    mutex_) {
@@ -143,8 +143,8 @@ void SimDevice::queue_kernel(SimLine& line, HostKernel kernel) {
   queue(line, std::move(operation), time_within(moved / 2), nullptr);
 }
 
-void SimDevice::queue(SimLine& line, Operation operation, Nanoseconds duration,
-                      Engine* engine) {
+void SimDevice::queue(SimLine& line, SimOperation operation,
+                      Nanoseconds duration, Engine* engine) {
   Nanoseconds start = std::max(clock_.now(), line.end);
   if (engine != nullptr) start = std::max(start, *engine);
   line.end = start + duration;

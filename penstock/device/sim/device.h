@@ -47,7 +47,7 @@ class SimDevice final : public Device {
   using Engine = Nanoseconds;  // when its last copy ends
 
   void wait_for_room();
-  void queue(SimLine& line, Operation operation, Nanoseconds duration,
+  void queue(SimLine& line, SimOperation operation, Nanoseconds duration,
              Engine* engine) PENSTOCK_REQUIRES(mutex_);
   void forget(Extent freed) PENSTOCK_REQUIRES(mutex_);
 

@@ -8,13 +8,13 @@
 namespace penstock {
 namespace {
 
-bool touches(const Operation& operation, const Extent& extent) {
+bool touches(const SimOperation& operation, const Extent& extent) {
   auto overlaps = [&](const Extent& other) { return other.overlaps(extent); };
   return std::ranges::any_of(operation.read, overlaps) ||
          std::ranges::any_of(operation.written, overlaps);
 }
 
-void poison(Operation& operation) {
+void poison(SimOperation& operation) {
   for (const Extent& extent : operation.written)
     std::memset(const_cast<std::byte*>(extent.start),
                 std::to_integer<int>(kPoison), extent.size);
@@ -32,14 +32,14 @@ void Horizon::merge(const Horizon& other) {
   for (std::size_t i = 0; i < other.last_.size(); ++i) reach(i, other.last_[i]);
 }
 
-void Pending::add(Operation operation) {
+void Pending::add(SimOperation operation) {
   if (!target_in_use(operation)) poison(operation);
   operations_.push_back(std::move(operation));
 }
 
 void Pending::finish(const Horizon& horizon) {
   std::size_t kept = 0;
-  for (Operation& operation : operations_) {
+  for (SimOperation& operation : operations_) {
     if (horizon.covers(operation.stream, operation.number)) {
       operation.effect();
       continue;
@@ -55,7 +55,7 @@ void Pending::finish(const Horizon& horizon) {
 
 std::size_t Pending::forget(Extent freed) {
   std::size_t before = operations_.size();
-  std::erase_if(operations_, [&](const Operation& operation) {
+  std::erase_if(operations_, [&](const SimOperation& operation) {
     return touches(operation, freed);
   });
   if (before != operations_.size()) poison_targets();
@@ -64,8 +64,8 @@ std::size_t Pending::forget(Extent freed) {
 
 // True while work that comes before `by` has yet to read or write its target.
 // Work that does not come before it gets no such respect: it is in a race.
-bool Pending::target_in_use(const Operation& by) const {
-  return std::ranges::any_of(operations_, [&](const Operation& other) {
+bool Pending::target_in_use(const SimOperation& by) const {
+  return std::ranges::any_of(operations_, [&](const SimOperation& other) {
     return by.after.covers(other.stream, other.number) &&
            std::ranges::any_of(by.written, [&](const Extent& written) {
              return touches(other, written);
@@ -74,7 +74,7 @@ bool Pending::target_in_use(const Operation& by) const {
 }
 
 void Pending::poison_targets() {
-  for (Operation& operation : operations_)
+  for (SimOperation& operation : operations_)
     if (!operation.poisoned && !target_in_use(operation)) poison(operation);
 }
 

@@ -34,7 +34,7 @@ struct Extent {
 };
 
 /// Work that was queued on a stream and has not changed memory yet.
-struct Operation {
+struct SimOperation {
   std::size_t stream = 0;
   std::uint64_t number = 0;  ///< grows with every operation of the device
   Horizon after;             ///< what comes before it
@@ -52,19 +52,19 @@ struct Operation {
 class Pending {
  public:
   /// Poisons the target, at once or as soon as the work before it is done.
-  void add(Operation operation);
+  void add(SimOperation operation);
   /// Does all work that comes before `horizon`.
   void finish(const Horizon& horizon);
   /// Drops the work that would touch `freed`; returns how many those were.
   std::size_t forget(Extent freed);
   std::size_t size() const { return operations_.size(); }
-  const Operation& oldest() const { return operations_.front(); }
+  const SimOperation& oldest() const { return operations_.front(); }
 
  private:
-  bool target_in_use(const Operation& by) const;
+  bool target_in_use(const SimOperation& by) const;
   void poison_targets();
 
-  std::vector<Operation> operations_;
+  std::vector<SimOperation> operations_;
 };
 
 }  // namespace penstock
