@@ -100,8 +100,9 @@ std::string sha256_of_statistics(const Json& statistics) {
 }
 
 void Checkpoints::save_statistics(const Json& statistics, SavedState& state) {
-  folder_.write_bytes(kStatistics, text_of_statistics(statistics));
-  state.statistics_sha256 = sha256_of_statistics(statistics);
+  std::string text = text_of_statistics(statistics);
+  folder_.write_bytes(kStatistics, text);
+  state.statistics_sha256 = sha256_of(text);
 }
 
 void Checkpoints::save(SavedState state, const ModelState* model) {

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "penstock/run/folder.h"
-#include "penstock/run/quarantine.h"
 #include "penstock/run/safetensors.h"
+#include "penstock/run/sample_key.h"
 #include "penstock/run/session.h"
 
 namespace penstock {
@@ -39,12 +39,13 @@ class HostCopy {
   std::vector<std::byte> memory_;
 };
 
-Json describe(const Batch& batch, const HostCopy& copy, const Dataset& rows) {
+Json describe(const Batch& batch, const HostCopy& copy,
+              const TableDataset* table) {
   Json json;
   json["epoch"] = batch.at().epoch;
   json["step"] = batch.at().step;
   json["keys"] = Json::Array{};
-  for (SampleId id : batch.ids()) json["keys"].push_back(key_of(rows, id));
+  for (SampleId id : batch.ids()) json["keys"].push_back(key_of(table, id));
   Sha256 order, bytes;
   order.add(std::as_bytes(batch.ids()));
   bytes.add(copy.bytes());
@@ -77,7 +78,7 @@ void look(const Job& job, const BatchQuery& query,
     Batch batch = promised(session->next());
     HostCopy copy(batch, session->stream());
     if (out) out->write(file_of(batch.at()), safetensors(copy.tensors()));
-    each(describe(batch, copy, session->rows()));
+    each(describe(batch, copy, session->dataset().get()));
     end_if_stopped(query.stop);
   }
 }

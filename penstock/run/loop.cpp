@@ -133,7 +133,8 @@ void Loop::take(Batch& batch) {
   unsaved_ = true;
   log_.add(batch.at(), batch.rows(), wall_clock().now() - run.started,
            p_.stepper.has_model());
-  p_.quarantine.add(batch, session.rows());
+  if (!batch.rejected().empty())
+    p_.quarantine.add(batch, session.dataset().get());
   take_losses(false);
   session.report_step();
   report_epochs();

@@ -13,15 +13,15 @@ Json entry_of(const BadRow& row) {
 }
 
 Json entry_of(const RejectedSample& bad, const Batch& batch,
-              const Dataset& rows) {
+              const TableDataset* table) {
   Json entry;
-  entry["key"] = key_of(rows, bad.sample);
+  entry["key"] = key_of(table, bad.sample);
   entry["column"] = bad.place;
   entry["why"] = bad.why;
   entry["epoch"] = batch.at().epoch;
   entry["step"] = batch.at().step;
   entry["row"] = bad.row;
-  entry["substitute"] = key_of(rows, bad.substitute);
+  entry["substitute"] = key_of(table, bad.substitute);
   return entry;
 }
 
@@ -30,12 +30,6 @@ void add_line(std::string& lines, const Json& entry) {
 }
 
 }  // namespace
-
-Json key_of(const Dataset& rows, SampleId sample) {
-  if (sample < 0) return {};
-  const auto* table = dynamic_cast<const TableDataset*>(&rows);
-  return table != nullptr ? table->keys().json(sample) : Json(sample);
-}
 
 void Quarantine::add(const TableDataset& dataset) {
   std::string lines;
@@ -49,11 +43,11 @@ void Quarantine::add(const TableDataset& dataset) {
   folder_.append("quarantine.jsonl", lines);
 }
 
-void Quarantine::add(const Batch& batch, const Dataset& rows) {
+void Quarantine::add(const Batch& batch, const TableDataset* table) {
   std::string lines;
   for (const RejectedSample& bad : batch.rejected())
     if (listed_.size() < kMost && listed_.insert(bad.sample).second)
-      add_line(lines, entry_of(bad, batch, rows));
+      add_line(lines, entry_of(bad, batch, table));
   folder_.append("quarantine.jsonl", lines);
 }
 

@@ -6,12 +6,9 @@
 #include "penstock/dataset/dataset.h"
 #include "penstock/loader/loader.h"
 #include "penstock/run/folder.h"
+#include "penstock/run/sample_key.h"
 
 namespace penstock {
-
-/// How a person finds a sample: its key, or its position in a source that has
-/// none. Null for padding.
-Json key_of(const Dataset& rows, SampleId sample);
 
 /// The `quarantine.jsonl` of a run: rows that were left out of the data set,
 /// and samples that batches could not use. Each has one line, however often it
@@ -24,8 +21,9 @@ class Quarantine {
   explicit Quarantine(RunFolder& folder) : folder_(folder) {}
   /// The rows that `source.on_bad: "skip"` left out.
   void add(const TableDataset& dataset);
-  /// What `loader.on_bad` masked or substituted in a batch of `rows`.
-  void add(const Batch& batch, const Dataset& rows);
+  /// What `loader.on_bad` masked or substituted in a batch; `table` as for
+  /// key_of().
+  void add(const Batch& batch, const TableDataset* table);
 
  private:
   RunFolder& folder_;

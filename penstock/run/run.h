@@ -8,6 +8,7 @@
 #include "penstock/run/digest.h"
 #include "penstock/run/doctor.h"
 #include "penstock/run/peek.h"
+#include "penstock/run/sample_key.h"
 #include "penstock/run/session.h"
 #include "penstock/run/stepper.h"
 #include "penstock/run/train.h"

@@ -76,11 +76,10 @@ nb::object ids_of(const NamedBatch& batch) {
   return copy(nb::cast(batch.ids()));
 }
 
-/// None for padding; the sample's number where rows have no keys.
-nb::object key_of(const TableDataset* dataset, SampleId id) {
-  if (id < 0) return nb::none();
-  if (dataset == nullptr) return nb::cast(id);
-  Json key = dataset->keys().json(id);
+/// None for padding.
+nb::object python_key(const TableDataset* dataset, SampleId id) {
+  Json key = key_of(dataset, id);
+  if (key.is_null()) return nb::none();
   return key.is_string() ? nb::cast(key.string()) : nb::cast(key.integer());
 }
 
@@ -89,7 +88,7 @@ nb::list row_keys_of(const NamedBatch& batch) {
   nb::list made;
   std::shared_ptr<const TableDataset> dataset = batch.held().loader().dataset();
   for (SampleId id : batch.held().batch().ids())
-    made.append(key_of(dataset.get(), id));
+    made.append(python_key(dataset.get(), id));
   return made;
 }
 
@@ -100,10 +99,10 @@ nb::list rejected_of(const NamedBatch& batch) {
   for (const RejectedSample& bad : batch.held().batch().rejected()) {
     nb::dict entry;
     entry["row"] = bad.row;
-    entry["key"] = key_of(dataset.get(), bad.sample);
+    entry["key"] = python_key(dataset.get(), bad.sample);
     entry["column"] = bad.place;
     entry["why"] = bad.why;
-    entry["substitute"] = key_of(dataset.get(), bad.substitute);
+    entry["substitute"] = python_key(dataset.get(), bad.substitute);
     made.append(std::move(entry));
   }
   return made;
