@@ -92,7 +92,9 @@ Rows rows_of(const Workload& work, std::int64_t rows) {
 }
 
 Json measure(const Workload& work, std::int64_t rows, int repeats) {
-  const auto [blocks, keys] = rows_of(work, rows);
+  const Rows read = rows_of(work, rows);
+  const std::vector<Block>& blocks = read.blocks;
+  const std::vector<KeyList>& keys = read.keys;
   JsonSet set{
       .column = "receivers", .keys = kKeys, .max = 10, .standardize = true};
   BlockParser parser(
