@@ -29,6 +29,20 @@ void RunTable::append(std::span<const std::byte> run) {
   size_ += run.size();
 }
 
+void RunTable::move_to(Device& device) {
+  constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
+  Buffer there = device.allocate(std::max<std::size_t>(size_, 1));
+  Buffer staging = device.allocate_pinned(kStagingBytes);
+  std::unique_ptr<Stream> stream = device.make_stream();
+  for (std::size_t at = 0; at < size_; at += kStagingBytes) {
+    std::size_t bytes = std::min(kStagingBytes, size_ - at);
+    std::memcpy(staging.data(), memory_.data() + at, bytes);
+    stream->copy(there.data() + at, staging.data(), bytes);
+    stream->synchronize();
+  }
+  memory_ = std::move(there);
+}
+
 std::span<const std::byte> RunTable::row(std::int64_t row) const {
   auto at = static_cast<std::size_t>(row);
   std::uint64_t start = starts_[at / kBlock];

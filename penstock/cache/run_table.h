@@ -10,7 +10,7 @@
 namespace penstock {
 
 /// Runs of bytes that differ in length, one for each row of a data set in order
-/// of id, in host memory: the bytes, and 4.25 bytes a row on top.
+/// of id: the bytes, and 4.25 bytes a row of host memory on top.
 ///
 /// Filled once by append(), by one thread; then thread-safe.
 class RunTable {
@@ -20,6 +20,8 @@ class RunTable {
 
   /// A whole number of elements, at most 2^31 - 1 of them.
   void append(std::span<const std::byte> run);
+  /// Moves the bytes from host memory to a device's, once all are appended.
+  void move_to(Device& device);
 
   std::int64_t rows() const { return std::ssize(lengths_); }
   /// In elements.

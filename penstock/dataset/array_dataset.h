@@ -24,7 +24,7 @@ struct NamedArray {
 /// How arrays become rows.
 struct ArrayDatasetOptions {
   std::string cache = "auto";  ///< auto, device or ram
-  std::size_t ring_bytes = 0;  ///< what the loaders' rings will take
+  RingBytes ring_bytes = {};   ///< what the loaders' rings will take
   /// Row numbers of each side, in any order, also more than once. Not given:
   /// every row is in train, and none in val.
   std::optional<std::vector<SampleId>> train = {};

@@ -12,16 +12,22 @@ void Dataset::lengths(std::size_t, std::span<const SampleRange>,
   PENSTOCK_ASSERT(false, "a data set whose samples differ knows their lengths");
 }
 
-std::vector<BatchTensor> batch_tensors(const std::vector<Output>& outputs,
+std::vector<BatchTensor> batch_tensors(const DatasetInfo& info, Side side,
                                        bool weights,
                                        const std::vector<Output>& added) {
+  const std::vector<DeviceField>& on_device = info.device_fields_of(side);
   std::vector<BatchTensor> tensors;
   std::size_t varying = 0;
-  for (const Output& output : outputs) {
-    BatchTensor tensor{.name = output.name,
-                       .dtype = output.dtype,
-                       .row_shape = output.row_shape,
-                       .bytes = output.bytes()};
+  for (std::size_t o = 0; o < info.outputs.size(); ++o) {
+    const Output& output = info.outputs[o];
+    BatchTensor tensor{
+        .name = output.name,
+        .dtype = output.dtype,
+        .row_shape = output.row_shape,
+        .bytes = output.bytes(),
+        .queued = std::ranges::any_of(on_device, [&](const DeviceField& field) {
+          return o - field.first_output < field.outputs;
+        })};
     if (output.lengths == Lengths::equal) {
       tensors.push_back(std::move(tensor));
       continue;
@@ -42,7 +48,8 @@ std::vector<BatchTensor> batch_tensors(const std::vector<Output>& outputs,
                        .what = What::added,
                        .dtype = output.dtype,
                        .row_shape = output.row_shape,
-                       .bytes = output.bytes()});
+                       .bytes = output.bytes(),
+                       .queued = !on_device.empty()});
   if (weights)
     tensors.push_back(
         {.name = kWeight, .what = What::weight, .bytes = sizeof(float)});
@@ -117,24 +124,32 @@ void place(const BatchTensor& tensor, const Plan& plan,
   }
 }
 
-}  // namespace
+/// Finds the lengths of the `varying`-th of what differs in length, and places
+/// its elements as in `tensor`.
+void place_varying(const Dataset& dataset, std::size_t varying,
+                   const BatchTensor& tensor, const Plan& plan,
+                   BatchLayout::Varying& of) {
+  of.lengths.resize(plan.ranges.size());
+  of.starts.resize(plan.ranges.size());
+  dataset.lengths(varying, plan.ranges, of.lengths);
+  place(tensor, plan, of);
+}
 
-void measure(const Dataset& dataset, const std::vector<BatchTensor>& tensors,
-             const Plan& plan, BatchLayout& layout) {
+/// Adds the tensors that are copied to the device, or those that are made
+/// there.
+void add_tensors(const Dataset& dataset,
+                 const std::vector<BatchTensor>& tensors, bool queued,
+                 const Plan& plan, BatchLayout& layout) {
   const std::size_t rows = plan.bin_ends.size(), ranges = plan.ranges.size();
-  layout.offsets.resize(tensors.size());
-  layout.bytes = 0;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     const BatchTensor& tensor = tensors[t];
+    if (tensor.queued != queued) continue;
     std::size_t longest = 0, elements = 0;
     if (tensor.what == What::padded || tensor.what == What::packed) {
       if (layout.varying.size() <= tensor.varying)
         layout.varying.resize(tensor.varying + 1);
       BatchLayout::Varying& of = layout.varying[tensor.varying];
-      of.lengths.resize(ranges);
-      of.starts.resize(ranges);
-      dataset.lengths(tensor.varying, plan.ranges, of.lengths);
-      place(tensor, plan, of);
+      place_varying(dataset, tensor.varying, tensor, plan, of);
       longest = static_cast<std::size_t>(of.longest);
       elements = static_cast<std::size_t>(of.elements);
     } else if (tensor.what == What::rows && ranges != rows) {
@@ -153,6 +168,43 @@ void measure(const Dataset& dataset, const std::vector<BatchTensor>& tensors,
   }
 }
 
+/// Adds the stored rows that a device finishes.
+void add_staged(const Dataset& dataset, const std::vector<DeviceField>& fields,
+                const Plan& plan, BatchLayout& layout) {
+  layout.staged.resize(fields.size());
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const DeviceField& field = fields[f];
+    BatchLayout::Staged& staged = layout.staged[f];
+    staged.rows = layout.bytes;
+    layout.bytes =
+        aligned_end(layout.bytes, field.row_bytes * plan.ranges.size());
+    staged.runs = layout.bytes;
+    if (field.element_bytes == 0) continue;
+    const BatchTensor run{.name = dataset.outputs()[field.first_output].name,
+                          .what = What::packed};
+    place_varying(dataset, dataset.info().longest.size() + field.field, run,
+                  plan, staged.lengths);
+    layout.bytes = aligned_end(
+        layout.bytes, field.element_bytes *
+                          static_cast<std::size_t>(staged.lengths.elements));
+  }
+}
+
+}  // namespace
+
+void measure(const Dataset& dataset, Side side,
+             const std::vector<BatchTensor>& tensors, const Plan& plan,
+             BatchLayout& layout) {
+  const std::vector<DeviceField>& fields =
+      dataset.info().device_fields_of(side);
+  layout.offsets.resize(tensors.size());
+  layout.bytes = 0;
+  add_tensors(dataset, tensors, false, plan, layout);
+  add_staged(dataset, fields, plan, layout);
+  layout.copied = layout.bytes;
+  if (!fields.empty()) add_tensors(dataset, tensors, true, plan, layout);
+}
+
 Shape shape_of(const BatchTensor& tensor, const BatchLayout& layout,
                const Plan& plan) {
   std::int64_t rows = std::ssize(plan.bin_ends);
@@ -166,19 +218,34 @@ Shape shape_of(const BatchTensor& tensor, const BatchLayout& layout,
   return shape;
 }
 
-std::size_t most_bytes(const std::vector<BatchTensor>& tensors,
-                       std::span<const std::int32_t> longest,
+BatchLayout most_bytes(const DatasetInfo& info, Side side,
+                       const std::vector<BatchTensor>& tensors,
                        std::int64_t rows) {
   auto count = static_cast<std::size_t>(rows);
-  std::size_t bytes = 0;
-  for (const BatchTensor& tensor : tensors) {
-    std::size_t length = tensor.varying < longest.size()
-                             ? static_cast<std::size_t>(longest[tensor.varying])
-                             : 0;
-    bytes = aligned_end(bytes, tensor.bytes * count_of(tensor, count, count,
-                                                       length, count * length));
+  BatchLayout most;
+  auto add = [&](bool queued) {
+    for (const BatchTensor& tensor : tensors) {
+      if (tensor.queued != queued) continue;
+      std::size_t length =
+          tensor.varying < info.longest.size()
+              ? static_cast<std::size_t>(info.longest[tensor.varying])
+              : 0;
+      most.bytes = aligned_end(
+          most.bytes, tensor.bytes * count_of(tensor, count, count, length,
+                                              count * length));
+    }
+  };
+  add(false);
+  for (const DeviceField& field : info.device_fields_of(side)) {
+    most.bytes = aligned_end(most.bytes, count * field.row_bytes);
+    most.bytes = aligned_end(most.bytes,
+                             count * field.element_bytes *
+                                 static_cast<std::size_t>(field.longest_run));
+    most.scratch = std::max(most.scratch, count * field.scratch_bytes);
   }
-  return bytes;
+  most.copied = most.bytes;
+  add(true);
+  return most;
 }
 
 }  // namespace penstock

@@ -27,6 +27,7 @@ struct BatchTensor {
   Shape row_shape;          ///< of a row, or of an element
   std::size_t bytes = 0;    ///< of a row, or of an element
   std::size_t varying = 0;  ///< which of the outputs whose lengths differ
+  bool queued = false;      ///< made on the device, not copied there
 };
 
 /// The tensor that marks rows, 1, and padding, 0.
@@ -34,7 +35,7 @@ inline constexpr const char* kWeight = "weight";
 
 /// The tensors of a batch: the outputs in their order, each followed by the one
 /// that says how long its samples are, then those that are `added`.
-std::vector<BatchTensor> batch_tensors(const std::vector<Output>& outputs,
+std::vector<BatchTensor> batch_tensors(const DatasetInfo& info, Side side,
                                        bool weights,
                                        const std::vector<Output>& added = {});
 
@@ -48,26 +49,35 @@ struct BatchLayout {
     std::int64_t longest = 0;           ///< of a row
     std::int64_t elements = 0;          ///< of all rows
   };
+  /// Stored rows on their way to a device that finishes them.
+  struct Staged {
+    std::size_t rows = 0, runs = 0;  ///< offsets
+    Varying lengths;                 ///< of the runs
+  };
   std::vector<std::size_t> offsets;  ///< of each tensor
   std::vector<Varying> varying;
-  std::size_t bytes = 0;    ///< of all tensors
-  std::size_t scratch = 0;  ///< on the device behind them, for queued work
+  std::vector<Staged> staged;  ///< by field that a device finishes
+  std::size_t bytes = 0;       ///< of all this
+  std::size_t copied = 0;      ///< the first of these: not made on the device
+  std::size_t scratch = 0;     ///< on the device behind them, for queued work
 };
 
 /// Finds out how large a batch is. A pure function of the plan, whose ranges
 /// hold ids, and of the kept lengths. Throws Error(request) where a bin of
 /// several ranges meets a tensor of one size for each row, and
 /// Error(transform), code data.too_long, where a batch has 2^31 elements.
-void measure(const Dataset& dataset, const std::vector<BatchTensor>& tensors,
-             const Plan& plan, BatchLayout& layout);
+void measure(const Dataset& dataset, Side side,
+             const std::vector<BatchTensor>& tensors, const Plan& plan,
+             BatchLayout& layout);
 
 /// The shape of a tensor in a batch that was measured.
 Shape shape_of(const BatchTensor& tensor, const BatchLayout& layout,
                const Plan& plan);
 
-/// The bytes of a batch of so many rows, each as long as the longest.
-std::size_t most_bytes(const std::vector<BatchTensor>& tensors,
-                       std::span<const std::int32_t> longest,
+/// How large a batch of so many rows is, each as long as the longest: `bytes`,
+/// `copied` and, for what a device finishes, `scratch`.
+BatchLayout most_bytes(const DatasetInfo& info, Side side,
+                       const std::vector<BatchTensor>& tensors,
                        std::int64_t rows);
 
 }  // namespace penstock

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/cache/cache.h"
+#include "penstock/dataset/device_fields.h"
 #include "penstock/dataset/filler.h"
 #include "penstock/dataset/read_ahead.h"
 
@@ -31,6 +32,18 @@ struct DatasetInfo {
   /// I/O threads that gain something where batches are read from a source; 0
   /// where they are not.
   int most_readers = 0;
+  /// What a device finishes, on the train side and on others.
+  std::array<std::vector<DeviceField>, 2> device_fields = {};
+
+  const std::vector<DeviceField>& device_fields_of(Side side) const {
+    return device_fields[side == Side::train ? 0 : 1];
+  }
+};
+
+/// Memory of the rings of loaders: on the device, and pinned on the host where
+/// batches are copied.
+struct RingBytes {
+  std::size_t device = 0, host = 0;
 };
 
 /// How a loader reads a data set.
@@ -58,7 +71,9 @@ class Dataset {
   /// make up its bins. As it is: each sample is a bin, whole.
   virtual void expand(Plan& /*plan*/) const {}
   /// The elements that each range holds of the `varying`-th output whose
-  /// lengths differ; 0 of padding. A pure function.
+  /// lengths differ; 0 of padding. Behind these, at `info().longest.size()` +
+  /// f: of the whole stored runs of field f, where a device finishes it. A pure
+  /// function.
   virtual void lengths(std::size_t varying, std::span<const SampleRange> ranges,
                        std::span<std::int32_t> out) const;
   /// Called by each thread of a loader, once. The filler looks at this data set

@@ -37,7 +37,8 @@ struct FillMeters {
 /// Ranges of a batch that are to be filled: whole bins, one after the other.
 struct FillItem {
   std::span<const SampleId> ids;  ///< by range; -1: padding
-  /// By output of the data set; rows of equal size begin at `data`.
+  /// By output of the data set, and then what is copied for fields that a
+  /// device finishes (kStagedPlaces); rows of equal size begin at `data`.
   std::span<const TensorPlace> to;
   /// Where lengths differ; else empty.
   std::span<const SampleRange> ranges = {};
@@ -59,6 +60,11 @@ class SlotFiller {
   /// they are. What it throws is delivered in the batch's turn, and ends the
   /// loader.
   virtual void fill(const FillItem& item, Stream& stream, Faults& faults) = 0;
+  /// Queues what a device finishes, once all that was filled has been queued to
+  /// be copied there: for a whole batch, whose places are in its memory. Writes
+  /// zeros where an id is -1.
+  virtual void queue(const FillItem& /*batch*/, std::byte* /*scratch*/,
+                     Stream& /*stream*/) {}
 };
 
 }  // namespace penstock

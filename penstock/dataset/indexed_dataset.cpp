@@ -76,6 +76,8 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
   info_.rows = *source_->count().rows;
   info_.outputs = outputs_of(options_.fields);
   info_.most_readers = most_readers(*source_);
+  info_.device_fields =
+      device_fields(options_.fields, options_.finish_on, false);
   info_.plan.tier = Tier::none;
   info_.plan.lines.push_back({.tier = Tier::none,
                               .fits = true,

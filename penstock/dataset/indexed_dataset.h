@@ -18,6 +18,9 @@ struct IndexedOptions {
   Split split = {};  ///< by position
   /// What an earlier scan found, for fields that are fitted.
   std::optional<Json> statistics = {};
+  /// Memory of the device that may finish fields whose stored rows are of
+  /// equal size; cpu: all are finished on the host.
+  MemoryKind finish_on = MemoryKind::cpu;
 };
 
 /// Samples that are read by their position when a batch needs them: nothing is

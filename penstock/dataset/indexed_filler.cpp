@@ -12,7 +12,8 @@ IndexedFiller::IndexedFiller(const IndexedDataset& dataset, FillMeters& meters,
       reader_(*dataset.source_, nullptr, &meters.read),
       encoder_(dataset.bound_, dataset.options_.fields, dataset.layout_,
                dataset.statistics_),
-      finisher_(dataset.options_.fields, dataset.layout_, options),
+      finisher_(dataset.options_.fields, dataset.layout_, dataset.info_,
+                options),
       values_(dataset.bound_.size()),
       faults_(dataset.bound_.size()),
       runs_(dataset.bound_.size()) {
@@ -171,6 +172,11 @@ void IndexedFiller::finish(const FillItem& item) {
   finisher_.finish(good, stored_, [&](std::size_t field, std::size_t i) {
     return runs_[field].row(number_[i]);
   });
+}
+
+void IndexedFiller::queue(const FillItem& batch, std::byte* scratch,
+                          Stream& stream) {
+  finisher_.queue(batch, scratch, stream);
 }
 
 std::unique_ptr<SlotFiller> IndexedDataset::open_filler(

@@ -16,6 +16,8 @@ class IndexedFiller final : public SlotFiller {
                 const FillerOptions& options);
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override;
+  void queue(const FillItem& batch, std::byte* scratch,
+             Stream& stream) override;
 
  private:
   void read(const FillItem& item);

@@ -45,8 +45,13 @@ std::shared_ptr<const Dataset> prepare_dataset(
   }
   const std::string shown = source->shown();
   log(LogLevel::info, "no initial scan: samples are read by position");
+  const bool on_host =
+      options.batches_on_host && options.batches_on_host(device);
   auto set = std::make_shared<IndexedDataset>(
-      IndexedOptions{.fields = options.fields, .split = options.split},
+      IndexedOptions{
+          .fields = options.fields,
+          .split = options.split,
+          .finish_on = on_host ? MemoryKind::cpu : device.memory_kind()},
       std::move(source));
   if (options.planned) options.planned(set->plan());
   check_fingerprint(*set, options.source.fingerprint, shown);

@@ -5,17 +5,12 @@
 
 namespace penstock {
 
-bool only_copied(const std::vector<Field>& fields) {
-  return std::ranges::all_of(fields, [](const Field& field) {
-    return field.kind->stored().element_bytes == 0 &&
-           field.kind->finisher(true) == nullptr &&
-           field.kind->finisher(false) == nullptr;
-  });
-}
-
 RowFinisher::RowFinisher(const std::vector<Field>& fields,
-                         const RowLayout& layout, const FillerOptions& options)
+                         const RowLayout& layout, const DatasetInfo& info,
+                         const FillerOptions& options)
     : seed_(options.seed) {
+  const std::vector<DeviceField>& on_device =
+      info.device_fields_of(options.side);
   std::size_t tensor = 0, output = 0;
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldKind& kind = *fields[f].kind;
@@ -32,11 +27,44 @@ RowFinisher::RowFinisher(const std::vector<Field>& fields,
         copied_.push_back({.output = output + t,
                            .offset = layout.tensors[tensor + t].offset,
                            .bytes = layout.tensors[tensor + t].bytes});
+    if (!stored.tensors.empty()) {
+      const TensorSpec& last =
+          layout.tensors[tensor + stored.tensors.size() - 1];
+      part.tensor_bytes = last.offset + last.bytes - part.offset;
+    }
     tensor += stored.tensors.size();
     output += part.outputs;
-    if (part.finisher != nullptr || part.run_bytes != 0)
+    auto found = std::ranges::find(on_device, f, &DeviceField::field);
+    if (found != on_device.end())
+      stage(part, *found,
+            info.outputs.size() +
+                kStagedPlaces *
+                    static_cast<std::size_t>(found - on_device.begin()));
+    else if (part.finisher != nullptr || part.run_bytes != 0)
       parts_.push_back(std::move(part));
   }
+}
+
+/// Leaves a field to the device. Its stored rows are copied to `place` and the
+/// one behind it.
+void RowFinisher::stage(Part& part, const DeviceField& field,
+                        std::size_t place) {
+  if (field.row_bytes > 0)
+    copied_.push_back(
+        {.output = place, .offset = part.offset, .bytes = field.row_bytes});
+  if (field.element_bytes > 0)
+    parts_.push_back({.field = part.field,
+                      .first_output = place + 1,
+                      .outputs = 1,
+                      .offset = part.offset,
+                      .run_bytes = part.run_bytes,
+                      .finisher = nullptr,
+                      .staged = place});
+  if (field.row_bytes > 0 || field.element_bytes > 0) {
+    part.staged = place;
+    part.offset = 0;
+  }
+  queued_.push_back(std::move(part));
 }
 
 void RowFinisher::copy(const FillItem& item,
@@ -57,9 +85,9 @@ void RowFinisher::finish(const FillItem& item,
   for (const Part& part : parts_) finish(part, item, rows, run_of);
 }
 
-void RowFinisher::finish(const Part& part, const FillItem& item,
-                         std::span<const std::byte* const> rows,
-                         const RunOf& run_of) {
+void RowFinisher::find_rows(const Part& part, const FillItem& item,
+                            std::span<const std::byte* const> rows,
+                            const RunOf& run_of) {
   rows_.clear();
   at_.clear();
   for (std::size_t i = 0; i < item.ids.size(); ++i) {
@@ -73,19 +101,11 @@ void RowFinisher::finish(const Part& part, const FillItem& item,
     rows_.push_back(row);
     at_.push_back(i);
   }
-  if (part.finisher != nullptr) return call(part, item);
-  const TensorPlace& to = item.to[part.first_output + part.outputs - 1];
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    auto begin = static_cast<std::size_t>(rows_[r].range.begin);
-    auto count = static_cast<std::size_t>(to.lengths[at_[r]]);
-    if (count == 0) continue;
-    std::memcpy(to.row(at_[r]), rows_[r].run.data() + begin * part.run_bytes,
-                count * part.run_bytes);
-  }
 }
 
-// A kind never sees padding or rejected rows: they are zeros.
-void RowFinisher::call(const Part& part, const FillItem& item) {
+/// Where the rows that were found go: a kind never sees padding or rejected
+/// rows.
+void RowFinisher::find_places(const Part& part, const FillItem& item) {
   places_.clear();
   starts_.resize(part.outputs);
   lengths_.resize(part.outputs);
@@ -104,14 +124,88 @@ void RowFinisher::call(const Part& part, const FillItem& item) {
     } else if (at_.size() != item.ids.size()) {
       starts_[o].assign(at_.begin(), at_.end());
       place.starts = starts_[o];
-      for (std::size_t i = 0; i < item.ids.size(); ++i)
-        if (item.ids[i] < 0) std::memset(to.row(i), 0, to.bytes);
     }
     places_.push_back(place);
   }
+}
+
+void RowFinisher::finish(const Part& part, const FillItem& item,
+                         std::span<const std::byte* const> rows,
+                         const RunOf& run_of) {
+  find_rows(part, item, rows, run_of);
+  if (part.finisher != nullptr) {
+    find_places(part, item);
+    for (std::size_t o = 0; o < part.outputs; ++o) {
+      const TensorPlace& to = item.to[part.first_output + o];
+      for (std::size_t i = 0; to.starts.empty() && i < item.ids.size(); ++i)
+        if (item.ids[i] < 0) std::memset(to.row(i), 0, to.bytes);
+    }
+    if (!rows_.empty())
+      part.finisher->finish(rows_, {.seed = seed_, .epoch = item.at.epoch},
+                            places_);
+    return;
+  }
+  const TensorPlace& to = item.to[part.first_output + part.outputs - 1];
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    std::size_t begin =
+        part.staged > 0 ? 0 : static_cast<std::size_t>(rows_[r].range.begin);
+    auto count = static_cast<std::size_t>(to.lengths[at_[r]]);
+    if (count == 0) continue;
+    std::memcpy(to.row(at_[r]), rows_[r].run.data() + begin * part.run_bytes,
+                count * part.run_bytes);
+  }
+}
+
+void RowFinisher::queue(const FillItem& batch, std::byte* scratch,
+                        Stream& stream) {
+  for (const Part& part : queued_) {
+    PENSTOCK_ASSERT(part.staged > 0, "stored rows are copied, or kept there");
+    std::span<const TensorPlace> to = batch.to.subspan(part.staged);
+    stored_.clear();
+    for (std::size_t i = 0; part.tensor_bytes > 0 && i < batch.ids.size(); ++i)
+      stored_.push_back(to[0].row(i));
+    find_rows(part, batch, stored_, [&](std::size_t, std::size_t i) {
+      return std::span<const std::byte>(
+          to[1].row(i),
+          static_cast<std::size_t>(to[1].lengths[i]) * to[1].bytes);
+    });
+    queue(part, batch, scratch, stream);
+  }
+}
+
+void RowFinisher::queue(const FillItem& batch,
+                        std::span<const std::byte* const> rows,
+                        const RunOf& run_of, std::byte* scratch,
+                        Stream& stream) {
+  for (const Part& part : queued_) {
+    find_rows(part, batch, part.tensor_bytes > 0 ? rows : decltype(rows)(),
+              run_of);
+    queue(part, batch, scratch, stream);
+  }
+}
+
+// A gather of row -1 writes zeros.
+void RowFinisher::queue(const Part& part, const FillItem& batch,
+                        std::byte* scratch, Stream& stream) {
+  find_places(part, batch);
+  for (std::size_t i = 0; i < batch.ids.size(); ++i) {
+    if (batch.ids[i] >= 0) continue;
+    const std::int64_t none = -1;
+    for (std::size_t o = 0; o < part.outputs; ++o) {
+      const TensorPlace& to = batch.to[part.first_output + o];
+      const GatherField zeros{
+          .row_stride = to.bytes, .bytes = to.bytes, .out = to.row(i)};
+      stream.gather(
+          {.fields = std::span(&zeros, 1), .rows = std::span(&none, 1)});
+    }
+  }
   if (rows_.empty()) return;
-  part.finisher->finish(rows_, {.seed = seed_, .epoch = item.at.epoch},
-                        places_);
+  part.finisher->queue({.rows = rows_,
+                        .tensor_bytes = part.tensor_bytes,
+                        .key = {.seed = seed_, .epoch = batch.at.epoch},
+                        .to = places_,
+                        .scratch = scratch},
+                       stream);
 }
 
 }  // namespace penstock

@@ -13,24 +13,27 @@ namespace penstock {
 /// Puts stored rows into a batch: fields that a kind finishes, and runs. One
 /// per thread.
 ///
-/// What is stored as a batch holds it, in rows of equal size, is copied by
-/// others, many rows at once: `copied()` says what.
+/// What goes into a batch as it is stored, in rows of equal size, is copied by
+/// others, many rows at once: `copied()` says what. Of a field that a device
+/// finishes these are its stored rows.
 class RowFinisher {
  public:
   RowFinisher(const std::vector<Field>& fields, const RowLayout& layout,
-              const FillerOptions& options);
+              const DatasetInfo& info, const FillerOptions& options);
 
-  /// An output that is a tensor of the stored row.
+  /// A part of the stored row.
   struct Copied {
-    std::size_t output;  ///< its place among all outputs
+    std::size_t output;  ///< its place in FillItem::to
     std::size_t offset;  ///< in the stored row
     std::size_t bytes;
   };
   const std::vector<Copied>& copied() const { return copied_; }
   /// Copies these, row by row; zeros where `rows[i]` is null.
   void copy(const FillItem& item, std::span<const std::byte* const> rows) const;
-  /// True where nothing is left to do beside copying.
+  /// True where nothing is left to do on the host beside copying.
   bool idle() const { return parts_.empty(); }
+  /// True where nothing is left to queue.
+  bool queues_nothing() const { return queued_.empty(); }
 
   /// A field's run of the i-th range's sample.
   using RunOf = std::function<std::span<const std::byte>(std::size_t field,
@@ -39,6 +42,11 @@ class RowFinisher {
   /// which zeros are written in tensors of equal size.
   void finish(const FillItem& item, std::span<const std::byte* const> rows,
               const RunOf& run_of);
+  /// Queues what a device finishes, from what was copied for the batch.
+  void queue(const FillItem& batch, std::byte* scratch, Stream& stream);
+  /// The same where the device keeps the stored rows.
+  void queue(const FillItem& batch, std::span<const std::byte* const> rows,
+             const RunOf& run_of, std::byte* scratch, Stream& stream);
 
  private:
   /// A field that is not only copied.
@@ -47,23 +55,30 @@ class RowFinisher {
     std::size_t offset;                       // of its tensors in a stored row
     std::size_t run_bytes;                    // of an element; 0: it has no run
     std::unique_ptr<FieldFinisher> finisher;  // null: the run is copied
+    std::size_t tensor_bytes = 0;             // in a stored row
+    // Where its whole stored rows are copied for the device; 0: they are not.
+    std::size_t staged = 0;
   };
+  void stage(Part& part, const DeviceField& field, std::size_t place);
+  void find_rows(const Part& part, const FillItem& item,
+                 std::span<const std::byte* const> rows, const RunOf& run_of);
+  void find_places(const Part& part, const FillItem& item);
   void finish(const Part& part, const FillItem& item,
               std::span<const std::byte* const> rows, const RunOf& run_of);
-  void call(const Part& part, const FillItem& item);
+  void queue(const Part& part, const FillItem& batch, std::byte* scratch,
+             Stream& stream);
 
   const std::uint64_t seed_;
   std::vector<Copied> copied_;
-  std::vector<Part> parts_;
+  std::vector<Part> parts_;   // of the host
+  std::vector<Part> queued_;  // of the device
   // Of the rows that are there, scratch.
   std::vector<StoredRow> rows_;
   std::vector<std::size_t> at_;  // their places in the item
+  std::vector<const std::byte*> stored_;
   std::vector<TensorPlace> places_;
   std::vector<std::vector<std::int64_t>> starts_;
   std::vector<std::vector<std::int32_t>> lengths_;
 };
-
-/// True where a batch holds fields as they are stored, in rows of equal size.
-bool only_copied(const std::vector<Field>& fields);
 
 }  // namespace penstock

@@ -9,7 +9,7 @@ SourceFiller::SourceFiller(const TableDataset& dataset, FillMeters& meters,
       per_sample_(options.per_sample),
       reader_(dataset, &meters),
       encoder_(dataset.encoder()),
-      finisher_(dataset.fields(), dataset.layout(), options),
+      finisher_(dataset.fields(), dataset.layout(), dataset.info(), options),
       runs_(dataset.fields().size()) {}
 
 void SourceFiller::read(ItemRead* ahead) {
@@ -50,6 +50,11 @@ void SourceFiller::fill(const FillItem& item, Stream&, Faults&) {
   finisher_.finish(item, stored_, [&](std::size_t field, std::size_t i) {
     return runs_[field].row(number_[i]);
   });
+}
+
+void SourceFiller::queue(const FillItem& batch, std::byte* scratch,
+                         Stream& stream) {
+  finisher_.queue(batch, scratch, stream);
 }
 
 }  // namespace penstock

@@ -14,6 +14,8 @@ class SourceFiller final : public SlotFiller {
                const FillerOptions& options);
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override;
+  void queue(const FillItem& batch, std::byte* scratch,
+             Stream& stream) override;
 
  private:
   /// Reads and encodes the rows of `present_` into `rows_` and `runs_`.

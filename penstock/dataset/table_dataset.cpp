@@ -6,7 +6,6 @@
 #include "penstock/dataset/arrival_packing.h"
 #include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/key_order.h"
-#include "penstock/dataset/row_finisher.h"
 #include "penstock/dataset/scan.h"
 
 // A table becomes a data set in one scan: read and parse, order by key (a
@@ -214,46 +213,60 @@ bool TableDataset::needs_no_values() const {
          });
 }
 
-void TableDataset::plan_tier(const RowsById& rows, const Device& device,
-                             const ScanMemory& scan) {
-  info_.rows = rows.count();
-  info_.on_side = {train_.size(), val_.size()};
-  info_.outputs = outputs_of(options_.fields);
-  // Encoded runs are about as long as parsed ones.
-  std::size_t run_bytes = 0;
+/// Encoded runs are about as long as parsed ones.
+void TableDataset::measure_runs(const RowsById& rows) {
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     StoredForm form = options_.fields[f].kind->stored();
     if (form.element_bytes == 0) continue;
     std::size_t longest = 0;
     for (SampleId id = 0; id < rows.count(); ++id) {
       std::size_t bytes = rows.row(id, f).size();
-      run_bytes += bytes;
+      run_bytes_ += bytes;
       longest = std::max(longest, bytes / form.element_bytes);
     }
     for (const Output& output : options_.fields[f].kind->outputs())
       if (output.lengths != Lengths::equal)
         info_.longest.push_back(static_cast<std::int32_t>(longest));
+    for (std::vector<DeviceField>& side : info_.device_fields)
+      for (DeviceField& field : side)
+        if (field.field == f)
+          field.longest_run = static_cast<std::int32_t>(longest);
   }
+}
+
+void TableDataset::plan_tier(const RowsById& rows, const Device& device,
+                             const ScanMemory& scan) {
+  info_.rows = rows.count();
+  info_.on_side = {train_.size(), val_.size()};
+  info_.outputs = outputs_of(options_.fields);
+  const bool batches_on_host =
+      options_.batches_on_host && options_.batches_on_host(device);
+  if (!batches_on_host)
+    info_.device_fields =
+        device_fields(options_.fields, device.memory_kind(), true);
+  measure_runs(rows);
   HostLimits host = read_host_limits();
-  std::size_t rings = options_.ring_bytes
-                          ? options_.ring_bytes(rows.count(), info_.longest)
-                          : 0;
-  info_.plan = plan_tiers(
-      {.rows = rows.count(),
-       .row_bytes = layout_.row_bytes,
-       .run_bytes = run_bytes,
-       .finished_on_host =
-           !only_copied(options_.fields) ||
-           (options_.batches_on_host && options_.batches_on_host(device)),
-       .ring_device_bytes = rings,
-       .ring_host_bytes = rings,
-       .tier = options_.cache},
-      {.ram_free = host.memory_free,
-       .ram_origin = host.free_origin,
-       .device_free = device.memory().free,
-       .device_is_host = device.memory_kind() == MemoryKind::cpu});
+  RingBytes rings =
+      options_.ring_bytes ? options_.ring_bytes(info_) : RingBytes();
+  info_.plan =
+      plan_tiers({.rows = rows.count(),
+                  .row_bytes = layout_.row_bytes,
+                  .run_bytes = run_bytes_,
+                  .finished_on_host =
+                      batches_on_host ||
+                      !finished_on_device(options_.fields, info_.device_fields),
+                  .ring_device_bytes = rings.device,
+                  .ring_host_bytes = rings.host,
+                  .tier = options_.cache},
+                 {.ram_free = host.memory_free,
+                  .ram_origin = host.free_origin,
+                  .device_free = device.memory().free,
+                  .device_is_host = device.memory_kind() == MemoryKind::cpu});
   info_.plan.scan = scan;
   if (plan().tier == Tier::none) info_.most_readers = most_readers(*source_);
+  if (plan().tier == Tier::device)
+    for (std::vector<DeviceField>& side : info_.device_fields)
+      for (DeviceField& field : side) field.row_bytes = field.element_bytes = 0;
   if (options_.planned) options_.planned(info_.plan);
 }
 
@@ -280,6 +293,9 @@ void TableDataset::pack(const RowsById& rows, Device& device,
         rows, layout_.row_bytes, [this] { return encoder(); }, *table_,
         share_out);
   if (table_) table_->seal();
+  if (plan().tier == Tier::device && device.memory_kind() != MemoryKind::cpu)
+    for (const std::unique_ptr<RunTable>& table : runs_)
+      if (table != nullptr) table->move_to(device);
   find_lengths();
 }
 
@@ -363,11 +379,15 @@ void TableDataset::find_lengths() {
 void TableDataset::lengths(std::size_t varying,
                            std::span<const SampleRange> ranges,
                            std::span<std::int32_t> out) const {
-  const RunTable& runs = *runs_[varying_[varying]];
-  for (std::size_t i = 0; i < ranges.size(); ++i)
-    out[i] = ranges[i].sample < 0
-                 ? 0
-                 : elements_in(ranges[i], runs.length(ranges[i].sample));
+  const bool whole = varying >= varying_.size();
+  const RunTable& runs =
+      *runs_[whole ? varying - varying_.size() : varying_[varying]];
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    SampleId id = ranges[i].sample;
+    out[i] = id < 0  ? 0
+             : whole ? runs.length(id)
+                     : elements_in(ranges[i], runs.length(id));
+  }
 }
 
 void TableDataset::select(Side side, std::span<SampleId> ranks) const {

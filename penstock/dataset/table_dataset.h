@@ -101,6 +101,7 @@ class TableDataset final : public Dataset {
                        const ShareOut& share_out);
   /// Nothing but keys, sides and hashes is needed of the scan.
   bool needs_no_values() const;
+  void measure_runs(const RowsById& rows);
   void plan_tier(const RowsById& rows, const Device& device,
                  const ScanMemory& scan);
   void find_lengths();
@@ -123,6 +124,7 @@ class TableDataset final : public Dataset {
   std::unique_ptr<Table> table_;
   std::vector<std::unique_ptr<RunTable>> runs_;  // by field
   std::vector<std::size_t> varying_;  // the field of each output that varies
+  std::size_t run_bytes_ = 0;         // of all rows, as parsed
   std::vector<std::uint64_t> row_hashes_;  // tier none
   std::int64_t too_short_ = 0;
   std::int64_t bad_rows_ = 0;

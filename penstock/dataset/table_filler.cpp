@@ -22,14 +22,9 @@ class TableFiller final : public SlotFiller {
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {
     gather_->fill(item, stream, faults);
+    if (finisher_.idle()) return;
     BusyScope busy(meter_);
-    stored_.clear();
-    if (const Table* table = dataset_.table())
-      for (SampleId id : item.ids)
-        stored_.push_back(id < 0 ? nullptr
-                                 : table->data() +
-                                       static_cast<std::size_t>(id) *
-                                           dataset_.layout().row_bytes);
+    find_stored(item);
     std::size_t bytes = 0;
     finisher_.finish(item, stored_, [&](std::size_t field, std::size_t i) {
       std::span<const std::byte> run = dataset_.runs(field)->row(item.ids[i]);
@@ -39,7 +34,30 @@ class TableFiller final : public SlotFiller {
     meter_.add_items(0, static_cast<std::int64_t>(bytes));
   }
 
+  void queue(const FillItem& batch, std::byte* scratch,
+             Stream& stream) override {
+    if (dataset_.plan().tier != Tier::device)
+      return finisher_.queue(batch, scratch, stream);
+    find_stored(batch);
+    finisher_.queue(
+        batch, stored_,
+        [&](std::size_t field, std::size_t i) {
+          return dataset_.runs(field)->row(batch.ids[i]);
+        },
+        scratch, stream);
+  }
+
  private:
+  void find_stored(const FillItem& item) {
+    stored_.clear();
+    if (const Table* table = dataset_.table())
+      for (SampleId id : item.ids)
+        stored_.push_back(id < 0 ? nullptr
+                                 : table->data() +
+                                       static_cast<std::size_t>(id) *
+                                           dataset_.layout().row_bytes);
+  }
+
   const TableDataset& dataset_;
   const std::unique_ptr<SlotFiller> gather_;
   RowFinisher finisher_;
@@ -50,7 +68,8 @@ class TableFiller final : public SlotFiller {
 std::unique_ptr<SlotFiller> make_table_filler(const TableDataset& dataset,
                                               FillMeters& meters,
                                               const FillerOptions& options) {
-  RowFinisher finisher(dataset.fields(), dataset.layout(), options);
+  RowFinisher finisher(dataset.fields(), dataset.layout(), dataset.info(),
+                       options);
   std::vector<GatherField> fields;
   std::vector<std::size_t> outputs;
   for (const RowFinisher::Copied& copied : finisher.copied()) {
@@ -62,7 +81,7 @@ std::unique_ptr<SlotFiller> make_table_filler(const TableDataset& dataset,
   std::unique_ptr<SlotFiller> gather =
       make_gather_filler(std::move(fields), std::move(outputs),
                          dataset.plan().tier, meters.gather);
-  if (finisher.idle()) return gather;
+  if (finisher.idle() && finisher.queues_nothing()) return gather;
   return std::make_unique<TableFiller>(dataset, std::move(gather),
                                        std::move(finisher), meters.gather);
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "penstock/base/json.h"
-#include "penstock/cache/cache.h"
+#include "penstock/dataset/dataset_base.h"
 #include "penstock/sampling/sampling.h"
 #include "penstock/sources/sources.h"
 #include "penstock/transforms/transforms.h"
@@ -23,13 +23,10 @@ struct TableDatasetOptions {
   Split split;
   std::string cache = "auto";  ///< auto, device, ram or none
   int workers = 1;             ///< threads that parse; 0: on the caller's
-  /// What the loaders' rings will take where there are so many rows, and so
-  /// many elements in the longest (DatasetInfo::longest); empty: nothing.
-  std::function<std::size_t(std::int64_t rows,
-                            std::span<const std::int32_t> longest)>
-      ring_bytes;
+  /// What the loaders' rings will take; empty: nothing.
+  std::function<RingBytes(const DatasetInfo&)> ring_bytes;
   /// True where batches are changed on the host after they are filled, so that
-  /// rows are not kept on this device; empty: they are not.
+  /// this device neither keeps nor finishes rows; empty: they are not.
   std::function<bool(const Device&)> batches_on_host;
   /// Statistics of an earlier run, to be applied instead of fitting.
   std::optional<Json> statistics;

@@ -42,7 +42,6 @@ std::int64_t steps_in_all(const Job& job, const Order& order) {
 }
 
 TableDatasetOptions dataset_options(const Job& job) {
-  std::vector<Output> outputs = outputs_of(job.fields);
   std::vector<LoaderOptions> loaders = {loader_options(job, Side::train)};
   if (!job.model.none()) loaders.push_back(loader_options(job, Side::val));
   return {
@@ -53,11 +52,13 @@ TableDatasetOptions dataset_options(const Job& job) {
       .workers =
           job.loading.workers.value_or(std::max(1, automatic_workers(job))),
       .ring_bytes =
-          [outputs, loaders](std::int64_t rows,
-                             std::span<const std::int32_t> longest) {
-            std::size_t bytes = 0;
-            for (const LoaderOptions& loader : loaders)
-              bytes += ring_bytes(loader, outputs, rows, longest);
+          [loaders](const DatasetInfo& info) {
+            RingBytes bytes;
+            for (const LoaderOptions& loader : loaders) {
+              RingBytes more = ring_bytes(loader, info);
+              bytes.device += more.device;
+              bytes.host += more.host;
+            }
             return bytes;
           },
       .batches_on_host =

@@ -52,7 +52,7 @@ Job checked_job(const Json& document, RowsFrom from) {
   job.split = parse_split(spec.raw("split"), "split");
   job.loading = loading_settings().parse(section("loader"));
   if (from != RowsFrom::own_rows)  // before anything is read
-    BatchOperations(job.loading.options, outputs_of(job.fields));
+    BatchOperations(job.loading.options, {.outputs = outputs_of(job.fields)});
   job.model = parse_model(spec.raw("model"), job.fields);
   Spec train = section("train");
   training_settings().read(train, job.training);

@@ -355,8 +355,9 @@ TEST(ArrayPlan, TakesTheMemoryThatItPredicts) {
   std::vector<NamedArray> arrays = {random_array("x", Dtype::float32, {500, 8}),
                                     random_array("y", Dtype::int16, {500})};
   LoaderOptions options{.batch_size = 64, .workers = 2};
-  std::size_t ring = ring_bytes(options, outputs_of(layout_of(arrays)),
-                                arrays[0].view.shape[0]);
+  RingBytes ring =
+      ring_bytes(options, {.rows = arrays[0].view.shape[0],
+                           .outputs = outputs_of(layout_of(arrays))});
   std::size_t before = device->memory().free;
   auto rows = std::make_shared<ArrayDataset>(
       arrays, ArrayDatasetOptions{.ring_bytes = ring}, *device);

@@ -8,8 +8,6 @@
 namespace penstock {
 namespace {
 
-constexpr std::size_t kAlign = 256;
-
 void check_names(const std::vector<BatchTensor>& tensors) {
   std::set<std::string> seen;
   for (const BatchTensor& tensor : tensors)
@@ -20,22 +18,21 @@ void check_names(const std::vector<BatchTensor>& tensors) {
           "rename a field, or use one operation with 'labels'");
 }
 
-/// Rows that hold a sample. (A masked one has the id of the bad sample.)
+/// Rows that hold a sample.
 std::vector<std::int64_t> live_rows(const Slot& slot) {
+  const std::vector<SampleId> ids = slot.live_ids();
   std::vector<std::int64_t> rows;
-  for (std::size_t row = 0; row < slot.ids.size(); ++row)
-    if (slot.ids[row] >= 0) rows.push_back(static_cast<std::int64_t>(row));
-  for (const RejectedSample& bad : slot.rejected)
-    if (bad.substitute < 0) std::erase(rows, bad.row);
+  for (std::size_t row = 0; row < ids.size(); ++row)
+    if (ids[row] >= 0) rows.push_back(static_cast<std::int64_t>(row));
   return rows;
 }
 
 }  // namespace
 
 BatchOperations::BatchOperations(const LoaderOptions& options,
-                                 const std::vector<Output>& outputs)
+                                 const DatasetInfo& info)
     : seed_(options.seed), rank_(options.rank.rank) {
-  std::vector<Output> all = outputs, added;
+  std::vector<Output> all = info.outputs, added;
   for (const Operation& operation : options.operations) {
     if (options.side != Side::train && !operation.every_side) continue;
     bound_.push_back({.operation = operation.kind->bind(all)});
@@ -44,7 +41,7 @@ BatchOperations::BatchOperations(const LoaderOptions& options,
       added.push_back(output);
     }
   }
-  tensors_ = batch_tensors(outputs, weighted(options), added);
+  tensors_ = batch_tensors(info, options.side, weighted(options), added);
   if (bound_.empty()) return;
   check_names(tensors_);
   auto place_of = [&](const std::string& name) {
@@ -66,8 +63,9 @@ std::size_t BatchOperations::scratch_bytes(std::int64_t rows) const {
   return most * static_cast<std::size_t>(rows);
 }
 
-template <class Change>
-void BatchOperations::each(const Slot& slot, Change change) const {
+template <class Place, class Change>
+void BatchOperations::each(const Slot& slot, Place place_of,
+                           Change change) const {
   const std::vector<std::int64_t> live = live_rows(slot);
   std::vector<std::byte*> tensors;
   OperationBatch batch{.rows = std::ssize(slot.plan.bin_ends),
@@ -78,7 +76,7 @@ void BatchOperations::each(const Slot& slot, Change change) const {
                                .rank = rank_}};
   for (const Bound& bound : bound_) {
     tensors.clear();
-    for (std::size_t t : bound.tensors) tensors.push_back(slot.fill[t]);
+    for (std::size_t t : bound.tensors) tensors.push_back(place_of(t));
     batch.tensors = tensors;
     change(*bound.operation, batch);
     ++batch.key.operation;
@@ -86,17 +84,19 @@ void BatchOperations::each(const Slot& slot, Change change) const {
 }
 
 void BatchOperations::apply(const Slot& slot, OperationScratch& scratch) const {
-  each(slot, [&](const BoundOperation& operation, const OperationBatch& batch) {
-    operation.apply(batch, scratch);
-  });
+  each(
+      slot, [&](std::size_t tensor) { return slot.fill[tensor]; },
+      [&](const BoundOperation& operation, const OperationBatch& batch) {
+        operation.apply(batch, scratch);
+      });
 }
 
 void BatchOperations::queue(const Slot& slot, Stream& stream) const {
-  std::byte* scratch =
-      slot.target.data() + (slot.layout.bytes + kAlign - 1) / kAlign * kAlign;
-  each(slot, [&](const BoundOperation& operation, const OperationBatch& batch) {
-    operation.queue(batch, scratch, stream);
-  });
+  each(
+      slot, [&](std::size_t tensor) { return slot.tensors[tensor].view.data; },
+      [&](const BoundOperation& operation, const OperationBatch& batch) {
+        operation.queue(batch, slot.scratch(), stream);
+      });
 }
 
 bool queue_on(const std::vector<Operation>& operations, MemoryKind memory) {

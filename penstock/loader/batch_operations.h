@@ -18,8 +18,7 @@ class BatchOperations {
  public:
   /// Throws Error(request), code loader.operations, where one of them cannot be
   /// done to these outputs.
-  BatchOperations(const LoaderOptions& options,
-                  const std::vector<Output>& outputs);
+  BatchOperations(const LoaderOptions& options, const DatasetInfo& info);
 
   bool empty() const { return bound_.empty(); }
   /// All tensors of a batch: see batch_tensors().
@@ -37,8 +36,8 @@ class BatchOperations {
     std::vector<std::size_t> tensors;  // of a batch: what it uses, then adds
   };
   /// Calls `change` with each operation and its batch.
-  template <class Change>
-  void each(const Slot& slot, Change change) const;
+  template <class Place, class Change>
+  void each(const Slot& slot, Place place_of, Change change) const;
 
   const std::uint64_t seed_;
   const int rank_;

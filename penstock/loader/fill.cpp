@@ -18,8 +18,10 @@ BatchFiller::BatchFiller(const Dataset& dataset,
       filler_(dataset.open_filler(meters, {.side = options.side,
                                            .seed = options.seed,
                                            .per_sample = options.per_sample})),
-      on_device_(dataset.plan().tier == Tier::device &&
-                 device.memory_kind() != MemoryKind::cpu) {}
+      device_fields_(dataset.info().device_fields_of(options.side)),
+      queues_(!device_fields_.empty() ||
+              (dataset.plan().tier == Tier::device &&
+               device.memory_kind() != MemoryKind::cpu)) {}
 
 // Queued work uses the memory of slots: it must end before they do.
 BatchFiller::~BatchFiller() { settle(); }
@@ -32,15 +34,18 @@ void BatchFiller::settle() noexcept {
   }
 }
 
-FillItem BatchFiller::item_of(const Slot& slot, const Part& part) {
+FillItem BatchFiller::item_of(const Slot& slot, const Part& part,
+                              bool on_device) {
   places_.clear();
   bool varies = false;
   std::size_t count = part.end_range - part.first_range;
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
     const BatchTensor& tensor = tensors_[t];
-    TensorPlace place{.data = slot.fill[t], .bytes = tensor.bytes};
+    TensorPlace place{
+        .data = on_device ? slot.tensors[t].view.data : slot.fill[t],
+        .bytes = tensor.bytes};
     if (tensor.what == What::rows) {
-      place.data += part.first_row * tensor.bytes;
+      if (place.data != nullptr) place.data += part.first_row * tensor.bytes;
     } else if (tensor.what == What::padded || tensor.what == What::packed) {
       const BatchLayout::Varying& of = slot.layout.varying[tensor.varying];
       place.starts = std::span(of.starts).subspan(part.first_range, count);
@@ -51,6 +56,7 @@ FillItem BatchFiller::item_of(const Slot& slot, const Part& part) {
     }
     places_.push_back(place);
   }
+  add_staged(slot, part, on_device);
   FillItem item{.ids = std::span(slot.ids).subspan(part.first_range, count),
                 .to = places_,
                 .at = slot.plan.at};
@@ -60,6 +66,30 @@ FillItem BatchFiller::item_of(const Slot& slot, const Part& part) {
     item.occurrences =
         std::span(slot.plan.occurrences).subspan(part.first_range, count);
   return item;
+}
+
+/// The places of stored rows that are copied for the device.
+void BatchFiller::add_staged(const Slot& slot, const Part& part,
+                             bool on_device) {
+  std::size_t count = part.end_range - part.first_range;
+  std::byte* base = on_device ? slot.target.data() : slot.host.data();
+  for (std::size_t f = 0; f < device_fields_.size(); ++f) {
+    const DeviceField& field = device_fields_[f];
+    const BatchLayout::Staged& staged = slot.layout.staged[f];
+    TensorPlace rows{.bytes = field.row_bytes},
+        runs{.bytes = field.element_bytes};
+    if (field.row_bytes > 0)
+      rows.data = base + staged.rows + part.first_range * field.row_bytes;
+    if (field.element_bytes > 0) {
+      runs.data = base + staged.runs;
+      runs.starts =
+          std::span(staged.lengths.starts).subspan(part.first_range, count);
+      runs.lengths =
+          std::span(staged.lengths.lengths).subspan(part.first_range, count);
+    }
+    places_.push_back(rows);
+    places_.push_back(runs);
+  }
 }
 
 std::vector<RejectedSample> BatchFiller::fill(Slot& slot, std::int64_t begin,
@@ -148,6 +178,7 @@ void BatchFiller::mask(const Slot& slot, std::size_t range) const {
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
     const BatchTensor& tensor = tensors_[t];
     std::byte* data = slot.fill[t];
+    if (data == nullptr) continue;  // the device sees that it is masked
     if (tensor.what == What::rows || tensor.what == What::weight) {
       std::memset(data + range * tensor.bytes, 0, tensor.bytes);
     } else if (tensor.what == What::padded || tensor.what == What::packed) {
@@ -159,6 +190,16 @@ void BatchFiller::mask(const Slot& slot, std::size_t range) const {
   }
 }
 
+namespace {
+
+/// Of the sample in the place of a bad one: see StoredRow::occurrence.
+std::int64_t occurrence_of_substitute(const Plan& plan, SampleId bad,
+                                      std::size_t range) {
+  return -1 - (plan.occurrences.empty() ? bad : plan.occurrences[range]);
+}
+
+}  // namespace
+
 // The substitute depends only on the bad sample, so that it is the same on any
 // number of ranks, threads and restarts. The same sample may also be in the
 // batch itself, or replace several bad ones: its occurrence tells these apart.
@@ -168,7 +209,8 @@ SampleId BatchFiller::substitute(Slot& slot, std::size_t range) {
   const SampleId bad = slot.ids[range];
   const std::span<const std::int64_t> occurrences = slot.plan.occurrences;
   const std::int64_t time = occurrences.empty() ? 0 : occurrences[range];
-  const std::int64_t occurrence = -1 - (occurrences.empty() ? bad : time);
+  const std::int64_t occurrence =
+      occurrence_of_substitute(slot.plan, bad, range);
   Random random(options_.seed, static_cast<std::uint64_t>(slot.plan.at.epoch),
                 static_cast<std::uint64_t>(bad),
                 kSubstitute + static_cast<std::uint64_t>(time));
@@ -195,21 +237,38 @@ SampleId BatchFiller::substitute(Slot& slot, std::size_t range) {
 }
 
 void BatchFiller::operate(const Slot& slot) {
-  if (operations_.empty()) return;
-  if (on_device_)
-    operations_.queue(slot, *stream_);
-  else
-    operations_.apply(slot, scratch_);
+  if (!operations_.empty() && !queues_) operations_.apply(slot, scratch_);
 }
 
 void BatchFiller::send(Slot& slot) {
   if (slot.host.data() != nullptr)
-    stream_->copy(slot.target.data(), slot.host.data(), slot.layout.bytes);
+    stream_->copy(slot.target.data(), slot.host.data(), slot.layout.copied);
   else if (!slot.weights.empty())
     stream_->copy(slot.target.data() + slot.layout.offsets.back(),
                   reinterpret_cast<const std::byte*>(slot.weights.data()),
                   slot.plan.bin_ends.size() * sizeof(float));
+  if (queues_) queue(slot);
   slot.ready = stream_->record_untimed();
+}
+
+void BatchFiller::queue(const Slot& slot) {
+  if (!device_fields_.empty()) {
+    FillItem batch =
+        item_of(slot, {0, slot.plan.bin_ends.size(), 0, slot.ids.size()}, true);
+    const std::vector<SampleId> live = slot.live_ids();
+    batch.ids = live;
+    std::vector<std::int64_t> occurrences = slot.plan.occurrences;
+    for (const RejectedSample& bad : slot.rejected) {
+      if (bad.substitute < 0) continue;
+      auto range = static_cast<std::size_t>(bad.row);
+      occurrences.resize(live.size());
+      occurrences[range] =
+          occurrence_of_substitute(slot.plan, bad.sample, range);
+    }
+    batch.occurrences = occurrences;
+    filler_->queue(batch, slot.scratch(), *stream_);
+  }
+  if (!operations_.empty()) operations_.queue(slot, *stream_);
 }
 
 void refuse_bad_sample(const RejectedSample& bad, Position at) {

@@ -26,10 +26,11 @@ class BatchFiller {
   /// `read`: what I/O threads have read of them, if anything.
   std::vector<RejectedSample> fill(Slot& slot, std::int64_t begin,
                                    std::int64_t end, ItemRead* read = nullptr);
-  /// Called once all rows are filled, before send(): does, or queues, what is
-  /// done to whole batches.
+  /// Called once all rows are filled, before send(): what the host does to
+  /// whole batches.
   void operate(const Slot& slot);
-  /// Queues the copy to the device, if any, and sets `slot.ready`.
+  /// Queues the copy to the device, if any, and what is done there, and sets
+  /// `slot.ready`.
   void send(Slot& slot);
   /// Waits for all that is queued: afterwards any slot may go. Never throws.
   void settle() noexcept;
@@ -39,7 +40,9 @@ class BatchFiller {
   struct Part {
     std::size_t first_row, end_row, first_range, end_range;
   };
-  FillItem item_of(const Slot& slot, const Part& part);
+  FillItem item_of(const Slot& slot, const Part& part, bool on_device = false);
+  void add_staged(const Slot& slot, const Part& part, bool on_device);
+  void queue(const Slot& slot);
   void write_lengths(const Slot& slot, const Part& part) const;
   void write_weights(const Slot& slot, const Part& part) const;
   void clear_padding(const Slot& slot, const BatchTensor& tensor,
@@ -53,9 +56,11 @@ class BatchFiller {
   const LoaderOptions& options_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<SlotFiller> filler_;
-  std::vector<TensorPlace> places_;  // by output, of the ranges at hand
+  std::vector<TensorPlace> places_;  // FillItem::to, of the ranges at hand
   Faults faults_;
-  const bool on_device_;  // rows are gathered straight into a device's memory
+  const std::vector<DeviceField>& device_fields_;
+  const bool
+      queues_;  // the device does what is done after gathering or copying
   OperationScratch scratch_;
 };
 

@@ -47,9 +47,10 @@ struct Loader::State {
   const Order order;
   const bool kept;
   const bool resident;
+  const bool queues;  // the device finishes batches
   const std::shared_ptr<const BatchOperations> operations;
   const SlotMaker maker;
-  const std::size_t slot_bytes;
+  const BatchLayout most;
   /// Batches are filled by the consumer, on request.
   const bool inlined;
   const int readers;  // I/O threads; 0: nothing is read ahead
@@ -88,11 +89,12 @@ struct Loader::State {
         order(order_of(options, *dataset)),
         kept(dataset->plan().tier != Tier::none),
         resident(dataset->plan().tier == Tier::device && !on_host()),
-        operations(std::make_shared<const BatchOperations>(options,
-                                                           dataset->outputs())),
+        queues(resident ||
+               !dataset->info().device_fields_of(options.side).empty()),
+        operations(
+            std::make_shared<const BatchOperations>(options, dataset->info())),
         maker(operations->tensors(), !on_host() && !resident, device),
-        slot_bytes(most_bytes(maker.tensors(), dataset->info().longest,
-                              most_rows(options, order.samples))),
+        most(largest_batch()),
         inlined(options.workers == 0 || small()),
         readers(inlined
                     ? 0
@@ -106,18 +108,30 @@ struct Loader::State {
         bad(options, order) {}
 
   bool on_host() const { return device.memory_kind() == MemoryKind::cpu; }
+  BatchLayout largest_batch() const {
+    std::int64_t rows = most_rows(options, order.samples);
+    BatchLayout size =
+        most_bytes(dataset->info(), options.side, maker.tensors(), rows);
+    if (queues)
+      size.scratch = std::max(size.scratch, operations->scratch_bytes(rows));
+    return size;
+  }
   /// A batch that is copied in less time than a thread takes to wake.
   bool small() const {
     constexpr std::size_t kSmall = std::size_t{64} << 10;
-    return kept && on_host() && slot_bytes <= kSmall;
+    return kept && on_host() && most.bytes <= kSmall;
   }
 
   void add_slot() {
     // What samples of equal size take is known; others are given memory when
     // they are measured, so that one long sample does not cost each slot.
-    bool varies = !dataset->info().longest.empty();
-    std::shared_ptr<Slot> slot =
-        maker.make(varies ? 0 : slot_bytes, most_rows(options, order.samples));
+    bool varies =
+        !dataset->info().longest.empty() ||
+        std::ranges::any_of(
+            dataset->info().device_fields_of(options.side),
+            [](const DeviceField& field) { return field.longest_run > 0; });
+    std::shared_ptr<Slot> slot = maker.make(varies ? BatchLayout() : most,
+                                            most_rows(options, order.samples));
     slot->ring = ring;
     slot->dataset = dataset;
     slot->operations = operations;
@@ -137,9 +151,7 @@ struct Loader::State {
   void plan(Position at, Slot& slot) {
     BusyScope busy(meters.plan);
     planner.plan(at, slot);
-    if (resident)
-      slot.layout.scratch =
-          operations->scratch_bytes(std::ssize(slot.plan.bin_ends));
+    slot.layout.scratch = most.scratch;
     slot.rows_left = std::ssize(slot.plan.bin_ends);
     meters.plan.add_items(std::ssize(slot.ids), 0);
   }
@@ -451,11 +463,13 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
   PENSTOCK_ASSERT(!options.per_sample || !s.kept,
                   "a query per sample reads from the source");
   check(s.options, *s.dataset);
-  if (s.resident && !queue_on(s.options.operations, device.memory_kind()))
+  if (s.queues && !queue_on(s.options.operations, device.memory_kind()))
     refuse_operation("loader.operations",
                      "one of them runs on the host, and the rows are in the "
                      "memory of the device",
-                     "set \"loader.cache\": \"ram\"");
+                     s.resident
+                         ? "set \"loader.cache\": \"ram\""
+                         : "prepare the data set with 'batches_on_host'");
   penstock::steps_per_epoch(s.order);  // refuses an epoch without a step
   while (s.slots < slots_of(s.options)) s.add_slot();
   if (s.inlined) return;

@@ -31,7 +31,7 @@ void BatchPlanner::plan(Position at, Slot& slot) const {
     for (const SampleRange& range : slot.plan.ranges)
       slot.ids.push_back(range.sample);
   }
-  measure(dataset_, tensors_, slot.plan, slot.layout);
+  measure(dataset_, options_.side, tensors_, slot.plan, slot.layout);
   if (options_.batch_bytes > 0 && slot.layout.bytes > options_.batch_bytes)
     refuse_size(slot);
   slot.rejected.clear();

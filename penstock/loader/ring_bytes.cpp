@@ -6,15 +6,19 @@
 
 namespace penstock {
 
-std::size_t ring_bytes(const LoaderOptions& options,
-                       const std::vector<Output>& outputs, std::int64_t rows,
-                       std::span<const std::int32_t> longest) {
-  const BatchOperations operations(options, outputs);
-  const std::int64_t batch = most_rows(options, rows);
-  std::size_t slot = most_bytes(operations.tensors(), longest, batch);
-  if (options.batch_bytes > 0) slot = std::min(slot, options.batch_bytes);
-  slot += operations.scratch_bytes(batch);
-  return static_cast<std::size_t>(slots_of(options)) * slot;
+RingBytes ring_bytes(const LoaderOptions& options, const DatasetInfo& info) {
+  const BatchOperations operations(options, info);
+  const std::int64_t batch = most_rows(options, info.rows);
+  BatchLayout most =
+      most_bytes(info, options.side, operations.tensors(), batch);
+  if (options.batch_bytes > 0) {
+    most.bytes = std::min(most.bytes, options.batch_bytes);
+    most.copied = std::min(most.copied, options.batch_bytes);
+  }
+  most.scratch = std::max(most.scratch, operations.scratch_bytes(batch));
+  const auto slots = static_cast<std::size_t>(slots_of(options));
+  return {.device = slots * (most.bytes + most.scratch),
+          .host = slots * most.copied};
 }
 
 }  // namespace penstock

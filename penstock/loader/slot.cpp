@@ -26,6 +26,13 @@ void Slot::settle() {
   read.clear();
 }
 
+std::vector<SampleId> Slot::live_ids() const {
+  std::vector<SampleId> live = ids;
+  for (const RejectedSample& bad : rejected)
+    if (bad.substitute < 0) live[static_cast<std::size_t>(bad.row)] = -1;
+  return live;
+}
+
 bool Slot::end_reading() noexcept {
   bool ended = true;
   for (const std::shared_ptr<Stream>& stream : readers) {
@@ -83,16 +90,15 @@ void SlotRing::close() {
   returned_.notify_all();
 }
 
-void SlotMaker::reserve(Slot& slot, std::size_t bytes,
-                        std::size_t scratch) const {
-  slot.target = device_.allocate(bytes + scratch);
-  if (staged_) slot.host = device_.allocate_pinned(bytes);
+void SlotMaker::reserve(Slot& slot, const BatchLayout& size) const {
+  slot.target = device_.allocate(size.bytes + size.scratch);
+  if (staged_) slot.host = device_.allocate_pinned(size.copied);
 }
 
-std::shared_ptr<Slot> SlotMaker::make(std::size_t bytes,
+std::shared_ptr<Slot> SlotMaker::make(const BatchLayout& most,
                                       std::int64_t rows) const {
   auto slot = std::make_shared<Slot>();
-  reserve(*slot, bytes, 0);
+  reserve(*slot, most);
   bool on_host = staged_ || device_.memory_kind() == MemoryKind::cpu;
   for (const BatchTensor& tensor : tensors_) {
     NamedTensor named{.name = tensor.name, .view = {.dtype = tensor.dtype}};
@@ -110,11 +116,16 @@ std::shared_ptr<Slot> SlotMaker::make(std::size_t bytes,
 }
 
 void SlotMaker::carve(Slot& slot) const {
-  const std::size_t bytes = slot.layout.bytes, scratch = slot.layout.scratch;
-  if (bytes + scratch > slot.target.size()) {
+  const BatchLayout& layout = slot.layout;
+  if (layout.bytes + layout.scratch > slot.target.size() ||
+      (staged_ && layout.copied > slot.host.size())) {
     slot.target = {};  // before the new one is allocated
     slot.host = {};
-    reserve(slot, bytes + bytes / 4, scratch + scratch / 4);
+    BatchLayout more;
+    more.bytes = layout.bytes + layout.bytes / 4;
+    more.copied = layout.copied + layout.copied / 4;
+    more.scratch = layout.scratch + layout.scratch / 4;
+    reserve(slot, more);
   }
   std::byte* base = staged_ ? slot.host.data() : slot.target.data();
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
@@ -123,7 +134,8 @@ void SlotMaker::carve(Slot& slot) const {
     bool weights = tensor.what == BatchTensor::What::weight;
     slot.fill[t] = weights && !slot.weights.empty()
                        ? reinterpret_cast<std::byte*>(slot.weights.data())
-                       : base + offset;
+                   : staged_ && tensor.queued ? nullptr
+                                              : base + offset;
     TensorView& view = slot.tensors[t].view;
     view.data = slot.target.data() + offset;
     view.shape = shape_of(tensor, slot.layout, slot.plan);

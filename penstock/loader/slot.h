@@ -29,13 +29,18 @@ struct Slot {
                     : static_cast<std::size_t>(
                           plan.bin_ends[static_cast<std::size_t>(row) - 1]);
   }
+  /// The sample of each range that is neither padding nor masked; else -1.
+  std::vector<SampleId> live_ids() const;
+  /// Memory of the device for queued work: `layout.scratch` bytes.
+  std::byte* scratch() const { return target.data() + layout.bytes; }
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
 
   Buffer host;    ///< pinned; empty when rows go straight to `target`
   Buffer target;  ///< where the consumer reads
   BatchLayout layout;
-  std::vector<std::byte*> fill;  ///< where each tensor is filled, on the host
+  /// Where each tensor is filled, on the host; null where the device makes it.
+  std::vector<std::byte*> fill;
   std::vector<NamedTensor> tensors;
   std::vector<SampleId> ids;
   /// Weights on their way to a device that gathers the rest by itself.
@@ -88,14 +93,14 @@ class SlotMaker {
       : tensors_(std::move(tensors)), staged_(staged), device_(device) {}
 
   const std::vector<BatchTensor>& tensors() const { return tensors_; }
-  /// With room for `bytes` bytes and `rows` rows.
-  std::shared_ptr<Slot> make(std::size_t bytes, std::int64_t rows) const;
+  /// With room for a batch of such a size, with `rows` rows.
+  std::shared_ptr<Slot> make(const BatchLayout& most, std::int64_t rows) const;
   /// Gives each tensor its place and its shape, in memory that grows where it
   /// is too small. Call it when `slot.layout` is measured.
   void carve(Slot& slot) const;
 
  private:
-  void reserve(Slot& slot, std::size_t bytes, std::size_t scratch) const;
+  void reserve(Slot& slot, const BatchLayout& size) const;
 
   const std::vector<BatchTensor> tensors_;
   const bool staged_;

@@ -239,6 +239,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Varying, IsFinishedOnTheHostSoNoTierOfADevice) {
   auto device = open_device({.kind = "sim", .virtual_time = true});
   WordsDataset words;
+  words.add_letters(Lengths::padded);
   words.add_strip();
   words.options.cache = "auto";
   auto set = words.prepare(*device);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "penstock/base/base.h"
+#include "penstock/device/device.h"
 
 namespace penstock {
 
@@ -165,6 +166,16 @@ struct TensorPlace {
   }
 };
 
+/// Rows of a batch that a device finishes: their bytes and their places are in
+/// its memory, all else is the host's and must be copied by the call.
+struct QueuedRows {
+  std::span<const StoredRow> rows;
+  std::size_t tensor_bytes = 0;  ///< of StoredRow::tensors, in each row
+  DrawKey key;
+  std::span<const TensorPlace> to;  ///< as FieldFinisher::finish has it
+  std::byte* scratch = nullptr;     ///< scratch_bytes() for each row
+};
+
 /// The columns that a field requested, as the source has them: block column
 /// `at[i]`, of type `types[i]`, answers request i of FieldKind::columns().
 struct FieldColumns {
@@ -239,6 +250,15 @@ class FieldFinisher {
   /// throws ends the loader.
   virtual void finish(std::span<const StoredRow> rows, const DrawKey& key,
                       std::span<const TensorPlace> to) = 0;
+  /// True where this can be queued on devices with such memory: the stored form
+  /// then goes there, and finish() is not called. Only fields whose outputs are
+  /// of equal size are finished there.
+  virtual bool queues_on(MemoryKind /*memory*/) const { return false; }
+  /// The memory of the device that queue() needs for each row.
+  virtual std::size_t scratch_bytes() const { return 0; }
+  /// Queues what finish() does: the same bytes. This finisher lives until the
+  /// stream has done it. As it is: on streams that can run code of the host.
+  virtual void queue(const QueuedRows& rows, Stream& stream);
 };
 
 /// A field over the columns of one source. Immutable, so thread-safe.

@@ -139,6 +139,34 @@ std::vector<Output> FieldKind::outputs() const {
   return outputs_of({.tensors = stored().tensors});
 }
 
+void FieldFinisher::queue(const QueuedRows& rows, Stream& stream) {
+  HostKernels* kernels = stream.host_kernels();
+  PENSTOCK_ASSERT(kernels != nullptr,
+                  "a field is queued where its kind says that it can be");
+  struct Places {
+    std::vector<StoredRow> rows;
+    std::vector<TensorPlace> to;
+    std::vector<std::vector<std::int64_t>> starts;
+  };
+  auto own = std::make_shared<Places>();
+  own->rows.assign(rows.rows.begin(), rows.rows.end());
+  own->to.assign(rows.to.begin(), rows.to.end());
+  HostKernel kernel;
+  for (const StoredRow& row : own->rows) {
+    if (rows.tensor_bytes > 0)
+      kernel.read.emplace_back(row.tensors, rows.tensor_bytes);
+    if (!row.run.empty()) kernel.read.push_back(row.run);
+  }
+  for (TensorPlace& place : own->to) {
+    for (std::size_t r = 0; r < own->rows.size(); ++r)
+      kernel.written.emplace_back(place.row(r), place.bytes);
+    place.starts =
+        own->starts.emplace_back(place.starts.begin(), place.starts.end());
+  }
+  kernel.run = [this, own, key = rows.key] { finish(own->rows, key, own->to); };
+  kernels->queue(std::move(kernel));
+}
+
 std::vector<Output> outputs_of(const std::vector<Field>& fields) {
   std::vector<Output> outputs;
   for (const Field& field : fields)

@@ -70,8 +70,9 @@ OwnRows rows_of_arrays(const std::vector<std::string>& names,
     std::int64_t rows = named->front().view.shape[0];
     ArrayDatasetOptions options{
         .cache = job.loading.cache,
-        .ring_bytes = ring_bytes(loader_options(job, Side::train),
-                                 outputs_of(layout_of(*named)), rows)};
+        .ring_bytes = ring_bytes(
+            loader_options(job, Side::train),
+            {.rows = rows, .outputs = outputs_of(layout_of(*named))})};
     if (job.split.train < 1) {
       options.train.emplace();
       options.val.emplace();

@@ -12,7 +12,8 @@ namespace penstock {
 
 /// An image-like kind: bytes of any number are stored, and a part of `width`
 /// of them, drawn for every epoch, comes into the batch; on other sides than
-/// train the middle one. A sample with too few bytes is bad. For tests.
+/// train the middle one. A sample with too few bytes is bad. The device `sim`
+/// finishes it. For tests.
 class Strip final : public FieldKind {
  public:
   Strip(std::string name, std::string column, std::size_t width)
@@ -48,6 +49,9 @@ class Strip final : public FieldKind {
             train_ ? key.random(rows[r], kCrop).below(left + 1) : left / 2;
         std::memcpy(to[0].row(r), rows[r].run.data() + first, width_);
       }
+    }
+    bool queues_on(MemoryKind memory) const override {
+      return memory == MemoryKind::sim;
     }
 
    private:

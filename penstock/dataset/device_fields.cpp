@@ -1,0 +1,69 @@
+#include "penstock/dataset/device_fields.h"
+
+#include <algorithm>
+
+namespace penstock {
+namespace {
+
+/// Of one row of the field alone, a multiple of its widest element: so every
+/// row of an array of them is aligned. The stored rows of a data set are long
+/// enough for that, behind the last field too.
+std::size_t row_bytes(const StoredForm& stored) {
+  RowLayout alone;
+  alone.append(stored.tensors);
+  std::size_t widest = 1;
+  for (const TensorSpec& tensor : alone.tensors)
+    widest = std::max(widest, size_of(tensor.dtype));
+  return (alone.row_bytes + widest - 1) / widest * widest;
+}
+
+bool equal_outputs(const FieldKind& kind) {
+  return std::ranges::all_of(kind.outputs(), [](const Output& output) {
+    return output.lengths == Lengths::equal;
+  });
+}
+
+}  // namespace
+
+std::array<std::vector<DeviceField>, 2> device_fields(
+    const std::vector<Field>& fields, MemoryKind memory, bool runs) {
+  std::array<std::vector<DeviceField>, 2> found;
+  if (memory == MemoryKind::cpu) return found;
+  std::size_t output = 0;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const FieldKind& kind = *fields[f].kind;
+    const StoredForm stored = kind.stored();
+    DeviceField field{.field = f,
+                      .first_output = output,
+                      .outputs = kind.outputs().size(),
+                      .row_bytes = row_bytes(stored),
+                      .element_bytes = stored.element_bytes};
+    output += field.outputs;
+    if (!equal_outputs(kind) || (stored.element_bytes > 0 && !runs)) continue;
+    for (bool train : {true, false}) {
+      std::unique_ptr<FieldFinisher> finisher = kind.finisher(train);
+      if (finisher == nullptr || !finisher->queues_on(memory)) continue;
+      field.scratch_bytes = finisher->scratch_bytes();
+      found[train ? 0 : 1].push_back(field);
+    }
+  }
+  return found;
+}
+
+bool finished_on_device(
+    const std::vector<Field>& fields,
+    const std::array<std::vector<DeviceField>, 2>& on_device) {
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const FieldKind& kind = *fields[f].kind;
+    for (bool train : {true, false}) {
+      bool copied =
+          kind.finisher(train) == nullptr && kind.stored().element_bytes == 0;
+      if (!copied &&
+          !std::ranges::count(on_device[train ? 0 : 1], f, &DeviceField::field))
+        return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace penstock

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "penstock/transforms/transforms.h"
+
+namespace penstock {
+
+/// A field whose samples a device finishes, and what of its stored rows is
+/// copied there with each batch: nothing where the device keeps them.
+struct DeviceField {
+  std::size_t field = 0;
+  std::size_t first_output = 0, outputs = 0;
+  std::size_t row_bytes = 0;      ///< of the stored tensors of a row; 0: none
+  std::size_t element_bytes = 0;  ///< of the stored run; 0: none
+  std::int32_t longest_run = 0;   ///< in elements
+  std::size_t scratch_bytes = 0;  ///< for each row
+};
+
+/// What such fields find behind the outputs in FillItem::to, each: where its
+/// stored tensors go, then where its runs go.
+inline constexpr std::size_t kStagedPlaces = 2;
+
+/// Which fields a device with such memory finishes, for the train side and for
+/// others. `runs`: also those with a run, whose lengths are known.
+std::array<std::vector<DeviceField>, 2> device_fields(
+    const std::vector<Field>& fields, MemoryKind memory, bool runs);
+
+/// True where the host has nothing to do for a batch whose rows a device keeps:
+/// a field is copied as it is stored, in rows of equal size, or finished there.
+bool finished_on_device(
+    const std::vector<Field>& fields,
+    const std::array<std::vector<DeviceField>, 2>& on_device);
+
+}  // namespace penstock
