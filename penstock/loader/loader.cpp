@@ -174,7 +174,12 @@ struct Loader::State {
 
   std::optional<WorkItem> ready_item() PENSTOCK_REQUIRES(mutex) {
     std::optional<WorkItem> item = items.take_ready();
-    if (item && items.empty()) changed.notify_all();
+    if (item && items.empty()) {
+      if (no_more() || planning_ended)
+        changed.notify_all();  // nothing is left to do
+      else if (may_plan())
+        changed.notify_one();
+    }
     return item;
   }
 
@@ -227,12 +232,15 @@ struct Loader::State {
       }
     }
     planning = false;
-    changed.notify_all();
     if (error) {
       end_planning(std::move(error));
     } else if (slot != nullptr && !planning_ended) {
       count(*slot);
+      // Whoever planned a batch takes its first item.
+      if (begun.size() > 1 || reads != nullptr) changed.notify_all();
       items.add(std::move(begun));
+    } else {
+      changed.notify_all();
     }
     return slot != nullptr || planning_ended;
   }
@@ -432,7 +440,7 @@ struct Loader::State {
     add_wait(asked, out_of_order);
     Lock lock(mutex);
     ++delivered;
-    changed.notify_one();
+    if (may_plan()) changed.notify_one();
     return std::move(*taken);
   }
 
