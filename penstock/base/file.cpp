@@ -1,6 +1,7 @@
 #include "penstock/base/file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,10 +98,74 @@ bool write_all(int file, std::string_view bytes) {
   return true;
 }
 
+/// Of the user who runs this, or of root.
+bool is_ours(const struct stat& file) {
+  return file.st_uid == 0 || file.st_uid == ::geteuid();
+}
+
 void sync_folder(const Path& folder) {
   File file(folder.empty() ? Path(".") : folder, O_RDONLY | O_DIRECTORY);
   if (file.open()) ::fsync(file.number());
 }
+
+class RealWriter final : public FileWriter {
+ public:
+  explicit RealWriter(const Path& path) : path_(path), temporary_(path) {
+    if (!temporary_.open()) fail();
+  }
+  void append(std::span<const std::byte> bytes) override {
+    if (!write_all(temporary_.number(),
+                   {reinterpret_cast<const char*>(bytes.data()), bytes.size()}))
+      fail();
+  }
+  void commit() override {
+    if (::fsync(temporary_.number()) != 0 || !temporary_.become(path_)) fail();
+    sync_folder(path_.parent_path());
+    remove_leftovers(path_);
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    refuse(ErrorKind::request, "write the file", path_, errno);
+  }
+
+  const Path path_;
+  TemporaryFile temporary_;
+};
+
+class RealMapping final : public FileMapping {
+ public:
+  explicit RealMapping(const Path& path) {
+    File file(path, O_RDONLY);
+    struct stat found {};
+    if (!file.open() || ::fstat(file.number(), &found) != 0)
+      refuse(ErrorKind::source, "map the file", path, errno);
+    if (!is_ours(found))
+      throw Error(ErrorKind::source,
+                  {.code = "file.owner",
+                   .what = "cannot map the file",
+                   .where = path.string(),
+                   .why = "it belongs to user " + std::to_string(found.st_uid) +
+                          ", who could change it while it is used",
+                   .next = "copy it, or name another folder"});
+    if (found.st_size == 0) return;
+    auto size = static_cast<std::size_t>(found.st_size);
+    void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.number(), 0);
+    if (data == MAP_FAILED)
+      refuse(ErrorKind::source, "map the file", path, errno);
+    bytes_ = {static_cast<const std::byte*>(data), size};
+  }
+  ~RealMapping() override {
+    if (!bytes_.empty())
+      ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  }
+  RealMapping(const RealMapping&) = delete;
+  RealMapping& operator=(const RealMapping&) = delete;
+  std::span<const std::byte> bytes() const override { return bytes_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
 
 class RealFiles final : public FileSystem {
  public:
@@ -119,12 +184,17 @@ class RealFiles final : public FileSystem {
   }
 
   void write_atomic(const Path& path, std::string_view bytes) override {
-    TemporaryFile temporary(path);
-    if (!temporary.open() || !write_all(temporary.number(), bytes) ||
-        ::fsync(temporary.number()) != 0 || !temporary.become(path))
-      refuse(ErrorKind::request, "write the file", path, errno);
-    sync_folder(path.parent_path());
-    remove_leftovers(path);
+    RealWriter file(path);
+    file.append(std::as_bytes(std::span(bytes)));
+    file.commit();
+  }
+
+  std::unique_ptr<FileWriter> create(const Path& path) override {
+    return std::make_unique<RealWriter>(path);
+  }
+
+  std::unique_ptr<FileMapping> map(const Path& path) override {
+    return std::make_unique<RealMapping>(path);
   }
 
   void append_line(const Path& path, std::string_view line) override {

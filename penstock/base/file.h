@@ -2,11 +2,33 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace penstock {
+
+/// A large file that is being written, piece by piece. Until commit() it has a
+/// name of its own; it is removed where that is not called. One thread's.
+class FileWriter {
+ public:
+  virtual ~FileWriter() = default;
+  /// Throws Error(request) with the path and the reason.
+  virtual void append(std::span<const std::byte> bytes) = 0;
+  /// fsync, rename, fsync of the folder: the file is there, whole. Throws as
+  /// append() does.
+  virtual void commit() = 0;
+};
+
+/// The bytes of a file, read when they are touched, and shared with all
+/// processes that map it. The file must not be shortened meanwhile; that it is
+/// replaced or removed does not matter.
+class FileMapping {
+ public:
+  virtual ~FileMapping() = default;
+  virtual std::span<const std::byte> bytes() const = 0;
+};
 
 /// The interface to the file system: what we do to files that must survive a
 /// crash. Tests replace it to fail at any call. Thread-safe.
@@ -24,6 +46,13 @@ class FileSystem {
   virtual void append_line(const std::filesystem::path& path,
                            std::string_view line) = 0;
   virtual void make_folders(const std::filesystem::path& path) = 0;
+  /// Begins a file that will replace `path`. Throws Error(request).
+  virtual std::unique_ptr<FileWriter> create(
+      const std::filesystem::path& path) = 0;
+  /// Throws Error(source) with the path and the reason, also where the file
+  /// belongs to another user, who could shorten it (root's are taken).
+  virtual std::unique_ptr<FileMapping> map(
+      const std::filesystem::path& path) = 0;
   /// Points `link` at `target`, replacing an older link, atomically. Anything
   /// else of that name stays: Error(request).
   virtual void link_to(const std::filesystem::path& target,

@@ -36,6 +36,15 @@ void KeyList::append_bytes(std::string_view key) {
     ends_.push_back(static_cast<std::int64_t>(chars_.size()));
 }
 
+KeyList KeyList::from(ColumnType type, std::span<const std::int64_t> numbers,
+                      std::string_view characters) {
+  KeyList keys(type);
+  (type == ColumnType::int64 ? keys.integers_ : keys.ends_)
+      .assign(numbers.begin(), numbers.end());
+  keys.chars_ = characters;
+  return keys;
+}
+
 std::int64_t KeyList::integer(std::int64_t at) const {
   return integers_[static_cast<std::size_t>(at)];
 }

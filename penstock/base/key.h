@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,15 @@ class KeyList {
   std::string shown(std::int64_t at) const;
   /// The key as bytes that are the same in every source.
   std::string canonical(std::int64_t at) const;
+  /// All keys, to be written down: the integers, or where each text ends; and
+  /// the bytes of texts and uuids.
+  std::span<const std::int64_t> numbers() const {
+    return type_ == ColumnType::int64 ? integers_ : ends_;
+  }
+  std::string_view characters() const { return chars_; }
+  /// The list that has these.
+  static KeyList from(ColumnType type, std::span<const std::int64_t> numbers,
+                      std::string_view characters);
   std::size_t memory() const;
   void clear();
   void reserve(std::int64_t keys);

@@ -22,6 +22,7 @@
 #include "penstock/base/json.h"
 #include "penstock/cache/run_table.h"
 #include "penstock/cache/shown_bytes.h"
+#include "penstock/cache/store.h"
 #include "penstock/device/device.h"
 
 namespace penstock {
@@ -31,6 +32,7 @@ namespace penstock {
 enum class Tier : std::uint8_t {
   device,  ///< packed in the device's memory: a batch is one gather
   ram,     ///< packed in host memory: gathered into a slot, then copied
+  disk,    ///< packed in a store, which is mapped: otherwise as `ram`
   none,    ///< not kept: read from the source by id lists
 };
 
@@ -48,10 +50,13 @@ struct TierRequest {
   /// Memory of the device for the slots of the ring. On a device that is the
   /// host, host memory.
   std::size_t ring_device_bytes = 0;
+  /// Of these slots too, but in tier `device`: rows that are copied there to be
+  /// finished.
+  std::size_t ring_staged_bytes = 0;
   /// Pinned memory for the slots of the ring, in tiers `ram` and `none`. Does
   /// not count on a device that is the host: there is no copy to stage.
   std::size_t ring_host_bytes = 0;
-  std::string tier = "auto";  ///< auto, device, ram or none
+  std::string tier = "auto";  ///< auto, device, ram, disk or none
   /// The rows are arrays in host memory that the caller owns: tier `ram` takes
   /// no more of it, and there is no tier `none`.
   bool in_ram = false;
@@ -70,6 +75,9 @@ struct ScanMemory {
 /// What is available, from real limits (cgroup, free memory, the device's
 /// memory).
 struct TierLimits {
+  /// Where stores are; without it there is no tier `disk`.
+  std::optional<std::size_t> disk_free;
+  std::string disk_origin;  ///< the folder
   /// Unknown where the system does not report it; then it refuses no tier.
   std::optional<std::size_t> ram_free;
   std::string ram_origin;  ///< "MemAvailable", "/sys/fs/cgroup/job", ...
@@ -85,13 +93,14 @@ struct TierPlan {
     std::size_t rows_bytes = 0;    ///< of the rows alone, or of their hashes
     std::size_t host_bytes = 0;    ///< in all, of the host's memory
     std::size_t device_bytes = 0;  ///< in all, of a device's own memory
+    std::size_t disk_bytes = 0;    ///< in all, of files
     bool fits = false;  ///< in 80 % of what is free, requested or not
     bool chosen = false;
     /// "fits", "needs 3.1 GiB on the device, 80 % of 2.0 GiB are free", "fits,
     /// not requested", "the device's memory is the host's", ...
     std::string why;
 
-    std::size_t bytes() const { return host_bytes + device_bytes; }
+    std::size_t bytes() const { return host_bytes + device_bytes + disk_bytes; }
   };
   Tier tier = Tier::none;
   std::vector<Line> lines;  ///< the fastest first
@@ -117,6 +126,9 @@ class Table {
  public:
   /// `tier` is device or ram.
   Table(Tier tier, std::int64_t rows, std::size_t row_bytes, Device& device);
+  /// Tier `disk`: filled already, an array of the store.
+  Table(std::shared_ptr<const Store> store, std::string_view array,
+        std::size_t row_bytes);
   ~Table();
   Table(Table&&) noexcept;
 
@@ -133,6 +145,10 @@ class Table {
   void reorder(const std::function<std::int64_t(std::int64_t)>& place);
   /// Ends the filling: all rows are where they belong when it returns.
   void seal();
+
+  /// Checks that these rows, of which -1 is none, are as they were written.
+  /// Throws Error(source), code store.damaged, in tier `disk`.
+  void check(std::span<const std::int64_t> rows) const;
 
   Tier tier() const;
   std::size_t bytes() const;

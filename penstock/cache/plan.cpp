@@ -29,7 +29,7 @@ struct Need {
 
 /// A tier's needs of the host's and of the device's own memory.
 struct Needs {
-  Need host, device;
+  Need host, device, disk;
 };
 
 Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
@@ -38,29 +38,36 @@ Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
   Need device{0, 0, limits.device_free, " on the device"};
   Need& ring_here = limits.device_is_host ? host : device;
   ring_here.ring = request.ring_device_bytes;
+  if (tier != Tier::device) ring_here.ring += request.ring_staged_bytes;
   if (tier != Tier::device && !limits.device_is_host)
     host.ring = request.ring_host_bytes;
   host.bytes = host.ring;
   device.bytes = device.ring;
+  Need disk{0, 0, limits.disk_free, " on the disk"};
   bool on_device = tier == Tier::device && !limits.device_is_host;
-  (on_device ? device : host).bytes += rows_bytes;
-  return {host, device};
+  Need& rows = on_device ? device : tier == Tier::disk ? disk : host;
+  rows.bytes += rows_bytes;
+  if (on_device) host.bytes += request.run_bytes;  // until they are all there
+  return {host, device, disk};
 }
 
 TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
                        const TierRequest& request, const TierLimits& limits) {
   bool there = request.in_ram && (tier == Tier::ram || limits.device_is_host);
   if (there) rows_bytes = 0;
-  auto [host, device] = needs_of(tier, rows_bytes, request, limits);
+  auto [host, device, disk] = needs_of(tier, rows_bytes, request, limits);
   TierPlan::Line line{.tier = tier,
                       .rows_bytes = rows_bytes,
                       .host_bytes = host.bytes,
                       .device_bytes = device.bytes,
-                      .fits = host.met() && device.met()};
+                      .disk_bytes = disk.bytes,
+                      .fits = host.met() && device.met() && disk.met()};
   if (!device.met())
     line.why = device.why_not();
   else if (!host.met())
     line.why = host.why_not();
+  else if (!disk.met())
+    line.why = disk.why_not();
   else if (host.bytes > 0 && !limits.ram_free)
     line.why = "assumed to fit: free memory is unknown";
   else
@@ -112,6 +119,8 @@ std::string_view name_of(Tier tier) {
       return "device";
     case Tier::ram:
       return "ram";
+    case Tier::disk:
+      return "disk";
     case Tier::none:
       break;
   }
@@ -127,11 +136,17 @@ TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
   plan.limits = limits;
   plan.lines = {line_of(Tier::device, table, request, limits),
                 line_of(Tier::ram, table, request, limits)};
+  if (limits.disk_free)
+    plan.lines.push_back(line_of(Tier::disk, table, request, limits));
   if (!request.in_ram)
     plan.lines.push_back(line_of(Tier::none, hashes, request, limits));
   bool found = false;
   for (TierPlan::Line& line : plan.lines) {
     bool automatic = request.tier == "auto";
+    if (automatic && line.tier == Tier::disk) {
+      line.why += ", not requested";
+      continue;
+    }
     if (automatic && line.tier == Tier::device && limits.device_is_host) {
       line.why = "the device's memory is the host's";
       continue;
@@ -155,8 +170,11 @@ std::string TierPlan::text() const {
            std::string(name_of(line.tier)) + ": ";
     if (line.device_bytes > 0)
       all += shown_bytes(line.device_bytes) + " on the device" +
+             (line.host_bytes > 0 || line.disk_bytes > 0 ? " and " : "");
+    if (line.disk_bytes > 0)
+      all += shown_bytes(line.disk_bytes) + " on the disk" +
              (line.host_bytes > 0 ? " and " : "");
-    if (line.host_bytes > 0 || line.device_bytes == 0)
+    if (line.host_bytes > 0 || line.bytes() == 0)
       all += shown_bytes(line.host_bytes) + " on the host";
     all += ", " + line.why + "\n";
   }
@@ -169,6 +187,8 @@ std::string TierPlan::text() const {
   if (!limits.ram_origin.empty()) all += " (" + limits.ram_origin + ")";
   if (!limits.device_is_host)
     all += ", " + shown_bytes(limits.device_free) + " on the device";
+  if (limits.disk_free)
+    all += ", " + shown_bytes(*limits.disk_free) + " in " + limits.disk_origin;
   return all + "\n";
 }
 
@@ -183,7 +203,10 @@ Json TierPlan::json() const {
     entry["rows_bytes"] = line.rows_bytes;
     entry["host_bytes"] = line.host_bytes;
     entry["device_bytes"] = line.device_bytes;
-    entry["free"] = own ? Json(limits.device_free) : json_of(limits.ram_free);
+    entry["disk_bytes"] = line.disk_bytes;
+    entry["free"] = own                       ? Json(limits.device_free)
+                    : line.tier == Tier::disk ? json_of(limits.disk_free)
+                                              : json_of(limits.ram_free);
     entry["fits"] = line.fits;
     entry["chosen"] = line.chosen;
     entry["why"] = line.why;

@@ -11,6 +11,22 @@ namespace penstock {
 RunTable::RunTable(std::size_t element_bytes, bool keep)
     : element_bytes_(element_bytes), keep_(keep) {}
 
+RunTable::RunTable(std::size_t element_bytes,
+                   std::shared_ptr<const Store> store, std::string_view lengths,
+                   std::string_view runs)
+    : RunTable(element_bytes, false) {
+  const std::span<const std::byte> bytes = store->checked(lengths);
+  lengths_.resize(bytes.size() / sizeof(std::int32_t));
+  std::memcpy(lengths_.data(), bytes.data(), bytes.size());
+  for (std::size_t row = 0; row < lengths_.size(); ++row) {
+    if (row % kBlock == 0) starts_.push_back(size_);
+    longest_ = std::max(longest_, lengths_[row]);
+    size_ += static_cast<std::size_t>(lengths_[row]) * element_bytes;
+  }
+  stored_ = &store->find(runs);
+  store_ = std::move(store);
+}
+
 void RunTable::grow(std::size_t bytes) {
   constexpr std::size_t kLeast = std::size_t{1} << 20;
   std::size_t size = std::max({kLeast, bytes, 2 * memory_.size()});
@@ -48,8 +64,10 @@ std::span<const std::byte> RunTable::row(std::int64_t row) const {
   std::uint64_t start = starts_[at / kBlock];
   for (std::size_t i = at / kBlock * kBlock; i < at; ++i)
     start += static_cast<std::size_t>(lengths_[i]) * element_bytes_;
-  return {memory_.data() + start,
-          static_cast<std::size_t>(lengths_[at]) * element_bytes_};
+  std::size_t bytes = static_cast<std::size_t>(lengths_[at]) * element_bytes_;
+  if (stored_ == nullptr) return {memory_.data() + start, bytes};
+  stored_->check(start, start + bytes);
+  return stored_->bytes().subspan(start, bytes);
 }
 
 }  // namespace penstock

@@ -24,6 +24,12 @@ struct Table::State {
   Buffer memory;
   Buffer staging;  // device tier only
   std::unique_ptr<Stream> stream;
+  std::shared_ptr<const Store> store;  // tier disk
+  const Store::Array* array = nullptr;
+
+  const std::byte* data() const {
+    return array != nullptr ? array->bytes().data() : memory.data();
+  }
 
   void send() {
     stream->copy(memory.data() + sent, staging.data(), filled - sent);
@@ -47,6 +53,26 @@ Table::Table(Tier tier, std::int64_t rows, std::size_t row_bytes,
     s.memory = lazy_host_memory(s.size);
     // Fewer TLB misses for random rows.
     ::madvise(s.memory.data(), s.memory.size(), MADV_HUGEPAGE);
+  }
+}
+
+Table::Table(std::shared_ptr<const Store> store, std::string_view array,
+             std::size_t row_bytes)
+    : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.tier = Tier::disk;
+  s.row_bytes = row_bytes;
+  s.array = &store->find(array);
+  s.size = s.filled = s.array->bytes().size();
+  s.store = std::move(store);
+}
+
+void Table::check(std::span<const std::int64_t> rows) const {
+  const State& s = *state_;
+  if (s.array == nullptr) return;
+  for (std::int64_t row : rows) {
+    std::size_t begin = static_cast<std::size_t>(row) * s.row_bytes;
+    if (row >= 0) s.array->check(begin, begin + s.row_bytes);
   }
 }
 
@@ -115,6 +141,6 @@ void Table::seal() {
 
 Tier Table::tier() const { return state_->tier; }
 std::size_t Table::bytes() const { return state_->size; }
-const std::byte* Table::data() const { return state_->memory.data(); }
+const std::byte* Table::data() const { return state_->data(); }
 
 }  // namespace penstock

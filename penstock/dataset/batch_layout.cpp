@@ -200,9 +200,12 @@ void measure(const Dataset& dataset, Side side,
   layout.offsets.resize(tensors.size());
   layout.bytes = 0;
   add_tensors(dataset, tensors, false, plan, layout);
+  std::size_t staged = layout.bytes;
   add_staged(dataset, fields, plan, layout);
+  staged = layout.bytes - staged;
   layout.copied = layout.bytes;
   if (!fields.empty()) add_tensors(dataset, tensors, true, plan, layout);
+  layout.tensors = layout.bytes - staged;
 }
 
 Shape shape_of(const BatchTensor& tensor, const BatchLayout& layout,
@@ -236,6 +239,7 @@ BatchLayout most_bytes(const DatasetInfo& info, Side side,
     }
   };
   add(false);
+  most.tensors = most.bytes;
   for (const DeviceField& field : info.device_fields_of(side)) {
     most.bytes = aligned_end(most.bytes, count * field.row_bytes);
     most.bytes = aligned_end(most.bytes,
@@ -245,6 +249,7 @@ BatchLayout most_bytes(const DatasetInfo& info, Side side,
   }
   most.copied = most.bytes;
   add(true);
+  most.tensors += most.bytes - most.copied;
   return most;
 }
 

@@ -58,6 +58,7 @@ struct BatchLayout {
   std::vector<Varying> varying;
   std::vector<Staged> staged;  ///< by field that a device finishes
   std::size_t bytes = 0;       ///< of all this
+  std::size_t tensors = 0;     ///< of these, those of the tensors
   std::size_t copied = 0;      ///< the first of these: not made on the device
   std::size_t scratch = 0;     ///< on the device behind them, for queued work
 };

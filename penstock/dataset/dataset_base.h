@@ -51,6 +51,9 @@ struct FillerOptions {
   Side side = Side::train;
   std::uint64_t seed = 0;   ///< of the random numbers that are drawn per epoch
   bool per_sample = false;  ///< reads each row by itself, as a comparison
+  /// The host finishes what a device might, where the rows are not kept there:
+  /// the places are in its memory, and queue() is not called.
+  bool on_host = false;
 };
 
 /// What a loader makes batches of: numbered samples.

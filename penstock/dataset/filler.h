@@ -64,7 +64,9 @@ class SlotFiller {
   /// be copied there: for a whole batch, whose places are in its memory. Writes
   /// zeros where an id is -1.
   virtual void queue(const FillItem& /*batch*/, std::byte* /*scratch*/,
-                     Stream& /*stream*/) {}
+                     Stream& /*stream*/) {
+    PENSTOCK_ASSERT(false, "who leaves fields to a device queues them");
+  }
 };
 
 }  // namespace penstock

@@ -24,17 +24,20 @@ TensorView rows_at(const Tensor& tensor, std::byte* data, std::int64_t rows) {
   return view;
 }
 
+const std::vector<DeviceField> kNoDeviceFields;
+
 class FunctionFiller final : public SlotFiller {
  public:
   FunctionFiller(const RowFunction& function, StageMeter& meter)
       : function_(function), meter_(meter) {}
 
   /// `device`: that of the rows, where its memory holds them; else null.
-  void map(const std::vector<Output>& outputs,
+  void map(const DatasetInfo& info, Side side,
            std::unique_ptr<SlotFiller> source, Device* device) {
-    source_outputs_ = &outputs;
+    source_info_ = &info;
     source_ = std::move(source);
     device_ = device;
+    if (device != nullptr) device_fields_ = &info.device_fields_of(side);
   }
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {
@@ -75,40 +78,48 @@ class FunctionFiller final : public SlotFiller {
   void read_source(const FillItem& item, std::span<const SampleId> ids,
                    Stream& stream, Faults& faults) {
     std::size_t needed = 0;
-    for (const Output& output : *source_outputs_)
+    for (const Output& output : source_info_->outputs)
       needed += aligned(ids.size() * output.bytes());
+    std::size_t scratch = 0;
+    for (const DeviceField& field : *device_fields_)
+      scratch = std::max(scratch, ids.size() * field.scratch_bytes);
     // The memory of the last call is still in use where its caller kept it.
     if (needed > size_ || memory_ == nullptr || memory_.use_count() > 1) {
       memory_ = allocate_aligned(needed);
       if (memory_ == nullptr) throw std::bad_alloc();
       if (device_ != nullptr && needed > size_)
-        gathered_ = device_->allocate(needed);
+        gathered_ = device_->allocate(needed + scratch);
       size_ = needed;
     }
     in_.clear();
     places_.clear();
     std::byte* filled = device_ != nullptr ? gathered_.data() : memory_.get();
     std::size_t place = 0;
-    for (const Output& output : *source_outputs_) {
+    for (const Output& output : source_info_->outputs) {
       in_.push_back(rows_at(output, memory_.get() + place, std::ssize(ids)));
       places_.push_back({.data = filled + place, .bytes = output.bytes()});
       place += aligned(ids.size() * output.bytes());
     }
-    source_->fill({.ids = ids,
-                   .to = places_,
-                   .occurrences = item.occurrences.first(
-                       std::min(ids.size(), item.occurrences.size())),
-                   .at = item.at,
-                   .read = item.read},
-                  stream, faults);
+    // Of fields that the device finishes nothing is copied there.
+    places_.resize(places_.size() + kStagedPlaces * device_fields_->size());
+    const FillItem wanted{.ids = ids,
+                          .to = places_,
+                          .occurrences = item.occurrences.first(
+                              std::min(ids.size(), item.occurrences.size())),
+                          .at = item.at,
+                          .read = item.read};
+    source_->fill(wanted, stream, faults);
     if (device_ == nullptr) return;
+    if (!device_fields_->empty())
+      source_->queue(wanted, filled + needed, stream);
     stream.copy(memory_.get(), filled, needed);
     stream.synchronize();
   }
 
   const RowFunction& function_;
   StageMeter& meter_;
-  const std::vector<Output>* source_outputs_ = nullptr;
+  const DatasetInfo* source_info_ = nullptr;
+  const std::vector<DeviceField>* device_fields_ = &kNoDeviceFields;
   std::unique_ptr<SlotFiller> source_;
   Device* device_ = nullptr;
   Buffer gathered_;                    // on the device
@@ -154,6 +165,7 @@ FunctionDataset::FunctionDataset(std::shared_ptr<const Dataset> source,
     PENSTOCK_ASSERT(output.lengths == Lengths::equal,
                     "a function maps rows of equal size");
   info_.outputs = outputs_of(function_.layout);
+  info_.device_fields = {};
   info_.plan.tier = Tier::none;
   info_.whole_batches |= function_.whole_batches;
 }
@@ -177,9 +189,14 @@ std::unique_ptr<SlotFiller> FunctionDataset::open_filler(
     FillMeters& meters, const FillerOptions& options) const {
   auto filler = std::make_unique<FunctionFiller>(
       function_, source_ != nullptr ? meters.map : meters.read);
-  if (source_ != nullptr)
-    filler->map(source_->outputs(), source_->open_filler(meters, options),
-                source_->plan().tier == Tier::device ? device_ : nullptr);
+  if (source_ == nullptr) return filler;
+  const bool on_device =
+      source_->plan().tier == Tier::device && device_ != nullptr;
+  FillerOptions of_source = options;
+  of_source.on_host = !on_device;
+  filler->map(source_->info(), options.side,
+              source_->open_filler(meters, of_source),
+              on_device ? device_ : nullptr);
   return filler;
 }
 

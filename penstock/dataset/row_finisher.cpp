@@ -9,8 +9,9 @@ RowFinisher::RowFinisher(const std::vector<Field>& fields,
                          const RowLayout& layout, const DatasetInfo& info,
                          const FillerOptions& options)
     : seed_(options.seed) {
-  const std::vector<DeviceField>& on_device =
-      info.device_fields_of(options.side);
+  const std::vector<DeviceField> on_device =
+      options.on_host ? std::vector<DeviceField>()
+                      : info.device_fields_of(options.side);
   std::size_t tensor = 0, output = 0;
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldKind& kind = *fields[f].kind;

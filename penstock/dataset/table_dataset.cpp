@@ -81,6 +81,16 @@ constexpr std::size_t kFingerprintRun = 1024;  // rows
        .next = "check 'source.where' and the fields' 'min'"});
 }
 
+/// Where a device keeps the rows that it finishes, nothing is copied there.
+DatasetInfo kept_on_device(DatasetInfo info) {
+  for (std::vector<DeviceField>& side : info.device_fields)
+    for (DeviceField& field : side) {
+      field.row_bytes = field.element_bytes = 0;
+      field.longest_run = 0;
+    }
+  return info;
+}
+
 }  // namespace
 
 TableDataset::TableDataset(TableDatasetOptions options)
@@ -104,6 +114,11 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
       !set->source_->abilities().by_position)
     refuse_no_key(source);
   set->bind();
+  set->info_.outputs = outputs_of(options.fields);
+  if (options.cache == "disk" && set->take_from_store(device)) {
+    check_fingerprint(*set, options.source.fingerprint, source);
+    return set;
+  }
 
   ScanLimit limit = scan_limit(options.scan_bytes);
   log(LogLevel::info, "the initial scan may hold " + limit.text());
@@ -132,9 +147,10 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
                   rows_by_key(pass.blocks, source, options.workers)};
     if (rows.refs.empty()) refuse_no_rows(*set, source);
     refuse_left_out_twice(pass.notes.left_out, pass.blocks, source);
-    set->split(rows);
+    set->split(rows.count(), [&](SampleId id) { return rows.side(id); });
     set->find_statistics(pass.notes, rows, share_out);
-    set->plan_tier(rows, device, pass.memory);
+    set->measure_runs(rows);
+    set->plan_tier(rows.count(), device, pass.memory);
     set->pack(rows, device, share_out);
     meter.add_items(rows.count(), static_cast<std::int64_t>(
                                       set->table_ ? set->table_->bytes() : 0));
@@ -191,17 +207,17 @@ RowEncoder TableDataset::encoder() const {
   return RowEncoder(bound_, options_.fields, layout_, statistics_);
 }
 
-void TableDataset::split(const RowsById& rows) {
+void TableDataset::split(std::int64_t rows, const SideOf& side_of) {
   if (options_.split.train >= 1) {
-    train_ = SideIndex(rows.count());
+    train_ = SideIndex(rows);
     val_ = SideIndex(std::int64_t{0});
     return;
   }
   for (Side side : {Side::train, Side::val}) {
-    std::vector<bool> on_side(rows.refs.size());
-    for (SampleId id = 0; id < rows.count(); ++id)
+    std::vector<bool> on_side(static_cast<std::size_t>(rows));
+    for (SampleId id = 0; id < rows; ++id)
       on_side[static_cast<std::size_t>(id)] =
-          rows.side(id) == static_cast<std::uint8_t>(side);
+          side_of(id) == static_cast<std::uint8_t>(side);
     (side == Side::train ? train_ : val_) = SideIndex(on_side);
   }
 }
@@ -224,49 +240,66 @@ void TableDataset::measure_runs(const RowsById& rows) {
       run_bytes_ += bytes;
       longest = std::max(longest, bytes / form.element_bytes);
     }
-    for (const Output& output : options_.fields[f].kind->outputs())
-      if (output.lengths != Lengths::equal)
-        info_.longest.push_back(static_cast<std::int32_t>(longest));
-    for (std::vector<DeviceField>& side : info_.device_fields)
-      for (DeviceField& field : side)
-        if (field.field == f)
-          field.longest_run = static_cast<std::int32_t>(longest);
+    longest_runs_.emplace_back(f, static_cast<std::int32_t>(longest));
   }
 }
 
-void TableDataset::plan_tier(const RowsById& rows, const Device& device,
-                             const ScanMemory& scan) {
-  info_.rows = rows.count();
+void TableDataset::measure_stored_runs() {
+  for (std::size_t f = 0; f < runs_.size(); ++f) {
+    if (runs_[f] == nullptr) continue;
+    run_bytes_ += runs_[f]->bytes();
+    longest_runs_.emplace_back(f, runs_[f]->longest());
+  }
+}
+
+void TableDataset::find_device_fields(const Device& device) {
+  info_.device_fields =
+      device_fields(options_.fields, device.memory_kind(), true);
+  for (auto [of, longest] : longest_runs_) {
+    for (std::vector<DeviceField>& side : info_.device_fields)
+      for (DeviceField& field : side)
+        if (field.field == of) field.longest_run = longest;
+  }
+}
+
+void TableDataset::plan_tier(std::int64_t rows, const Device& device,
+                             const std::optional<ScanMemory>& scan) {
+  info_.rows = rows;
   info_.on_side = {train_.size(), val_.size()};
-  info_.outputs = outputs_of(options_.fields);
   const bool batches_on_host =
       options_.batches_on_host && options_.batches_on_host(device);
-  if (!batches_on_host)
-    info_.device_fields =
-        device_fields(options_.fields, device.memory_kind(), true);
-  measure_runs(rows);
+  if (!batches_on_host) find_device_fields(device);
+  for (auto [f, longest] : longest_runs_)
+    for (const Output& output : options_.fields[f].kind->outputs())
+      if (output.lengths != Lengths::equal) info_.longest.push_back(longest);
   HostLimits host = read_host_limits();
-  RingBytes rings =
-      options_.ring_bytes ? options_.ring_bytes(info_) : RingBytes();
+  auto rings = [&](const DatasetInfo& info) {
+    return options_.ring_bytes ? options_.ring_bytes(info) : RingBytes();
+  };
+  const RingBytes copied = rings(info_), kept = rings(kept_on_device(info_));
+  TierLimits limits{.ram_free = host.memory_free,
+                    .ram_origin = host.free_origin,
+                    .device_free = device.memory().free,
+                    .device_is_host = device.memory_kind() == MemoryKind::cpu};
+  if (options_.cache == "disk") {
+    limits.disk_free = disk_free();
+    limits.disk_origin = store_file_.path.parent_path().string();
+  }
   info_.plan =
-      plan_tiers({.rows = rows.count(),
+      plan_tiers({.rows = rows,
                   .row_bytes = layout_.row_bytes,
                   .run_bytes = run_bytes_,
                   .finished_on_host =
                       batches_on_host ||
                       !finished_on_device(options_.fields, info_.device_fields),
-                  .ring_device_bytes = rings.device,
-                  .ring_host_bytes = rings.host,
+                  .ring_device_bytes = kept.device,
+                  .ring_staged_bytes = copied.device - kept.device,
+                  .ring_host_bytes = copied.host,
                   .tier = options_.cache},
-                 {.ram_free = host.memory_free,
-                  .ram_origin = host.free_origin,
-                  .device_free = device.memory().free,
-                  .device_is_host = device.memory_kind() == MemoryKind::cpu});
+                 limits);
   info_.plan.scan = scan;
   if (plan().tier == Tier::none) info_.most_readers = most_readers(*source_);
-  if (plan().tier == Tier::device)
-    for (std::vector<DeviceField>& side : info_.device_fields)
-      for (DeviceField& field : side) field.row_bytes = field.element_bytes = 0;
+  if (plan().tier == Tier::device) info_ = kept_on_device(std::move(info_));
   if (options_.planned) options_.planned(info_.plan);
 }
 
@@ -278,9 +311,14 @@ void TableDataset::pack(const RowsById& rows, Device& device,
     runs_.push_back(element == 0 ? nullptr
                                  : std::make_unique<RunTable>(element, kept));
   }
-  if (kept && layout_.row_bytes > 0)
+  if (plan().tier != Tier::disk && kept && layout_.row_bytes > 0)
     table_ = std::make_unique<Table>(plan().tier, rows.count(),
                                      layout_.row_bytes, device);
+  if (plan().tier == Tier::disk) {
+    take_keys(rows);
+    pack_to_store(rows, share_out);
+    return find_lengths();
+  }
   const bool runs = std::ranges::any_of(
       runs_, [](const auto& table) { return table != nullptr; });
   if (table_ == nullptr && !runs)  // the fields have been fitted
@@ -326,16 +364,23 @@ void TableDataset::take_keys(const RowsById& rows) {
 
 // A block is freed when its last row is packed, so that parsed and packed rows
 // are never held twice when rows arrive in order of their keys.
-void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out) {
+void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
+                              StoreWriter* store) {
+  constexpr std::int64_t kUnkept = 16384;
+  std::vector<std::byte> unkept;
   std::vector<std::int64_t> left;
   for (const ParsedBlock& block : rows.blocks) left.push_back(block.rows());
-  std::int64_t most = table_ ? table_->most_rows() : rows.count();
+  std::int64_t most = table_ ? table_->most_rows() : kUnkept;
   if (std::ranges::any_of(runs_, [](const auto& t) { return t != nullptr; }))
     most = std::min<std::int64_t>(most, 1024);  // they count to 4 GiB
   for (SampleId first = 0; first < rows.count(); first += most) {
     SampleId end = std::min(rows.count(), first + most);
-    encode(rows, first, end, table_ ? table_->append(end - first) : nullptr,
+    const std::int64_t count = end - first;
+    if (table_ == nullptr)
+      unkept.resize(static_cast<std::size_t>(count) * layout_.row_bytes);
+    encode(rows, first, end, table_ ? table_->append(count) : unkept.data(),
            share_out);
+    if (store != nullptr) store->append(unkept);
     for (SampleId id = first; id < end; ++id)
       if (--left[rows.ref(id).block] == 0) rows.block(id) = ParsedBlock();
   }
@@ -346,11 +391,6 @@ void TableDataset::encode(const RowsById& rows, SampleId first, SampleId end,
                           std::byte* out, const ShareOut& share_out) {
   Mutex mutex;
   std::map<std::int64_t, std::vector<Values>> runs;  // by their first row
-  std::vector<std::byte> unkept;
-  if (out == nullptr) {
-    unkept.resize(static_cast<std::size_t>(end - first) * layout_.row_bytes);
-    out = unkept.data();
-  }
   share_out(end - first, [&](std::int64_t from, std::int64_t to) {
     std::vector<Values> made(options_.fields.size());
     encoder().encode(rows, first + from, first + to,

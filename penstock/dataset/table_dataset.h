@@ -12,6 +12,7 @@
 #include "penstock/dataset/dataset_base.h"
 #include "penstock/dataset/parsed_rows.h"
 #include "penstock/dataset/table_options.h"
+#include "penstock/dataset/table_store.h"
 #include "penstock/device/device.h"
 #include "penstock/exec/exec.h"
 #include "penstock/monitor/monitor.h"
@@ -96,20 +97,32 @@ class TableDataset final : public Dataset {
  private:
   explicit TableDataset(TableDatasetOptions options);
   void bind();
-  void split(const RowsById& rows);
+  using SideOf = std::function<std::uint8_t(SampleId)>;
+  void split(std::int64_t rows, const SideOf& side_of);
   void find_statistics(const ParseNotes& notes, const RowsById& rows,
                        const ShareOut& share_out);
   /// Nothing but keys, sides and hashes is needed of the scan.
   bool needs_no_values() const;
   void measure_runs(const RowsById& rows);
-  void plan_tier(const RowsById& rows, const Device& device,
-                 const ScanMemory& scan);
+  void measure_stored_runs();
+  void find_device_fields(const Device& device);
+  void plan_tier(std::int64_t rows, const Device& device,
+                 const std::optional<ScanMemory>& scan);
   void find_lengths();
   void take_keys(const RowsById& rows);
-  void pack_by_id(const RowsById& rows, const ShareOut& share_out);
+  void pack_by_id(const RowsById& rows, const ShareOut& share_out,
+                  StoreWriter* store = nullptr);
   void encode(const RowsById& rows, SampleId first, SampleId end,
               std::byte* out, const ShareOut& share_out);
   void pack(const RowsById& rows, Device& device, const ShareOut& share_out);
+  // In stored_rows.cpp.
+  std::size_t disk_free() const;
+  void pack_to_store(const RowsById& rows, const ShareOut& share_out);
+  std::shared_ptr<const Store> find_store();
+  /// False where there is no store of an earlier run that can be used.
+  bool take_from_store(const Device& device);
+  void take_what_is_known(const Store& store);
+  void use_rows(const std::shared_ptr<const Store>& store);
 
   TableDatasetOptions options_;
   std::unique_ptr<Source> source_;
@@ -121,10 +134,13 @@ class TableDataset final : public Dataset {
   BlockParser::Options parsing_;
   std::vector<Json> statistics_;  // by field
   DatasetInfo info_;
+  TableStore store_file_;
   std::unique_ptr<Table> table_;
   std::vector<std::unique_ptr<RunTable>> runs_;  // by field
   std::vector<std::size_t> varying_;  // the field of each output that varies
   std::size_t run_bytes_ = 0;         // of all rows, as parsed
+  // Of each field that has runs, in elements.
+  std::vector<std::pair<std::size_t, std::int32_t>> longest_runs_;
   std::vector<std::uint64_t> row_hashes_;  // tier none
   std::int64_t too_short_ = 0;
   std::int64_t bad_rows_ = 0;

@@ -21,6 +21,7 @@ class TableFiller final : public SlotFiller {
         meter_(meter) {}
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {
+    if (const Table* table = dataset_.table()) table->check(item.ids);
     gather_->fill(item, stream, faults);
     if (finisher_.idle()) return;
     BusyScope busy(meter_);
@@ -81,7 +82,9 @@ std::unique_ptr<SlotFiller> make_table_filler(const TableDataset& dataset,
   std::unique_ptr<SlotFiller> gather =
       make_gather_filler(std::move(fields), std::move(outputs),
                          dataset.plan().tier, meters.gather);
-  if (finisher.idle() && finisher.queues_nothing()) return gather;
+  if (finisher.idle() && finisher.queues_nothing() &&
+      dataset.plan().tier != Tier::disk)
+    return gather;
   return std::make_unique<TableFiller>(dataset, std::move(gather),
                                        std::move(finisher), meters.gather);
 }

@@ -21,8 +21,10 @@ struct TableDatasetOptions {
   SourceSpec source;
   std::vector<Field> fields;
   Split split;
-  std::string cache = "auto";  ///< auto, device, ram or none
-  int workers = 1;             ///< threads that parse; 0: on the caller's
+  std::string cache = "auto";  ///< auto, device, ram, disk or none
+  /// Where stores are, for `disk`; empty: default_store_dir().
+  std::string store_dir;
+  int workers = 1;  ///< threads that parse; 0: on the caller's
   /// What the loaders' rings will take; empty: nothing.
   std::function<RingBytes(const DatasetInfo&)> ring_bytes;
   /// True where batches are changed on the host after they are filled, so that

@@ -93,7 +93,7 @@ TEST(Job, ChecksTypesAndRangesWithThePath) {
   EXPECT_THAT(error_of({"loader.batch_size=0"}),
               HasSubstr("loader.batch_size: found 0"));
   EXPECT_THAT(error_of({"loader.cache=fast"}),
-              HasSubstr("auto, device, ram, none"));
+              HasSubstr("auto, device, ram, disk, none"));
   EXPECT_THAT(error_of({"train.epochs=\"two\""}), HasSubstr("train.epochs"));
   EXPECT_THAT(error_of({"loader=3"}), HasSubstr("expected an object"));
 }

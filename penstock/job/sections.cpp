@@ -61,8 +61,12 @@ const SettingsTable<Job::Loading>& loading_settings() {
                   {{"auto", "auto"},
                    {"device", "device"},
                    {"ram", "ram"},
+                   {"disk", "disk"},
                    {"none", "none"}},
                   "")
+          .text("cache_dir", &Loading::cache_dir,
+                "for \"disk\"; default: penstock/stores in the user's cache "
+                "folder")
           .choice("tail", &Loading::tail,
                   {{"drop", Tail::drop},
                    {"pad", Tail::pad},

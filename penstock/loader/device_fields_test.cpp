@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 
 #include "penstock/dataset/fake/words_dataset.h"
@@ -137,6 +138,7 @@ TEST_P(DeviceFields, TakeTheMemoryThatIsPredicted) {
   WordsDataset words(2000);
   words.options.cache = GetParam().cache;
   words.add("noisy", std::make_shared<Noisy>("noisy", "number"));
+  if (std::string(GetParam().cache) == "device") words.add_strip();
   auto set = words.prepare(*device_);
   std::size_t before = device_->memory().free;
   LoaderOptions options = options_;
@@ -146,6 +148,27 @@ TEST_P(DeviceFields, TakeTheMemoryThatIsPredicted) {
   if (std::string(GetParam().device) == "cpu") return;
   EXPECT_EQ(before - device_->memory().free,
             ring_bytes(options, set->info()).device);
+}
+
+TEST_P(DeviceFields, AFunctionSeesThemFinished) {
+  auto first_of_strip = [](std::shared_ptr<const Dataset> rows,
+                           Device& device) {
+    RowFunction function{
+        .layout = layout_of_tensors(
+            {{.name = "first", .dtype = Dtype::uint8, .row_shape = {8}}}),
+        .fingerprint = "first",
+        .call = [](const RowCall& call) {
+          std::memcpy(call.out[0].data, call.in[1].data, 8 * call.ids.size());
+        }};
+    return std::make_shared<FunctionDataset>(std::move(rows),
+                                             std::move(function), device);
+  };
+  std::vector<SeenBatch> seen = batches(
+      first_of_strip(words_.prepare(*device_), *device_), options_, *device_);
+  std::vector<SeenBatch> whole = run_plainly();
+  ASSERT_EQ(seen.size(), whole.size());
+  for (std::size_t b = 0; b < seen.size(); ++b)
+    EXPECT_TRUE(seen[b]["first"] == whole[b]["strip"]) << b;
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -239,8 +239,6 @@ struct Loader::State {
       // Whoever planned a batch takes its first item.
       if (begun.size() > 1 || reads != nullptr) changed.notify_all();
       items.add(std::move(begun));
-    } else {
-      changed.notify_all();
     }
     return slot != nullptr || planning_ended;
   }
@@ -475,9 +473,9 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
     refuse_operation("loader.operations",
                      "one of them runs on the host, and the rows are in the "
                      "memory of the device",
-                     s.resident
-                         ? "set \"loader.cache\": \"ram\""
-                         : "prepare the data set with 'batches_on_host'");
+                     s.resident ? "set \"loader.cache\": \"ram\""
+                                : "prepare the data set so that the host "
+                                  "finishes its samples");
   penstock::steps_per_epoch(s.order);  // refuses an epoch without a step
   while (s.slots < slots_of(s.options)) s.add_slot();
   if (s.inlined) return;

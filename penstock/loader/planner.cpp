@@ -32,7 +32,7 @@ void BatchPlanner::plan(Position at, Slot& slot) const {
       slot.ids.push_back(range.sample);
   }
   measure(dataset_, options_.side, tensors_, slot.plan, slot.layout);
-  if (options_.batch_bytes > 0 && slot.layout.bytes > options_.batch_bytes)
+  if (options_.batch_bytes > 0 && slot.layout.tensors > options_.batch_bytes)
     refuse_size(slot);
   slot.rejected.clear();
   share_out(slot);
@@ -97,7 +97,7 @@ void BatchPlanner::refuse_size(const Slot& slot) const {
        .what = "a batch exceeds its size limit",
        .where = "epoch " + std::to_string(slot.plan.at.epoch) + ", step " +
                 std::to_string(slot.plan.at.step),
-       .why = "it takes " + std::to_string(slot.layout.bytes) +
+       .why = "it takes " + std::to_string(slot.layout.tensors) +
               " bytes, at most " + std::to_string(options_.batch_bytes) +
               " are allowed" + longest,
        .next = "raise the limit, lower 'loader.batch_size', or leave out the "

@@ -51,6 +51,10 @@ class TroubledRows : public Dataset {
       if (hooks_.fill) hooks_.fill(item.at);
       rows_->fill(item, stream, faults);
     }
+    void queue(const FillItem& batch, std::byte* scratch,
+               Stream& stream) override {
+      rows_->queue(batch, scratch, stream);
+    }
 
    private:
     std::unique_ptr<SlotFiller> rows_;

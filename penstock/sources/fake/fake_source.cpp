@@ -253,6 +253,7 @@ SourceInfo info_of(const FakeTable& table,
         type_of(table, column_at(table.schema, request), request.as));
   info.identity["kind"] = "fake";
   info.identity["rows"] = std::ssize(table.rows);
+  if (!table.version.empty()) info.identity["version"] = table.version;
   return info;
 }
 

@@ -24,6 +24,7 @@ struct FakeTable {
   ColumnType key = ColumnType::int64;
   Schema schema;
   std::vector<std::vector<FakeCell>> rows;
+  std::string version = {};  ///< in its identity; empty: it does not know
 };
 
 /// What `counting_table` makes.

@@ -1,0 +1,279 @@
+#include "penstock/cache/store.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/base/hash.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::size_t kAlign = 4096;
+constexpr std::size_t kBlock = std::size_t{64} << 10;
+constexpr std::string_view kMagic = "PENSTORE";
+constexpr std::uint32_t kByteOrder = 0x01020304;
+
+/// The end of the file.
+struct Footer {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t byte_order;
+  std::uint64_t size;
+  std::uint64_t directory;
+  std::uint64_t directory_bytes;
+  std::uint64_t directory_hash;
+  std::uint64_t hashes_hash;
+  std::uint64_t hash;
+
+  std::uint64_t own_hash() const {
+    return hash64(std::as_bytes(std::span(this, 1)).first(56));
+  }
+};
+static_assert(sizeof(Footer) == 64);
+
+std::size_t blocks_in(std::size_t bytes) {
+  return (bytes + kBlock - 1) / kBlock;
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, std::string why) {
+  throw Error(ErrorKind::source,
+              {.code = "store.unusable",
+               .what = "cannot use the store",
+               .where = path.string(),
+               .why = std::move(why),
+               .next = "remove the file: it is made again from the source"});
+}
+
+}  // namespace
+
+struct StoreWriter::State {
+  std::unique_ptr<FileWriter> file;
+  std::uint64_t size = 0;
+  struct Array {
+    std::string name;
+    std::uint64_t offset, bytes, hashes;  // hashes: those before its own
+  };
+  std::vector<Array> arrays;
+  std::vector<std::uint64_t> hashes;
+  std::vector<std::byte> block;  // of the array at hand, not yet written
+
+  void write(std::span<const std::byte> bytes) {
+    file->append(bytes);
+    size += bytes.size();
+  }
+  void end_block() {
+    if (block.empty()) return;
+    hashes.push_back(hash64(block));
+    write(block);
+    block.clear();
+  }
+  void align() {
+    static constexpr std::byte kZeros[kAlign] = {};
+    write(std::span(kZeros).first((kAlign - size % kAlign) % kAlign));
+  }
+};
+
+StoreWriter::StoreWriter(FileSystem& files, const std::filesystem::path& path)
+    : state_(std::make_unique<State>()) {
+  state_->file = files.create(path);
+  state_->block.reserve(kBlock);
+}
+StoreWriter::~StoreWriter() = default;
+
+void StoreWriter::begin(std::string name) {
+  State& s = *state_;
+  s.end_block();
+  s.align();
+  s.arrays.push_back({std::move(name), s.size, 0, s.hashes.size()});
+}
+
+void StoreWriter::append(std::span<const std::byte> bytes) {
+  State& s = *state_;
+  PENSTOCK_ASSERT(!s.arrays.empty(), "an array has been begun");
+  s.arrays.back().bytes += bytes.size();
+  while (!bytes.empty()) {
+    std::size_t part = std::min(bytes.size(), kBlock - s.block.size());
+    s.block.insert(s.block.end(), bytes.begin(),
+                   bytes.begin() + static_cast<std::ptrdiff_t>(part));
+    bytes = bytes.subspan(part);
+    if (s.block.size() == kBlock) s.end_block();
+  }
+}
+
+void StoreWriter::seal(const Json& about) {
+  State& s = *state_;
+  s.end_block();
+  s.align();
+  const std::span<const std::byte> hashes = std::as_bytes(std::span(s.hashes));
+  Json directory;
+  directory["about"] = about;
+  directory["arrays"] = Json(Json::Array{});
+  for (const State::Array& array : s.arrays) {
+    Json entry;
+    entry["name"] = array.name;
+    entry["offset"] = array.offset;
+    entry["bytes"] = array.bytes;
+    entry["hashes"] = s.size + array.hashes * sizeof(std::uint64_t);
+    directory["arrays"].push_back(std::move(entry));
+  }
+  s.write(hashes);
+  const std::string text = directory.dump();
+  Footer footer{.magic = {},
+                .version = kStoreVersion,
+                .byte_order = kByteOrder,
+                .size = s.size + text.size() + sizeof(Footer),
+                .directory = s.size,
+                .directory_bytes = text.size(),
+                .directory_hash = hash64(text),
+                .hashes_hash = hash64(hashes),
+                .hash = 0};
+  std::ranges::copy(kMagic, footer.magic);
+  footer.hash = footer.own_hash();
+  s.write(std::as_bytes(std::span(text)));
+  s.write(std::as_bytes(std::span(&footer, 1)));
+  s.file->commit();
+}
+
+struct Store::State {
+  std::filesystem::path path;
+  std::unique_ptr<FileMapping> file;
+  Json about;
+  std::vector<std::unique_ptr<Array>> arrays;
+};
+
+namespace {
+
+/// The end of the file, which says that the rest is there. What is wrong is
+/// found from what it says first: another version is not damage.
+Footer footer_of(std::span<const std::byte> file,
+                 const std::filesystem::path& path) {
+  Footer footer;
+  if (file.size() < sizeof(footer))
+    refuse(path, "it has " + std::to_string(file.size()) +
+                     " bytes, fewer than the shortest store");
+  std::memcpy(&footer, file.last(sizeof(footer)).data(), sizeof(footer));
+  if (std::string_view(footer.magic, kMagic.size()) != kMagic)
+    refuse(path, "its last 64 bytes are not those of a store");
+  if (footer.byte_order == __builtin_bswap32(kByteOrder))
+    refuse(path, "it was written on a machine of the other byte order");
+  if (footer.hash == footer.own_hash() && footer.version != kStoreVersion)
+    refuse(path, "found format version " + std::to_string(footer.version) +
+                     ", expected " + std::to_string(kStoreVersion));
+  if (footer.hash != footer.own_hash())
+    refuse(path, "its last 64 bytes are damaged");
+  if (footer.size != file.size())
+    refuse(path, "found " + std::to_string(file.size()) + " bytes, expected " +
+                     std::to_string(footer.size));
+  return footer;
+}
+
+}  // namespace
+
+Store::Store(FileSystem& files, const std::filesystem::path& path)
+    : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.path = path;
+  s.file = files.map(path);
+  const std::span<const std::byte> file = s.file->bytes();
+  const Footer footer = footer_of(file, path);
+  // The footer is whole, so its numbers are those that were written.
+  const std::span<const std::byte> text =
+      file.subspan(footer.directory, footer.directory_bytes);
+  if (hash64(text) != footer.directory_hash)
+    refuse(path, "its directory is damaged");
+  Json directory = Json::parse(
+      {reinterpret_cast<const char*>(text.data()), text.size()}, path.string());
+  s.about = directory["about"];
+  std::size_t first_hash = footer.directory, end = 0;
+  auto check_gap = [&](std::size_t next) {
+    if (next < end || next > footer.directory)
+      refuse(path, "its arrays are not where its directory says");
+    auto gap = file.subspan(end, next - end);
+    if (std::ranges::count(gap, std::byte(0)) != std::ssize(gap))
+      refuse(path,
+             "the bytes before byte " + std::to_string(next) + " are damaged");
+  };
+  for (const Json& entry : directory["arrays"].array()) {
+    auto number = [&](const char* key) {
+      return static_cast<std::size_t>(entry.find(key)->integer());
+    };
+    auto array = std::make_unique<Array>();
+    array->name_ = entry.find("name")->string();
+    array->path_ = path.string();
+    array->offset_ = number("offset");
+    check_gap(array->offset_);
+    end = array->offset_ + number("bytes");
+    array->bytes_ = file.subspan(array->offset_, number("bytes"));
+    std::size_t blocks = blocks_in(array->bytes_.size());
+    array->hashes_ = {
+        reinterpret_cast<const std::uint64_t*>(file.data() + number("hashes")),
+        blocks};
+    array->checked_ =
+        std::vector<std::atomic<std::uint64_t>>((blocks + 63) / 64);
+    first_hash = std::min(first_hash, number("hashes"));
+    s.arrays.push_back(std::move(array));
+  }
+  check_gap(first_hash);
+  if (hash64(file.subspan(first_hash, footer.directory - first_hash)) !=
+      footer.hashes_hash)
+    refuse(path, "its hashes are damaged");
+}
+
+Store::~Store() = default;
+
+const std::filesystem::path& Store::path() const { return state_->path; }
+const Json& Store::about() const { return state_->about; }
+std::size_t Store::bytes() const { return state_->file->bytes().size(); }
+
+bool Store::has(std::string_view name) const {
+  return std::ranges::any_of(
+      state_->arrays, [&](const auto& array) { return array->name_ == name; });
+}
+
+const Store::Array& Store::find(std::string_view name) const {
+  for (const std::unique_ptr<Array>& array : state_->arrays)
+    if (array->name_ == name) return *array;
+  refuse(state_->path, "it has no array '" + std::string(name) + "'");
+}
+
+std::span<const std::byte> Store::array(std::string_view name) const {
+  return find(name).bytes();
+}
+
+void Store::check(std::string_view name, std::size_t begin,
+                  std::size_t end) const {
+  find(name).check(begin, end);
+}
+
+std::span<const std::byte> Store::checked(std::string_view name) const {
+  const Array& array = find(name);
+  array.check(0, array.bytes().size());
+  return array.bytes();
+}
+
+void Store::check_all() const {
+  for (const std::unique_ptr<Array>& array : state_->arrays)
+    for (std::size_t block = 0; block < array->hashes_.size(); ++block)
+      array->check_block(block);
+}
+
+void Store::Array::check_block(std::size_t block) const {
+  std::size_t begin = block * kBlock;
+  std::size_t bytes = std::min(kBlock, bytes_.size() - begin);
+  if (hash64(bytes_.subspan(begin, bytes)) != hashes_[block])
+    throw Error(ErrorKind::source,
+                {.code = "store.damaged",
+                 .what = "a store is damaged",
+                 .where = path_ + ":" + std::to_string(offset_ + begin),
+                 .why = "these " + std::to_string(bytes) + " bytes of '" +
+                        name_ + "' do not have the hash that was written",
+                 .next = "remove the file: it is made again from the source; "
+                         "and check the disk"});
+  checked_[block / 64].fetch_or(std::uint64_t{1} << (block % 64),
+                                std::memory_order_relaxed);
+}
+
+}  // namespace penstock

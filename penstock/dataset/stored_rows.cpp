@@ -1,0 +1,160 @@
+#include "penstock/dataset/table_dataset.h"
+
+// What a table's store holds, besides the document about it: "rows", packed in
+// order of id; of field N with a run "lengths/N", int32, and "runs/N"; "keys"
+// and "key_bytes" as KeyList has them; "sides", a byte a row.
+
+namespace penstock {
+namespace {
+
+Json json_of(const BadRow& bad) {
+  Json json;
+  json["key"] = bad.key;
+  json["shown_key"] = bad.shown_key;
+  json["column"] = bad.column;
+  json["why"] = bad.why;
+  json["byte"] = bad.byte;
+  return json;
+}
+
+BadRow bad_row_of(const Json& json) {
+  return {.key = *json.find("key"),
+          .shown_key = json.find("shown_key")->string(),
+          .column = json.find("column")->string(),
+          .why = json.find("why")->string(),
+          .byte = json.find("byte")->integer()};
+}
+
+template <class Number>
+std::span<const Number> numbers_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const Number*>(bytes.data()),
+          bytes.size() / sizeof(Number)};
+}
+
+}  // namespace
+
+std::size_t TableDataset::disk_free() const {
+  const std::filesystem::path folder = store_file_.path.parent_path();
+  real_files().make_folders(folder);
+  std::error_code unknown;
+  std::filesystem::space_info space = std::filesystem::space(folder, unknown);
+  std::uintmax_t there = std::filesystem::file_size(store_file_.path, unknown);
+  return space.available + (unknown ? 0 : there);
+}
+
+void TableDataset::pack_to_store(const RowsById& rows,
+                                 const ShareOut& share_out) {
+  std::vector<std::byte> sides;
+  for (SampleId id = 0; id < rows.count(); ++id)
+    sides.push_back(static_cast<std::byte>(rows.side(id)));
+  log(LogLevel::info, "writing " + store_file_.path.string());
+  StoreWriter writer(real_files(), store_file_.path);
+  writer.begin("rows");
+  pack_by_id(rows, share_out, &writer);
+  for (std::size_t f = 0; f < runs_.size(); ++f) {
+    if (runs_[f] == nullptr) continue;
+    writer.begin("lengths/" + std::to_string(f));
+    writer.append(std::as_bytes(runs_[f]->lengths()));
+    writer.begin("runs/" + std::to_string(f));
+    writer.append(runs_[f]->all());
+  }
+  writer.begin("keys");
+  writer.append(std::as_bytes(keys_.numbers()));
+  writer.begin("key_bytes");
+  writer.append(std::as_bytes(std::span(keys_.characters())));
+  writer.begin("sides");
+  writer.append(sides);
+  Json about;
+  about["recipe"] = store_file_.recipe;
+  about["rows"] = rows.count();
+  about["fingerprint"] = fingerprint_;
+  about["statistics"] = statistics();
+  about["too_short"] = too_short_;
+  about["bad_rows"] = bad_rows_;
+  about["quarantine"] = Json(Json::Array{});
+  for (const BadRow& bad : bad_) about["quarantine"].push_back(json_of(bad));
+  writer.seal(about);
+  use_rows(std::make_shared<const Store>(real_files(), store_file_.path));
+}
+
+void TableDataset::use_rows(const std::shared_ptr<const Store>& store) {
+  if (layout_.row_bytes > 0)
+    table_ = std::make_unique<Table>(store, "rows", layout_.row_bytes);
+  runs_.clear();
+  for (std::size_t f = 0; f < options_.fields.size(); ++f) {
+    std::size_t element = options_.fields[f].kind->stored().element_bytes;
+    std::string number = std::to_string(f);
+    runs_.push_back(element == 0 ? nullptr
+                                 : std::make_unique<RunTable>(
+                                       element, store, "lengths/" + number,
+                                       "runs/" + number));
+  }
+}
+
+// A run that is resumed brings the statistics that its rows were encoded with:
+// its store is the one that was made when they were found.
+std::shared_ptr<const Store> TableDataset::find_store() {
+  for (bool statistics : {false, true}) {
+    if (statistics && !options_.statistics) break;
+    store_file_ = table_store(options_, *source_, statistics);
+    std::error_code unknown;
+    if (!std::filesystem::exists(store_file_.path, unknown)) continue;
+    if (!store_file_.why_not.empty()) {
+      log(LogLevel::info,
+          "rows of an earlier run are not used: " + store_file_.why_not);
+      continue;
+    }
+    auto store = std::make_shared<const Store>(real_files(), store_file_.path);
+    if (statistics || !options_.statistics ||
+        *store->about().find("statistics") == *options_.statistics)
+      return store;
+  }
+  return nullptr;
+}
+
+bool TableDataset::take_from_store(const Device& device) {
+  try {
+    std::shared_ptr<const Store> store = find_store();
+    if (store == nullptr) return false;
+    use_rows(store);
+    take_what_is_known(*store);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::source) throw;
+    log(LogLevel::warning,
+        std::string("the rows are scanned anew: ") + error.what());
+    table_.reset();
+    runs_.clear();
+    return false;
+  }
+  measure_stored_runs();
+  plan_tier(keys_.size(), device, std::nullopt);
+  find_lengths();
+  log(LogLevel::info,
+      "no initial scan: the rows are in " + store_file_.path.string());
+  return true;
+}
+
+void TableDataset::take_what_is_known(const Store& store) {
+  const Json& about = store.about();
+  fingerprint_ = about.find("fingerprint")->string();
+  too_short_ = about.find("too_short")->integer();
+  bad_rows_ = about.find("bad_rows")->integer();
+  bad_.clear();
+  for (const Json& bad : about.find("quarantine")->array())
+    bad_.push_back(bad_row_of(bad));
+  statistics_.clear();
+  for (const Field& field : options_.fields) {
+    const Json* found = about.find("statistics")->find(field.name);
+    statistics_.push_back(found == nullptr ? Json() : *found);
+  }
+  std::span<const std::byte> characters = store.checked("key_bytes");
+  keys_ = KeyList::from(
+      source_->info().key, numbers_of<std::int64_t>(store.checked("keys")),
+      {reinterpret_cast<const char*>(characters.data()), characters.size()});
+  std::span<const std::byte> sides = store.checked("sides");
+  split(keys_.size(), [&](SampleId id) {
+    return static_cast<std::uint8_t>(sides[static_cast<std::size_t>(id)]);
+  });
+}
+
+}  // namespace penstock

@@ -1,0 +1,63 @@
+#include "penstock/dataset/table_store.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace penstock {
+namespace {
+
+/// Of what stands in the arrays and the document; part of the recipe.
+constexpr int kFormat = 1;
+
+/// True where a source says of its rows, or of those of all its parts, when
+/// they have changed.
+bool knows_version(const Json& identity) {
+  if (const Json* parts = identity.find("sources"))
+    return std::ranges::all_of(parts->array(), knows_version);
+  if (const Json* left = identity.find("left"))
+    return knows_version(*left) && knows_version(*identity.find("right"));
+  const Json* version = identity.find("version");
+  return version != nullptr && !version->is_null();
+}
+
+}  // namespace
+
+std::filesystem::path default_store_dir() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::filesystem::path folder;
+  if (cache != nullptr && *cache == '/')
+    folder = cache;
+  else if (home != nullptr && *home != '\0')
+    folder = std::filesystem::path(home) / ".cache";
+  else
+    folder = std::filesystem::temp_directory_path();
+  return folder / "penstock" / "stores";
+}
+
+TableStore table_store(const TableDatasetOptions& options, const Source& source,
+                       bool statistics) {
+  TableStore store;
+  Json& recipe = store.recipe;
+  recipe["format"] = kFormat;
+  recipe["source"] = source.identity();
+  recipe["fields"] = recipes_of(options.fields);
+  recipe["split"]["train"] = options.split.train;
+  recipe["split"]["val"] = options.split.val;
+  recipe["split"]["seed"] = std::to_string(options.split.seed);
+  recipe["split"]["by"] = options.split.by;
+  recipe["bad_rows_left_out"] = options.source.skip_bad;
+  if (statistics) recipe["statistics"] = *options.statistics;
+  recipe["named_fingerprint"] = options.fingerprint;
+  Sha256 hash;
+  hash.add(recipe.dump());
+  std::filesystem::path folder = options.store_dir;
+  store.path = (options.store_dir.empty() ? default_store_dir() : folder) /
+               (hash.hex().substr(0, 32) + ".store");
+  if (!knows_version(source.identity()))
+    store.why_not = source.shown() +
+                    " does not say whether its rows have changed since then";
+  return store;
+}
+
+}  // namespace penstock

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "penstock/base/json.h"
+#include "penstock/dataset/table_options.h"
+
+namespace penstock {
+
+/// The store in which the prepared rows of a table are kept from run to run.
+struct TableStore {
+  std::filesystem::path path;
+  /// All that decides its contents, in named parts. The file is named after
+  /// its hash, so that rows which are prepared otherwise have another file.
+  Json recipe;
+  /// Why the store of an earlier run cannot be used; empty: it can.
+  std::string why_not;
+};
+
+/// That of these options, in `options.store_dir`. No file is opened.
+/// `statistics`: of rows that are encoded with those of the options, which
+/// were not found in the rows themselves.
+TableStore table_store(const TableDatasetOptions& options, const Source& source,
+                       bool statistics);
+
+/// Where stores are unless a job says otherwise: `penstock/stores` in the
+/// user's cache folder ($XDG_CACHE_HOME, or ~/.cache).
+std::filesystem::path default_store_dir();
+
+}  // namespace penstock

@@ -1,0 +1,265 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "penstock/dataset/fake/words_dataset.h"
+#include "penstock/loader/loader.h"
+#include "penstock/transforms/fake/noisy.h"
+
+// Rows that are kept in a store on disk, from run to run.
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+struct Case {
+  const char* device;
+  int workers;
+  ColumnType key;
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.device << " " << c.workers << " workers " << name_of(c.key);
+}
+
+using SeenBatch = std::map<std::string, std::string>;
+
+class TableStoreTest : public testing::TestWithParam<Case> {
+ protected:
+  TableStoreTest() {
+    std::string name =
+        testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::ranges::replace(name, '/', '-');
+    dir_ = std::filesystem::path(testing::TempDir()) /
+           ("stores-" + std::to_string(::getpid()) + "-" + name);
+    std::filesystem::remove_all(dir_);
+    words_.table.version = "1";
+    words_.table.key = GetParam().key;
+    for (std::size_t i = 0; i < words_.table.rows.size(); ++i)
+      words_.table.rows[i][0] =
+          counting_key(GetParam().key, static_cast<std::int64_t>(i));
+    for (Field& field :
+         parse_fields(Json::parse(R"({"number": {"columns": ["number"],
+                                        "standardize": true}})",
+                                  "test"),
+                      "fields"))
+      words_.options.fields.push_back(std::move(field));
+    words_.add_letters(Lengths::padded);
+    words_.add_strip();
+    words_.add("noisy", std::make_shared<Noisy>("noisy", "number"));
+    words_.options.cache = "disk";
+    words_.options.store_dir = dir_.string();
+    words_.options.split = {.train = 0.7, .val = 0.3};
+    options_ = {
+        .tail = Tail::pad, .batch_size = 32, .workers = GetParam().workers};
+    options_.batches = 15;
+  }
+  ~TableStoreTest() override { std::filesystem::remove_all(dir_); }
+
+  std::shared_ptr<const TableDataset> prepare() {
+    auto source =
+        std::make_unique<FakeSource>(words_.table, requests_of(words_.options));
+    FakeSource* made = source.get();
+    set_ = TableDataset::prepare(words_.options, std::move(source), *device_);
+    read_ = made->counts().rows;
+    return set_;
+  }
+
+  std::vector<SeenBatch> batches() {
+    Loader loader(set_, options_, *device_);
+    std::unique_ptr<Stream> stream = device_->make_stream();
+    std::vector<SeenBatch> seen;
+    while (std::optional<Batch> batch = loader.next(*stream)) {
+      SeenBatch& one = seen.emplace_back();
+      for (SampleId id : batch->ids()) one["ids"] += std::to_string(id) + " ";
+      for (const NamedTensor& tensor : batch->tensors()) {
+        std::string& host = one[tensor.name];
+        host.resize(tensor.view.bytes());
+        stream->copy(reinterpret_cast<std::byte*>(host.data()),
+                     tensor.view.data, host.size());
+        stream->synchronize();
+      }
+    }
+    return seen;
+  }
+
+  std::vector<std::filesystem::path> stores() const {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(dir_))
+      found.push_back(entry.path());
+    return found;
+  }
+  /// Changes a byte of the only store.
+  void damage(std::uintmax_t at) const {
+    std::fstream file(stores().at(0),
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at));
+    char byte = 0;
+    file.get(byte);
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(byte ^ 1));
+  }
+
+  std::unique_ptr<Device> device_ =
+      open_device({.kind = GetParam().device,
+                   .virtual_time = std::string(GetParam().device) == "sim"});
+  std::filesystem::path dir_;
+  WordsDataset words_;
+  LoaderOptions options_;
+  std::shared_ptr<const TableDataset> set_;
+  std::int64_t read_ = 0;
+};
+
+TEST_P(TableStoreTest, TheSecondRunMakesNoScan) {
+  auto first = prepare();
+  EXPECT_EQ(read_, 300);
+  EXPECT_EQ(first->plan().tier, Tier::disk);
+  std::vector<SeenBatch> seen = batches();
+  auto second = prepare();
+  EXPECT_EQ(read_, 0);
+  EXPECT_EQ(batches(), seen);
+  EXPECT_EQ(second->fingerprint(), first->fingerprint());
+  EXPECT_EQ(second->statistics(), first->statistics());
+  EXPECT_EQ(second->rows_on(Side::train), first->rows_on(Side::train));
+  EXPECT_EQ(second->info().longest, first->info().longest);
+  for (SampleId id : {0, 17, 299})
+    EXPECT_EQ(second->keys().shown(id), first->keys().shown(id));
+  EXPECT_THAT(second->plan().text(), HasSubstr("* disk: "));
+}
+
+TEST_P(TableStoreTest, HasTheBytesThatRamHas) {
+  prepare();
+  std::vector<SeenBatch> seen = batches();
+  const std::string fingerprint = set_->fingerprint();
+  words_.options.cache = "ram";
+  prepare();
+  EXPECT_EQ(batches(), seen);
+  EXPECT_EQ(set_->fingerprint(), fingerprint);
+}
+
+TEST_P(TableStoreTest, RowsThatChangedAreScannedAnew) {
+  prepare();
+  words_.table.version = "2";
+  words_.table.rows[5][3] = 99.0;
+  const std::string fingerprint = set_->fingerprint();
+  prepare();
+  EXPECT_EQ(read_, 300);
+  EXPECT_NE(set_->fingerprint(), fingerprint);
+  EXPECT_EQ(stores().size(), 2u);
+}
+
+TEST_P(TableStoreTest, ASourceWithoutVersionsIsScannedEachTime) {
+  words_.table.version.clear();
+  prepare();
+  words_.table.rows[5][3] = 99.0;
+  prepare();
+  EXPECT_EQ(read_, 300);
+  EXPECT_EQ(stores().size(), 1u);
+}
+
+TEST_P(TableStoreTest, OtherFieldsAndSplitsHaveStoresOfTheirOwn) {
+  prepare();
+  words_.options.split.seed = 7;
+  prepare();
+  EXPECT_EQ(read_, 300);
+  words_.options.fields.pop_back();
+  prepare();
+  EXPECT_EQ(read_, 300);
+  EXPECT_EQ(stores().size(), 3u);
+}
+
+TEST_P(TableStoreTest, AResumedRunUsesTheStoreWithItsStatistics) {
+  prepare();
+  words_.options.statistics = set_->statistics();
+  prepare();
+  EXPECT_EQ(read_, 0);
+  const WordsDataset words = words_;
+  words_.options.statistics.reset();
+  for (std::vector<FakeCell>& row : words_.table.rows) row[3] = 1e6;
+  words_.table.version = "2";
+  prepare();
+  Json other = set_->statistics();
+  words_ = words;
+  ASSERT_NE(other, *words_.options.statistics);
+  words_.options.statistics = other;
+  prepare();
+  EXPECT_EQ(read_, 300) << "those of other rows";
+  std::vector<SeenBatch> seen = batches();
+  prepare();
+  EXPECT_EQ(read_, 0);
+  EXPECT_EQ(batches(), seen);
+  words_.options.statistics.reset();
+  prepare();
+  EXPECT_EQ(read_, 0) << "the first store is still there";
+}
+
+TEST_P(TableStoreTest, DamagedRowsStopInTheirBatchsTurn) {
+  prepare();
+  damage(40);  // of the first rows
+  prepare();
+  EXPECT_EQ(read_, 0) << "they are checked when they are used";
+  try {
+    batches();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "store.damaged");
+    EXPECT_THAT(error.what(), HasSubstr(stores()[0].string() + ":0"));
+    EXPECT_THAT(error.what(), HasSubstr("remove the file"));
+  }
+  std::filesystem::remove(stores()[0]);
+  prepare();
+  EXPECT_EQ(batches().size(), 15u);
+}
+
+TEST_P(TableStoreTest, ADamagedStoreIsMadeAnew) {
+  prepare();
+  std::vector<SeenBatch> seen = batches();
+  for (std::uintmax_t from_end : {1u, 100u, 600u}) {
+    damage(std::filesystem::file_size(stores()[0]) - from_end);
+    prepare();
+    EXPECT_EQ(read_, 300);
+    EXPECT_EQ(batches(), seen);
+    prepare();
+    EXPECT_EQ(read_, 0);
+  }
+  std::filesystem::resize_file(stores()[0], 5000);
+  prepare();
+  EXPECT_EQ(read_, 300);
+  EXPECT_EQ(batches(), seen);
+}
+
+TEST_P(TableStoreTest, BadRowsStayOnTheList) {
+  words_.options.source.skip_bad = true;
+  words_.table.rows[7][1] = std::string("bad!");
+  prepare();
+  ASSERT_EQ(set_->bad_rows(), 1);
+  const std::string why = set_->quarantine()[0].why;
+  prepare();
+  EXPECT_EQ(read_, 0);
+  EXPECT_EQ(set_->rows(), 299);
+  EXPECT_EQ(set_->bad_rows(), 1);
+  EXPECT_EQ(set_->quarantine()[0].why, why);
+}
+
+TEST_P(TableStoreTest, AFolderThatCannotBeMadeIsNamed) {
+  std::ofstream(dir_.string()) << "a file";
+  try {
+    prepare();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("cannot make the folder"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TableStoreTest,
+                         testing::Values(Case{"cpu", 0, ColumnType::int64},
+                                         Case{"cpu", 2, ColumnType::text},
+                                         Case{"sim", 1, ColumnType::uuid},
+                                         Case{"sim", 8, ColumnType::int64}));
+
+}  // namespace
+}  // namespace penstock
