@@ -26,7 +26,8 @@ std::string data_reason(const TableDatasetOptions& options,
 std::string scan_reason(const TableDatasetOptions& options,
                         const Source& source) {
   std::string why = data_reason(options, source);
-  if (why.empty() && (options.cache == "ram" || options.cache == "device"))
+  if (why.empty() && (options.cache == "ram" || options.cache == "device" ||
+                      options.cache == "disk"))
     return "the rows are kept in '" + options.cache + "'";
   return why;
 }

@@ -52,7 +52,7 @@ TEST_F(PrepareDataset, ReadsNothingWhereNothingNeedsAScan) {
 }
 
 TEST_F(PrepareDataset, ScansWhatIsKept) {
-  for (const char* cache : {"ram", "device"}) {
+  for (const char* cache : {"disk", "ram", "device"}) {
     options_.cache = cache;
     EXPECT_THAT(reason(), HasSubstr(cache));
   }

@@ -64,9 +64,17 @@ const SettingsTable<Job::Loading>& loading_settings() {
                    {"disk", "disk"},
                    {"none", "none"}},
                   "")
-          .text("cache_dir", &Loading::cache_dir,
-                "for \"disk\"; default: penstock/stores in the user's cache "
-                "folder")
+          .setting(
+              "cache_dir",
+              settings::rule_of("string",
+                                "for \"disk\"; default: penstock/stores in "
+                                "the user's cache folder"),
+              [](Spec& spec, const SettingSchema& setting, Loading& to) {
+                to.cache_dir = settings::read_text(spec, setting, to.cache_dir);
+              },
+              [](const Loading& from) {
+                return from.cache_dir.empty() ? Json() : Json(from.cache_dir);
+              })
           .choice("tail", &Loading::tail,
                   {{"drop", Tail::drop},
                    {"pad", Tail::pad},

@@ -350,6 +350,16 @@ TEST(ArrayPlan, OnTheHostArraysAreUsedWhereTheyLie) {
   EXPECT_THAT(shown, HasSubstr("the arrays are used in place"));
 }
 
+TEST(ArrayPlan, ArraysAreNotKeptInStores) {
+  std::unique_ptr<Device> device = open_kind("cpu");
+  try {
+    ArrayDataset({counting_array("x", 10)}, {.cache = "disk"}, *device);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("arrays are in memory already"));
+  }
+}
+
 TEST(ArrayPlan, TakesTheMemoryThatItPredicts) {
   std::unique_ptr<Device> device = open_kind("sim");
   std::vector<NamedArray> arrays = {random_array("x", Dtype::float32, {500, 8}),

@@ -262,9 +262,9 @@ class Loader(BaseLoader):
     `num_workers` are threads (None: from the processors that we may use; 0:
     all on the caller's thread); they never change a batch. `prefetch_factor`
     batches per worker (without `num_workers`, in all) are made ahead. `cache`
-    is "auto", "device", "ram" or "none". `rank` and `world` are those of
-    torch's process group where there is one, else RANK and WORLD_SIZE. All
-    ranks must read the same rows: they compare them through that group, or by
+    is "auto", "device", "ram", "disk" or "none"; "disk" keeps prepared rows in
+    a file from run to run. `rank` and `world` are those of torch's process
+    group where there is one, else RANK and WORLD_SIZE. All ranks must read the same rows: they compare them through that group, or by
     `agree`, a function from the bytes of one rank to a list of those of all
     (`MPI.COMM_WORLD.allgather`); every rank opens the same loaders, in the
     same order. Without both, the job names its rows (`source.fingerprint`).

@@ -196,7 +196,7 @@ class Arguments(Case):
                             ({"batch_size": 0}, "settings.range"),
                             ({"seed": -1}, "settings.range"),
                             ({"prefetch_factor": -1}, "settings.range"),
-                            ({"cache": "disk"}, "settings.choice")):
+                            ({"cache": "tape"}, "settings.choice")):
             with self.subTest(wrong=wrong):
                 with self.assertRaises(penstock.RequestError):
                     self.loader(**wrong)
