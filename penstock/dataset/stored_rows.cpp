@@ -38,6 +38,7 @@ std::size_t TableDataset::disk_free() const {
   real_files().make_folders(folder);
   std::error_code unknown;
   std::filesystem::space_info space = std::filesystem::space(folder, unknown);
+  if (table_ == nullptr && runs_.empty()) return space.available;
   std::uintmax_t there = std::filesystem::file_size(store_file_.path, unknown);
   return space.available + (unknown ? 0 : there);
 }
@@ -92,46 +93,48 @@ void TableDataset::use_rows(const std::shared_ptr<const Store>& store) {
 }
 
 // A run that is resumed brings the statistics that its rows were encoded with:
-// its store is the one that was made when they were found.
-std::shared_ptr<const Store> TableDataset::find_store() {
+// its store is the one that was made when they were found, and else one of its
+// own, which is also what is written.
+bool TableDataset::take_from_store(const Device& device) {
   for (bool statistics : {false, true}) {
     if (statistics && !options_.statistics) break;
     store_file_ = table_store(options_, *source_, statistics);
-    std::error_code unknown;
-    if (!std::filesystem::exists(store_file_.path, unknown)) continue;
-    if (!store_file_.why_not.empty()) {
-      log(LogLevel::info,
-          "rows of an earlier run are not used: " + store_file_.why_not);
-      continue;
-    }
-    auto store = std::make_shared<const Store>(real_files(), store_file_.path);
-    if (statistics || !options_.statistics ||
-        *store->about().find("statistics") == *options_.statistics)
-      return store;
+    if (!take_rows()) continue;
+    measure_stored_runs();
+    plan_tier(keys_.size(), device, std::nullopt);
+    find_lengths();
+    log(LogLevel::info,
+        "no initial scan: the rows are in " + store_file_.path.string());
+    return true;
   }
-  return nullptr;
+  return false;
 }
 
-bool TableDataset::take_from_store(const Device& device) {
+bool TableDataset::take_rows() {
+  std::error_code unknown;
+  if (!std::filesystem::exists(store_file_.path, unknown)) return false;
+  if (!store_file_.why_not.empty()) {
+    log(LogLevel::info,
+        "rows of an earlier run are not used: " + store_file_.why_not);
+    return false;
+  }
   try {
-    std::shared_ptr<const Store> store = find_store();
-    if (store == nullptr) return false;
+    auto store = std::make_shared<const Store>(real_files(), store_file_.path);
+    if (options_.statistics &&
+        *store->about().find("statistics") != *options_.statistics)
+      return false;
     use_rows(store);
     take_what_is_known(*store);
+    return true;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::source) throw;
     log(LogLevel::warning,
         std::string("the rows are scanned anew: ") + error.what());
-    table_.reset();
-    runs_.clear();
-    return false;
   }
-  measure_stored_runs();
-  plan_tier(keys_.size(), device, std::nullopt);
-  find_lengths();
-  log(LogLevel::info,
-      "no initial scan: the rows are in " + store_file_.path.string());
-  return true;
+  table_.reset();
+  runs_.clear();
+  statistics_.clear();
+  return false;
 }
 
 void TableDataset::take_what_is_known(const Store& store) {
@@ -152,6 +155,17 @@ void TableDataset::take_what_is_known(const Store& store) {
       source_->info().key, numbers_of<std::int64_t>(store.checked("keys")),
       {reinterpret_cast<const char*>(characters.data()), characters.size()});
   std::span<const std::byte> sides = store.checked("sides");
+  auto rows = static_cast<std::size_t>(about.find("rows")->integer());
+  if (static_cast<std::size_t>(keys_.size()) != rows || sides.size() != rows ||
+      store.array("rows").size() != rows * layout_.row_bytes)
+    throw Error(
+        ErrorKind::source,
+        {.code = "store.unusable",
+         .what = "cannot use the store",
+         .where = store.path().string(),
+         .why = "its arrays are not those of " + std::to_string(rows) +
+                " rows of " + std::to_string(layout_.row_bytes) + " bytes",
+         .next = "remove the file: it is made again from the source"});
   split(keys_.size(), [&](SampleId id) {
     return static_cast<std::uint8_t>(sides[static_cast<std::size_t>(id)]);
   });

@@ -116,11 +116,13 @@ class TableDataset final : public Dataset {
               std::byte* out, const ShareOut& share_out);
   void pack(const RowsById& rows, Device& device, const ShareOut& share_out);
   // In stored_rows.cpp.
+  /// For a store that is to be written, or, where its rows are in use, that is
+  /// there.
   std::size_t disk_free() const;
   void pack_to_store(const RowsById& rows, const ShareOut& share_out);
-  std::shared_ptr<const Store> find_store();
   /// False where there is no store of an earlier run that can be used.
   bool take_from_store(const Device& device);
+  bool take_rows();
   void take_what_is_known(const Store& store);
   void use_rows(const std::shared_ptr<const Store>& store);
 

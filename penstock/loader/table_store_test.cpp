@@ -232,6 +232,31 @@ TEST_P(TableStoreTest, ADamagedStoreIsMadeAnew) {
   EXPECT_EQ(batches(), seen);
 }
 
+TEST_P(TableStoreTest, AResumedRunReplacesNoDamagedStoreOfOthers) {
+  prepare();
+  std::vector<SeenBatch> seen = batches();
+  std::uintmax_t sides = 0;
+  {
+    Store intact(real_files(), stores()[0]);
+    sides = static_cast<std::uintmax_t>(intact.array("sides").data() -
+                                        intact.array("rows").data());
+  }
+  damage(sides + 7);
+  words_.options.statistics = set_->statistics();
+  for (std::int64_t read : {300, 0}) {
+    prepare();
+    EXPECT_EQ(read_, read);
+    EXPECT_EQ(batches(), seen);
+  }
+  EXPECT_EQ(stores().size(), 2u);
+  words_.options.statistics.reset();
+  for (std::int64_t read : {300, 0}) {
+    prepare();
+    EXPECT_EQ(read_, read);
+    EXPECT_EQ(batches(), seen);
+  }
+}
+
 TEST_P(TableStoreTest, BadRowsStayOnTheList) {
   words_.options.source.skip_bad = true;
   words_.table.rows[7][1] = std::string("bad!");
