@@ -21,13 +21,16 @@ std::string data_reason(const TableDatasetOptions& options,
   return {};
 }
 
+bool keeps_rows(const TableDatasetOptions& options) {
+  return options.cache != "auto" && options.cache != "none";
+}
+
 }  // namespace
 
 std::string scan_reason(const TableDatasetOptions& options,
                         const Source& source) {
   std::string why = data_reason(options, source);
-  if (why.empty() && (options.cache == "ram" || options.cache == "device" ||
-                      options.cache == "disk"))
+  if (why.empty() && keeps_rows(options))
     return "the rows are kept in '" + options.cache + "'";
   return why;
 }
@@ -37,7 +40,7 @@ std::shared_ptr<const Dataset> prepare_dataset(
     Device& device) {
   if (!data_reason(options, *source).empty())
     return TableDataset::prepare(options, std::move(source), device);
-  if (!scan_reason(options, *source).empty()) {
+  if (keeps_rows(options)) {
     // A state that was saved without a scan goes on with kept rows, too.
     TableDatasetOptions kept = options;
     kept.fingerprint = IndexedDataset::fingerprint_of(

@@ -4,41 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <map>
 
 #include "penstock/dataset/fake/fake_dataset.h"
 #include "penstock/dataset/fake/words_dataset.h"
-#include "penstock/loader/loader.h"
+#include "penstock/loader/seen_batches.h"
 
 namespace penstock {
 namespace {
 
 using testing::HasSubstr;
-
-struct Case {
-  const char* device;
-  const char* cache;
-  int workers;
-};
-
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.device << " " << c.cache << " " << c.workers << " workers";
-}
-
-/// A batch's tensors on the host.
-struct SeenBatch {
-  std::vector<SampleId> ids;
-  std::map<std::string, std::string> bytes;
-
-  template <class Number>
-  std::vector<Number> numbers(const std::string& name) const {
-    const std::string& from = bytes.at(name);
-    std::vector<Number> to(from.size() / sizeof(Number));
-    std::memcpy(to.data(), from.data(), from.size());
-    return to;
-  }
-  friend bool operator==(const SeenBatch&, const SeenBatch&) = default;
-};
 
 /// Adds the rank's number of rows to `value`, on the host alone.
 class OnHostAlone final : public BatchOperation {
@@ -84,16 +58,13 @@ class Failing final : public BatchOperation {
   Json recipe() const override { return Json{Json::Object{}}; }
 };
 
-class BatchOperationsTest : public testing::TestWithParam<Case> {
+class BatchOperationsTest : public testing::TestWithParam<TierCase> {
  protected:
   BatchOperationsTest() {
-    device_ = open(GetParam().device);
+    device_ = open_for_test(GetParam().device);
     fake_.options.cache = GetParam().cache;
     options_ = {.batch_size = 64, .workers = GetParam().workers, .batches = 20};
     add({.outputs = {"items", "value"}, .alpha = 0.5});
-  }
-  static std::unique_ptr<Device> open(const std::string& kind) {
-    return open_device({.kind = kind, .virtual_time = kind == "sim"});
   }
   void add(Mixup mixup) {
     options_.operations.push_back({.kind = make_mixup(std::move(mixup))});
@@ -101,26 +72,11 @@ class BatchOperationsTest : public testing::TestWithParam<Case> {
 
   std::vector<SeenBatch> run() {
     auto set = fake_.prepare(*device_);
-    Loader loader(set, options_, *device_);
-    std::unique_ptr<Stream> stream = device_->make_stream();
-    std::vector<SeenBatch> seen;
-    while (std::optional<Batch> batch = loader.next(*stream)) {
-      SeenBatch one;
-      one.ids.assign(batch->ids().begin(), batch->ids().end());
-      for (const NamedTensor& tensor : batch->tensors()) {
-        std::string& host = one.bytes[tensor.name];
-        host.resize(tensor.view.bytes());
-        stream->copy(reinterpret_cast<std::byte*>(host.data()),
-                     tensor.view.data, host.size());
-        stream->synchronize();
-      }
-      seen.push_back(std::move(one));
-    }
-    return seen;
+    return seen_batches(set, options_, *device_);
   }
   /// The same on one thread of the host.
   std::vector<SeenBatch> run_plainly() {
-    device_ = open("cpu");
+    device_ = open_for_test("cpu");
     fake_.options.cache = "ram";
     options_.workers = 0;
     return run();
@@ -214,8 +170,7 @@ TEST_P(BatchOperationsTest, LambdaIsTheSameOnAllRanks) {
 
 TEST_P(BatchOperationsTest, AnErrorComesInTheBatchsTurn) {
   options_.operations = {{.kind = std::make_shared<Failing>()}};
-  if (std::string(GetParam().cache) == "device" &&
-      std::string(GetParam().device) == "sim")
+  if (GetParam().kept_on_sim())
     return;  // there it runs as a kernel, which cannot throw
   auto set = fake_.prepare(*device_);
   Loader loader(set, options_, *device_);
@@ -237,11 +192,12 @@ TEST_P(BatchOperationsTest, WithoutOperationsNothingIsAdded) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BatchOperationsTest,
-    testing::Values(Case{"cpu", "ram", 0}, Case{"cpu", "ram", 1},
-                    Case{"cpu", "ram", 2}, Case{"cpu", "none", 8},
-                    Case{"sim", "ram", 0}, Case{"sim", "ram", 8},
-                    Case{"sim", "none", 2}, Case{"sim", "device", 0},
-                    Case{"sim", "device", 1}, Case{"sim", "device", 8}));
+    testing::Values(TierCase{"cpu", "ram", 0}, TierCase{"cpu", "ram", 1},
+                    TierCase{"cpu", "ram", 2}, TierCase{"cpu", "none", 8},
+                    TierCase{"sim", "ram", 0}, TierCase{"sim", "ram", 8},
+                    TierCase{"sim", "none", 2}, TierCase{"sim", "device", 0},
+                    TierCase{"sim", "device", 1},
+                    TierCase{"sim", "device", 8}));
 
 std::string refused(const LoaderOptions& options, const Dataset& set) {
   try {

@@ -2,10 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <map>
 
 #include "penstock/dataset/fake/words_dataset.h"
-#include "penstock/loader/loader.h"
+#include "penstock/loader/seen_batches.h"
 #include "penstock/sources/fake/fake_store.h"
 #include "penstock/transforms/fake/noisy.h"
 
@@ -17,44 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Case {
-  const char* device;
-  const char* cache;
-  int workers;
-};
-
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.device << " " << c.cache << " " << c.workers << " workers";
-}
-
-std::unique_ptr<Device> open(const std::string& kind) {
-  return open_device({.kind = kind, .virtual_time = kind == "sim"});
-}
-
-using SeenBatch = std::map<std::string, std::string>;
-
-std::vector<SeenBatch> batches(std::shared_ptr<const Dataset> set,
-                               const LoaderOptions& options, Device& device) {
-  Loader loader(std::move(set), options, device);
-  std::unique_ptr<Stream> stream = device.make_stream();
-  std::vector<SeenBatch> seen;
-  while (std::optional<Batch> batch = loader.next(*stream)) {
-    SeenBatch& one = seen.emplace_back();
-    for (SampleId id : batch->ids()) one["ids"] += std::to_string(id) + " ";
-    for (const RejectedSample& bad : batch->rejected())
-      one["rejected"] += std::to_string(bad.row) + " ";
-    for (const NamedTensor& tensor : batch->tensors()) {
-      std::string& host = one[tensor.name];
-      host.resize(tensor.view.bytes());
-      stream->copy(reinterpret_cast<std::byte*>(host.data()), tensor.view.data,
-                   host.size());
-      stream->synchronize();
-    }
-  }
-  return seen;
-}
-
-class DeviceFields : public testing::TestWithParam<Case> {
+class DeviceFields : public testing::TestWithParam<TierCase> {
  protected:
   DeviceFields() {
     words_.add_number();
@@ -67,32 +29,33 @@ class DeviceFields : public testing::TestWithParam<Case> {
   }
 
   std::vector<SeenBatch> run() {
-    return batches(words_.prepare(*device_), options_, *device_);
+    return seen_batches(words_.prepare(*device_), options_, *device_);
   }
   /// The same on one thread of the host.
   std::vector<SeenBatch> run_plainly() {
-    std::unique_ptr<Device> cpu = open("cpu");
+    std::unique_ptr<Device> cpu = open_for_test("cpu");
     WordsDataset words = words_;
     words.options.cache = "ram";
     LoaderOptions options = options_;
     options.workers = 0;
-    return batches(words.prepare(*cpu), options, *cpu);
+    return seen_batches(words.prepare(*cpu), options, *cpu);
   }
 
-  std::unique_ptr<Device> device_ = open(GetParam().device);
+  std::unique_ptr<Device> device_ = open_for_test(GetParam().device);
   WordsDataset words_;
   LoaderOptions options_;
 };
 
 TEST_P(DeviceFields, HaveTheBytesThatTheHostMakes) {
-  bool there = std::string(GetParam().device) == "sim";
+  bool there = GetParam().on_sim();
   EXPECT_EQ(
       words_.prepare(*device_)->info().device_fields_of(Side::train).size(),
       there ? 2u : 0u);
   std::vector<SeenBatch> seen = run();
   EXPECT_EQ(seen, run_plainly());
   ASSERT_EQ(seen.size(), 12u);
-  EXPECT_NE(seen[0]["strip"], seen[5]["strip"]) << "drawn anew in each epoch";
+  EXPECT_NE(seen[0].bytes["strip"], seen[5].bytes["strip"])
+      << "drawn anew in each epoch";
   options_.start = {1, 2};
   options_.batches = 1;
   EXPECT_EQ(run()[0], seen[7]) << "after a restart too";
@@ -104,7 +67,7 @@ TEST_P(DeviceFields, PaddingIsZeros) {
   SeenBatch last = run()[0];
   std::size_t rows = 300 % 64;
   for (const char* name : {"strip", "noisy", "noisy_value", "number"}) {
-    const std::string& bytes = last[name];
+    const std::string& bytes = last.bytes[name];
     std::size_t each = bytes.size() / 64;
     EXPECT_EQ(bytes.substr(rows * each), std::string((64 - rows) * each, '\0'))
         << name;
@@ -123,13 +86,11 @@ TEST_P(DeviceFields, AreFinishedBeforeTheBatchIsMixed) {
   std::vector<SeenBatch> mixed = run();
   EXPECT_EQ(mixed, run_plainly());
   options_.operations.clear();
-  EXPECT_NE(mixed[0]["noisy_value"], run()[0]["noisy_value"]);
+  EXPECT_NE(mixed[0].bytes["noisy_value"], run()[0].bytes["noisy_value"]);
 }
 
 TEST_P(DeviceFields, StandBesideFieldsThatDifferInLength) {
-  if (std::string(GetParam().cache) == "device" &&
-      std::string(GetParam().device) == "sim")
-    return;  // these are filled on the host
+  if (GetParam().kept_on_sim()) return;  // these are filled on the host
   words_.add_letters(Lengths::padded);
   EXPECT_EQ(run(), run_plainly());
 }
@@ -145,7 +106,7 @@ TEST_P(DeviceFields, TakeTheMemoryThatIsPredicted) {
   options.batches = 30;
   Loader loader(set, options, *device_);
   while (loader.next()) continue;
-  if (std::string(GetParam().device) == "cpu") return;
+  if (!GetParam().on_sim()) return;
   EXPECT_EQ(before - device_->memory().free,
             ring_bytes(options, set->info()).device);
 }
@@ -163,24 +124,25 @@ TEST_P(DeviceFields, AFunctionSeesThemFinished) {
     return std::make_shared<FunctionDataset>(std::move(rows),
                                              std::move(function), device);
   };
-  std::vector<SeenBatch> seen = batches(
+  std::vector<SeenBatch> seen = seen_batches(
       first_of_strip(words_.prepare(*device_), *device_), options_, *device_);
   std::vector<SeenBatch> whole = run_plainly();
   ASSERT_EQ(seen.size(), whole.size());
   for (std::size_t b = 0; b < seen.size(); ++b)
-    EXPECT_TRUE(seen[b]["first"] == whole[b]["strip"]) << b;
+    EXPECT_TRUE(seen[b].bytes["first"] == whole[b].bytes["strip"]) << b;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, DeviceFields,
-    testing::Values(Case{"cpu", "ram", 0}, Case{"cpu", "none", 2},
-                    Case{"sim", "ram", 0}, Case{"sim", "ram", 1},
-                    Case{"sim", "ram", 8}, Case{"sim", "none", 0},
-                    Case{"sim", "none", 2}, Case{"sim", "device", 0},
-                    Case{"sim", "device", 1}, Case{"sim", "device", 8}));
+    testing::Values(TierCase{"cpu", "ram", 0}, TierCase{"cpu", "none", 2},
+                    TierCase{"sim", "ram", 0}, TierCase{"sim", "ram", 1},
+                    TierCase{"sim", "ram", 8}, TierCase{"sim", "none", 0},
+                    TierCase{"sim", "none", 2}, TierCase{"sim", "device", 0},
+                    TierCase{"sim", "device", 1},
+                    TierCase{"sim", "device", 8}));
 
 TEST(DeviceFieldsPlan, RowsThatADeviceFinishesAreKeptThere) {
-  auto device = open("sim");
+  auto device = open_for_test("sim");
   WordsDataset words;
   words.add_strip();
   words.options.cache = "auto";
@@ -188,7 +150,7 @@ TEST(DeviceFieldsPlan, RowsThatADeviceFinishesAreKeptThere) {
 }
 
 TEST(DeviceFieldsPlan, WhatTheHostMixesItFinishesToo) {
-  auto device = open("sim");
+  auto device = open_for_test("sim");
   WordsDataset words;
   words.add_strip();
   words.options.cache = "auto";
@@ -196,7 +158,7 @@ TEST(DeviceFieldsPlan, WhatTheHostMixesItFinishesToo) {
   auto set = words.prepare(*device);
   EXPECT_EQ(set->plan().tier, Tier::ram);
   EXPECT_TRUE(set->info().device_fields_of(Side::train).empty());
-  EXPECT_EQ(batches(set, {.batches = 2}, *device).size(), 2u);
+  EXPECT_EQ(seen_batches(set, {.batches = 2}, *device).size(), 2u);
 }
 
 /// Rows 0 .. 99 hold their number, row 43 its negative.
@@ -225,22 +187,21 @@ TEST(DeviceFieldsByPosition, BadSamplesAreMaskedAndSubstitutedAsOnTheHost) {
                             .batches = 8};
       std::vector<std::vector<SeenBatch>> seen;
       for (std::string kind : {"cpu", "sim"}) {
-        auto device = open(kind);
+        auto device = open_for_test(kind);
         auto set = std::make_shared<IndexedDataset>(
             IndexedOptions{.fields = fields,
                            .finish_on = device->memory_kind()},
             store(fields));
         EXPECT_EQ(set->info().device_fields_of(Side::train).size(),
                   kind == "sim" ? 1u : 0u);
-        seen.push_back(batches(set, options, *device));
+        seen.push_back(seen_batches(set, options, *device));
       }
       ASSERT_EQ(seen[0].size(), seen[1].size());
       for (std::size_t b = 0; b < seen[0].size(); ++b)
-        for (const auto& [name, bytes] : seen[0][b])
-          EXPECT_TRUE(bytes == seen[1][b][name]) << name << " of batch " << b;
+        EXPECT_TRUE(seen[0][b] == seen[1][b]) << b;
       EXPECT_EQ(std::ranges::count_if(seen[1],
                                       [](const SeenBatch& batch) {
-                                        return batch.contains("rejected");
+                                        return !batch.rejected.empty();
                                       }),
                 2)
           << "once in each epoch";

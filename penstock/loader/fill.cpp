@@ -6,6 +6,12 @@ namespace penstock {
 
 using What = BatchTensor::What;
 
+bool device_finishes(const Dataset& dataset, Side side, const Device& device) {
+  return !dataset.info().device_fields_of(side).empty() ||
+         (dataset.plan().tier == Tier::device &&
+          device.memory_kind() != MemoryKind::cpu);
+}
+
 BatchFiller::BatchFiller(const Dataset& dataset,
                          const BatchOperations& operations,
                          const LoaderOptions& options, Device& device,
@@ -19,9 +25,7 @@ BatchFiller::BatchFiller(const Dataset& dataset,
                                            .seed = options.seed,
                                            .per_sample = options.per_sample})),
       device_fields_(dataset.info().device_fields_of(options.side)),
-      queues_(!device_fields_.empty() ||
-              (dataset.plan().tier == Tier::device &&
-               device.memory_kind() != MemoryKind::cpu)) {}
+      queues_(device_finishes(dataset, options.side, device)) {}
 
 // Queued work uses the memory of slots: it must end before they do.
 BatchFiller::~BatchFiller() { settle(); }

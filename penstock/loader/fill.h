@@ -13,6 +13,10 @@ namespace penstock {
 /// Throws the Error(transform) of a bad sample.
 [[noreturn]] void refuse_bad_sample(const RejectedSample& bad, Position at);
 
+/// True where a device does what is done to a batch after it is gathered there,
+/// or copied.
+bool device_finishes(const Dataset& dataset, Side side, const Device& device);
+
 /// Fills slots and sends them to the device. One per thread.
 class BatchFiller {
  public:
@@ -59,8 +63,7 @@ class BatchFiller {
   std::vector<TensorPlace> places_;  // FillItem::to, of the ranges at hand
   Faults faults_;
   const std::vector<DeviceField>& device_fields_;
-  const bool
-      queues_;  // the device does what is done after gathering or copying
+  const bool queues_;  // device_finishes()
   OperationScratch scratch_;
 };
 

@@ -47,7 +47,7 @@ struct Loader::State {
   const Order order;
   const bool kept;
   const bool resident;
-  const bool queues;  // the device finishes batches
+  const bool queues;  // device_finishes()
   const std::shared_ptr<const BatchOperations> operations;
   const SlotMaker maker;
   const BatchLayout most;
@@ -89,8 +89,7 @@ struct Loader::State {
         order(order_of(options, *dataset)),
         kept(dataset->plan().tier != Tier::none),
         resident(dataset->plan().tier == Tier::device && !on_host()),
-        queues(resident ||
-               !dataset->info().device_fields_of(options.side).empty()),
+        queues(device_finishes(*dataset, options.side, device)),
         operations(
             std::make_shared<const BatchOperations>(options, dataset->info())),
         maker(operations->tensors(), !on_host() && !resident, device),

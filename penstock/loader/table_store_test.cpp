@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 
 #include "penstock/dataset/fake/words_dataset.h"
-#include "penstock/loader/loader.h"
+#include "penstock/loader/seen_batches.h"
 #include "penstock/transforms/fake/noisy.h"
 
 // Rows that are kept in a store on disk, from run to run.
@@ -25,8 +24,6 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.device << " " << c.workers << " workers " << name_of(c.key);
 }
-
-using SeenBatch = std::map<std::string, std::string>;
 
 class TableStoreTest : public testing::TestWithParam<Case> {
  protected:
@@ -70,21 +67,7 @@ class TableStoreTest : public testing::TestWithParam<Case> {
   }
 
   std::vector<SeenBatch> batches() {
-    Loader loader(set_, options_, *device_);
-    std::unique_ptr<Stream> stream = device_->make_stream();
-    std::vector<SeenBatch> seen;
-    while (std::optional<Batch> batch = loader.next(*stream)) {
-      SeenBatch& one = seen.emplace_back();
-      for (SampleId id : batch->ids()) one["ids"] += std::to_string(id) + " ";
-      for (const NamedTensor& tensor : batch->tensors()) {
-        std::string& host = one[tensor.name];
-        host.resize(tensor.view.bytes());
-        stream->copy(reinterpret_cast<std::byte*>(host.data()),
-                     tensor.view.data, host.size());
-        stream->synchronize();
-      }
-    }
-    return seen;
+    return seen_batches(set_, options_, *device_);
   }
 
   std::vector<std::filesystem::path> stores() const {
