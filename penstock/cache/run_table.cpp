@@ -16,12 +16,12 @@ RunTable::RunTable(std::size_t element_bytes,
                    std::string_view runs)
     : RunTable(element_bytes, false) {
   const std::span<const std::byte> bytes = store->checked(lengths);
-  lengths_.resize(bytes.size() / sizeof(std::int32_t));
-  std::memcpy(lengths_.data(), bytes.data(), bytes.size());
-  for (std::size_t row = 0; row < lengths_.size(); ++row) {
-    if (row % kBlock == 0) starts_.push_back(size_);
-    longest_ = std::max(longest_, lengths_[row]);
-    size_ += static_cast<std::size_t>(lengths_[row]) * element_bytes;
+  const std::size_t rows = bytes.size() / sizeof(std::int32_t);
+  lengths_.reserve(rows);
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::int32_t length = 0;
+    std::memcpy(&length, bytes.data() + row * sizeof(length), sizeof(length));
+    add_length(length);
   }
   stored_ = &store->find(runs);
   store_ = std::move(store);
@@ -34,15 +34,18 @@ void RunTable::grow(std::size_t bytes) {
 }
 
 void RunTable::append(std::span<const std::byte> run) {
-  auto length = static_cast<std::int32_t>(run.size() / element_bytes_);
-  if (lengths_.size() % kBlock == 0) starts_.push_back(size_);
-  lengths_.push_back(length);
-  longest_ = std::max(longest_, length);
   if (keep_ && !run.empty()) {
     if (size_ + run.size() > memory_.size()) grow(size_ + run.size());
     std::memcpy(memory_.data() + size_, run.data(), run.size());
   }
-  size_ += run.size();
+  add_length(static_cast<std::int32_t>(run.size() / element_bytes_));
+}
+
+void RunTable::add_length(std::int32_t length) {
+  if (lengths_.size() % kBlock == 0) starts_.push_back(size_);
+  lengths_.push_back(length);
+  longest_ = std::max(longest_, length);
+  size_ += static_cast<std::size_t>(length) * element_bytes_;
 }
 
 void RunTable::move_to(Device& device) {

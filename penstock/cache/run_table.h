@@ -51,6 +51,7 @@ class RunTable {
   static constexpr std::size_t kBlock = 32;  // rows from one start to the next
 
   void grow(std::size_t bytes);
+  void add_length(std::int32_t length);
 
   std::size_t element_bytes_;
   bool keep_;

@@ -12,7 +12,6 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t kAlign = 4096;
-constexpr std::size_t kBlock = std::size_t{64} << 10;
 constexpr std::string_view kMagic = "PENSTORE";
 constexpr std::uint32_t kByteOrder = 0x01020304;
 
@@ -35,7 +34,7 @@ struct Footer {
 static_assert(sizeof(Footer) == 64);
 
 std::size_t blocks_in(std::size_t bytes) {
-  return (bytes + kBlock - 1) / kBlock;
+  return (bytes + kStoreBlock - 1) / kStoreBlock;
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& path, std::string why) {
@@ -79,7 +78,7 @@ struct StoreWriter::State {
 StoreWriter::StoreWriter(FileSystem& files, const std::filesystem::path& path)
     : state_(std::make_unique<State>()) {
   state_->file = files.create(path);
-  state_->block.reserve(kBlock);
+  state_->block.reserve(kStoreBlock);
 }
 StoreWriter::~StoreWriter() = default;
 
@@ -95,11 +94,11 @@ void StoreWriter::append(std::span<const std::byte> bytes) {
   PENSTOCK_ASSERT(!s.arrays.empty(), "an array has been begun");
   s.arrays.back().bytes += bytes.size();
   while (!bytes.empty()) {
-    std::size_t part = std::min(bytes.size(), kBlock - s.block.size());
+    std::size_t part = std::min(bytes.size(), kStoreBlock - s.block.size());
     s.block.insert(s.block.end(), bytes.begin(),
                    bytes.begin() + static_cast<std::ptrdiff_t>(part));
     bytes = bytes.subspan(part);
-    if (s.block.size() == kBlock) s.end_block();
+    if (s.block.size() == kStoreBlock) s.end_block();
   }
 }
 
@@ -261,8 +260,8 @@ void Store::check_all() const {
 }
 
 void Store::Array::check_block(std::size_t block) const {
-  std::size_t begin = block * kBlock;
-  std::size_t bytes = std::min(kBlock, bytes_.size() - begin);
+  std::size_t begin = block * kStoreBlock;
+  std::size_t bytes = std::min(kStoreBlock, bytes_.size() - begin);
   if (hash64(bytes_.subspan(begin, bytes)) != hashes_[block])
     throw Error(ErrorKind::source,
                 {.code = "store.damaged",

@@ -25,6 +25,7 @@ namespace penstock {
 /// size, the offset and the size of the directory, its hash, the hash of all
 /// hashes, and the hash of the 56 bytes before. Hashes are hash64.
 inline constexpr std::uint32_t kStoreVersion = 1;
+inline constexpr std::size_t kStoreBlock = std::size_t{64} << 10;  ///< bytes
 
 /// Writes a store. Where it is not sealed, nothing is left. One thread's.
 class StoreWriter {
@@ -76,14 +77,13 @@ class Store {
     /// As Store::check.
     void check(std::size_t begin, std::size_t end) const {
       if (begin >= end) return;
-      for (std::size_t block = begin / kBlock; block <= (end - 1) / kBlock;
-           ++block)
+      for (std::size_t block = begin / kStoreBlock;
+           block <= (end - 1) / kStoreBlock; ++block)
         if (!is_checked(block)) check_block(block);
     }
 
    private:
     friend class Store;
-    static constexpr std::size_t kBlock = std::size_t{64} << 10;
     bool is_checked(std::size_t block) const {
       return (checked_[block / 64].load(std::memory_order_relaxed) >>
                   (block % 64) &
