@@ -207,12 +207,12 @@ class Limits(Case):
         self.assertEqual(tree_of(runs), before)
 
     def test_a_limit_on_open_files(self):
-        """Three are open anyway; the fourth is the log of the steps, or the
-        reader of a worker that was there before it."""
+        """Three are open anyway; the fourth is a file of the run, or, where
+        a worker was there before it, the worker's reader."""
         self.good_start()
         answer = self.limited(resource.RLIMIT_NOFILE, 4, "train", "job.json",
                               "--json", "--set", "loader.cache=none")
-        refusal = ("request", "file.too_many_open", "steps.jsonl")
+        refusal = ("request", "file.too_many_open", "runs/")
         if "sqlite.too_many_files" in answer.out:
             refusal = ("source", "sqlite.too_many_files", "d.sqlite")
         self.refused(answer, *refusal, "Too many open files", "ulimit -n")
