@@ -2,7 +2,7 @@
 """How fast do shuffled batches of small rows come in Python?
 
 One float32 array of rows of 16 B to 16 KiB, in batches of 64 to 8192, whole
-epochs, both sides paying for their permutation: (a) `torch.randperm` and
+epochs of 12 and more, both sides paying for their permutation: (a) `torch.randperm` and
 `index_select`, (b) the same into a ring of as many buffers as a loader has
 (`out=`), (c) into one buffer, which stays in the processor's cache, (d)
 penstock.Loader with 0, 1 and 2 threads, (e) `loader.into()`, into one buffer.
@@ -12,6 +12,7 @@ microseconds a batch. First each way delivers an epoch whose rows are compared.
 Run it in the environment of setup.sh with the package; bench/run does.
 """
 import argparse
+import itertools
 import json
 import statistics
 import time
@@ -56,15 +57,24 @@ def check(name, epoch, rows):
     assert len(numpy.unique(seen)) == len(seen) > rows * 0.9, name
 
 
-def microseconds(epoch):
-    start, batches = time.perf_counter(), 0
-    for _ in epoch:
-        batches += 1
-    return (time.perf_counter() - start) / batches * 1e6
+def microseconds(epoch, batches, batch_bytes):
+    """A batch of an epoch, counted from one epoch's batch RING to the next
+    one's: threads that work ahead then gain and give as many batches, and a
+    permutation is in it. Those batches do not fall into the next way's time.
+    """
+    both = itertools.chain(epoch(), epoch())
+    for _ in itertools.islice(both, RING):
+        pass
+    start = time.perf_counter()
+    for _ in itertools.islice(both, batches):
+        pass
+    taken = time.perf_counter() - start
+    time.sleep(0.005 + RING * batch_bytes / 1e9)
+    return taken / batches * 1e6
 
 
 def cell(row_bytes, batch, repeats, mebibytes):
-    rows = max(2 * batch, min(400_000, mebibytes * 2**20 // row_bytes))
+    rows = max(12 * batch, min(400_000, mebibytes * 2**20 // row_bytes))
     rows -= rows % batch
     array = numpy.zeros((rows, row_bytes // 4), "float32")
     array[:, 0] = numpy.arange(rows)
@@ -87,7 +97,8 @@ def cell(row_bytes, batch, repeats, mebibytes):
     found = {name: [] for name in ways}
     for _ in range(repeats):
         for name, epoch in ways.items():
-            found[name].append(microseconds(epoch()))
+            found[name].append(microseconds(epoch, rows // batch,
+                                            batch * row_bytes))
     for loader in loaders.values():
         loader.close()
     medians = {name: statistics.median(one) for name, one in found.items()}

@@ -1,5 +1,7 @@
 #include "penstock/exec/meter.h"
 
+#include <algorithm>
+
 namespace penstock {
 
 std::optional<Nanoseconds> StageMeter::Blocked::value() const {
@@ -17,7 +19,7 @@ StageNumbers StageMeter::numbers() const {
           .items = items_.load(std::memory_order_relaxed),
           .calls = calls_.load(std::memory_order_relaxed),
           .busy_wall = time(busy_wall_),
-          .busy_cpu = time(busy_cpu_),
+          .busy_cpu = std::min(time(busy_cpu_), time(busy_wall_)),
           .blocked_get = blocked_get_.value(),
           .blocked_put = blocked_put_.value(),
           .bytes = bytes_.load(std::memory_order_relaxed)};
