@@ -118,7 +118,9 @@ const Workload kWorkloads[] = {
     {"tier none, in any order", "none", true, false},
     {"tier ram, by key, with bad rows", "ram", false, true},
     {"tier ram, in any order, with bad rows", "ram", true, true},
-    {"tier ram, in any order, a limit of 128 MiB", "ram", true, false, 128},
+    {"tier disk, by key, a limit of 160 MiB", "disk", false, false, 160},
+    {"tier disk, in any order, a limit of 160 MiB", "disk", true, false, 160},
+    {"tier none, in any order, a limit of 160 MiB", "none", true, false, 160},
 };
 
 double peak_mib() {
@@ -139,6 +141,7 @@ void prepare(const Workload& work, const TableDatasetOptions& options,
     if (line.chosen)
       result["planned_mib"] = static_cast<double>(line.rows_bytes) / kMiB;
   result["scan_mib"] = static_cast<double>(set->plan().scan->bytes) / kMiB;
+  result["spilled_mib"] = static_cast<double>(set->plan().scan->spilled) / kMiB;
   result["limit_mib"] =
       static_cast<double>(set->plan().scan->limit.value_or(0)) / kMiB;
   result["fingerprint"] = set->fingerprint();

@@ -1,8 +1,10 @@
 #include "penstock/base/file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -148,12 +150,13 @@ class RealMapping final : public FileMapping {
                    .why = "it belongs to user " + std::to_string(found.st_uid) +
                           ", who could change it while it is used",
                    .next = "copy it, or name another folder"});
-    if (found.st_size == 0) return;
-    auto size = static_cast<std::size_t>(found.st_size);
-    void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.number(), 0);
-    if (data == MAP_FAILED)
+    if (!map(file.number(), static_cast<std::size_t>(found.st_size)))
       refuse(ErrorKind::source, "map the file", path, errno);
-    bytes_ = {static_cast<const std::byte*>(data), size};
+  }
+  /// The first bytes of a file that is open.
+  RealMapping(int file, std::size_t size, const Path& path) {
+    if (!map(file, size))
+      refuse(ErrorKind::request, "map the file", path, errno);
   }
   ~RealMapping() override {
     if (!bytes_.empty())
@@ -164,7 +167,48 @@ class RealMapping final : public FileMapping {
   std::span<const std::byte> bytes() const override { return bytes_; }
 
  private:
+  bool map(int file, std::size_t size) {
+    if (size == 0) return true;
+    void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
+    if (data == MAP_FAILED) return false;
+    bytes_ = {static_cast<const std::byte*>(data), size};
+    return true;
+  }
+
   std::span<const std::byte> bytes_;
+};
+
+/// Where the system knows no file without a name, one whose name is removed.
+class RealScratch final : public ScratchFile {
+ public:
+  explicit RealScratch(const Path& folder)
+      : folder_(folder),
+        nameless_(folder.empty() ? "." : folder, O_RDWR | O_TMPFILE) {
+    if (nameless_.open()) return;
+    if (errno != EOPNOTSUPP && errno != EISDIR)
+      refuse(ErrorKind::request, "make a temporary file", folder_, errno);
+    named_.emplace(folder / "scratch");
+    if (!named_->open())
+      refuse(ErrorKind::request, "make a temporary file", folder_, errno);
+    named_->forget_name();
+  }
+  void append(std::span<const std::byte> bytes) override {
+    if (!write_all(number(),
+                   {reinterpret_cast<const char*>(bytes.data()), bytes.size()}))
+      refuse(ErrorKind::request, "write a temporary file", folder_, errno);
+    size_ += bytes.size();
+  }
+  std::unique_ptr<FileMapping> map() override {
+    return std::make_unique<RealMapping>(number(), size_, folder_);
+  }
+
+ private:
+  int number() const { return named_ ? named_->number() : nameless_.number(); }
+
+  const Path folder_;
+  File nameless_;
+  std::optional<TemporaryFile> named_;
+  std::size_t size_ = 0;
 };
 
 class RealFiles final : public FileSystem {
@@ -195,6 +239,10 @@ class RealFiles final : public FileSystem {
 
   std::unique_ptr<FileMapping> map(const Path& path) override {
     return std::make_unique<RealMapping>(path);
+  }
+
+  std::unique_ptr<ScratchFile> scratch(const Path& folder) override {
+    return std::make_unique<RealScratch>(folder);
   }
 
   void append_line(const Path& path, std::string_view line) override {
@@ -236,7 +284,30 @@ class RealFiles final : public FileSystem {
   }
 };
 
+/// The folder, or the nearest one above it that is there.
+Path nearest_folder(const Path& folder) {
+  std::error_code unknown;
+  Path there = std::filesystem::absolute(folder, unknown);
+  while (!std::filesystem::exists(there, unknown) && there.has_relative_path())
+    there = there.parent_path();
+  return there;
+}
+
 }  // namespace
+
+bool is_in_memory(const Path& folder) {
+  struct statfs found {};
+  return ::statfs(nearest_folder(folder).c_str(), &found) == 0 &&
+         (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
+}
+
+std::optional<std::size_t> free_bytes(const Path& folder) {
+  std::error_code failed;
+  std::filesystem::space_info space =
+      std::filesystem::space(nearest_folder(folder), failed);
+  if (failed) return std::nullopt;
+  return static_cast<std::size_t>(space.available);
+}
 
 void check_current_folder(const Path& path, const std::string& doing) {
   std::error_code failed;

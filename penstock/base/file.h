@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,17 @@ class FileMapping {
   virtual std::span<const std::byte> bytes() const = 0;
 };
 
+/// A file without a name: gone with its last user, also where the process is
+/// killed. One thread's.
+class ScratchFile {
+ public:
+  virtual ~ScratchFile() = default;
+  /// Throws Error(request) with the folder and the reason.
+  virtual void append(std::span<const std::byte> bytes) = 0;
+  /// All that was appended; nothing is appended afterwards. Throws as append().
+  virtual std::unique_ptr<FileMapping> map() = 0;
+};
+
 /// The interface to the file system: what we do to files that must survive a
 /// crash. Tests replace it to fail at any call. Thread-safe.
 class FileSystem {
@@ -53,6 +65,9 @@ class FileSystem {
   /// belongs to another user, who could shorten it (root's are taken).
   virtual std::unique_ptr<FileMapping> map(
       const std::filesystem::path& path) = 0;
+  /// Makes a file without a name in a folder. Throws Error(request).
+  virtual std::unique_ptr<ScratchFile> scratch(
+      const std::filesystem::path& folder) = 0;
   /// Points `link` at `target`, replacing an older link, atomically. Anything
   /// else of that name stays: Error(request).
   virtual void link_to(const std::filesystem::path& target,
@@ -63,6 +78,14 @@ class FileSystem {
 /// the folder that it starts at has been removed.
 void check_current_folder(const std::filesystem::path& path,
                           const std::string& doing);
+
+/// Whether the files of this folder, or where it would be made, are kept in
+/// memory (tmpfs, ramfs).
+bool is_in_memory(const std::filesystem::path& folder);
+
+/// Bytes that this user may write to this folder, or where it would be made;
+/// none: unknown.
+std::optional<std::size_t> free_bytes(const std::filesystem::path& folder);
 
 /// The real one. Lives as long as the program.
 FileSystem& real_files();

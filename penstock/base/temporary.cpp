@@ -63,7 +63,7 @@ TemporaryFile::TemporaryFile(const Path& path) {
   for (int i = 0; i < kTries && number_ < 0; ++i) {
     Path name = new_name(path);
     int file =
-        ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (file < 0 && errno == EEXIST) continue;
     if (file < 0) return;
     // On a file system without locks abandoned files stay, nothing worse.
@@ -85,6 +85,11 @@ TemporaryFile::~TemporaryFile() {
   if (!name_.empty()) ::unlink(name_.c_str());
   if (number_ >= 0) ::close(number_);
   errno = reason;
+}
+
+void TemporaryFile::forget_name() {
+  ::unlink(name_.c_str());
+  name_.clear();
 }
 
 bool TemporaryFile::become(const Path& path) {

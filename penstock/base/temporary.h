@@ -19,6 +19,8 @@ class TemporaryFile {
   /// False, with errno, when it could not be made.
   bool open() const { return number_ >= 0; }
   int number() const { return number_; }
+  /// Removes the name: the file is gone when it is closed.
+  void forget_name();
   /// Takes the place of `path`. False, with errno, when that failed.
   bool become(const std::filesystem::path& path);
 

@@ -68,8 +68,9 @@ inline constexpr double kShareOfFree = 0.8;
 
 /// What the initial scan of a table held in host memory, and what it might.
 struct ScanMemory {
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;             ///< at most, at any time
   std::optional<std::size_t> limit;  ///< none: free memory is unknown
+  std::size_t spilled = 0;           ///< values that went to temporary files
 };
 
 /// What is available, from real limits (cgroup, free memory, the device's
@@ -94,6 +95,8 @@ struct TierPlan {
     std::size_t host_bytes = 0;    ///< in all, of the host's memory
     std::size_t device_bytes = 0;  ///< in all, of a device's own memory
     std::size_t disk_bytes = 0;    ///< in all, of files
+    /// Of rows like these, the most that would fit; none: unknown, or any.
+    std::optional<std::int64_t> most_rows = {};
     bool fits = false;  ///< in 80 % of what is free, requested or not
     bool chosen = false;
     /// "fits", "needs 3.1 GiB on the device, 80 % of 2.0 GiB are free", "fits,

@@ -1,4 +1,4 @@
-#include <cstdio>
+#include <algorithm>
 
 #include "penstock/base/error.h"
 #include "penstock/cache/cache.h"
@@ -51,17 +51,33 @@ Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
   return {host, device, disk};
 }
 
+/// How many rows of `row_bytes` fit beside the ring of batches.
+std::optional<std::int64_t> most_rows(const Need& need, double row_bytes) {
+  if (!need.available || row_bytes <= 0) return std::nullopt;
+  double room = kShareOfFree * static_cast<double>(*need.available) -
+                static_cast<double>(need.ring);
+  return static_cast<std::int64_t>(std::max(0.0, room) / row_bytes);
+}
+
 TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
                        const TierRequest& request, const TierLimits& limits) {
   bool there = request.in_ram && (tier == Tier::ram || limits.device_is_host);
   if (there) rows_bytes = 0;
   auto [host, device, disk] = needs_of(tier, rows_bytes, request, limits);
-  TierPlan::Line line{.tier = tier,
-                      .rows_bytes = rows_bytes,
-                      .host_bytes = host.bytes,
-                      .device_bytes = device.bytes,
-                      .disk_bytes = disk.bytes,
-                      .fits = host.met() && device.met() && disk.met()};
+  TierPlan::Line line{
+      .tier = tier,
+      .rows_bytes = rows_bytes,
+      .host_bytes = host.bytes,
+      .device_bytes = device.bytes,
+      .disk_bytes = disk.bytes,
+      .most_rows =
+          most_rows(tier == Tier::device && !limits.device_is_host ? device
+                    : tier == Tier::disk                           ? disk
+                                                                   : host,
+                    request.rows == 0 ? 0
+                                      : static_cast<double>(rows_bytes) /
+                                            static_cast<double>(request.rows)),
+      .fits = host.met() && device.met() && disk.met()};
   if (!device.met())
     line.why = device.why_not();
   else if (!host.met())
@@ -143,10 +159,6 @@ TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
   bool found = false;
   for (TierPlan::Line& line : plan.lines) {
     bool automatic = request.tier == "auto";
-    if (automatic && line.tier == Tier::disk) {
-      line.why += ", not requested";
-      continue;
-    }
     if (automatic && line.tier == Tier::device && limits.device_is_host) {
       line.why = "the device's memory is the host's";
       continue;
@@ -176,11 +188,19 @@ std::string TierPlan::text() const {
              (line.host_bytes > 0 ? " and " : "");
     if (line.host_bytes > 0 || line.bytes() == 0)
       all += shown_bytes(line.host_bytes) + " on the host";
-    all += ", " + line.why + "\n";
+    all += ", " + line.why;
+    if (line.most_rows)
+      all += " (room for " + std::to_string(*line.most_rows) + " such rows)";
+    all += "\n";
   }
   if (scan)
-    all += "    initial scan: held " + shown_bytes(scan->bytes) + ", limit " +
-           (scan->limit ? shown_bytes(*scan->limit) : "n/a") + "\n";
+    all +=
+        "    initial scan: held " + shown_bytes(scan->bytes) + ", limit " +
+        (scan->limit ? shown_bytes(*scan->limit) : "n/a") +
+        (scan->spilled == 0 ? ""
+                            : "; the values of " + shown_bytes(scan->spilled) +
+                                  " went to temporary files") +
+        "\n";
   all +=
       "    free: " + (limits.ram_free ? shown_bytes(*limits.ram_free) : "n/a") +
       " on the host";
@@ -207,6 +227,7 @@ Json TierPlan::json() const {
     entry["free"] = own                       ? Json(limits.device_free)
                     : line.tier == Tier::disk ? json_of(limits.disk_free)
                                               : json_of(limits.ram_free);
+    entry["most_rows"] = line.most_rows ? Json(*line.most_rows) : Json();
     entry["fits"] = line.fits;
     entry["chosen"] = line.chosen;
     entry["why"] = line.why;
@@ -215,6 +236,7 @@ Json TierPlan::json() const {
   if (scan) {
     json["scan"]["bytes"] = scan->bytes;
     json["scan"]["limit"] = json_of(scan->limit);
+    json["scan"]["spilled"] = scan->spilled;
   }
   json["host_free"] = json_of(limits.ram_free);
   json["host_free_from"] = limits.ram_origin;

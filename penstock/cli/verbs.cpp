@@ -9,6 +9,7 @@ namespace penstock {
   VERB(train)                \
   VERB(batch)                \
   VERB(peek)                 \
+  VERB(cache)                \
   VERB(demo)                 \
   VERB(doctor)               \
   VERB(schema)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -13,11 +14,12 @@
 //
 // Parsed blocks arrive in any order and are put in order of key afterwards, so
 // the result does not depend on the threads. The sum of their memory is checked
-// as each arrives. The first error ends the scan: readers stop at their next
+// as each arrives: beyond the limit the values of the oldest go to a file. The
+// first error ends the scan: readers stop at their next
 // block, the queue is closed, and all threads have ended before it is thrown.
 //
-// Locks: SharedParser's own, held while a parsed block is added, never while
-// one is read or parsed.
+// Locks: SharedParser's own, held while a parsed block is added and while
+// values are written to a file, never while a block is read or parsed.
 
 namespace penstock {
 namespace {
@@ -57,8 +59,12 @@ std::size_t memory_of(const ParsedBlock& block) {
 }
 
 [[noreturn]] void refuse_too_large(std::int64_t rows, std::size_t bytes,
-                                   const ScanLimit& limit,
+                                   const ScanLimit& limit, const Spill& spill,
                                    const std::string& source) {
+  std::string spilled =
+      spill.why_not().empty()
+          ? spill.bytes() == 0 ? "" : ", with their values in a temporary file"
+          : ", and no temporary file can take them: " + spill.why_not();
   throw Error(
       ErrorKind::out_of_memory,
       {.code = "scan.too_large",
@@ -66,18 +72,30 @@ std::size_t memory_of(const ParsedBlock& block) {
        .where = source,
        .why = "the first " + std::to_string(rows) + " rows take " +
               shown_bytes(bytes) + ", the limit is " +
-              shown_bytes(*limit.bytes) + ": " + limit.why,
+              shown_bytes(*limit.bytes) + ": " + limit.why + spilled,
        .next =
-           "select fewer rows with 'source.where', or fewer columns, or give "
-           "the job more memory"});
+           spill.why_not().empty()
+               ? "select fewer rows with 'source.where', or give the job more "
+                 "memory"
+               : "name a folder on a disk as 'loader.cache_dir', select fewer "
+                 "rows with 'source.where', or give the job more memory"});
 }
+
+/// The blocks whose values are written to one file. Where values end in it is
+/// counted in 32 bits.
+constexpr std::size_t kRun = std::size_t{256} << 20;
+constexpr std::size_t kLongestRun = std::size_t{1} << 30;
 
 /// Parses blocks on any thread and collects the results.
 class SharedParser {
  public:
   SharedParser(const BlockParser::Options& options, StageMeter& meter,
-               const ScanLimit& limit, const std::string& source)
-      : options_(options), meter_(meter), limit_(limit), source_(source) {}
+               const ScanLimit& limit, Spill& spill, const std::string& source)
+      : options_(options),
+        meter_(meter),
+        limit_(limit),
+        spill_(spill),
+        source_(source) {}
 
   BlockParser parser() const { return BlockParser(options_); }
   void parse(BlockParser& parser, const KeyList& keys, const Block& block) {
@@ -89,29 +107,57 @@ class SharedParser {
       meter_.add_items(block.rows, static_cast<std::int64_t>(rows.bytes()));
     }
     Lock lock(mutex_);
+    notes_.merge(std::move(notes));
+    if (rows.rows() == 0) return;
     bytes_ += memory_of(rows);
     rows_ += rows.rows();
-    if (limit_.bytes && bytes_ > *limit_.bytes)
-      refuse_too_large(rows_, bytes_, limit_, source_);
     blocks_.push_back(std::move(rows));
-    notes_.merge(std::move(notes));
+    most_ = std::max(most_, bytes_);
+    while (limit_.bytes && bytes_ > *limit_.bytes)
+      if (!spill_oldest())
+        refuse_too_large(rows_, bytes_, limit_, spill_, source_);
   }
   void give(Scan& scan) {
     Lock lock(mutex_);
-    scan.blocks = std::move(blocks_);
+    scan.blocks = std::move(runs_);
+    std::ranges::move(blocks_, std::back_inserter(scan.blocks));
     scan.notes = std::move(notes_);
     scan.notes.sort();
-    scan.memory = {.bytes = bytes_, .limit = limit_.bytes};
+    scan.memory = {
+        .bytes = most_, .limit = limit_.bytes, .spilled = spill_.bytes()};
   }
 
  private:
+  /// False where there is nothing left to write, or nowhere to write it.
+  bool spill_oldest() PENSTOCK_REQUIRES(mutex_) {
+    const std::size_t enough = std::min(kRun, *limit_.bytes / 4);
+    std::vector<ParsedBlock> oldest;
+    std::size_t values = 0, memory = 0;
+    auto end = blocks_.begin();
+    for (; end != blocks_.end() && values < enough; ++end) {
+      if (!oldest.empty() && values + end->bytes() > kLongestRun) break;
+      values += end->bytes();
+      memory += memory_of(*end);
+      oldest.push_back(std::move(*end));
+    }
+    blocks_.erase(blocks_.begin(), end);
+    if (values == 0 || !spill_.why_not().empty()) return false;
+    runs_.push_back(spill_.write(oldest));
+    bytes_ -= memory;
+    bytes_ += memory_of(runs_.back()) - runs_.back().bytes();
+    return true;
+  }
+
   const BlockParser::Options& options_;
   StageMeter& meter_;
   const ScanLimit& limit_;
+  Spill& spill_;
   const std::string& source_;
   Mutex mutex_;
-  std::size_t bytes_ PENSTOCK_GUARDED_BY(mutex_) = 0;
+  std::size_t bytes_ PENSTOCK_GUARDED_BY(mutex_) = 0;  // of memory, held now
+  std::size_t most_ PENSTOCK_GUARDED_BY(mutex_) = 0;
   std::int64_t rows_ PENSTOCK_GUARDED_BY(mutex_) = 0;
+  std::vector<ParsedBlock> runs_ PENSTOCK_GUARDED_BY(mutex_);  // in files
   std::vector<ParsedBlock> blocks_ PENSTOCK_GUARDED_BY(mutex_);
   ParseNotes notes_ PENSTOCK_GUARDED_BY(mutex_);
 };
@@ -263,7 +309,8 @@ ScanLimit scan_limit(std::optional<std::size_t> chosen) {
 }
 
 Scan scan_table(Source& source, const BlockParser::Options& parse,
-                const TableDatasetOptions& options, const ScanLimit& limit) {
+                const TableDatasetOptions& options, const ScanLimit& limit,
+                Spill& spill) {
   const int workers = std::max(1, options.workers);
   const int connections = connections_of(options.source);
   int most = connections > 0 ? connections : workers;
@@ -274,7 +321,7 @@ Scan scan_table(Source& source, const BlockParser::Options& parse,
   const bool pipeline = readers != workers || readers == 1;
   StageMeter read("read", alone ? 1 : readers);
   StageMeter prepare("prepare", workers);
-  SharedParser parsing(parse, prepare, limit, source.shown());
+  SharedParser parsing(parse, prepare, limit, spill, source.shown());
   if (alone)
     read_and_parse(partitions, parsing, read);
   else if (pipeline)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/dataset/parsed_rows.h"
+#include "penstock/dataset/spill.h"
 #include "penstock/dataset/table_options.h"
 #include "penstock/exec/exec.h"
 
@@ -33,10 +34,12 @@ struct Scan {
 
 /// Reads `source` once. Readers parse what they have read, where there are as
 /// many of them as `options.workers`; else, or alone, they hand it to those.
-/// With 0 workers all is done on the caller's thread. Throws what a reader
-/// throws, and Error(out_of_memory) once the rows take more than the limit;
+/// With 0 workers all is done on the caller's thread. Values beyond the limit
+/// go to `spill`. Throws what a reader or `spill` throws, and
+/// Error(out_of_memory) once the rows take more than the limit all the same;
 /// threads have ended when it returns or throws.
 Scan scan_table(Source& source, const BlockParser::Options& parsing,
-                const TableDatasetOptions& options, const ScanLimit& limit);
+                const TableDatasetOptions& options, const ScanLimit& limit,
+                Spill& spill);
 
 }  // namespace penstock

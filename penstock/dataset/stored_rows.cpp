@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "penstock/dataset/table_dataset.h"
 
 // What a table's store holds, besides the document about it: "rows", packed in
@@ -33,14 +35,17 @@ std::span<const Number> numbers_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::size_t TableDataset::disk_free() const {
-  const std::filesystem::path folder = store_file_.path.parent_path();
-  real_files().make_folders(folder);
-  std::error_code unknown;
-  std::filesystem::space_info space = std::filesystem::space(folder, unknown);
-  if (table_ == nullptr && runs_.empty()) return space.available;
-  std::uintmax_t there = std::filesystem::file_size(store_file_.path, unknown);
-  return space.available + (unknown ? 0 : there);
+std::optional<std::size_t> TableDataset::disk_free() const {
+  const std::filesystem::path folder = store_dir(options_);
+  std::size_t free = free_bytes(folder).value_or(0);
+  if (table_ != nullptr || !runs_.empty()) {  // from a store: it fits
+    std::error_code unknown;
+    auto there = std::filesystem::file_size(store_file_.path, unknown);
+    return free + (unknown ? 0 : there + there / 2);
+  }
+  if (options_.cache == "disk") return free;
+  if (options_.cache == "auto" && !is_in_memory(folder)) return free;
+  return std::nullopt;
 }
 
 void TableDataset::pack_to_store(const RowsById& rows,
@@ -49,6 +54,7 @@ void TableDataset::pack_to_store(const RowsById& rows,
   for (SampleId id = 0; id < rows.count(); ++id)
     sides.push_back(static_cast<std::byte>(rows.side(id)));
   log(LogLevel::info, "writing " + store_file_.path.string());
+  real_files().make_folders(store_file_.path.parent_path());
   StoreWriter writer(real_files(), store_file_.path);
   writer.begin("rows");
   pack_by_id(rows, share_out, &writer);
@@ -67,6 +73,7 @@ void TableDataset::pack_to_store(const RowsById& rows,
   writer.append(sides);
   Json about;
   about["recipe"] = store_file_.recipe;
+  about["source"] = source_->shown();
   about["rows"] = rows.count();
   about["fingerprint"] = fingerprint_;
   about["statistics"] = statistics();
@@ -95,13 +102,17 @@ void TableDataset::use_rows(const std::shared_ptr<const Store>& store) {
 // A run that is resumed brings the statistics that its rows were encoded with:
 // its store is the one that was made when they were found, and else one of its
 // own, which is also what is written.
-bool TableDataset::take_from_store(const Device& device) {
+bool TableDataset::take_from_store(Device& device) {
+  if (options_.cache == "none") return false;
   for (bool statistics : {false, true}) {
     if (statistics && !options_.statistics) break;
     store_file_ = table_store(options_, *source_, statistics);
-    if (!take_rows()) continue;
+    std::shared_ptr<const Store> store = take_rows();
+    if (store == nullptr) continue;
     measure_stored_runs();
     plan_tier(keys_.size(), device, std::nullopt);
+    if (options_.plan_only) return true;
+    if (plan().tier != Tier::disk) copy_to_tier(*store, device);
     find_lengths();
     log(LogLevel::info,
         "no initial scan: the rows are in " + store_file_.path.string());
@@ -110,22 +121,26 @@ bool TableDataset::take_from_store(const Device& device) {
   return false;
 }
 
-bool TableDataset::take_rows() {
+std::shared_ptr<const Store> TableDataset::take_rows() {
   std::error_code unknown;
-  if (!std::filesystem::exists(store_file_.path, unknown)) return false;
+  if (!std::filesystem::exists(store_file_.path, unknown)) return nullptr;
   if (!store_file_.why_not.empty()) {
     log(LogLevel::info,
         "rows of an earlier run are not used: " + store_file_.why_not);
-    return false;
+    return nullptr;
   }
   try {
     auto store = std::make_shared<const Store>(real_files(), store_file_.path);
     if (options_.statistics &&
         *store->about().find("statistics") != *options_.statistics)
-      return false;
+      return nullptr;
     use_rows(store);
     take_what_is_known(*store);
-    return true;
+    // When it was last used, for who wants to remove those that are not.
+    std::filesystem::last_write_time(
+        store_file_.path, std::filesystem::file_time_type::clock::now(),
+        unknown);
+    return store;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::source) throw;
     log(LogLevel::warning,
@@ -134,7 +149,34 @@ bool TableDataset::take_rows() {
   table_.reset();
   runs_.clear();
   statistics_.clear();
-  return false;
+  return nullptr;
+}
+
+/// Each block of the store is checked on its way.
+void TableDataset::copy_to_tier(const Store& store, Device& device) {
+  if (table_ != nullptr) {
+    const Store::Array& rows = store.find("rows");
+    auto table = std::make_unique<Table>(plan().tier, keys_.size(),
+                                         layout_.row_bytes, device);
+    for (SampleId first = 0; first < keys_.size();) {
+      std::int64_t count = std::min(table->most_rows(), keys_.size() - first);
+      std::size_t begin = static_cast<std::size_t>(first) * layout_.row_bytes;
+      std::size_t bytes = static_cast<std::size_t>(count) * layout_.row_bytes;
+      rows.check(begin, begin + bytes);
+      std::memcpy(table->append(count), rows.bytes().data() + begin, bytes);
+      first += count;
+    }
+    table->seal();
+    table_ = std::move(table);
+  }
+  for (std::unique_ptr<RunTable>& stored : runs_) {
+    if (stored == nullptr) continue;
+    auto runs = std::make_unique<RunTable>(stored->element_bytes(), true);
+    for (std::int64_t row = 0; row < stored->rows(); ++row)
+      runs->append(stored->row(row));
+    stored = std::move(runs);
+  }
+  move_runs(device);
 }
 
 void TableDataset::take_what_is_known(const Store& store) {

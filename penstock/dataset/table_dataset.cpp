@@ -115,17 +115,18 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
     refuse_no_key(source);
   set->bind();
   set->info_.outputs = outputs_of(options.fields);
-  if (options.cache == "disk" && set->take_from_store(device)) {
+  if (set->take_from_store(device)) {
     check_fingerprint(*set, options.source.fingerprint, source);
     return set;
   }
 
-  ScanLimit limit = scan_limit(options.scan_bytes);
-  log(LogLevel::info, "the initial scan may hold " + limit.text());
-  if (options.scanning) options.scanning(limit.text());
+  const ScanLimit limit = scan_limit(options.scan_bytes);
+  Spill spill(real_files(), store_dir(options), source);
+  set->announce_scan("the initial scan may hold " + limit.text() +
+                     "; more goes to " + spill.text());
   BlockParser::Options parsing = set->parsing_;
   parsing.keeps_values = !set->needs_no_values();
-  Scan pass = scan_table(*set->source_, parsing, options, limit);
+  Scan pass = scan_table(*set->source_, parsing, options, limit, spill);
   set->too_short_ = pass.notes.too_short;
   set->bad_rows_ = pass.notes.bad_rows;
   set->bad_ = std::move(pass.notes.bad);
@@ -151,6 +152,7 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
     set->find_statistics(pass.notes, rows, share_out);
     set->measure_runs(rows);
     set->plan_tier(rows.count(), device, pass.memory);
+    if (options.plan_only) return set;
     set->pack(rows, device, share_out);
     meter.add_items(rows.count(), static_cast<std::int64_t>(
                                       set->table_ ? set->table_->bytes() : 0));
@@ -159,6 +161,22 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
   set->stages_ = std::move(pass.stages);
   set->stages_.push_back(meter.numbers());
   return set;
+}
+
+void TableDataset::announce_scan(const std::string& limit) const {
+  log(LogLevel::info, limit);
+  if (!options_.scanning) return;
+  if (RowCount expected = source_->count(); expected.rows) {
+    auto rows = static_cast<std::size_t>(*expected.rows);
+    bool more = std::ranges::any_of(options_.fields, [](const Field& field) {
+      return field.kind->stored().element_bytes > 0;
+    });
+    options_.scanning("~" + std::to_string(rows) + " rows of " +
+                      std::to_string(layout_.row_bytes) + " bytes, ~" +
+                      shown_bytes(rows * layout_.row_bytes) +
+                      (more ? ", and what differs in length" : ""));
+  }
+  options_.scanning(limit);
 }
 
 void TableDataset::bind() {
@@ -281,10 +299,8 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
                     .ram_origin = host.free_origin,
                     .device_free = device.memory().free,
                     .device_is_host = device.memory_kind() == MemoryKind::cpu};
-  if (options_.cache == "disk") {
-    limits.disk_free = disk_free();
-    limits.disk_origin = store_file_.path.parent_path().string();
-  }
+  limits.disk_free = disk_free();
+  limits.disk_origin = store_dir(options_).string();
   info_.plan =
       plan_tiers({.rows = rows,
                   .row_bytes = layout_.row_bytes,
@@ -315,6 +331,8 @@ void TableDataset::pack(const RowsById& rows, Device& device,
     table_ = std::make_unique<Table>(plan().tier, rows.count(),
                                      layout_.row_bytes, device);
   if (plan().tier == Tier::disk) {
+    store_file_ =
+        table_store(options_, *source_, options_.statistics.has_value());
     take_keys(rows);
     pack_to_store(rows, share_out);
     return find_lengths();
@@ -331,10 +349,15 @@ void TableDataset::pack(const RowsById& rows, Device& device,
         rows, layout_.row_bytes, [this] { return encoder(); }, *table_,
         share_out);
   if (table_) table_->seal();
-  if (plan().tier == Tier::device && device.memory_kind() != MemoryKind::cpu)
-    for (const std::unique_ptr<RunTable>& table : runs_)
-      if (table != nullptr) table->move_to(device);
+  move_runs(device);
   find_lengths();
+}
+
+void TableDataset::move_runs(Device& device) {
+  if (plan().tier != Tier::device || device.memory_kind() == MemoryKind::cpu)
+    return;
+  for (const std::unique_ptr<RunTable>& table : runs_)
+    if (table != nullptr) table->move_to(device);
 }
 
 void TableDataset::take_keys(const RowsById& rows) {

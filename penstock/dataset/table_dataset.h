@@ -97,6 +97,7 @@ class TableDataset final : public Dataset {
  private:
   explicit TableDataset(TableDatasetOptions options);
   void bind();
+  void announce_scan(const std::string& limit) const;
   using SideOf = std::function<std::uint8_t(SampleId)>;
   void split(std::int64_t rows, const SideOf& side_of);
   void find_statistics(const ParseNotes& notes, const RowsById& rows,
@@ -115,14 +116,17 @@ class TableDataset final : public Dataset {
   void encode(const RowsById& rows, SampleId first, SampleId end,
               std::byte* out, const ShareOut& share_out);
   void pack(const RowsById& rows, Device& device, const ShareOut& share_out);
+  /// From host memory to the device, in its tier.
+  void move_runs(Device& device);
   // In stored_rows.cpp.
   /// For a store that is to be written, or, where its rows are in use, that is
-  /// there.
-  std::size_t disk_free() const;
+  /// there; none where there shall be none.
+  std::optional<std::size_t> disk_free() const;
   void pack_to_store(const RowsById& rows, const ShareOut& share_out);
   /// False where there is no store of an earlier run that can be used.
-  bool take_from_store(const Device& device);
-  bool take_rows();
+  bool take_from_store(Device& device);
+  std::shared_ptr<const Store> take_rows();  ///< null: as above
+  void copy_to_tier(const Store& store, Device& device);
   void take_what_is_known(const Store& store);
   void use_rows(const std::shared_ptr<const Store>& store);
 

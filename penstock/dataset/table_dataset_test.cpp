@@ -89,6 +89,7 @@ TEST_P(DatasetTest, NamesTheFirstRowByKeyThatATensorCannotHold) {
 TEST_P(DatasetTest, AScanThatHoldsTooMuchEndsWithANamedError) {
   fake_.table.rows = 50'000;
   fake_.options.scan_bytes = 1 << 20;
+  fake_.options.store_dir = testing::TempDir();
   Error error = error_of([&] { fake_.prepare(*device_); });
   EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
   EXPECT_EQ(error.parts().code, "scan.too_large");

@@ -22,7 +22,7 @@ struct TableDatasetOptions {
   std::vector<Field> fields;
   Split split;
   std::string cache = "auto";  ///< auto, device, ram, disk or none
-  /// Where stores are, for `disk`; empty: default_store_dir().
+  /// Where stores and temporary files are; empty: default_store_dir().
   std::string store_dir;
   int workers = 1;  ///< threads that parse; 0: on the caller's
   /// What the loaders' rings will take; empty: nothing.
@@ -34,13 +34,17 @@ struct TableDatasetOptions {
   std::optional<Json> statistics;
   /// What identifies the rows, where their contents do not; empty: they do.
   std::string fingerprint;
-  /// Bytes of host memory that the scan may hold; empty: a share of what is
-  /// free.
+  /// Bytes of host memory that the scan may hold before values go to temporary
+  /// files; empty: a share of what is free.
   std::optional<std::size_t> scan_bytes;
-  /// Called before the scan with what it may hold, for people. May be empty.
-  std::function<void(const std::string& limit)> scanning;
+  /// Called before the scan, with a line for people each: what is expected,
+  /// marked ~, where the source can say so, and what it may hold. May be empty.
+  std::function<void(const std::string& line)> scanning;
   /// Called with the tier plan before the memory is allocated. May be empty.
   std::function<void(const TierPlan&)> planned;
+  /// Ends with the plan: of the result, only what info() says of rows and plan
+  /// is there.
+  bool plan_only = false;
 };
 
 }  // namespace penstock

@@ -35,12 +35,19 @@ std::filesystem::path default_store_dir() {
   return folder / "penstock" / "stores";
 }
 
+std::filesystem::path store_dir(const TableDatasetOptions& options) {
+  return options.store_dir.empty() ? default_store_dir()
+                                   : std::filesystem::path(options.store_dir);
+}
+
 TableStore table_store(const TableDatasetOptions& options, const Source& source,
                        bool statistics) {
   TableStore store;
   Json& recipe = store.recipe;
   recipe["format"] = kFormat;
   recipe["source"] = source.identity();
+  if (!options.source.version.empty())
+    recipe["source_version"] = options.source.version;
   recipe["fields"] = recipes_of(options.fields);
   recipe["split"]["train"] = options.split.train;
   recipe["split"]["val"] = options.split.val;
@@ -51,12 +58,11 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
   recipe["named_fingerprint"] = options.fingerprint;
   Sha256 hash;
   hash.add(recipe.dump());
-  std::filesystem::path folder = options.store_dir;
-  store.path = (options.store_dir.empty() ? default_store_dir() : folder) /
-               (hash.hex().substr(0, 32) + ".store");
-  if (!knows_version(source.identity()))
+  store.path = store_dir(options) / (hash.hex().substr(0, 32) + ".store");
+  if (options.source.version.empty() && !knows_version(source.identity()))
     store.why_not = source.shown() +
-                    " does not say whether its rows have changed since then";
+                    " does not say whether its rows have changed since then; "
+                    "name their version as 'source.version'";
   return store;
 }
 

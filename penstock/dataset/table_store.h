@@ -24,6 +24,9 @@ struct TableStore {
 TableStore table_store(const TableDatasetOptions& options, const Source& source,
                        bool statistics);
 
+/// Where stores and temporary files are.
+std::filesystem::path store_dir(const TableDatasetOptions& options);
+
 /// Where stores are unless a job says otherwise: `penstock/stores` in the
 /// user's cache folder ($XDG_CACHE_HOME, or ~/.cache).
 std::filesystem::path default_store_dir();

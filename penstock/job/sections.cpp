@@ -67,8 +67,8 @@ const SettingsTable<Job::Loading>& loading_settings() {
           .setting(
               "cache_dir",
               settings::rule_of("string",
-                                "for \"disk\"; default: penstock/stores in "
-                                "the user's cache folder"),
+                                "for \"disk\" and temporary files; default: "
+                                "penstock/stores in the user's cache folder"),
               [](Spec& spec, const SettingSchema& setting, Loading& to) {
                 to.cache_dir = settings::read_text(spec, setting, to.cache_dir);
               },

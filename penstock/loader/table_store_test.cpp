@@ -115,13 +115,68 @@ TEST_P(TableStoreTest, TheSecondRunMakesNoScan) {
 }
 
 TEST_P(TableStoreTest, HasTheBytesThatRamHas) {
+  words_.options.cache = "ram";
   prepare();
+  EXPECT_FALSE(std::filesystem::exists(dir_));
   std::vector<SeenBatch> seen = batches();
   const std::string fingerprint = set_->fingerprint();
-  words_.options.cache = "ram";
+  words_.options.cache = "disk";
   prepare();
   EXPECT_EQ(batches(), seen);
   EXPECT_EQ(set_->fingerprint(), fingerprint);
+}
+
+TEST_P(TableStoreTest, OtherTiersTakeTheirRowsFromAStoreThatIsThere) {
+  if (device_->memory_kind() != MemoryKind::cpu)  // it is finished on the host
+    std::erase_if(words_.options.fields,
+                  [](const Field& field) { return field.name == "text"; });
+  prepare();
+  std::vector<SeenBatch> seen = batches();
+  for (const char* cache : {"ram", "device", "auto"}) {
+    words_.options.cache = cache;
+    prepare();
+    EXPECT_EQ(read_, 0) << cache;
+    EXPECT_EQ(batches(), seen) << cache;
+    EXPECT_NE(set_->plan().tier, Tier::disk);
+  }
+  words_.options.cache = "none";
+  prepare();
+  EXPECT_GT(read_, 0);
+}
+
+TEST_P(TableStoreTest, ADamagedStoreStopsTheCopyToAnotherTier) {
+  prepare();
+  damage(40);
+  words_.options.cache = "ram";
+  try {
+    prepare();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "store.damaged");
+  }
+}
+
+/// Where neither memory nor the source's own order decides it, the scan writes
+/// values to files that have no name.
+TEST_P(TableStoreTest, AScanThatSpillsGivesTheSameBatches) {
+  std::reverse(words_.table.rows.begin() + 20, words_.table.rows.end() - 30);
+  for (const char* cache : {"ram", "disk", "none"}) {
+    words_.options.cache = cache;
+    words_.options.scan_bytes.reset();
+    prepare();
+    EXPECT_EQ(set_->plan().scan->spilled, 0u);
+    const std::size_t held = set_->plan().scan->bytes;
+    std::vector<SeenBatch> seen = batches();
+    const std::string fingerprint = set_->fingerprint();
+    std::filesystem::remove_all(dir_);
+    words_.options.scan_bytes = held - 1000;
+    prepare();
+    EXPECT_GT(set_->plan().scan->spilled, 0u);
+    EXPECT_EQ(set_->fingerprint(), fingerprint);
+    EXPECT_EQ(batches(), seen) << cache;
+    EXPECT_EQ(stores().size(), std::string(cache) == "disk" ? 1u : 0u);
+    std::filesystem::remove_all(dir_);
+  }
 }
 
 TEST_P(TableStoreTest, RowsThatChangedAreScannedAnew) {

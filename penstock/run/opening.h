@@ -60,4 +60,13 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
                                          const OpenOptions& options,
                                          StopFlag stop);
 
+/// What a run of this job would hold, and where: reads its rows, plans, and
+/// ends before anything is allocated. `note` and `stop` as in OpenOptions, but
+/// for the plan itself.
+DatasetInfo plan_rows(const Job& job,
+                      std::function<void(const std::string& line)> note,
+                      StopFlag stop);
+/// For people and scripts: "rows", "train_rows", "val_rows", "plan".
+Json plan_json(const DatasetInfo& info);
+
 }  // namespace penstock

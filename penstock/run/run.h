@@ -11,5 +11,6 @@
 #include "penstock/run/sample_key.h"
 #include "penstock/run/session.h"
 #include "penstock/run/stepper.h"
+#include "penstock/run/stores.h"
 #include "penstock/run/train.h"
 #include "penstock/run/trainer_plugin.h"

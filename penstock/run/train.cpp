@@ -1,5 +1,7 @@
 #include "penstock/run/train.h"
 
+#include <cstdio>
+
 #include "penstock/run/loop.h"
 #include "penstock/run/trainer_plugin.h"
 
@@ -53,11 +55,30 @@ std::shared_ptr<Device> device_of(const Job& job) {
   return device;
 }
 
+/// "3224 train + 806 val rows on the device, 0.3 GiB, ready after 2.1 s".
+std::string opened_line(const DatasetInfo& info, Nanoseconds took) {
+  const TierPlan& plan = info.plan;
+  std::size_t bytes = 0;
+  for (const TierPlan::Line& line : plan.lines)
+    if (line.chosen) bytes = line.rows_bytes;
+  const char* where = plan.tier == Tier::device ? "on the device"
+                      : plan.tier == Tier::ram  ? "in host memory"
+                      : plan.tier == Tier::disk ? "on disk"
+                                                : "that are read when needed";
+  char seconds[32];
+  std::snprintf(seconds, sizeof(seconds), "%.1f s",
+                static_cast<double>(took.count()) / 1e9);
+  return std::to_string(info.on_side[0]) + " train + " +
+         std::to_string(info.on_side[1]) + " val rows " + where + ", " +
+         shown_bytes(bytes) + ", ready after " + seconds;
+}
+
 /// Opens the rows at the step that `from` says; null where it was stopped.
 std::unique_ptr<Session> open_session(const Job& job,
                                       const TrainOptions& options,
                                       const Resumption& from,
                                       std::shared_ptr<Device> device) try {
+  const Nanoseconds began = wall_clock().now();
   std::unique_ptr<Session> session = open_loader(
       job,
       {.timed = true,
@@ -70,6 +91,9 @@ std::unique_ptr<Session> open_session(const Job& job,
   log(LogLevel::info, "prepared " + std::to_string(session->rows().rows()) +
                           " rows, fingerprint " +
                           session->rows().fingerprint());
+  if (options.listener.note)
+    options.listener.note(
+        opened_line(session->rows().info(), wall_clock().now() - began));
   return session;
 } catch (const Error& error) {
   if (!is_stop(error)) throw;

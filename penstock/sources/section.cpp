@@ -36,6 +36,9 @@ const SettingsTable<SourceSpec>& row_settings() {
                 "of the rows that must be read: dataset.fingerprint of a "
                 "report, or its first 16 digits")
           .last_rule("minLength", 16)
+          .text("version", &SourceSpec::version,
+                "of the rows, for rows that are kept from run to run: change "
+                "it when they have changed")
           .check(check_fingerprint);
   return table;
 }

@@ -20,6 +20,9 @@ struct SourceSpec {
   bool skip_bad = false;  ///< on_bad: "skip" instead of "stop"
   /// The fingerprint that the rows must have, or its beginning; empty: any.
   std::string fingerprint;
+  /// What the user calls the version of the rows, where the source knows none;
+  /// may be empty.
+  std::string version;
   double round_trip_ms = 0;  ///< simulated latency per statement
   /// At most this many for a scan. 0: as many as there are threads to parse.
   int connections = 0;

@@ -47,6 +47,11 @@ class MemoryFiles final : public FileSystem {
     call(path);
     return std::make_unique<Mapping>(found(path));
   }
+  std::unique_ptr<ScratchFile> scratch(
+      const std::filesystem::path& folder) override {
+    call(folder);
+    return std::make_unique<Scratch>(*this, folder);
+  }
   void link_to(const std::filesystem::path& target,
                const std::filesystem::path& link) override {
     call(link);
@@ -84,6 +89,25 @@ class MemoryFiles final : public FileSystem {
 
    private:
     const std::shared_ptr<std::string> file_;
+  };
+
+  class Scratch final : public ScratchFile {
+   public:
+    Scratch(MemoryFiles& of, std::filesystem::path folder)
+        : of_(of), folder_(std::move(folder)) {}
+    void append(std::span<const std::byte> bytes) override {
+      of_.call(folder_);
+      bytes_->append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    std::unique_ptr<FileMapping> map() override {
+      of_.call(folder_);
+      return std::make_unique<Mapping>(bytes_);
+    }
+
+   private:
+    MemoryFiles& of_;
+    const std::filesystem::path folder_;
+    const std::shared_ptr<std::string> bytes_ = std::make_shared<std::string>();
   };
 
   void call(const std::filesystem::path& path) {

@@ -12,6 +12,7 @@ namespace {
 struct Arguments {
   std::string job, resume;
   std::vector<std::string> sets;
+  bool plan = false;
 };
 
 double number_in(const Json& json, const char* key) {
@@ -59,6 +60,15 @@ Job job_of(const Arguments& arguments) {
 void run_train(const Arguments& arguments, Invocation& invocation) {
   Job job = job_of(arguments);
   Terminal terminal;
+  if (arguments.plan) {
+    DatasetInfo info =
+        plan_rows(job, [&](const std::string& line) { terminal.note(line); },
+                  {invocation.stop});
+    if (invocation.json) return print_document(plan_json(info));
+    return print(std::to_string(info.on_side[0]) + " train + " +
+                 std::to_string(info.on_side[1]) +
+                 " val rows; where they will be stored:\n" + info.plan.text());
+  }
   TrainListener listener{
       .note = [&](const std::string& line) { terminal.note(line); },
       .progress = [&](const Progress& p) { terminal.progress(p); }};
@@ -79,8 +89,11 @@ RunVerb add_train(CLI::App& app, Invocation& invocation) {
   app.add_option("job", arguments->job, "The job file");
   app.add_option("--resume", arguments->resume,
                  "Resume an interrupted run: its folder");
+  app.add_flag("--plan", arguments->plan,
+               "Read the rows, show where they would be kept, and end");
   add_sets(app, arguments->sets);
-  add_json(app, invocation, "The report on standard output");
+  add_json(app, invocation,
+           "The report (with --plan the plan) on standard output");
   return [arguments](Invocation& invoked) { run_train(*arguments, invoked); };
 }
 

@@ -1,0 +1,132 @@
+#include <chrono>
+#include <memory>
+
+#include "penstock/cli/output.h"
+#include "penstock/cli/verb.h"
+#include "penstock/cli/whole_number.h"
+#include "penstock/run/run.h"
+
+namespace penstock {
+namespace {
+
+struct Arguments {
+  std::string dir, job;
+  std::vector<std::string> sets;
+  std::int64_t unused_days = 30;
+  bool dry = false;
+};
+
+std::string size_of(const Json& store) {
+  return shown_bytes(static_cast<std::size_t>(store.find("bytes")->integer()));
+}
+
+/// One line of a store, with what was found about it.
+std::string line_of(const Json& store, const std::string& beside = "") {
+  std::string line = store.find("path")->string() + "  " + size_of(store);
+  if (const Json* why = store.find("unusable"))
+    return line + "  cannot be used: " + why->string() + "\n";
+  const Json* source = store.find("source");
+  return line + "  " + std::to_string(store.find("rows")->integer()) +
+         " rows of " + (source->is_null() ? "?" : source->string()) +
+         ", last used " + store.find("used")->string() + beside + "\n";
+}
+
+void run_ls(const Arguments& arguments, Invocation& invocation) {
+  Json json = list_stores(arguments.dir);
+  if (invocation.json) return print_document(json);
+  const Json::Array& stores = json.find("stores")->array();
+  for (const Json& store : stores) print(line_of(store));
+  print(std::to_string(stores.size()) + " stores, " + size_of(json) + " in " +
+        arguments.dir + "\n");
+}
+
+void run_why(const Arguments& arguments, Invocation& invocation) {
+  Json json = why_store(load_job(arguments.job, arguments.sets));
+  if (invocation.json) return print_document(json);
+  const bool hit = std::get<bool>(json.find("hit")->value());
+  print(std::string(hit ? "hit: the next run makes no scan"
+                        : "miss: the next run scans ") +
+        (hit ? "" : json.find("source")->string()) + "\n  " +
+        json.find("why")->string() +
+        "\n  store: " + json.find("store")->string() + "\n");
+  if (const Json* nearest = json.find("nearest"))
+    print("  nearest: " + nearest->string() + "\n");
+  if (const Json* differs = json.find("differs"))
+    for (const Json& part : differs->array())
+      print("    " + part.find("part")->string() + ": " +
+            part.find("stored")->dump() + " there, " +
+            part.find("now")->dump() + " now\n");
+}
+
+void run_prune(const Arguments& arguments, Invocation& invocation) {
+  Json json = prune_stores(
+      arguments.dir, std::chrono::days(arguments.unused_days), arguments.dry);
+  if (invocation.json) return print_document(json);
+  for (const Json& store : json.find("removed")->array()) {
+    const Json* failed = store.find("failed");
+    print(line_of(
+        store, failed == nullptr ? "" : ": not removed: " + failed->string()));
+  }
+  print((arguments.dry ? "would free " : "freed ") + size_of(json) + ", kept " +
+        std::to_string(json.find("kept")->integer()) + " stores in " +
+        arguments.dir + "\n");
+}
+
+void run_verify(const Arguments& arguments, Invocation& invocation) {
+  Json json = verify_stores(arguments.dir);
+  const Json::Array& stores = json.find("stores")->array();
+  const std::int64_t sound = json.find("sound")->integer();
+  if (sound < std::ssize(stores)) invocation.exit_code = 3;
+  if (invocation.json) return print_document(json);
+  for (const Json& store : stores) {
+    const Json* damaged = store.find("damaged");
+    print(line_of(store, damaged == nullptr
+                             ? ": sound"
+                             : ": damaged at " + damaged->string()));
+  }
+  print(std::to_string(sound) + " of " + std::to_string(stores.size()) +
+        " stores are sound in " + arguments.dir + "\n");
+}
+
+RunVerb add_cache(CLI::App& cache, Invocation& invocation) {
+  cache.require_subcommand(1);
+  auto arguments = std::make_shared<Arguments>();
+  arguments->dir = default_store_dir().string();
+  using Run = void (*)(const Arguments&, Invocation&);
+  auto chosen = std::make_shared<Run>();
+  auto add = [&](const char* name, const char* help, Run run) {
+    CLI::App* app = cache.add_subcommand(name, help);
+    add_json(*app, invocation, "One JSON document");
+    app->callback([chosen, run] { *chosen = run; });
+    if (run != run_why)
+      app->add_option("--dir", arguments->dir, "The folder of the stores");
+    return app;
+  };
+  add("ls", "List the stores", run_ls);
+  CLI::App* why =
+      add("why", "Say whether a job finds its rows in a store", run_why);
+  why->add_option("job", arguments->job, "The job file")->required();
+  add_sets(*why, arguments->sets);
+  CLI::App* prune =
+      add("prune", "Remove the stores that are no longer used", run_prune);
+  prune
+      ->add_option("--unused-days", arguments->unused_days,
+                   "Those that were not used for so long; 0: all")
+      ->check(whole_number<std::int64_t>(0));
+  prune->add_flag("--dry-run", arguments->dry, "Only say what would go");
+  add("verify", "Read every byte of the stores", run_verify);
+  return [arguments, chosen](Invocation& invoked) {
+    (*chosen)(*arguments, invoked);
+  };
+}
+
+}  // namespace
+
+Verb cache_verb() {
+  return {.name = "cache",
+          .help = "Show, explain, check and remove rows kept on disk",
+          .example = "penstock cache why job.json",
+          .add = add_cache};
+}
+
+}  // namespace penstock

@@ -1,0 +1,222 @@
+#include "penstock/run/stores.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/run/difference.h"
+
+namespace penstock {
+namespace {
+
+using Path = std::filesystem::path;
+using Time = std::chrono::system_clock::time_point;
+
+constexpr const char* kNamed[] = {"fingerprint", "rows", "source"};
+
+/// A store as it was found.
+struct Found {
+  Path path;
+  std::uintmax_t bytes = 0;
+  Time used;
+  std::unique_ptr<const Store> store;  // null: it cannot be used
+  std::string unusable;
+
+  Json json() const {
+    Json json;
+    json["path"] = path.string();
+    json["bytes"] = static_cast<std::int64_t>(bytes);
+    json["used"] = utc_text(used);
+    if (store == nullptr) {
+      json["unusable"] = unusable;
+      return json;
+    }
+    for (const char* name : kNamed) {
+      const Json* value = store->about().find(name);
+      json[name] = value == nullptr ? Json() : *value;
+    }
+    return json;
+  }
+};
+
+Found open_store(const std::filesystem::directory_entry& file) {
+  std::error_code gone;
+  Found found{.path = file.path(), .bytes = file.file_size(gone)};
+  if (gone) found.bytes = 0;
+  auto changed = file.last_write_time(gone);
+  if (!gone)
+    found.used = std::chrono::time_point_cast<Time::duration>(
+        std::chrono::file_clock::to_sys(changed));
+  try {
+    found.store = std::make_unique<const Store>(real_files(), found.path);
+  } catch (const Error& error) {
+    found.unusable = error.parts().why;
+  }
+  return found;
+}
+
+std::vector<Found> stores_of(const Path& dir) {
+  std::vector<Found> all;
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(dir, none))
+    if (file.path().extension() == ".store") all.push_back(open_store(file));
+  std::ranges::sort(all, [](const Found& a, const Found& b) {
+    return std::pair(b.used, a.path) < std::pair(a.used, b.path);
+  });
+  return all;
+}
+
+/// A document of these, each as `json_of` shows it.
+template <class JsonOf>
+Json document(const Path& dir, const std::vector<Found>& all, JsonOf json_of) {
+  Json json;
+  json["dir"] = dir.string();
+  json["stores"] = Json(Json::Array{});
+  std::uintmax_t bytes = 0;
+  for (const Found& found : all) {
+    json["stores"].push_back(json_of(found));
+    bytes += found.bytes;
+  }
+  json["bytes"] = static_cast<std::int64_t>(bytes);
+  return json;
+}
+
+/// The parts of a recipe in which they differ, each by its first difference.
+std::vector<Difference> differences(const Json& stored, const Json& now) {
+  std::vector<Difference> all;
+  for (const auto& [part, value] : now.object()) {
+    const Json* other = stored.find(part);
+    if (auto found =
+            first_difference(other == nullptr ? Json() : *other, value, part))
+      all.push_back(std::move(*found));
+  }
+  for (const auto& [part, value] : stored.object())
+    if (now.find(part) == nullptr) all.push_back({part, value, Json()});
+  return all;
+}
+
+/// The same place of the same kind, whatever its version.
+bool same_source(const Json& stored, const Json& now) {
+  const Json *a = stored.find("source"), *b = now.find("source");
+  if (a == nullptr || b == nullptr) return false;
+  auto same = [&](const char* name) {
+    const Json *in_a = a->find(name), *in_b = b->find(name);
+    return (in_a == nullptr) == (in_b == nullptr) &&
+           (in_a == nullptr || *in_a == *in_b);
+  };
+  return same("kind") && same("path") && same("place") && same("table");
+}
+
+/// What a store of the same source is nearest to the recipe in.
+void add_nearest(Json& json, const Path& dir, const Json& recipe) {
+  std::vector<Difference> least;
+  for (const Found& found : stores_of(dir)) {
+    if (found.store == nullptr) continue;
+    const Json* stored = found.store->about().find("recipe");
+    if (stored == nullptr || !same_source(*stored, recipe)) continue;
+    std::vector<Difference> differs = differences(*stored, recipe);
+    if (differs.empty() || (!least.empty() && least.size() <= differs.size()))
+      continue;
+    least = std::move(differs);
+    json["nearest"] = found.path.string();
+  }
+  if (least.empty()) {
+    json["why"] = "there is no store of this source in " + dir.string();
+    return;
+  }
+  std::string parts;
+  json["differs"] = Json(Json::Array{});
+  for (const Difference& difference : least) {
+    Json entry;
+    entry["part"] = difference.path;
+    entry["stored"] = difference.found;
+    entry["now"] = difference.made;
+    json["differs"].push_back(std::move(entry));
+    parts += (parts.empty() ? "" : ", ") + difference.path;
+  }
+  json["why"] = "the nearest store was made with another " + parts;
+}
+
+}  // namespace
+
+Json list_stores(const Path& dir) {
+  return document(dir, stores_of(dir),
+                  [](const Found& found) { return found.json(); });
+}
+
+Json why_store(const Job& job) {
+  const TableDatasetOptions options = dataset_options(job);
+  std::unique_ptr<Source> source =
+      open_source(options.source, requests_of(options), {});
+  const TableStore store = table_store(options, *source, false);
+  Json json;
+  json["source"] = source->shown();
+  json["store"] = store.path.string();
+  json["hit"] = false;
+  std::error_code unknown;
+  if (options.cache == "none") {
+    json["why"] = "'loader.cache' is \"none\"";
+  } else if (!store.why_not.empty()) {
+    json["why"] = store.why_not;
+  } else if (std::filesystem::exists(store.path, unknown)) {
+    Found found =
+        open_store(std::filesystem::directory_entry(store.path, unknown));
+    json["hit"] = found.store != nullptr;
+    json["why"] = found.store == nullptr
+                      ? "the store cannot be used: " + found.unusable
+                      : "the store was made from the same rows, fields and "
+                        "split";
+  } else {
+    add_nearest(json, store.path.parent_path(), store.recipe);
+  }
+  return json;
+}
+
+Json prune_stores(const Path& dir, std::chrono::system_clock::duration unused,
+                  bool dry) {
+  const Time oldest = std::chrono::system_clock::now() - unused;
+  std::vector<Found> all = stores_of(dir);
+  const auto before = all.size();
+  std::erase_if(all, [&](const Found& found) {
+    return found.store != nullptr && found.used > oldest;
+  });
+  std::uintmax_t bytes = 0;
+  Json json = document(dir, all, [&](const Found& found) {
+    Json entry = found.json();
+    std::error_code failed;
+    if (!dry) std::filesystem::remove(found.path, failed);
+    if (failed)
+      entry["failed"] = failed.message();
+    else
+      bytes += found.bytes;
+    return entry;
+  });
+  Json result;
+  result["dir"] = *json.find("dir");
+  result["removed"] = *json.find("stores");
+  result["bytes"] = static_cast<std::int64_t>(bytes);
+  result["kept"] = static_cast<std::int64_t>(before - all.size());
+  return result;
+}
+
+Json verify_stores(const Path& dir) {
+  std::int64_t sound = 0;
+  Json json = document(dir, stores_of(dir), [&](const Found& found) {
+    Json entry = found.json();
+    if (found.store == nullptr) return entry;
+    try {
+      found.store->check_all();
+      ++sound;
+    } catch (const Error& error) {
+      entry["damaged"] = error.parts().where + ": " + error.parts().why;
+    }
+    return entry;
+  });
+  json["sound"] = sound;
+  return json;
+}
+
+}  // namespace penstock

@@ -1,0 +1,204 @@
+"""Rows that are kept on disk: what a run finds there, why, and what is left
+when it is removed, damaged, or its writer killed. PENSTOCK_TEST_KILLS says how
+many writers are (50; `./check --faults` kills more)."""
+import os
+import random
+import time
+import unittest
+
+from penstock_cli import Case
+
+KILLS = int(os.environ.get("PENSTOCK_TEST_KILLS", "50"))
+
+
+class Stores(Case):
+    def setUp(self):
+        super().setUp()
+        self.stores = self.folder / "stores"
+        self.good_start(loader={"batch_size": 16, "seed": 3, "cache": "disk",
+                                "cache_dir": "stores"})
+
+    def cache(self, verb, *arguments, code=0):
+        where = ["job.json"] if verb == "why" else ["--dir", "stores"]
+        answer = self.run_it("cache", verb, *where, *arguments, "--json")
+        self.assertEqual(answer.code, code, answer.out + answer.err)
+        return answer.json()
+
+    def only_store(self):
+        [path] = self.stores.glob("*.store")
+        return path
+
+    def damage(self, at):
+        with self.only_store().open("r+b") as file:
+            file.seek(at)
+            byte = file.read(1)
+            file.seek(at)
+            file.write(bytes([byte[0] ^ 1]))
+
+    def test_a_store_is_listed_and_its_hit_explained(self):
+        self.assertEqual(self.cache("ls")["stores"], [])
+        why = self.cache("why")
+        self.assertFalse(why["hit"])
+        self.assertIn("no store of this source", why["why"])
+        first = self.train()
+        [store] = self.cache("ls")["stores"]
+        self.assertEqual(store["path"], "stores/" + self.only_store().name)
+        self.assertEqual(store["rows"], 64)
+        self.assertEqual(store["bytes"], self.only_store().stat().st_size)
+        self.assertEqual(store["source"], "t in d.sqlite")
+        self.assertEqual(store["fingerprint"],
+                         first["dataset"]["fingerprint"])
+        self.assertTrue(self.cache("why")["hit"])
+        second = self.train()
+        self.assertEqual(second["dataset"], first["dataset"])
+        self.assertNotIn("scan", second["plan"])
+        self.assertIn("1 stores", self.succeed("cache", "ls", "--dir",
+                                               "stores").out)
+
+    def test_a_miss_names_what_differs(self):
+        self.train()
+        why = self.cache("why", "--set", "split.seed=9")
+        self.assertFalse(why["hit"])
+        self.assertEqual(why["nearest"], "stores/" + self.only_store().name)
+        self.assertEqual([part["part"] for part in why["differs"]],
+                         ["split.seed"])
+        self.assertEqual(why["differs"][0]["now"], "9")
+        self.assertIn("split.seed", why["why"])
+        self.database(self.rows(65)[64:], declared=self.columns(), table="u")
+        why = self.cache("why")
+        self.assertIn("source.version", why["differs"][0]["part"])
+        plain = self.succeed("cache", "why", "job.json").out
+        self.assertIn("miss: the next run scans t in d.sqlite", plain)
+        self.assertIn(" there, ", plain)
+
+    @staticmethod
+    def columns():
+        return "id INTEGER PRIMARY KEY, heard TEXT, y REAL"
+
+    def test_none_keeps_nothing(self):
+        why = self.cache("why", "--set", "loader.cache=none")
+        self.assertFalse(why["hit"])
+        self.assertIn("loader.cache", why["why"])
+
+    def test_a_version_of_ones_own_makes_another_store(self):
+        for version in ("a", "b", "a"):
+            self.train("--set", f"source.version={version}")
+        self.assertEqual(len(self.cache("ls")["stores"]), 2)
+        self.assertTrue(self.cache("why", "--set",
+                                   "source.version=a")["hit"])
+        why = self.cache("why", "--set", "source.version=c")
+        self.assertEqual([part["part"] for part in why["differs"]],
+                         ["source_version"])
+
+    def test_damage_is_found_by_verify(self):
+        self.train()
+        found = self.cache("verify")
+        self.assertEqual((found["sound"], len(found["stores"])), (1, 1))
+        self.damage(17)
+        found = self.cache("verify", code=3)
+        self.assertEqual(found["sound"], 0)
+        self.assertIn(self.only_store().name + ":0",
+                      found["stores"][0]["damaged"])
+        self.damage(self.only_store().stat().st_size - 20)
+        found = self.cache("verify", code=3)
+        self.assertIn("damaged", found["stores"][0]["unusable"])
+        self.assertFalse(self.cache("why")["hit"])
+        self.train()
+        self.assertEqual(self.cache("verify")["sound"], 1)
+
+    def test_prune_removes_what_is_no_longer_used(self):
+        self.train()
+        kept = self.cache("prune")
+        self.assertEqual((kept["removed"], kept["kept"]), ([], 1))
+        bytes_there = self.only_store().stat().st_size
+        dry = self.cache("prune", "--unused-days", "0", "--dry-run")
+        self.assertEqual((dry["bytes"], dry["kept"]), (bytes_there, 0))
+        self.only_store()
+        (self.stores / "mine.txt").write_text("not a store")
+        gone = self.cache("prune", "--unused-days", "0")
+        self.assertEqual(gone["bytes"], bytes_there)
+        self.assertEqual([path.name for path in self.stores.iterdir()],
+                         ["mine.txt"])
+        self.train()
+        self.only_store().write_text("half written")
+        gone = self.cache("prune")
+        self.assertIn("fewer than", gone["removed"][0]["unusable"])
+        self.assertEqual(list(self.stores.glob("*.store")), [])
+
+    def test_a_store_fills_memory_in_later_runs(self):
+        first = self.train()
+        for cache in ("ram", "device", "auto"):
+            report = self.train("--set", f"loader.cache={cache}")
+            self.assertNotIn("scan", report["plan"])
+            self.assertEqual(report["dataset"], first["dataset"])
+
+
+class Kills(Case):
+    def test_a_writer_that_is_killed_leaves_nothing_to_be_found(self):
+        self.database(self.rows(4000))
+        self.write_job(self.job(
+            loader={"batch_size": 64, "cache": "disk", "cache_dir": "stores"},
+            train={"max_steps": 1}))
+        expected = self.train("--set", "loader.cache=ram")["dataset"]
+        stores = self.folder / "stores"
+        chance, while_writing = random.Random(7), 0
+        for _ in range(KILLS):
+            process = self.start("train", "job.json", "--json")
+            end = time.monotonic() + 60
+            while process.poll() is None and time.monotonic() < end:
+                if stores.is_dir() and list(stores.glob("*.tmp.*")):
+                    time.sleep(chance.random() * 0.004)
+                    break
+            process.kill()
+            process.communicate()
+            while_writing += bool(list(stores.glob("*.tmp.*")))
+            whole = list(stores.glob("*.store"))
+            found = self.succeed("cache", "verify", "--dir", "stores",
+                                 "--json").json()
+            self.assertEqual(found["sound"], len(whole))
+            for path in whole:
+                path.unlink()
+        self.assertGreater(while_writing, 0)
+        self.assertEqual(self.train()["dataset"], expected)
+        self.assertEqual(self.train()["dataset"], expected)
+        self.assertEqual([path.suffix for path in stores.iterdir()],
+                         [".store"])
+
+
+class Plans(Case):
+    def test_the_plan_is_shown_before_anything_is_written(self):
+        self.good_start(split={"train": 0.75, "val": 0.25, "seed": 1})
+        before = sorted(path.name for path in self.folder.iterdir())
+        found = self.succeed("train", "job.json", "--plan", "--json").json()
+        self.assertEqual(found["rows"], 64)
+        self.assertEqual(found["train_rows"] + found["val_rows"], 64)
+        self.assertEqual(found["plan"]["tier"], "device")
+        tiers = {tier["tier"]: tier for tier in found["plan"]["tiers"]}
+        self.assertEqual(list(tiers), ["device", "ram", "disk", "none"])
+        self.assertGreater(tiers["device"]["most_rows"], 10_000)
+        plain = self.succeed("train", "job.json", "--plan")
+        self.assertIn("* device: ", plain.out)
+        self.assertIn("such rows)", plain.out)
+        self.assertIn("~64 rows of ", plain.err)
+        self.assertEqual(before, sorted(
+            path.name for path in self.folder.iterdir()))
+        done = self.train()
+        self.assertEqual(done["plan"]["tier"], "device")
+
+    def test_training_says_where_its_rows_are(self):
+        self.good_start()
+        self.assertIn(
+            "64 train + 0 val rows on the device",
+            self.succeed("train", "job.json").err)
+
+    def test_a_plan_of_what_cannot_be_kept_is_the_error_of_the_run(self):
+        self.good_start(device={"kind": "sim", "step_ms": 1,
+                                "memory_gib": 0.001},
+                        loader={"batch_size": 64, "cache": "device",
+                                "prefetch": 4096})
+        self.refuse("out_of_memory", "cache.no_room", "loader.cache",
+                    arguments=["train", "job.json", "--plan"])
+
+
+if __name__ == "__main__":
+    unittest.main()
