@@ -295,10 +295,15 @@ Path nearest_folder(const Path& folder) {
 
 }  // namespace
 
-bool is_in_memory(const Path& folder) {
+std::string why_not_a_disk(const Path& folder) {
+  const Path there = nearest_folder(folder);
   struct statfs found {};
-  return ::statfs(nearest_folder(folder).c_str(), &found) == 0 &&
-         (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
+  if (::statfs(there.c_str(), &found) != 0 ||
+      ::access(there.c_str(), W_OK | X_OK) != 0)
+    return folder.string() + ": " + std::strerror(errno);
+  if (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC)
+    return folder.string() + " is in memory";
+  return {};
 }
 
 std::optional<std::size_t> free_bytes(const Path& folder) {

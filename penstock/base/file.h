@@ -79,9 +79,10 @@ class FileSystem {
 void check_current_folder(const std::filesystem::path& path,
                           const std::string& doing);
 
-/// Whether the files of this folder, or where it would be made, are kept in
-/// memory (tmpfs, ramfs).
-bool is_in_memory(const std::filesystem::path& folder);
+/// Why large files should not go to this folder, or where it would be made: its
+/// files are kept in memory (tmpfs), or this user cannot write there. Empty:
+/// they may.
+std::string why_not_a_disk(const std::filesystem::path& folder);
 
 /// Bytes that this user may write to this folder, or where it would be made;
 /// none: unknown.

@@ -60,6 +60,8 @@ struct TierRequest {
   /// The rows are arrays in host memory that the caller owns: tier `ram` takes
   /// no more of it, and there is no tier `none`.
   bool in_ram = false;
+  /// The rows are in a store already: tier `disk` fits.
+  bool on_disk = false;
 };
 
 /// At most this share of free memory is taken. The rest is for what cannot be

@@ -44,6 +44,7 @@ Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
   host.bytes = host.ring;
   device.bytes = device.ring;
   Need disk{0, 0, limits.disk_free, " on the disk"};
+  if (request.on_disk) disk.available.reset();
   bool on_device = tier == Tier::device && !limits.device_is_host;
   Need& rows = on_device ? device : tier == Tier::disk ? disk : host;
   rows.bytes += rows_bytes;

@@ -1,5 +1,7 @@
 #include "penstock/cache/store.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -44,6 +46,16 @@ std::size_t blocks_in(std::size_t bytes) {
                .where = path.string(),
                .why = std::move(why),
                .next = "remove the file: it is made again from the source"});
+}
+
+}  // namespace
+
+namespace {
+
+/// How mapped bytes will be read. Of other memory the system refuses it, which
+/// does no harm.
+void advise(std::span<const std::byte> bytes, int advice) {
+  ::madvise(const_cast<std::byte*>(bytes.data()), bytes.size(), advice);
 }
 
 }  // namespace
@@ -177,6 +189,8 @@ Store::Store(FileSystem& files, const std::filesystem::path& path)
   s.path = path;
   s.file = files.map(path);
   const std::span<const std::byte> file = s.file->bytes();
+  // Rows are read in random order: pages around them would push others out.
+  advise(file, MADV_RANDOM);
   const Footer footer = footer_of(file, path);
   // The footer is whole, so its numbers are those that were written.
   const std::span<const std::byte> text =
@@ -262,6 +276,8 @@ void Store::check_all() const {
 void Store::Array::check_block(std::size_t block) const {
   std::size_t begin = block * kStoreBlock;
   std::size_t bytes = std::min(kStoreBlock, bytes_.size() - begin);
+  // Arrays and blocks begin at a page. The whole is read at once.
+  advise(bytes_.subspan(begin, bytes), MADV_WILLNEED);
   if (hash64(bytes_.subspan(begin, bytes)) != hashes_[block])
     throw Error(ErrorKind::source,
                 {.code = "store.damaged",

@@ -81,6 +81,10 @@ std::size_t memory_of(const ParsedBlock& block) {
                  "rows with 'source.where', or give the job more memory"});
 }
 
+/// What a scan takes beside its parsed rows: blocks on their way, the
+/// database's cache, memory that the allocator keeps.
+constexpr std::size_t kBesidesRows = std::size_t{48} << 20;
+
 /// The blocks whose values are written to one file. Where values end in it is
 /// counted in 32 bits.
 constexpr std::size_t kRun = std::size_t{256} << 20;
@@ -302,10 +306,12 @@ ScanLimit scan_limit(std::optional<std::size_t> chosen) {
   if (chosen) return {chosen, "chosen by 'scan_bytes'"};
   HostLimits host = read_host_limits();
   if (!host.memory_free) return {std::nullopt, "free memory is unknown"};
-  auto share = kShareOfFree * static_cast<double>(*host.memory_free);
-  return {static_cast<std::size_t>(share),
-          "80 % of " + shown_bytes(*host.memory_free) + " free (" +
-              host.free_origin + ")"};
+  auto share = static_cast<std::size_t>(kShareOfFree *
+                                        static_cast<double>(*host.memory_free));
+  const std::size_t besides = std::min(kBesidesRows, share / 2);
+  return {share - besides, "80 % of " + shown_bytes(*host.memory_free) +
+                               " free (" + host.free_origin + "), less " +
+                               shown_bytes(besides)};
 }
 
 Scan scan_table(Source& source, const BlockParser::Options& parse,

@@ -85,13 +85,12 @@ Spill::Spill(FileSystem& files, std::filesystem::path folder,
     : files_(files),
       folder_(std::move(folder)),
       source_(std::move(source)),
-      free_(free_bytes(folder_)) {
-  if (is_in_memory(folder_)) why_not_ = folder_.string() + " is in memory";
-}
+      free_(free_bytes(folder_)),
+      why_not_(why_not_a_disk(folder_)) {}
 
 std::string Spill::text() const {
-  if (!why_not_.empty()) return why_not_;
-  return "a temporary file in " + folder_.string() +
+  if (!why_not_.empty()) return "no more: " + why_not_;
+  return "more goes to temporary files in " + folder_.string() +
          (free_ ? " (" + shown_bytes(*free_) + " free)" : "");
 }
 

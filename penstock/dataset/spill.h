@@ -22,8 +22,8 @@ class Spill {
   /// The folder is made when something is written. `source` is for messages.
   Spill(FileSystem& files, std::filesystem::path folder, std::string source);
 
-  /// Where it goes, for people: "a temporary file in /var (12.0 GiB free)"; or
-  /// why there is no such place: "/tmp is in memory".
+  /// Where it goes, for people: "more goes to temporary files in /var (12.0 GiB
+  /// free)"; or why there is no such place: "no more: /tmp is in memory".
   std::string text() const;
   /// Why nothing can be written; empty: it can.
   const std::string& why_not() const { return why_not_; }

@@ -37,15 +37,10 @@ std::span<const Number> numbers_of(std::span<const std::byte> bytes) {
 
 std::optional<std::size_t> TableDataset::disk_free() const {
   const std::filesystem::path folder = store_dir(options_);
-  std::size_t free = free_bytes(folder).value_or(0);
-  if (table_ != nullptr || !runs_.empty()) {  // from a store: it fits
-    std::error_code unknown;
-    auto there = std::filesystem::file_size(store_file_.path, unknown);
-    return free + (unknown ? 0 : there + there / 2);
-  }
-  if (options_.cache == "disk") return free;
-  if (options_.cache == "auto" && !is_in_memory(folder)) return free;
-  return std::nullopt;
+  bool automatic = options_.cache == "auto" && why_not_a_disk(folder).empty();
+  if (!rows_in_store() && options_.cache != "disk" && !automatic)
+    return std::nullopt;
+  return free_bytes(folder).value_or(0);
 }
 
 void TableDataset::pack_to_store(const RowsById& rows,
@@ -131,6 +126,7 @@ std::shared_ptr<const Store> TableDataset::take_rows() {
   }
   try {
     auto store = std::make_shared<const Store>(real_files(), store_file_.path);
+    if (options_.cache != "disk") store->check_all();  // it will be copied
     if (options_.statistics &&
         *store->about().find("statistics") != *options_.statistics)
       return nullptr;

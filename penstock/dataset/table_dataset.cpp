@@ -122,8 +122,8 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
 
   const ScanLimit limit = scan_limit(options.scan_bytes);
   Spill spill(real_files(), store_dir(options), source);
-  set->announce_scan("the initial scan may hold " + limit.text() +
-                     "; more goes to " + spill.text());
+  set->announce_scan("the initial scan may hold " + limit.text() + "; " +
+                     spill.text());
   BlockParser::Options parsing = set->parsing_;
   parsing.keeps_values = !set->needs_no_values();
   Scan pass = scan_table(*set->source_, parsing, options, limit, spill);
@@ -311,7 +311,8 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
                   .ring_device_bytes = kept.device,
                   .ring_staged_bytes = copied.device - kept.device,
                   .ring_host_bytes = copied.host,
-                  .tier = options_.cache},
+                  .tier = options_.cache,
+                  .on_disk = rows_in_store()},
                  limits);
   info_.plan.scan = scan;
   if (plan().tier == Tier::none) info_.most_readers = most_readers(*source_);

@@ -119,9 +119,10 @@ class TableDataset final : public Dataset {
   /// From host memory to the device, in its tier.
   void move_runs(Device& device);
   // In stored_rows.cpp.
-  /// For a store that is to be written, or, where its rows are in use, that is
-  /// there; none where there shall be none.
+  /// For a store that is to be written; none where there shall be none.
   std::optional<std::size_t> disk_free() const;
+  /// The rows were taken from the store of an earlier run.
+  bool rows_in_store() const { return table_ != nullptr || !runs_.empty(); }
   void pack_to_store(const RowsById& rows, const ShareOut& share_out);
   /// False where there is no store of an earlier run that can be used.
   bool take_from_store(Device& device);

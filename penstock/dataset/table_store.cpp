@@ -20,6 +20,18 @@ bool knows_version(const Json& identity) {
   return version != nullptr && !version->is_null();
 }
 
+/// A condition that selects other rows at another time. A name that merely
+/// holds such a word costs a scan.
+bool changes_with_time(const SourceSpec& spec) {
+  std::string where = spec.where;
+  for (char& c : where)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  auto names = [&](const char* word) { return where.find(word) != where.npos; };
+  return names("now") || names("random") || names("current_") ||
+         names("clock_timestamp") ||
+         std::ranges::any_of(spec.sources, changes_with_time);
+}
+
 }  // namespace
 
 std::filesystem::path default_store_dir() {
@@ -31,7 +43,7 @@ std::filesystem::path default_store_dir() {
   else if (home != nullptr && *home != '\0')
     folder = std::filesystem::path(home) / ".cache";
   else
-    folder = std::filesystem::temp_directory_path();
+    folder = "/tmp";
   return folder / "penstock" / "stores";
 }
 
@@ -63,6 +75,9 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
     store.why_not = source.shown() +
                     " does not say whether its rows have changed since then; "
                     "name their version as 'source.version'";
+  if (changes_with_time(options.source))
+    store.why_not =
+        "its condition ('source.where') selects other rows at another time";
   return store;
 }
 

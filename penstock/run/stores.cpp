@@ -4,9 +4,11 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "penstock/base/temporary.h"
 #include "penstock/run/difference.h"
 
 namespace penstock {
@@ -58,15 +60,49 @@ Found open_store(const std::filesystem::directory_entry& file) {
   return found;
 }
 
+bool is_store(const std::filesystem::directory_entry& file) {
+  const std::string name = file.path().filename().string();
+  std::error_code unknown;
+  return name.size() == 38 && name.ends_with(".store") &&
+         name.find_first_not_of("0123456789abcdef") == 32 &&
+         file.is_regular_file(unknown);
+}
+
+std::filesystem::directory_iterator files_of(const Path& dir) {
+  std::error_code none;
+  return std::filesystem::directory_iterator(dir, none);
+}
+
+void check_folder(const Path& dir) {
+  std::error_code failed;
+  std::filesystem::directory_iterator files(dir, failed);
+  if (failed && dir != default_store_dir())
+    throw Error(ErrorKind::request,
+                {.code = "cache.no_folder",
+                 .what = "cannot look for stores",
+                 .where = dir.string(),
+                 .why = failed.message(),
+                 .next = "name the folder that 'loader.cache_dir' names"});
+}
+
 std::vector<Found> stores_of(const Path& dir) {
   std::vector<Found> all;
-  std::error_code none;
-  for (const auto& file : std::filesystem::directory_iterator(dir, none))
-    if (file.path().extension() == ".store") all.push_back(open_store(file));
+  for (const auto& file : files_of(dir))
+    if (is_store(file)) all.push_back(open_store(file));
   std::ranges::sort(all, [](const Found& a, const Found& b) {
     return std::pair(b.used, a.path) < std::pair(a.used, b.path);
   });
   return all;
+}
+
+/// The temporary files of writers that were killed.
+void remove_left_by_writers(const Path& dir) {
+  constexpr std::string_view kMark = ".store.tmp.";
+  for (const auto& file : files_of(dir)) {
+    std::string name = file.path().filename().string();
+    if (std::size_t at = name.find(kMark); at != name.npos)
+      remove_leftovers(dir / name.substr(0, at + 6));
+  }
 }
 
 /// A document of these, each as `json_of` shows it.
@@ -96,6 +132,17 @@ std::vector<Difference> differences(const Json& stored, const Json& now) {
   for (const auto& [part, value] : stored.object())
     if (now.find(part) == nullptr) all.push_back({part, value, Json()});
   return all;
+}
+
+/// What a run compares with its hashes before it begins.
+void check_what_is_read_first(Found& found) {
+  try {
+    for (const char* array : {"keys", "key_bytes", "sides"})
+      found.store->checked(array);
+  } catch (const Error& error) {
+    found.unusable = error.parts().where + ": " + error.parts().why;
+    found.store.reset();
+  }
 }
 
 /// The same place of the same kind, whatever its version.
@@ -143,6 +190,7 @@ void add_nearest(Json& json, const Path& dir, const Json& recipe) {
 }  // namespace
 
 Json list_stores(const Path& dir) {
+  check_folder(dir);
   return document(dir, stores_of(dir),
                   [](const Found& found) { return found.json(); });
 }
@@ -164,6 +212,7 @@ Json why_store(const Job& job) {
   } else if (std::filesystem::exists(store.path, unknown)) {
     Found found =
         open_store(std::filesystem::directory_entry(store.path, unknown));
+    if (found.store != nullptr) check_what_is_read_first(found);
     json["hit"] = found.store != nullptr;
     json["why"] = found.store == nullptr
                       ? "the store cannot be used: " + found.unusable
@@ -177,12 +226,12 @@ Json why_store(const Job& job) {
 
 Json prune_stores(const Path& dir, std::chrono::system_clock::duration unused,
                   bool dry) {
+  check_folder(dir);
   const Time oldest = std::chrono::system_clock::now() - unused;
   std::vector<Found> all = stores_of(dir);
   const auto before = all.size();
-  std::erase_if(all, [&](const Found& found) {
-    return found.store != nullptr && found.used > oldest;
-  });
+  std::erase_if(all, [&](const Found& found) { return found.used > oldest; });
+  if (!dry) remove_left_by_writers(dir);
   std::uintmax_t bytes = 0;
   Json json = document(dir, all, [&](const Found& found) {
     Json entry = found.json();
@@ -203,6 +252,7 @@ Json prune_stores(const Path& dir, std::chrono::system_clock::duration unused,
 }
 
 Json verify_stores(const Path& dir) {
+  check_folder(dir);
   std::int64_t sound = 0;
   Json json = document(dir, stores_of(dir), [&](const Found& found) {
     Json entry = found.json();

@@ -9,8 +9,10 @@
 namespace penstock {
 
 // The stores in which prepared rows are kept from run to run, for people: each
-// function gives a document. A store is a file NAME.store; others are not
-// touched. Stores may come and go meanwhile.
+// function gives a document. A store is a file whose name is 32 hexadecimal
+// digits and ".store"; others are not touched. Stores may come and go
+// meanwhile. A folder that is not there is an Error(request), code
+// cache.no_folder, unless it is the default one.
 
 /// The stores of a folder, the last used first: "dir", "bytes" of all, and
 /// "stores" with "path", "bytes", "used" (UTC), "source", "rows",
@@ -23,8 +25,8 @@ Json list_stores(const std::filesystem::path& dir);
 /// source, and throws what that throws.
 Json why_store(const Job& job);
 
-/// Removes the stores of a folder that were not used for so long, or that
-/// cannot be used by this version. With `dry` nothing is removed. "removed", as
+/// Removes the stores of a folder that were not used for so long, and what
+/// writers left that were killed. With `dry` nothing is removed. "removed", as
 /// the stores of list_stores(), with "failed" where the system refused; "bytes"
 /// of those that are gone, "kept".
 Json prune_stores(const std::filesystem::path& dir,

@@ -36,7 +36,9 @@ class Stores(Case):
             file.write(bytes([byte[0] ^ 1]))
 
     def test_a_store_is_listed_and_its_hit_explained(self):
-        self.assertEqual(self.cache("ls")["stores"], [])
+        self.refused(self.run_it("cache", "ls", "--dir", "stores", "--json"),
+                     "request", "cache.no_folder", "stores",
+                     "loader.cache_dir")
         why = self.cache("why")
         self.assertFalse(why["hit"])
         self.assertIn("no store of this source", why["why"])
@@ -120,10 +122,30 @@ class Stores(Case):
         self.assertEqual([path.name for path in self.stores.iterdir()],
                          ["mine.txt"])
         self.train()
-        self.only_store().write_text("half written")
-        gone = self.cache("prune")
+        store = self.only_store()
+        store.write_text("half written")
+        (self.stores / (store.name + ".tmp.0123")).write_text("of the dead")
+        (self.stores / "keys.store").write_text("not ours")
+        self.assertEqual(self.cache("prune")["removed"], [])
+        gone = self.cache("prune", "--unused-days", "0")
         self.assertIn("fewer than", gone["removed"][0]["unusable"])
-        self.assertEqual(list(self.stores.glob("*.store")), [])
+        self.assertEqual(sorted(path.name for path in self.stores.iterdir()),
+                         ["keys.store", "mine.txt"])
+        self.assertEqual(self.run_it("cache", "prune", "--unused-days",
+                                     "999999", "--dir", "stores").code, 2)
+
+    def test_another_file_of_the_same_size_and_time_is_another_source(self):
+        self.train()
+        first, base = self.only_store(), self.folder / "d.sqlite"
+        seen = base.stat()
+        other = base.read_bytes().replace(b'"a": 1.0', b'"a": 9.0')
+        (self.folder / "new.sqlite").write_bytes(other)
+        (self.folder / "new.sqlite").replace(base)
+        os.utime(base, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        self.assertFalse(self.cache("why")["hit"])
+        self.train()
+        self.assertEqual(len(list(self.stores.glob("*.store"))), 2)
+        self.assertTrue(first.exists())
 
     def test_a_store_fills_memory_in_later_runs(self):
         first = self.train()

@@ -3,7 +3,6 @@
 
 #include "penstock/cli/output.h"
 #include "penstock/cli/verb.h"
-#include "penstock/cli/whole_number.h"
 #include "penstock/run/run.h"
 
 namespace penstock {
@@ -112,7 +111,7 @@ RunVerb add_cache(CLI::App& cache, Invocation& invocation) {
   prune
       ->add_option("--unused-days", arguments->unused_days,
                    "Those that were not used for so long; 0: all")
-      ->check(whole_number<std::int64_t>(0));
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{36'500}));
   prune->add_flag("--dry-run", arguments->dry, "Only say what would go");
   add("verify", "Read every byte of the stores", run_verify);
   return [arguments, chosen](Invocation& invoked) {

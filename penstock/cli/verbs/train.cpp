@@ -5,6 +5,7 @@
 #include "penstock/cli/terminal.h"
 #include "penstock/cli/verb.h"
 #include "penstock/run/run.h"
+#include "penstock/sources/sources.h"
 
 namespace penstock {
 namespace {
@@ -57,18 +58,22 @@ Job job_of(const Arguments& arguments) {
   return parse_job(document);
 }
 
+void show_plan(const Job& job, Terminal& terminal, Invocation& invocation) try {
+  auto note = [&](const std::string& line) { terminal.note(line); };
+  DatasetInfo info = plan_rows(job, note, {invocation.stop});
+  if (invocation.json) return print_document(plan_json(info));
+  print(std::to_string(info.on_side[0]) + " train + " +
+        std::to_string(info.on_side[1]) +
+        " val rows; where they will be stored:\n" + info.plan.text());
+} catch (const Error& error) {
+  if (!is_stop(error)) throw;
+  invocation.interrupted = true;
+}
+
 void run_train(const Arguments& arguments, Invocation& invocation) {
   Job job = job_of(arguments);
   Terminal terminal;
-  if (arguments.plan) {
-    DatasetInfo info =
-        plan_rows(job, [&](const std::string& line) { terminal.note(line); },
-                  {invocation.stop});
-    if (invocation.json) return print_document(plan_json(info));
-    return print(std::to_string(info.on_side[0]) + " train + " +
-                 std::to_string(info.on_side[1]) +
-                 " val rows; where they will be stored:\n" + info.plan.text());
-  }
+  if (arguments.plan) return show_plan(job, terminal, invocation);
   TrainListener listener{
       .note = [&](const std::string& line) { terminal.note(line); },
       .progress = [&](const Progress& p) { terminal.progress(p); }};

@@ -1,4 +1,5 @@
-#include <chrono>
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "penstock/sources/condition.h"
@@ -48,17 +49,23 @@ void check_where(Connection& connection, const SourceSpec& spec,
   }
 }
 
-/// Size and time of a file; null where there is none, or an empty one.
-Json version_of(const std::filesystem::path& path) {
-  std::error_code unknown;
-  std::uintmax_t bytes = std::filesystem::file_size(path, unknown);
-  if (unknown || bytes == 0) return nullptr;
-  auto changed = std::filesystem::last_write_time(path, unknown);
-  if (unknown) return nullptr;
+std::int64_t nanoseconds_of(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+/// Which file it is, its size and times; null where there is none, or an empty
+/// one. A copy may have the size and the time of its content, but no program
+/// can choose the file's number and the time of its last change of any kind:
+/// that of a write-ahead log, which every reader changes, is left out.
+Json version_of(const std::string& path, bool log = false) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0 || found.st_size == 0) return nullptr;
   Json version(Json::Object{});
-  version["bytes"] = static_cast<std::int64_t>(bytes);
-  version["changed_ns"] = static_cast<std::int64_t>(
-      std::chrono::nanoseconds(changed.time_since_epoch()).count());
+  version["bytes"] = static_cast<std::int64_t>(found.st_size);
+  version["changed_ns"] = nanoseconds_of(found.st_mtim);
+  if (!log) version["file_changed_ns"] = nanoseconds_of(found.st_ctim);
+  version["file"] =
+      std::to_string(found.st_dev) + ":" + std::to_string(found.st_ino);
   return version;
 }
 
@@ -73,7 +80,7 @@ SourceInfo info_of(const OpenTable& opened) {
   info.identity["where"] = spec.where;
   info.identity["version"] = version_of(spec.path);
   // The latest commits may be only in there.
-  info.identity["wal"] = version_of(spec.path + "-wal");
+  info.identity["wal"] = version_of(spec.path + "-wal", true);
   return info;
 }
 
