@@ -62,6 +62,8 @@ struct TierRequest {
   bool in_ram = false;
   /// The rows are in a store already: tier `disk` fits.
   bool on_disk = false;
+  /// What a store holds beside the rows: keys, sides, lengths.
+  std::size_t beside_rows = 0;
 };
 
 /// At most this share of free memory is taken. The rest is for what cannot be

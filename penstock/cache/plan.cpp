@@ -48,6 +48,10 @@ Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
   bool on_device = tier == Tier::device && !limits.device_is_host;
   Need& rows = on_device ? device : tier == Tier::disk ? disk : host;
   rows.bytes += rows_bytes;
+  if (tier == Tier::disk) {
+    std::size_t blocks = (rows.bytes + request.beside_rows) / kStoreBlock + 1;
+    rows.bytes += request.beside_rows + blocks * sizeof(std::uint64_t);
+  }
   if (on_device) host.bytes += request.run_bytes;  // until they are all there
   return {host, device, disk};
 }

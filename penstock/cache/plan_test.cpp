@@ -187,6 +187,43 @@ TEST(PlanTiers, ArraysThatAreNotToBeGatheredAreOutOfMemoryOnTheDevice) {
   }
 }
 
+/// 1 MiB of rows that need not be on the host.
+TierPlan plan_with_disk(std::string tier, std::size_t disk_free,
+                        std::size_t ram_free, bool on_disk = false) {
+  return plan_tiers({.rows = 1024,
+                     .row_bytes = 1024,
+                     .tier = std::move(tier),
+                     .on_disk = on_disk,
+                     .beside_rows = 9 * 1024},
+                    {.disk_free = disk_free,
+                     .disk_origin = "/stores",
+                     .ram_free = ram_free,
+                     .device_is_host = true});
+}
+
+TEST(PlanTiers, RowsThatDoNotFitMemoryGoToADisk) {
+  EXPECT_EQ(plan_with_disk("auto", 8 * kMiB, 8 * kMiB).tier, Tier::ram);
+  TierPlan shown = plan_with_disk("auto", 8 * kMiB, kMiB);
+  EXPECT_EQ(shown.tier, Tier::disk);
+  EXPECT_EQ(shown.lines[2].rows_bytes, kMiB);
+  EXPECT_EQ(shown.lines[2].disk_bytes, kMiB + 9 * 1024 + 17 * 8);
+  EXPECT_EQ(plan_with_disk("auto", kMiB, kMiB).tier, Tier::none);
+}
+
+TEST(PlanTiers, RowsThatAreOnADiskFitThereWhateverIsFree) {
+  EXPECT_EQ(plan_with_disk("auto", 0, kMiB, true).tier, Tier::disk);
+  EXPECT_EQ(plan_with_disk("disk", 0, kMiB, true).tier, Tier::disk);
+}
+
+TEST(PlanTiers, SaysHowManySuchRowsWouldFit) {
+  TierPlan shown = plan_with_disk("auto", 8 * kMiB, kMiB);
+  EXPECT_EQ(shown.lines[1].most_rows, 819);  // 80 % of 1 MiB
+  EXPECT_EQ(shown.lines[2].most_rows, 8 * 819 + 1);
+  EXPECT_THAT(shown.text(), HasSubstr("(room for 819 such rows)"));
+  EXPECT_EQ(shown.json().find("tiers")->array()[1].find("most_rows")->integer(),
+            819);
+}
+
 TEST(ShownBytes, PicksTheUnit) {
   EXPECT_EQ(shown_bytes(17), "17 B");
   EXPECT_EQ(shown_bytes(1536), "1.5 KiB");

@@ -249,6 +249,9 @@ bool TableDataset::needs_no_values() const {
 
 /// Encoded runs are about as long as parsed ones.
 void TableDataset::measure_runs(const RowsById& rows) {
+  for (const ParsedBlock& block : rows.blocks)
+    key_bytes_ +=
+        block.keys.numbers().size_bytes() + block.keys.characters().size();
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     StoredForm form = options_.fields[f].kind->stored();
     if (form.element_bytes == 0) continue;
@@ -263,6 +266,7 @@ void TableDataset::measure_runs(const RowsById& rows) {
 }
 
 void TableDataset::measure_stored_runs() {
+  key_bytes_ = keys_.numbers().size_bytes() + keys_.characters().size();
   for (std::size_t f = 0; f < runs_.size(); ++f) {
     if (runs_[f] == nullptr) continue;
     run_bytes_ += runs_[f]->bytes();
@@ -301,19 +305,23 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
                     .device_is_host = device.memory_kind() == MemoryKind::cpu};
   limits.disk_free = disk_free();
   limits.disk_origin = store_dir(options_).string();
-  info_.plan =
-      plan_tiers({.rows = rows,
-                  .row_bytes = layout_.row_bytes,
-                  .run_bytes = run_bytes_,
-                  .finished_on_host =
-                      batches_on_host ||
-                      !finished_on_device(options_.fields, info_.device_fields),
-                  .ring_device_bytes = kept.device,
-                  .ring_staged_bytes = copied.device - kept.device,
-                  .ring_host_bytes = copied.host,
-                  .tier = options_.cache,
-                  .on_disk = rows_in_store()},
-                 limits);
+  info_.plan = plan_tiers(
+      {.rows = rows,
+       .row_bytes = layout_.row_bytes,
+       .run_bytes = run_bytes_,
+       .finished_on_host =
+           batches_on_host ||
+           !finished_on_device(options_.fields, info_.device_fields),
+       .ring_device_bytes = kept.device,
+       .ring_staged_bytes = copied.device - kept.device,
+       .ring_host_bytes = copied.host,
+       .tier = options_.cache,
+       .on_disk = rows_in_store(),
+       .beside_rows =
+           key_bytes_ + static_cast<std::size_t>(rows) *
+                            (sizeof(std::uint8_t) +  // its side
+                             sizeof(std::int32_t) * longest_runs_.size())},
+      limits);
   info_.plan.scan = scan;
   if (plan().tier == Tier::none) info_.most_readers = most_readers(*source_);
   if (plan().tier == Tier::device) info_ = kept_on_device(std::move(info_));

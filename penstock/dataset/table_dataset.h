@@ -146,6 +146,7 @@ class TableDataset final : public Dataset {
   std::vector<std::unique_ptr<RunTable>> runs_;  // by field
   std::vector<std::size_t> varying_;  // the field of each output that varies
   std::size_t run_bytes_ = 0;         // of all rows, as parsed
+  std::size_t key_bytes_ = 0;         // of all rows, in a store
   // Of each field that has runs, in elements.
   std::vector<std::pair<std::size_t, std::int32_t>> longest_runs_;
   std::vector<std::uint64_t> row_hashes_;  // tier none

@@ -126,6 +126,16 @@ TEST_P(TableStoreTest, HasTheBytesThatRamHas) {
   EXPECT_EQ(set_->fingerprint(), fingerprint);
 }
 
+TEST_P(TableStoreTest, ThePlanSaysHowLargeTheFileWillBe) {
+  for (int run = 0; run < 2; ++run) {
+    prepare();
+    const std::uintmax_t bytes = std::filesystem::file_size(stores()[0]);
+    const std::size_t said = set_->plan().lines[2].disk_bytes;
+    EXPECT_GE(bytes, said);
+    EXPECT_LE(bytes, said + 40'000) << "the beginnings of nine arrays";
+  }
+}
+
 TEST_P(TableStoreTest, OtherTiersTakeTheirRowsFromAStoreThatIsThere) {
   if (device_->memory_kind() != MemoryKind::cpu)  // it is finished on the host
     std::erase_if(words_.options.fields,

@@ -54,7 +54,7 @@ class Stores(Case):
         second = self.train()
         self.assertEqual(second["dataset"], first["dataset"])
         self.assertNotIn("scan", second["plan"])
-        self.assertIn("1 stores", self.succeed("cache", "ls", "--dir",
+        self.assertIn("stores: 1, ", self.succeed("cache", "ls", "--dir",
                                                "stores").out)
 
     def test_a_miss_names_what_differs(self):

@@ -35,8 +35,8 @@ void run_ls(const Arguments& arguments, Invocation& invocation) {
   if (invocation.json) return print_document(json);
   const Json::Array& stores = json.find("stores")->array();
   for (const Json& store : stores) print(line_of(store));
-  print(std::to_string(stores.size()) + " stores, " + size_of(json) + " in " +
-        arguments.dir + "\n");
+  print("stores: " + std::to_string(stores.size()) + ", " + size_of(json) +
+        " in " + arguments.dir + "\n");
 }
 
 void run_why(const Arguments& arguments, Invocation& invocation) {
@@ -66,9 +66,9 @@ void run_prune(const Arguments& arguments, Invocation& invocation) {
     print(line_of(
         store, failed == nullptr ? "" : ": not removed: " + failed->string()));
   }
-  print((arguments.dry ? "would free " : "freed ") + size_of(json) + ", kept " +
-        std::to_string(json.find("kept")->integer()) + " stores in " +
-        arguments.dir + "\n");
+  print((arguments.dry ? "would free " : "freed ") + size_of(json) + " in " +
+        arguments.dir + ", stores kept: " +
+        std::to_string(json.find("kept")->integer()) + "\n");
 }
 
 void run_verify(const Arguments& arguments, Invocation& invocation) {
@@ -83,8 +83,8 @@ void run_verify(const Arguments& arguments, Invocation& invocation) {
                              ? ": sound"
                              : ": damaged at " + damaged->string()));
   }
-  print(std::to_string(sound) + " of " + std::to_string(stores.size()) +
-        " stores are sound in " + arguments.dir + "\n");
+  print("sound: " + std::to_string(sound) + " of " +
+        std::to_string(stores.size()) + " in " + arguments.dir + "\n");
 }
 
 RunVerb add_cache(CLI::App& cache, Invocation& invocation) {
