@@ -90,12 +90,12 @@ class File {
   int number_;
 };
 
-bool write_all(int file, std::string_view bytes) {
+bool write_all(int file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     ssize_t written = ::write(file, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
   return true;
 }
@@ -116,9 +116,7 @@ class RealWriter final : public FileWriter {
     if (!temporary_.open()) fail();
   }
   void append(std::span<const std::byte> bytes) override {
-    if (!write_all(temporary_.number(),
-                   {reinterpret_cast<const char*>(bytes.data()), bytes.size()}))
-      fail();
+    if (!write_all(temporary_.number(), bytes)) fail();
   }
   void commit() override {
     if (::fsync(temporary_.number()) != 0 || !temporary_.become(path_)) fail();
@@ -193,8 +191,7 @@ class RealScratch final : public ScratchFile {
     named_->forget_name();
   }
   void append(std::span<const std::byte> bytes) override {
-    if (!write_all(number(),
-                   {reinterpret_cast<const char*>(bytes.data()), bytes.size()}))
+    if (!write_all(number(), bytes))
       refuse(ErrorKind::request, "write a temporary file", folder_, errno);
     size_ += bytes.size();
   }
@@ -251,7 +248,9 @@ class RealFiles final : public FileSystem {
     struct stat before {};
     if (!file.open() || ::fstat(file.number(), &before) != 0)
       refuse(ErrorKind::request, "write the file", path, errno);
-    if (write_all(file.number(), whole) && file.close()) return;
+    if (write_all(file.number(), std::as_bytes(std::span(whole))) &&
+        file.close())
+      return;
     int reason = errno;
     bool whole_again = ::truncate(path.c_str(), before.st_size) == 0;
     refuse(ErrorKind::request, "write the file", path, reason,

@@ -336,16 +336,14 @@ void TableDataset::pack(const RowsById& rows, Device& device,
     runs_.push_back(element == 0 ? nullptr
                                  : std::make_unique<RunTable>(element, kept));
   }
-  if (plan().tier != Tier::disk && kept && layout_.row_bytes > 0)
-    table_ = std::make_unique<Table>(plan().tier, rows.count(),
-                                     layout_.row_bytes, device);
   if (plan().tier == Tier::disk) {
-    store_file_ =
-        table_store(options_, *source_, options_.statistics.has_value());
     take_keys(rows);
     pack_to_store(rows, share_out);
     return find_lengths();
   }
+  if (kept && layout_.row_bytes > 0)
+    table_ = std::make_unique<Table>(plan().tier, rows.count(),
+                                     layout_.row_bytes, device);
   const bool runs = std::ranges::any_of(
       runs_, [](const auto& table) { return table != nullptr; });
   if (table_ == nullptr && !runs)  // the fields have been fitted

@@ -37,8 +37,9 @@ inline std::unique_ptr<Device> open_for_test(const std::string& kind) {
 /// A batch on the host.
 struct SeenBatch {
   std::vector<SampleId> ids;
-  std::vector<std::int64_t> rejected;        // rows
-  std::map<std::string, std::string> bytes;  // of each tensor
+  std::vector<std::int64_t> rejected;   // rows
+  std::map<std::string, Shape> shapes;  // of each tensor
+  std::map<std::string, std::string> bytes;
 
   template <class Number>
   std::vector<Number> numbers(const std::string& name) const {
@@ -63,6 +64,7 @@ inline std::vector<SeenBatch> seen_batches(std::shared_ptr<const Dataset> set,
     for (const RejectedSample& bad : batch->rejected())
       one.rejected.push_back(bad.row);
     for (const NamedTensor& tensor : batch->tensors()) {
+      one.shapes[tensor.name] = tensor.view.shape;
       std::string& host = one.bytes[tensor.name];
       host.resize(tensor.view.bytes());
       stream->copy(reinterpret_cast<std::byte*>(host.data()), tensor.view.data,

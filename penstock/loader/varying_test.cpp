@@ -1,10 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "penstock/dataset/fake/words_dataset.h"
-#include "penstock/loader/loader.h"
+#include "penstock/loader/seen_batches.h"
 
 namespace penstock {
 namespace {
@@ -12,33 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct Case {
-  const char* device;
-  const char* cache;
-  int workers;
-};
-
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.device << " " << c.cache << " " << c.workers << " workers";
-}
-
-/// A batch's tensors on the host.
-struct SeenBatch {
-  std::vector<SampleId> ids;
-  std::map<std::string, Shape> shapes;
-  std::map<std::string, std::string> bytes;
-
-  template <class Number>
-  std::vector<Number> numbers(const std::string& name) const {
-    const std::string& from = bytes.at(name);
-    std::vector<Number> to(from.size() / sizeof(Number));
-    std::memcpy(to.data(), from.data(), from.size());
-    return to;
-  }
-  friend bool operator==(const SeenBatch&, const SeenBatch&) = default;
-};
-
-class VaryingTest : public testing::TestWithParam<Case> {
+class VaryingTest : public testing::TestWithParam<TierCase> {
  protected:
   VaryingTest() {
     device_ = open_device({.kind = GetParam().device, .virtual_time = true});
@@ -51,24 +23,7 @@ class VaryingTest : public testing::TestWithParam<Case> {
   }
 
   std::vector<SeenBatch> run() {
-    auto set = words_.prepare(*device_);
-    Loader loader(set, options_, *device_);
-    std::unique_ptr<Stream> stream = device_->make_stream();
-    std::vector<SeenBatch> seen;
-    while (std::optional<Batch> batch = loader.next(*stream)) {
-      SeenBatch one;
-      one.ids.assign(batch->ids().begin(), batch->ids().end());
-      for (const NamedTensor& tensor : batch->tensors()) {
-        one.shapes[tensor.name] = tensor.view.shape;
-        std::string& host = one.bytes[tensor.name];
-        host.resize(tensor.view.bytes());
-        stream->copy(reinterpret_cast<std::byte*>(host.data()),
-                     tensor.view.data, host.size());
-        stream->synchronize();
-      }
-      seen.push_back(std::move(one));
-    }
-    return seen;
+    return seen_batches(words_.prepare(*device_), options_, *device_);
   }
 
   static std::string text_at(const std::vector<std::int32_t>& elements,
@@ -231,10 +186,10 @@ TEST_P(VaryingTest, SubstitutesAreRefusedWhereLengthsDiffer) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, VaryingTest,
-    testing::Values(Case{"cpu", "ram", 0}, Case{"cpu", "ram", 2},
-                    Case{"cpu", "none", 1}, Case{"cpu", "none", 8},
-                    Case{"sim", "ram", 0}, Case{"sim", "ram", 8},
-                    Case{"sim", "none", 2}));
+    testing::Values(TierCase{"cpu", "ram", 0}, TierCase{"cpu", "ram", 2},
+                    TierCase{"cpu", "none", 1}, TierCase{"cpu", "none", 8},
+                    TierCase{"sim", "ram", 0}, TierCase{"sim", "ram", 8},
+                    TierCase{"sim", "none", 2}));
 
 TEST(Varying, IsFinishedOnTheHostSoNoTierOfADevice) {
   auto device = open_device({.kind = "sim", .virtual_time = true});

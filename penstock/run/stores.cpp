@@ -1,7 +1,6 @@
 #include "penstock/run/stores.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>

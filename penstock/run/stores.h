@@ -1,7 +1,7 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
-#include <optional>
 
 #include "penstock/base/json.h"
 #include "penstock/job/job.h"
