@@ -1,9 +1,15 @@
-# penstock_room(NAME SOURCES ... DEPS ... LIBS ... TESTS ...)
+# penstock_cold(TARGET): no sample passes through it, so that it is compiled with
+# -O1, which takes a quarter less of the compiler's time.
+function(penstock_cold target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# penstock_room(NAME [COLD] SOURCES ... DEPS ... LIBS ... TESTS ...)
 # A room is one static library penstock_NAME and one test program NAME_tests.
 # DEPS are rooms, LIBS are outside libraries; both are linked publicly so that
 # the installed package resolves them.
 function(penstock_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPS;LIBS;TESTS" ${ARGN})
+  cmake_parse_arguments(ROOM "COLD" "" "SOURCES;DEPS;LIBS;TESTS" ${ARGN})
   set(target penstock_${name})
   set_property(GLOBAL APPEND PROPERTY PENSTOCK_ROOMS ${name})
   add_library(${target} STATIC ${ROOM_SOURCES})
@@ -19,6 +25,9 @@ function(penstock_room name)
   target_link_libraries(${target} PUBLIC ${ROOM_LIBS}
     PRIVATE $<BUILD_INTERFACE:penstock_warnings>)
   penstock_headers(${target} room)
+  if(ROOM_COLD)
+    penstock_cold(${target})
+  endif()
   install(TARGETS ${target} EXPORT penstockTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   if(ROOM_TESTS)

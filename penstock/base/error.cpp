@@ -44,6 +44,10 @@ int exit_code_of(ErrorKind kind) {
   return 70;
 }
 
+Error::Error(const Error&) = default;
+Error& Error::operator=(const Error&) = default;
+Error::~Error() = default;
+
 Error::Error(ErrorKind kind, ErrorParts parts)
     : kind_(kind), parts_(std::move(parts)), text_(parts_.what) {
   if (!parts_.where.empty()) text_ += " at " + parts_.where;

@@ -37,6 +37,9 @@ struct ErrorParts {
 class Error : public std::exception {
  public:
   Error(ErrorKind kind, ErrorParts parts);
+  Error(const Error&);
+  Error& operator=(const Error&);
+  ~Error() override;
 
   ErrorKind kind() const { return kind_; }
   const ErrorParts& parts() const { return parts_; }

@@ -70,6 +70,21 @@ void write(const Json& json, int indent, int depth, std::string& out) {
 
 }  // namespace
 
+Json::Json(const char* value) : value_(std::string(value)) {}
+Json::Json(std::string_view value) : value_(std::string(value)) {}
+Json::Json(std::string value) : value_(std::move(value)) {}
+Json::Json(Array value) : value_(std::move(value)) {}
+Json::Json(Object value) : value_(std::move(value)) {}
+
+Json::Json(const Json&) = default;
+Json::Json(Json&&) noexcept = default;
+Json& Json::operator=(const Json&) = default;
+Json& Json::operator=(Json&&) noexcept = default;
+Json::~Json() = default;
+bool operator==(const Json& left, const Json& right) {
+  return left.value_ == right.value_;
+}
+
 Json::Json(double value) : value_(nullptr) {
   if (std::isfinite(value)) value_ = value;
 }

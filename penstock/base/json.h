@@ -27,11 +27,18 @@ class Json {
   /// A double that is not finite becomes null: what was not measured is
   /// unknown.
   Json(double value);
-  Json(const char* value) : value_(std::string(value)) {}
-  Json(std::string_view value) : value_(std::string(value)) {}
-  Json(std::string value) : value_(std::move(value)) {}
-  Json(Array value) : value_(std::move(value)) {}
-  Json(Object value) : value_(std::move(value)) {}
+  Json(const char* value);
+  Json(std::string_view value);
+  Json(std::string value);
+  Json(Array value);
+  Json(Object value);
+
+  // Compiled once: every file that handles settings would hold them otherwise.
+  Json(const Json&);
+  Json(Json&&) noexcept;
+  Json& operator=(const Json&);
+  Json& operator=(Json&&) noexcept;
+  ~Json();
 
   /// Throws Error(request) that names `origin`, line and column: for what is
   /// not JSON, a key given twice, a number too large, or more than 200 levels.
@@ -63,7 +70,7 @@ class Json {
   Json& operator[](std::string_view key);
   void push_back(Json value);
 
-  friend bool operator==(const Json&, const Json&) = default;
+  friend bool operator==(const Json&, const Json&);
 
  private:
   Value value_;

@@ -22,7 +22,7 @@ std::string shown_reason(std::string why, int argc, char** argv) {
   return without_password(why);
 }
 
-Error argument_error(int argc, char** argv, const CLI::ParseError& error) {
+Error argument_error(int argc, char** argv, const BadArguments& error) {
   ErrorParts parts{.code = "cli.arguments",
                    .what = "cannot read the command line",
                    .where = "the arguments",
@@ -38,9 +38,8 @@ Error argument_error(int argc, char** argv, const CLI::ParseError& error) {
   return Error(ErrorKind::request, std::move(parts));
 }
 
-void describe_program(CLI::App& app, Command& command) {
-  app.require_subcommand(1);
-  app.footer(
+void describe_program(Options& program, Command& command) {
+  program.footer(
       "Examples:\n"
       "  penstock demo positions --rows 4030 --seed 1 --to sqlite:demo.sqlite\n"
       "  penstock peek sqlite:demo.sqlite#measurements\n"
@@ -50,21 +49,21 @@ void describe_program(CLI::App& app, Command& command) {
       "Exit codes: 0 done (or help shown), 2 request, 3 source, 4 transform, 5 "
       "device, 6 out of memory, 70 internal, 128 + a signal's number "
       "interrupted (130 by Ctrl-C, 143 by SIGTERM; state saved).");
-  app.set_version_flag("--version", "penstock " PENSTOCK_VERSION);
-  app.add_option("--log", command.log_level,
-                 "debug, info, warning, error or off (or PENSTOCK_LOG)");
-  app.option_defaults()->always_capture_default();
+  program.version("penstock " PENSTOCK_VERSION);
+  program.add("--log", command.log_level,
+              "debug, info, warning, error or off (or PENSTOCK_LOG)");
 }
 
-void add_verbs(CLI::App& app, Invocation& invocation, Command& command) {
+void add_verbs(Options& program, Invocation& invocation, Command& command) {
   for (const Verb& verb : verbs()) {
-    CLI::App* added = app.add_subcommand(verb.name, verb.help);
-    if (!verb.example.empty()) added->footer("Example: " + verb.example);
-    RunVerb run = verb.add(*added, invocation);
-    added->callback([&command, &verb, run] {
-      command.verb = &verb;
-      command.run = run;
-    });
+    auto run = std::make_shared<RunVerb>();
+    Options options =
+        program.verb(verb.name, verb.help, [&command, &verb, run] {
+          command.verb = &verb;
+          command.run = *run;
+        });
+    if (!verb.example.empty()) options.footer("Example: " + verb.example);
+    *run = verb.add(options, invocation);
   }
 }
 
@@ -78,21 +77,16 @@ bool wants_json(int argc, char** argv) {
 
 std::optional<Command> read_command_line(int argc, char** argv,
                                          Invocation& invocation) {
-  CLI::App app{
-      "Penstock keeps a GPU busy: reads, prepares and feeds training data, and "
-      "says what limits.",
-      "penstock"};
+  Options program(
+      "penstock",
+      "Penstock keeps a GPU busy: reads, prepares and feeds training "
+      "data, and says what limits.");
   Command command;
-  describe_program(app, command);
-  add_verbs(app, invocation, command);
+  describe_program(program, command);
+  add_verbs(program, invocation, command);
   try {
-    if (argc == 1) throw CLI::CallForHelp();
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help), std::nullopt;
-  } catch (const CLI::CallForVersion& version) {
-    return app.exit(version), std::nullopt;
-  } catch (const CLI::ParseError& error) {
+    if (!program.read(argc, argv)) return std::nullopt;
+  } catch (const BadArguments& error) {
     throw argument_error(argc, argv, error);
   }
   return command;

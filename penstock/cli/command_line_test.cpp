@@ -68,12 +68,13 @@ TEST(Verbs, HaveOneLineOfHelpAndTakeJson) {
   for (const Verb& verb : verbs()) {
     EXPECT_FALSE(verb.help.empty()) << verb.name;
     EXPECT_THAT(verb.help, testing::Not(HasSubstr("\n"))) << verb.name;
-    CLI::App app;
+    std::vector<std::string> words = {verb.name, "--help"};
+    if (verb.name == "demo") words.insert(words.begin() + 1, "positions");
+    if (verb.name == "cache") words.insert(words.begin() + 1, "ls");
     Invocation invocation;
-    EXPECT_TRUE(verb.add(app, invocation)) << verb.name;
-    CLI::App* inner =
-        app.get_subcommands({}).empty() ? &app : app.get_subcommands({})[0];
-    EXPECT_NE(inner->get_option_no_throw("--json"), nullptr) << verb.name;
+    testing::internal::CaptureStdout();
+    EXPECT_FALSE(read(words, invocation)) << verb.name;
+    EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("--json"));
   }
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "penstock/cli/options.h"
 
 namespace penstock {
 
@@ -28,15 +29,16 @@ struct Verb {
   std::string example = {};
   bool ends_in_order = false;  ///< it heeds `stop`
   /// Declares the options, --json among them (see add_json).
-  RunVerb (*add)(CLI::App& app, Invocation& invocation) = nullptr;
+  RunVerb (*add)(Options& options, Invocation& invocation) = nullptr;
 };
 
 /// All verbs, in the order of `penstock --help`.
 const std::vector<Verb>& verbs();
 
 /// Adds --json, which sets `invocation.json`.
-void add_json(CLI::App& app, Invocation& invocation, const std::string& help);
+void add_json(Options& options, Invocation& invocation,
+              const std::string& help);
 /// Adds --set section.key=value, which may be given several times.
-void add_sets(CLI::App& app, std::vector<std::string>& sets);
+void add_sets(Options& options, std::vector<std::string>& sets);
 
 }  // namespace penstock

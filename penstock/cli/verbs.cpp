@@ -25,14 +25,13 @@ const std::vector<Verb>& verbs() {
   return all;
 }
 
-void add_json(CLI::App& app, Invocation& invocation, const std::string& help) {
-  app.add_flag("--json", invocation.json, help);
+void add_json(Options& options, Invocation& invocation,
+              const std::string& help) {
+  options.flag("--json", invocation.json, help);
 }
 
-void add_sets(CLI::App& app, std::vector<std::string>& sets) {
-  app.add_option("--set", sets, "section.key=value")
-      ->take_all()
-      ->default_str("");
+void add_sets(Options& options, std::vector<std::string>& sets) {
+  options.add("--set", sets, "section.key=value");
 }
 
 }  // namespace penstock

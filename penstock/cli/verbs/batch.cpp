@@ -3,7 +3,6 @@
 
 #include "penstock/cli/output.h"
 #include "penstock/cli/verb.h"
-#include "penstock/cli/whole_number.h"
 #include "penstock/run/run.h"
 
 namespace penstock {
@@ -57,21 +56,20 @@ void run_batch(Arguments& arguments, Invocation& invocation) {
   invocation.interrupted = !whole;
 }
 
-RunVerb add_batch(CLI::App& app, Invocation& invocation) {
+RunVerb add_batch(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<Arguments>();
   BatchQuery& query = arguments->query;
-  app.add_option("job", arguments->job, "The job file")->required();
-  app.add_option("--epoch", query.epoch, "From 0")
-      ->check(whole_number<std::int64_t>(0));
-  app.add_option("--steps", arguments->steps, "A:B, half-open");
-  app.add_option("--split", arguments->split, "train or val")
-      ->check(CLI::IsMember({"train", "val"}));
-  app.add_option("--rank", query.rank.rank, "Of --world");
-  app.add_option("--world", query.rank.world, "Number of ranks");
-  app.add_option("--out", query.out,
-                 "Write one .safetensors per step into this folder");
-  add_sets(app, arguments->sets);
-  add_json(app, invocation, "Errors as a document");
+  options.add("job", arguments->job, "The job file", {.required = true});
+  options.add("--epoch", query.epoch, "From 0", {.least = 0});
+  options.add("--steps", arguments->steps, "A:B, half-open");
+  options.add("--split", arguments->split, "train or val",
+              {.one_of = {"train", "val"}});
+  options.add("--rank", query.rank.rank, "Of --world");
+  options.add("--world", query.rank.world, "Number of ranks");
+  options.add("--out", query.out,
+              "Write one .safetensors per step into this folder");
+  add_sets(options, arguments->sets);
+  add_json(options, invocation, "Errors as a document");
   return [arguments](Invocation& invoked) { run_batch(*arguments, invoked); };
 }
 

@@ -87,32 +87,29 @@ void run_verify(const Arguments& arguments, Invocation& invocation) {
         std::to_string(stores.size()) + " in " + arguments.dir + "\n");
 }
 
-RunVerb add_cache(CLI::App& cache, Invocation& invocation) {
-  cache.require_subcommand(1);
+RunVerb add_cache(Options& cache, Invocation& invocation) {
   auto arguments = std::make_shared<Arguments>();
   arguments->dir = default_store_dir().string();
   using Run = void (*)(const Arguments&, Invocation&);
   auto chosen = std::make_shared<Run>();
   auto add = [&](const char* name, const char* help, Run run) {
-    CLI::App* app = cache.add_subcommand(name, help);
-    add_json(*app, invocation, "One JSON document");
-    app->callback([chosen, run] { *chosen = run; });
+    Options options = cache.verb(name, help, [chosen, run] { *chosen = run; });
+    add_json(options, invocation, "One JSON document");
     if (run != run_why)
-      app->add_option("--dir", arguments->dir, "The folder of the stores");
-    return app;
+      options.add("--dir", arguments->dir, "The folder of the stores");
+    return options;
   };
   add("ls", "List the stores", run_ls);
-  CLI::App* why =
+  Options why =
       add("why", "Say whether a job finds its rows in a store", run_why);
-  why->add_option("job", arguments->job, "The job file")->required();
-  add_sets(*why, arguments->sets);
-  CLI::App* prune =
+  why.add("job", arguments->job, "The job file", {.required = true});
+  add_sets(why, arguments->sets);
+  Options prune =
       add("prune", "Remove the stores that are no longer used", run_prune);
-  prune
-      ->add_option("--unused-days", arguments->unused_days,
-                   "Those that were not used for so long; 0: all")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{36'500}));
-  prune->add_flag("--dry-run", arguments->dry, "Only say what would go");
+  prune.add("--unused-days", arguments->unused_days,
+            "Those that were not used for so long; 0: all",
+            {.least = 0, .most = 36'500});
+  prune.flag("--dry-run", arguments->dry, "Only say what would go");
   add("verify", "Read every byte of the stores", run_verify);
   return [arguments, chosen](Invocation& invoked) {
     (*chosen)(*arguments, invoked);

@@ -5,7 +5,6 @@
 #include "penstock/cli/output.h"
 #include "penstock/cli/terminal.h"
 #include "penstock/cli/verb.h"
-#include "penstock/cli/whole_number.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {
@@ -42,21 +41,20 @@ void write_positions(const Arguments& arguments, Invocation& invocation) {
     print("wrote " + std::to_string(rows) + " rows to " + shown + "\n");
 }
 
-RunVerb add_positions(CLI::App& demo, Invocation& invocation) {
+RunVerb add_positions(Options& demo, Invocation& invocation) {
   auto arguments = std::make_shared<Arguments>();
-  demo.require_subcommand(1);
-  CLI::App& app = *demo.add_subcommand(
+  Options options = demo.verb(
       "positions", "Receivers that heard a transmitter, with its position");
-  app.add_option("--rows", arguments->rows, "How many")
-      ->check(whole_number<std::int64_t>(1));
-  app.add_option("--seed", arguments->seed, "The same seed, the same rows")
-      ->check(whole_number<std::uint64_t>(0));
-  app.add_option("--to", arguments->to, source_examples())->required();
-  app.add_option("--json-type", arguments->json_type, "jsonb, json or text")
-      ->check(CLI::IsMember({"jsonb", "json", "text"}));
-  app.add_flag("--replace", arguments->replace, "Replace an existing table");
-  add_json(app, invocation, "Errors as a document");
-  app.footer("Example: penstock demo positions --rows 4030 --to sqlite:d.db");
+  options.add("--rows", arguments->rows, "How many", {.least = 1});
+  options.add("--seed", arguments->seed, "The same seed, the same rows",
+              {.least = 0});
+  options.add("--to", arguments->to, source_examples(), {.required = true});
+  options.add("--json-type", arguments->json_type, "jsonb, json or text",
+              {.one_of = {"jsonb", "json", "text"}});
+  options.flag("--replace", arguments->replace, "Replace an existing table");
+  add_json(options, invocation, "Errors as a document");
+  options.footer(
+      "Example: penstock demo positions --rows 4030 --to sqlite:d.db");
   return [arguments](Invocation& invoked) {
     write_positions(*arguments, invoked);
   };

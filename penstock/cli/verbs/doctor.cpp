@@ -23,8 +23,8 @@ void run_doctor(Invocation& invocation) {
 Verb doctor_verb() {
   return {.name = "doctor",
           .help = "Show what this machine and this build can do",
-          .add = [](CLI::App& app, Invocation& invocation) -> RunVerb {
-            add_json(app, invocation, "One JSON document");
+          .add = [](Options& options, Invocation& invocation) -> RunVerb {
+            add_json(options, invocation, "One JSON document");
             return run_doctor;
           }};
 }

@@ -11,10 +11,10 @@ Verb peek_verb() {
   return {.name = "peek",
           .help = "Show the schema and first rows of a source",
           .example = "penstock peek sqlite:demo.sqlite#measurements",
-          .add = [](CLI::App& app, Invocation& invocation) -> RunVerb {
+          .add = [](Options& options, Invocation& invocation) -> RunVerb {
             auto uri = std::make_shared<std::string>();
-            app.add_option("source", *uri, source_examples())->required();
-            add_json(app, invocation, "One JSON document");
+            options.add("source", *uri, source_examples(), {.required = true});
+            add_json(options, invocation, "One JSON document");
             return [uri](Invocation&) { print_document(peek(*uri)); };
           }};
 }

@@ -3,7 +3,6 @@
 #include "penstock/cli/output.h"
 #include "penstock/cli/terminal.h"
 #include "penstock/cli/verb.h"
-#include "penstock/cli/whole_number.h"
 #include "penstock/demo/demo.h"
 
 namespace penstock {
@@ -28,18 +27,16 @@ void run_quickstart(QuickstartOptions& options, Invocation& invocation) {
         std::to_string(runs) + " runs)\n");
 }
 
-RunVerb add_quickstart(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<QuickstartOptions>();
-  app.add_option("--job", options->job, "The job file");
-  app.add_option("--rows", options->rows, "Samples to write")
-      ->check(whole_number<std::int64_t>(1));
-  app.add_option("--step-ms", options->step_ms, "Of the simulated step");
-  app.add_option("--round-trip-ms", options->round_trip_ms,
-                 "Simulated latency per statement");
-  app.add_option("--epochs", options->epochs, "Of each run")
-      ->check(whole_number<std::int64_t>(1));
-  add_json(app, invocation, "One JSON document");
-  return [options](Invocation& invoked) { run_quickstart(*options, invoked); };
+RunVerb add_quickstart(Options& options, Invocation& invocation) {
+  auto chosen = std::make_shared<QuickstartOptions>();
+  options.add("--job", chosen->job, "The job file");
+  options.add("--rows", chosen->rows, "Samples to write", {.least = 1});
+  options.add("--step-ms", chosen->step_ms, "Of the simulated step");
+  options.add("--round-trip-ms", chosen->round_trip_ms,
+              "Simulated latency per statement");
+  options.add("--epochs", chosen->epochs, "Of each run", {.least = 1});
+  add_json(options, invocation, "One JSON document");
+  return [chosen](Invocation& invoked) { run_quickstart(*chosen, invoked); };
 }
 
 }  // namespace

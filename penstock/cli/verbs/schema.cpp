@@ -7,8 +7,8 @@ namespace penstock {
 Verb schema_verb() {
   return {.name = "schema",
           .help = "Print the JSON Schema of the job file",
-          .add = [](CLI::App& app, Invocation& invocation) -> RunVerb {
-            add_json(app, invocation, "The output is always JSON");
+          .add = [](Options& options, Invocation& invocation) -> RunVerb {
+            add_json(options, invocation, "The output is always JSON");
             return [](Invocation&) { print(job_schema()); };
           }};
 }

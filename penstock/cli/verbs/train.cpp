@@ -89,15 +89,15 @@ void run_train(const Arguments& arguments, Invocation& invocation) {
     print(summary_of(result.report));
 }
 
-RunVerb add_train(CLI::App& app, Invocation& invocation) {
+RunVerb add_train(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("job", arguments->job, "The job file");
-  app.add_option("--resume", arguments->resume,
-                 "Resume an interrupted run: its folder");
-  app.add_flag("--plan", arguments->plan,
+  options.add("job", arguments->job, "The job file");
+  options.add("--resume", arguments->resume,
+              "Resume an interrupted run: its folder");
+  options.flag("--plan", arguments->plan,
                "Read the rows, show where they would be kept, and end");
-  add_sets(app, arguments->sets);
-  add_json(app, invocation,
+  add_sets(options, arguments->sets);
+  add_json(options, invocation,
            "The report (with --plan the plan) on standard output");
   return [arguments](Invocation& invoked) { run_train(*arguments, invoked); };
 }
