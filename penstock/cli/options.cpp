@@ -19,7 +19,8 @@ CLI::Validator check(WholeRule<T> rule) {
     return "found '" + text + "', expected a whole number from " +
            std::to_string(rule.least) + " to " + std::to_string(rule.most);
   };
-  return CLI::Validator(why_not, ">= " + std::to_string(rule.least));
+  const bool any = rule.least == std::numeric_limits<T>::min();
+  return CLI::Validator(why_not, any ? "" : ">= " + std::to_string(rule.least));
 }
 
 }  // namespace

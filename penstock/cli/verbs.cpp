@@ -10,6 +10,7 @@ namespace penstock {
   VERB(batch)                \
   VERB(peek)                 \
   VERB(cache)                \
+  VERB(verify_resume)        \
   VERB(demo)                 \
   VERB(doctor)               \
   VERB(schema)

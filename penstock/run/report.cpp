@@ -93,8 +93,8 @@ Json epoch_json(std::int64_t number, const RunNumbers::Epoch& epoch) {
 
 }  // namespace
 
-Json run_json(const Job& job, const Device& device,
-              const std::string& resumed) {
+Json run_json(const Job& job, const Device& device, const std::string& resumed,
+              std::int64_t skipped) {
   Json json;
   json["version"] = 1;
   json["started"] = utc_text(std::chrono::system_clock::now());
@@ -102,6 +102,7 @@ Json run_json(const Job& job, const Device& device,
   json["settings"] = resolved_settings(job, device);
   json["machine"] = machine_of(device);
   if (!resumed.empty()) json["resumed_from"] = resumed;
+  if (skipped != 0) json["skipped_steps"] = skipped;
   return json;
 }
 

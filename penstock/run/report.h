@@ -33,7 +33,8 @@ struct RunNumbers {
 /// The first thing a run folder holds. Here and in the report `machine.gpu` is
 /// what the GPU's driver tells at the time of the call; it is absent where the
 /// device is no GPU.
-Json run_json(const Job& job, const Device& device, const std::string& resumed);
+Json run_json(const Job& job, const Device& device, const std::string& resumed,
+              std::int64_t skipped = 0);
 
 /// The document of report.json. Without rows (the run was stopped before there
 /// were any) what is not known is null. Rows that are no data set show no

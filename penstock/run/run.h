@@ -14,3 +14,4 @@
 #include "penstock/run/stores.h"
 #include "penstock/run/train.h"
 #include "penstock/run/trainer_plugin.h"
+#include "penstock/run/verify_resume.h"

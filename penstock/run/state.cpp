@@ -97,6 +97,30 @@ Json order_json(const Order& order, const Split& split) {
   return json;
 }
 
+void skip_steps(SavedState& state, std::int64_t steps) {
+  auto cannot = [&](std::string why, std::string next) {
+    refuse("resume.skip", "--skip " + std::to_string(steps), std::move(why),
+           std::move(next));
+  };
+  if (state.fingerprint.empty())
+    cannot("the run had not begun", "leave it out");
+  Spec spec(state.order, "order");
+  const std::string tail = spec.text("tail");
+  const std::int64_t epoch = steps_per_epoch(
+      {.samples = spec.integer("samples", {}, 1, INT64_MAX),
+       .batch_size = spec.integer("batch_size", {}, 1, INT64_MAX),
+       .tail = tail == "drop" ? Tail::drop : Tail::exact});
+  std::int64_t at = 0;
+  if (__builtin_mul_overflow(state.position.epoch, epoch, &at) ||
+      __builtin_add_overflow(at, state.position.step, &at) ||
+      __builtin_add_overflow(at, steps, &at) || at < 0)
+    cannot("the run stands at step " + std::to_string(state.position.step) +
+               " of epoch " + std::to_string(state.position.epoch) +
+               ", an epoch has " + std::to_string(epoch) + " steps",
+           "go back to step 0 of epoch 0 at most");
+  state.position = {.epoch = at / epoch, .step = at % epoch};
+}
+
 void check_same_fields(const SavedState& state, const Job& job) {
   if (state.fields.is_null()) return;
   auto other = first_difference(recipes_of(job), state.fields, "fields");

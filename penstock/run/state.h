@@ -40,6 +40,13 @@ struct SavedStates {
 /// Throws Error(request) when there is none or the newest is damaged.
 SavedStates read_states(const std::string& run_folder);
 
+/// Moves the position by so many steps of data, over the ends of epochs: on, to
+/// leave out what made the loss jump, or, below 0, back to take it again. What
+/// counts steps, such as the learning rate, goes on as it was. Throws
+/// Error(request), code resume.skip, for a run that had not begun, and for a
+/// place before its first step.
+void skip_steps(SavedState& state, std::int64_t steps);
+
 /// What a resumed run must share: the order and how rows fall on sides.
 Json order_json(const Order& order, const Split& split);
 

@@ -158,13 +158,14 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   Nanoseconds started = wall_clock().now();
   Resumption from;
   if (!options.resume.empty()) from = read_resumption(options.resume);
+  if (options.skip != 0) skip_steps(from.state, options.skip);
   SavedState& state = from.state;
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
   check_same_fields(state, job);
 
   std::shared_ptr<Device> device = device_of(job);
   RunFolder folder(real_files(), job.output.dir,
-                   run_json(job, *device, options.resume));
+                   run_json(job, *device, options.resume, options.skip));
   log(LogLevel::info, "run folder " + folder.path().string());
   Checkpoints checkpoints(folder);
   save_beginning(folder, checkpoints, from);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -24,6 +25,9 @@ struct TrainOptions {
   /// A run folder to go on from: position and model are taken from it, and
   /// the statistics are applied, not fitted anew. The rows must be the same.
   std::string resume;
+  /// With `resume`: steps of data to leave out, or below 0 to take again (see
+  /// skip_steps()). The run takes as many steps as it would without.
+  std::int64_t skip = 0;
 };
 
 }  // namespace penstock

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 
 #include "penstock/demo/fake/positions_run.h"
 #include "penstock/run/session.h"
@@ -92,6 +93,72 @@ TEST(Train, GoesOnWhereItWasInterrupted) {
   Json whole = train(positions.job({"train.epochs=2"}), {}).report;
   EXPECT_EQ(rest.report.find("steps")->integer() + 1,
             whole.find("steps")->integer());
+}
+
+/// The epoch and step of a run's steps, "0/3 0/4 1/0".
+std::string steps_of(const Json& report) {
+  std::string text;
+  std::istringstream lines(
+      real_files().read(report.find("run")->string() + "/steps.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    Json step = Json::parse(line, "steps.jsonl");
+    text += (text.empty() ? "" : " ") +
+            std::to_string(step.find("epoch")->integer()) + "/" +
+            std::to_string(step.find("step")->integer());
+  }
+  return text;
+}
+
+TEST(Train, LeavesOutOrTakesAgainStepsOfDataWhenItGoesOn) {
+  PositionsRun positions(200);  // four steps an epoch
+  std::string folder = stopped_after_a_step(positions.job({"train.epochs=2"}))
+                           .report.find("run")
+                           ->string();
+  Json job = job_of_run(folder).document;
+  EXPECT_EQ(steps_of(train(parse_job(job), {.resume = folder}).report),
+            "0/1 0/2 0/3 1/0 1/1 1/2 1/3");
+  EXPECT_EQ(
+      steps_of(train(parse_job(job), {.resume = folder, .skip = 2}).report),
+      "0/3 1/0 1/1 1/2 1/3 2/0 2/1");
+  EXPECT_EQ(
+      steps_of(train(parse_job(job), {.resume = folder, .skip = 9}).report),
+      "2/2 2/3 3/0 3/1 3/2 3/3 4/0");
+  Json again = train(parse_job(job), {.resume = folder, .skip = -1}).report;
+  EXPECT_EQ(steps_of(again), "0/0 0/1 0/2 0/3 1/0 1/1 1/2");
+  Json run = Json::parse(
+      real_files().read(again.find("run")->string() + "/run.json"), "run");
+  EXPECT_EQ(run.find("skipped_steps")->integer(), -1);
+}
+
+TEST(Train, ARunThatSkippedGoesOnBehindWhatItLeftOut) {
+  PositionsRun positions(200);
+  Job job = positions.job({"train.epochs=2"});
+  std::string first = stopped_after_a_step(job).report.find("run")->string();
+  std::atomic<bool> stop{true};
+  std::string second = train(job, {.stop = &stop, .resume = first, .skip = 2})
+                           .report.find("run")
+                           ->string();
+  EXPECT_EQ(steps_of(train(job, {.resume = second}).report),
+            "0/3 1/0 1/1 1/2 1/3 2/0 2/1");
+}
+
+TEST(Train, RefusesToSkipToBeforeTheFirstStep) {
+  PositionsRun positions(200);
+  std::string begun =
+      stopped_after_a_step(positions.job()).report.find("run")->string();
+  std::atomic<bool> stop{true};
+  std::string never =
+      train(positions.job(), {.stop = &stop}).report.find("run")->string();
+  for (const auto& [folder, skip] :
+       {std::pair(begun, std::int64_t{-2}), std::pair(begun, INT64_MAX),
+        std::pair(begun, INT64_MIN), std::pair(never, std::int64_t{1})})
+    try {
+      train(positions.job(), {.resume = folder, .skip = skip});
+      ADD_FAILURE() << "no error for " << skip;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.parts().code, "resume.skip");
+      EXPECT_EQ(error.kind(), ErrorKind::request);
+    }
 }
 
 TEST(Train, StopsInTheMiddleOfReadingTheTable) {

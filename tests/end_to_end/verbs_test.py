@@ -236,5 +236,47 @@ class Quickstart(Case):
         self.assertNotIn("nan", answer.out + answer.err)
 
 
+class VerifyResume(Case):
+    def test_proves_that_restarts_change_nothing(self):
+        self.good_start(train={"epochs": 5})
+        seen = self.succeed("verify-resume", "job.json", "--points=-1",
+                            "--chains=2", "--ranks=3", "--json").json()
+        self.assertEqual(seen["divergences"], 0, seen)
+        self.assertEqual(seen["points"], seen["steps"])
+        self.assertEqual(seen["epochs"], 2)
+        self.assertGreater(seen["restarts"], 1)
+        self.assertLessEqual(seen["state_bytes"], 128)
+        text = self.succeed("verify-resume", "job.json").out
+        self.assertIn("the same samples and bytes", text)
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_numbers_beyond_their_range_are_refused(self):
+        self.good_start()
+        for option in ("--steps=-1", "--points=-2", "--chains=-1",
+                       "--ranks=0", "--ranks=65"):
+            self.refused(self.run_it("verify-resume", "job.json", "--json",
+                                     option), "request", "cli.arguments",
+                         option.split("=")[0])
+
+
+class Skip(Case):
+    def test_moves_the_data_of_a_resumed_run(self):
+        self.good_start(train={"epochs": 2, "max_steps": 3})
+        run = self.train()["run"]
+        lines = (self.folder / run / "steps.jsonl").read_text().splitlines()
+        third = json.loads(lines[2])
+        again = self.succeed("train", "--resume", run, "--set",
+                             "train.max_steps=4", "--skip=-1", "--json").json()
+        [line] = (self.folder / again["run"] / "steps.jsonl"
+                  ).read_text().splitlines()
+        self.assertEqual([json.loads(line)[key] for key in ("epoch", "step")],
+                         [third["epoch"], third["step"]])
+
+    def test_is_refused_without_a_run(self):
+        self.good_start()
+        self.refused(self.run_it("train", "job.json", "--skip=3", "--json"),
+                     "request", "cli.arguments", "--skip", "--resume")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -13,6 +13,7 @@ namespace {
 struct Arguments {
   std::string job, resume;
   std::vector<std::string> sets;
+  std::int64_t skip = 0;
   bool plan = false;
 };
 
@@ -52,6 +53,12 @@ Job job_of(const Arguments& arguments) {
          .why = arguments.job.empty() ? "neither a job nor a run is named"
                                       : "both a job and a run are named",
          .next = "name either a job file or --resume RUN"});
+  if (arguments.skip != 0 && arguments.resume.empty())
+    throw Error(ErrorKind::request, {.code = "cli.arguments",
+                                     .what = "cannot skip steps",
+                                     .where = "--skip",
+                                     .why = "no run is resumed",
+                                     .next = "name the run with --resume"});
   if (arguments.resume.empty()) return load_job(arguments.job, arguments.sets);
   Json document = job_of_run(arguments.resume).document;
   for (const std::string& set : arguments.sets) apply_setting(document, set);
@@ -80,7 +87,8 @@ void run_train(const Arguments& arguments, Invocation& invocation) {
   TrainResult result = train(job, {.stop = invocation.stop,
                                    .save = invocation.save,
                                    .listener = std::move(listener),
-                                   .resume = arguments.resume});
+                                   .resume = arguments.resume,
+                                   .skip = arguments.skip});
   terminal.end();
   invocation.interrupted = result.interrupted;
   if (invocation.json)
@@ -94,6 +102,10 @@ RunVerb add_train(Options& options, Invocation& invocation) {
   options.add("job", arguments->job, "The job file");
   options.add("--resume", arguments->resume,
               "Resume an interrupted run: its folder");
+  options.add("--skip", arguments->skip,
+              "With --resume: steps of data to leave out; below 0: to take "
+              "again",
+              {.least = INT64_MIN});
   options.flag("--plan", arguments->plan,
                "Read the rows, show where they would be kept, and end");
   add_sets(options, arguments->sets);

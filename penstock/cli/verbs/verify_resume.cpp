@@ -1,0 +1,96 @@
+#include <cstdio>
+#include <memory>
+
+#include "penstock/cli/output.h"
+#include "penstock/cli/terminal.h"
+#include "penstock/cli/verb.h"
+#include "penstock/run/run.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+namespace {
+
+struct Arguments {
+  std::string job;
+  std::vector<std::string> sets;
+  ResumeCheck check;
+  std::int64_t ranks = check.most_ranks;
+};
+
+std::string shown_ms(const Json& times) {
+  if (times.find("median")->is_null()) return "n/a";
+  char text[80];
+  std::snprintf(text, sizeof(text), "%.0f ms (at most %.0f ms)",
+                times.find("median")->number(), times.find("max")->number());
+  return text;
+}
+
+std::string summary_of(const Json& json) {
+  auto number = [&](const char* key) {
+    return std::to_string(json.find(key)->integer());
+  };
+  std::string text = number("steps") + " steps, restarted in place at " +
+                     number("points") + " of them, and " + number("restarts") +
+                     " times in " + number("chains") + " chains on 1 to " +
+                     number("most_ranks") + " ranks\n";
+  if (json.find("divergences")->integer() == 0)
+    text += "every batch had the same samples and bytes\n";
+  else
+    text += number("divergences") + " batches differ, the first:\n";
+  for (const Json& found : json.find("first_divergences")->array())
+    text += "  " + found.dump() + "\n";
+  return text + "state: " + number("state_bytes") +
+         " bytes; first batch after a restart: in place " +
+         shown_ms(*json.find("in_place_ms")) + ", opened anew " +
+         shown_ms(*json.find("resume_ms")) + "\n";
+}
+
+void run_verify(Arguments& arguments, Invocation& invocation) try {
+  Terminal terminal;
+  ResumeCheck& check = arguments.check;
+  check.stop = invocation.stop;
+  check.most_ranks = static_cast<int>(arguments.ranks);
+  check.progress = [&](const std::string& line) { terminal.progress(line); };
+  Json json = verify_resume(load_job(arguments.job, arguments.sets), check);
+  terminal.end();
+  if (json.find("divergences")->integer() > 0)
+    invocation.exit_code = exit_code_of(ErrorKind::internal);
+  if (invocation.json) return print_document(json);
+  print(summary_of(json));
+} catch (const Error& error) {
+  if (!is_stop(error)) throw;
+  invocation.interrupted = true;
+}
+
+RunVerb add_verify(Options& options, Invocation& invocation) {
+  auto arguments = std::make_shared<Arguments>();
+  ResumeCheck& check = arguments->check;
+  options.add("job", arguments->job, "The job file", {.required = true});
+  options.add("--steps", check.steps,
+              "The first steps of the job; 0: two epochs, or the whole job",
+              {.least = 0});
+  options.add("--points", check.points, "Restarts in place; -1: at every step",
+              {.least = -1});
+  options.add("--chains", check.chains, "Runs that are restarted on their way",
+              {.least = 0});
+  options.add("--ranks", arguments->ranks,
+              "At most so many ranks between two restarts",
+              {.least = 1, .most = 64});
+  options.add("--seed", check.seed, "Draws restarts, ranks and workers",
+              {.least = 0});
+  add_sets(options, arguments->sets);
+  add_json(options, invocation, "One JSON document");
+  return [arguments](Invocation& invoked) { run_verify(*arguments, invoked); };
+}
+
+}  // namespace
+
+Verb verify_resume_verb() {
+  return {.name = "verify-resume",
+          .help = "Prove that restarts change no batch of a job",
+          .example = "penstock verify-resume job.json --points -1",
+          .ends_in_order = true,
+          .add = add_verify};
+}
+
+}  // namespace penstock
