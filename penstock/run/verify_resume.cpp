@@ -20,11 +20,15 @@ namespace {
 constexpr std::size_t kListed = 10;          // divergences
 constexpr std::int64_t kRestartsAChain = 6;  // about
 
-using RowHashes = std::vector<std::uint64_t>;
+/// The rows of a step, those of all ranks.
+struct Rows {
+  std::vector<std::uint64_t> hashes;
+  std::vector<SampleId> ids;
 
-std::uint64_t hash_of(const RowHashes& rows) {
-  return hash64(std::as_bytes(std::span(rows)));
-}
+  std::uint64_t hash() const {
+    return hash64(std::as_bytes(std::span(hashes)));
+  }
+};
 
 /// Without the zeros at the end: how far a padded row is filled up depends on
 /// the other rows of its rank.
@@ -34,12 +38,11 @@ std::span<const std::byte> without_padding(std::span<const std::byte> bytes) {
   return bytes;
 }
 
-void add_rows(Batch& batch, Session& session, RowHashes& out,
-              std::vector<SampleId>& ids) {
+void add_rows(Batch& batch, Session& session, Rows& out) {
   const HostCopy copy(batch, session.stream());
   const std::vector<BatchTensor>& tensors = session.tensors();
   const auto rows = static_cast<std::size_t>(batch.rows());
-  ids.insert(ids.end(), batch.ids().begin(), batch.ids().end());
+  out.ids.insert(out.ids.end(), batch.ids().begin(), batch.ids().end());
   for (std::size_t r = 0; r < rows; ++r) {
     std::uint64_t hash = static_cast<std::uint64_t>(batch.ids()[r]);
     for (std::size_t t = 0; t < tensors.size(); ++t) {
@@ -50,7 +53,7 @@ void add_rows(Batch& batch, Session& session, RowHashes& out,
         row = without_padding(row);
       hash = hash64(row, hash);
     }
-    out.push_back(hash);
+    out.hashes.push_back(hash);
   }
 }
 
@@ -61,11 +64,11 @@ bool packed(Session& session) {
   });
 }
 
-void add_whole(Batch& batch, Session& session, RowHashes& out,
-               std::vector<SampleId>& ids) {
+void add_whole(Batch& batch, Session& session, Rows& out) {
   const HostCopy copy(batch, session.stream());
-  ids.insert(ids.end(), batch.ids().begin(), batch.ids().end());
-  out.push_back(hash64(copy.bytes(), hash64(std::as_bytes(batch.ids()))));
+  out.ids.insert(out.ids.end(), batch.ids().begin(), batch.ids().end());
+  out.hashes.push_back(
+      hash64(copy.bytes(), hash64(std::as_bytes(batch.ids()))));
 }
 
 /// Milliseconds that something took, each time.
@@ -145,9 +148,8 @@ class Verification {
                      {.rows = check_.rows, .statistics = statistics_}, stop());
   }
 
-  void add(Batch batch, Session& session, RowHashes& rows,
-           std::vector<SampleId>& ids) const {
-    (packed_ ? add_whole : add_rows)(batch, session, rows, ids);
+  void add(Batch batch, Session& session, Rows& rows) const {
+    (packed_ ? add_whole : add_rows)(batch, session, rows);
     session.release(std::move(batch));
   }
 
@@ -159,8 +161,7 @@ class Verification {
   void restart_in_place();
   void run_chain(std::int64_t chain);
   Job changed_job(Random& random) const;
-  void compare(std::int64_t step, const RowHashes& rows,
-               const std::vector<SampleId>& ids, const std::string& where);
+  void compare(std::int64_t step, const Rows& rows, const std::string& where);
   Json result();
 
   const Job& job_;
@@ -171,7 +172,7 @@ class Verification {
   bool packed_ = false;
   int most_ranks_ = 1;
   std::int64_t steps_ = 0, per_epoch_ = 1;
-  RowHashes expected_;                                // by step
+  std::vector<std::uint64_t> expected_;               // by step
   std::vector<std::pair<std::int64_t, Json>> saved_;  // by point, its step
   std::size_t state_bytes_ = 0;
   SavedState beginning_;
@@ -198,8 +199,6 @@ void Verification::walk() {
   }
   std::int64_t points =
       check_.points < 0 ? steps_ : std::min(check_.points, steps_);
-  RowHashes rows;
-  std::vector<SampleId> ids;
   for (std::int64_t step = 0; step < steps_; ++step) {
     say("without interruption", step);
     // Of the steps [0, steps_), the first, the last and others between them.
@@ -209,15 +208,13 @@ void Verification::walk() {
       saved_.emplace_back(step, whole_->state());
       state_bytes_ = std::max(state_bytes_, saved_.back().second.dump().size());
     }
-    rows.clear(), ids.clear();
-    add(promised(whole_->next()), *whole_, rows, ids);
-    expected_.push_back(hash_of(rows));
+    Rows rows;
+    add(promised(whole_->next()), *whole_, rows);
+    expected_.push_back(rows.hash());
   }
 }
 
 void Verification::restart_in_place() {
-  RowHashes rows;
-  std::vector<SampleId> ids;
   for (const auto& [step, state] : saved_) {
     say("restarts in place", step);
     const Nanoseconds began = wall_clock().now();
@@ -225,9 +222,9 @@ void Verification::restart_in_place() {
     Batch batch = promised(whole_->next());
     batch.wait();
     in_place_.add(wall_clock().now() - began);
-    rows.clear(), ids.clear();
-    add(std::move(batch), *whole_, rows, ids);
-    compare(step, rows, ids, "restart in place");
+    Rows rows;
+    add(std::move(batch), *whole_, rows);
+    compare(step, rows, "restart in place");
   }
 }
 
@@ -245,8 +242,6 @@ void Verification::run_chain(std::int64_t chain) {
   Random random(check_.seed, static_cast<std::uint64_t>(chain), 0, 0);
   const auto longest = static_cast<std::uint64_t>(
       std::max<std::int64_t>(1, 2 * steps_ / kRestartsAChain));
-  RowHashes rows;
-  std::vector<SampleId> ids;
   SavedState state = beginning_;
   for (std::int64_t step = 0, link = 0; step < steps_; ++link) {
     const int world =
@@ -266,52 +261,51 @@ void Verification::run_chain(std::int64_t chain) {
       ranks.push_back(open(job, {.rank = rank, .world = world}, opened, state));
     for (bool first = true; step < end; ++step, first = false) {
       say(where, step);
-      rows.clear(), ids.clear();
+      Rows rows;
       for (const std::unique_ptr<Session>& rank : ranks)
-        add(promised(rank->next()), *rank, rows, ids);
+        add(promised(rank->next()), *rank, rows);
       if (first && link > 0) {
         resumed_.add(wall_clock().now() - began);
         ++restarts_;
       }
-      compare(step, rows, ids, where);
+      compare(step, rows, where);
     }
     state.position = ranks.front()->position();
     state.steps_taken = step;
   }
 }
 
-void Verification::compare(std::int64_t step, const RowHashes& rows,
-                           const std::vector<SampleId>& ids,
+void Verification::compare(std::int64_t step, const Rows& rows,
                            const std::string& where) {
-  if (hash_of(rows) == expected_[static_cast<std::size_t>(step)]) return;
+  if (rows.hash() == expected_[static_cast<std::size_t>(step)]) return;
   ++divergences_;
   if (listed_.size() >= kListed) return;
   Position at = place(step);
   if (whole_ == nullptr) whole_ = open(job_, {}, read_rows());
   whole_->seek(at);
-  RowHashes whole_rows;
-  std::vector<SampleId> whole_ids;
-  add(promised(whole_->next()), *whole_, whole_rows, whole_ids);
+  Rows whole;
+  add(promised(whole_->next()), *whole_, whole);
   std::size_t row = 0;
-  while (row < std::min(rows.size(), whole_rows.size()) &&
-         rows[row] == whole_rows[row])
+  while (row < std::min(rows.hashes.size(), whole.hashes.size()) &&
+         rows.hashes[row] == whole.hashes[row])
     ++row;
   Json json;
   json["where"] = where;
   json["epoch"] = at.epoch;
   json["step"] = at.step;
-  json["rows"] = rows.size();
-  json["expected_rows"] = whole_rows.size();
-  if (row < std::min(ids.size(), whole_ids.size())) {
+  json["rows"] = rows.hashes.size();
+  json["expected_rows"] = whole.hashes.size();
+  if (row < std::min(rows.ids.size(), whole.ids.size())) {
     std::shared_ptr<const TableDataset> table = whole_->dataset();
     json["row"] = row;
-    json["key"] = key_of(table.get(), ids[row]);
-    json["expected_key"] = key_of(table.get(), whole_ids[row]);
+    json["key"] = key_of(table.get(), rows.ids[row]);
+    json["expected_key"] = key_of(table.get(), whole.ids[row]);
   }
-  json["differs"] = ids != whole_ids     ? "the samples"
-                    : rows != whole_rows ? "the bytes"
-                                         : "nothing when it is made once more: "
-                                           "a batch is not the same each time";
+  json["differs"] = rows.ids != whole.ids ? "the samples"
+                    : rows.hashes != whole.hashes
+                        ? "the bytes"
+                        : "nothing when it is made once more: a batch is not "
+                          "the same each time";
   listed_.push_back(std::move(json));
 }
 
