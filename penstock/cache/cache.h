@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "penstock/base/json.h"
+#include "penstock/base/sample.h"
 #include "penstock/cache/run_table.h"
 #include "penstock/cache/shown_bytes.h"
 #include "penstock/cache/store.h"
@@ -31,12 +32,33 @@ namespace penstock {
 /// cache level).
 enum class Tier : std::uint8_t {
   device,  ///< packed in the device's memory: a batch is one gather
+  pinned,  ///< packed in host memory that the device reads: the same gather
   ram,     ///< packed in host memory: gathered into a slot, then copied
   disk,    ///< packed in a store, which is mapped: otherwise as `ram`
   none,    ///< not kept: read from the source by id lists
 };
 
 std::string_view name_of(Tier tier);
+
+/// A device gathers from it.
+inline bool gathered_on_device(Tier tier) { return tier <= Tier::pinned; }
+
+/// Rows of a data set that are kept in one tier.
+struct TierRows {
+  Tier tier = Tier::none;
+  std::int64_t rows = 0;
+  bool operator==(const TierRows&) const = default;
+};
+
+/// How many bytes of rows each tier may hold at most; missing: what is free; 0:
+/// the tier is left out.
+struct TierBudgets {
+  std::optional<std::size_t> device, pinned, ram, disk;
+
+  const std::optional<std::size_t>& of(Tier tier) const;
+  bool any() const { return device || pinned || ram || disk; }
+  bool operator==(const TierBudgets&) const = default;
+};
 
 /// What is to be kept, as measured by the initial scan, and what the ring of
 /// batches takes in addition, whatever the tier.
@@ -56,7 +78,14 @@ struct TierRequest {
   /// Pinned memory for the slots of the ring, in tiers `ram` and `none`. Does
   /// not count on a device that is the host: there is no copy to stage.
   std::size_t ring_host_bytes = 0;
-  std::string tier = "auto";  ///< auto, device, ram, disk or none
+  /// These two where the device keeps a part of the rows.
+  std::size_t ring_mixed_bytes = 0, ring_mixed_host_bytes = 0;
+  /// auto, device, pinned, ram, disk or none
+  std::string tier = "auto";
+  TierBudgets budgets = {};  ///< of `auto`
+  /// Rows are of equal size: each tier may hold a part of them.
+  bool divisible = false;
+  std::int64_t batch_rows = 1;  ///< no budget is smaller, but 0
   /// The rows are arrays in host memory that the caller owns: tier `ram` takes
   /// no more of it, and there is no tier `none`.
   bool in_ram = false;
@@ -99,6 +128,7 @@ struct TierPlan {
     std::size_t host_bytes = 0;    ///< in all, of the host's memory
     std::size_t device_bytes = 0;  ///< in all, of a device's own memory
     std::size_t disk_bytes = 0;    ///< in all, of files
+    std::int64_t rows = 0;         ///< that are kept here, where it is chosen
     /// Of rows like these, the most that would fit; none: unknown, or any.
     std::optional<std::int64_t> most_rows = {};
     bool fits = false;  ///< in 80 % of what is free, requested or not
@@ -109,30 +139,45 @@ struct TierPlan {
 
     std::size_t bytes() const { return host_bytes + device_bytes + disk_bytes; }
   };
-  Tier tier = Tier::none;
-  std::vector<Line> lines;  ///< the fastest first
+  Tier tier = Tier::none;        ///< the slowest that holds rows
+  std::vector<TierRows> places;  ///< of the rows in order of id, fastest first
+  std::vector<Line> lines;       ///< the fastest first
   TierLimits limits;
   std::optional<ScanMemory> scan;  ///< of a table
+
+  /// The first id in this tier or a slower one.
+  SampleId first_in(Tier tier) const;
+  /// The device keeps a part of the rows, not all of them.
+  bool mixed() const {
+    return !gathered_on_device(tier) && first_in(Tier::ram) > 0;
+  }
 
   /// One line per tier, one on the scan and one on what is free, for people.
   std::string text() const;
   Json json() const;
 };
 
-/// The fastest tier that fits in 80 % of what is free, or the requested one. A
-/// requested tier that does not fit is an Error(out_of_memory) with both
-/// numbers, and so is a ring of batches that leaves room for no tier, not even
-/// `none`.
+/// The fastest tier that fits in 80 % of what is free, or the requested one;
+/// for `auto`, where rows are divisible, several tiers, the fastest until it is
+/// full. A requested tier that does not fit is an Error(out_of_memory) with
+/// both numbers, and so is a ring of batches that leaves room for no tier, not
+/// even `none`; a budget that cannot hold the rows of one batch is an
+/// Error(request).
 TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits);
 
-/// The rows of a data set, packed one after the other in order of id.
+/// The rows of a data set, packed in order of id, in one tier or in several.
 ///
 /// Filled once by append(), then only gathered from; gathering is
 /// thread-safe, each thread with its own stream. Must not outlive its device.
 class Table {
  public:
-  /// `tier` is device or ram.
+  /// `tier` is device, pinned or ram.
   Table(Tier tier, std::int64_t rows, std::size_t row_bytes, Device& device);
+  /// In these tiers, the fastest first. Those of tier `disk` are there already,
+  /// in an array of the store that holds all rows.
+  Table(std::span<const TierRows> places, std::size_t row_bytes, Device& device,
+        std::shared_ptr<const Store> store = nullptr,
+        std::string_view array = {});
   /// Tier `disk`: filled already, an array of the store.
   Table(std::shared_ptr<const Store> store, std::string_view array,
         std::size_t row_bytes);
@@ -142,9 +187,10 @@ class Table {
   /// Where the next `rows` rows go, one after the other; write all of them,
   /// from any threads, before the next call. At most `most_rows()` at a time.
   std::byte* append(std::int64_t rows);
-  /// At least 1.
+  /// That may be appended next; 0 when all are there.
   std::int64_t most_rows() const;
-  /// The rows that were appended are host memory, until the filling ends too.
+  /// The rows that were appended are in one piece of host memory, until the
+  /// filling ends too.
   bool on_host() const;
   /// Permutes all rows in place, once they are appended: row `i` becomes the
   /// one that was appended as `place(i)`. Each place occurs once. Only on the
@@ -157,9 +203,19 @@ class Table {
   /// Throws Error(source), code store.damaged, in tier `disk`.
   void check(std::span<const std::int64_t> rows) const;
 
-  Tier tier() const;
-  std::size_t bytes() const;
-  /// The first row, on the device or the host according to the tier.
+  /// Rows [first, first + rows), one after the other.
+  struct Piece {
+    Tier tier = Tier::none;
+    SampleId first = 0;
+    std::int64_t rows = 0;
+    const std::byte* data = nullptr;  ///< the first row, on device or host
+  };
+  std::span<const Piece> pieces() const;
+  /// Where a row is, on the device or the host according to its tier.
+  const std::byte* row(SampleId id) const;
+
+  std::size_t bytes() const;  ///< of all rows
+  /// The first row.
   const std::byte* data() const;
 
  private:

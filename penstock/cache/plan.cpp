@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "penstock/base/error.h"
 #include "penstock/cache/cache.h"
@@ -17,15 +19,36 @@ struct Need {
   std::size_t ring;  ///< of these
   std::optional<std::size_t> available;
   const char* where;
+  std::optional<std::size_t> budget = {};  ///< of the rows
+  const char* setting = "";
 
-  bool met() const { return fits(bytes, available); }
+  std::size_t rows() const { return bytes - ring; }
+  bool met() const {
+    return fits(bytes, available) && (!budget || rows() <= *budget);
+  }
   std::string why_not() const {
+    if (fits(bytes, available))
+      return "needs " + shown_bytes(rows()) + where + ", '" + setting +
+             "' allows " + shown_bytes(*budget);
     bool ring_alone = !fits(ring, available);
     return (ring_alone ? "the ring of batches alone needs " + shown_bytes(ring)
                        : "needs " + shown_bytes(bytes)) +
            where + ", 80 % of " + shown_bytes(*available) + " are free";
   }
 };
+
+const char* budget_setting(Tier tier) {
+  switch (tier) {
+    case Tier::device:
+      return "loader.cache.device_gib";
+    case Tier::pinned:
+      return "loader.cache.pinned_gib";
+    case Tier::ram:
+      return "loader.cache.ram_gib";
+    default:
+      return "loader.cache.disk_gib";
+  }
+}
 
 /// A tier's needs of the host's and of the device's own memory.
 struct Needs {
@@ -38,8 +61,8 @@ Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
   Need device{0, 0, limits.device_free, " on the device"};
   Need& ring_here = limits.device_is_host ? host : device;
   ring_here.ring = request.ring_device_bytes;
-  if (tier != Tier::device) ring_here.ring += request.ring_staged_bytes;
-  if (tier != Tier::device && !limits.device_is_host)
+  if (!gathered_on_device(tier)) ring_here.ring += request.ring_staged_bytes;
+  if (!gathered_on_device(tier) && !limits.device_is_host)
     host.ring = request.ring_host_bytes;
   host.bytes = host.ring;
   device.bytes = device.ring;
@@ -48,6 +71,9 @@ Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
   bool on_device = tier == Tier::device && !limits.device_is_host;
   Need& rows = on_device ? device : tier == Tier::disk ? disk : host;
   rows.bytes += rows_bytes;
+  bool stored = tier == Tier::disk && request.on_disk;
+  if (tier != Tier::none && !stored) rows.budget = request.budgets.of(tier);
+  rows.setting = budget_setting(tier);
   if (tier == Tier::disk) {
     std::size_t blocks = (rows.bytes + request.beside_rows) / kStoreBlock + 1;
     rows.bytes += request.beside_rows + blocks * sizeof(std::uint64_t);
@@ -61,6 +87,7 @@ std::optional<std::int64_t> most_rows(const Need& need, double row_bytes) {
   if (!need.available || row_bytes <= 0) return std::nullopt;
   double room = kShareOfFree * static_cast<double>(*need.available) -
                 static_cast<double>(need.ring);
+  if (need.budget) room = std::min(room, static_cast<double>(*need.budget));
   return static_cast<std::int64_t>(std::max(0.0, room) / row_bytes);
 }
 
@@ -93,7 +120,7 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
     line.why = "assumed to fit: free memory is unknown";
   else
     line.why = "fits";
-  if (tier == Tier::device && request.finished_on_host &&
+  if (gathered_on_device(tier) && request.finished_on_host &&
       !limits.device_is_host) {
     line.fits = false;
     line.why = "fields are finished on the host for every batch";
@@ -128,16 +155,14 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
                      "memory"});
 }
 
-Json json_of(std::optional<std::size_t> bytes) {
-  return bytes ? Json(*bytes) : Json();
-}
-
 }  // namespace
 
 std::string_view name_of(Tier tier) {
   switch (tier) {
     case Tier::device:
       return "device";
+    case Tier::pinned:
+      return "pinned";
     case Tier::ram:
       return "ram";
     case Tier::disk:
@@ -148,22 +173,234 @@ std::string_view name_of(Tier tier) {
   return "none";
 }
 
+const std::optional<std::size_t>& TierBudgets::of(Tier tier) const {
+  switch (tier) {
+    case Tier::device:
+      return device;
+    case Tier::pinned:
+      return pinned;
+    case Tier::ram:
+      return ram;
+    default:
+      return disk;
+  }
+}
+
+SampleId TierPlan::first_in(Tier of) const {
+  SampleId first = 0;
+  for (const TierRows& place : places)
+    if (place.tier < of) first += place.rows;
+  return first;
+}
+
+namespace {
+
+constexpr Tier kTiers[] = {Tier::device, Tier::pinned, Tier::ram, Tier::disk,
+                           Tier::none};
+
+void check_budgets(const TierRequest& request) {
+  auto rows = std::min(request.batch_rows, request.rows);
+  std::size_t least = static_cast<std::size_t>(rows) * request.row_bytes;
+  for (Tier tier : {Tier::device, Tier::pinned, Tier::ram, Tier::disk})
+    if (const auto& budget = request.budgets.of(tier);
+        budget && *budget > 0 && *budget < least)
+      throw Error(ErrorKind::request,
+                  {.code = "cache.budget",
+                   .what = "a budget cannot hold the rows of one batch",
+                   .where = budget_setting(tier),
+                   .why = "it allows " + shown_bytes(*budget) + ", " +
+                          std::to_string(rows) + " rows of " +
+                          std::to_string(request.row_bytes) + " bytes take " +
+                          shown_bytes(least),
+                   .next = "raise it, or set it to 0 to leave this tier out"});
+}
+
+/// Fills one tier after the other.
+class Filling {
+ public:
+  Filling(const TierRequest& request, const TierLimits& limits)
+      : request_(request), limits_(limits), left_(request.rows) {}
+
+  /// `on_device`: as many as fit are gathered there. Empty where the batches
+  /// alone do not fit, or no tier may have the rest.
+  std::vector<TierRows> places(bool on_device) {
+    if (!take_rings(on_device)) return {};
+    if (on_device) {
+      add(Tier::device, rows_in(device_));
+      add(Tier::pinned, or_none(Tier::pinned, rows_in(pinned_room())));
+    }
+    const bool disk = disk_fits();
+    std::int64_t ram = rows_in(within(Tier::ram, host_));
+    if (!request_.budgets.ram && disk) ram = or_none(Tier::ram, ram);
+    if (ram < left_ && !disk) ram = rows_beside_hashes(ram);
+    add(Tier::ram, ram);
+    if (disk) add(Tier::disk, left_);
+    if (!enough_for_hashes()) return {};
+    add(Tier::none, left_);
+    return std::move(places_);
+  }
+
+ private:
+  static constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+
+  static std::size_t share_of(std::optional<std::size_t> free) {
+    return free ? static_cast<std::size_t>(kShareOfFree *
+                                           static_cast<double>(*free))
+                : kAny;
+  }
+  std::size_t within(Tier tier, std::size_t room) const {
+    const std::optional<std::size_t>& budget = request_.budgets.of(tier);
+    return budget ? std::min(room, *budget) : room;
+  }
+
+  bool take_rings(bool on_device) {
+    std::size_t device = request_.ring_device_bytes, host = 0;
+    if (on_device) {
+      device += request_.ring_mixed_bytes;
+      host = request_.ring_mixed_host_bytes;
+    } else {
+      device += request_.ring_staged_bytes;
+      host = limits_.device_is_host ? std::exchange(device, 0)
+                                    : request_.ring_host_bytes;
+    }
+    device_ = share_of(limits_.device_free);
+    host_ = share_of(limits_.ram_free);
+    if (device > device_ || host > host_) return false;
+    device_ = within(Tier::device, device_ - device);
+    if (host_ != kAny) host_ -= host;
+    return true;
+  }
+
+  std::int64_t rows_in(std::size_t room) const {
+    return static_cast<std::int64_t>(
+        std::min(room / request_.row_bytes, static_cast<std::size_t>(left_)));
+  }
+  /// Without a budget of its own a tier takes all that is left, or nothing.
+  std::int64_t or_none(Tier tier, std::int64_t rows) const {
+    return rows == left_ || request_.budgets.of(tier) ? rows : 0;
+  }
+  /// Of what the system can page out, half stays so.
+  std::size_t pinned_room() const {
+    if (request_.budgets.pinned) return within(Tier::pinned, host_);
+    return limits_.ram_free ? std::min(host_, *limits_.ram_free / 2) : 0;
+  }
+  bool disk_fits() const {
+    if (request_.on_disk || !limits_.disk_free) return request_.on_disk;
+    const std::optional<std::size_t>& budget = request_.budgets.disk;
+    std::size_t bytes =
+        static_cast<std::size_t>(request_.rows) * request_.row_bytes +
+        request_.beside_rows;
+    if (budget && bytes > *budget) return false;
+    return bytes <= share_of(limits_.disk_free);
+  }
+  std::int64_t rows_beside_hashes(std::int64_t most) const {
+    constexpr std::size_t kHash = sizeof(std::uint64_t);
+    std::size_t hashes = static_cast<std::size_t>(left_) * kHash;
+    if (host_ == kAny) return most;
+    std::size_t room = host_ > hashes ? host_ - hashes : 0;
+    return std::min(most, rows_in(room));
+  }
+  bool enough_for_hashes() const {
+    return static_cast<std::size_t>(left_) * sizeof(std::uint64_t) <= host_;
+  }
+
+  void add(Tier tier, std::int64_t rows) {
+    if (rows == 0) return;
+    places_.push_back({tier, rows});
+    left_ -= rows;
+    bool on_host = tier == Tier::pinned || tier == Tier::ram;
+    if (on_host && host_ != kAny)
+      host_ -= static_cast<std::size_t>(rows) * request_.row_bytes;
+  }
+
+  const TierRequest& request_;
+  const TierLimits& limits_;
+  std::int64_t left_;
+  std::size_t device_ = 0, host_ = 0;  // room for rows
+  std::vector<TierRows> places_;
+};
+
+/// Several tiers, where one alone does not hold all rows; else empty.
+std::vector<TierRows> divided(const TierRequest& request,
+                              const TierLimits& limits) {
+  constexpr std::int64_t kLeastShare = 16;  // a sixteenth, to be worth it
+  if (!request.divisible || request.row_bytes == 0) return {};
+  if (!limits.device_is_host && !request.finished_on_host) {
+    std::vector<TierRows> places = Filling(request, limits).places(true);
+    std::int64_t there = 0;
+    for (const TierRows& place : places)
+      if (gathered_on_device(place.tier)) there += place.rows;
+    bool asked = request.budgets.device || request.budgets.pinned;
+    if (there * kLeastShare >= request.rows || (there > 0 && asked))
+      return places;
+  }
+  return Filling(request, limits).places(false);
+}
+
+/// What a tier takes that holds a part of the rows. What the batches take is
+/// counted where they are completed.
+void describe_part(TierPlan::Line& line, std::int64_t rows, bool fastest,
+                   bool slowest, const TierRequest& request,
+                   const TierLimits& limits, bool mixed) {
+  std::size_t bytes =
+      static_cast<std::size_t>(rows) *
+      (line.tier == Tier::none ? sizeof(std::uint64_t) : request.row_bytes);
+  line.rows_bytes = bytes;
+  line.host_bytes = line.device_bytes = 0;
+  if (line.tier == Tier::device)
+    line.device_bytes = bytes;
+  else if (line.tier != Tier::disk)  // its file holds all rows
+    line.host_bytes = bytes;
+  if (line.tier != Tier::disk) line.disk_bytes = 0;
+  std::size_t ring =
+      request.ring_device_bytes +
+      (mixed ? request.ring_mixed_bytes : request.ring_staged_bytes);
+  if (fastest)
+    (limits.device_is_host ? line.host_bytes : line.device_bytes) += ring;
+  if (slowest && !limits.device_is_host)
+    line.host_bytes +=
+        mixed ? request.ring_mixed_host_bytes : request.ring_host_bytes;
+  line.why = "holds " + std::to_string(rows) + " of " +
+             std::to_string(request.rows) + " rows";
+}
+
+void choose(TierPlan& plan, std::vector<TierRows> places,
+            const TierRequest& request) {
+  plan.tier = places.back().tier;
+  plan.places = std::move(places);
+  for (TierPlan::Line& line : plan.lines)
+    for (const TierRows& place : plan.places) {
+      if (place.tier != line.tier) continue;
+      line.chosen = true;
+      line.rows = place.rows;
+      if (plan.places.size() > 1)
+        describe_part(line, place.rows, &place == &plan.places.front(),
+                      &place == &plan.places.back(), request, plan.limits,
+                      plan.mixed() || gathered_on_device(plan.tier));
+    }
+}
+
+}  // namespace
+
 TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
+  check_budgets(request);
   std::size_t rows = static_cast<std::size_t>(request.rows);
   std::size_t table = rows * request.row_bytes + request.run_bytes;
   // Rows that are read again have a hash each, to notice those that changed.
   std::size_t hashes = rows * sizeof(std::uint64_t);
   TierPlan plan;
   plan.limits = limits;
-  plan.lines = {line_of(Tier::device, table, request, limits),
-                line_of(Tier::ram, table, request, limits)};
-  if (limits.disk_free)
-    plan.lines.push_back(line_of(Tier::disk, table, request, limits));
-  if (!request.in_ram)
-    plan.lines.push_back(line_of(Tier::none, hashes, request, limits));
-  bool found = false;
+  for (Tier tier : kTiers) {
+    if (tier == Tier::pinned && (!request.divisible || limits.device_is_host))
+      continue;
+    if (tier == Tier::disk && !limits.disk_free) continue;
+    if (tier == Tier::none && request.in_ram) continue;
+    plan.lines.push_back(
+        line_of(tier, tier == Tier::none ? hashes : table, request, limits));
+  }
+  std::vector<TierRows> chosen;
+  bool automatic = request.tier == "auto";
   for (TierPlan::Line& line : plan.lines) {
-    bool automatic = request.tier == "auto";
     if (automatic && line.tier == Tier::device && limits.device_is_host) {
       line.why = "the device's memory is the host's";
       continue;
@@ -172,82 +409,15 @@ TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
       line.why += ", not requested";
       continue;
     }
-    if (found || !line.fits) continue;
-    line.chosen = found = true;
-    plan.tier = line.tier;
+    if (!chosen.empty() || !line.fits) continue;
+    if (automatic && line.tier != Tier::device)
+      chosen = divided(request, limits);
+    if (chosen.empty()) chosen = {{line.tier, request.rows}};
   }
-  if (!found) refuse(request, plan);
+  if (automatic && chosen.empty()) chosen = divided(request, limits);
+  if (chosen.empty()) refuse(request, plan);
+  choose(plan, std::move(chosen), request);
   return plan;
-}
-
-std::string TierPlan::text() const {
-  std::string all;
-  for (const Line& line : lines) {
-    all += std::string(line.chosen ? "  * " : "    ") +
-           std::string(name_of(line.tier)) + ": ";
-    if (line.device_bytes > 0)
-      all += shown_bytes(line.device_bytes) + " on the device" +
-             (line.host_bytes > 0 || line.disk_bytes > 0 ? " and " : "");
-    if (line.disk_bytes > 0)
-      all += shown_bytes(line.disk_bytes) + " on the disk" +
-             (line.host_bytes > 0 ? " and " : "");
-    if (line.host_bytes > 0 || line.bytes() == 0)
-      all += shown_bytes(line.host_bytes) + " on the host";
-    all += ", " + line.why;
-    if (line.most_rows)
-      all += " (room for " + std::to_string(*line.most_rows) + " such rows)";
-    all += "\n";
-  }
-  if (scan)
-    all +=
-        "    initial scan: held " + shown_bytes(scan->bytes) + ", limit " +
-        (scan->limit ? shown_bytes(*scan->limit) : "n/a") +
-        (scan->spilled == 0 ? ""
-                            : "; the values of " + shown_bytes(scan->spilled) +
-                                  " went to temporary files") +
-        "\n";
-  all +=
-      "    free: " + (limits.ram_free ? shown_bytes(*limits.ram_free) : "n/a") +
-      " on the host";
-  if (!limits.ram_origin.empty()) all += " (" + limits.ram_origin + ")";
-  if (!limits.device_is_host)
-    all += ", " + shown_bytes(limits.device_free) + " on the device";
-  if (limits.disk_free)
-    all += ", " + shown_bytes(*limits.disk_free) + " in " + limits.disk_origin;
-  return all + "\n";
-}
-
-Json TierPlan::json() const {
-  Json json;
-  json["tier"] = name_of(tier);
-  for (const Line& line : lines) {
-    bool own = line.tier == Tier::device && !limits.device_is_host;
-    Json entry;
-    entry["tier"] = name_of(line.tier);
-    entry["bytes"] = line.bytes();
-    entry["rows_bytes"] = line.rows_bytes;
-    entry["host_bytes"] = line.host_bytes;
-    entry["device_bytes"] = line.device_bytes;
-    entry["disk_bytes"] = line.disk_bytes;
-    entry["free"] = own                       ? Json(limits.device_free)
-                    : line.tier == Tier::disk ? json_of(limits.disk_free)
-                                              : json_of(limits.ram_free);
-    entry["most_rows"] = line.most_rows ? Json(*line.most_rows) : Json();
-    entry["fits"] = line.fits;
-    entry["chosen"] = line.chosen;
-    entry["why"] = line.why;
-    json["tiers"].push_back(std::move(entry));
-  }
-  if (scan) {
-    json["scan"]["bytes"] = scan->bytes;
-    json["scan"]["limit"] = json_of(scan->limit);
-    json["scan"]["spilled"] = scan->spilled;
-  }
-  json["host_free"] = json_of(limits.ram_free);
-  json["host_free_from"] = limits.ram_origin;
-  json["device_free"] =
-      limits.device_is_host ? Json() : Json(limits.device_free);
-  return json;
 }
 
 }  // namespace penstock

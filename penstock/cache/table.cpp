@@ -16,63 +16,117 @@ constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
 }  // namespace
 
 struct Table::State {
-  Tier tier;
-  std::size_t row_bytes;
-  std::size_t size;        // bytes of the whole table
-  std::size_t filled = 0;  // bytes appended
-  std::size_t sent = 0;    // bytes that left the staging memory
-  Buffer memory;
-  Buffer staging;  // device tier only
+  /// Memory of a piece that is being filled, or was.
+  struct Filled {
+    Buffer memory;
+    std::size_t bytes = 0;  // appended
+    std::size_t sent = 0;   // of these, out of the staging memory
+  };
+  std::size_t row_bytes = 0;
+  std::size_t size = 0;  // bytes of the whole table
+  std::vector<Piece> pieces;
+  std::vector<Filled> filled;  // by piece; without memory on disk
+  std::size_t current = 0;     // the piece that is being filled
+  Buffer staging;              // while a device is
   std::unique_ptr<Stream> stream;
-  std::shared_ptr<const Store> store;  // tier disk
+  std::shared_ptr<const Store> store;
   const Store::Array* array = nullptr;
 
-  const std::byte* data() const {
-    return array != nullptr ? array->bytes().data() : memory.data();
+  std::size_t bytes_of(std::size_t piece) const {
+    return static_cast<std::size_t>(pieces[piece].rows) * row_bytes;
+  }
+  bool staged() const {
+    return filled[current].memory.kind() != MemoryKind::cpu;
   }
 
   void send() {
-    stream->copy(memory.data() + sent, staging.data(), filled - sent);
+    Filled& to = filled[current];
+    stream->copy(to.memory.data() + to.sent, staging.data(),
+                 to.bytes - to.sent);
     stream->synchronize();
-    sent = filled;
+    to.sent = to.bytes;
+  }
+  void add(Tier tier, std::int64_t rows, Device& device);
+  /// Goes on to the next piece that is to be filled.
+  void next() {
+    while (current < pieces.size() &&
+           filled[current].bytes == bytes_of(current)) {
+      if (stream != nullptr && staged()) send();
+      ++current;
+    }
   }
 };
+
+void Table::State::add(Tier tier, std::int64_t rows, Device& device) {
+  pieces.push_back(
+      {.tier = tier,
+       .first = pieces.empty() ? 0 : pieces.back().first + pieces.back().rows,
+       .rows = rows});
+  Piece& piece = pieces.back();
+  Filled& into = filled.emplace_back();
+  const std::size_t bytes = static_cast<std::size_t>(rows) * row_bytes;
+  const bool own = device.memory_kind() != MemoryKind::cpu;
+  size += bytes;
+  if (tier == Tier::disk) {
+    into.bytes = bytes;
+    piece.data = array->bytes().data() +
+                 static_cast<std::size_t>(piece.first) * row_bytes;
+    return;
+  }
+  if (tier == Tier::device && own) {
+    into.memory = device.allocate(std::max<std::size_t>(bytes, 1));
+    staging = device.allocate_pinned(std::max(kStagingBytes, row_bytes));
+    stream = device.make_stream();
+  } else if (tier == Tier::pinned) {
+    into.memory = device.allocate_pinned(std::max<std::size_t>(bytes, 1));
+  } else {
+    into.memory = lazy_host_memory(bytes);
+    // Fewer TLB misses for random rows.
+    ::madvise(into.memory.data(), into.memory.size(), MADV_HUGEPAGE);
+  }
+  piece.data = into.memory.data();
+}
 
 Table::Table(Tier tier, std::int64_t rows, std::size_t row_bytes,
              Device& device)
     : state_(std::make_unique<State>()) {
+  state_->row_bytes = row_bytes;
+  state_->add(tier, rows, device);
+}
+
+Table::Table(std::span<const TierRows> places, std::size_t row_bytes,
+             Device& device, std::shared_ptr<const Store> store,
+             std::string_view array)
+    : state_(std::make_unique<State>()) {
   State& s = *state_;
-  s.tier = tier;
   s.row_bytes = row_bytes;
-  s.size = static_cast<std::size_t>(rows) * row_bytes;
-  if (tier == Tier::device && device.memory_kind() != MemoryKind::cpu) {
-    s.memory = device.allocate(std::max<std::size_t>(s.size, 1));
-    s.staging = device.allocate_pinned(std::max(kStagingBytes, row_bytes));
-    s.stream = device.make_stream();
-  } else {
-    s.memory = lazy_host_memory(s.size);
-    // Fewer TLB misses for random rows.
-    ::madvise(s.memory.data(), s.memory.size(), MADV_HUGEPAGE);
-  }
+  if (store != nullptr) s.array = &store->find(array);
+  s.store = std::move(store);
+  for (const TierRows& place : places)
+    if (place.tier != Tier::none) s.add(place.tier, place.rows, device);
 }
 
 Table::Table(std::shared_ptr<const Store> store, std::string_view array,
              std::size_t row_bytes)
     : state_(std::make_unique<State>()) {
   State& s = *state_;
-  s.tier = Tier::disk;
   s.row_bytes = row_bytes;
   s.array = &store->find(array);
-  s.size = s.filled = s.array->bytes().size();
+  s.size = s.array->bytes().size();
+  s.pieces.push_back({.tier = Tier::disk,
+                      .rows = static_cast<std::int64_t>(s.size / row_bytes),
+                      .data = s.array->bytes().data()});
+  s.filled.emplace_back().bytes = s.size;
   s.store = std::move(store);
 }
 
 void Table::check(std::span<const std::int64_t> rows) const {
   const State& s = *state_;
   if (s.array == nullptr) return;
+  const SampleId first = s.pieces.back().first;
   for (std::int64_t row : rows) {
     std::size_t begin = static_cast<std::size_t>(row) * s.row_bytes;
-    if (row >= 0) s.array->check(begin, begin + s.row_bytes);
+    if (row >= first) s.array->check(begin, begin + s.row_bytes);
   }
 }
 
@@ -80,36 +134,46 @@ Table::~Table() = default;
 Table::Table(Table&&) noexcept = default;
 
 std::int64_t Table::most_rows() const {
-  std::size_t rows = kStagingBytes / state_->row_bytes;
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(rows));
+  State& s = *state_;
+  s.next();
+  if (s.current == s.pieces.size()) return 0;
+  std::size_t left = s.bytes_of(s.current) - s.filled[s.current].bytes;
+  return static_cast<std::int64_t>(
+      std::min(std::max(kStagingBytes, s.row_bytes), left) / s.row_bytes);
 }
 
 std::byte* Table::append(std::int64_t rows) {
   State& s = *state_;
-  std::size_t bytes = static_cast<std::size_t>(rows) * s.row_bytes;
-  PENSTOCK_ASSERT(!s.stream || rows <= most_rows(),
+  PENSTOCK_ASSERT(rows > 0 && (on_host() || rows <= most_rows()),
                   "so many rows fit at a time");
-  PENSTOCK_ASSERT(s.filled + bytes <= s.size, "the table is full");
-  std::byte* at = s.memory.data() + s.filled;
-  if (s.stream) {
-    if (s.filled - s.sent + bytes > s.staging.size()) s.send();
-    at = s.staging.data() + (s.filled - s.sent);
+  std::size_t bytes = static_cast<std::size_t>(rows) * s.row_bytes;
+  State::Filled& into = s.filled[s.current];
+  PENSTOCK_ASSERT(into.bytes + bytes <= s.bytes_of(s.current),
+                  "the table is full");
+  std::byte* at = into.memory.data() + into.bytes;
+  if (s.staged()) {
+    if (into.bytes - into.sent + bytes > s.staging.size()) s.send();
+    at = s.staging.data() + (into.bytes - into.sent);
   }
-  s.filled += bytes;
+  into.bytes += bytes;
   return at;
 }
 
-bool Table::on_host() const { return state_->stream == nullptr; }
+bool Table::on_host() const {
+  const State& s = *state_;
+  return s.pieces.size() == 1 && s.stream == nullptr;
+}
 
 // Follows each cycle of the permutation to its end, with one row of extra
 // memory.
 void Table::reorder(const std::function<std::int64_t(std::int64_t)>& place) {
   State& s = *state_;
-  PENSTOCK_ASSERT(!s.stream && s.filled == s.size,
+  PENSTOCK_ASSERT(on_host() && s.filled[0].bytes == s.size,
                   "every row was appended, on the host");
   if (s.size == 0) return;
+  std::byte* const memory = s.filled[0].memory.data();
   const std::size_t count = s.size / s.row_bytes;
-  auto row = [&](std::size_t at) { return s.memory.data() + at * s.row_bytes; };
+  auto row = [&](std::size_t at) { return memory + at * s.row_bytes; };
   std::vector<bool> done(count);
   std::vector<std::byte> first(s.row_bytes);
   for (std::size_t begin = 0; begin < count; ++begin) {
@@ -132,15 +196,23 @@ void Table::reorder(const std::function<std::int64_t(std::int64_t)>& place) {
 
 void Table::seal() {
   State& s = *state_;
-  PENSTOCK_ASSERT(s.filled == s.size, "every row was appended");
-  if (!s.stream) return;
-  s.send();
+  s.next();
+  PENSTOCK_ASSERT(s.current == s.pieces.size(), "every row was appended");
   s.stream.reset();
   s.staging = Buffer();
 }
 
-Tier Table::tier() const { return state_->tier; }
+std::span<const Table::Piece> Table::pieces() const { return state_->pieces; }
+
+const std::byte* Table::row(SampleId id) const {
+  const State& s = *state_;
+  const Piece* piece = &s.pieces.back();
+  while (id < piece->first) --piece;
+  return piece->data +
+         static_cast<std::size_t>(id - piece->first) * s.row_bytes;
+}
+
 std::size_t Table::bytes() const { return state_->size; }
-const std::byte* Table::data() const { return state_->data(); }
+const std::byte* Table::data() const { return state_->pieces[0].data; }
 
 }  // namespace penstock

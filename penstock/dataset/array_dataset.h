@@ -25,6 +25,7 @@ struct NamedArray {
 struct ArrayDatasetOptions {
   std::string cache = "auto";  ///< auto, device or ram
   RingBytes ring_bytes = {};   ///< what the loaders' rings will take
+  TierBudgets budgets = {};    ///< of `auto`
   /// Row numbers of each side, in any order, also more than once. Not given:
   /// every row is in train, and none in val.
   std::optional<std::vector<SampleId>> train = {};

@@ -9,6 +9,9 @@
 
 namespace penstock {
 
+/// Instead of a field: the whole stored rows of which a device keeps a part.
+inline constexpr std::size_t kStoredRows = std::size_t{1} << 32;
+
 /// A field whose samples a device finishes, and what of its stored rows is
 /// copied there with each batch: nothing where the device keeps them.
 struct DeviceField {

@@ -32,12 +32,14 @@ class FunctionFiller final : public SlotFiller {
       : function_(function), meter_(meter) {}
 
   /// `device`: that of the rows, where its memory holds them; else null.
-  void map(const DatasetInfo& info, Side side,
+  void map(const Dataset& dataset, Side side,
            std::unique_ptr<SlotFiller> source, Device* device) {
-    source_info_ = &info;
+    dataset_ = &dataset;
+    source_info_ = &dataset.info();
     source_ = std::move(source);
     device_ = device;
-    if (device != nullptr) device_fields_ = &info.device_fields_of(side);
+    if (device != nullptr)
+      device_fields_ = &dataset.info().device_fields_of(side);
   }
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {
@@ -87,10 +89,10 @@ class FunctionFiller final : public SlotFiller {
     if (needed > size_ || memory_ == nullptr || memory_.use_count() > 1) {
       memory_ = allocate_aligned(needed);
       if (memory_ == nullptr) throw std::bad_alloc();
-      if (device_ != nullptr && needed > size_)
-        gathered_ = device_->allocate(needed + scratch);
       size_ = needed;
     }
+    if (device_ != nullptr && needed + scratch > gathered_.size())
+      gathered_ = device_->allocate(needed + scratch);
     in_.clear();
     places_.clear();
     std::byte* filled = device_ != nullptr ? gathered_.data() : memory_.get();
@@ -100,8 +102,7 @@ class FunctionFiller final : public SlotFiller {
       places_.push_back({.data = filled + place, .bytes = output.bytes()});
       place += aligned(ids.size() * output.bytes());
     }
-    // Of fields that the device finishes nothing is copied there.
-    places_.resize(places_.size() + kStagedPlaces * device_fields_->size());
+    add_staged(ids);
     const FillItem wanted{.ids = ids,
                           .to = places_,
                           .occurrences = item.occurrences.first(
@@ -116,13 +117,46 @@ class FunctionFiller final : public SlotFiller {
     stream.synchronize();
   }
 
+  /// Of fields that the device finishes nothing is copied there. It reads rows
+  /// that it does not keep from pinned memory.
+  void add_staged(std::span<const SampleId> ids) {
+    const std::size_t outputs = places_.size();
+    places_.resize(outputs + kStagedPlaces * device_fields_->size());
+    for (std::size_t f = 0; f < device_fields_->size(); ++f) {
+      const DeviceField& field = (*device_fields_)[f];
+      if (field.element_bytes == 0) continue;
+      ranges_.clear();
+      for (SampleId id : ids) ranges_.push_back({.sample = id});
+      lengths_.resize(ids.size());
+      dataset_->lengths(source_info_->longest.size() + field.field, ranges_,
+                        lengths_);
+      starts_.clear();
+      std::int64_t elements = 0;
+      for (std::int32_t length : lengths_) {
+        starts_.push_back(elements);
+        elements += length;
+      }
+      std::size_t bytes = ids.size() * field.element_bytes;
+      if (staged_.size() < bytes) staged_ = device_->allocate_pinned(bytes);
+      places_[outputs + kStagedPlaces * f + 1] = {.data = staged_.data(),
+                                                  .bytes = field.element_bytes,
+                                                  .starts = starts_,
+                                                  .lengths = lengths_};
+    }
+  }
+
   const RowFunction& function_;
   StageMeter& meter_;
+  const Dataset* dataset_ = nullptr;
   const DatasetInfo* source_info_ = nullptr;
   const std::vector<DeviceField>* device_fields_ = &kNoDeviceFields;
   std::unique_ptr<SlotFiller> source_;
   Device* device_ = nullptr;
-  Buffer gathered_;                    // on the device
+  Buffer gathered_;  // on the device
+  Buffer staged_;    // pinned: rows that it does not keep
+  std::vector<SampleRange> ranges_;
+  std::vector<std::int32_t> lengths_;
+  std::vector<std::int64_t> starts_;
   std::shared_ptr<std::byte> memory_;  // of `in_`
   std::size_t size_ = 0;
   std::vector<TensorView> in_, out_;
@@ -167,6 +201,7 @@ FunctionDataset::FunctionDataset(std::shared_ptr<const Dataset> source,
   info_.outputs = outputs_of(function_.layout);
   info_.device_fields = {};
   info_.plan.tier = Tier::none;
+  info_.plan.places.clear();
   info_.whole_batches |= function_.whole_batches;
 }
 
@@ -190,12 +225,12 @@ std::unique_ptr<SlotFiller> FunctionDataset::open_filler(
   auto filler = std::make_unique<FunctionFiller>(
       function_, source_ != nullptr ? meters.map : meters.read);
   if (source_ == nullptr) return filler;
+  const TierPlan& plan = source_->plan();
   const bool on_device =
-      source_->plan().tier == Tier::device && device_ != nullptr;
+      (gathered_on_device(plan.tier) || plan.mixed()) && device_ != nullptr;
   FillerOptions of_source = options;
   of_source.on_host = !on_device;
-  filler->map(source_->info(), options.side,
-              source_->open_filler(meters, of_source),
+  filler->map(*source_, options.side, source_->open_filler(meters, of_source),
               on_device ? device_ : nullptr);
   return filler;
 }

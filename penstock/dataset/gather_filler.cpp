@@ -11,7 +11,7 @@ class GatherFiller final : public SlotFiller {
                std::vector<std::size_t> outputs, Tier tier, StageMeter& meter)
       : fields_(std::move(fields)),
         outputs_(std::move(outputs)),
-        on_device_(tier == Tier::device),
+        on_device_(gathered_on_device(tier)),
         meter_(meter) {
     for (const GatherField& field : fields_) row_bytes_ += field.bytes;
   }

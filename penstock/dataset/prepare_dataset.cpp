@@ -22,7 +22,8 @@ std::string data_reason(const TableDatasetOptions& options,
 }
 
 bool keeps_rows(const TableDatasetOptions& options) {
-  return options.cache != "auto" && options.cache != "none";
+  return options.budgets.any() ||
+         (options.cache != "auto" && options.cache != "none");
 }
 
 }  // namespace
@@ -31,7 +32,9 @@ std::string scan_reason(const TableDatasetOptions& options,
                         const Source& source) {
   std::string why = data_reason(options, source);
   if (why.empty() && keeps_rows(options))
-    return "the rows are kept in '" + options.cache + "'";
+    return options.budgets.any()
+               ? "rows are kept as 'loader.cache' says"
+               : "the rows are kept in '" + options.cache + "'";
   return why;
 }
 

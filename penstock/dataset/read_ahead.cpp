@@ -22,7 +22,7 @@ ReadAhead::~ReadAhead() { queue_.close(); }
 
 std::shared_ptr<ItemRead> ReadAhead::begin(std::span<const SampleId> ids) {
   std::vector<std::size_t> order;
-  reading_order(ids, order);
+  reading_order(ids, order, options_.first);
   if (order.empty()) return nullptr;
   std::vector<SampleId> samples;
   samples.reserve(order.size());

@@ -46,6 +46,7 @@ class ReadAhead {
     int threads = 1;
     StageMeter& meter;              ///< of reading
     std::function<void()> arrived;  ///< after each read, on an I/O thread
+    SampleId first = 0;             ///< those before it are not read
   };
 
   /// As for SampleReader; `source` and `keys` outlive it. Throws
@@ -53,7 +54,7 @@ class ReadAhead {
   ReadAhead(Source& source, const KeyList* keys, Options options);
   ~ReadAhead();
 
-  /// Begins to read the samples of an item; null where all of it is padding.
+  /// Begins to read the samples of an item; null where there are none to read.
   std::shared_ptr<ItemRead> begin(std::span<const SampleId> ids);
 
  private:

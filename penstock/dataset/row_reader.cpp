@@ -37,13 +37,14 @@ void TableDataset::RowReader::read(std::span<const SampleId> ids,
   rows = s.parser.parse(s.keys, s.block, notes);
   if (s.meter != nullptr)
     s.meter->add_items(s.block.rows, static_cast<std::int64_t>(rows.bytes()));
+  const SampleId first = s.dataset.plan().first_in(Tier::none);
   // Rows keep their order, so the first difference names the changed row.
   for (std::size_t i = 0; i < ids.size(); ++i) {
     auto at = static_cast<std::int64_t>(i);
-    bool same = at < rows.rows() &&
-                rows.keys.canonical(at) == s.keys.canonical(at) &&
-                rows.hashes[i] ==
-                    s.dataset.row_hashes_[static_cast<std::size_t>(ids[i])];
+    bool same =
+        at < rows.rows() && rows.keys.canonical(at) == s.keys.canonical(at) &&
+        rows.hashes[i] ==
+            s.dataset.row_hashes_[static_cast<std::size_t>(ids[i] - first)];
     if (same) continue;
     throw Error(ErrorKind::source,
                 {.code = "source.row_changed",

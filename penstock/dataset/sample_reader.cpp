@@ -7,10 +7,10 @@
 namespace penstock {
 
 void reading_order(std::span<const SampleId> ids,
-                   std::vector<std::size_t>& order) {
+                   std::vector<std::size_t>& order, SampleId first) {
   order.clear();
   for (std::size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] >= 0) order.push_back(i);
+    if (ids[i] >= first) order.push_back(i);
   std::ranges::sort(order, {}, [&](std::size_t i) { return ids[i]; });
 }
 

@@ -9,11 +9,11 @@
 
 namespace penstock {
 
-/// The numbers of those `ids` that are samples (-1 is padding), by ascending
-/// sample: the order in which an item of a batch is read, so that neighbours
-/// are asked for together.
+/// The numbers of those `ids` that are samples (-1 is padding) from `first` on,
+/// by ascending sample: the order in which an item of a batch is read, so that
+/// neighbours are asked for together.
 void reading_order(std::span<const SampleId> ids,
-                   std::vector<std::size_t>& order);
+                   std::vector<std::size_t>& order, SampleId first = 0);
 
 /// How many readers of a source may gain something by reading at once: one
 /// where a library has one lock for everything.

@@ -37,14 +37,16 @@ std::span<const Number> numbers_of(std::span<const std::byte> bytes) {
 
 std::optional<std::size_t> TableDataset::disk_free() const {
   const std::filesystem::path folder = store_dir(options_);
-  bool automatic = options_.cache == "auto" && why_not_a_disk(folder).empty();
+  const std::optional<std::size_t>& budget = options_.budgets.disk;
+  bool automatic = options_.cache == "auto" &&
+                   (budget ? *budget > 0 : why_not_a_disk(folder).empty());
   if (!rows_in_store() && options_.cache != "disk" && !automatic)
     return std::nullopt;
   return free_bytes(folder).value_or(0);
 }
 
-void TableDataset::pack_to_store(const RowsById& rows,
-                                 const ShareOut& share_out) {
+std::shared_ptr<const Store> TableDataset::pack_to_store(
+    const RowsById& rows, const ShareOut& share_out) {
   std::vector<std::byte> sides;
   for (SampleId id = 0; id < rows.count(); ++id)
     sides.push_back(static_cast<std::byte>(rows.side(id)));
@@ -77,7 +79,9 @@ void TableDataset::pack_to_store(const RowsById& rows,
   about["quarantine"] = Json(Json::Array{});
   for (const BadRow& bad : bad_) about["quarantine"].push_back(json_of(bad));
   writer.seal(about);
-  use_rows(std::make_shared<const Store>(real_files(), store_file_.path));
+  auto store = std::make_shared<const Store>(real_files(), store_file_.path);
+  use_rows(store);
+  return store;
 }
 
 void TableDataset::use_rows(const std::shared_ptr<const Store>& store) {
@@ -98,7 +102,7 @@ void TableDataset::use_rows(const std::shared_ptr<const Store>& store) {
 // its store is the one that was made when they were found, and else one of its
 // own, which is also what is written.
 bool TableDataset::take_from_store(Device& device) {
-  if (options_.cache == "none") return false;
+  if (options_.cache == "none" || options_.budgets.disk == 0u) return false;
   for (bool statistics : {false, true}) {
     if (statistics && !options_.statistics) break;
     store_file_ = table_store(options_, *source_, statistics);
@@ -107,7 +111,13 @@ bool TableDataset::take_from_store(Device& device) {
     measure_stored_runs();
     plan_tier(keys_.size(), device, std::nullopt);
     if (options_.plan_only) return true;
-    if (plan().tier != Tier::disk) copy_to_tier(*store, device);
+    try {
+      if (plan().tier != Tier::disk || plan().places.size() > 1)
+        copy_to_tiers(store, device);
+    } catch (const Error& error) {
+      scan_anew(error);
+      continue;
+    }
     find_lengths();
     log(LogLevel::info,
         "no initial scan: the rows are in " + store_file_.path.string());
@@ -126,7 +136,6 @@ std::shared_ptr<const Store> TableDataset::take_rows() {
   }
   try {
     auto store = std::make_shared<const Store>(real_files(), store_file_.path);
-    if (options_.cache != "disk") store->check_all();  // it will be copied
     if (options_.statistics &&
         *store->about().find("statistics") != *options_.statistics)
       return nullptr;
@@ -138,24 +147,32 @@ std::shared_ptr<const Store> TableDataset::take_rows() {
         unknown);
     return store;
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::source) throw;
-    log(LogLevel::warning,
-        std::string("the rows are scanned anew: ") + error.what());
+    scan_anew(error);
   }
-  table_.reset();
-  runs_.clear();
-  statistics_.clear();
   return nullptr;
 }
 
+/// After an error of the store, which is forgotten.
+void TableDataset::scan_anew(const Error& error) {
+  if (error.kind() != ErrorKind::source) throw;
+  log(LogLevel::warning,
+      std::string("the rows are scanned anew: ") + error.what());
+  table_.reset();
+  runs_.clear();
+  statistics_.clear();
+  longest_runs_.clear();
+  run_bytes_ = key_bytes_ = 0;
+  info_.longest.clear();
+}
+
 /// Each block of the store is checked on its way.
-void TableDataset::copy_to_tier(const Store& store, Device& device) {
+void TableDataset::copy_to_tiers(const std::shared_ptr<const Store>& store,
+                                 Device& device) {
   if (table_ != nullptr) {
-    const Store::Array& rows = store.find("rows");
-    auto table = std::make_unique<Table>(plan().tier, keys_.size(),
-                                         layout_.row_bytes, device);
-    for (SampleId first = 0; first < keys_.size();) {
-      std::int64_t count = std::min(table->most_rows(), keys_.size() - first);
+    const Store::Array& rows = store->find("rows");
+    auto table = std::make_unique<Table>(plan().places, layout_.row_bytes,
+                                         device, store, "rows");
+    for (SampleId first = 0; std::int64_t count = table->most_rows();) {
       std::size_t begin = static_cast<std::size_t>(first) * layout_.row_bytes;
       std::size_t bytes = static_cast<std::size_t>(count) * layout_.row_bytes;
       rows.check(begin, begin + bytes);

@@ -91,6 +91,19 @@ DatasetInfo kept_on_device(DatasetInfo info) {
   return info;
 }
 
+/// Where it keeps a part of them, all tensors are made there, of the rows that
+/// it keeps and of others that are copied as they are stored: a run of one row
+/// or none.
+DatasetInfo kept_in_part(DatasetInfo info, std::size_t row_bytes) {
+  info = kept_on_device(std::move(info));
+  for (std::vector<DeviceField>& side : info.device_fields)
+    side.push_back({.field = kStoredRows,
+                    .outputs = info.outputs.size(),
+                    .element_bytes = row_bytes,
+                    .longest_run = 1});
+  return info;
+}
+
 }  // namespace
 
 TableDataset::TableDataset(TableDatasetOptions options)
@@ -115,6 +128,10 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
     refuse_no_key(source);
   set->bind();
   set->info_.outputs = outputs_of(options.fields);
+  FileLock turn;
+  wait_for_turn(
+      turn, options,
+      table_store(options, *set->source_, options.statistics.has_value()));
   if (set->take_from_store(device)) {
     check_fingerprint(*set, options.source.fingerprint, source);
     return set;
@@ -299,6 +316,7 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
     return options_.ring_bytes ? options_.ring_bytes(info) : RingBytes();
   };
   const RingBytes copied = rings(info_), kept = rings(kept_on_device(info_));
+  const RingBytes mixed = rings(kept_in_part(info_, layout_.row_bytes));
   TierLimits limits{.ram_free = host.memory_free,
                     .ram_origin = host.free_origin,
                     .device_free = device.memory().free,
@@ -315,7 +333,12 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
        .ring_device_bytes = kept.device,
        .ring_staged_bytes = copied.device - kept.device,
        .ring_host_bytes = copied.host,
+       .ring_mixed_bytes = mixed.device - kept.device,
+       .ring_mixed_host_bytes = mixed.host,
        .tier = options_.cache,
+       .budgets = options_.budgets,
+       .divisible = longest_runs_.empty() && layout_.row_bytes > 0,
+       .batch_rows = options_.batch_rows,
        .on_disk = rows_in_store(),
        .beside_rows =
            key_bytes_ + static_cast<std::size_t>(rows) *
@@ -324,7 +347,8 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
       limits);
   info_.plan.scan = scan;
   if (plan().tier == Tier::none) info_.most_readers = most_readers(*source_);
-  if (plan().tier == Tier::device) info_ = kept_on_device(std::move(info_));
+  if (gathered_on_device(plan().tier)) info_ = kept_on_device(std::move(info_));
+  if (plan().mixed()) info_ = kept_in_part(std::move(info_), layout_.row_bytes);
   if (options_.planned) options_.planned(info_.plan);
 }
 
@@ -338,18 +362,19 @@ void TableDataset::pack(const RowsById& rows, Device& device,
   }
   if (plan().tier == Tier::disk) {
     take_keys(rows);
-    pack_to_store(rows, share_out);
+    std::shared_ptr<const Store> store = pack_to_store(rows, share_out);
+    if (plan().places.size() > 1) copy_to_tiers(store, device);
     return find_lengths();
   }
-  if (kept && layout_.row_bytes > 0)
-    table_ = std::make_unique<Table>(plan().tier, rows.count(),
-                                     layout_.row_bytes, device);
+  if (plan().first_in(Tier::none) > 0 && layout_.row_bytes > 0)
+    table_ = std::make_unique<Table>(plan().places, layout_.row_bytes, device);
   const bool runs = std::ranges::any_of(
       runs_, [](const auto& table) { return table != nullptr; });
   if (table_ == nullptr && !runs)  // the fields have been fitted
     for (ParsedBlock& block : rows.blocks) block.fields.clear();
   take_keys(rows);
-  if (runs || (table_ && (!table_->on_host() || arrived_by_id(rows))))
+  const bool all = table_ && plan().tier != Tier::none;
+  if (runs || (table_ && (!all || !table_->on_host() || arrived_by_id(rows))))
     pack_by_id(rows, share_out);
   else if (table_)
     pack_in_arrival_order(
@@ -368,8 +393,8 @@ void TableDataset::move_runs(Device& device) {
 }
 
 void TableDataset::take_keys(const RowsById& rows) {
-  const bool kept = plan().tier != Tier::none;
-  if (!kept) row_hashes_.reserve(rows.refs.size());
+  const SampleId first_missing = plan().first_in(Tier::none);
+  row_hashes_.reserve(static_cast<std::size_t>(rows.count() - first_missing));
   keys_ = KeyList(rows.block(0).keys.type());
   keys_.reserve(rows.count());
   Sha256 fingerprint;  // of the hashes of runs of rows: it is one thread's
@@ -385,7 +410,7 @@ void TableDataset::take_keys(const RowsById& rows) {
     keys_.append(block.keys, rows.ref(id).row);
     run.push_back(hash);
     if (run.size() == kFingerprintRun) end_run();
-    if (!kept) row_hashes_.push_back(hash);
+    if (id >= first_missing) row_hashes_.push_back(hash);
   }
   if (!run.empty()) end_run();
   fingerprint_ =
@@ -400,11 +425,13 @@ void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
   std::vector<std::byte> unkept;
   std::vector<std::int64_t> left;
   for (const ParsedBlock& block : rows.blocks) left.push_back(block.rows());
-  std::int64_t most = table_ ? table_->most_rows() : kUnkept;
-  if (std::ranges::any_of(runs_, [](const auto& t) { return t != nullptr; }))
-    most = std::min<std::int64_t>(most, 1024);  // they count to 4 GiB
-  for (SampleId first = 0; first < rows.count(); first += most) {
-    SampleId end = std::min(rows.count(), first + most);
+  const bool runs = std::ranges::any_of(
+      runs_, [](const auto& table) { return table != nullptr; });
+  const SampleId all = table_ ? plan().first_in(Tier::none) : rows.count();
+  for (SampleId first = 0, end = 0; first < all; first = end) {
+    std::int64_t most = table_ ? table_->most_rows() : kUnkept;
+    if (runs) most = std::min<std::int64_t>(most, 1024);  // they count to 4 GiB
+    end = std::min(all, first + most);
     const std::int64_t count = end - first;
     if (table_ == nullptr)
       unkept.resize(static_cast<std::size_t>(count) * layout_.row_bytes);
@@ -449,6 +476,12 @@ void TableDataset::find_lengths() {
 void TableDataset::lengths(std::size_t varying,
                            std::span<const SampleRange> ranges,
                            std::span<std::int32_t> out) const {
+  if (varying == varying_.size() + kStoredRows) {
+    const SampleId first = plan().first_in(Tier::ram);
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+      out[i] = ranges[i].sample >= first ? 1 : 0;
+    return;
+  }
   const bool whole = varying >= varying_.size();
   const RunTable& runs =
       *runs_[whole ? varying - varying_.size() : varying_[varying]];
@@ -460,6 +493,12 @@ void TableDataset::lengths(std::size_t varying,
   }
 }
 
+std::optional<std::size_t> TableDataset::staged_place(Side side) const {
+  const std::vector<DeviceField>& fields = info_.device_fields_of(side);
+  if (fields.empty() || fields.back().field != kStoredRows) return std::nullopt;
+  return info_.outputs.size() + kStagedPlaces * (fields.size() - 1) + 1;
+}
+
 void TableDataset::select(Side side, std::span<SampleId> ranks) const {
   this->side(side).select(ranks);
 }
@@ -467,6 +506,7 @@ void TableDataset::select(Side side, std::span<SampleId> ranks) const {
 std::unique_ptr<ReadAhead> TableDataset::open_read_ahead(
     ReadAhead::Options options) const {
   if (plan().tier != Tier::none) return nullptr;
+  options.first = plan().first_in(Tier::none);
   return std::make_unique<ReadAhead>(*source_, &keys_, std::move(options));
 }
 

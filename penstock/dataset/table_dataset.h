@@ -62,8 +62,11 @@ class TableDataset final : public Dataset {
   /// Those of one field. Throws Error(internal) where there is no such field.
   const Json& statistics_of(const std::string& field) const;
   RowEncoder encoder() const;
-  /// The stored rows; null in tier `none`.
+  /// The stored rows, but for those in tier `none`; null where that is all.
   const Table* table() const { return table_.get(); }
+  /// Where in FillItem::to the stored rows come together that a device does not
+  /// keep, where it keeps others.
+  std::optional<std::size_t> staged_place(Side side) const;
   /// A field's runs, or in tier `none` their lengths alone; null where its rows
   /// are of equal size.
   const RunTable* runs(std::size_t field) const { return runs_[field].get(); }
@@ -123,11 +126,13 @@ class TableDataset final : public Dataset {
   std::optional<std::size_t> disk_free() const;
   /// The rows were taken from the store of an earlier run.
   bool rows_in_store() const { return table_ != nullptr || !runs_.empty(); }
-  void pack_to_store(const RowsById& rows, const ShareOut& share_out);
+  std::shared_ptr<const Store> pack_to_store(const RowsById& rows,
+                                             const ShareOut& share_out);
   /// False where there is no store of an earlier run that can be used.
   bool take_from_store(Device& device);
+  void scan_anew(const Error& error);
   std::shared_ptr<const Store> take_rows();  ///< null: as above
-  void copy_to_tier(const Store& store, Device& device);
+  void copy_to_tiers(const std::shared_ptr<const Store>& store, Device& device);
   void take_what_is_known(const Store& store);
   void use_rows(const std::shared_ptr<const Store>& store);
 
@@ -149,7 +154,7 @@ class TableDataset final : public Dataset {
   std::size_t key_bytes_ = 0;         // of all rows, in a store
   // Of each field that has runs, in elements.
   std::vector<std::pair<std::size_t, std::int32_t>> longest_runs_;
-  std::vector<std::uint64_t> row_hashes_;  // tier none
+  std::vector<std::uint64_t> row_hashes_;  // of those in tier none
   std::int64_t too_short_ = 0;
   std::int64_t bad_rows_ = 0;
   std::vector<BadRow> bad_;

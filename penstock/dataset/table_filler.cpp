@@ -1,45 +1,67 @@
+#include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "penstock/dataset/gather_filler.h"
+#include "penstock/dataset/missing_rows.h"
 #include "penstock/dataset/row_finisher.h"
-#include "penstock/dataset/source_filler.h"
 #include "penstock/dataset/table_dataset.h"
+
+// The rows of a batch come from up to four places: the device, pinned memory,
+// host memory and a mapped file, or the source. Each is a piece of one table,
+// so that a batch is one gather: on the device where all its rows can be read
+// from there, else on the host. Where the device keeps a part of the rows, the
+// others are brought together on the host as they are stored, and copied; they
+// are the last piece of the gather on the device (BatchLayout::Staged, as a run
+// of one row or none).
 
 namespace penstock {
 namespace {
 
-/// Fills rows that a table keeps: those that are stored as a batch holds them
-/// are gathered, the others finished.
 class TableFiller final : public SlotFiller {
  public:
-  TableFiller(const TableDataset& dataset, std::unique_ptr<SlotFiller> gather,
-              RowFinisher finisher, StageMeter& meter)
+  TableFiller(const TableDataset& dataset, FillMeters& meters,
+              const FillerOptions& options)
       : dataset_(dataset),
-        gather_(std::move(gather)),
-        finisher_(std::move(finisher)),
-        meter_(meter) {}
+        plan_(dataset.plan()),
+        row_bytes_(dataset.layout().row_bytes),
+        first_on_host_(plan_.first_in(Tier::ram)),
+        first_missing_(plan_.first_in(Tier::none)),
+        staged_(dataset.staged_place(options.side)),
+        finisher_(dataset.fields(), dataset.layout(), dataset.info(), options),
+        meter_(meters.gather) {
+    if (plan_.tier == Tier::none)
+      missing_.emplace(dataset, meters, options.per_sample);
+    for (const RowFinisher::Copied& copied : finisher_.copied())
+      fields_.push_back({.row_stride = row_bytes_, .bytes = copied.bytes});
+  }
 
-  void fill(const FillItem& item, Stream& stream, Faults& faults) override {
+  void fill(const FillItem& item, Stream& stream, Faults&) override {
+    if (missing_) missing_->read(item.ids, item.read);
     if (const Table* table = dataset_.table()) table->check(item.ids);
-    gather_->fill(item, stream, faults);
-    if (finisher_.idle()) return;
     BusyScope busy(meter_);
-    find_stored(item);
-    std::size_t bytes = 0;
-    finisher_.finish(item, stored_, [&](std::size_t field, std::size_t i) {
-      std::span<const std::byte> run = dataset_.runs(field)->row(item.ids[i]);
-      bytes += run.size();
-      return run;
-    });
-    meter_.add_items(0, static_cast<std::int64_t>(bytes));
+    if (staged_) return stage(item);
+    find_rows(item);
+    std::size_t bytes = gather(item, stream);
+    if (!finisher_.idle()) {
+      find_stored();
+      finisher_.finish(item, stored_, [&](std::size_t field, std::size_t i) {
+        std::span<const std::byte> run = run_of(item, field, i);
+        bytes += run.size();
+        return run;
+      });
+    }
+    meter_.add_items(std::ssize(item.ids), static_cast<std::int64_t>(bytes));
   }
 
   void queue(const FillItem& batch, std::byte* scratch,
              Stream& stream) override {
-    if (dataset_.plan().tier != Tier::device)
+    if (!staged_ && !gathered_on_device(plan_.tier))
       return finisher_.queue(batch, scratch, stream);
-    find_stored(batch);
+    find_rows(batch);
+    if (staged_) gather(batch, stream);
+    find_stored();
     finisher_.queue(
         batch, stored_,
         [&](std::size_t field, std::size_t i) {
@@ -49,53 +71,145 @@ class TableFiller final : public SlotFiller {
   }
 
  private:
-  void find_stored(const FillItem& item) {
+  bool is_missing(SampleId id) const { return id >= first_missing_; }
+
+  /// Copies the stored rows that the device does not keep to where those of the
+  /// batch come together.
+  void stage(const FillItem& item) {
+    const TensorPlace& to = item.to[*staged_];
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < item.ids.size(); ++i) {
+      SampleId id = item.ids[i];
+      if (id < first_on_host_) continue;
+      const std::byte* row =
+          is_missing(id) ? missing_row(i) : dataset_.table()->row(id);
+      std::memcpy(to.row(i), row, row_bytes_);
+      ++count;
+    }
+    meter_.add_items(std::ssize(item.ids),
+                     count * static_cast<std::int64_t>(row_bytes_));
+  }
+
+  const std::byte* missing_row(std::size_t i) const {
+    return missing_->rows() +
+           static_cast<std::size_t>(missing_->number(i)) * row_bytes_;
+  }
+
+  /// Numbers the rows of the item, which are kept under their ids, as the
+  /// gather knows them.
+  void find_rows(const FillItem& item) {
+    pieces_.clear();
+    base_ = nullptr;
+    const Table* table = dataset_.table();
+    if (table != nullptr)
+      for (const Table::Piece& piece : table->pieces())
+        if (!staged_ || gathered_on_device(piece.tier))
+          add_piece(piece.first, piece.data);
+    if (staged_)
+      add_piece(first_on_host_, item.to[*staged_].data);
+    else if (missing_)
+      add_piece(first_missing_, missing_->rows());
+    const bool renumbered = staged_ || missing_;
+    if (!renumbered) {
+      rows_ = item.ids;
+      return;
+    }
+    numbered_.assign(item.ids.begin(), item.ids.end());
+    for (std::size_t i = 0; i < numbered_.size(); ++i) {
+      std::int64_t& row = numbered_[i];
+      if (staged_ && row >= first_on_host_)
+        row = first_on_host_ + item.to[*staged_].starts[i];
+      else if (!staged_ && is_missing(row))
+        row = first_missing_ + missing_->number(i);
+    }
+    rows_ = numbered_;
+  }
+  void add_piece(SampleId first, const std::byte* data) {
+    if (base_ == nullptr)
+      base_ = data;
+    else
+      pieces_.push_back(piece_of(first, data, base_, row_bytes_));
+  }
+
+  std::size_t gather(const FillItem& item, Stream& stream) {
+    std::size_t bytes = 0;
+    for (std::size_t f = 0; f < fields_.size(); ++f) {
+      const RowFinisher::Copied& copied = finisher_.copied()[f];
+      fields_[f].table = base_ + copied.offset;
+      fields_[f].out = item.to[copied.output].data;
+      bytes += item.ids.size() * copied.bytes;
+    }
+    if (fields_.empty()) return bytes;
+    Gather gather{.fields = fields_, .rows = rows_, .pieces = pieces_};
+    if (staged_ || gathered_on_device(plan_.tier))
+      stream.gather(gather);
+    else
+      gather_on_host(gather);
+    return bytes;
+  }
+
+  /// Where the rows that find_rows() numbered are.
+  void find_stored() {
     stored_.clear();
-    if (const Table* table = dataset_.table())
-      for (SampleId id : item.ids)
-        stored_.push_back(id < 0 ? nullptr
-                                 : table->data() +
-                                       static_cast<std::size_t>(id) *
-                                           dataset_.layout().row_bytes);
+    if (base_ == nullptr) return;
+    for (std::int64_t row : rows_)
+      stored_.push_back(row < 0 ? nullptr
+                                : row_at(row, base_, row_bytes_, pieces_));
+  }
+
+  std::span<const std::byte> run_of(const FillItem& item, std::size_t field,
+                                    std::size_t i) const {
+    return missing_ ? missing_->run(field, i)
+                    : dataset_.runs(field)->row(item.ids[i]);
   }
 
   const TableDataset& dataset_;
-  const std::unique_ptr<SlotFiller> gather_;
+  const TierPlan& plan_;
+  const std::size_t row_bytes_;
+  const SampleId first_on_host_, first_missing_;
+  const std::optional<std::size_t> staged_;  // a place of FillItem::to
+  std::optional<MissingRows> missing_;
   RowFinisher finisher_;
   StageMeter& meter_;
+  std::vector<GatherField> fields_;
+  // The rows of an item: their numbers, and where row 0 and the others are.
+  std::span<const std::int64_t> rows_;
+  std::vector<std::int64_t> numbered_;
+  const std::byte* base_ = nullptr;
+  std::vector<GatherPiece> pieces_;
   std::vector<const std::byte*> stored_;
 };
 
-std::unique_ptr<SlotFiller> make_table_filler(const TableDataset& dataset,
-                                              FillMeters& meters,
-                                              const FillerOptions& options) {
+/// Rows that are gathered as they are need nothing else.
+std::unique_ptr<SlotFiller> open_gather(const TableDataset& dataset,
+                                        FillMeters& meters,
+                                        const FillerOptions& options) {
+  const Table* table = dataset.table();
+  const Tier tier = dataset.plan().tier;
+  if (table == nullptr || table->pieces().size() != 1 || tier >= Tier::disk)
+    return nullptr;
   RowFinisher finisher(dataset.fields(), dataset.layout(), dataset.info(),
                        options);
+  if (!finisher.idle() || !finisher.queues_nothing()) return nullptr;
   std::vector<GatherField> fields;
   std::vector<std::size_t> outputs;
   for (const RowFinisher::Copied& copied : finisher.copied()) {
-    fields.push_back({.table = dataset.table()->data() + copied.offset,
+    fields.push_back({.table = table->data() + copied.offset,
                       .row_stride = dataset.layout().row_bytes,
                       .bytes = copied.bytes});
     outputs.push_back(copied.output);
   }
-  std::unique_ptr<SlotFiller> gather =
-      make_gather_filler(std::move(fields), std::move(outputs),
-                         dataset.plan().tier, meters.gather);
-  if (finisher.idle() && finisher.queues_nothing() &&
-      dataset.plan().tier != Tier::disk)
-    return gather;
-  return std::make_unique<TableFiller>(dataset, std::move(gather),
-                                       std::move(finisher), meters.gather);
+  return make_gather_filler(std::move(fields), std::move(outputs), tier,
+                            meters.gather);
 }
 
 }  // namespace
 
 std::unique_ptr<SlotFiller> TableDataset::open_filler(
     FillMeters& meters, const FillerOptions& options) const {
-  if (plan().tier == Tier::none)
-    return std::make_unique<SourceFiller>(*this, meters, options);
-  return make_table_filler(*this, meters, options);
+  if (std::unique_ptr<SlotFiller> gather = open_gather(*this, meters, options))
+    return gather;
+  return std::make_unique<TableFiller>(*this, meters, options);
 }
 
 }  // namespace penstock

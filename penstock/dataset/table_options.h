@@ -21,9 +21,12 @@ struct TableDatasetOptions {
   SourceSpec source;
   std::vector<Field> fields;
   Split split;
-  std::string cache = "auto";  ///< auto, device, ram, disk or none
+  std::string cache = "auto";   ///< auto, device, pinned, ram, disk or none
+  TierBudgets budgets;          ///< of `auto`
+  std::int64_t batch_rows = 1;  ///< of the largest batch, for messages
   /// Where stores and temporary files are; empty: default_store_dir().
   std::string store_dir;
+  StopFlag stop;    ///< ends what waits for other processes
   int workers = 1;  ///< threads that parse; 0: on the caller's
   /// What the loaders' rings will take; empty: nothing.
   std::function<RingBytes(const DatasetInfo&)> ring_bytes;

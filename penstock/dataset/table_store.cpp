@@ -1,7 +1,9 @@
 #include "penstock/dataset/table_store.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 namespace penstock {
 namespace {
@@ -31,6 +33,8 @@ bool changes_with_time(const SourceSpec& spec) {
          names("clock_timestamp") ||
          std::ranges::any_of(spec.sources, changes_with_time);
 }
+
+constexpr std::chrono::milliseconds kAskAgain{50};
 
 }  // namespace
 
@@ -79,6 +83,25 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
     store.why_not =
         "its condition ('source.where') selects other rows at another time";
   return store;
+}
+
+void wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
+                   const TableStore& store) {
+  if (options.cache != "disk" || options.plan_only || !store.why_not.empty())
+    return;
+  std::error_code refused;  // when the store is written, with its reason
+  std::filesystem::create_directories(store.path.parent_path(), refused);
+  std::filesystem::path lock = store.path;
+  lock += ".lock";
+  if (turn.try_take(lock)) return;
+  std::string line = "another process is preparing these rows: waiting for " +
+                     store.path.string();
+  log(LogLevel::info, line);
+  if (options.scanning) options.scanning(line);
+  do {
+    end_if_stopped(options.stop);
+    std::this_thread::sleep_for(kAskAgain);
+  } while (!turn.try_take(lock));
 }
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "penstock/base/file_lock.h"
 #include "penstock/base/json.h"
 #include "penstock/dataset/table_options.h"
 
@@ -23,6 +24,12 @@ struct TableStore {
 /// were not found in the rows themselves.
 TableStore table_store(const TableDatasetOptions& options, const Source& source,
                        bool statistics);
+
+/// Waits while another process, such as another rank of this job, scans these
+/// rows to write their store; the turn then lasts as long as `turn`. Only where
+/// a scan writes a store that others can use. Throws as a stopped read does.
+void wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
+                   const TableStore& store);
 
 /// Where stores and temporary files are.
 std::filesystem::path store_dir(const TableDatasetOptions& options);

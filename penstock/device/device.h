@@ -116,16 +116,50 @@ struct GatherField {
   std::byte* out = nullptr;    ///< row 0 of the tensor; the others follow
 };
 
+/// The rows of a packed table from `first` on, which are in other memory.
+struct GatherPiece {
+  std::int64_t first = 0;
+  /// Bytes from where `table` and `row_stride` would have them to where they
+  /// are, modulo 2^64.
+  std::uint64_t shift = 0;
+};
+inline constexpr std::size_t kMostPieces = 3;
+
+/// The piece whose first row is at `at`, where row 0 is at `table`.
+inline GatherPiece piece_of(std::int64_t first, const std::byte* at,
+                            const std::byte* table, std::size_t row_stride) {
+  return {first, reinterpret_cast<std::uintptr_t>(at) -
+                     reinterpret_cast<std::uintptr_t>(table) -
+                     static_cast<std::uint64_t>(first) * row_stride};
+}
+
+/// Where a row is whose table begins at `table`, but for its pieces.
+inline const std::byte* row_at(std::int64_t row, const std::byte* table,
+                               std::size_t row_stride,
+                               std::span<const GatherPiece> pieces) {
+  std::uintptr_t at = reinterpret_cast<std::uintptr_t>(table) +
+                      static_cast<std::uint64_t>(row) * row_stride;
+  for (std::size_t p = pieces.size(); p-- > 0;)
+    if (row >= pieces[p].first) {
+      at += pieces[p].shift;
+      break;
+    }
+  return reinterpret_cast<const std::byte*>(at);
+}
+
 /// Copies whole samples of resident tables into a batch, all fields at once.
-/// Tables and tensors are on the device. A row index of -1 gives zeros.
+/// Tables and tensors are on the device, or in pinned memory, which it reads. A
+/// row index of -1 gives zeros.
 struct Gather {
   std::span<const GatherField> fields;  ///< copied by the call
   std::span<const std::int64_t> rows;   ///< host memory; copied by the call
+  /// By ascending `first`, at most kMostPieces; copied by the call.
+  std::span<const GatherPiece> pieces = {};
 };
 
 /// Work on a device's memory that code of the host does.
 struct HostKernel {
-  std::vector<std::span<const std::byte>> read = {};
+  std::vector<std::span<const std::byte>> read = {};     ///< or pinned memory
   std::vector<std::span<const std::byte>> written = {};  ///< all of it
   std::function<void()> run = {};
 };

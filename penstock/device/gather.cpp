@@ -154,6 +154,29 @@ std::size_t fields_of_one_row(Fields fields, Run& run) {
   return count;
 }
 
+/// As gather_run, of a table that is in pieces.
+void gather_pieces(Fields fields, std::span<const GatherPiece> pieces,
+                   Indices rows) {
+  auto from = [&](const GatherField& field, std::int64_t row) {
+    return row_at(row, field.table, field.row_stride, pieces);
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (std::size_t next = i + kRowsAhead;
+        next < rows.size() && rows[next] >= 0) {
+      const std::byte* ahead = from(fields[0], rows[next]);
+      for (std::size_t b = 0; b < std::min(fields[0].bytes, kBytesAhead);
+           b += kLine)
+        __builtin_prefetch(ahead + b);
+    }
+    for (const GatherField& field : fields)
+      if (rows[i] < 0)
+        std::memset(field.out + i * field.bytes, 0, field.bytes);
+      else
+        copy_run(field.out + i * field.bytes, from(field, rows[i]),
+                 field.bytes);
+  }
+}
+
 void gather_one_table(Run run, Fields fields, Indices rows) {
   if (run.bytes == 0) return;
   if (fields.size() == 1) switch (run.bytes) {
@@ -182,6 +205,8 @@ void gather_on_host(const Gather& gather) {
   for (const GatherField& field : gather.fields)
     PENSTOCK_ASSERT(field.bytes <= field.row_stride,
                     "a field of a gather extends beyond its row");
+  if (!gather.pieces.empty() && !gather.fields.empty())
+    return gather_pieces(gather.fields, gather.pieces, gather.rows);
   for (Fields fields = gather.fields; !fields.empty();) {
     Run run{};
     std::size_t count = fields_of_one_row(fields, run);

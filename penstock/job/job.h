@@ -27,6 +27,7 @@ struct Job {
     std::optional<int> workers;  ///< missing: from the processors we may use
     std::optional<Tail> tail;    ///< missing: drop for train, exact for val
     std::string cache = "auto";
+    TierBudgets budgets;    ///< of `auto`
     std::string cache_dir;  ///< of the stores of `disk`; empty: the user's
   };
   /// The `train` section but for what only a model needs.

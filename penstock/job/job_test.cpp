@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/job/sections.h"
 
 namespace penstock {
 namespace {
@@ -93,7 +94,7 @@ TEST(Job, ChecksTypesAndRangesWithThePath) {
   EXPECT_THAT(error_of({"loader.batch_size=0"}),
               HasSubstr("loader.batch_size: found 0"));
   EXPECT_THAT(error_of({"loader.cache=fast"}),
-              HasSubstr("auto, device, ram, disk, none"));
+              HasSubstr("auto, device, pinned, ram, disk, none"));
   EXPECT_THAT(error_of({"train.epochs=\"two\""}), HasSubstr("train.epochs"));
   EXPECT_THAT(error_of({"loader=3"}), HasSubstr("expected an object"));
 }
@@ -124,6 +125,26 @@ TEST(Job, AQueryPerSampleKeepsNothing) {
 }
 
 // What is stored is parsed again by --resume: it must still be a URI of libpq.
+TEST(Job, TheCacheIsATierOrABudgetForEach) {
+  Job job = job_with({R"(loader.cache={"device_gib": 0.5, "disk_gib": 0})",
+                      "loader.cache.dir=/scratch"});
+  EXPECT_EQ(job.loading.cache, "auto");
+  EXPECT_EQ(job.loading.budgets.device, std::size_t{1} << 29);
+  EXPECT_EQ(job.loading.budgets.disk, 0u);
+  EXPECT_FALSE(job.loading.budgets.ram);
+  EXPECT_EQ(job.loading.cache_dir, "/scratch");
+  Json shown = loading_settings().shown(job.loading);
+  EXPECT_EQ(shown.find("cache")->dump(),
+            R"({"device_gib": 0.5, "disk_gib": 0.0})");
+  EXPECT_THAT(error_of({R"(loader.cache={"vram_gib": 1})"}),
+              HasSubstr("loader.cache.vram_gib"));
+  EXPECT_THAT(error_of({R"(loader.cache={"ram_gib": -1})"}),
+              HasSubstr("loader.cache.ram_gib"));
+  EXPECT_THAT(
+      error_of({R"(loader.cache={"dir": "/a"})", "loader.cache_dir=/b"}),
+      HasSubstr("loader.cache_dir"));
+}
+
 TEST(Job, ASecretIsLeftOutOfWhatIsStored) {
   auto stored = [](const std::string& uri) {
     Json document;

@@ -49,6 +49,8 @@ TableDatasetOptions dataset_options(const Job& job) {
       .fields = job.fields,
       .split = job.split,
       .cache = job.loading.cache,
+      .budgets = job.loading.budgets,
+      .batch_rows = job.loading.options.batch_size,
       .store_dir = job.loading.cache_dir,
       .workers =
           job.loading.workers.value_or(std::max(1, automatic_workers(job))),

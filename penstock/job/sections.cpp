@@ -2,10 +2,55 @@
 
 #include <limits>
 
+#include "penstock/job/cache_settings.h"
+
 namespace penstock {
 namespace {
 
 constexpr std::int64_t kMany = std::int64_t{1} << 40;
+
+constexpr std::int64_t kMostPaged = std::int64_t{1} << 31;
+
+const SettingsTable<Pages>& page_settings() {
+  static const SettingsTable<Pages> table =
+      SettingsTable<Pages>()
+          .integer("page", &Pages::page, 1, kMostPaged,
+                   "rows that lie together")
+          .required()
+          .integer("window", &Pages::window, 1, kMostPaged,
+                   "pages whose rows are shuffled together")
+          .required();
+  return table;
+}
+
+Json order_rule() {
+  Json paged = object_schema(
+      {{.key = "paged", .rule = page_settings().schema(), .required = true}});
+  Json rule{Json::Object{}};
+  rule["description"] = "default: exact";
+  rule["oneOf"].push_back(settings::choice_rule({"exact"}, ""));
+  rule["oneOf"].push_back(std::move(paged));
+  return rule;
+}
+
+void read_order(Spec& spec, const SettingSchema& setting, LoaderOptions& to) {
+  const Json* given = spec.raw(setting.key);
+  if (given == nullptr) return;
+  if (!given->is_object()) {
+    spec.choice(setting.key, {"exact"});
+    return;
+  }
+  Spec order = spec.section(setting.key);
+  to.pages = page_settings().parse(order.section("paged"));
+  order.finish();
+}
+
+Json shown_order(const Pages& pages) {
+  if (!pages) return Json();
+  Json shown;
+  shown["paged"] = page_settings().shown(pages);
+  return shown;
+}
 
 /// The settings that the loader takes as they are.
 SettingsTable<LoaderOptions> options_settings() {
@@ -16,6 +61,8 @@ SettingsTable<LoaderOptions> options_settings() {
       .integer("seed", &Options::seed, 0,
                std::numeric_limits<std::int64_t>::max(), "")
       .boolean("shuffle", &Options::shuffle, "")
+      .setting("order", order_rule(), read_order,
+               [](const Options& from) { return shown_order(from.pages); })
       .integer("prefetch", &Options::prefetch, 0, 4096,
                "batches ready ahead, in total")
       .integer("readers", &Options::readers, 0, 1024,
@@ -42,7 +89,7 @@ SettingsTable<LoaderOptions> options_settings() {
 
 void check_read(Spec& spec, Job::Loading& loading) {
   if (!loading.options.per_sample || loading.cache == "none") return;
-  if (loading.cache != "auto")
+  if (loading.cache != "auto" || loading.budgets.any())
     spec.refuse("read", "\"per_sample\" reads from the source",
                 "leave \"cache\" out, or set it to \"none\"");
   loading.cache = "none";
@@ -52,35 +99,19 @@ void check_read(Spec& spec, Job::Loading& loading) {
 
 const SettingsTable<Job::Loading>& loading_settings() {
   using Loading = Job::Loading;
-  static const SettingsTable<Loading> table =
-      SettingsTable<Loading>()
-          .inside(&Loading::options, options_settings())
-          .integer("workers", &Loading::workers, 0, 1024,
-                   "default: from the processors we may use")
-          .choice("cache", &Loading::cache,
-                  {{"auto", "auto"},
-                   {"device", "device"},
-                   {"ram", "ram"},
-                   {"disk", "disk"},
-                   {"none", "none"}},
-                  "")
-          .setting(
-              "cache_dir",
-              settings::rule_of("string",
-                                "for \"disk\" and temporary files; default: "
-                                "penstock/stores in the user's cache folder"),
-              [](Spec& spec, const SettingSchema& setting, Loading& to) {
-                to.cache_dir = settings::read_text(spec, setting, to.cache_dir);
-              },
-              [](const Loading& from) {
-                return from.cache_dir.empty() ? Json() : Json(from.cache_dir);
-              })
-          .choice("tail", &Loading::tail,
-                  {{"drop", Tail::drop},
-                   {"pad", Tail::pad},
-                   {"exact", Tail::exact}},
-                  "default: drop for train, exact for val")
-          .check(check_read);
+  static const SettingsTable<Loading> table = [] {
+    SettingsTable<Loading> made;
+    made.inside(&Loading::options, options_settings())
+        .integer("workers", &Loading::workers, 0, 1024,
+                 "default: from the processors we may use");
+    add_cache_settings(made)
+        .choice(
+            "tail", &Loading::tail,
+            {{"drop", Tail::drop}, {"pad", Tail::pad}, {"exact", Tail::exact}},
+            "default: drop for train, exact for val")
+        .check(check_read);
+    return made;
+  }();
   return table;
 }
 

@@ -8,7 +8,7 @@ using What = BatchTensor::What;
 
 bool device_finishes(const Dataset& dataset, Side side, const Device& device) {
   return !dataset.info().device_fields_of(side).empty() ||
-         (dataset.plan().tier == Tier::device &&
+         (gathered_on_device(dataset.plan().tier) &&
           device.memory_kind() != MemoryKind::cpu);
 }
 

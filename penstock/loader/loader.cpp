@@ -88,7 +88,7 @@ struct Loader::State {
         device(on),
         order(order_of(options, *dataset)),
         kept(dataset->plan().tier != Tier::none),
-        resident(dataset->plan().tier == Tier::device && !on_host()),
+        resident(gathered_on_device(dataset->plan().tier) && !on_host()),
         queues(device_finishes(*dataset, options.side, device)),
         operations(
             std::make_shared<const BatchOperations>(options, dataset->info())),
@@ -128,7 +128,7 @@ struct Loader::State {
         !dataset->info().longest.empty() ||
         std::ranges::any_of(
             dataset->info().device_fields_of(options.side),
-            [](const DeviceField& field) { return field.longest_run > 0; });
+            [](const DeviceField& field) { return field.longest_run > 1; });
     std::shared_ptr<Slot> slot = maker.make(varies ? BatchLayout() : most,
                                             most_rows(options, order.samples));
     slot->ring = ring;

@@ -41,11 +41,16 @@ namespace {
 }  // namespace
 
 Order order_of(const LoaderOptions& options, const Dataset& rows) {
-  return {.samples = rows.rows_on(options.side),
+  return order_of(options, rows.rows_on(options.side));
+}
+
+Order order_of(const LoaderOptions& options, std::int64_t rows) {
+  return {.samples = rows,
           .seed = options.seed,
           .shuffle = options.shuffle,
           .batch_size = options.batch_size,
-          .tail = options.tail};
+          .tail = options.tail,
+          .pages = options.pages};
 }
 
 std::int64_t most_rows(const LoaderOptions& options, std::int64_t rows) {

@@ -21,6 +21,7 @@ struct LoaderOptions {
   Side side = Side::train;
   std::uint64_t seed = 0;
   bool shuffle = true;
+  Pages pages = {};  ///< in which it is shuffled; none: one exact shuffle
   Tail tail = Tail::drop;
   std::int64_t batch_size = 256;  ///< global: over all ranks
   Rank rank;
@@ -48,6 +49,8 @@ struct LoaderOptions {
 
 /// The order that these options mean for `rows`.
 Order order_of(const LoaderOptions& options, const Dataset& rows);
+/// The same for so many rows on that side.
+Order order_of(const LoaderOptions& options, std::int64_t rows);
 
 /// Rows in a batch of these options, where there are `rows` rows: at most.
 std::int64_t most_rows(const LoaderOptions& options, std::int64_t rows);

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "penstock/dataset/fake/words_dataset.h"
 #include "penstock/loader/seen_batches.h"
@@ -224,6 +226,58 @@ TEST_P(TableStoreTest, OtherFieldsAndSplitsHaveStoresOfTheirOwn) {
   prepare();
   EXPECT_EQ(read_, 300);
   EXPECT_EQ(stores().size(), 3u);
+}
+
+TEST_P(TableStoreTest, RanksThatStartTogetherMakeOneScan) {
+  std::atomic<std::int64_t> read{0};
+  std::vector<std::string> fingerprints(4);
+  std::vector<std::thread> ranks;
+  for (std::string& fingerprint : fingerprints)
+    ranks.emplace_back([&] {
+      auto source = std::make_unique<FakeSource>(words_.table,
+                                                 requests_of(words_.options));
+      FakeSource* made = source.get();
+      auto device = open_device({.kind = "cpu"});
+      auto set =
+          TableDataset::prepare(words_.options, std::move(source), *device);
+      read += made->counts().rows;
+      fingerprint = set->fingerprint();
+    });
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(read, 300);
+  EXPECT_THAT(fingerprints, testing::Each(fingerprints[0]));
+  EXPECT_EQ(stores().size(), 1u) << "and no lock stays";
+}
+
+TEST_P(TableStoreTest, WaitingForAnotherProcessCanBeStopped) {
+  prepare();
+  std::filesystem::path lock = stores().at(0);
+  lock += ".lock";
+  FileLock other;
+  ASSERT_TRUE(other.try_take(lock));
+  std::atomic<bool> stopped{false};
+  words_.options.stop = &stopped;
+  std::string said;
+  words_.options.scanning = [&](const std::string& line) {
+    said = line;
+    stopped = true;
+  };
+  try {
+    prepare();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(is_stop(error));
+  }
+  EXPECT_THAT(said, HasSubstr("another process is preparing these rows"));
+}
+
+TEST_P(TableStoreTest, ARankWhoseScanFailsLetsTheNextOneTry) {
+  words_.table.rows[7][3] = std::string("no number");
+  EXPECT_THROW(prepare(), Error);
+  EXPECT_TRUE(stores().empty());
+  words_.table.rows[7][3] = 1.0;
+  prepare();
+  EXPECT_EQ(read_, 300);
 }
 
 TEST_P(TableStoreTest, AResumedRunUsesTheStoreWithItsStatistics) {

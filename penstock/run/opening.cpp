@@ -1,5 +1,7 @@
 #include "penstock/run/opening.h"
 
+#include <cmath>
+
 namespace penstock {
 
 namespace {
@@ -16,8 +18,9 @@ TableDatasetOptions dataset_options(const Job& job,
   return wanted;
 }
 
-std::shared_ptr<const Dataset> prepare_rows(const TableDatasetOptions& wanted,
+std::shared_ptr<const Dataset> prepare_rows(TableDatasetOptions wanted,
                                             Device& device, StopFlag stop) {
+  wanted.stop = stop;
   std::unique_ptr<Source> source =
       open_source(wanted.source, requests_of(wanted), {stop});
   return prepare_dataset(wanted, std::move(source), device);
@@ -42,12 +45,38 @@ DatasetInfo plan_rows(const Job& job,
   return prepare_rows(wanted, *device, stop)->info();
 }
 
-Json plan_json(const DatasetInfo& info) {
+Order train_order(const Job& job, const DatasetInfo& info) {
+  return order_of(loader_options(job, Side::train), info.on_side[0]);
+}
+
+std::string order_line(const Order& order) {
+  if (!order.shuffle || !order.pages) return {};
+  Order exact = order;
+  exact.pages = {};
+  auto rows = [](const Order& of) {
+    return std::to_string(std::llround(effective_batch(of)));
+  };
+  return "order: pages of " + std::to_string(order.pages.page) +
+         " rows, shuffled in windows of " + std::to_string(order.pages.window) +
+         ": a batch of " + std::to_string(order.batch_size) +
+         " is spread as evenly as ~" + rows(order) +
+         " rows from anywhere (exact order: ~" + rows(exact) + ")";
+}
+
+Json plan_json(const Job& job, const DatasetInfo& info) {
   Json json;
   json["rows"] = info.rows;
   json["train_rows"] = info.on_side[0];
   json["val_rows"] = info.on_side[1];
   json["plan"] = info.plan.json();
+  if (Order order = train_order(job, info); order.shuffle && order.pages) {
+    Json& shown = json["order"];
+    shown["page"] = order.pages.page;
+    shown["window"] = order.pages.window;
+    shown["effective_batch"] = effective_batch(order);
+    order.pages = {};
+    shown["effective_batch_exact"] = effective_batch(order);
+  }
   return json;
 }
 

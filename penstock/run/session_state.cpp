@@ -129,7 +129,7 @@ void Session::load_state(const Json& state) {
         "resume.other_order", "state.order",
         "the order is another one: " + order_json(order_, job_.split).dump(),
         "continue with the side, split, global batch_size, seed, "
-        "shuffle and tail that the state was saved with");
+        "shuffle, order and tail that the state was saved with");
   continue_at(at);
 }
 

@@ -85,6 +85,10 @@ Json order_json(const Order& order, const Split& split) {
   json["samples"] = order.samples;
   json["seed"] = static_cast<std::int64_t>(order.seed);
   json["shuffle"] = order.shuffle;
+  if (order.pages) {
+    json["page"] = order.pages.page;
+    json["window"] = order.pages.window;
+  }
   json["batch_size"] = order.batch_size;
   json["tail"] = order.tail == Tail::drop  ? "drop"
                  : order.tail == Tail::pad ? "pad"
@@ -149,7 +153,8 @@ void check_goes_on(const SavedState& state, const Dataset& rows,
     refuse("resume.other_order", "the loader's settings",
            "found " + order_json(order, split).dump() +
                ", the run was made with " + state.order.dump(),
-           "resume without changing split, batch_size, seed, shuffle or tail");
+           "resume without changing split, batch_size, seed, shuffle, order or "
+           "tail");
   if (state.position.step > 0 && state.position.step >= steps_per_epoch(order))
     refuse("resume.no_state", "state.json",
            "found step " + std::to_string(state.position.step) +

@@ -55,16 +55,34 @@ std::shared_ptr<Device> device_of(const Job& job) {
   return device;
 }
 
+const char* place_of(Tier tier) {
+  switch (tier) {
+    case Tier::device:
+      return "on the device";
+    case Tier::pinned:
+      return "in pinned memory";
+    case Tier::ram:
+      return "in host memory";
+    case Tier::disk:
+      return "on disk";
+    case Tier::none:
+      break;
+  }
+  return "that are read when needed";
+}
+
 /// "3224 train + 806 val rows on the device, 0.3 GiB, ready after 2.1 s".
 std::string opened_line(const DatasetInfo& info, Nanoseconds took) {
   const TierPlan& plan = info.plan;
   std::size_t bytes = 0;
-  for (const TierPlan::Line& line : plan.lines)
-    if (line.chosen) bytes = line.rows_bytes;
-  const char* where = plan.tier == Tier::device ? "on the device"
-                      : plan.tier == Tier::ram  ? "in host memory"
-                      : plan.tier == Tier::disk ? "on disk"
-                                                : "that are read when needed";
+  std::string where;
+  for (const TierPlan::Line& line : plan.lines) {
+    if (!line.chosen) continue;
+    bytes += line.rows_bytes;
+    if (!where.empty()) where += ", ";
+    if (plan.places.size() > 1) where += std::to_string(line.rows) + " ";
+    where += place_of(line.tier);
+  }
   char seconds[32];
   std::snprintf(seconds, sizeof(seconds), "%.1f s",
                 static_cast<double>(took.count()) / 1e9);
@@ -94,6 +112,9 @@ std::unique_ptr<Session> open_session(const Job& job,
   if (options.listener.note)
     options.listener.note(
         opened_line(session->rows().info(), wall_clock().now() - began));
+  if (std::string line = order_line(session->order());
+      options.listener.note && !line.empty())
+    options.listener.note(line);
   return session;
 } catch (const Error& error) {
   if (!is_stop(error)) throw;

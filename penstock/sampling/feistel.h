@@ -29,6 +29,17 @@ struct FeistelNetwork {
     right ^= mix64(left + keys[5]) & half;
     return (left << half_bits) | right;
   }
+
+  std::uint64_t inverse(std::uint64_t at) const {
+    const std::uint64_t half = (std::uint64_t{1} << half_bits) - 1;
+    std::uint64_t left = at >> half_bits;
+    std::uint64_t right = at & half;
+    for (std::size_t round = keys.size(); round > 0; round -= 2) {
+      right ^= mix64(left + keys[round - 1]) & half;
+      left ^= mix64(right + keys[round - 2]) & half;
+    }
+    return (left << half_bits) | right;
+  }
 };
 
 /// The instructions that may be used. They change the time that a computation

@@ -19,14 +19,9 @@ Permutation permutation_of(const Order& order, std::int64_t epoch) {
   return Permutation(order.samples, random.next());
 }
 
-/// Writes the samples at the positions from `first` on.
-void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
-                  std::span<SampleRange> ranges) {
-  if (!order.shuffle) {
-    for (SampleRange& range : ranges) range = {.sample = first++};
-    return;
-  }
-  const Permutation shuffled = permutation_of(order, epoch);
+template <class Shuffled>
+void fill_from(const Shuffled& shuffled, std::int64_t first,
+               std::span<SampleRange> ranges) {
   std::array<std::int64_t, 1024> samples;
   while (!ranges.empty()) {
     std::size_t count = std::min(samples.size(), ranges.size());
@@ -35,6 +30,19 @@ void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
     first += static_cast<std::int64_t>(count);
     ranges = ranges.subspan(count);
   }
+}
+
+/// Writes the samples at the positions from `first` on.
+void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
+                  std::span<SampleRange> ranges) {
+  if (!order.shuffle) {
+    for (SampleRange& range : ranges) range = {.sample = first++};
+    return;
+  }
+  if (order.pages)
+    return fill_from(PagedOrder(order.samples, order.pages, order.seed, epoch),
+                     first, ranges);
+  fill_from(permutation_of(order, epoch), first, ranges);
 }
 
 [[noreturn]] void refuse_too_few(const Order& order) {
@@ -70,7 +78,9 @@ std::int64_t sample_at(const Order& order, std::int64_t epoch,
                        std::int64_t position) {
   PENSTOCK_ASSERT(position >= 0 && position < order.samples,
                   "a position lies within its epoch");
-  return order.shuffle ? permutation_of(order, epoch)(position) : position;
+  SampleRange range;
+  fill_samples(order, epoch, position, std::span(&range, 1));
+  return range.sample;
 }
 
 void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
@@ -94,6 +104,37 @@ void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
     padded = {.sample = -1};
   plan.bin_ends.resize(plan.ranges.size());
   std::iota(plan.bin_ends.begin(), plan.bin_ends.end(), 1);
+}
+
+// Of ranks that are drawn at random, r / n, the mean of b has the variance
+// 1 / (12 b).
+double effective_batch(const Order& order) {
+  if (!order.shuffle) return 0;
+  constexpr std::int64_t kDraws = std::int64_t{1} << 18;
+  constexpr std::uint64_t kStep = 0x6d69786564;  // "mixed"
+  const std::int64_t steps = steps_per_epoch(order);
+  const std::int64_t batches =
+      std::clamp<std::int64_t>(kDraws / order.batch_size, 16, 1024);
+  double squares = 0;
+  Plan plan;
+  for (std::int64_t epoch = 0; epoch < batches; ++epoch) {
+    Random random(order.seed, static_cast<std::uint64_t>(epoch), 0, kStep);
+    auto step = static_cast<std::int64_t>(
+        random.below(static_cast<std::uint64_t>(steps)));
+    plan_step(order, {}, {epoch, step}, plan);
+    double sum = 0;
+    std::int64_t count = 0;
+    for (const SampleRange& range : plan.ranges) {
+      if (range.sample < 0) continue;
+      sum += static_cast<double>(2 * range.sample + 1 - order.samples);
+      ++count;
+    }
+    double mean = sum / static_cast<double>(2 * count * order.samples);
+    squares += mean * mean;
+  }
+  double variance = squares / static_cast<double>(batches);
+  auto most = static_cast<double>(order.samples);
+  return variance * 12 * most < 1 ? most : std::max(1.0, 1 / (12 * variance));
 }
 
 Position next_position(const Order& order, Position at) {

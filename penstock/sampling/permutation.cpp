@@ -49,6 +49,14 @@ std::int64_t Permutation::operator()(std::int64_t position) const {
   return static_cast<std::int64_t>(at);
 }
 
+std::int64_t Permutation::position_of(std::int64_t sample) const {
+  const auto n = static_cast<std::uint64_t>(n_);
+  auto at = static_cast<std::uint64_t>(sample);
+  do at = network_.inverse(at);
+  while (at >= n);
+  return static_cast<std::int64_t>(at);
+}
+
 void Permutation::range(std::int64_t first, std::span<std::int64_t> samples,
                         Instructions use) const {
   PENSTOCK_ASSERT(first >= 0 && std::ssize(samples) <= n_ - first,

@@ -14,6 +14,8 @@ class Permutation {
  public:
   Permutation(std::int64_t n, std::uint64_t key);
   std::int64_t operator()(std::int64_t position) const;
+  /// The position of a sample: the inverse.
+  std::int64_t position_of(std::int64_t sample) const;
   /// What stands at the positions first, first + 1, ...: the same numbers,
   /// computed many at a time.
   void range(std::int64_t first, std::span<std::int64_t> samples,

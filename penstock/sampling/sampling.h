@@ -17,6 +17,7 @@
 #include "penstock/base/json.h"
 #include "penstock/base/sample.h"
 #include "penstock/base/settings.h"
+#include "penstock/sampling/paged.h"
 #include "penstock/sampling/permutation.h"
 #include "penstock/sampling/side_index.h"
 
@@ -36,6 +37,7 @@ struct Order {
   bool shuffle = true;
   std::int64_t batch_size = 256;  ///< global, over all ranks
   Tail tail = Tail::drop;
+  Pages pages = {};  ///< where it is shuffled
 };
 
 /// A place in the endless run over epochs: what is saved and resumed.
@@ -58,6 +60,12 @@ std::int64_t steps_per_epoch(const Order& order);
 /// The sample at `position` of `epoch`, as a rank within this side.
 std::int64_t sample_at(const Order& order, std::int64_t epoch,
                        std::int64_t position);
+
+/// How many samples, drawn at random from the whole side, would be spread over
+/// it as evenly as a batch is: the variance of their mean rank is that of the
+/// batches of some epochs. About `batch_size` for the exact shuffle, fewer with
+/// pages, 1 at least. Some 10 ms; 0 where nothing is shuffled.
+double effective_batch(const Order& order);
 
 /// The contents of one batch: bins of ranges, flat, so that packing, length
 /// buckets and padding are plans too. Bin b, which is row b of the batch, holds

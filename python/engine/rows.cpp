@@ -72,7 +72,8 @@ OwnRows rows_of_arrays(const std::vector<std::string>& names,
         .cache = job.loading.cache,
         .ring_bytes = ring_bytes(
             loader_options(job, Side::train),
-            {.rows = rows, .outputs = outputs_of(layout_of(*named))})};
+            {.rows = rows, .outputs = outputs_of(layout_of(*named))}),
+        .budgets = job.loading.budgets};
     if (job.split.train < 1) {
       options.train.emplace();
       options.val.emplace();

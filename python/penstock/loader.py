@@ -262,12 +262,15 @@ class Loader(BaseLoader):
     `num_workers` are threads (None: from the processors that we may use; 0:
     all on the caller's thread); they never change a batch. `prefetch_factor`
     batches per worker (without `num_workers`, in all) are made ahead. `cache`
-    is "auto", "device", "ram", "disk" or "none"; "disk" keeps prepared rows in
-    a file from run to run. `rank` and `world` are those of torch's process
-    group where there is one, else RANK and WORLD_SIZE. All ranks must read the same rows: they compare them through that group, or by
-    `agree`, a function from the bytes of one rank to a list of those of all
-    (`MPI.COMM_WORLD.allgather`); every rank opens the same loaders, in the
-    same order. Without both, the job names its rows (`source.fingerprint`).
+    is "auto", "device", "pinned", "ram", "disk" or "none", or budgets,
+    {"device_gib": 4, "ram_gib": 16}; "disk" keeps prepared rows in a file from
+    run to run. `order` is "exact", or {"paged": {"page": 4096, "window": 16}}:
+    pages of rows are shuffled, then the rows of each 16 pages. `rank` and `world` are those of torch's process group where
+    there is one, else RANK and WORLD_SIZE. All ranks must read the same rows:
+    they compare them through that group, or by `agree`, a function from the
+    bytes of one rank to a list of those of all (`MPI.COMM_WORLD.allgather`);
+    every rank opens the same loaders, in the same order. Without both, the job
+    names its rows (`source.fingerprint`).
 
     Raises RequestError for settings, SourceError for the source,
     TransformError for rows that are not usable, OutOfMemory for a `cache` that
@@ -284,7 +287,9 @@ class Loader(BaseLoader):
                  split: Settings | None = None, side: str = "train",
                  rank: int | None = None, world: int | None = None,
                  agree: Agree | None = None,
-                 device: str | Settings = "auto", cache: str = "auto",
+                 device: str | Settings = "auto",
+                 cache: str | Settings = "auto",
+                 order: str | Settings = "exact",
                  pin_memory: bool | None = None, pin_memory_device: str = "",
                  persistent_workers: bool | None = None, timeout: float = 0,
                  multiprocessing_context: object = None,
@@ -311,6 +316,8 @@ class Loader(BaseLoader):
                 loading["workers"] = num_workers
                 ahead *= max(1, num_workers)
             loading["prefetch"] = ahead
+            if order != "exact":
+                loading["order"] = order
             job: dict[str, Any] = {"loader": loading, "device": device}
             if split is not None:
                 job["split"] = split

@@ -340,6 +340,30 @@ TEST_P(DeviceSuite, ARowOfMinusOneGivesZeros) {
             ByteVector(3 * TestTable::kOutPerRow));
 }
 
+TEST_P(DeviceSuite, ATableMayBePartlyInOtherAndInPinnedMemory) {
+  constexpr std::size_t kFirst = 30, kSecond = 40;  // rows
+  TestTable table;
+  std::unique_ptr<Stream> stream = device_->make_stream();
+  auto rows_of = [&](std::size_t begin, std::size_t end) {
+    auto at = table.bytes.begin();
+    auto bytes = static_cast<std::ptrdiff_t>(TestTable::kRowBytes);
+    return ByteVector(at + static_cast<std::ptrdiff_t>(begin) * bytes,
+                      at + static_cast<std::ptrdiff_t>(end) * bytes);
+  };
+  Buffer first = upload(*stream, rows_of(0, kFirst));
+  Buffer second = upload(*stream, rows_of(kFirst, kSecond));
+  Buffer third = pinned(rows_of(kSecond, static_cast<std::size_t>(TestTable::kRows)));
+  const GatherPiece pieces[] = {
+      piece_of(kFirst, second.data(), first.data(), TestTable::kRowBytes),
+      piece_of(kSecond, third.data(), first.data(), TestTable::kRowBytes)};
+  std::vector<std::int64_t> rows = TestTable::rows(500, 3);
+  Buffer out = device_->allocate(rows.size() * TestTable::kOutPerRow);
+  std::vector<GatherField> fields =
+      TestTable::fields(first.data(), out.data(), rows.size());
+  stream->gather({fields, rows, pieces});
+  EXPECT_EQ(download(*stream, out), table.expected(rows));
+}
+
 TEST_P(DeviceSuite, AGatherTakesEachFieldFromATableOfItsOwn) {
   constexpr std::size_t kRows = 100;
   std::unique_ptr<Stream> stream = device_->make_stream();

@@ -196,7 +196,7 @@ class Plans(Case):
         self.assertEqual(found["train_rows"] + found["val_rows"], 64)
         self.assertEqual(found["plan"]["tier"], "device")
         tiers = {tier["tier"]: tier for tier in found["plan"]["tiers"]}
-        self.assertEqual(list(tiers), ["device", "ram", "disk", "none"])
+        self.assertEqual(list(tiers), ["device", "pinned", "ram", "disk", "none"])
         self.assertGreater(tiers["device"]["most_rows"], 10_000)
         plain = self.succeed("train", "job.json", "--plan")
         self.assertIn("* device: ", plain.out)

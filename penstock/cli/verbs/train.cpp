@@ -68,10 +68,12 @@ Job job_of(const Arguments& arguments) {
 void show_plan(const Job& job, Terminal& terminal, Invocation& invocation) try {
   auto note = [&](const std::string& line) { terminal.note(line); };
   DatasetInfo info = plan_rows(job, note, {invocation.stop});
-  if (invocation.json) return print_document(plan_json(info));
+  if (invocation.json) return print_document(plan_json(job, info));
   print(std::to_string(info.on_side[0]) + " train + " +
         std::to_string(info.on_side[1]) +
         " val rows; where they will be stored:\n" + info.plan.text());
+  if (std::string line = order_line(train_order(job, info)); !line.empty())
+    print(line + "\n");
 } catch (const Error& error) {
   if (!is_stop(error)) throw;
   invocation.interrupted = true;

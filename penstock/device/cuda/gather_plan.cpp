@@ -17,9 +17,11 @@ std::uint64_t address(const std::byte* at) {
 }
 
 /// The largest unit to which every address of a field is aligned, in each row.
-std::uint32_t unit_of(const GatherField& field, const std::byte* out) {
+std::uint32_t unit_of(const GatherField& field, const std::byte* out,
+                      std::span<const GatherPiece> pieces) {
   std::uint64_t all =
       address(field.table) | field.row_stride | field.bytes | address(out) | 16;
+  for (const GatherPiece& piece : pieces) all |= piece.shift;
   return std::uint32_t{1} << std::countr_zero(all);
 }
 
@@ -32,10 +34,15 @@ std::uint64_t blocks_for(const GatherWork& work, std::uint32_t per_thread) {
 
 GatherLaunch plan_launch(std::span<const GatherField> fields, std::size_t first,
                          std::size_t count, const std::int64_t* staged,
-                         int processors) {
+                         int processors, std::span<const GatherPiece> pieces) {
+  static_assert(kWorkPieces == kMostPieces);
+  PENSTOCK_ASSERT(pieces.size() <= kMostPieces,
+                  "a table is in too many pieces");
   GatherLaunch launch;
   GatherWork& work = launch.work;
   work.rows = staged;
+  for (std::size_t p = 0; p < pieces.size(); ++p)
+    work.pieces[p] = {pieces[p].first, pieces[p].shift};
   std::uint64_t row_units = 0;
   for (const GatherField& field :
        fields.first(std::min<std::size_t>(fields.size(), kMostParts))) {
@@ -43,7 +50,7 @@ GatherLaunch plan_launch(std::span<const GatherField> fields, std::size_t first,
     PENSTOCK_ASSERT(field.bytes <= field.row_stride,
                     "a field of a gather extends beyond its row");
     std::byte* out = field.out + first * field.bytes;
-    std::uint32_t unit = unit_of(field, out);
+    std::uint32_t unit = unit_of(field, out, pieces);
     std::uint64_t units = field.bytes / unit;
     PENSTOCK_ASSERT(row_units + units <= kMostRowUnits,
                     "a row of a gather has too many pieces");

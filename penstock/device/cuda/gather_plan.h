@@ -21,10 +21,11 @@ struct GatherLaunch {
 /// Plans the launch that copies `count` rows from row `first` of the batch on,
 /// for as many of `fields` as fit: the first kMostParts. `staged` are the
 /// rows' indices where the device can read them; `processors` those of the
-/// device. A pure function. A field that extends beyond its row is an internal
-/// error.
+/// device; `pieces` those of the gather. A pure function. A field that extends
+/// beyond its row is an internal error.
 GatherLaunch plan_launch(std::span<const GatherField> fields, std::size_t first,
                          std::size_t count, const std::int64_t* staged,
-                         int processors);
+                         int processors,
+                         std::span<const GatherPiece> pieces = {});
 
 }  // namespace penstock::cuda

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -54,7 +55,7 @@ void gather_by_launches(const Gather& gather, std::size_t most_rows,
          fields =
              fields.subspan(std::min<std::size_t>(fields.size(), kMostParts)))
       run(plan_launch(fields, first, count, gather.rows.data() + first,
-                      processors),
+                      processors, gather.pieces),
           random);
   }
 }
@@ -143,6 +144,53 @@ void expect_what_the_host_gives(std::uint64_t seed, std::size_t unit) {
       right.end() - static_cast<std::ptrdiff_t>(256 - right_shift));
   ASSERT_EQ(got, wanted) << "seed " << seed << ", unit " << unit
                          << (apart ? ", a table per field" : "");
+}
+
+/// The same rows, of a table as a whole and of one that is in pieces.
+void expect_pieces_make_no_difference(std::uint64_t seed, std::size_t unit) {
+  Random random(seed, unit, 1, 0);
+  constexpr std::size_t kTableRows = 50, kRows = 300;
+  Layout layout = drawn_layout(random, unit, kRows);
+  std::vector<AlignedBytes> tables;
+  tables.push_back(random_memory(kTableRows * layout.row_bytes, random));
+  std::vector<std::int64_t> firsts;
+  for (std::size_t p = random.below(kMostPieces + 1); p > 0; --p)
+    firsts.push_back(static_cast<std::int64_t>(random.below(kTableRows + 1)));
+  std::ranges::sort(firsts);
+  std::vector<AlignedBytes> moved;
+  std::vector<GatherPiece> pieces;
+  for (std::int64_t first : firsts) {
+    std::size_t begin = static_cast<std::size_t>(first) * layout.row_bytes;
+    std::size_t bytes = kTableRows * layout.row_bytes - begin;
+    moved.push_back(random_memory(bytes + 16, random));
+    std::byte* at = moved.back().get() + (unit == 1 ? random.below(16) : 0);
+    std::memcpy(at, tables[0].get() + begin, bytes);
+    pieces.push_back(piece_of(first, at, tables[0].get(), layout.row_bytes));
+  }
+  std::vector<std::int64_t> rows(kRows);
+  for (std::int64_t& row : rows)
+    row = static_cast<std::int64_t>(random.below(kTableRows + 1)) - 1;
+  std::vector<std::byte> whole(layout.out_bytes), host = whole, device = whole;
+  auto of = [&](std::vector<std::byte>& out) {
+    return layout.of(tables, false, out.data());
+  };
+  gather_on_host({of(whole), rows});
+  if (!firsts.empty())  // nobody looks for them at the old place
+    std::memset(
+        tables[0].get() +
+            static_cast<std::size_t>(firsts[0]) * layout.row_bytes,
+        0xDB,
+        (kTableRows - static_cast<std::size_t>(firsts[0])) * layout.row_bytes);
+  gather_on_host({of(host), rows, pieces});
+  EXPECT_EQ(host, whole) << "seed " << seed << ", unit " << unit;
+  gather_by_launches({of(device), rows, pieces}, 128, 10, random);
+  EXPECT_EQ(device, whole) << "seed " << seed << ", unit " << unit;
+}
+
+TEST(GatherPlan, ATableMayBeInPieces) {
+  for (std::size_t unit : {1u, 4u, 16u})
+    for (std::uint64_t seed = 0; seed < 60; ++seed)
+      expect_pieces_make_no_difference(seed, unit);
 }
 
 TEST(GatherPlan, CopiesWhatGatherOnHostCopiesForManyLayouts) {

@@ -37,6 +37,13 @@ struct GatherPart {
   std::uint32_t unit_bytes = 0;  ///< 16, 8, 4, 2 or 1
 };
 
+/// As penstock::GatherPiece; where there is none, no row is so large.
+struct WorkPiece {
+  std::int64_t first = INT64_MAX;
+  std::uint64_t shift = 0;
+};
+inline constexpr std::uint32_t kWorkPieces = 3;
+
 /// One launch.
 struct GatherWork {
   const std::int64_t* rows = nullptr;  ///< host memory that the device can read
@@ -45,6 +52,7 @@ struct GatherWork {
   std::uint32_t units_per_thread = 0;
   std::uint32_t part_count = 0;
   GatherPart parts[kMostParts];
+  WorkPiece pieces[kWorkPieces];
 };
 
 /// Which part of the line of units is a block's.
@@ -130,9 +138,12 @@ PENSTOCK_HOST_DEVICE inline MovedUnit load_unit(const GatherWork& work,
   moved.to = part.out + (share.first_row + row) * part_bytes + within;
   moved.bytes = part.unit_bytes;
   if (near[row] < 0) return moved;
+  std::uint64_t away = 0;
+  for (const WorkPiece& piece : work.pieces)
+    if (near[row] >= piece.first) away = piece.shift;
   const std::byte* from =
-      part.table + static_cast<std::uint64_t>(near[row]) * part.row_stride +
-      within;
+      part.table +
+      (static_cast<std::uint64_t>(near[row]) * part.row_stride + within + away);
   switch (part.unit_bytes) {
     case 16:
       moved.value = unit_at<Unit16>(from);

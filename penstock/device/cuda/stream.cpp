@@ -52,8 +52,8 @@ void CudaStream::launch(const Gather& gather, std::size_t first,
   std::span<const GatherField> fields = gather.fields;
   try {
     while (!fields.empty()) {
-      GatherLaunch planned =
-          plan_launch(fields, first, count, staged, device_.processors());
+      GatherLaunch planned = plan_launch(fields, first, count, staged,
+                                         device_.processors(), gather.pieces);
       if (planned.blocks != 0)
         check(launch_gather(planned.work, planned.blocks, planned.near_bytes,
                             stream_),

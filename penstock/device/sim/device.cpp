@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "penstock/base/error.h"
 #include "penstock/base/log.h"
@@ -25,11 +26,41 @@ std::size_t bytes_of(double gib) {
   return static_cast<std::size_t>(gib * (1 << 30));
 }
 
+/// Rows of a gather that are in one piece of its table.
+struct RowsRead {
+  std::size_t least, most, count;
+  std::uint64_t shift;
+};
+
+std::vector<RowsRead> rows_read(const Gather& gather) {
+  std::vector<RowsRead> found;
+  for (std::size_t p = 0; p <= gather.pieces.size(); ++p) {
+    std::int64_t begin = p == 0 ? 0 : gather.pieces[p - 1].first;
+    std::int64_t end = p < gather.pieces.size()
+                           ? gather.pieces[p].first
+                           : std::numeric_limits<std::int64_t>::max();
+    std::int64_t least = end, most = -1, count = 0;
+    for (std::int64_t row : gather.rows) {
+      if (row < begin || row >= end) continue;
+      least = std::min(least, row);
+      most = std::max(most, row);
+      ++count;
+    }
+    if (count > 0)
+      found.push_back({static_cast<std::size_t>(least),
+                       static_cast<std::size_t>(most),
+                       static_cast<std::size_t>(count),
+                       p == 0 ? 0 : gather.pieces[p - 1].shift});
+  }
+  return found;
+}
+
 // The effect of a gather with copies of all that the caller's spans showed.
 std::function<void()> effect_of(const Gather& gather) {
   return [fields = std::vector(gather.fields.begin(), gather.fields.end()),
-          rows = std::vector(gather.rows.begin(), gather.rows.end())] {
-    gather_on_host({fields, rows});
+          rows = std::vector(gather.rows.begin(), gather.rows.end()),
+          pieces = std::vector(gather.pieces.begin(), gather.pieces.end())] {
+    gather_on_host({fields, rows, pieces});
   };
 }
 
@@ -41,7 +72,8 @@ SimDevice::SimDevice(const DeviceSpec& spec, Clock& clock,
       spec_(spec),
       own_clock_(std::move(own_clock)),
       clock_(clock),
-      memory_("sim", bytes_of(spec.memory_gib)) {}
+      memory_("sim", bytes_of(spec.memory_gib)),
+      pinned_("sim", std::numeric_limits<std::size_t>::max()) {}
 
 Buffer SimDevice::allocate(std::size_t bytes) {
   Lock lock(mutex_);
@@ -54,14 +86,18 @@ Buffer SimDevice::allocate(std::size_t bytes) {
 }
 
 Buffer SimDevice::allocate_pinned(std::size_t bytes) {
-  AlignedBytes data = allocate_host(bytes, "sim");
-  std::memset(data.get(), std::to_integer<int>(kPoison), bytes);
-  return Buffer(data.release(), bytes, MemoryKind::cpu,
-                [this](std::byte* freed, std::size_t size) {
+  Lock lock(mutex_);
+  return Buffer(pinned_.take(bytes), bytes, MemoryKind::cpu,
+                [this](std::byte* data, std::size_t size) {
                   Lock freeing(mutex_);
-                  forget({freed, size});
-                  FreeAligned()(freed);
+                  forget({data, size});
+                  pinned_.give_back(data);
                 });
+}
+
+/// 1 GB/s is 1 byte per nanosecond.
+Nanoseconds SimDevice::time_to_device(std::size_t bytes) const {
+  return rounded(static_cast<double>(bytes) / spec_.copy_gb_s);
 }
 
 void SimDevice::close_stream(std::size_t stream) {
@@ -90,20 +126,18 @@ void SimDevice::queue_copy(SimLine& line, std::byte* to, const std::byte* from,
                          .effect = [=] { std::memcpy(to, from, bytes); }};
   if (to_room && from_room)
     return queue(line, std::move(operation), time_within(bytes), nullptr);
-  // 1 GB/s is 1 byte per nanosecond.
-  Nanoseconds time = rounded(static_cast<double>(bytes) / spec_.copy_gb_s);
-  queue(line, std::move(operation), time,
+  queue(line, std::move(operation), time_to_device(bytes),
         to_room ? &to_device_ : &from_device_);
 }
 
 void SimDevice::queue_gather(SimLine& line, const Gather& gather) {
   if (gather.rows.empty() || gather.fields.empty()) return;
-  auto [least, most] = std::ranges::minmax(gather.rows);
-  PENSTOCK_ASSERT(least >= -1, "a gather names a row below -1");
+  PENSTOCK_ASSERT(std::ranges::min(gather.rows) >= -1,
+                  "a gather names a row below -1");
   wait_for_room();
   Lock lock(mutex_);
   SimOperation operation{.effect = effect_of(gather)};
-  std::size_t moved = 0;
+  std::size_t moved = 0, from_host = 0;
   for (const GatherField& field : gather.fields) {
     if (field.bytes == 0) continue;
     PENSTOCK_ASSERT(field.bytes <= field.row_stride,
@@ -113,34 +147,48 @@ void SimDevice::queue_gather(SimLine& line, const Gather& gather) {
                     "a gather on sim writes beyond its target");
     operation.written.push_back({field.out, bytes});
     moved += bytes;
-    if (most < 0) continue;
-    std::size_t read =
-        static_cast<std::size_t>(most) * field.row_stride + field.bytes;
-    PENSTOCK_ASSERT(read <= memory_.room_at(field.table).value_or(0),
-                    "a gather on sim reads beyond its table");
-    operation.read.push_back({field.table, read});
+    for (const RowsRead& rows : rows_read(gather)) {
+      auto* first = reinterpret_cast<const std::byte*>(
+          reinterpret_cast<std::uintptr_t>(field.table) +
+          rows.least * field.row_stride + rows.shift);
+      std::size_t read =
+          (rows.most - rows.least) * field.row_stride + field.bytes;
+      bool pinned = !memory_.room_at(first);
+      PENSTOCK_ASSERT(
+          read <= (pinned ? pinned_ : memory_).room_at(first).value_or(0),
+          "a gather on sim reads beyond its table");
+      operation.read.push_back({first, read});
+      if (pinned) from_host += rows.count * field.bytes;
+    }
   }
   if (moved == 0) return;
-  queue(line, std::move(operation), time_within(moved), nullptr);
+  if (from_host == 0)
+    return queue(line, std::move(operation), time_within(moved), nullptr);
+  queue(line, std::move(operation), time_to_device(from_host), &to_device_);
 }
 
 void SimDevice::queue_kernel(SimLine& line, HostKernel kernel) {
   wait_for_room();
   Lock lock(mutex_);
   SimOperation operation{.effect = std::move(kernel.run)};
-  std::size_t moved = 0;
-  auto check = [&](std::span<const std::byte> extent) PENSTOCK_REQUIRES(
-                   mutex_) {
-    PENSTOCK_ASSERT(extent.size() <= memory_.room_at(extent.data()).value_or(0),
+  std::size_t moved = 0, from_host = 0;
+  auto check = [&](const SimMemory& memory, std::span<const std::byte> extent) {
+    PENSTOCK_ASSERT(extent.size() <= memory.room_at(extent.data()).value_or(0),
                     "a kernel on sim leaves its buffer");
-    moved += extent.size();
     return Extent{extent.data(), extent.size()};
   };
-  for (std::span<const std::byte> extent : kernel.read)
-    operation.read.push_back(check(extent));
-  for (std::span<const std::byte> extent : kernel.written)
-    operation.written.push_back(check(extent));
-  queue(line, std::move(operation), time_within(moved / 2), nullptr);
+  for (std::span<const std::byte> extent : kernel.read) {
+    bool pinned = pinned_.room_at(extent.data()).has_value();
+    operation.read.push_back(check(pinned ? pinned_ : memory_, extent));
+    (pinned ? from_host : moved) += extent.size();
+  }
+  for (std::span<const std::byte> extent : kernel.written) {
+    operation.written.push_back(check(memory_, extent));
+    moved += extent.size();
+  }
+  if (from_host == 0)
+    return queue(line, std::move(operation), time_within(moved / 2), nullptr);
+  queue(line, std::move(operation), time_to_device(from_host), &to_device_);
 }
 
 void SimDevice::queue(SimLine& line, SimOperation operation,

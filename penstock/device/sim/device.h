@@ -46,6 +46,7 @@ class SimDevice final : public Device {
  private:
   using Engine = Nanoseconds;  // when its last copy ends
 
+  Nanoseconds time_to_device(std::size_t bytes) const;
   void wait_for_room();
   void queue(SimLine& line, SimOperation operation, Nanoseconds duration,
              Engine* engine) PENSTOCK_REQUIRES(mutex_);
@@ -56,6 +57,7 @@ class SimDevice final : public Device {
   Clock& clock_;
   mutable Mutex mutex_;
   SimMemory memory_ PENSTOCK_GUARDED_BY(mutex_);
+  SimMemory pinned_ PENSTOCK_GUARDED_BY(mutex_);
   Pending pending_ PENSTOCK_GUARDED_BY(mutex_);
   Engine to_device_ PENSTOCK_GUARDED_BY(mutex_){0};
   Engine from_device_ PENSTOCK_GUARDED_BY(mutex_){0};

@@ -272,7 +272,10 @@ TEST_F(SimMistakes, AGatherStaysInItsTableItsRowsAndItsTarget) {
   const std::byte* table = there_.data();
   EXPECT_THAT(mistake([&] { gather(table, 4, {10}, out_.data()); }),
               HasSubstr("beyond its table"));
-  EXPECT_THAT(mistake([&] { gather(from_.data(), 4, {1}, out_.data()); }),
+  std::vector<std::byte> pageable(100);
+  EXPECT_THAT(mistake([&] { gather(pageable.data(), 4, {1}, out_.data()); }),
+              HasSubstr("beyond its table"));
+  EXPECT_THAT(mistake([&] { gather(from_.data(), 4, {10}, out_.data()); }),
               HasSubstr("beyond its table"));
   EXPECT_THAT(mistake([&] { gather(table, 4, {-2}, out_.data()); }),
               HasSubstr("below -1"));

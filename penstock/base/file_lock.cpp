@@ -1,0 +1,53 @@
+#include "penstock/base/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+bool is_named(int file, const std::filesystem::path& path) {
+  struct stat held {};
+  struct stat there {};
+  return ::fstat(file, &held) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         held.st_ino == there.st_ino && held.st_dev == there.st_dev;
+}
+
+}  // namespace
+
+// The holder removes the file while it has the lock. One that had opened it
+// before gets the lock of a file that is gone, sees that, and opens another.
+bool FileLock::try_take(const std::filesystem::path& path) {
+  PENSTOCK_ASSERT(file_ < 0, "a lock is taken once");
+  for (;;) {
+    int file =
+        ::open(path.c_str(),
+               O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (file < 0) return true;
+    if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+      bool taken = errno == EWOULDBLOCK;
+      ::close(file);
+      return !taken;
+    }
+    if (is_named(file, path)) {
+      file_ = file;
+      path_ = path;
+      return true;
+    }
+    ::close(file);
+  }
+}
+
+FileLock::~FileLock() {
+  if (file_ < 0) return;
+  ::unlink(path_.c_str());
+  ::close(file_);
+}
+
+}  // namespace penstock

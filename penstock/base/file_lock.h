@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+
+namespace penstock {
+
+/// A turn that one process has at a time: a lock (flock) on an empty file,
+/// which is there while the turn lasts. The system ends the turn of a process
+/// that is killed; its file stays and is in nobody's way. One thread's.
+class FileLock {
+ public:
+  FileLock() = default;
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  /// False where another process, or another lock of this one, has the turn.
+  /// Where the file system has no locks or the file cannot be made, nobody can
+  /// wait for anybody: true.
+  bool try_take(const std::filesystem::path& path);
+
+ private:
+  std::filesystem::path path_;  // empty: there is nothing to give back
+  int file_ = -1;
+};
+
+}  // namespace penstock
