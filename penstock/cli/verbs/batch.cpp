@@ -1,4 +1,5 @@
 #include <charconv>
+#include <climits>
 #include <memory>
 
 #include "penstock/cli/output.h"
@@ -64,8 +65,9 @@ RunVerb add_batch(Options& options, Invocation& invocation) {
   options.add("--steps", arguments->steps, "A:B, half-open");
   options.add("--split", arguments->split, "train or val",
               {.one_of = {"train", "val"}});
-  options.add("--rank", query.rank.rank, "Of --world");
-  options.add("--world", query.rank.world, "Number of ranks");
+  options.add("--rank", query.rank.rank, "Of --world", {.least = INT_MIN});
+  options.add("--world", query.rank.world, "Number of ranks",
+              {.least = INT_MIN});
   options.add("--out", query.out,
               "Write one .safetensors per step into this folder");
   add_sets(options, arguments->sets);
