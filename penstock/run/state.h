@@ -42,10 +42,11 @@ SavedStates read_states(const std::string& run_folder);
 
 /// Moves the position by so many steps of data, over the ends of epochs: on, to
 /// leave out what made the loss jump, or, below 0, back to take it again. What
-/// counts steps, such as the learning rate, goes on as it was. Throws
-/// Error(request), code resume.skip, for a run that had not begun, and for a
-/// place before its first step.
-void skip_steps(SavedState& state, std::int64_t steps);
+/// counts steps, such as the learning rate, goes on as it was, and the job as
+/// many steps as it has. Throws Error(request), code resume.skip, for a run
+/// that had not begun, for one that has no step left, and for a place before
+/// the first step or too far on.
+void skip_steps(SavedState& state, std::int64_t steps, const Job& job);
 
 /// What a resumed run must share: the order and how rows fall on sides.
 Json order_json(const Order& order, const Split& split);

@@ -272,6 +272,28 @@ class Skip(Case):
         self.assertEqual([json.loads(line)[key] for key in ("epoch", "step")],
                          [third["epoch"], third["step"]])
 
+    def test_says_where_it_goes_on_and_which_run_it_resumed(self):
+        self.good_start(train={"epochs": 2, "max_steps": 3})
+        run = self.train()["run"]
+        answer = self.succeed("train", "--resume", "runs/latest", "--set",
+                              "train.max_steps=4", "--skip=-1", "--json")
+        self.assertIn("went back 1 step: goes on at epoch 0, step 2\n",
+                      answer.err)
+        written = json.loads((self.folder / answer.json()["run"] / "run.json"
+                              ).read_text())
+        self.assertEqual(written["resumed_from"], run)
+
+    def test_is_refused_where_no_step_is_left_or_none_is_taken(self):
+        self.good_start(train={"epochs": 2})
+        run = self.train()["run"]
+        self.refused(self.run_it("train", "--resume", run, "--skip=1",
+                                 "--json"),
+                     "request", "resume.skip", "no step is left",
+                     "train.epochs")
+        self.refused(self.run_it("train", "--resume", run, "--skip=1",
+                                 "--plan", "--json"),
+                     "request", "cli.arguments", "--skip", "--plan")
+
     def test_is_refused_without_a_run(self):
         self.good_start()
         self.refused(self.run_it("train", "job.json", "--skip=3", "--json"),
