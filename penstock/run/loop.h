@@ -42,7 +42,8 @@ class StepLog {
 };
 
 /// The loop over the steps of a run: a batch, a step, and at the end of an
-/// epoch the held-out rows and a checkpoint. What it refers to outlives it.
+/// epoch, and of a run that ends inside one, the held-out rows and a
+/// checkpoint. What it refers to outlives it.
 class Loop {
  public:
   struct Parts {
@@ -79,9 +80,11 @@ class Loop {
 
   const Parts p_;
   const std::int64_t in_all_;
+  const std::int64_t epochs_;  // for people
   StepLog log_;
   std::unique_ptr<Loader> held_out_;  // null: nothing to validate
-  /// An epoch that is over for the host, and its steps that are timed.
+  /// An epoch that is over for the host, and its steps that are
+  /// timed.
   struct Ended {
     EpochNumbers numbers;
     std::int64_t steps = 0;

@@ -175,6 +175,26 @@ TEST(Train, GivenAgainACommandThatFailedSkipsOnce) {
   EXPECT_EQ(run.find("resumed_from")->string(), first);
 }
 
+TEST(Train, CountsTheEpochsOfARunThatSkipped) {
+  PositionsRun positions(200);
+  Job job = positions.job({"train.epochs=2"});
+  std::string first = stopped_after_a_step(job).report.find("run")->string();
+  auto epochs_told = [&](std::int64_t skip) {
+    std::string told;
+    TrainOptions options{.resume = first, .skip = skip};
+    options.listener.note = [&](const std::string& line) {
+      if (line.starts_with("epoch")) told += line.substr(6, line.find(':') - 5);
+    };
+    std::int64_t epochs = 0;
+    options.listener.progress = [&](const Progress& p) { epochs = p.epochs; };
+    train(job, options);
+    return told + std::to_string(epochs);
+  };
+  EXPECT_EQ(epochs_told(0), "1/2:2/2:2");
+  EXPECT_EQ(epochs_told(9), "3/5:4/5:5");
+  EXPECT_EQ(epochs_told(-1), "1/2:2");
+}
+
 /// The error of resuming the run with this skip.
 ErrorParts refused_skip(const Job& job, const std::string& folder,
                         std::int64_t skip) {
