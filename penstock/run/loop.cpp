@@ -119,10 +119,11 @@ void Loop::take_steps() {
     take(*batch);
     Position at = batch->at();
     batch.reset();
-    bool epoch_ends = at.step + 1 == p_.session.steps_per_epoch();
-    if (epoch_ends) end_epoch(at.epoch);
+    const bool ends = at.step + 1 == p_.session.steps_per_epoch() ||
+                      p_.state.steps_taken >= in_all_;
+    if (ends) end_epoch(at.epoch);
     bool due = every > 0 ? p_.state.steps_taken % every == 0
-                         : epoch_ends && p_.stepper.has_model();
+                         : ends && p_.stepper.has_model();
     if (due) save();
     save_if_requested();
   }

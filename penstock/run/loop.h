@@ -71,6 +71,8 @@ class Loop {
   std::optional<Batch> next_batch();
   void take(Batch& batch);
   void take_losses(bool wait);
+  /// Also where the run ends inside of it: one that is resumed with more steps
+  /// goes on there, and ends it once more.
   void end_epoch(std::int64_t epoch);
   void report_epochs();
   void validate(std::int64_t epoch);
@@ -83,7 +85,7 @@ class Loop {
   const std::int64_t epochs_;  // for people
   StepLog log_;
   std::unique_ptr<Loader> held_out_;  // null: nothing to validate
-  /// An epoch that is over for the host, and its steps that are
+  /// An epoch, or its part, that is over for the host, and its steps that are
   /// timed.
   struct Ended {
     EpochNumbers numbers;

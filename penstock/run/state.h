@@ -19,7 +19,8 @@ struct SavedState {
   std::string checkpoint;   ///< the model's file in the folder; may be empty
   std::string checkpoint_sha256;
   std::string statistics_sha256;  ///< of statistics.json; may be empty
-  /// The epoch before `position`, where not all held-out rows were seen.
+  /// The epoch of the last step, where not all held-out rows were seen after
+  /// it.
   std::optional<std::int64_t> to_validate;
 };
 

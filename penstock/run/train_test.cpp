@@ -191,8 +191,8 @@ TEST(Train, CountsTheEpochsOfARunThatSkipped) {
     return told + std::to_string(epochs);
   };
   EXPECT_EQ(epochs_told(0), "1/2:2/2:2");
-  EXPECT_EQ(epochs_told(9), "3/5:4/5:5");
-  EXPECT_EQ(epochs_told(-1), "1/2:2");
+  EXPECT_EQ(epochs_told(9), "3/5:4/5:5/5:5");
+  EXPECT_EQ(epochs_told(-1), "1/2:2/2:2");
 }
 
 /// The error of resuming the run with this skip.
