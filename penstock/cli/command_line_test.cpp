@@ -19,6 +19,13 @@ std::optional<Command> read(std::vector<std::string> words,
                            invocation);
 }
 
+void read(Options& options, std::vector<std::string> words) {
+  words.insert(words.begin(), "test");
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  options.read(static_cast<int>(arguments.size()), arguments.data());
+}
+
 std::string refusal(const std::vector<std::string>& words) {
   Invocation invocation;
   try {
@@ -52,6 +59,22 @@ TEST(CommandLine, GoesIntoAVerbOfAVerb) {
   EXPECT_FALSE(invocation.json);
 }
 
+TEST(CommandLine, EachOptionThatMayBeRepeatedTakesOneValue) {
+  std::string job;
+  std::vector<std::string> sets;
+  auto read_sets = [&](std::vector<std::string> words) {
+    Options options("test", "Sets");
+    options.add("job", job, "", {.required = true});
+    options.add("--set", sets, "");
+    read(options, std::move(words));
+  };
+  read_sets({"--set", "a=1", "job.json", "--set", "b=2", "--set=c=-3"});
+  EXPECT_EQ(job, "job.json");
+  EXPECT_THAT(sets, testing::ElementsAre("a=1", "b=2", "c=-3"));
+  EXPECT_THROW(read_sets({"job.json", "--set", "a=1", "b=2"}), BadArguments);
+  EXPECT_THROW(read_sets({"job.json", "--set"}), BadArguments);
+}
+
 TEST(CommandLine, NamesTheNearestVerb) {
   EXPECT_THAT(refusal({"trian", "job.json"}),
               HasSubstr("did you mean 'train'"));
@@ -69,10 +92,7 @@ TEST(CommandLine, ReadsNumbersInDecimalWithZerosInFrontToo) {
     options.add("--seed", seed, "", {});
     options.add("--rank", rank, "", {.most = 64});
     options.add("--ms", ms, "", {.most = 1000});
-    words.insert(words.begin(), "test");
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    options.read(static_cast<int>(arguments.size()), arguments.data());
+    read(options, std::move(words));
   };
   read_numbers({"--steps=010", "--seed", "0017", "--rank", "08", "--ms=02.5"});
   EXPECT_EQ(steps, 10);

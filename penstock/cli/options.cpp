@@ -81,7 +81,10 @@ void Options::add(const std::string& name, std::string& to,
 
 void Options::add(const std::string& name, std::vector<std::string>& to,
                   const std::string& help) {
-  app_->add_option(name, to, help)->take_all()->default_str("");
+  app_->add_option(name, to, help)
+      ->take_all()
+      ->allow_extra_args(false)
+      ->default_str("");
 }
 
 void Options::add(const std::string& name, std::int64_t& to,
