@@ -1,9 +1,14 @@
 """The verbs beside train and batch: peek, doctor, demo, quickstart."""
 import json
+import os
+import pty
+import signal
 import sqlite3
+import subprocess
+import time
 import unittest
 
-from penstock_cli import Case, run
+from penstock_cli import PATIENCE_S, PROGRAM, Case, run
 
 COLUMNS = ["id", "recorded_at", "session", "receivers", "tx_lat", "tx_lon"]
 RECEIVER = ["station", "lat", "lon", "alt_m", "snr_db", "freq_offset_hz",
@@ -257,6 +262,60 @@ class VerifyResume(Case):
             self.refused(self.run_it("verify-resume", "job.json", "--json",
                                      option), "request", "cli.arguments",
                          option.split("=")[0])
+
+
+class LiveLine(Case):
+    """Standard error is a terminal."""
+
+    def on_terminal(self, *arguments, interrupt_after_s=None):
+        """The exit code and what the terminal got."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [PROGRAM, *map(str, arguments)], cwd=self.folder,
+            stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        self.addCleanup(lambda: (process.kill(), process.wait()))
+        shown, first = b"", None
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:  # the program has ended
+                break
+            shown += piece
+            first = first or time.monotonic()
+            if (interrupt_after_s is not None and b"\r" in piece
+                    and time.monotonic() - first > interrupt_after_s):
+                process.send_signal(signal.SIGINT)
+                interrupt_after_s = None
+        os.close(ours)
+        return process.wait(timeout=PATIENCE_S), shown.decode()
+
+    def slow_job(self):
+        """Each of its 102 batches is a query of 10 ms."""
+        self.database(self.rows())
+        self.write_job(self.job(
+            source={"kind": "sqlite", "path": "d.sqlite", "table": "t",
+                    "round_trip_ms": 10},
+            loader={"batch_size": 1, "seed": 3, "cache": "none",
+                    "workers": 0}, train={"epochs": 2}))
+
+    def test_what_comes_after_it_begins_on_its_own_line(self):
+        self.slow_job()
+        code, shown = self.on_terminal("verify-resume", "job.json",
+                                       interrupt_after_s=0.2)
+        self.assertEqual(code, 130, shown)
+        self.assertTrue(shown.endswith("\n"), repr(shown))
+        self.assertIn("without interruption: step ", shown)
+
+    def test_changes_ten_times_a_second_at_most(self):
+        self.slow_job()
+        began = time.monotonic()
+        code, shown = self.on_terminal("verify-resume", "job.json",
+                                       "--points=-1", "--chains=0")
+        self.assertEqual(code, 0, shown)
+        changes = shown.count("\x1b[K")
+        self.assertGreater(changes, 2)
+        self.assertLessEqual(changes, 10 * (time.monotonic() - began) + 1)
 
 
 class Skip(Case):

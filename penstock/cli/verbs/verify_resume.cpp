@@ -19,10 +19,13 @@ struct Arguments {
 
 std::string shown_ms(const Json& times) {
   if (times.find("median")->is_null()) return "n/a";
-  char text[80];
-  std::snprintf(text, sizeof(text), "%.0f ms (at most %.0f ms)",
-                times.find("median")->number(), times.find("max")->number());
-  return text;
+  auto shown = [&](const char* which) {
+    const double ms = times.find(which)->number();
+    char text[40];
+    std::snprintf(text, sizeof(text), "%.*f ms", ms < 1 ? 1 : 0, ms);
+    return std::string(text);
+  };
+  return shown("median") + " (at most " + shown("max") + ")";
 }
 
 std::string summary_of(const Json& json) {
