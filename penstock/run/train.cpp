@@ -100,19 +100,6 @@ std::unique_ptr<Session> open_session(const Job& job,
   return nullptr;
 }
 
-/// Writes what is known of the rows into the folder, and into the state that is
-/// saved next.
-void note_rows(const Job& job, const Session& session, Checkpoints& checkpoints,
-               Quarantine& quarantine, SavedState& state) {
-  if (auto table = session.dataset()) {
-    quarantine.add(*table);
-    checkpoints.save_statistics(table->statistics(), state);
-  }
-  state.fingerprint = session.rows().fingerprint();
-  state.order = order_json(session.order(), job.split);
-  state.fields = recipes_of(job);
-}
-
 /// The folder itself, where `latest` or another link leads to it.
 std::string without_links(const std::string& run_folder) {
   std::filesystem::path path = run_folder;
@@ -139,7 +126,8 @@ void save_beginning(RunFolder& folder, Checkpoints& checkpoints,
                     Resumption& from) {
   try {
     if (from.statistics)
-      checkpoints.save_statistics(*from.statistics, from.state);
+      checkpoints.save_statistics(text_of_statistics(*from.statistics),
+                                  from.state);
     checkpoints.save(from.state, from.model ? &*from.model : nullptr);
     folder.become_latest();
   } catch (const Error&) {
@@ -213,7 +201,10 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   }
   session->counted().started = started;
   Quarantine quarantine(folder);
-  note_rows(job, *session, checkpoints, quarantine, state);
+  if (auto table = session->dataset()) quarantine.add(*table);
+  if (auto statistics =
+          note_rows(state, job, session->rows(), session->order()))
+    checkpoints.save_statistics(*statistics, state);
 
   std::unique_ptr<Stepper> stepper = make_stepper(job, *session);
   if (from.model) stepper->restore(*from.model);
