@@ -255,6 +255,25 @@ class VerifyResume(Case):
         self.assertIn("the same samples and bytes", text)
         self.assertFalse((self.folder / "runs").exists())
 
+    def test_says_so_where_nothing_was_restarted(self):
+        self.good_start()
+        self.refused(self.run_it("verify-resume", "job.json", "--points=0",
+                                 "--chains=0", "--json"),
+                     "request", "resume.numbers", "nothing would be restarted")
+        text = self.succeed("verify-resume", "job.json", "--steps=1",
+                            "--points=0").out
+        self.assertIn("nothing was restarted", text)
+        self.assertNotIn("the same samples", text)
+
+    def test_says_why_it_keeps_to_one_rank(self):
+        self.good_start(loader={"batch_size": 16, "seed": 3,
+                                "operations": [{"mixup": ["y"]}]})
+        text = self.succeed("verify-resume", "job.json").out
+        self.assertIn("chains on 1 rank\n", text)
+        self.assertIn("operations may mix its rows", text)
+        seen = self.succeed("verify-resume", "job.json", "--json").json()
+        self.assertEqual(seen["why_one_rank"], "operations may mix its rows")
+
     def test_numbers_beyond_their_range_are_refused(self):
         self.good_start()
         for option in ("--steps=-1", "--points=-2", "--chains=-1",
