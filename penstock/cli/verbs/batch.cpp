@@ -34,21 +34,10 @@ void parse_steps(const std::string& text, BatchQuery& query) {
                .next = "for example --steps 10:12"});
 }
 
-void check_rank(const Rank& rank) {
-  if (rank.world >= 1 && rank.rank >= 0 && rank.rank < rank.world) return;
-  throw Error(ErrorKind::request,
-              {.code = "cli.rank",
-               .what = "cannot use rank " + std::to_string(rank.rank) + " of " +
-                       std::to_string(rank.world),
-               .where = "--rank, --world",
-               .why = "expected 0 <= rank < world",
-               .next = "ranks count from 0: --rank 0 --world 2"});
-}
-
 void run_batch(Arguments& arguments, Invocation& invocation) {
   BatchQuery& query = arguments.query;
   parse_steps(arguments.steps, query);
-  check_rank(query.rank);
+  check_rank(query.rank, "cli.rank", "--rank, --world");
   query.side = arguments.split == "val" ? Side::val : Side::train;
   query.stop = invocation.stop;
   bool whole =
