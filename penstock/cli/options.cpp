@@ -2,25 +2,62 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
+#include <optional>
+#include <type_traits>
 
 namespace penstock {
 namespace {
 
-/// Refuses what CLI11 would take for the end of T's range, too.
+/// The number that the whole text is, in decimal; nullopt: it is none of T.
 template <class T>
-CLI::Validator check(WholeRule<T> rule) {
-  auto why_not = [rule](const std::string& text) {
-    T value{};
-    const char* end = text.data() + text.size();
-    auto [to, error] = std::from_chars(text.data(), end, value);
-    if (error == std::errc() && to == end && value >= rule.least &&
-        value <= rule.most)
-      return std::string();
-    return "found '" + text + "', expected a whole number from " +
-           std::to_string(rule.least) + " to " + std::to_string(rule.most);
+std::optional<T> number_of(const std::string& text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  auto [to, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || to != end) return std::nullopt;
+  if constexpr (std::is_floating_point_v<T>)
+    if (!std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+template <class T>
+std::string shown(T value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
+
+/// The bounds that say something, for the help.
+template <class T>
+std::string bounds_of(const NumberRule<T>& rule) {
+  using Limits = std::numeric_limits<T>;
+  const bool least = rule.least > Limits::lowest();
+  const bool most = rule.most < Limits::max();
+  if (least && most) return shown(rule.least) + " to " + shown(rule.most);
+  if (least) return ">= " + shown(rule.least);
+  return most ? "<= " + shown(rule.most) : "";
+}
+
+/// Not as CLI11 reads numbers, to which 010 is 8 and 0x2 is 2.
+template <class T>
+void add_number(CLI::App& app, const std::string& name, T& to,
+                const std::string& help, NumberRule<T> rule) {
+  constexpr bool whole = std::is_integral_v<T>;
+  auto take = [&to, name, rule](const CLI::results_t& given) {
+    const std::string& text = given.front();
+    std::optional<T> value = number_of<T>(text);
+    if (!value || *value < rule.least || *value > rule.most)
+      throw CLI::ValidationError(name, "found '" + text + "', expected a " +
+                                           (whole ? "whole " : "") +
+                                           "number from " + shown(rule.least) +
+                                           " to " + shown(rule.most));
+    to = *value;
+    return true;
   };
-  const bool any = rule.least == std::numeric_limits<T>::min();
-  return CLI::Validator(why_not, any ? "" : ">= " + std::to_string(rule.least));
+  const std::string bounds = bounds_of(rule);
+  app.add_option(name, take, help, true, [&to] { return shown(to); })
+      ->type_name((whole ? "INT" : "FLOAT") +
+                  (bounds.empty() ? "" : ":" + bounds));
 }
 
 }  // namespace
@@ -44,26 +81,30 @@ void Options::add(const std::string& name, std::string& to,
 
 void Options::add(const std::string& name, std::vector<std::string>& to,
                   const std::string& help) {
-  app_->add_option(name, to, help)->take_all()->default_str("");
+  app_->add_option(name, to, help)
+      ->take_all()
+      ->allow_extra_args(false)
+      ->default_str("");
 }
 
 void Options::add(const std::string& name, std::int64_t& to,
-                  const std::string& help, WholeRule<std::int64_t> rule) {
-  app_->add_option(name, to, help)->check(check(rule));
+                  const std::string& help, NumberRule<std::int64_t> rule) {
+  add_number(*app_, name, to, help, rule);
 }
 
 void Options::add(const std::string& name, std::uint64_t& to,
-                  const std::string& help, WholeRule<std::uint64_t> rule) {
-  app_->add_option(name, to, help)->check(check(rule));
+                  const std::string& help, NumberRule<std::uint64_t> rule) {
+  add_number(*app_, name, to, help, rule);
 }
 
-void Options::add(const std::string& name, int& to, const std::string& help) {
-  app_->add_option(name, to, help);
+void Options::add(const std::string& name, int& to, const std::string& help,
+                  NumberRule<int> rule) {
+  add_number(*app_, name, to, help, rule);
 }
 
-void Options::add(const std::string& name, double& to,
-                  const std::string& help) {
-  app_->add_option(name, to, help);
+void Options::add(const std::string& name, double& to, const std::string& help,
+                  NumberRule<double> rule) {
+  add_number(*app_, name, to, help, rule);
 }
 
 void Options::flag(const std::string& name, bool& to, const std::string& help) {

@@ -25,9 +25,9 @@ struct TextRule {
   std::vector<std::string> one_of = {};  ///< none: any text
 };
 
-/// A rule for whole numbers: those of T from `least` to `most`.
+/// A rule for numbers, written in decimal: those of T from `least` to `most`.
 template <class T>
-struct WholeRule {
+struct NumberRule {
   T least = 0;
   T most = std::numeric_limits<T>::max();
 };
@@ -45,13 +45,15 @@ class Options {
   void add(const std::string& name, std::string& to, const std::string& help,
            TextRule rule = {});
   void add(const std::string& name, std::vector<std::string>& to,
-           const std::string& help);  ///< may be given several times
+           const std::string& help);  ///< given several times: one value each
   void add(const std::string& name, std::int64_t& to, const std::string& help,
-           WholeRule<std::int64_t> rule);
+           NumberRule<std::int64_t> rule);
   void add(const std::string& name, std::uint64_t& to, const std::string& help,
-           WholeRule<std::uint64_t> rule);
-  void add(const std::string& name, int& to, const std::string& help);
-  void add(const std::string& name, double& to, const std::string& help);
+           NumberRule<std::uint64_t> rule);
+  void add(const std::string& name, int& to, const std::string& help,
+           NumberRule<int> rule);
+  void add(const std::string& name, double& to, const std::string& help,
+           NumberRule<double> rule);
   void flag(const std::string& name, bool& to, const std::string& help);
   void version(const std::string& text);  ///< what --version prints
 

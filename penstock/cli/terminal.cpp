@@ -15,10 +15,17 @@ void Terminal::note(const std::string& line) {
 }
 
 void Terminal::progress(const Progress& progress) {
-  if (live_ || is_due()) this->progress(progress_line(progress));
+  if (live_ || is_due()) show(progress_line(progress));
 }
 
 void Terminal::progress(const std::string& text) {
+  const Nanoseconds now = wall_clock().now();
+  if (live_ && now - drawn_ < std::chrono::milliseconds(100)) return;
+  drawn_ = now;
+  show(text);
+}
+
+void Terminal::show(const std::string& text) {
   if (live_) {
     // Carriage return, the line, and "erase to the end" (ECMA-48 EL).
     std::fprintf(stderr, "\r%s\x1b[K", text.c_str());

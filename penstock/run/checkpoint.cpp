@@ -33,10 +33,6 @@ std::string sha256_of(std::string_view bytes) {
                .next = "restore the file from a copy, or start a new run"});
 }
 
-std::string text_of_statistics(const Json& statistics) {
-  return statistics.dump(2) + "\n";
-}
-
 /// The bytes of a file of a run, of which `saved` is the SHA-256. Throws
 /// Error(request) when it is missing or is not what was committed.
 std::string read_committed(const std::string& path, const std::string& saved) {
@@ -95,12 +91,27 @@ Resumption read_model_and_state(const std::string& run_folder) {
 
 }  // namespace
 
+std::string text_of_statistics(const Json& statistics) {
+  return statistics.dump(2) + "\n";
+}
+
 std::string sha256_of_statistics(const Json& statistics) {
   return sha256_of(text_of_statistics(statistics));
 }
 
-void Checkpoints::save_statistics(const Json& statistics, SavedState& state) {
-  std::string text = text_of_statistics(statistics);
+std::optional<std::string> note_rows(SavedState& state, const Job& job,
+                                     const Dataset& rows, const Order& order) {
+  state.fingerprint = rows.fingerprint();
+  state.order = order_json(order, job.split);
+  state.fields = recipes_of(job);
+  const auto* table = dynamic_cast<const TableDataset*>(&rows);
+  if (table == nullptr) return std::nullopt;
+  std::string text = text_of_statistics(table->statistics());
+  state.statistics_sha256 = sha256_of(text);
+  return text;
+}
+
+void Checkpoints::save_statistics(const std::string& text, SavedState& state) {
   folder_.write_bytes(kStatistics, text);
   state.statistics_sha256 = sha256_of(text);
 }

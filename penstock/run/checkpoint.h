@@ -20,9 +20,9 @@ class Checkpoints {
   explicit Checkpoints(RunFolder& folder) : folder_(folder) {}
   /// Without a model (null) only the position is saved.
   void save(SavedState state, const ModelState* model);
-  /// Writes `statistics.json`, and notes its SHA-256 in `state`, which is to be
-  /// saved next.
-  void save_statistics(const Json& statistics, SavedState& state);
+  /// Writes the text as `statistics.json`, and notes its SHA-256 in `state`,
+  /// which is to be saved next.
+  void save_statistics(const std::string& text, SavedState& state);
 
  private:
   RunFolder& folder_;
@@ -30,8 +30,16 @@ class Checkpoints {
   std::string oldest_;              // the model's file of the one before that
 };
 
-/// Of the bytes of the `statistics.json` that holds them, in hex.
+/// The bytes of the `statistics.json` that holds them, and their SHA-256 in
+/// hex.
+std::string text_of_statistics(const Json& statistics);
 std::string sha256_of_statistics(const Json& statistics);
+
+/// Notes in `state` what a run that goes on must find again: the rows and their
+/// statistics, the order, the fields. Gives the text of `statistics.json`;
+/// nullopt where the rows have no statistics.
+std::optional<std::string> note_rows(SavedState& state, const Job& job,
+                                     const Dataset& rows, const Order& order);
 
 /// Where a run goes on from.
 struct Resumption {

@@ -11,6 +11,21 @@ std::unique_ptr<Loader> held_out_rows(const Loop::Parts& p) {
                                       : nullptr;
 }
 
+/// How many epochs there are: those of the job, but for a run that has skipped
+/// steps of data, which ends in another one.
+std::int64_t epochs_in_all(const Loop::Parts& p, std::int64_t in_all) {
+  const std::int64_t each = p.session.steps_per_epoch();
+  const Position& at = p.state.position;
+  const std::int64_t left = in_all - p.state.steps_taken;
+  std::int64_t behind = 0, end = 0;
+  const bool beyond = __builtin_mul_overflow(at.epoch, each, &behind) ||
+                      __builtin_add_overflow(behind, at.step, &behind) ||
+                      __builtin_add_overflow(behind, left, &end);
+  if (beyond || behind == p.state.steps_taken || left <= 0)
+    return p.job.training.epochs;
+  return (end - 1) / each + 1;
+}
+
 /// For where nothing more can be done about an error.
 template <class Work>
 void logged(const char* doing, Work work) {
@@ -62,9 +77,10 @@ void StepLog::flush() {
 Loop::Loop(const Parts& parts, std::int64_t in_all)
     : p_(parts),
       in_all_(in_all),
+      epochs_(epochs_in_all(p_, in_all)),
       log_(p_.folder),
       held_out_(held_out_rows(p_)) {
-  p_.session.report_progress(p_.options.listener, p_.job.training.epochs,
+  p_.session.report_progress(p_.options.listener, epochs_,
                              in_all - p_.state.steps_taken);
 }
 
@@ -103,10 +119,11 @@ void Loop::take_steps() {
     take(*batch);
     Position at = batch->at();
     batch.reset();
-    bool epoch_ends = at.step + 1 == p_.session.steps_per_epoch();
-    if (epoch_ends) end_epoch(at.epoch);
+    const bool ends = at.step + 1 == p_.session.steps_per_epoch() ||
+                      p_.state.steps_taken >= in_all_;
+    if (ends) end_epoch(at.epoch);
     bool due = every > 0 ? p_.state.steps_taken % every == 0
-                         : epoch_ends && p_.stepper.has_model();
+                         : ends && p_.stepper.has_model();
     if (due) save();
     save_if_requested();
   }
@@ -159,7 +176,7 @@ void Loop::end_epoch(std::int64_t at) {
   if (held_out_ != nullptr) validate(at);
   const Json* loss = epoch.validated.find("val_loss");
   ended_.push_back({.numbers = {.epoch = at,
-                                .epochs = p_.job.training.epochs,
+                                .epochs = epochs_,
                                 .train_loss = epoch.train_loss,
                                 .val_loss = loss != nullptr && loss->is_number()
                                                 ? std::optional(loss->number())

@@ -42,7 +42,8 @@ class StepLog {
 };
 
 /// The loop over the steps of a run: a batch, a step, and at the end of an
-/// epoch the held-out rows and a checkpoint. What it refers to outlives it.
+/// epoch, and of a run that ends inside one, the held-out rows and a
+/// checkpoint. What it refers to outlives it.
 class Loop {
  public:
   struct Parts {
@@ -70,6 +71,8 @@ class Loop {
   std::optional<Batch> next_batch();
   void take(Batch& batch);
   void take_losses(bool wait);
+  /// Also where the run ends inside of it: one that is resumed with more steps
+  /// goes on there, and ends it once more.
   void end_epoch(std::int64_t epoch);
   void report_epochs();
   void validate(std::int64_t epoch);
@@ -79,9 +82,11 @@ class Loop {
 
   const Parts p_;
   const std::int64_t in_all_;
+  const std::int64_t epochs_;  // for people
   StepLog log_;
   std::unique_ptr<Loader> held_out_;  // null: nothing to validate
-  /// An epoch that is over for the host, and its steps that are timed.
+  /// An epoch, or its part, that is over for the host, and its steps that are
+  /// timed.
   struct Ended {
     EpochNumbers numbers;
     std::int64_t steps = 0;

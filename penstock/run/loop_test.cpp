@@ -91,7 +91,7 @@ class LoopTest : public testing::Test {
                .checkpoints = checkpoints,
                .quarantine = quarantine,
                .state = state},
-              2 * per_epoch_);
+              steps_in_all(job, session->order()));
     ended.all = loop.run();
     ended.numbers = session->numbers();
     return ended;
@@ -147,6 +147,43 @@ TEST_F(LoopTest, StoppedInTheLastValidationItIsNotDone) {
   EXPECT_EQ(rest.steps, 0);
   EXPECT_EQ(resumed.val_loss(1).integer(), looks);
   EXPECT_EQ(resumed.saved().to_validate, std::nullopt);
+}
+
+TEST_F(LoopTest, ARunThatEndsInsideAnEpochValidatesThereToo) {
+  CountingStepper first, rest;
+  Ended ended = run(first, {}, {"train.max_steps=18"});
+  ASSERT_EQ(per_epoch_, 15);
+  EXPECT_TRUE(ended.all);
+  EXPECT_EQ(first.steps, 18);
+  EXPECT_EQ(ended.val_loss(1).integer(), 2 * ended.val_loss(0).integer());
+  EXPECT_TRUE(ended.numbers.epochs.at(1).train_loss.has_value());
+  EXPECT_EQ(ended.saved().to_validate, std::nullopt);
+  EXPECT_EQ(ended.saved().position, (Position{.epoch = 1, .step = 3}));
+  Ended more = run(rest, ended.saved());
+  EXPECT_TRUE(more.all);
+  EXPECT_EQ(rest.steps, 12);
+  EXPECT_EQ(more.val_loss(1), ended.val_loss(0));
+}
+
+TEST_F(LoopTest, StoppedInTheValidationInsideAnEpochItIsOwed) {
+  for (const char* saving : {"train.checkpoint_every_steps=null",
+                             "train.checkpoint_every_steps=18"}) {
+    CountingStepper first({.stop_at_look = 5}), rest, more;
+    Ended ended = run(first, {}, {"train.max_steps=18", saving});
+    EXPECT_FALSE(ended.all);
+    EXPECT_EQ(first.steps, 18);
+    EXPECT_TRUE(ended.val_loss(1).is_null());
+    EXPECT_EQ(ended.saved().to_validate, 1);
+    EXPECT_EQ(ended.saved().position, (Position{.epoch = 1, .step = 3}));
+    Ended resumed = run(rest, ended.saved(), {"train.max_steps=18", saving});
+    EXPECT_TRUE(resumed.all);
+    EXPECT_EQ(rest.steps, 0);
+    EXPECT_EQ(resumed.val_loss(1), ended.val_loss(0));
+    EXPECT_EQ(resumed.saved().to_validate, std::nullopt);
+    EXPECT_TRUE(run(more, ended.saved()).all);  // owed, and then its epoch's
+    EXPECT_EQ(more.steps, 12);
+    EXPECT_EQ(more.looks, 2 * ended.val_loss(0).integer());
+  }
 }
 
 TEST_F(LoopTest, AnEndThatNobodyAskedForIsAnError) {

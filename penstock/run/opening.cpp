@@ -28,6 +28,17 @@ std::shared_ptr<const Dataset> prepare_rows(TableDatasetOptions wanted,
 
 }  // namespace
 
+void check_rank(const Rank& rank, const char* code, const char* where) {
+  if (rank.world >= 1 && rank.rank >= 0 && rank.rank < rank.world) return;
+  throw Error(ErrorKind::request,
+              {.code = code,
+               .what = "cannot use rank " + std::to_string(rank.rank) + " of " +
+                       std::to_string(rank.world),
+               .where = where,
+               .why = "expected 0 <= rank < world",
+               .next = "ranks count from 0: rank 0 and 1 of a world of 2"});
+}
+
 std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
                                          const OpenOptions& options,
                                          StopFlag stop) {

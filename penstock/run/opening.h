@@ -54,6 +54,11 @@ struct OpenOptions {
   std::size_t epochs_listed = 1000;
 };
 
+/// Throws Error(request) where `rank` is not below its world. `code` and
+/// `where` are those of the one who was given it.
+void check_rank(const Rank& rank, const char* code = "loader.rank",
+                const char* where = "rank, world");
+
 /// Reads and prepares the rows of a job's source on `device`. Throws what
 /// reading and preparing throw.
 std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,

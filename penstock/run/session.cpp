@@ -16,17 +16,6 @@
 namespace penstock {
 namespace {
 
-void check_rank(const Rank& rank) {
-  if (rank.world >= 1 && rank.rank >= 0 && rank.rank < rank.world) return;
-  throw Error(ErrorKind::request,
-              {.code = "loader.rank",
-               .what = "cannot use rank " + std::to_string(rank.rank) + " of " +
-                       std::to_string(rank.world),
-               .where = "rank, world",
-               .why = "expected 0 <= rank < world",
-               .next = "ranks count from 0: rank 0 and 1 of a world of 2"});
-}
-
 [[noreturn]] void refuse_closed() {
   throw Error(ErrorKind::request,
               {.code = "loader.closed",

@@ -5,6 +5,9 @@
 namespace penstock {
 namespace {
 
+// Steps of data: so many that those of a run may follow.
+constexpr std::int64_t kFarthest = INT64_MAX / 2;
+
 [[noreturn]] void refuse(std::string code, std::string where, std::string why,
                          std::string next) {
   throw Error(ErrorKind::request, {.code = std::move(code),
@@ -22,6 +25,15 @@ std::optional<SavedState> state_before(const Json& json) {
   } catch (const Error&) {
     return std::nullopt;  // who needs it says what is wrong with the newest
   }
+}
+
+/// As much of a saved order as the length of an epoch depends on.
+Order lengths_of(const Json& saved) {
+  Spec spec(saved, "order");
+  const std::string tail = spec.text("tail");
+  return {.samples = spec.integer("samples", {}, 1, INT64_MAX),
+          .batch_size = spec.integer("batch_size", {}, 1, INT64_MAX),
+          .tail = tail == "drop" ? Tail::drop : Tail::exact};
 }
 
 }  // namespace
@@ -101,27 +113,32 @@ Json order_json(const Order& order, const Split& split) {
   return json;
 }
 
-void skip_steps(SavedState& state, std::int64_t steps) {
+void skip_steps(SavedState& state, std::int64_t steps, const Job& job) {
   auto cannot = [&](std::string why, std::string next) {
     refuse("resume.skip", "--skip " + std::to_string(steps), std::move(why),
            std::move(next));
   };
   if (state.fingerprint.empty())
     cannot("the run had not begun", "leave it out");
-  Spec spec(state.order, "order");
-  const std::string tail = spec.text("tail");
-  const std::int64_t epoch = steps_per_epoch(
-      {.samples = spec.integer("samples", {}, 1, INT64_MAX),
-       .batch_size = spec.integer("batch_size", {}, 1, INT64_MAX),
-       .tail = tail == "drop" ? Tail::drop : Tail::exact});
+  const Order order = lengths_of(state.order);
+  const std::int64_t in_all = steps_in_all(job, order);
+  if (state.steps_taken >= in_all)
+    cannot("no step is left", in_all == job.training.max_steps
+                                  ? "raise train.max_steps"
+                                  : "raise train.epochs");
+  const std::int64_t epoch = steps_per_epoch(order);
+  const std::string why = "the run stands at step " +
+                          std::to_string(state.position.step) + " of epoch " +
+                          std::to_string(state.position.epoch) +
+                          ", an epoch has " + std::to_string(epoch) + " steps";
   std::int64_t at = 0;
-  if (__builtin_mul_overflow(state.position.epoch, epoch, &at) ||
+  const bool too_large =
+      __builtin_mul_overflow(state.position.epoch, epoch, &at) ||
       __builtin_add_overflow(at, state.position.step, &at) ||
-      __builtin_add_overflow(at, steps, &at) || at < 0)
-    cannot("the run stands at step " + std::to_string(state.position.step) +
-               " of epoch " + std::to_string(state.position.epoch) +
-               ", an epoch has " + std::to_string(epoch) + " steps",
-           "go back to step 0 of epoch 0 at most");
+      __builtin_add_overflow(at, steps, &at) || at > kFarthest;
+  if (steps > 0 && too_large)
+    cannot(why, "go on by less than " + std::to_string(kFarthest) + " steps");
+  if (too_large || at < 0) cannot(why, "go back to step 0 of epoch 0 at most");
   state.position = {.epoch = at / epoch, .step = at % epoch};
 }
 

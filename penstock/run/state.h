@@ -19,7 +19,8 @@ struct SavedState {
   std::string checkpoint;   ///< the model's file in the folder; may be empty
   std::string checkpoint_sha256;
   std::string statistics_sha256;  ///< of statistics.json; may be empty
-  /// The epoch before `position`, where not all held-out rows were seen.
+  /// The epoch of the last step, where not all held-out rows were seen after
+  /// it.
   std::optional<std::int64_t> to_validate;
 };
 
@@ -42,10 +43,11 @@ SavedStates read_states(const std::string& run_folder);
 
 /// Moves the position by so many steps of data, over the ends of epochs: on, to
 /// leave out what made the loss jump, or, below 0, back to take it again. What
-/// counts steps, such as the learning rate, goes on as it was. Throws
-/// Error(request), code resume.skip, for a run that had not begun, and for a
-/// place before its first step.
-void skip_steps(SavedState& state, std::int64_t steps);
+/// counts steps, such as the learning rate, goes on as it was, and the job as
+/// many steps as it has. Throws Error(request), code resume.skip, for a run
+/// that had not begun, for one that has no step left, and for a place before
+/// the first step or too far on.
+void skip_steps(SavedState& state, std::int64_t steps, const Job& job);
 
 /// What a resumed run must share: the order and how rows fall on sides.
 Json order_json(const Order& order, const Split& split);

@@ -121,17 +121,25 @@ std::unique_ptr<Session> open_session(const Job& job,
   return nullptr;
 }
 
-/// Writes what is known of the rows into the folder, and into the state that is
-/// saved next.
-void note_rows(const Job& job, const Session& session, Checkpoints& checkpoints,
-               Quarantine& quarantine, SavedState& state) {
-  if (auto table = session.dataset()) {
-    quarantine.add(*table);
-    checkpoints.save_statistics(table->statistics(), state);
-  }
-  state.fingerprint = session.rows().fingerprint();
-  state.order = order_json(session.order(), job.split);
-  state.fields = recipes_of(job);
+/// The folder itself, where `latest` or another link leads to it.
+std::string without_links(const std::string& run_folder) {
+  std::filesystem::path path = run_folder;
+  if (!path.has_filename()) path = path.parent_path();  // "runs/latest/"
+  std::error_code none;
+  while (std::filesystem::is_symlink(path, none))
+    path = path.parent_path() / std::filesystem::read_symlink(path, none);
+  return path;
+}
+
+/// "skipped 3 steps: goes on at epoch 2, step 0".
+void note_skip(const TrainOptions& options, Position at) {
+  if (!options.listener.note) return;
+  const bool back = options.skip < 0;
+  std::string steps = std::to_string(options.skip).substr(back ? 1 : 0);
+  options.listener.note((back ? "went back " : "skipped ") + steps +
+                        (steps == "1" ? " step" : " steps") +
+                        ": goes on at epoch " + std::to_string(at.epoch) +
+                        ", step " + std::to_string(at.step));
 }
 
 /// From here on the run can be resumed, however it ends.
@@ -139,7 +147,8 @@ void save_beginning(RunFolder& folder, Checkpoints& checkpoints,
                     Resumption& from) {
   try {
     if (from.statistics)
-      checkpoints.save_statistics(*from.statistics, from.state);
+      checkpoints.save_statistics(text_of_statistics(*from.statistics),
+                                  from.state);
     checkpoints.save(from.state, from.model ? &*from.model : nullptr);
     folder.become_latest();
   } catch (const Error&) {
@@ -178,18 +187,22 @@ Job job_of_run(const std::string& run_folder) {
 TrainResult train(const Job& job, const TrainOptions& options) {
   Nanoseconds started = wall_clock().now();
   Resumption from;
-  if (!options.resume.empty()) from = read_resumption(options.resume);
-  if (options.skip != 0) skip_steps(from.state, options.skip);
+  const std::string resumed = without_links(options.resume);
+  if (!resumed.empty()) from = read_resumption(resumed);
+  const bool skips = options.skip != 0;
+  if (skips) skip_steps(from.state, options.skip, job);
   SavedState& state = from.state;
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
   check_same_fields(state, job);
 
   std::shared_ptr<Device> device = device_of(job);
   RunFolder folder(real_files(), job.output.dir,
-                   run_json(job, *device, options.resume, options.skip));
+                   run_json(job, *device, resumed, options.skip));
   log(LogLevel::info, "run folder " + folder.path().string());
   Checkpoints checkpoints(folder);
-  save_beginning(folder, checkpoints, from);
+  // Where a run that skips has failed, `latest` still leads to the one before,
+  // so that the same command, given again, does not skip twice.
+  if (!skips) save_beginning(folder, checkpoints, from);
 
   auto finish = [&](const RunNumbers& run, const Dataset* rows, bool all) {
     TrainResult result{.report = report_json(run, job, rows, *device),
@@ -199,15 +212,27 @@ TrainResult train(const Job& job, const TrainOptions& options) {
     return result;
   };
   std::unique_ptr<Session> session = open_session(job, options, from, device);
-  if (session == nullptr)
+  if (session == nullptr) {
+    if (skips && options.listener.note)
+      options.listener.note("nothing was skipped: resume " + resumed +
+                            " again with --skip " +
+                            std::to_string(options.skip));
     return finish({.folder = folder.path().string(), .started = started},
                   nullptr, false);
+  }
   session->counted().started = started;
   Quarantine quarantine(folder);
-  note_rows(job, *session, checkpoints, quarantine, state);
+  if (auto table = session->dataset()) quarantine.add(*table);
+  if (auto statistics =
+          note_rows(state, job, session->rows(), session->order()))
+    checkpoints.save_statistics(*statistics, state);
 
   std::unique_ptr<Stepper> stepper = make_stepper(job, *session);
   if (from.model) stepper->restore(*from.model);
+  if (skips) {
+    save_beginning(folder, checkpoints, from);
+    note_skip(options, state.position);
+  }
   Loop loop({.job = job,
              .options = options,
              .session = *session,

@@ -26,7 +26,8 @@ struct TrainOptions {
   /// the statistics are applied, not fitted anew. The rows must be the same.
   std::string resume;
   /// With `resume`: steps of data to leave out, or below 0 to take again (see
-  /// skip_steps()). The run takes as many steps as it would without.
+  /// skip_steps()). The run takes as many steps as it would without. Its folder
+  /// can be resumed, and `latest` leads to it, once its rows are open.
   std::int64_t skip = 0;
 };
 

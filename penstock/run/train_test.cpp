@@ -27,9 +27,9 @@ std::int64_t lines_of(const std::string& path) {
 }
 
 /// The first step is told at once; then the listener asks for the end.
-TrainResult stopped_after_a_step(const Job& job) {
+TrainResult stopped_after_a_step(const Job& job, TrainOptions options = {}) {
   std::atomic<bool> stop{false};
-  TrainOptions options{.stop = &stop};
+  options.stop = &stop;
   options.listener.progress = [&](const Progress&) { stop = true; };
   return train(job, options);
 }
@@ -134,31 +134,110 @@ TEST(Train, ARunThatSkippedGoesOnBehindWhatItLeftOut) {
   PositionsRun positions(200);
   Job job = positions.job({"train.epochs=2"});
   std::string first = stopped_after_a_step(job).report.find("run")->string();
-  std::atomic<bool> stop{true};
-  std::string second = train(job, {.stop = &stop, .resume = first, .skip = 2})
+  std::string second = stopped_after_a_step(job, {.resume = first, .skip = 2})
                            .report.find("run")
                            ->string();
   EXPECT_EQ(steps_of(train(job, {.resume = second}).report),
-            "0/3 1/0 1/1 1/2 1/3 2/0 2/1");
+            "1/0 1/1 1/2 1/3 2/0 2/1");
 }
 
-TEST(Train, RefusesToSkipToBeforeTheFirstStep) {
+TEST(Train, GivenAgainACommandThatFailedSkipsOnce) {
+  PositionsRun positions(200);
+  Job job = positions.job({"train.epochs=2"});
+  std::string first = stopped_after_a_step(job).report.find("run")->string();
+  const std::string latest = positions.path("runs/latest");
+  std::vector<std::string> notes;
+  TrainOptions options{.resume = latest + "/", .skip = 2};
+  options.listener.note = [&](const std::string& line) {
+    notes.push_back(line);
+  };
+  auto leads_to_the_first = [&] {
+    return std::filesystem::canonical(latest) ==
+           std::filesystem::canonical(first);
+  };
+  EXPECT_THROW(
+      train(positions.job({"train.epochs=2", "source.where=id > 3"}), options),
+      Error);
+  EXPECT_TRUE(leads_to_the_first());
+  std::atomic<bool> stop{true};
+  options.stop = &stop;
+  EXPECT_TRUE(train(job, options).interrupted);
+  EXPECT_TRUE(leads_to_the_first());
+  EXPECT_THAT(notes.back(), HasSubstr("nothing was skipped"));
+  stop = false;
+  Json report = train(job, options).report;
+  EXPECT_EQ(steps_of(report), "0/3 1/0 1/1 1/2 1/3 2/0 2/1");
+  EXPECT_FALSE(leads_to_the_first());
+  EXPECT_THAT(notes,
+              testing::Contains("skipped 2 steps: goes on at epoch 0, step 3"));
+  Json run = Json::parse(
+      real_files().read(report.find("run")->string() + "/run.json"), "run");
+  EXPECT_EQ(run.find("resumed_from")->string(), first);
+}
+
+TEST(Train, CountsTheEpochsOfARunThatSkipped) {
+  PositionsRun positions(200);
+  Job job = positions.job({"train.epochs=2"});
+  std::string first = stopped_after_a_step(job).report.find("run")->string();
+  auto epochs_told = [&](std::int64_t skip) {
+    std::string told;
+    TrainOptions options{.resume = first, .skip = skip};
+    options.listener.note = [&](const std::string& line) {
+      if (line.starts_with("epoch")) told += line.substr(6, line.find(':') - 5);
+    };
+    std::int64_t epochs = 0;
+    options.listener.progress = [&](const Progress& p) { epochs = p.epochs; };
+    train(job, options);
+    return told + std::to_string(epochs);
+  };
+  EXPECT_EQ(epochs_told(0), "1/2:2/2:2");
+  EXPECT_EQ(epochs_told(9), "3/5:4/5:5/5:5");
+  EXPECT_EQ(epochs_told(-1), "1/2:2/2:2");
+}
+
+/// The error of resuming the run with this skip.
+ErrorParts refused_skip(const Job& job, const std::string& folder,
+                        std::int64_t skip) {
+  try {
+    train(job, {.resume = folder, .skip = skip});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "resume.skip");
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    return error.parts();
+  }
+  ADD_FAILURE() << "no error for " << skip;
+  return {};
+}
+
+TEST(Train, RefusesToSkipToWhereThereIsNoStep) {
   PositionsRun positions(200);
   std::string begun =
       stopped_after_a_step(positions.job()).report.find("run")->string();
+  for (std::int64_t skip : {std::int64_t{-2}, INT64_MIN})
+    EXPECT_THAT(refused_skip(positions.job(), begun, skip).next,
+                HasSubstr("go back to step 0"));
+  for (std::int64_t skip : {INT64_MAX, INT64_MAX / 2})
+    EXPECT_THAT(refused_skip(positions.job(), begun, skip).next,
+                HasSubstr("go on by less"));
   std::atomic<bool> stop{true};
   std::string never =
       train(positions.job(), {.stop = &stop}).report.find("run")->string();
-  for (const auto& [folder, skip] :
-       {std::pair(begun, std::int64_t{-2}), std::pair(begun, INT64_MAX),
-        std::pair(begun, INT64_MIN), std::pair(never, std::int64_t{1})})
-    try {
-      train(positions.job(), {.resume = folder, .skip = skip});
-      ADD_FAILURE() << "no error for " << skip;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.parts().code, "resume.skip");
-      EXPECT_EQ(error.kind(), ErrorKind::request);
-    }
+  refused_skip(positions.job(), never, 1);
+}
+
+TEST(Train, RefusesToSkipWhereNoStepIsLeft) {
+  PositionsRun positions(200);
+  Job job = positions.job({"train.epochs=2"});
+  Job short_job = positions.job({"train.epochs=2", "train.max_steps=3"});
+  std::string all = train(job, {}).report.find("run")->string();
+  std::string some = train(short_job, {}).report.find("run")->string();
+  for (std::int64_t skip : {-1, 1}) {
+    EXPECT_EQ(refused_skip(job, all, skip).why, "no step is left");
+    EXPECT_EQ(refused_skip(job, all, skip).next, "raise train.epochs");
+    EXPECT_EQ(refused_skip(short_job, some, skip).next,
+              "raise train.max_steps");
+  }
+  EXPECT_EQ(train(job, {.resume = all}).report.find("steps")->integer(), 0);
 }
 
 TEST(Train, StopsInTheMiddleOfReadingTheTable) {

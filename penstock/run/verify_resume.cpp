@@ -11,8 +11,9 @@
 // A row has a hash of its sample and of its part of every tensor. The batches
 // of all ranks, one after the other, are the batch of a single one, so the hash
 // of a step's row hashes does not depend on the number of ranks; and 8 bytes a
-// step are all that is kept of the run without interruption. Only where they
-// differ is its batch made once more, to find the row.
+// step, and the position at each point, are all that is kept of the run without
+// interruption. Only where they differ is its batch made once more, to find the
+// row: at the end, so that its rows are not open beside those of a restart.
 
 namespace penstock {
 namespace {
@@ -89,19 +90,42 @@ class Times {
   std::vector<double> all_;
 };
 
-void check_numbers(const ResumeCheck& check) {
-  if (check.steps >= 0 && check.points >= -1 && check.chains >= 0 &&
-      check.most_ranks >= 1)
-    return;
+[[noreturn]] void refuse_numbers(std::string why, std::string next) {
   throw Error(ErrorKind::request,
               {.code = "resume.numbers",
                .what = "cannot verify so",
                .where = "the steps, points, chains and ranks",
-               .why = "found " + std::to_string(check.steps) + ", " +
-                      std::to_string(check.points) + ", " +
-                      std::to_string(check.chains) + " and " +
-                      std::to_string(check.most_ranks),
-               .next = "give numbers from 0, and at least one rank"});
+               .why = std::move(why),
+               .next = std::move(next)});
+}
+
+void check_numbers(const ResumeCheck& check) {
+  if (check.steps < 0 || check.points < -1 || check.chains < 0 ||
+      check.most_ranks < 1)
+    refuse_numbers("found " + std::to_string(check.steps) + ", " +
+                       std::to_string(check.points) + ", " +
+                       std::to_string(check.chains) + " and " +
+                       std::to_string(check.most_ranks),
+                   "give numbers from 0, and at least one rank");
+  if (check.points == 0 && check.chains == 0)
+    refuse_numbers("found no point and no chain: nothing would be restarted",
+                   "give points, chains or both");
+}
+
+/// Why a batch depends on the number of ranks; empty: it does not.
+std::string why_one_rank(Session& session, const Job& job) {
+  if (packed(session)) return "its samples are packed";
+  if (session.rows().info().whole_batches)
+    return "a function makes whole batches";
+  return loader_options(job, Side::train).operations.empty()
+             ? ""
+             : "operations may mix its rows";
+}
+
+/// The first place at which they differ, or the length of the shorter one.
+template <class T>
+std::size_t first_other(const std::vector<T>& a, const std::vector<T>& b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
 class Verification {
@@ -115,10 +139,23 @@ class Verification {
     whole_.reset();  // so that its rows are not kept beside those of a restart
     for (std::int64_t chain = 0; chain < check_.chains; ++chain)
       run_chain(chain);
+    describe_found();
     return result();
   }
 
  private:
+  /// A state in place: `state_` at this position.
+  struct Point {
+    std::int64_t step = 0;
+    Position at;
+  };
+  /// A batch that differs.
+  struct Found {
+    std::int64_t step = 0;
+    std::string where;
+    Rows rows;
+  };
+
   StopFlag stop() const { return {check_.stop}; }
 
   void say(const std::string& what, std::int64_t at) const {
@@ -158,10 +195,13 @@ class Verification {
   }
 
   void walk();
+  void note_point(std::int64_t step);
   void restart_in_place();
   void run_chain(std::int64_t chain);
   Job changed_job(Random& random) const;
-  void compare(std::int64_t step, const Rows& rows, const std::string& where);
+  void compare(std::int64_t step, Rows rows, const std::string& where);
+  void describe_found();
+  Json description(const Found& found);
   Json result();
 
   const Job& job_;
@@ -170,13 +210,16 @@ class Verification {
   std::optional<Json> statistics_;
   std::unique_ptr<Session> whole_;  // the run without interruption
   bool packed_ = false;
+  std::string why_one_rank_;  // empty: as many as were asked for
   int most_ranks_ = 1;
   std::int64_t steps_ = 0, per_epoch_ = 1;
-  std::vector<std::uint64_t> expected_;               // by step
-  std::vector<std::pair<std::int64_t, Json>> saved_;  // by point, its step
+  std::vector<std::uint64_t> expected_;  // by step
+  std::vector<Point> points_;
+  Json state_;
   std::size_t state_bytes_ = 0;
   SavedState beginning_;
   std::int64_t restarts_ = 0, divergences_ = 0;
+  std::vector<Found> found_;  // the first
   Json::Array listed_;
   Times in_place_, resumed_;
 };
@@ -187,44 +230,47 @@ void Verification::walk() {
   steps_ = std::min(check_.steps > 0 ? check_.steps : 2 * per_epoch_,
                     steps_in_all(job_, whole_->order()));
   packed_ = packed(*whole_);
-  bool mixed = whole_->rows().info().whole_batches ||
-               !loader_options(job_, Side::train).operations.empty();
-  most_ranks_ = packed_ || mixed ? 1 : check_.most_ranks;
-  beginning_ = {.fingerprint = whole_->rows().fingerprint(),
-                .order = order_json(whole_->order(), job_.split),
-                .fields = recipes_of(job_)};
-  if (auto table = whole_->dataset()) {
-    statistics_ = table->statistics();
-    beginning_.statistics_sha256 = sha256_of_statistics(*statistics_);
-  }
+  why_one_rank_ = why_one_rank(*whole_, job_);
+  most_ranks_ = why_one_rank_.empty() ? check_.most_ranks : 1;
+  if (auto text = note_rows(beginning_, job_, whole_->rows(), whole_->order()))
+    statistics_ = Json::parse(*text, "statistics");  // as a run reads them
   std::int64_t points =
       check_.points < 0 ? steps_ : std::min(check_.points, steps_);
   for (std::int64_t step = 0; step < steps_; ++step) {
     say("without interruption", step);
     // Of the steps [0, steps_), the first, the last and others between them.
-    std::int64_t next = std::ssize(saved_);
+    std::int64_t next = std::ssize(points_);
     if (next < points &&
-        step >= (points == 1 ? 0 : next * (steps_ - 1) / (points - 1))) {
-      saved_.emplace_back(step, whole_->state());
-      state_bytes_ = std::max(state_bytes_, saved_.back().second.dump().size());
-    }
+        step >= (points == 1 ? 0 : next * (steps_ - 1) / (points - 1)))
+      note_point(step);
     Rows rows;
     add(promised(whole_->next()), *whole_, rows);
     expected_.push_back(rows.hash());
   }
 }
 
+/// States differ in their position alone.
+void Verification::note_point(std::int64_t step) {
+  state_ = whole_->state();
+  state_bytes_ = std::max(state_bytes_, state_.dump().size());
+  points_.push_back({.step = step,
+                     .at = {.epoch = state_.find("epoch")->integer(),
+                            .step = state_.find("step")->integer()}});
+}
+
 void Verification::restart_in_place() {
-  for (const auto& [step, state] : saved_) {
-    say("restarts in place", step);
+  for (const Point& point : points_) {
+    say("restarts in place", point.step);
+    state_["epoch"] = point.at.epoch;
+    state_["step"] = point.at.step;
     const Nanoseconds began = wall_clock().now();
-    whole_->load_state(Json::parse(state.dump(), "state"));
+    whole_->load_state(Json::parse(state_.dump(), "state"));
     Batch batch = promised(whole_->next());
     batch.wait();
     in_place_.add(wall_clock().now() - began);
     Rows rows;
     add(std::move(batch), *whole_, rows);
-    compare(step, rows, "restart in place");
+    compare(point.step, std::move(rows), "restart in place");
   }
 }
 
@@ -268,45 +314,57 @@ void Verification::run_chain(std::int64_t chain) {
         resumed_.add(wall_clock().now() - began);
         ++restarts_;
       }
-      compare(step, rows, where);
+      compare(step, std::move(rows), where);
     }
     state.position = ranks.front()->position();
     state.steps_taken = step;
   }
 }
 
-void Verification::compare(std::int64_t step, const Rows& rows,
+void Verification::compare(std::int64_t step, Rows rows,
                            const std::string& where) {
   if (rows.hash() == expected_[static_cast<std::size_t>(step)]) return;
   ++divergences_;
-  if (listed_.size() >= kListed) return;
-  Position at = place(step);
-  if (whole_ == nullptr) whole_ = open(job_, {}, read_rows());
+  if (found_.size() < kListed)
+    found_.push_back({.step = step, .where = where, .rows = std::move(rows)});
+}
+
+void Verification::describe_found() {
+  if (found_.empty()) return;
+  whole_ = open(job_, {}, read_rows());
+  for (const Found& found : found_) listed_.push_back(description(found));
+}
+
+Json Verification::description(const Found& found) {
+  const Rows& rows = found.rows;
+  const Position at = place(found.step);
+  say("describes what differs", found.step);
   whole_->seek(at);
   Rows whole;
   add(promised(whole_->next()), *whole_, whole);
-  std::size_t row = 0;
-  while (row < std::min(rows.hashes.size(), whole.hashes.size()) &&
-         rows.hashes[row] == whole.hashes[row])
-    ++row;
   Json json;
-  json["where"] = where;
+  json["where"] = found.where;
   json["epoch"] = at.epoch;
   json["step"] = at.step;
-  json["rows"] = rows.hashes.size();
-  json["expected_rows"] = whole.hashes.size();
+  json["rows"] = rows.ids.size();
+  json["expected_rows"] = whole.ids.size();
+  const bool other_samples = rows.ids != whole.ids;
+  // Of packed samples that are the same nobody knows which one's bytes differ.
+  const std::size_t row = other_samples ? first_other(rows.ids, whole.ids)
+                          : packed_     ? rows.ids.size()
+                                    : first_other(rows.hashes, whole.hashes);
   if (row < std::min(rows.ids.size(), whole.ids.size())) {
     std::shared_ptr<const TableDataset> table = whole_->dataset();
     json["row"] = row;
     json["key"] = key_of(table.get(), rows.ids[row]);
     json["expected_key"] = key_of(table.get(), whole.ids[row]);
   }
-  json["differs"] = rows.ids != whole.ids ? "the samples"
+  json["differs"] = other_samples ? "the samples"
                     : rows.hashes != whole.hashes
                         ? "the bytes"
                         : "nothing when it is made once more: a batch is not "
                           "the same each time";
-  listed_.push_back(std::move(json));
+  return json;
 }
 
 Json Verification::result() {
@@ -314,10 +372,11 @@ Json Verification::result() {
   json["steps"] = steps_;
   json["epochs"] =
       static_cast<double>(steps_) / static_cast<double>(per_epoch_);
-  json["points"] = saved_.size();
+  json["points"] = points_.size();
   json["chains"] = check_.chains;
   json["restarts"] = restarts_;
   json["most_ranks"] = most_ranks_;
+  json["why_one_rank"] = why_one_rank_.empty() ? Json() : Json(why_one_rank_);
   json["divergences"] = divergences_;
   json["first_divergences"] = listed_;
   json["state_bytes"] = state_bytes_;

@@ -34,15 +34,19 @@ struct ResumeCheck {
 /// row of each batch, and its sample.
 ///
 /// Gives {"steps", "epochs", "points", "chains", "restarts", "most_ranks",
-/// "divergences", "first_divergences", "state_bytes", "in_place_ms",
-/// "resume_ms"}: `divergences` counts batches; the first ten are described.
+/// "why_one_rank", "divergences", "first_divergences", "state_bytes",
+/// "in_place_ms", "resume_ms"}: `divergences` counts batches; the first ten are
+/// described, with the first row that differs where that is known.
 /// `state_bytes` is the longest Session::state(); the times are {"median",
 /// "max"} until the first batch, of restarts in place and in chains.
 /// `most_ranks` is 1 where a batch depends on the number of ranks: with
-/// operations that mix its rows, and with packed samples.
+/// operations that mix its rows, and with packed samples; `why_one_rank` says
+/// so then, and is null elsewhere. Nothing was restarted where `points` and
+/// `restarts` are 0.
 ///
 /// Trains nothing and writes no run. Throws Error(request) for numbers that
-/// make no sense, and what reading and preparing throw.
+/// make no sense, neither points nor chains among them, and what reading and
+/// preparing throw.
 Json verify_resume(const Job& job, const ResumeCheck& check);
 
 }  // namespace penstock

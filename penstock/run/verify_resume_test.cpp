@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/sources/fake/fake_store.h"
+#include "penstock/transforms/fake/letters.h"
 
 namespace penstock {
 namespace {
@@ -28,6 +30,7 @@ TEST_F(VerifyResume, FindsEveryBatchTheSameAtEveryStepAndInChains) {
   EXPECT_EQ(number(json, "chains"), 3);
   EXPECT_GE(number(json, "restarts"), 6);
   EXPECT_EQ(number(json, "most_ranks"), 4);
+  EXPECT_TRUE(json.find("why_one_rank")->is_null());
   EXPECT_EQ(number(json, "divergences"), 0) << json.dump(2);
   EXPECT_LE(number(json, "state_bytes"), 128);
   EXPECT_GT(json.find("resume_ms")->find("median")->number(), 0);
@@ -57,7 +60,7 @@ TEST_F(VerifyResume, LooksAtTheFirstStepsOnlyWhereThatIsAskedFor) {
   EXPECT_EQ(number(json, "restarts"), 0);
   EXPECT_TRUE(json.find("resume_ms")->find("median")->is_null());
   EXPECT_EQ(number(verify_resume(positions_.job({"train.epochs=100"}),
-                                 {.points = 0, .chains = 0}),
+                                 {.points = 1, .chains = 0}),
                    "steps"),
             8);
 }
@@ -68,6 +71,7 @@ TEST_F(VerifyResume, KeepsToOneRankWhereRowsOfABatchAreMixed) {
           {R"(loader.operations=[{"mixup": ["receivers", "target"]}])"}),
       {});
   EXPECT_EQ(number(json, "most_ranks"), 1);
+  EXPECT_THAT(json.find("why_one_rank")->string(), HasSubstr("operations"));
   EXPECT_EQ(number(json, "divergences"), 0) << json.dump(2);
 }
 
@@ -105,6 +109,58 @@ TEST(VerifyResumeOfOwnRows, NamesTheRowThatDiffers) {
       HasSubstr("chain 1, restart"));
 }
 
+TEST(VerifyResumeOfOwnRows, OpensRowsOnceAtATimeAlsoWhereTheyDiffer) {
+  Job job = parse_job_of_rows(Json::parse(
+      R"({"loader": {"batch_size": 10}, "device": "cpu"})", "test"));
+  RowsMaker counting = counting_rows(std::make_shared<std::atomic<int>>(0));
+  auto last = std::make_shared<std::weak_ptr<const Dataset>>();
+  int opened = 0;
+  Json json = verify_resume(
+      job,
+      {.points = 0, .rows = [&](const Job& of, Device& device, StopFlag stop) {
+         EXPECT_TRUE(last->expired()) << "opening " << opened;
+         ++opened;
+         std::shared_ptr<const Dataset> rows = counting(of, device, stop);
+         *last = rows;
+         return rows;
+       }});
+  EXPECT_EQ(number(json, "divergences"), 3) << "row 17, in three chains";
+  EXPECT_EQ(json.find("first_divergences")->array().size(), 3u);
+  EXPECT_EQ(opened, 1 + 3 + number(json, "restarts") + 1);
+}
+
+// A batch of packed samples has one hash: which of them it is, only the samples
+// could tell, and they are the same.
+TEST(VerifyResumeOfOwnRows, NamesNoneOfPackedSamplesWhoseBytesDiffer) {
+  Job job = parse_job_of_rows(Json::parse(
+      R"({"loader": {"batch_size": 10}, "device": "cpu"})", "test"));
+  RowsMaker rows = [](const Job&, Device&, StopFlag) {
+    IndexedOptions options;
+    options.fields.push_back(
+        {"text", std::make_shared<Letters>("text", "packed", Lengths::packed)});
+    auto reads = std::make_shared<std::atomic<char>>(0);
+    FakeStoreTrouble trouble{.spoil = [reads](Block& block) {
+      Column other{.type = block.columns[0].type};
+      for (std::int64_t row = 0; row < block.rows; ++row)
+        other.append_text(
+            std::string(block.columns[0].text(row).size(), *reads));
+      block.columns[0] = std::move(other);
+      ++*reads;
+    }};
+    auto store = counting_store(40, requests_of(options.fields), trouble);
+    return std::make_shared<const IndexedDataset>(options, std::move(store));
+  };
+  Json json =
+      verify_resume(job, {.steps = 3, .points = 1, .chains = 0, .rows = rows});
+  EXPECT_EQ(json.find("why_one_rank")->string(), "its samples are packed");
+  ASSERT_EQ(number(json, "divergences"), 1) << json.dump(2);
+  const Json& found = json.find("first_divergences")->array().at(0);
+  EXPECT_EQ(found.find("differs")->string(), "the bytes");
+  EXPECT_EQ(number(found, "rows"), 10);
+  EXPECT_EQ(found.find("row"), nullptr);
+  EXPECT_EQ(found.find("key"), nullptr);
+}
+
 TEST(VerifyResumeOfOwnRows, RefusesRowsThatChangedBetweenTwoRestarts) {
   Job job = parse_job_of_rows(Json::parse(
       R"({"loader": {"batch_size": 10}, "device": "cpu"})", "test"));
@@ -130,7 +186,8 @@ TEST(VerifyResumeOfOwnRows, RefusesRowsThatChangedBetweenTwoRestarts) {
 TEST_F(VerifyResume, RefusesNumbersThatMakeNoSense) {
   for (ResumeCheck check :
        {ResumeCheck{.steps = -1}, ResumeCheck{.points = -2},
-        ResumeCheck{.chains = -1}, ResumeCheck{.most_ranks = 0}})
+        ResumeCheck{.chains = -1}, ResumeCheck{.most_ranks = 0},
+        ResumeCheck{.points = 0, .chains = 0}})
     EXPECT_THROW(verify_resume(positions_.job(), check), Error);
 }
 

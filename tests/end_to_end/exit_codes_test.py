@@ -122,11 +122,27 @@ class Outputs(Case):
                 ("demo positions --to sqlite:d.db", "--rows", 0),
                 ("demo positions --to sqlite:d.db", "--rows", 2**63),
                 ("demo positions --to sqlite:d.db", "--seed", 2**64),
+                ("batch job.json", "--rank", "0x0"),
+                ("batch job.json", "--world", "0x2"),
                 ("quickstart", "--epochs", 2**63)):
             self.refused(self.run_it(*verb.split(), "--json",
                                      f"{option}={found}"),
                          "request", "cli.arguments", option, f"'{found}'",
                          "expected a whole number from")
+        self.refused(self.run_it("batch", "job.json", "--rank", "", "--json"),
+                     "request", "cli.arguments", "--rank")
+        for option, most in (("--step-ms", 3600000),
+                             ("--round-trip-ms", 60000)):
+            for found in ("nan", "inf", "-1", most + 1):
+                self.refused(self.run_it("quickstart", "--json",
+                                         f"{option}={found}"),
+                             "request", "cli.arguments", option,
+                             f"expected a number from 0 to {most}")
+
+    def test_a_number_with_zeros_in_front_is_decimal(self):
+        self.good_start()
+        [line] = self.succeed("batch", "job.json", "--epoch", "010").lines()
+        self.assertEqual(line["epoch"], 10)
 
     def test_help_says_what_the_codes_mean_and_shows_examples(self):
         text = run("--help").out

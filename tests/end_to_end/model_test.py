@@ -119,6 +119,20 @@ class Model(Positions):
         ends = [self.checkpoints(r["run"])[-1] for r in (whole, rest)]
         self.assertEqual(ends[0].read_bytes(), ends[1].read_bytes())
 
+    def test_a_run_that_ends_inside_an_epoch_has_all_its_losses(self):
+        self.positions(epochs=2)
+        whole = self.train()
+        steps = whole["steps"] // 2 + 2
+        first = self.train("--set", f"train.max_steps={steps}")
+        self.assertEqual([e["epoch"] for e in first["epochs"]], [0, 1])
+        for epoch in first["epochs"]:
+            self.assertIsInstance(epoch["train_loss"], float)
+            self.assertIsInstance(epoch["val_loss"], float)
+        rest = self.succeed("train", "--resume", first["run"], "--json",
+                            "--set", "train.max_steps=null").json()
+        self.assertEqual(rest["steps"], whole["steps"] - steps)
+        self.assertIsInstance(rest["epochs"][-1]["val_loss"], float)
+
     def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(self):
         self.positions()
         report = self.train("--set", "train.max_steps=20")

@@ -1,9 +1,14 @@
 """The verbs beside train and batch: peek, doctor, demo, quickstart."""
 import json
+import os
+import pty
+import signal
 import sqlite3
+import subprocess
+import time
 import unittest
 
-from penstock_cli import Case, run
+from penstock_cli import PATIENCE_S, PROGRAM, Case, run
 
 COLUMNS = ["id", "recorded_at", "session", "receivers", "tx_lat", "tx_lon"]
 RECEIVER = ["station", "lat", "lon", "alt_m", "snr_db", "freq_offset_hz",
@@ -250,6 +255,25 @@ class VerifyResume(Case):
         self.assertIn("the same samples and bytes", text)
         self.assertFalse((self.folder / "runs").exists())
 
+    def test_says_so_where_nothing_was_restarted(self):
+        self.good_start()
+        self.refused(self.run_it("verify-resume", "job.json", "--points=0",
+                                 "--chains=0", "--json"),
+                     "request", "resume.numbers", "nothing would be restarted")
+        text = self.succeed("verify-resume", "job.json", "--steps=1",
+                            "--points=0").out
+        self.assertIn("nothing was restarted", text)
+        self.assertNotIn("the same samples", text)
+
+    def test_says_why_it_keeps_to_one_rank(self):
+        self.good_start(loader={"batch_size": 16, "seed": 3,
+                                "operations": [{"mixup": ["y"]}]})
+        text = self.succeed("verify-resume", "job.json").out
+        self.assertIn("chains on 1 rank\n", text)
+        self.assertIn("operations may mix its rows", text)
+        seen = self.succeed("verify-resume", "job.json", "--json").json()
+        self.assertEqual(seen["why_one_rank"], "operations may mix its rows")
+
     def test_numbers_beyond_their_range_are_refused(self):
         self.good_start()
         for option in ("--steps=-1", "--points=-2", "--chains=-1",
@@ -257,6 +281,60 @@ class VerifyResume(Case):
             self.refused(self.run_it("verify-resume", "job.json", "--json",
                                      option), "request", "cli.arguments",
                          option.split("=")[0])
+
+
+class LiveLine(Case):
+    """Standard error is a terminal."""
+
+    def on_terminal(self, *arguments, interrupt_after_s=None):
+        """The exit code and what the terminal got."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [PROGRAM, *map(str, arguments)], cwd=self.folder,
+            stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        self.addCleanup(lambda: (process.kill(), process.wait()))
+        shown, first = b"", None
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:  # the program has ended
+                break
+            shown += piece
+            first = first or time.monotonic()
+            if (interrupt_after_s is not None and b"\r" in piece
+                    and time.monotonic() - first > interrupt_after_s):
+                process.send_signal(signal.SIGINT)
+                interrupt_after_s = None
+        os.close(ours)
+        return process.wait(timeout=PATIENCE_S), shown.decode()
+
+    def slow_job(self):
+        """Each of its 102 batches is a query of 10 ms."""
+        self.database(self.rows())
+        self.write_job(self.job(
+            source={"kind": "sqlite", "path": "d.sqlite", "table": "t",
+                    "round_trip_ms": 10},
+            loader={"batch_size": 1, "seed": 3, "cache": "none",
+                    "workers": 0}, train={"epochs": 2}))
+
+    def test_what_comes_after_it_begins_on_its_own_line(self):
+        self.slow_job()
+        code, shown = self.on_terminal("verify-resume", "job.json",
+                                       interrupt_after_s=0.2)
+        self.assertEqual(code, 130, shown)
+        self.assertTrue(shown.endswith("\n"), repr(shown))
+        self.assertIn("without interruption: step ", shown)
+
+    def test_changes_ten_times_a_second_at_most(self):
+        self.slow_job()
+        began = time.monotonic()
+        code, shown = self.on_terminal("verify-resume", "job.json",
+                                       "--points=-1", "--chains=0")
+        self.assertEqual(code, 0, shown)
+        changes = shown.count("\x1b[K")
+        self.assertGreater(changes, 2)
+        self.assertLessEqual(changes, 10 * (time.monotonic() - began) + 1)
 
 
 class Skip(Case):
@@ -271,6 +349,28 @@ class Skip(Case):
                   ).read_text().splitlines()
         self.assertEqual([json.loads(line)[key] for key in ("epoch", "step")],
                          [third["epoch"], third["step"]])
+
+    def test_says_where_it_goes_on_and_which_run_it_resumed(self):
+        self.good_start(train={"epochs": 2, "max_steps": 3})
+        run = self.train()["run"]
+        answer = self.succeed("train", "--resume", "runs/latest", "--set",
+                              "train.max_steps=4", "--skip=-1", "--json")
+        self.assertIn("went back 1 step: goes on at epoch 0, step 2\n",
+                      answer.err)
+        written = json.loads((self.folder / answer.json()["run"] / "run.json"
+                              ).read_text())
+        self.assertEqual(written["resumed_from"], run)
+
+    def test_is_refused_where_no_step_is_left_or_none_is_taken(self):
+        self.good_start(train={"epochs": 2})
+        run = self.train()["run"]
+        self.refused(self.run_it("train", "--resume", run, "--skip=1",
+                                 "--json"),
+                     "request", "resume.skip", "no step is left",
+                     "train.epochs")
+        self.refused(self.run_it("train", "--resume", run, "--skip=1",
+                                 "--plan", "--json"),
+                     "request", "cli.arguments", "--skip", "--plan")
 
     def test_is_refused_without_a_run(self):
         self.good_start()

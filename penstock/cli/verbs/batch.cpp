@@ -1,4 +1,5 @@
 #include <charconv>
+#include <climits>
 #include <memory>
 
 #include "penstock/cli/output.h"
@@ -33,21 +34,10 @@ void parse_steps(const std::string& text, BatchQuery& query) {
                .next = "for example --steps 10:12"});
 }
 
-void check_rank(const Rank& rank) {
-  if (rank.world >= 1 && rank.rank >= 0 && rank.rank < rank.world) return;
-  throw Error(ErrorKind::request,
-              {.code = "cli.rank",
-               .what = "cannot use rank " + std::to_string(rank.rank) + " of " +
-                       std::to_string(rank.world),
-               .where = "--rank, --world",
-               .why = "expected 0 <= rank < world",
-               .next = "ranks count from 0: --rank 0 --world 2"});
-}
-
 void run_batch(Arguments& arguments, Invocation& invocation) {
   BatchQuery& query = arguments.query;
   parse_steps(arguments.steps, query);
-  check_rank(query.rank);
+  check_rank(query.rank, "cli.rank", "--rank, --world");
   query.side = arguments.split == "val" ? Side::val : Side::train;
   query.stop = invocation.stop;
   bool whole =
@@ -64,8 +54,9 @@ RunVerb add_batch(Options& options, Invocation& invocation) {
   options.add("--steps", arguments->steps, "A:B, half-open");
   options.add("--split", arguments->split, "train or val",
               {.one_of = {"train", "val"}});
-  options.add("--rank", query.rank.rank, "Of --world");
-  options.add("--world", query.rank.world, "Number of ranks");
+  options.add("--rank", query.rank.rank, "Of --world", {.least = INT_MIN});
+  options.add("--world", query.rank.world, "Number of ranks",
+              {.least = INT_MIN});
   options.add("--out", query.out,
               "Write one .safetensors per step into this folder");
   add_sets(options, arguments->sets);

@@ -8,6 +8,9 @@
 namespace penstock {
 namespace {
 
+// The most that a job may say.
+constexpr double kLongestStepMs = 3.6e6, kLongestRoundTripMs = 60'000;
+
 void run_quickstart(QuickstartOptions& options, Invocation& invocation) {
   Terminal terminal;
   options.stop = invocation.stop;
@@ -31,9 +34,10 @@ RunVerb add_quickstart(Options& options, Invocation& invocation) {
   auto chosen = std::make_shared<QuickstartOptions>();
   options.add("--job", chosen->job, "The job file");
   options.add("--rows", chosen->rows, "Samples to write", {.least = 1});
-  options.add("--step-ms", chosen->step_ms, "Of the simulated step");
+  options.add("--step-ms", chosen->step_ms, "Of the simulated step",
+              {.most = kLongestStepMs});
   options.add("--round-trip-ms", chosen->round_trip_ms,
-              "Simulated latency per statement");
+              "Simulated latency per statement", {.most = kLongestRoundTripMs});
   options.add("--epochs", chosen->epochs, "Of each run", {.least = 1});
   add_json(options, invocation, "One JSON document");
   return [chosen](Invocation& invoked) { run_quickstart(*chosen, invoked); };

@@ -53,12 +53,15 @@ Job job_of(const Arguments& arguments) {
          .why = arguments.job.empty() ? "neither a job nor a run is named"
                                       : "both a job and a run are named",
          .next = "name either a job file or --resume RUN"});
-  if (arguments.skip != 0 && arguments.resume.empty())
-    throw Error(ErrorKind::request, {.code = "cli.arguments",
-                                     .what = "cannot skip steps",
-                                     .where = "--skip",
-                                     .why = "no run is resumed",
-                                     .next = "name the run with --resume"});
+  if (arguments.skip != 0 && (arguments.resume.empty() || arguments.plan))
+    throw Error(
+        ErrorKind::request,
+        {.code = "cli.arguments",
+         .what = "cannot skip steps",
+         .where = "--skip",
+         .why = arguments.plan ? "a plan takes no step" : "no run is resumed",
+         .next = arguments.plan ? "leave out --skip or --plan"
+                                : "name the run with --resume"});
   if (arguments.resume.empty()) return load_job(arguments.job, arguments.sets);
   Json document = job_of_run(arguments.resume).document;
   for (const std::string& set : arguments.sets) apply_setting(document, set);

@@ -19,24 +19,34 @@ struct Arguments {
 
 std::string shown_ms(const Json& times) {
   if (times.find("median")->is_null()) return "n/a";
-  char text[80];
-  std::snprintf(text, sizeof(text), "%.0f ms (at most %.0f ms)",
-                times.find("median")->number(), times.find("max")->number());
-  return text;
+  auto shown = [&](const char* which) {
+    const double ms = times.find(which)->number();
+    char text[40];
+    std::snprintf(text, sizeof(text), "%.*f ms", ms < 1 ? 1 : 0, ms);
+    return std::string(text);
+  };
+  return shown("median") + " (at most " + shown("max") + ")";
 }
 
 std::string summary_of(const Json& json) {
-  auto number = [&](const char* key) {
-    return std::to_string(json.find(key)->integer());
-  };
-  std::string text = number("steps") + " steps, restarted in place at " +
-                     number("points") + " of them, and " + number("restarts") +
-                     " times in " + number("chains") + " chains on 1 to " +
-                     number("most_ranks") + " ranks\n";
-  if (json.find("divergences")->integer() == 0)
-    text += "every batch had the same samples and bytes\n";
-  else
+  auto count = [&](const char* key) { return json.find(key)->integer(); };
+  auto number = [&](const char* key) { return std::to_string(count(key)); };
+  std::string text =
+      number("steps") + " steps, restarted in place at " + number("points") +
+      " of them, and " + number("restarts") + " times in " + number("chains") +
+      " chains on " +
+      (count("most_ranks") > 1 ? "1 to " + number("most_ranks") + " ranks\n"
+                               : "1 rank\n");
+  const Json& why = *json.find("why_one_rank");
+  if (!why.is_null())
+    text += "no more ranks: a batch depends on how many there are, " +
+            why.string() + "\n";
+  if (count("divergences") > 0)
     text += number("divergences") + " batches differ, the first:\n";
+  else if (count("points") + count("restarts") == 0)
+    text += "nothing was restarted: take more steps, or give points\n";
+  else
+    text += "every batch had the same samples and bytes\n";
   for (const Json& found : json.find("first_divergences")->array())
     text += "  " + found.dump() + "\n";
   return text + "state: " + number("state_bytes") +
