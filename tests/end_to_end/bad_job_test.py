@@ -106,7 +106,7 @@ class JobFiles(Case):
                 ("loader.shuffle=1", "loader.shuffle", "true or false"),
                 ("loader.workers=-1", "loader.workers", "found -1"),
                 ("loader.prefetch=-1", "loader.prefetch", "found -1"),
-                ("loader.cache=vram", "loader.cache", "auto, device, ram"),
+                ("loader.cache=vram", "loader.cache", "auto, device, pinned, ram"),
                 ("loader.read=row", "loader.read", "batch, per_sample"),
                 ("loader.tail=keep", "loader.tail", "drop, pad, exact"),
                 ("train.epochs=0", "train.epochs", "found 0"),
