@@ -36,7 +36,8 @@ struct Table::State {
     return static_cast<std::size_t>(pieces[piece].rows) * row_bytes;
   }
   bool staged() const {
-    return filled[current].memory.kind() != MemoryKind::cpu;
+    return pieces[current].tier == Tier::device &&
+           filled[current].memory.kind() != MemoryKind::cpu;
   }
 
   void send() {
