@@ -194,6 +194,8 @@ class Stream {
   virtual void step(std::uint64_t number) = 0;
   /// Waits until all queued work is done.
   virtual void synchronize() = 0;
+  /// Its work is being recorded into a CUDA graph, not done.
+  virtual bool capturing() const { return false; }
   /// The cudaStream_t of a stream on cuda, null for its default stream; null
   /// on other devices.
   void* handle() const { return handle_; }
@@ -258,7 +260,10 @@ class Device {
 
 /// The `device` section of a job.
 struct DeviceSpec {
-  std::string kind = "auto";     ///< auto, cpu, sim, cuda (gpu means cuda)
+  std::string kind = "auto";  ///< auto, cpu, sim, cuda (gpu means cuda)
+  /// cuda: which GPU. Missing: the thread's current one, such as torch's, where
+  /// that is not 0; else LOCAL_RANK; else 0.
+  std::optional<int> number = {};
   double step_ms = 0;            ///< sim: time of one step
   double step_deviation_ms = 0;  ///< sim: drawn per step, normal, at least 0
   double copy_gb_s = 12;         ///< sim: bandwidth of its copy engine

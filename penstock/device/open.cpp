@@ -9,15 +9,15 @@
 namespace penstock {
 namespace {
 
-std::unique_ptr<Device> open_cuda() {
-  return load_cuda_plugin(plugin_folders()).open();
+std::unique_ptr<Device> open_cuda(const DeviceSpec& spec) {
+  return load_cuda_plugin(plugin_folders()).open(spec.number);
 }
 
 /// With `auto` a GPU that is not there is no error. One that is there and
 /// cannot be used is.
-std::unique_ptr<Device> open_best() {
+std::unique_ptr<Device> open_best(const DeviceSpec& spec) {
   try {
-    return open_cuda();
+    return open_cuda(spec);
   } catch (const Error& error) {
     const std::string& code = error.parts().code;
     bool absent = code == "device.not_built" || code == "device.no_driver" ||
@@ -35,10 +35,10 @@ std::unique_ptr<Device> open_best() {
 }  // namespace
 
 std::unique_ptr<Device> open_device(const DeviceSpec& spec) {
-  if (spec.kind == "auto") return open_best();
+  if (spec.kind == "auto") return open_best(spec);
   if (spec.kind == "cpu") return open_cpu();
   if (spec.kind == "sim") return open_sim(spec);
-  if (spec.kind == "cuda" || spec.kind == "gpu") return open_cuda();
+  if (spec.kind == "cuda" || spec.kind == "gpu") return open_cuda(spec);
   throw Error(ErrorKind::request,
               {.code = "device.unknown",
                .what = "cannot open device '" + spec.kind + "'",

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "penstock/device/device.h"
@@ -11,10 +12,11 @@ namespace penstock {
 
 /// The API of a plugin that adds a device.
 struct DevicePlugin {
-  static constexpr std::int64_t kVersion = 1;
+  static constexpr std::int64_t kVersion = 2;
   std::int64_t version;
-  /// Throws Error(device) when the machine has none.
-  std::unique_ptr<Device> (*open)();
+  /// `number`: as DeviceSpec has it. Throws Error(device) when the machine has
+  /// none, or not this one.
+  std::unique_ptr<Device> (*open)(std::optional<int> number);
 };
 
 /// The function of a plugin that returns its API.

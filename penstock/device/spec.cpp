@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 
 #include "penstock/base/settings.h"
 #include "penstock/device/device.h"
@@ -7,6 +8,7 @@ namespace penstock {
 namespace {
 
 constexpr double kHourMs = 3.6e6;
+constexpr int kMostGpus = 1023;
 
 const std::vector<std::pair<std::string, std::string>> kKinds = {
     {"auto", "auto"},
@@ -62,6 +64,8 @@ const SettingsTable<DeviceSpec>& device_settings() {
   static const SettingsTable<DeviceSpec> table =
       SettingsTable<DeviceSpec>()
           .choice("kind", &DeviceSpec::kind, kKinds, "gpu means cuda")
+          .integer("number", &DeviceSpec::number, 0, kMostGpus,
+                   "cuda: which GPU; default: the current one, or LOCAL_RANK")
           .setting("step_ms", step_rule(), read_step, show_step)
           .number("copy_gb_s", &DeviceSpec::copy_gb_s, 1e-3, 1e5,
                   "sim: of its copies")
@@ -73,12 +77,31 @@ const SettingsTable<DeviceSpec>& device_settings() {
   return table;
 }
 
+/// Of "cuda:1" or "gpu:1".
+std::optional<int> number_of_gpu(std::string_view name) {
+  std::size_t colon = name.find(':');
+  if (colon == name.npos) return std::nullopt;
+  std::string_view kind = name.substr(0, colon),
+                   digits = name.substr(colon + 1);
+  int number = 0;
+  auto [end, failed] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  bool is_number = failed == std::errc() && !digits.empty() &&
+                   end == digits.data() + digits.size() && number >= 0 &&
+                   number <= kMostGpus;
+  if (!is_number || (kind != "cuda" && kind != "gpu")) return std::nullopt;
+  return number;
+}
+
 }  // namespace
 
 Json device_schema() {
   Json schema;
   schema["description"] = "auto never picks sim.";
   schema["oneOf"].push_back(settings::choice_rule(names_of_kinds(), ""));
+  Json numbered = settings::rule_of("string", "which GPU");
+  numbered["pattern"] = "^(cuda|gpu):[0-9]{1,4}$";
+  schema["oneOf"].push_back(std::move(numbered));
   schema["oneOf"].push_back(device_settings().schema());
   return schema;
 }
@@ -96,7 +119,13 @@ DeviceSpec parse_device_spec(const Json& section, const std::string& path) {
                 R"(write one, as in "device": "auto")");
   DeviceSpec device;
   if (section.is_null()) return device;
-  std::string name = spec.choice(path, names_of_kinds());
+  std::string name = spec.text(path);
+  if (std::optional<int> number = number_of_gpu(name)) {
+    device.kind = "cuda";
+    device.number = number;
+    return device;
+  }
+  name = spec.choice(path, names_of_kinds());
   device.kind = std::ranges::find(kKinds, name,
                                   &std::pair<std::string, std::string>::first)
                     ->second;

@@ -30,6 +30,10 @@ struct RejectedSample {
   std::string why;           ///< what was found and what was expected
 };
 
+/// Throws Error(request), code loader.capturing: a batch cannot be taken while
+/// a CUDA graph is captured on the stream that is to wait for it.
+void refuse_capture(const Stream& stream);
+
 /// One batch, ready on the device or in flight: named tensors with a leading
 /// batch dimension, in field order.
 ///
@@ -48,7 +52,8 @@ class Batch {
 
   /// Makes `stream`'s later work wait for the data, and the memory for that
   /// work. Of any number of streams; a second call for one does nothing. The
-  /// stream must live until the batch is destroyed.
+  /// stream must live until the batch is destroyed. Throws Error(request), code
+  /// loader.capturing, where a CUDA graph is being captured on it.
   void wait_on(Stream& stream);
   /// The same for a stream that the batch keeps alive.
   void wait_on(std::shared_ptr<Stream> stream);

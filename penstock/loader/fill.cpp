@@ -247,9 +247,9 @@ void BatchFiller::operate(const Slot& slot) {
 void BatchFiller::send(Slot& slot) {
   if (slot.host.data() != nullptr)
     stream_->copy(slot.target.data(), slot.host.data(), slot.layout.copied);
-  else if (!slot.weights.empty())
+  else if (slot.weights.data() != nullptr)
     stream_->copy(slot.target.data() + slot.layout.offsets.back(),
-                  reinterpret_cast<const std::byte*>(slot.weights.data()),
+                  slot.weights.data(),
                   slot.plan.bin_ends.size() * sizeof(float));
   if (queues_) queue(slot);
   slot.ready = stream_->record_untimed();

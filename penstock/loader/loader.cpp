@@ -512,6 +512,7 @@ std::optional<Batch> Loader::next() {
 }
 
 std::optional<Batch> Loader::next(Stream& stream) {
+  refuse_capture(stream);
   std::optional<Batch> batch = next();
   if (batch) batch->wait_on(stream);
   return batch;

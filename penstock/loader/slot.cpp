@@ -37,6 +37,14 @@ bool Slot::end_reading() noexcept {
   bool ended = true;
   for (const std::shared_ptr<Stream>& stream : readers) {
     try {
+      if (stream->capturing()) {  // an event would be the graph's
+        log(LogLevel::warning,
+            "a batch was destroyed while a CUDA graph is captured on a stream "
+            "that reads it: its memory is not used again; destroy it after the "
+            "capture");
+        ended = false;
+        continue;
+      }
       read.push_back(stream->record_untimed());
     } catch (...) {
       try {
@@ -106,7 +114,8 @@ std::shared_ptr<Slot> SlotMaker::make(const BatchLayout& most,
     named.view.device_id = device_.number();
     slot->tensors.push_back(std::move(named));
     if (tensor.what == BatchTensor::What::weight && !on_host)
-      slot->weights.resize(static_cast<std::size_t>(rows));
+      slot->weights = device_.allocate_pinned(static_cast<std::size_t>(rows) *
+                                              sizeof(float));
   }
   slot->fill.resize(tensors_.size());
   slot->ids.reserve(static_cast<std::size_t>(rows));
@@ -132,8 +141,8 @@ void SlotMaker::carve(Slot& slot) const {
     const BatchTensor& tensor = tensors_[t];
     std::size_t offset = slot.layout.offsets[t];
     bool weights = tensor.what == BatchTensor::What::weight;
-    slot.fill[t] = weights && !slot.weights.empty()
-                       ? reinterpret_cast<std::byte*>(slot.weights.data())
+    slot.fill[t] = weights && slot.weights.data() != nullptr
+                       ? slot.weights.data()
                    : staged_ && tensor.queued ? nullptr
                                               : base + offset;
     TensorView& view = slot.tensors[t].view;
@@ -169,7 +178,20 @@ void Batch::wait_on(Stream& stream) {
   wait_on(std::shared_ptr<Stream>(std::shared_ptr<void>(), &stream));
 }
 
+void refuse_capture(const Stream& stream) {
+  if (!stream.capturing()) return;
+  throw Error(ErrorKind::request,
+              {.code = "loader.capturing",
+               .what = "cannot give a batch",
+               .where = "the stream that waits for it",
+               .why = "a CUDA graph is being captured on it, which would "
+                      "repeat this one batch",
+               .next = "take the batch before the capture, and copy each batch "
+                       "into the graph's own tensors"});
+}
+
 void Batch::wait_on(std::shared_ptr<Stream> stream) {
+  refuse_capture(*stream);
   std::vector<std::shared_ptr<Stream>>& readers = slot_->readers;
   if (std::ranges::find(readers, stream) != readers.end()) return;
   stream->wait(slot_->ready);

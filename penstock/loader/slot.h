@@ -44,7 +44,7 @@ struct Slot {
   std::vector<NamedTensor> tensors;
   std::vector<SampleId> ids;
   /// Weights on their way to a device that gathers the rest by itself.
-  std::vector<float> weights;
+  Buffer weights;
   std::vector<RejectedSample> rejected;  ///< guarded by the loader
   Plan plan;
   std::vector<std::int64_t> item_ends;  ///< rows, of each item of work

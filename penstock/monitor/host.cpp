@@ -35,6 +35,18 @@ HostUse read_host_use(const std::filesystem::path& root) {
   return use;
 }
 
+std::optional<MemoryShare> read_memory_share(
+    const std::filesystem::path& root) {
+  std::filesystem::path sums = root / "proc/self/smaps_rollup";
+  auto anonymous = number_in(sums, "Pss_Anon:");
+  auto files = number_in(sums, "Pss_File:");
+  auto shared = number_in(sums, "Pss_Shmem:");
+  if (!anonymous || !files || !shared) return std::nullopt;
+  return MemoryShare{
+      .anonymous = static_cast<std::size_t>(*anonymous + *shared) * 1024,
+      .files = static_cast<std::size_t>(*files) * 1024};
+}
+
 std::optional<double> cpus_used(const HostUse& earlier, const HostUse& later,
                                 Nanoseconds between) {
   if (!earlier.cpu_seconds || !later.cpu_seconds || between.count() <= 0)

@@ -24,6 +24,18 @@ struct HostUse {
 /// `root` is "/" except in tests, which hand in a made-up tree.
 HostUse read_host_use(const std::filesystem::path& root = "/");
 
+/// Memory of this process as the kernel shares it out (PSS): a page that n
+/// processes map counts as an n-th. Pages of mapped files can be dropped and
+/// read again; others cannot.
+struct MemoryShare {
+  std::size_t anonymous = 0;  ///< bytes
+  std::size_t files = 0;      ///< of mapped files, programs too
+};
+/// Missing where the system does not report it. Takes the longer, the more
+/// memory the process has: not for every step.
+std::optional<MemoryShare> read_memory_share(
+    const std::filesystem::path& root = "/");
+
 /// Processors that were busy for this process between two readings, on the
 /// average; missing where one of them did not tell, or no time passed.
 std::optional<double> cpus_used(const HostUse& earlier, const HostUse& later,

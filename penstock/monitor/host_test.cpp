@@ -37,7 +37,18 @@ TEST_F(HostTest, KnowsHowLongTheQuotaHeldItBack) {
   EXPECT_EQ(read_host_use(root_).throttled_us, 5);
 }
 
+TEST_F(HostTest, TellsMemoryOfItsOwnFromMappedFiles) {
+  write("proc/self/smaps_rollup",
+        "00400000-7fff rollup\nRss: 900 kB\nPss: 700 kB\nPss_Anon: 500 kB\n"
+        "Pss_File: 150 kB\nPss_Shmem: 50 kB\n");
+  std::optional<MemoryShare> share = read_memory_share(root_);
+  ASSERT_TRUE(share);
+  EXPECT_EQ(share->anonymous, 550u * 1024);
+  EXPECT_EQ(share->files, 150u * 1024);
+}
+
 TEST_F(HostTest, WhatIsNotToldIsMissing) {
+  EXPECT_FALSE(read_memory_share(root_));
   HostUse use = read_host_use(root_);
   EXPECT_FALSE(use.resident_bytes.has_value());
   EXPECT_FALSE(use.throttled_us.has_value());

@@ -106,6 +106,41 @@ Json run_json(const Job& job, const Device& device, const std::string& resumed,
   return json;
 }
 
+namespace {
+
+/// What the plan said, and beside it what the process and the device have now.
+Json memory_json(const TierPlan& plan, const RunNumbers& run,
+                 const Device& device) {
+  std::size_t host = 0, there = 0, disk = 0;
+  for (const TierPlan::Line& line : plan.lines) {
+    if (!line.chosen) continue;
+    host += line.host_bytes;
+    there += line.device_bytes;
+    disk += line.disk_bytes;
+  }
+  Json json;
+  Json& planned = json["planned"];
+  planned["host_bytes"] = host;
+  planned["device_bytes"] = there;
+  planned["disk_bytes"] = disk;
+  Json& used = json["used"];
+  auto shown = [](const std::optional<MemoryShare>& share, bool files) {
+    return share ? Json(files ? share->files : share->anonymous) : Json();
+  };
+  std::optional<MemoryShare> now = read_memory_share();
+  used["host_bytes"] = shown(now, false);
+  used["host_bytes_before"] = shown(run.before, false);
+  used["mapped_bytes"] = shown(now, true);
+  used["mapped_bytes_before"] = shown(run.before, true);
+  const std::optional<std::size_t>& peak = run.snapshot.use.peak_bytes;
+  used["peak_bytes"] = peak ? Json(*peak) : Json();
+  DeviceUse of_device = read_device_use(device);
+  used["device_bytes"] = of_device.used ? Json(*of_device.used) : Json();
+  return json;
+}
+
+}  // namespace
+
 Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
                  const Device& device) {
   const auto* dataset = dynamic_cast<const TableDataset*>(rows);
@@ -129,6 +164,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["checkpoint_s"] = seconds(run.checkpoints);
   json["verdict"] = diagnose(snapshot).json();
   json["plan"] = rows == nullptr ? Json() : rows->plan().json();
+  if (rows != nullptr) json["memory"] = memory_json(rows->plan(), run, device);
   json["dataset"] = rows == nullptr ? Json() : rows_json(*rows, dataset);
   json["stages"] = Json::Array{};
   for (const StageNumbers& stage : snapshot.stages)

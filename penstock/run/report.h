@@ -14,6 +14,7 @@ namespace penstock {
 struct RunNumbers {
   std::string folder;
   Nanoseconds started{0};
+  std::optional<MemoryShare> before;  ///< the rows were read
   Nanoseconds first_step{0};
   std::int64_t steps = 0;
   std::int64_t samples = 0;

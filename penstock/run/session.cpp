@@ -30,7 +30,7 @@ namespace {
 Session::Session(const Job& job, const OpenOptions& options)
     : job_(job),
       options_(options),
-      numbers_{.started = wall_clock().now()},
+      numbers_{.started = wall_clock().now(), .before = read_memory_share()},
       device_((check_rank(options.rank),
                options.device ? options.device : open_device(job.device))),
       source_(open_rows(job_, *device_, options_,

@@ -254,6 +254,18 @@ TEST_F(OpenLoaderTest, TimesTheStepsOfALoop) {
   EXPECT_EQ(report.find("verdict")->find("limit")->string(), "compute");
 }
 
+TEST_F(OpenLoaderTest, ReportsMemoryAsPlannedAndAsUsed) {
+  auto loader = open({.batches = -1}, {"device=sim", "loader.cache=device"});
+  ids_of(*loader, 2);
+  Json report = loader->report();
+  const Json& memory = *report.find("memory");
+  EXPECT_EQ(memory.find("planned")->find("device_bytes")->integer(),
+            memory.find("used")->find("device_bytes")->integer());
+  EXPECT_GT(memory.find("used")->find("host_bytes")->integer(), 1 << 20);
+  EXPECT_GE(memory.find("used")->find("host_bytes")->integer() + (1 << 20),
+            memory.find("used")->find("host_bytes_before")->integer());
+}
+
 TEST_F(OpenLoaderTest, AStepThatIsMarkedIsTheTimeOfTheStep) {
   auto loader = open({.batches = -1, .timed = true}, {"device=cpu"});
   for (int step = 0; step < 4; ++step) {

@@ -47,6 +47,16 @@ Error absence(const Answer& answer) {
                  "look at `nvidia-smi` and at the system's log");
 }
 
+Error no_such(int number, int devices) {
+  return refusal("device.no_gpu",
+                 "found " + std::to_string(devices) + " GPU" +
+                     (devices == 1 ? "" : "s") +
+                     ", cuda:0 to cuda:" + std::to_string(devices - 1) +
+                     ", not cuda:" + std::to_string(number),
+                 "name one of these, as in \"device\": \"cuda:0\"; "
+                 "CUDA_VISIBLE_DEVICES hides the others");
+}
+
 Error too_old(const std::string& device, int major, int minor) {
   return refusal("device.too_old",
                  device + " has compute capability " + std::to_string(major) +

@@ -23,6 +23,9 @@ bool has_device(const Answer& answer);
 /// device.no_gpu or device.cuda.
 Error absence(const Answer& answer);
 
+/// There is no GPU of this number among so many.
+Error no_such(int number, int devices);
+
 /// The device is older than the oldest that there is code for.
 Error too_old(const std::string& device, int major, int minor);
 

@@ -47,10 +47,33 @@ void check_quietly(cudaError_t result, std::string_view call,
   }
 }
 
+namespace {
+
+/// cuDevicePrimaryCtxGetState() of the driver's API creates nothing.
+bool has_context(int device) {
+  using State = int (*)(int, unsigned*, int*);
+  static const State state = [] {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    if (cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &found,
+                                         CUDART_VERSION, cudaEnableDefault,
+                                         &result) != cudaSuccess) {
+      cudaGetLastError();
+      found = nullptr;
+    }
+    return reinterpret_cast<State>(found);
+  }();
+  unsigned flags = 0;
+  int active = 0;
+  return state == nullptr || state(device, &flags, &active) != 0 || active != 0;
+}
+
+}  // namespace
+
 OnDevice::OnDevice(int number) {
   int current = number;
   if (cudaGetDevice(&current) != cudaSuccess || current == number) return;
-  before_ = current;
+  if (has_context(current)) before_ = current;
   check(cudaSetDevice(number), "cudaSetDevice",
         "cuda:" + std::to_string(number));
 }

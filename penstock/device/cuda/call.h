@@ -17,8 +17,10 @@ void check(cudaError_t result, std::string_view call,
 void check_quietly(cudaError_t result, std::string_view call,
                    const std::string& device) noexcept;
 
-/// Makes a device the thread's current one while it lives. Most threads have
-/// it already; a program may use several.
+/// Makes a device the thread's current one while it lives; a program may use
+/// several. A thread begins with device 0, and most calls create the context of
+/// the current device, some hundred MiB: so every call of ours is made under
+/// one of these, and a device that has no context is not made current again.
 class OnDevice {
  public:
   explicit OnDevice(int number);

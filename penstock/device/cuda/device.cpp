@@ -1,7 +1,9 @@
 #include "penstock/device/cuda/device.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 
 #include "penstock/device/cpu/host_bytes.h"
 #include "penstock/device/cuda/call.h"
@@ -26,9 +28,23 @@ Answer ask_runtime() {
   return answer;
 }
 
+int default_number() {
+  Answer answer = ask_runtime();
+  int current = 0;
+  if (cudaGetDevice(&current) != cudaSuccess) cudaGetLastError();
+  if (current != 0 || answer.devices < 2) return current;
+  const char* rank = std::getenv("LOCAL_RANK");
+  int number = 0;
+  if (rank == nullptr || *rank == '\0') return 0;
+  auto [end, failed] = std::from_chars(rank, rank + std::strlen(rank), number);
+  return failed == std::errc() && *end == '\0' ? number : 0;
+}
+
 CudaDevice::Found CudaDevice::find(int number) {
   Answer answer = ask_runtime();
   if (!has_device(answer)) throw absence(answer);
+  if (number < 0 || number >= answer.devices)
+    throw no_such(number, answer.devices);
   std::string label = "cuda:" + std::to_string(number);
   cudaDeviceProp about{};
   check(cudaGetDeviceProperties(&about, number), "cudaGetDeviceProperties",
@@ -39,7 +55,7 @@ CudaDevice::Found CudaDevice::find(int number) {
   check(cudaDeviceGetPCIBusId(bus, sizeof(bus), number),
         "cudaDeviceGetPCIBusId", label);
   // Creates the primary context, unless another library has done so.
-  check(cudaSetDevice(number), "cudaSetDevice", label);
+  OnDevice current(number);
   check(load_gather(), "loading the code of the gather", label);
   return {number, bus, std::move(label), about.multiProcessorCount};
 }
@@ -67,6 +83,7 @@ Buffer CudaDevice::allocate(std::size_t bytes) {
   check(result, "cudaMalloc", label_);
   return Buffer(static_cast<std::byte*>(data), bytes, MemoryKind::cuda,
                 [this](std::byte* freed, std::size_t) {
+                  OnDevice there(number());
                   OutsideGraphs outside;
                   check_quietly(cudaFree(freed), "cudaFree", label_);
                 });
@@ -90,6 +107,7 @@ Buffer CudaDevice::allocate_pinned(std::size_t bytes) {
   check(result, "cudaHostAlloc", label_);
   return Buffer(static_cast<std::byte*>(data), bytes, MemoryKind::cuda_host,
                 [this](std::byte* freed, std::size_t) {
+                  OnDevice there(number());
                   OutsideGraphs outside;
                   check_quietly(cudaFreeHost(freed), "cudaFreeHost", label_);
                 });

@@ -15,12 +15,18 @@ namespace penstock::cuda {
 /// one of the answers.
 Answer ask_runtime();
 
+/// The GPU of a job that names none: the thread's current one where that is not
+/// the first, else that of LOCAL_RANK, as torchrun sets it, else the first.
+/// With one GPU in sight LOCAL_RANK is not looked at: each rank has its own.
+int default_number();
+
 /// A GPU by the CUDA runtime, in its primary context: the one that libtorch and
 /// other users of the runtime have too, so that memory and streams can be
 /// shared.
 class CudaDevice final : public Device {
  public:
-  /// Makes it the thread's current device. Throws absence() without one.
+  /// Throws absence() without one. The thread's current device stays what it
+  /// was, unless that has not been used yet.
   explicit CudaDevice(int number);
 
   std::string name() const override { return label_; }

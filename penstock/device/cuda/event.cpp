@@ -16,7 +16,8 @@ constexpr Nanoseconds kBetweenAnchors = std::chrono::seconds(1);
 constexpr Nanoseconds kPatience = std::chrono::microseconds(100);
 
 /// False when it is still to come.
-bool has_passed(cudaEvent_t event, const std::string& device) {
+bool has_passed(cudaEvent_t event, int number, const std::string& device) {
+  OnDevice current(number);
   OutsideGraphs outside;
   cudaError_t result = cudaEventQuery(event);
   if (result == cudaErrorNotReady) {
@@ -42,6 +43,7 @@ EventPool::EventPool(int number, std::string device)
     : number_(number), device_(std::move(device)) {}
 
 EventPool::~EventPool() {
+  OnDevice current(number_);
   Lock lock(mutex_);
   for (const std::vector<cudaEvent_t>& events : free_)
     for (cudaEvent_t event : events)
@@ -76,13 +78,14 @@ void EventPool::give_back(cudaEvent_t event, bool timed) {
 }
 
 EventClock::EventClock(EventPool& pool, int number, std::string device)
-    : pool_(pool), device_(std::move(device)) {
+    : pool_(pool), number_(number), device_(std::move(device)) {
   OnDevice current(number);
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
         "cudaStreamCreateWithFlags", device_);
 }
 
 EventClock::~EventClock() {
+  OnDevice current(number_);
   check_quietly(cudaStreamDestroy(stream_), "cudaStreamDestroy", device_);
 }
 
@@ -96,12 +99,13 @@ std::shared_ptr<const EventClock::Anchor> EventClock::anchor() {
 }
 
 void EventClock::set_anchor(bool must) {
+  OnDevice current(number_);
   PooledEvent event = pool_.take(true);
   Nanoseconds before = wall_clock().now();
   tried_ = before;
   check(cudaEventRecord(event.get(), stream_), "cudaEventRecord", device_);
   Nanoseconds now = before;
-  while (!has_passed(event.get(), device_)) {
+  while (!has_passed(event.get(), number_, device_)) {
     now = wall_clock().now();
     if (!must && now - before > kPatience) return;
   }
@@ -118,6 +122,7 @@ void EventClock::set_anchor(bool must) {
 }
 
 Nanoseconds EventClock::after(const Anchor& anchor, cudaEvent_t event) const {
+  OnDevice current(number_);
   float ms = 0;
   check(cudaEventElapsedTime(&ms, anchor.event.get(), event),
         "cudaEventElapsedTime", device_);
@@ -132,21 +137,24 @@ Nanoseconds EventClock::time_of(cudaEvent_t event, const Anchor& anchor) {
 
 CudaEvent::CudaEvent(EventPool& pool, EventClock* clock, cudaStream_t stream,
                      const std::string& device)
-    : device_(device),
+    : number_(pool.number()),
+      device_(device),
       clock_(clock),
       anchor_(clock == nullptr ? nullptr : clock->anchor()),
       recorded_(wall_clock().now()),
       event_(pool.take(clock != nullptr)) {
+  OnDevice current(number_);
   check(cudaEventRecord(event_.get(), stream), "cudaEventRecord", device_);
 }
 
 bool CudaEvent::passed() {
-  if (!passed_) passed_ = has_passed(event_.get(), device_);
+  if (!passed_) passed_ = has_passed(event_.get(), number_, device_);
   return passed_;
 }
 
 void CudaEvent::wait() {
   if (passed_) return;
+  OnDevice current(number_);
   OutsideGraphs outside;
   check(cudaEventSynchronize(event_.get()), "cudaEventSynchronize", device_);
   passed_ = true;

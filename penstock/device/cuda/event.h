@@ -43,6 +43,7 @@ class EventPool {
   EventPool(const EventPool&) = delete;
   EventPool& operator=(const EventPool&) = delete;
 
+  int number() const { return number_; }
   /// One that knows its time, or a cheaper one that does not.
   PooledEvent take(bool timed);
 
@@ -87,6 +88,7 @@ class EventClock {
   void set_anchor(bool must) PENSTOCK_REQUIRES(mutex_);
 
   EventPool& pool_;
+  const int number_;
   const std::string device_;
   cudaStream_t stream_ = nullptr;
   Mutex mutex_;
@@ -111,6 +113,7 @@ class CudaEvent final : public Event::State {
  private:
   static constexpr std::int64_t kUnknown = -1;
 
+  const int number_;
   const std::string& device_;
   EventClock* clock_;
   std::shared_ptr<const EventClock::Anchor> anchor_;

@@ -4,8 +4,9 @@
 namespace penstock {
 namespace {
 
-std::unique_ptr<Device> open_first() {
-  return std::make_unique<cuda::CudaDevice>(0);
+std::unique_ptr<Device> open_one(std::optional<int> number) {
+  return std::make_unique<cuda::CudaDevice>(number ? *number
+                                                   : cuda::default_number());
 }
 
 }  // namespace
@@ -13,7 +14,6 @@ std::unique_ptr<Device> open_first() {
 
 extern "C" const penstock::DevicePlugin* penstock_device_part() {
   static constexpr penstock::DevicePlugin kPart{
-      .version = penstock::DevicePlugin::kVersion,
-      .open = penstock::open_first};
+      .version = penstock::DevicePlugin::kVersion, .open = penstock::open_one};
   return &kPart;
 }

@@ -21,6 +21,7 @@ CudaStream::CudaStream(CudaDevice& device, cudaStream_t stream, bool owned)
 
 CudaStream::~CudaStream() {
   rows_.reset();  // waits for gathers: their row indices are in our memory
+  OnDevice current(device_.number());
   // Other work that is queued is still done.
   if (owned_)
     check_quietly(cudaStreamDestroy(stream_), "cudaStreamDestroy",
@@ -29,6 +30,7 @@ CudaStream::~CudaStream() {
 
 void CudaStream::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 0) return;
+  OnDevice current(device_.number());
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_),
         "cudaMemcpyAsync", device_.label());
 }
@@ -82,11 +84,21 @@ void CudaStream::wait(const Event& event) {
   auto* ours = dynamic_cast<const CudaEvent*>(event.state());
   // The host waits for what the driver does not know.
   if (ours == nullptr) return event.wait();
+  OnDevice current(device_.number());
   check(cudaStreamWaitEvent(stream_, ours->get(), 0), "cudaStreamWaitEvent",
         device_.label());
 }
 
+bool CudaStream::capturing() const {
+  OnDevice current(device_.number());
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream_, &status), "cudaStreamIsCapturing",
+        device_.label());
+  return status != cudaStreamCaptureStatusNone;
+}
+
 void CudaStream::synchronize() {
+  OnDevice current(device_.number());
   OutsideGraphs outside;
   check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
         device_.label());

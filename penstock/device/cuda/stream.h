@@ -22,6 +22,7 @@ class CudaStream final : public Stream {
   void wait(const Event& event) override;
   void step(std::uint64_t) override {}
   void synchronize() override;
+  bool capturing() const override;
 
  private:
   void launch(const Gather& gather, std::size_t first, std::size_t count);
