@@ -9,101 +9,15 @@
 // what it took before the scan.
 //
 //     bench_scan_memory [ROWS [BAD_ROWS]]
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-
+#include "bench/made_source.h"
 #include "bench/measure.h"
+#include "bench/processes.h"
 #include "penstock/dataset/table_dataset.h"
 
 namespace penstock {
 namespace {
 
-constexpr int kColumns = 32;
 constexpr double kMiB = 1 << 20;
-
-/// Rows with keys, some of which are not usable.
-class MadeSource final : public Source {
- public:
-  MadeSource(std::int64_t rows, std::int64_t bad, bool scrambled)
-      : Source({.shown = "made rows",
-                .schema = {},
-                .types = std::vector<ColumnType>(
-                    kColumns, ColumnType::number(Dtype::float32)),
-                .abilities = {.by_key = true}}),
-        rows_(rows + bad),
-        bad_(bad),
-        order_(rows + bad, 1),
-        scrambled_(scrambled) {}
-
-  RowCount count() const override { return {rows_, true}; }
-  std::vector<Partition> partitions(int readers) override {
-    std::vector<Partition> parts;
-    for (std::int64_t r = 0; r < readers; ++r)
-      parts.push_back({.index = r,
-                       .first = rows_ * r / readers,
-                       .end = rows_ * (r + 1) / readers});
-    return parts;
-  }
-  std::unique_ptr<Reader> open_reader() override {
-    return std::make_unique<MadeReader>(*this);
-  }
-
- private:
-  class MadeReader final : public Reader {
-   public:
-    explicit MadeReader(const MadeSource& source) : source_(source) {}
-    void scan(const Partition& part, BlockLimit limit,
-              const BlockSink& sink) override {
-      KeyList keys;
-      Block block;
-      for (std::int64_t first = part.first; first < part.end;
-           first += limit.rows) {
-        std::int64_t end = std::min(part.end, first + limit.rows);
-        source_.make(first, end, keys, block);
-        if (!sink(keys, block)) return;
-      }
-    }
-    void read(const ReadRequest&, Block&) override {}
-
-   private:
-    const MadeSource& source_;
-  };
-
-  void make(std::int64_t first, std::int64_t end, KeyList& keys,
-            Block& block) const {
-    keys.clear();
-    block = Block();
-    block.rows = end - first;
-    for (std::int64_t row = first; row < end; ++row)
-      keys.append_integer(scrambled_ ? order_(row) : row);
-    std::vector<float> values(static_cast<std::size_t>(block.rows));
-    for (int c = 0; c < kColumns; ++c) {
-      for (std::int64_t row = 0; row < block.rows; ++row)
-        values[static_cast<std::size_t>(row)] =
-            static_cast<float>(keys.integer(row) % 1000 + c);
-      // Every third row is bad, as long as there are bad ones to give.
-      for (std::int64_t row = 0; c == 0 && row < block.rows; ++row)
-        if (bad_ > 0 && (first + row) % (rows_ / bad_) == 0 &&
-            (first + row) / (rows_ / bad_) < bad_)
-          values[static_cast<std::size_t>(row)] = NAN;
-      Column column{.type = ColumnType::number(Dtype::float32)};
-      column.length = block.rows;
-      column.values.resize(values.size() * sizeof(float));
-      std::memcpy(column.values.mutable_data<float>(), values.data(),
-                  values.size() * sizeof(float));
-      block.columns.push_back(std::move(column));
-    }
-  }
-
-  const std::int64_t rows_, bad_;
-  const Permutation order_;
-  const bool scrambled_;
-};
 
 struct Workload {
   const char* name;
@@ -123,12 +37,6 @@ const Workload kWorkloads[] = {
     {"tier disk, in any order, a limit of 160 MiB", "disk", true, false, 160},
     {"tier none, in any order, a limit of 160 MiB", "none", true, false, 160},
 };
-
-double peak_mib() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
 
 void prepare(const Workload& work, const TableDatasetOptions& options,
              std::int64_t rows, std::int64_t bad, Device& device,
@@ -151,7 +59,8 @@ void prepare(const Workload& work, const TableDatasetOptions& options,
 Json prepare(const Workload& work, std::int64_t rows, std::int64_t bad) {
   TableDatasetOptions options;
   Json columns;
-  for (int c = 0; c < kColumns; ++c) columns.push_back("c" + std::to_string(c));
+  for (int c = 0; c < kMadeColumns; ++c)
+    columns.push_back("c" + std::to_string(c));
   Json fields;
   fields["x"]["columns"] = columns;
   options.fields = parse_fields(fields, "fields");
@@ -171,7 +80,8 @@ Json prepare(const Workload& work, std::int64_t rows, std::int64_t bad) {
       result["why"] = error.parts().why;
     }
   });
-  double values = static_cast<double>(rows) * kColumns * sizeof(float) / kMiB;
+  double values =
+      static_cast<double>(rows) * kMadeColumns * sizeof(float) / kMiB;
   result["parsed_mib"] = values;
   result["base_mib"] = base;
   result["peak_mib"] = peak_mib();
@@ -183,26 +93,7 @@ Json prepare(const Workload& work, std::int64_t rows, std::int64_t bad) {
 
 /// In a process of its own, so that its peak is its own.
 Json measure(const Workload& work, std::int64_t rows, std::int64_t bad) {
-  int ends[2];
-  PENSTOCK_ASSERT(::pipe(ends) == 0, "a pipe opens");
-  pid_t child = ::fork();
-  PENSTOCK_ASSERT(child >= 0, "a process starts");
-  if (child == 0) {
-    std::string text = prepare(work, rows, bad).dump();
-    bool sent = ::write(ends[1], text.data(), text.size()) ==
-                static_cast<ssize_t>(text.size());
-    std::_Exit(sent ? 0 : 1);
-  }
-  ::close(ends[1]);
-  std::string text;
-  char part[4096];
-  for (ssize_t got; (got = ::read(ends[0], part, sizeof(part))) > 0;)
-    text.append(part, static_cast<std::size_t>(got));
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  PENSTOCK_ASSERT(status == 0, "preparing ends well");
-  return Json::parse(text, "the child's result");
+  return in_processes(1, [&](int) { return prepare(work, rows, bad); })[0];
 }
 
 }  // namespace

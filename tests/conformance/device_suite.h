@@ -352,7 +352,8 @@ TEST_P(DeviceSuite, ATableMayBePartlyInOtherAndInPinnedMemory) {
   };
   Buffer first = upload(*stream, rows_of(0, kFirst));
   Buffer second = upload(*stream, rows_of(kFirst, kSecond));
-  Buffer third = pinned(rows_of(kSecond, static_cast<std::size_t>(TestTable::kRows)));
+  Buffer third =
+      pinned(rows_of(kSecond, static_cast<std::size_t>(TestTable::kRows)));
   const GatherPiece pieces[] = {
       piece_of(kFirst, second.data(), first.data(), TestTable::kRowBytes),
       piece_of(kSecond, third.data(), first.data(), TestTable::kRowBytes)};
