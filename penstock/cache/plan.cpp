@@ -337,11 +337,23 @@ std::vector<TierRows> divided(const TierRequest& request,
   return Filling(request, limits).places(false);
 }
 
-/// What a tier takes that holds a part of the rows. What the batches take is
-/// counted where they are completed.
-void describe_part(TierPlan::Line& line, std::int64_t rows, bool fastest,
-                   bool slowest, const TierRequest& request,
-                   const TierLimits& limits, bool mixed) {
+/// What the batches take, of rows that are divided.
+struct Ring {
+  std::size_t device, host;
+};
+Ring ring_of(const TierPlan& plan, const TierRequest& request) {
+  if (gathered_on_device(plan.tier)) return {request.ring_device_bytes, 0};
+  if (plan.mixed())
+    return {request.ring_device_bytes + request.ring_mixed_bytes,
+            request.ring_mixed_host_bytes};
+  return {request.ring_device_bytes + request.ring_staged_bytes,
+          plan.limits.device_is_host ? 0 : request.ring_host_bytes};
+}
+
+/// What a tier takes that holds a part of the rows. The batches are counted
+/// with the fastest and with the slowest of them.
+void describe_part(TierPlan::Line& line, std::int64_t rows,
+                   const TierPlan& plan, const TierRequest& request) {
   std::size_t bytes =
       static_cast<std::size_t>(rows) *
       (line.tier == Tier::none ? sizeof(std::uint64_t) : request.row_bytes);
@@ -352,14 +364,11 @@ void describe_part(TierPlan::Line& line, std::int64_t rows, bool fastest,
   else if (line.tier != Tier::disk)  // its file holds all rows
     line.host_bytes = bytes;
   if (line.tier != Tier::disk) line.disk_bytes = 0;
-  std::size_t ring =
-      request.ring_device_bytes +
-      (mixed ? request.ring_mixed_bytes : request.ring_staged_bytes);
-  if (fastest)
-    (limits.device_is_host ? line.host_bytes : line.device_bytes) += ring;
-  if (slowest && !limits.device_is_host)
-    line.host_bytes +=
-        mixed ? request.ring_mixed_host_bytes : request.ring_host_bytes;
+  const Ring ring = ring_of(plan, request);
+  if (line.tier == plan.places.front().tier)
+    (plan.limits.device_is_host ? line.host_bytes : line.device_bytes) +=
+        ring.device;
+  if (line.tier == plan.tier) line.host_bytes += ring.host;
   line.why = "holds " + std::to_string(rows) + " of " +
              std::to_string(request.rows) + " rows";
 }
@@ -374,9 +383,7 @@ void choose(TierPlan& plan, std::vector<TierRows> places,
       line.chosen = true;
       line.rows = place.rows;
       if (plan.places.size() > 1)
-        describe_part(line, place.rows, &place == &plan.places.front(),
-                      &place == &plan.places.back(), request, plan.limits,
-                      plan.mixed() || gathered_on_device(plan.tier));
+        describe_part(line, place.rows, plan, request);
     }
 }
 

@@ -132,6 +132,17 @@ TEST_P(MixedTiers, ThePlanSaysWhatEachTierTakes) {
   EXPECT_THAT(plan.text(), HasSubstr("holds 180 of 300 rows"));
 }
 
+TEST_P(MixedTiers, WhereTheDeviceReadsAllOfThemNothingIsStaged) {
+  const std::size_t before = device_->memory().free;
+  give(&TierBudgets::device, 120);
+  set_ = words_.prepare(*device_);
+  if (!on_sim_) return;
+  ASSERT_EQ(set_->plan().tier, Tier::pinned);
+  EXPECT_EQ(set_->plan().lines[0].device_bytes,
+            before - device_->memory().free);
+  EXPECT_EQ(set_->plan().lines[1].host_bytes, 180 * row_bytes_);
+}
+
 TEST_P(MixedTiers, RandomMixturesHaveOneOrderAndOneSetOfBytes) {
   std::set<std::set<Tier>> met;
   const std::uint64_t configurations = 125;  // 1,000 over all cases
