@@ -142,15 +142,28 @@ void skip_steps(SavedState& state, std::int64_t steps, const Job& job) {
   state.position = {.epoch = at / epoch, .step = at % epoch};
 }
 
+namespace {
+
+std::string shown(const Json& value) {
+  return value.is_null() ? "nothing" : value.dump();
+}
+
+/// The split first: with another one the number of samples differs, too.
+std::optional<Difference> other_order(const Json& found, const Json& made) {
+  const Json *ours = found.find("split"), *theirs = made.find("split");
+  if (ours != nullptr && theirs != nullptr)
+    if (auto other = first_difference(*ours, *theirs, "split")) return other;
+  return first_difference(found, made, "loader");
+}
+
+}  // namespace
+
 void check_same_fields(const SavedState& state, const Job& job) {
   if (state.fields.is_null()) return;
   auto other = first_difference(recipes_of(job), state.fields, "fields");
   if (!other) return;
   if (other->path.starts_with("fields.loader.operations"))
     other->path = other->path.substr(std::string("fields.").size());
-  auto shown = [](const Json& value) {
-    return value.is_null() ? "nothing" : value.dump();
-  };
   refuse("resume.other_fields", other->path,
          "found " + shown(other->found) + ", the run was made with " +
              shown(other->made),
@@ -166,10 +179,10 @@ void check_goes_on(const SavedState& state, const Dataset& rows,
                ", the run was made with " + state.fingerprint.substr(0, 12) +
                ": rows were added, removed or changed",
            "start a new run, or restore the old rows");
-  if (state.order != order_json(order, split))
-    refuse("resume.other_order", "the loader's settings",
-           "found " + order_json(order, split).dump() +
-               ", the run was made with " + state.order.dump(),
+  if (auto other = other_order(order_json(order, split), state.order))
+    refuse("resume.other_order", other->path,
+           "found " + shown(other->found) + ", the run was made with " +
+               shown(other->made),
            "resume without changing split, batch_size, seed, shuffle, order or "
            "tail");
   if (state.position.step > 0 && state.position.step >= steps_per_epoch(order))

@@ -436,6 +436,7 @@ TEST(Train, RefusesToResumeInAnotherOrder) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::request);
     EXPECT_EQ(error.parts().code, "resume.other_order");
+    EXPECT_EQ(error.parts().where, "loader.seed");
   }
 }
 

@@ -309,8 +309,11 @@ class Resuming(Case):
         for change in ("loader.seed=4", "loader.batch_size=8",
                        "loader.shuffle=false", "loader.tail=pad",
                        "split.train=0.9"):
-            self.refuse_to_resume("resume.other_order", "loader",
+            self.refuse_to_resume("resume.other_order", change.split("=")[0],
                                   sets=[change])
+        self.refuse_to_resume(
+            "resume.other_order", "page",
+            sets=['loader.order={"paged": {"page": 16, "window": 4}}'])
 
     def test_other_fields(self):
         job = json.loads((self.folder / "job.json").read_text())
