@@ -170,8 +170,16 @@ void TableDataset::copy_to_tiers(const std::shared_ptr<const Store>& store,
                                  Device& device) {
   if (table_ != nullptr) {
     const Store::Array& rows = store->find("rows");
-    auto table = std::make_unique<Table>(plan().places, layout_.row_bytes,
-                                         device, store, "rows");
+    std::unique_ptr<Table> table;
+    try {
+      table = std::make_unique<Table>(plan().places, layout_.row_bytes, device,
+                                      store, "rows");
+    } catch (const Error& error) {
+      if (!plans_again(error, device)) throw;
+      if (plan().places == std::vector<TierRows>{{Tier::disk, keys_.size()}})
+        return;
+      return copy_to_tiers(store, device);
+    }
     for (SampleId first = 0; std::int64_t count = table->most_rows();) {
       std::size_t begin = static_cast<std::size_t>(first) * layout_.row_bytes;
       std::size_t bytes = static_cast<std::size_t>(count) * layout_.row_bytes;

@@ -305,6 +305,8 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
                              const std::optional<ScanMemory>& scan) {
   info_.rows = rows;
   info_.on_side = {train_.size(), val_.size()};
+  info_.longest.clear();
+  info_.device_fields = {};
   const bool batches_on_host =
       options_.batches_on_host && options_.batches_on_host(device);
   if (!batches_on_host) find_device_fields(device);
@@ -352,8 +354,21 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
   if (options_.planned) options_.planned(info_.plan);
 }
 
+/// Another program may have taken memory since the plan was made.
+bool TableDataset::plans_again(const Error& error, const Device& device) {
+  if (error.kind() != ErrorKind::out_of_memory || options_.cache != "auto" ||
+      plans_left_-- == 0)
+    return false;
+  log(LogLevel::warning,
+      std::string("where the rows are stored is planned again: ") +
+          error.what());
+  plan_tier(info_.rows, device, plan().scan);
+  return true;
+}
+
 void TableDataset::pack(const RowsById& rows, Device& device,
                         const ShareOut& share_out) {
+  runs_.clear();
   const bool kept = plan().tier != Tier::none;
   for (const Field& field : options_.fields) {
     std::size_t element = field.kind->stored().element_bytes;
@@ -366,8 +381,14 @@ void TableDataset::pack(const RowsById& rows, Device& device,
     if (plan().places.size() > 1) copy_to_tiers(store, device);
     return find_lengths();
   }
-  if (plan().first_in(Tier::none) > 0 && layout_.row_bytes > 0)
-    table_ = std::make_unique<Table>(plan().places, layout_.row_bytes, device);
+  try {
+    if (plan().first_in(Tier::none) > 0 && layout_.row_bytes > 0)
+      table_ =
+          std::make_unique<Table>(plan().places, layout_.row_bytes, device);
+  } catch (const Error& error) {
+    if (!plans_again(error, device)) throw;
+    return pack(rows, device, share_out);
+  }
   const bool runs = std::ranges::any_of(
       runs_, [](const auto& table) { return table != nullptr; });
   if (table_ == nullptr && !runs)  // the fields have been fitted

@@ -112,6 +112,7 @@ class TableDataset final : public Dataset {
   void find_device_fields(const Device& device);
   void plan_tier(std::int64_t rows, const Device& device,
                  const std::optional<ScanMemory>& scan);
+  bool plans_again(const Error& error, const Device& device);
   void find_lengths();
   void take_keys(const RowsById& rows);
   void pack_by_id(const RowsById& rows, const ShareOut& share_out,
@@ -160,6 +161,7 @@ class TableDataset final : public Dataset {
   std::vector<BadRow> bad_;
   std::string fingerprint_;
   std::vector<StageNumbers> stages_;
+  int plans_left_ = 3;
 };
 
 }  // namespace penstock

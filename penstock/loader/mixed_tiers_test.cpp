@@ -132,6 +132,32 @@ TEST_P(MixedTiers, ThePlanSaysWhatEachTierTakes) {
   EXPECT_THAT(plan.text(), HasSubstr("holds 180 of 300 rows"));
 }
 
+TEST_P(MixedTiers, MemoryThatAnotherTakesMeanwhileIsPlannedAround) {
+  if (!on_sim_) return;
+  const std::vector<SeenBatch> right = run_plainly();
+  for (bool stored : {false, true}) {
+    words_.options.cache = stored ? "disk" : "auto";
+    if (stored) run(*device_);  // for a later run
+    words_.options.cache = "auto";
+    Buffer other;
+    words_.options.planned = [&](const TierPlan&) {
+      if (other.size() == 0)
+        other = device_->allocate(device_->memory().free - 100 * row_bytes_);
+    };
+    EXPECT_EQ(run(*device_), right);
+    words_.options.planned = nullptr;
+    ASSERT_GT(places().size(), 1u) << set_->plan().text();
+    EXPECT_EQ(places()[0].tier, Tier::device);
+    EXPECT_LE(places()[0].rows, 100);
+  }
+  Buffer other;
+  words_.options.cache = "device";
+  words_.options.planned = [&](const TierPlan&) {
+    other = device_->allocate(device_->memory().free - 100 * row_bytes_);
+  };
+  EXPECT_THROW(run(*device_), Error) << "where it was asked for";
+}
+
 TEST_P(MixedTiers, WhereTheDeviceReadsAllOfThemNothingIsStaged) {
   const std::size_t before = device_->memory().free;
   give(&TierBudgets::device, 120);
