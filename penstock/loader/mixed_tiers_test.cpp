@@ -134,28 +134,36 @@ TEST_P(MixedTiers, ThePlanSaysWhatEachTierTakes) {
 
 TEST_P(MixedTiers, MemoryThatAnotherTakesMeanwhileIsPlannedAround) {
   if (!on_sim_) return;
+  constexpr std::size_t kRing = 64 << 10;
+  words_.table = WordsDataset(20'000).table;
+  words_.table.version = "1";
   const std::vector<SeenBatch> right = run_plainly();
-  for (bool stored : {false, true}) {
-    words_.options.cache = stored ? "disk" : "auto";
-    if (stored) run(*device_);  // for a later run
-    words_.options.cache = "auto";
-    Buffer other;
-    words_.options.planned = [&](const TierPlan&) {
-      if (other.size() == 0)
-        other = device_->allocate(device_->memory().free - 100 * row_bytes_);
-    };
-    EXPECT_EQ(run(*device_), right);
-    words_.options.planned = nullptr;
-    ASSERT_GT(places().size(), 1u) << set_->plan().text();
-    EXPECT_EQ(places()[0].tier, Tier::device);
-    EXPECT_LE(places()[0].rows, 100);
-  }
-  Buffer other;
-  words_.options.cache = "device";
-  words_.options.planned = [&](const TierPlan&) {
-    other = device_->allocate(device_->memory().free - 100 * row_bytes_);
+  words_.options.ring_bytes = [](const DatasetInfo&) {
+    return RingBytes{.device = kRing};
   };
-  EXPECT_THROW(run(*device_), Error) << "where it was asked for";
+  const std::size_t left = (kRing + 5000 * row_bytes_) * 10 / 8;
+  for (const char* cache : {"auto", "device"})
+    for (bool stored : {false, true}) {
+      auto device = open_device(
+          {.kind = "sim", .memory_gib = 0.01, .virtual_time = true});
+      words_.options.cache = "disk";
+      if (stored) run(*device);  // for a later run
+      words_.options.cache = cache;
+      Buffer other;
+      words_.options.planned = [&](const TierPlan&) {
+        if (other.size() == 0)
+          other = device->allocate(device->memory().free - left);
+      };
+      if (cache == std::string("device")) {
+        EXPECT_THROW(run(*device), Error) << "where it was asked for";
+      } else {
+        EXPECT_EQ(run(*device), right);
+        EXPECT_EQ(places()[0], (TierRows{Tier::device, 5000}));
+      }
+      set_.reset();
+      words_.options.planned = nullptr;
+      std::filesystem::remove_all(dir_);
+    }
 }
 
 TEST_P(MixedTiers, WhereTheDeviceReadsAllOfThemNothingIsStaged) {

@@ -24,14 +24,16 @@ def valid(value, schema, whole=None):
     known = {"$schema", "title", "description", "default", "type", "enum",
              "const", "required", "properties", "additionalProperties",
              "minProperties", "items", "minItems", "maxItems", "uniqueItems",
-             "minimum", "maximum", "multipleOf", "minLength", "oneOf", "anyOf",
-             "not", "$ref"}
+             "minimum", "maximum", "multipleOf", "minLength", "pattern",
+             "oneOf", "anyOf", "not", "$ref"}
     assert set(schema) <= known, set(schema) - known
     if "type" in schema:
         if not isinstance(value, TYPES[schema["type"]]):
             return False
         if isinstance(value, bool) and schema["type"] != "boolean":
             return False
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        return False
     if "enum" in schema and value not in schema["enum"]:
         return False
     if "const" in schema and value != schema["const"]:
@@ -158,7 +160,7 @@ class Schema(Case):
                              set(self.rules(section)["properties"]), section)
         self.assertEqual(self.known_keys(self.job(), []),
                          set(self.schema["properties"]))
-        device = self.rules("device")["oneOf"][1]
+        device = self.rules("device")["oneOf"][-1]
         self.assertEqual(self.known_keys(self.job(), ["device"]),
                          set(device["properties"]))
         step = device["properties"]["step_ms"]["oneOf"][1]
@@ -247,7 +249,16 @@ class Schema(Case):
         yield from self.loaders("workers", 0, 1024, 1025, -1)
         yield from self.loaders("prefetch", 0, 9, 4097, -1)
         yield from self.loaders("readers", 0, 1024, 1025, -1)
-        yield from self.loaders("cache", "auto", "device", "ram", "none", "disk")
+        yield from self.loaders("cache", "auto", "device", "ram", "none", "disk",
+                                "vram", {"ram_gib": 1, "disk_gib": 0},
+                                {"ram_gib": -1}, {"ram_gib": "1"}, {},
+                                {"vram_gib": 1}, 3)
+        yield from self.loaders("order", "exact", "paged", {},
+                                {"paged": {"page": 8, "window": 2}},
+                                {"paged": {"page": 0, "window": 2}},
+                                {"paged": {"page": 8}},
+                                {"paged": {"page": 8, "window": 2},
+                                 "exact": {}}, 3)
         yield from self.loaders("read", "batch", "per_sample", "row")
         yield from self.loaders("tail", "drop", "pad", "exact", "keep")
 
