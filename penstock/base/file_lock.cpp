@@ -44,10 +44,13 @@ bool FileLock::try_take(const std::filesystem::path& path) {
   }
 }
 
-FileLock::~FileLock() {
+void FileLock::give_back() {
   if (file_ < 0) return;
   ::unlink(path_.c_str());
   ::close(file_);
+  file_ = -1;
 }
+
+FileLock::~FileLock() { give_back(); }
 
 }  // namespace penstock

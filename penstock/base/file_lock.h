@@ -18,6 +18,7 @@ class FileLock {
   /// Where the file system has no locks or the file cannot be made, nobody can
   /// wait for anybody: true.
   bool try_take(const std::filesystem::path& path);
+  void give_back();
 
  private:
   std::filesystem::path path_;  // empty: there is nothing to give back

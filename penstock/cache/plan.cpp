@@ -27,6 +27,7 @@ struct Need {
     return fits(bytes, available) && (!budget || rows() <= *budget);
   }
   std::string why_not() const {
+    if (budget == 0u) return std::string("left out: '") + setting + "' is 0";
     if (fits(bytes, available))
       return "needs " + shown_bytes(rows()) + where + ", '" + setting +
              "' allows " + shown_bytes(*budget);
@@ -36,6 +37,14 @@ struct Need {
            where + ", 80 % of " + shown_bytes(*available) + " are free";
   }
 };
+
+/// Of all rows, what stands beside them and the hashes of all blocks.
+std::size_t store_bytes(const TierRequest& request) {
+  std::size_t bytes =
+      static_cast<std::size_t>(request.rows) * request.row_bytes +
+      request.run_bytes + request.beside_rows;
+  return bytes + (bytes / kStoreBlock + 1) * sizeof(std::uint64_t);
+}
 
 const char* budget_setting(Tier tier) {
   switch (tier) {
@@ -74,10 +83,7 @@ Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
   bool stored = tier == Tier::disk && request.on_disk;
   if (tier != Tier::none && !stored) rows.budget = request.budgets.of(tier);
   rows.setting = budget_setting(tier);
-  if (tier == Tier::disk) {
-    std::size_t blocks = (rows.bytes + request.beside_rows) / kStoreBlock + 1;
-    rows.bytes += request.beside_rows + blocks * sizeof(std::uint64_t);
-  }
+  if (tier == Tier::disk) rows.bytes = store_bytes(request);
   if (on_device) host.bytes += request.run_bytes;  // until they are all there
   return {host, device, disk};
 }
@@ -198,21 +204,48 @@ namespace {
 constexpr Tier kTiers[] = {Tier::device, Tier::pinned, Tier::ram, Tier::disk,
                            Tier::none};
 
+[[noreturn]] void refuse_budget(Tier tier, std::string what, std::string why) {
+  throw Error(ErrorKind::request,
+              {.code = "cache.budget",
+               .what = std::move(what),
+               .where = budget_setting(tier),
+               .why = std::move(why),
+               .next = "raise it, or set it to 0 to leave this tier out"});
+}
+
 void check_budgets(const TierRequest& request) {
   auto rows = std::min(request.batch_rows, request.rows);
   std::size_t least = static_cast<std::size_t>(rows) * request.row_bytes;
-  for (Tier tier : {Tier::device, Tier::pinned, Tier::ram, Tier::disk})
+  for (Tier tier : {Tier::device, Tier::pinned, Tier::ram})
     if (const auto& budget = request.budgets.of(tier);
         budget && *budget > 0 && *budget < least)
-      throw Error(ErrorKind::request,
-                  {.code = "cache.budget",
-                   .what = "a budget cannot hold the rows of one batch",
-                   .where = budget_setting(tier),
-                   .why = "it allows " + shown_bytes(*budget) + ", " +
-                          std::to_string(rows) + " rows of " +
-                          std::to_string(request.row_bytes) + " bytes take " +
-                          shown_bytes(least),
-                   .next = "raise it, or set it to 0 to leave this tier out"});
+      refuse_budget(tier, "a budget cannot hold the rows of one batch",
+                    "it allows " + shown_bytes(*budget) + ", " +
+                        std::to_string(rows) + " rows of " +
+                        std::to_string(request.row_bytes) + " bytes take " +
+                        shown_bytes(least));
+  const std::optional<std::size_t>& disk = request.budgets.disk;
+  if (!request.on_disk && disk && *disk > 0 && *disk < store_bytes(request))
+    refuse_budget(Tier::disk, "a budget cannot hold the store",
+                  "it allows " + shown_bytes(*disk) +
+                      ", and a store holds all " +
+                      std::to_string(request.rows) + " rows, " +
+                      shown_bytes(store_bytes(request)));
+}
+
+/// Where there is no such tier.
+void check_pinned(const TierRequest& request, const TierLimits& limits) {
+  if (request.tier != "pinned") return;
+  if (request.divisible && !limits.device_is_host) return;
+  throw Error(
+      ErrorKind::request,
+      {.code = "cache.no_pinned",
+       .what = "these rows cannot be kept in pinned memory",
+       .where = "loader.cache",
+       .why = limits.device_is_host
+                  ? "the device reads all memory of the host"
+                  : "only rows of equal size that are read from a source are",
+       .next = "use \"ram\" or \"auto\""});
 }
 
 /// Fills one tier after the other.
@@ -287,9 +320,7 @@ class Filling {
   bool disk_fits() const {
     if (request_.on_disk || !limits_.disk_free) return request_.on_disk;
     const std::optional<std::size_t>& budget = request_.budgets.disk;
-    std::size_t bytes =
-        static_cast<std::size_t>(request_.rows) * request_.row_bytes +
-        request_.beside_rows;
+    const std::size_t bytes = store_bytes(request_);
     if (budget && bytes > *budget) return false;
     return bytes <= share_of(limits_.disk_free);
   }
@@ -390,6 +421,7 @@ void choose(TierPlan& plan, std::vector<TierRows> places,
 }  // namespace
 
 TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
+  check_pinned(request, limits);
   check_budgets(request);
   std::size_t rows = static_cast<std::size_t>(request.rows);
   std::size_t table = rows * request.row_bytes + request.run_bytes;

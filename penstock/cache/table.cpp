@@ -101,8 +101,10 @@ Table::Table(std::span<const TierRows> places, std::size_t row_bytes,
     : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.row_bytes = row_bytes;
-  if (store != nullptr) s.array = &store->find(array);
-  s.store = std::move(store);
+  if (!places.empty() && places.back().tier == Tier::disk) {
+    s.array = &store->find(array);
+    s.store = std::move(store);
+  }
   for (const TierRows& place : places)
     if (place.tier != Tier::none) s.add(place.tier, place.rows, device);
 }

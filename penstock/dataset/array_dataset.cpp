@@ -79,6 +79,9 @@ const ArrayDatasetOptions& checked(const ArrayDatasetOptions& options,
     refuse("cache", "cache",
            "found \"" + cache + "\", and arrays are in memory already",
            "use \"auto\", \"device\" or \"ram\"");
+  if (options.budgets.pinned || options.budgets.ram || options.budgets.disk)
+    refuse("cache", "cache", "found a budget, and arrays are in memory already",
+           "give one for the device alone, \"device_gib\"");
   for (auto [ids, side] :
        {std::pair(&options.train, "train"), std::pair(&options.val, "val")}) {
     if (!*ids) continue;

@@ -102,7 +102,7 @@ void TableDataset::use_rows(const std::shared_ptr<const Store>& store) {
 // its store is the one that was made when they were found, and else one of its
 // own, which is also what is written.
 bool TableDataset::take_from_store(Device& device) {
-  if (options_.cache == "none" || options_.budgets.disk == 0u) return false;
+  if (!uses_stores(options_)) return false;
   for (bool statistics : {false, true}) {
     if (statistics && !options_.statistics) break;
     store_file_ = table_store(options_, *source_, statistics);

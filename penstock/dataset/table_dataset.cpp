@@ -129,10 +129,7 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
   set->bind();
   set->info_.outputs = outputs_of(options.fields);
   FileLock turn;
-  wait_for_turn(
-      turn, options,
-      table_store(options, *set->source_, options.statistics.has_value()));
-  if (set->take_from_store(device)) {
+  if (set->take_from_store(device) || set->take_in_turn(turn, device)) {
     check_fingerprint(*set, options.source.fingerprint, source);
     return set;
   }
@@ -178,6 +175,23 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
   set->stages_ = std::move(pass.stages);
   set->stages_.push_back(meter.numbers());
   return set;
+}
+
+/// Where there is no store yet, and others may be making it: waits for them.
+bool TableDataset::take_in_turn(FileLock& turn, Device& device) {
+  const TableStore store =
+      table_store(options_, *source_, options_.statistics.has_value());
+  auto written = [&] {
+    std::error_code none;
+    return std::filesystem::last_write_time(store.path, none);
+  };
+  const auto before = written();
+  const bool waited = wait_for_turn(turn, options_, store);
+  if (written() != before && take_from_store(device)) return true;
+  // Who had the turn has failed, and nobody shall wait for others to fail, too.
+  if (waited) turn.give_back();
+  check_store_dir(options_);
+  return false;
 }
 
 void TableDataset::announce_scan(const std::string& limit) const {
@@ -362,7 +376,8 @@ bool TableDataset::plans_again(const Error& error, const Device& device) {
   log(LogLevel::warning,
       std::string("where the rows are stored is planned again: ") +
           error.what());
-  plan_tier(info_.rows, device, plan().scan);
+  const std::optional<ScanMemory> scan = plan().scan;
+  plan_tier(info_.rows, device, scan);
   return true;
 }
 
@@ -386,6 +401,7 @@ void TableDataset::pack(const RowsById& rows, Device& device,
       table_ =
           std::make_unique<Table>(plan().places, layout_.row_bytes, device);
   } catch (const Error& error) {
+    runs_.clear();  // no row is in a store
     if (!plans_again(error, device)) throw;
     return pack(rows, device, share_out);
   }

@@ -131,6 +131,7 @@ class TableDataset final : public Dataset {
                                              const ShareOut& share_out);
   /// False where there is no store of an earlier run that can be used.
   bool take_from_store(Device& device);
+  bool take_in_turn(FileLock& turn, Device& device);
   void scan_anew(const Error& error);
   std::shared_ptr<const Store> take_rows();  ///< null: as above
   void copy_to_tiers(const std::shared_ptr<const Store>& store, Device& device);

@@ -85,15 +85,27 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
   return store;
 }
 
-void wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
+bool uses_stores(const TableDatasetOptions& options) {
+  return options.cache != "none" && options.budgets.disk != 0u;
+}
+
+void check_store_dir(const TableDatasetOptions& options) {
+  if (options.plan_only) return;
+  if (options.cache != "disk" && options.budgets.disk.value_or(0) == 0) return;
+  const std::filesystem::path dir = store_dir(options);
+  real_files().make_folders(dir);
+  real_files().scratch(dir);
+}
+
+bool wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
                    const TableStore& store) {
   if (options.cache != "disk" || options.plan_only || !store.why_not.empty())
-    return;
+    return false;
   std::error_code refused;  // when the store is written, with its reason
   std::filesystem::create_directories(store.path.parent_path(), refused);
   std::filesystem::path lock = store.path;
   lock += ".lock";
-  if (turn.try_take(lock)) return;
+  if (turn.try_take(lock)) return false;
   std::string line = "another process is preparing these rows: waiting for " +
                      store.path.string();
   log(LogLevel::info, line);
@@ -102,6 +114,7 @@ void wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
     end_if_stopped(options.stop);
     std::this_thread::sleep_for(kAskAgain);
   } while (!turn.try_take(lock));
+  return true;
 }
 
 }  // namespace penstock

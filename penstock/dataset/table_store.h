@@ -28,8 +28,16 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
 /// Waits while another process, such as another rank of this job, scans these
 /// rows to write their store; the turn then lasts as long as `turn`. Only where
 /// a scan writes a store that others can use. Throws as a stopped read does.
-void wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
+/// True where it had to wait.
+bool wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
                    const TableStore& store);
+
+/// Stores are read, and may be written.
+bool uses_stores(const TableDatasetOptions& options);
+
+/// Throws Error(request) where a store is to be written to a folder in which
+/// this user can write nothing: before the scan.
+void check_store_dir(const TableDatasetOptions& options);
 
 /// Where stores and temporary files are.
 std::filesystem::path store_dir(const TableDatasetOptions& options);

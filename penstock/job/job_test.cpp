@@ -145,6 +145,16 @@ TEST(Job, TheCacheIsATierOrABudgetForEach) {
       HasSubstr("loader.cache_dir"));
 }
 
+TEST(Job, PagesAreForAnOrderThatIsShuffled) {
+  const std::string paged =
+      R"(loader.order={"paged": {"page": 8, "window": 2}})";
+  EXPECT_EQ(job_with({paged}).loading.options.pages, (Pages{8, 2}));
+  EXPECT_FALSE(job_with({"loader.order=exact"}).loading.options.pages);
+  EXPECT_THAT(error_of({paged, "loader.shuffle=false"}),
+              HasSubstr("loader.order"));
+  EXPECT_THAT(error_of({"loader.order=paged"}), HasSubstr("\"window\""));
+}
+
 TEST(Job, ASecretIsLeftOutOfWhatIsStored) {
   auto stored = [](const std::string& uri) {
     Json document;

@@ -35,11 +35,11 @@ Json order_rule() {
 
 void read_order(Spec& spec, const SettingSchema& setting, LoaderOptions& to) {
   const Json* given = spec.raw(setting.key);
-  if (given == nullptr) return;
-  if (!given->is_object()) {
-    spec.choice(setting.key, {"exact"});
-    return;
-  }
+  if (given == nullptr || *given == Json("exact")) return;
+  if (!given->is_object())
+    spec.refuse(setting.key,
+                "found " + given->dump() + R"(, expected "exact" or pages)",
+                R"(write {"paged": {"page": 4096, "window": 16}})");
   Spec order = spec.section(setting.key);
   to.pages = page_settings().parse(order.section("paged"));
   order.finish();
@@ -50,6 +50,12 @@ Json shown_order(const Pages& pages) {
   Json shown;
   shown["paged"] = page_settings().shown(pages);
   return shown;
+}
+
+void check_order(Spec& spec, LoaderOptions& options) {
+  if (options.pages && !options.shuffle)
+    spec.refuse("order", "pages are shuffled, and \"shuffle\" is false",
+                "set \"shuffle\" to true, or leave \"order\" out");
 }
 
 /// The settings that the loader takes as they are.
@@ -84,7 +90,8 @@ SettingsTable<LoaderOptions> options_settings() {
           [](const Options& from) {
             return from.operations.empty() ? Json()
                                            : recipes_of(from.operations);
-          });
+          })
+      .check(check_order);
 }
 
 void check_read(Spec& spec, Job::Loading& loading) {

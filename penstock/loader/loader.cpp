@@ -541,6 +541,7 @@ std::optional<FilledBatch> Loader::next_into(std::span<const TensorView> to,
   bool direct = s.inlined && s.on_host();
   check_targets(to, s.maker.tensors(), most_rows(s.options, s.order.samples),
                 s.device);
+  refuse_capture(stream);
   if (direct) {
     if (!s.fill_direct(to)) {
       s.check_end();

@@ -252,6 +252,7 @@ TEST_P(TableStoreTest, RanksThatStartTogetherMakeOneScan) {
 TEST_P(TableStoreTest, WaitingForAnotherProcessCanBeStopped) {
   prepare();
   std::filesystem::path lock = stores().at(0);
+  std::filesystem::remove(lock);
   lock += ".lock";
   FileLock other;
   ASSERT_TRUE(other.try_take(lock));
@@ -269,6 +270,31 @@ TEST_P(TableStoreTest, WaitingForAnotherProcessCanBeStopped) {
     EXPECT_TRUE(is_stop(error));
   }
   EXPECT_THAT(said, HasSubstr("another process is preparing these rows"));
+}
+
+TEST_P(TableStoreTest, NobodyWaitsWhereTheStoreIsThere) {
+  prepare();
+  std::filesystem::path lock = stores().at(0);
+  lock += ".lock";
+  FileLock other;
+  ASSERT_TRUE(other.try_take(lock));
+  prepare();
+  EXPECT_EQ(read_, 0);
+}
+
+TEST_P(TableStoreTest, RanksThatWaitedForAFailureFailTogether) {
+  words_.table.rows[7][3] = std::string("no number");
+  std::atomic<int> failed{0};
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 4; ++rank)
+    ranks.emplace_back([&] {
+      auto device = open_device({.kind = "cpu"});
+      EXPECT_THROW(words_.prepare(*device), Error);
+      ++failed;
+    });
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(failed, 4);
+  EXPECT_TRUE(stores().empty()) << "no lock either";
 }
 
 TEST_P(TableStoreTest, ARankWhoseScanFailsLetsTheNextOneTry) {

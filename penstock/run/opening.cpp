@@ -65,7 +65,10 @@ std::string order_line(const Order& order) {
   Order exact = order;
   exact.pages = {};
   auto rows = [](const Order& of) {
-    return std::to_string(std::llround(effective_batch(of)));
+    double about = effective_batch(of);  // two digits are known
+    double unit =
+        about < 100 ? 1 : std::pow(10, std::floor(std::log10(about)) - 1);
+    return std::to_string(std::llround(about / unit) * std::llround(unit));
   };
   return "order: pages of " + std::to_string(order.pages.page) +
          " rows, shuffled in windows of " + std::to_string(order.pages.window) +

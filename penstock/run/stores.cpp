@@ -101,6 +101,8 @@ void remove_left_by_writers(const Path& dir) {
     std::string name = file.path().filename().string();
     if (std::size_t at = name.find(kMark); at != name.npos)
       remove_leftovers(dir / name.substr(0, at + 6));
+    if (name.ends_with(".store.lock"))
+      FileLock().try_take(file.path());  // removed where nobody has it
   }
 }
 
@@ -204,8 +206,9 @@ Json why_store(const Job& job) {
   json["store"] = store.path.string();
   json["hit"] = false;
   std::error_code unknown;
-  if (options.cache == "none") {
-    json["why"] = "'loader.cache' is \"none\"";
+  if (!uses_stores(options)) {
+    json["why"] = options.cache == "none" ? "'loader.cache' is \"none\""
+                                          : "'loader.cache.disk_gib' is 0";
   } else if (!store.why_not.empty()) {
     json["why"] = store.why_not;
   } else if (std::filesystem::exists(store.path, unknown)) {

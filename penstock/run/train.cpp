@@ -160,24 +160,27 @@ void save_beginning(RunFolder& folder, Checkpoints& checkpoints,
 /// Says what checkpoints take, or refuses them: before the first step, and not
 /// after hours.
 void check_room(Stepper& stepper, const std::filesystem::path& folder,
-                const TrainListener& listener) {
+                const Job& job, const TrainListener& listener) {
   if (!stepper.has_model()) return;
-  constexpr std::size_t kAtOnce = 3;  // two are kept while one is written
+  // Two are kept while one is written.
+  const bool one =
+      job.training.epochs == 1 && !job.training.checkpoint_every_steps;
+  const std::size_t at_once = one ? 1 : 3;
   const std::size_t bytes = stepper.save().memory.size();
   const std::optional<std::size_t> free = free_bytes(folder);
   const std::string size = shown_bytes(bytes);
-  if (free && *free < kAtOnce * bytes)
+  if (free && *free < at_once * bytes)
     throw Error(ErrorKind::request,
                 {.code = "output.no_room",
                  .what = "there is no room for checkpoints",
                  .where = folder.string(),
-                 .why = "each takes " + size +
-                        ", up to three are there at "
-                        "once, and " +
+                 .why = "each takes " + size + ", there are up to " +
+                        std::to_string(at_once) + " at once, and " +
                         shown_bytes(*free) + " are free",
                  .next = "make room, or name another folder as output.dir"});
   if (listener.note)
-    listener.note("a checkpoint takes " + size + ", up to three at once; " +
+    listener.note("checkpoints: " + size + " each, up to " +
+                  std::to_string(at_once) + " at once; " +
                   (free ? shown_bytes(*free) : "n/a") + " free in " +
                   folder.string());
 }
@@ -254,7 +257,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
 
   std::unique_ptr<Stepper> stepper = make_stepper(job, *session);
   if (from.model) stepper->restore(*from.model);
-  check_room(*stepper, folder.path(), options.listener);
+  check_room(*stepper, folder.path(), job, options.listener);
   if (skips) {
     save_beginning(folder, checkpoints, from);
     note_skip(options, state.position);

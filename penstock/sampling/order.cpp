@@ -108,13 +108,16 @@ void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
 
 // Of ranks that are drawn at random, r / n, the mean of b has the variance
 // 1 / (12 b).
-double effective_batch(const Order& order) {
-  if (!order.shuffle) return 0;
+double effective_batch(const Order& of) {
+  Order order = of;
+  order.tail = Tail::exact;
+  order.batch_size = std::min(order.batch_size, order.samples);
+  if (!order.shuffle || order.samples == 0) return 0;
   constexpr std::int64_t kDraws = std::int64_t{1} << 18;
   constexpr std::uint64_t kStep = 0x6d69786564;  // "mixed"
   const std::int64_t steps = steps_per_epoch(order);
   const std::int64_t batches =
-      std::clamp<std::int64_t>(kDraws / order.batch_size, 16, 1024);
+      std::clamp<std::int64_t>(kDraws / order.batch_size, 32, 1024);
   double squares = 0;
   Plan plan;
   for (std::int64_t epoch = 0; epoch < batches; ++epoch) {

@@ -126,6 +126,11 @@ TEST(EffectiveBatch, IsSmallerWhereABatchComesFromFewPages) {
   EXPECT_NEAR(effective_batch(order), 128, 30);
   order.shuffle = false;
   EXPECT_EQ(effective_batch(order), 0);
+  order.shuffle = true;
+  order.samples = 0;
+  EXPECT_EQ(effective_batch(order), 0);
+  order.samples = 3;  // fewer than a batch
+  EXPECT_NEAR(effective_batch(order), 3, 1);
 }
 
 TEST(Permutation, KnowsThePositionOfASample) {

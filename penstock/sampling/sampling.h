@@ -64,7 +64,8 @@ std::int64_t sample_at(const Order& order, std::int64_t epoch,
 /// How many samples, drawn at random from the whole side, would be spread over
 /// it as evenly as a batch is: the variance of their mean rank is that of the
 /// batches of some epochs. About `batch_size` for the exact shuffle, fewer with
-/// pages, 1 at least. Some 10 ms; 0 where nothing is shuffled.
+/// pages, 1 at least; 0 where nothing is shuffled. An estimate from 32 to 1,024
+/// batches: for some tens of ms, of large batches longer.
 double effective_batch(const Order& order);
 
 /// The contents of one batch: bins of ranges, flat, so that packing, length

@@ -80,10 +80,15 @@ TEST_F(TwoGpus, WithoutANameItIsTheCurrentOneOrThatOfTheRank) {
 
 TEST_F(TwoGpus, ANumberThatIsNotThereIsNamed) {
   Error error = error_of([] { gpu(2); });
-  EXPECT_EQ(error.parts().code, "device.no_gpu");
+  EXPECT_EQ(error.parts().code, "device.no_such_gpu");
   EXPECT_THAT(error.what(), AllOf(HasSubstr("cuda:2"), HasSubstr("cuda:1")));
-  ::setenv("LOCAL_RANK", "5", 1);
-  EXPECT_EQ(error_of([] { gpu({}); }).parts().code, "device.no_gpu");
+  for (const char* rank : {"5", "1x"}) {
+    ::setenv("LOCAL_RANK", rank, 1);
+    EXPECT_EQ(error_of([] { gpu({}); }).parts().code, "device.no_such_gpu");
+    EXPECT_EQ(error_of([] { open_device({}); }).parts().code,
+              "device.no_such_gpu")
+        << "auto does not take the cpu instead";
+  }
 }
 
 TEST_F(TwoGpus, AnOldDriverIsNamedWithBothVersions) {
@@ -212,6 +217,14 @@ TEST_F(CudaLoader, ABatchIsNotTakenInsideACapture) {
             cudaSuccess);
   Position at = loader.position();
   EXPECT_EQ(error_of([&] { loader.next(*stream); }).parts().code,
+            "loader.capturing");
+  std::vector<TensorView> to;
+  Buffer memory = device->allocate(32 * 8);
+  for (const NamedTensor& tensor : before->tensors()) {
+    to.push_back(tensor.view);
+    to.back().data = memory.data();
+  }
+  EXPECT_EQ(error_of([&] { loader.next_into(to, *stream); }).parts().code,
             "loader.capturing");
   EXPECT_EQ(loader.position(), at) << "nothing is lost";
   before.reset();

@@ -48,7 +48,7 @@ Error absence(const Answer& answer) {
 }
 
 Error no_such(int number, int devices) {
-  return refusal("device.no_gpu",
+  return refusal("device.no_such_gpu",
                  "found " + std::to_string(devices) + " GPU" +
                      (devices == 1 ? "" : "s") +
                      ", cuda:0 to cuda:" + std::to_string(devices - 1) +

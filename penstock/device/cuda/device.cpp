@@ -37,7 +37,8 @@ int default_number() {
   int number = 0;
   if (rank == nullptr || *rank == '\0') return 0;
   auto [end, failed] = std::from_chars(rank, rank + std::strlen(rank), number);
-  return failed == std::errc() && *end == '\0' ? number : 0;
+  // What is no number is a GPU that is not there.
+  return failed == std::errc() && *end == '\0' ? number : -1;
 }
 
 CudaDevice::Found CudaDevice::find(int number) {
