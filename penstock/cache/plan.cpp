@@ -224,6 +224,10 @@ void check_budgets(const TierRequest& request) {
                         std::to_string(rows) + " rows of " +
                         std::to_string(request.row_bytes) + " bytes take " +
                         shown_bytes(least));
+}
+
+/// For rows that would have to be read from the source.
+void check_disk_budget(const TierRequest& request) {
   const std::optional<std::size_t>& disk = request.budgets.disk;
   if (!request.on_disk && disk && *disk > 0 && *disk < store_bytes(request))
     refuse_budget(Tier::disk, "a budget cannot hold the store",
@@ -455,6 +459,7 @@ TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
   }
   if (automatic && chosen.empty()) chosen = divided(request, limits);
   if (chosen.empty()) refuse(request, plan);
+  if (automatic && chosen.back().tier == Tier::none) check_disk_budget(request);
   choose(plan, std::move(chosen), request);
   return plan;
 }

@@ -191,7 +191,9 @@ TEST_P(MixedTiers, RandomMixturesHaveOneOrderAndOneSetOfBytes) {
     for (auto tier : {&TierBudgets::device, &TierBudgets::pinned,
                       &TierBudgets::ram, &TierBudgets::disk})
       if (random.below(4) != 0)
-        give(tier, random.below(3) == 0 ? 0 : 1 + random.below(300));
+        give(tier, random.below(3) == 0         ? 0
+                   : tier == &TierBudgets::disk ? 3000
+                                                : 1 + random.below(300));
     options_.tail = random.below(2) == 0 ? Tail::pad : Tail::exact;
     options_.shuffle = random.below(4) != 0;
     options_.seed = random.below(100);
@@ -218,6 +220,22 @@ TEST_P(MixedTiers, ABudgetForLessThanABatchIsRefused) {
   } catch (const Error& error) {
     EXPECT_EQ(error.parts().code, "cache.budget");
     EXPECT_THAT(error.what(), HasSubstr("loader.cache.ram_gib"));
+  }
+}
+
+TEST_P(MixedTiers, ABudgetOfTheDiskHoldsAllRowsWhereTheyMustGoThere) {
+  give(&TierBudgets::disk, 200);
+  run(*device_);
+  EXPECT_NE(places().back().tier, Tier::none) << "it is not needed";
+  give(&TierBudgets::device, 50);
+  give(&TierBudgets::pinned, 0);
+  give(&TierBudgets::ram, 50);
+  try {
+    run(*device_);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "cache.budget");
+    EXPECT_THAT(error.what(), HasSubstr("loader.cache.disk_gib"));
   }
 }
 
