@@ -26,8 +26,7 @@ std::uint64_t key_of(std::uint64_t seed, std::int64_t epoch, std::int64_t of,
 
 PagedOrder::PagedOrder(std::int64_t samples, Pages pages, std::uint64_t seed,
                        std::int64_t epoch)
-    : samples_(samples),
-      pages_(pages),
+    : pages_(pages),
       seed_(seed),
       epoch_(epoch),
       count_((samples - 1) / pages.page + 1),

@@ -32,7 +32,6 @@ class PagedOrder {
   std::int64_t slot_of(std::int64_t position) const;
   Permutation within(std::int64_t window, std::int64_t samples) const;
 
-  const std::int64_t samples_;
   const Pages pages_;
   const std::uint64_t seed_;
   const std::int64_t epoch_;
