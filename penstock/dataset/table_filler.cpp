@@ -135,7 +135,8 @@ class TableFiller final : public SlotFiller {
     std::size_t bytes = 0;
     for (std::size_t f = 0; f < fields_.size(); ++f) {
       const RowFinisher::Copied& copied = finisher_.copied()[f];
-      fields_[f].table = base_ + copied.offset;
+      // Without a table no row is read.
+      fields_[f].table = base_ == nullptr ? nullptr : base_ + copied.offset;
       fields_[f].out = item.to[copied.output].data;
       bytes += item.ids.size() * copied.bytes;
     }

@@ -153,12 +153,23 @@ void SlotMaker::carve(Slot& slot) const {
 
 Batch::Batch(std::shared_ptr<Slot> slot) : slot_(std::move(slot)) {}
 
+namespace {
+
+/// Of memory that a stream, or a graph, may still read.
+void keep_for_ever(std::shared_ptr<Slot> slot) {
+  static auto* mutex = new Mutex;
+  static auto* kept = new std::vector<std::shared_ptr<Slot>>;
+  Lock lock(*mutex);
+  kept->push_back(std::move(slot));
+}
+
+}  // namespace
+
 Batch::~Batch() {
   if (slot_ == nullptr) return;
   try {
     if (!slot_->end_reading()) {
-      new auto(
-          std::move(slot_));  // leaked on purpose: a stream may still read it
+      keep_for_ever(std::move(slot_));
       return;
     }
     if (std::shared_ptr<SlotRing> ring = slot_->ring.lock())

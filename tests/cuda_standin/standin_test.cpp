@@ -14,7 +14,10 @@ namespace {
 class StandIn : public testing::Test {
  protected:
   StandIn() { start({.most_delay_us = 2000}); }
-  ~StandIn() override { start({}); }
+  ~StandIn() override {
+    for (cudaEvent_t event : events_) cudaEventDestroy(event);
+    start({});
+  }
 
   void* on_device(std::size_t bytes) {
     void* memory = nullptr;
@@ -36,8 +39,11 @@ class StandIn : public testing::Test {
   cudaEvent_t event() {
     cudaEvent_t made = nullptr;
     EXPECT_EQ(cudaEventCreateWithFlags(&made, 0), cudaSuccess);
+    events_.push_back(made);
     return made;
   }
+
+  std::vector<cudaEvent_t> events_;
 };
 
 TEST_F(StandIn, StreamsAreOrderedByEventsAlone) {

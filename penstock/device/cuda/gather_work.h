@@ -141,9 +141,10 @@ PENSTOCK_HOST_DEVICE inline MovedUnit load_unit(const GatherWork& work,
   std::uint64_t away = 0;
   for (const WorkPiece& piece : work.pieces)
     if (near[row] >= piece.first) away = piece.shift;
-  const std::byte* from =
-      part.table +
-      (static_cast<std::uint64_t>(near[row]) * part.row_stride + within + away);
+  // As numbers: a piece may lie before the table.
+  auto* from = reinterpret_cast<const std::byte*>(
+      reinterpret_cast<std::uintptr_t>(part.table) +
+      static_cast<std::uint64_t>(near[row]) * part.row_stride + within + away);
   switch (part.unit_bytes) {
     case 16:
       moved.value = unit_at<Unit16>(from);
