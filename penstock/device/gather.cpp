@@ -169,7 +169,9 @@ void gather_pieces(Fields fields, std::span<const GatherPiece> pieces,
         __builtin_prefetch(ahead + b);
     }
     for (const GatherField& field : fields)
-      if (rows[i] < 0)
+      if (field.bytes == 0)
+        continue;  // perhaps into no memory at all
+      else if (rows[i] < 0)
         std::memset(field.out + i * field.bytes, 0, field.bytes);
       else
         copy_run(field.out + i * field.bytes, from(field, rows[i]),
