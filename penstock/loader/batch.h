@@ -33,6 +33,8 @@ struct RejectedSample {
 /// Throws Error(request), code loader.capturing: a batch cannot be taken while
 /// a CUDA graph is captured on the stream that is to wait for it.
 void refuse_capture(const Stream& stream);
+/// The same where it is known otherwise; `where` names the stream.
+[[noreturn]] void refuse_capturing(std::string where);
 
 /// One batch, ready on the device or in flight: named tensors with a leading
 /// batch dimension, in field order.

@@ -189,16 +189,19 @@ void Batch::wait_on(Stream& stream) {
   wait_on(std::shared_ptr<Stream>(std::shared_ptr<void>(), &stream));
 }
 
-void refuse_capture(const Stream& stream) {
-  if (!stream.capturing()) return;
+void refuse_capturing(std::string where) {
   throw Error(ErrorKind::request,
               {.code = "loader.capturing",
                .what = "cannot give a batch",
-               .where = "the stream that waits for it",
+               .where = std::move(where),
                .why = "a CUDA graph is being captured on it, which would "
                       "repeat this one batch",
-               .next = "take the batch before the capture, and copy each batch "
-                       "into the graph's own tensors"});
+               .next = "take the batch before the capture, and copy each "
+                       "batch into the graph's own tensors"});
+}
+
+void refuse_capture(const Stream& stream) {
+  if (stream.capturing()) refuse_capturing("the stream that waits for it");
 }
 
 void Batch::wait_on(std::shared_ptr<Stream> stream) {

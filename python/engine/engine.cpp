@@ -23,14 +23,7 @@ std::optional<void*> torch_stream(int device) {
   if (torch.is_none()) return std::nullopt;
   nb::object cuda = torch.attr("cuda");
   if (nb::cast<bool>(cuda.attr("is_current_stream_capturing")()))
-    throw Error(ErrorKind::request,
-                {.code = "loader.capturing",
-                 .what = "cannot give a batch",
-                 .where = "torch's current stream",
-                 .why = "a CUDA graph is being captured on it, which would "
-                        "repeat this one batch",
-                 .next = "take the batch before the capture, and copy each "
-                         "batch into the graph's own tensors"});
+    refuse_capturing("torch's current stream");
   nb::object stream = cuda.attr("current_stream")(device);
   return reinterpret_cast<void*>(
       nb::cast<std::uintptr_t>(stream.attr("cuda_stream")));
