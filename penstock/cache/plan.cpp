@@ -59,6 +59,23 @@ const char* budget_setting(Tier tier) {
   }
 }
 
+/// How the rows of a batch come to the device.
+enum class Rows { on_device, in_part, copied };
+
+/// What the batches take. On a device that is the host all of it is host
+/// memory.
+struct Ring {
+  std::size_t device, host;
+};
+Ring ring_of(Rows rows, const TierRequest& request, const TierLimits& limits) {
+  const std::size_t device = request.ring_device_bytes;
+  if (rows == Rows::on_device) return {device, 0};
+  if (rows == Rows::in_part)
+    return {device + request.ring_mixed_bytes, request.ring_mixed_host_bytes};
+  return {device + request.ring_staged_bytes,
+          limits.device_is_host ? 0 : request.ring_host_bytes};
+}
+
 /// A tier's needs of the host's and of the device's own memory.
 struct Needs {
   Need host, device, disk;
@@ -68,11 +85,11 @@ Needs needs_of(Tier tier, std::size_t rows_bytes, const TierRequest& request,
                const TierLimits& limits) {
   Need host{0, 0, limits.ram_free, " on the host"};
   Need device{0, 0, limits.device_free, " on the device"};
-  Need& ring_here = limits.device_is_host ? host : device;
-  ring_here.ring = request.ring_device_bytes;
-  if (!gathered_on_device(tier)) ring_here.ring += request.ring_staged_bytes;
-  if (!gathered_on_device(tier) && !limits.device_is_host)
-    host.ring = request.ring_host_bytes;
+  const Ring ring =
+      ring_of(gathered_on_device(tier) ? Rows::on_device : Rows::copied,
+              request, limits);
+  host.ring = ring.host;
+  (limits.device_is_host ? host : device).ring += ring.device;
   host.bytes = host.ring;
   device.bytes = device.ring;
   Need disk{0, 0, limits.disk_free, " on the disk"};
@@ -291,15 +308,9 @@ class Filling {
   }
 
   bool take_rings(bool on_device) {
-    std::size_t device = request_.ring_device_bytes, host = 0;
-    if (on_device) {
-      device += request_.ring_mixed_bytes;
-      host = request_.ring_mixed_host_bytes;
-    } else {
-      device += request_.ring_staged_bytes;
-      host = limits_.device_is_host ? std::exchange(device, 0)
-                                    : request_.ring_host_bytes;
-    }
+    auto [device, host] =
+        ring_of(on_device ? Rows::in_part : Rows::copied, request_, limits_);
+    if (limits_.device_is_host) host = std::exchange(device, 0);
     device_ = share_of(limits_.device_free);
     host_ = share_of(limits_.ram_free);
     if (device > device_ || host > host_) return false;
@@ -372,19 +383,6 @@ std::vector<TierRows> divided(const TierRequest& request,
   return Filling(request, limits).places(false);
 }
 
-/// What the batches take, of rows that are divided.
-struct Ring {
-  std::size_t device, host;
-};
-Ring ring_of(const TierPlan& plan, const TierRequest& request) {
-  if (gathered_on_device(plan.tier)) return {request.ring_device_bytes, 0};
-  if (plan.mixed())
-    return {request.ring_device_bytes + request.ring_mixed_bytes,
-            request.ring_mixed_host_bytes};
-  return {request.ring_device_bytes + request.ring_staged_bytes,
-          plan.limits.device_is_host ? 0 : request.ring_host_bytes};
-}
-
 /// What a tier takes that holds a part of the rows. The batches are counted
 /// with the fastest and with the slowest of them.
 void describe_part(TierPlan::Line& line, std::int64_t rows,
@@ -399,7 +397,10 @@ void describe_part(TierPlan::Line& line, std::int64_t rows,
   else if (line.tier != Tier::disk)  // its file holds all rows
     line.host_bytes = bytes;
   if (line.tier != Tier::disk) line.disk_bytes = 0;
-  const Ring ring = ring_of(plan, request);
+  const Ring ring = ring_of(gathered_on_device(plan.tier) ? Rows::on_device
+                            : plan.mixed()                ? Rows::in_part
+                                                          : Rows::copied,
+                            request, plan.limits);
   if (line.tier == plan.places.front().tier)
     (plan.limits.device_is_host ? line.host_bytes : line.device_bytes) +=
         ring.device;

@@ -1,6 +1,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -90,10 +91,7 @@ void Table::State::add(Tier tier, std::int64_t rows, Device& device) {
 
 Table::Table(Tier tier, std::int64_t rows, std::size_t row_bytes,
              Device& device)
-    : state_(std::make_unique<State>()) {
-  state_->row_bytes = row_bytes;
-  state_->add(tier, rows, device);
-}
+    : Table(std::array{TierRows{tier, rows}}, row_bytes, device) {}
 
 Table::Table(std::span<const TierRows> places, std::size_t row_bytes,
              Device& device, std::shared_ptr<const Store> store,
