@@ -179,14 +179,12 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
 
 /// Where there is no store yet, and others may be making it: waits for them.
 bool TableDataset::take_in_turn(FileLock& turn, Device& device) {
-  const TableStore store =
-      table_store(options_, *source_, options_.statistics.has_value());
   auto written = [&] {
     std::error_code none;
-    return std::filesystem::last_write_time(store.path, none);
+    return std::filesystem::last_write_time(store_file_.path, none);
   };
   const auto before = written();
-  const bool waited = wait_for_turn(turn, options_, store);
+  const bool waited = wait_for_turn(turn, options_, store_file_);
   if (written() != before && take_from_store(device)) return true;
   // Who had the turn has failed, and nobody shall wait for others to fail, too.
   if (waited) turn.give_back();

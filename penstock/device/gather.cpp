@@ -168,14 +168,14 @@ void gather_pieces(Fields fields, std::span<const GatherPiece> pieces,
            b += kLine)
         __builtin_prefetch(ahead + b);
     }
-    for (const GatherField& field : fields)
-      if (field.bytes == 0)
-        continue;  // perhaps into no memory at all
-      else if (rows[i] < 0)
-        std::memset(field.out + i * field.bytes, 0, field.bytes);
+    for (const GatherField& field : fields) {
+      if (field.bytes == 0) continue;  // perhaps into no memory at all
+      std::byte* to = field.out + i * field.bytes;
+      if (rows[i] < 0)
+        std::memset(to, 0, field.bytes);
       else
-        copy_run(field.out + i * field.bytes, from(field, rows[i]),
-                 field.bytes);
+        copy_run(to, from(field, rows[i]), field.bytes);
+    }
   }
 }
 

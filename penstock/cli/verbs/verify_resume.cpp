@@ -14,7 +14,6 @@ struct Arguments {
   std::string job;
   std::vector<std::string> sets;
   ResumeCheck check;
-  std::int64_t ranks = check.most_ranks;
 };
 
 std::string shown_ms(const Json& times) {
@@ -59,7 +58,6 @@ void run_verify(Arguments& arguments, Invocation& invocation) try {
   Terminal terminal;
   ResumeCheck& check = arguments.check;
   check.stop = invocation.stop;
-  check.most_ranks = static_cast<int>(arguments.ranks);
   check.progress = [&](const std::string& line) { terminal.progress(line); };
   Json json = verify_resume(load_job(arguments.job, arguments.sets), check);
   terminal.end();
@@ -83,7 +81,7 @@ RunVerb add_verify(Options& options, Invocation& invocation) {
               {.least = -1});
   options.add("--chains", check.chains, "Runs that are restarted on their way",
               {.least = 0});
-  options.add("--ranks", arguments->ranks,
+  options.add("--ranks", check.most_ranks,
               "At most so many ranks between two restarts",
               {.least = 1, .most = 64});
   options.add("--seed", check.seed, "Draws restarts, ranks and workers",
