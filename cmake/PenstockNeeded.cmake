@@ -9,8 +9,10 @@ function(penstock_stop_without)  # PACKAGES
     set(for_sources)
     foreach(descriptor ${descriptors})
       file(STRINGS ${descriptor} line REGEX "\\.to_build = ")
-      string(REGEX REPLACE ".*\"(.*)\".*" "\\1" package "${line}")
-      list(APPEND for_sources ${package})
+      if(line)
+        string(REGEX REPLACE ".*\"(.*)\".*" "\\1" package "${line}")
+        list(APPEND for_sources ${package})
+      endif()
     endforeach()
     list(JOIN for_sources " and " for_sources)
     message(FATAL_ERROR "Penstock cannot be built here without ${packages} "

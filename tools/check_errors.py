@@ -20,7 +20,8 @@ RAISED = re.compile(r"\.code =(.*?)\.what|(?:refused\(|worded\(\s*\w+,)\s*"
 # like a code: settings, and the families in which files are.
 OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "device.key", "loader.batch_size", "loader.cache", "loader.read",
-          "loader.readers", "loader.workers", "source.key", "source.part_"}
+          "loader.readers", "loader.workers", "source.columns", "source.key",
+          "source.part_", "source.path"}
 OF_FILES = {"memory", "run"}
 
 

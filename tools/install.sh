@@ -6,7 +6,7 @@ packages_sources=$(sed -n 's/.*\.to_build = "\(.*\)".*/\1/p' \
   "$(dirname "${BASH_SOURCE[0]}")"/../penstock/sources/*/descriptor.cpp)
 packages_run="g++ cmake ninja-build ccache nlohmann-json3-dev libcli11-dev
   libsimdjson-dev $packages_sources python3 git"
-packages_torch="python3-pip"
+packages_wheels="python3-pip"
 packages_python="python3-venv python3-dev"
 packages_frames="libgtest-dev libgmock-dev"
 packages_build="clang-14 clang-format-14 libclang-rt-14-dev libgtest-dev
@@ -58,7 +58,7 @@ find_torch() {
   local wish=${PENSTOCK_TORCH:-auto} folder
   with_torch=("-DPENSTOCK_TORCH=$wish")
   [ "$wish" = off ] && return
-  install_packages torch
+  install_packages wheels
   if folder=$(tools/fetch_torch); then
     with_torch+=("-DPENSTOCK_TORCH_DIR=$folder")
   elif [ "$wish" = on ]; then
@@ -66,6 +66,23 @@ find_torch() {
   else
     echo "going on without libtorch: no network will be trained"
     with_torch=(-DPENSTOCK_TORCH=off)
+  fi
+}
+
+# The same for Arrow, whose libraries read Parquet and Arrow files: with_arrow,
+# and PENSTOCK_ARROW.
+find_arrow() {
+  local wish=${PENSTOCK_ARROW:-auto} folder
+  with_arrow=("-DPENSTOCK_ARROW=$wish")
+  [ "$wish" = off ] && return
+  install_packages wheels
+  if folder=$(tools/fetch_arrow); then
+    with_arrow+=("-DPENSTOCK_ARROW_DIR=$folder")
+  elif [ "$wish" = on ]; then
+    exit 1
+  else
+    echo "going on without Arrow: no Parquet or Arrow file will be read"
+    with_arrow=(-DPENSTOCK_ARROW=off)
   fi
 }
 
@@ -103,7 +120,8 @@ fetch_oldest_numpy() {  # FOLDER
 
 # By version ranges, so that a security release of one needs no change here.
 python_wheels="nanobind>=3.1,<4 nanobind-backend>=1.0,<2
-  scikit-build-core>=0.11,<2 build>=1.2,<2 numpy>=1.23,<3 mypy>=1.13,<3"
+  scikit-build-core>=0.11,<2 build>=1.2,<2 numpy>=1.23,<3 mypy>=1.13,<3
+  pyarrow>=18,<30 pandas>=2.2,<4 polars>=1,<2"
 
 # A stamp is written last: what was interrupted is done again. One at a time.
 make_python() (  # FOLDER

@@ -63,6 +63,14 @@ const char* after_writing(int reason) {
                        .why = std::strerror(reason) + left,
                        .next = "raise the limit on open files (ulimit -n), or "
                                "lower loader.workers or loader.readers"});
+  if (reason == ENOMEM)
+    throw Error(kind, {.code = "file.no_memory",
+                       .what = std::string("cannot ") + doing,
+                       .where = path.string(),
+                       .why = std::strerror(reason) + left,
+                       .next = "raise the limit on addresses (ulimit -v), "
+                               "which counts mapped files, or use fewer rows "
+                               "or another 'loader.cache'"});
   throw Error(kind,
               {.code = kind == ErrorKind::source ? "file.read" : "file.write",
                .what = std::string("cannot ") + doing,

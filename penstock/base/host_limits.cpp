@@ -77,6 +77,31 @@ void apply_memory_limit(const path& root, HostLimits& limits) {
   }
 }
 
+/// Limits of the process itself (ulimit) count the stacks of threads, 8 MiB
+/// each, as they are made: those of readers and workers are made later.
+constexpr std::int64_t kThreads = std::int64_t{64} << 20;
+
+void apply_process_limits(const path& root, HostLimits& limits) {
+  const path file = root / "proc/self/limits", use = root / "proc/self/status";
+  /// What is left of it, where there is one.
+  auto apply = [&](const char* name, const char* used) {
+    std::optional<std::size_t> left;
+    std::optional<std::int64_t> limit = number_in(file, name);
+    if (!limit) return left;
+    const std::string origin = shown(file, root) + " (" + name + ")";
+    lower(limits.memory, limits.memory_origin, *limit, origin);
+    auto kib = number_in(use, used);
+    if (!kib) return left;
+    std::string unused;
+    lower(left, unused, *limit - *kib * 1024, origin);
+    lower(limits.memory_free, limits.free_origin,
+          *limit - *kib * 1024 - kThreads, origin);
+    return left;
+  };
+  limits.addresses_free = apply("Max address space", "VmSize:");
+  apply("Max data size", "VmData:");
+}
+
 }  // namespace
 
 HostLimits read_host_limits(const path& root) {
@@ -95,6 +120,7 @@ HostLimits read_host_limits(const path& root) {
   if (auto kib = number_in(info, "MemAvailable:"))
     lower(limits.memory_free, limits.free_origin, *kib * 1024, "MemAvailable");
   apply_memory_limit(root, limits);
+  apply_process_limits(root, limits);
   if (limits.memory && limits.memory_free > limits.memory) {
     limits.memory_free = limits.memory;
     limits.free_origin = limits.memory_origin;

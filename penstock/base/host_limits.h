@@ -14,14 +14,19 @@ struct HostLimits {
   double cpus = 1;          ///< min(affinity, cgroup quota); may be fractional
   std::string cpus_origin;  ///< "affinity", "/sys/fs/cgroup/job/cpu.max", ...
   /// The smallest limit, in bytes, and where it is from: "MemTotal",
-  /// "/sys/fs/cgroup/memory/job/memory.limit_in_bytes", ...
+  /// "/sys/fs/cgroup/memory/job/memory.limit_in_bytes",
+  /// "/proc/self/limits (Max address space)", ...
   std::optional<std::size_t> memory;
   std::string memory_origin;
-  /// What may still be allocated: the least of MemAvailable and of what every
-  /// cgroup, its own and those above it, has left. File cache that the kernel
-  /// would drop counts as free. Never more than `memory`.
+  /// What may still be allocated: the least of MemAvailable, of what every
+  /// cgroup, its own and those above it, and each limit of the process (ulimit
+  /// -v, -d; less 64 MiB for the stacks of its threads) has left. File cache
+  /// that the kernel would drop counts as free. Never more than `memory`.
   std::optional<std::size_t> memory_free;
   std::string free_origin;  ///< "MemAvailable", "/sys/fs/cgroup/job", ...
+  /// What is left of a limit on the address space (RLIMIT_AS, ulimit -v). It
+  /// counts all that is mapped: files, and memory that was never touched, too.
+  std::optional<std::size_t> addresses_free;
 };
 
 /// Reads the current limits; cgroups of version 1 and 2. `root` is "/" except

@@ -172,6 +172,33 @@ TEST_F(HostLimitsTest, AnUnlimitedFirstVersionIsNoLimit) {
   EXPECT_EQ(limits().memory, std::nullopt);
 }
 
+TEST_F(HostLimitsTest, ALimitOfAddressesCountsAllThatIsMapped) {
+  const std::string limits_file =
+      "Limit                     Soft Limit           Hard Limit      Units\n"
+      "Max processes             96365                96365        processes\n"
+      "Max address space         ";
+  file("proc/self/limits", limits_file + "unlimited            unlimited\n");
+  file("proc/self/status", "VmPeak:\t  409600 kB\nVmSize:\t  204800 kB\n");
+  expect_mib(6144, 8192);
+  EXPECT_EQ(limits().addresses_free, std::nullopt);
+  file("proc/self/limits", limits_file + mib(500) + "            unlimited\n");
+  expect_mib(300 - 64, 500);  // less the stacks of threads
+  EXPECT_EQ(limits().addresses_free, 300 * kMiB);
+  EXPECT_EQ(limits().memory_origin, "/proc/self/limits (Max address space)");
+  EXPECT_EQ(limits().free_origin, limits().memory_origin);
+  file("proc/self/status", "VmSize:\t  900000 kB\n");
+  EXPECT_EQ(limits().addresses_free, 0u);
+}
+
+TEST_F(HostLimitsTest, ALimitOfDataCountsNoFiles) {
+  file("proc/self/limits",
+       "Max data size             " + mib(200) + " unlimited bytes\n");
+  file("proc/self/status", "VmSize:\t  999999 kB\nVmData:\t  51200 kB\n");
+  expect_mib(150 - 64, 200);
+  EXPECT_EQ(limits().free_origin, "/proc/self/limits (Max data size)");
+  EXPECT_EQ(limits().addresses_free, std::nullopt);
+}
+
 TEST_F(HostLimitsTest, WithoutCgroupsThereAreNoFolders) {
   EXPECT_TRUE(cgroup_folders("cpu", root_).folders.empty());
 }

@@ -29,7 +29,26 @@ bool holds(const std::vector<SettingSchema>& settings, const std::string& key) {
          settings.end();
 }
 
-/// Every setting, once.
+/// What a rule allows, whatever it says about it.
+Json without_words(const Json& rule) {
+  Json bare{Json::Object{}};
+  for (const auto& [word, value] : rule.object())
+    if (word != "description" && word != "default") bare[word] = value;
+  return bare;
+}
+
+/// Whether all kinds that have this setting allow the same.
+bool is_one_rule(const SettingSchema& setting,
+                 const std::vector<KindSettings>& kinds) {
+  for (const KindSettings& kind : kinds)
+    for (const SettingSchema& other : kind.settings)
+      if (other.key == setting.key &&
+          without_words(other.rule) != without_words(setting.rule))
+        return false;
+  return true;
+}
+
+/// Every setting, once. What kinds differ about stands with each of them.
 std::vector<SettingSchema> all_of(const std::vector<SettingSchema>& shared,
                                   const std::vector<KindSettings>& kinds) {
   std::vector<SettingSchema> all = shared;
@@ -38,6 +57,7 @@ std::vector<SettingSchema> all_of(const std::vector<SettingSchema>& shared,
       if (holds(all, setting.key)) continue;
       all.push_back(setting);
       all.back().required = false;
+      if (!is_one_rule(setting, kinds)) all.back().rule = Json(Json::Object{});
     }
   return all;
 }
@@ -55,8 +75,12 @@ Json rule_of_kind(const KindSettings& kind,
                   const std::vector<SettingSchema>& all) {
   Json rule = kind.when;
   Json::Array needed, others;
-  for (const SettingSchema& setting : kind.settings)
+  for (const SettingSchema& setting : kind.settings) {
     if (setting.required) needed.push_back(setting.key);
+    auto found = std::ranges::find(all, setting.key, &SettingSchema::key);
+    if (found->rule == Json(Json::Object{}))
+      rule["properties"][setting.key] = setting.rule;
+  }
   for (const SettingSchema& setting : all)
     if (!holds(shared, setting.key) && !holds(kind.settings, setting.key))
       others.push_back(required({setting.key}));

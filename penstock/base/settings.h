@@ -182,8 +182,11 @@ class SettingsTable {
 
   /// Any other setting. `rule` is its JSON Schema.
   SettingsTable& setting(std::string key, Json rule, Read read, Show show) {
+    // With its type: g++ 12 destroys an inner aggregate twice, one that has
+    // defaults and is written without it, where what follows throws.
     settings_.push_back(
-        {{.key = std::move(key), .rule = std::move(rule)}, read, show});
+        {SettingSchema{.key = std::move(key), .rule = std::move(rule)}, read,
+         show});
     return *this;
   }
 

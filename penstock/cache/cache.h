@@ -147,6 +147,8 @@ struct TierPlan {
 
   /// The first id in this tier or a slower one.
   SampleId first_in(Tier tier) const;
+  /// What the chosen tiers take of the device's own memory.
+  std::size_t device_bytes() const;
   /// The device keeps a part of the rows, not all of them.
   bool mixed() const {
     return !gathered_on_device(tier) && first_in(Tier::ram) > 0;
@@ -164,6 +166,10 @@ struct TierPlan {
 /// even `none`; a budget that cannot hold the rows of one batch is an
 /// Error(request).
 TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits);
+
+/// The plan of the same request once rows have moved to `places`.
+TierPlan moved(const TierPlan& plan, std::vector<TierRows> places,
+               const TierRequest& request);
 
 /// The rows of a data set, packed in order of id, in one tier or in several.
 ///
@@ -199,6 +205,17 @@ class Table {
   /// Ends the filling: all rows are where they belong when it returns.
   void seal();
 
+  /// The same rows, none of them on the device, whose memory is free once this
+  /// table is destroyed: in host memory, of which the first `kept` rows have a
+  /// piece of their own, or, where a part of them is on disk, all there. Other
+  /// rows share this table's memory.
+  Table off_device(Tier to, std::int64_t kept, Device& device) const;
+  /// The same rows, the first of them copied to the device from the first
+  /// piece, which is on the host or disk.
+  Table on_device(std::int64_t rows, Device& device) const;
+  /// Each tier's rows.
+  std::vector<TierRows> places() const;
+
   /// Checks that these rows, of which -1 is none, are as they were written.
   /// Throws Error(source), code store.damaged, in tier `disk`.
   void check(std::span<const std::int64_t> rows) const;
@@ -220,6 +237,7 @@ class Table {
 
  private:
   struct State;
+  explicit Table(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

@@ -209,6 +209,13 @@ const std::optional<std::size_t>& TierBudgets::of(Tier tier) const {
   }
 }
 
+std::size_t TierPlan::device_bytes() const {
+  std::size_t bytes = 0;
+  for (const Line& line : lines)
+    if (line.chosen) bytes += line.device_bytes;
+  return bytes;
+}
+
 SampleId TierPlan::first_in(Tier of) const {
   SampleId first = 0;
   for (const TierRows& place : places)
@@ -423,25 +430,39 @@ void choose(TierPlan& plan, std::vector<TierRows> places,
     }
 }
 
-}  // namespace
-
-TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
-  check_pinned(request, limits);
-  check_budgets(request);
+/// What each tier would take of all rows.
+std::vector<TierPlan::Line> lines_of(const TierRequest& request,
+                                     const TierLimits& limits) {
   std::size_t rows = static_cast<std::size_t>(request.rows);
   std::size_t table = rows * request.row_bytes + request.run_bytes;
   // Rows that are read again have a hash each, to notice those that changed.
   std::size_t hashes = rows * sizeof(std::uint64_t);
-  TierPlan plan;
-  plan.limits = limits;
+  std::vector<TierPlan::Line> lines;
   for (Tier tier : kTiers) {
     if (tier == Tier::pinned && (!request.divisible || limits.device_is_host))
       continue;
     if (tier == Tier::disk && !limits.disk_free) continue;
     if (tier == Tier::none && request.in_ram) continue;
-    plan.lines.push_back(
+    lines.push_back(
         line_of(tier, tier == Tier::none ? hashes : table, request, limits));
   }
+  return lines;
+}
+
+}  // namespace
+
+TierPlan moved(const TierPlan& plan, std::vector<TierRows> places,
+               const TierRequest& request) {
+  TierPlan now = plan;
+  now.lines = lines_of(request, plan.limits);
+  choose(now, std::move(places), request);
+  return now;
+}
+
+TierPlan plan_tiers(const TierRequest& request, const TierLimits& limits) {
+  check_pinned(request, limits);
+  check_budgets(request);
+  TierPlan plan{.lines = lines_of(request, limits), .limits = limits};
   std::vector<TierRows> chosen;
   bool automatic = request.tier == "auto";
   for (TierPlan::Line& line : plan.lines) {

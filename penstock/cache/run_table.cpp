@@ -62,6 +62,19 @@ void RunTable::move_to(Device& device) {
   memory_ = std::move(there);
 }
 
+RunTable RunTable::on_host(Device& device) const {
+  RunTable copy(element_bytes_, true);
+  copy.lengths_ = lengths_;
+  copy.starts_ = starts_;
+  copy.longest_ = longest_;
+  copy.size_ = size_;
+  copy.grow(size_);
+  std::unique_ptr<Stream> stream = device.make_stream();
+  stream->copy(copy.memory_.data(), memory_.data(), size_);
+  stream->synchronize();
+  return copy;
+}
+
 std::span<const std::byte> RunTable::row(std::int64_t row) const {
   auto at = static_cast<std::size_t>(row);
   std::uint64_t start = starts_[at / kBlock];

@@ -30,6 +30,8 @@ class RunTable {
   void append(std::span<const std::byte> run);
   /// Moves the bytes from host memory to a device's, once all are appended.
   void move_to(Device& device);
+  /// A copy in host memory, of what was moved.
+  RunTable on_host(Device& device) const;
 
   std::int64_t rows() const { return std::ssize(lengths_); }
   /// In elements.

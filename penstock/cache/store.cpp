@@ -226,6 +226,7 @@ Store::Store(FileSystem& files, const std::filesystem::path& path)
         blocks};
     array->checked_ =
         std::vector<std::atomic<std::uint64_t>>((blocks + 63) / 64);
+    array->unchecked_ = blocks;
     first_hash = std::min(first_hash, number("hashes"));
     s.arrays.push_back(std::move(array));
   }
@@ -287,8 +288,10 @@ void Store::Array::check_block(std::size_t block) const {
                         name_ + "' do not have the hash that was written",
                  .next = "remove the file: it is made again from the source; "
                          "and check the disk"});
-  checked_[block / 64].fetch_or(std::uint64_t{1} << (block % 64),
-                                std::memory_order_relaxed);
+  const std::uint64_t bit = std::uint64_t{1} << (block % 64);
+  if ((checked_[block / 64].fetch_or(bit, std::memory_order_relaxed) & bit) ==
+      0)
+    unchecked_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace penstock

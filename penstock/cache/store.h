@@ -76,10 +76,15 @@ class Store {
     std::span<const std::byte> bytes() const { return bytes_; }
     /// As Store::check.
     void check(std::size_t begin, std::size_t end) const {
-      if (begin >= end) return;
+      if (begin >= end || all_checked()) return;
       for (std::size_t block = begin / kStoreBlock;
            block <= (end - 1) / kStoreBlock; ++block)
         if (!is_checked(block)) check_block(block);
+    }
+
+    /// Nothing is left to compare. From any thread, and for each batch.
+    bool all_checked() const {
+      return unchecked_.load(std::memory_order_relaxed) == 0;
     }
 
    private:
@@ -97,6 +102,7 @@ class Store {
     std::span<const std::byte> bytes_;
     std::span<const std::uint64_t> hashes_;
     mutable std::vector<std::atomic<std::uint64_t>> checked_;  // a bit a block
+    mutable std::atomic<std::size_t> unchecked_{0};            // blocks
   };
   const Array& find(std::string_view name) const;
 

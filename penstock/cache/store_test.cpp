@@ -112,8 +112,10 @@ TEST_F(StoreTest, OnlyTheBlocksThatAreAskedForAreRead) {
   EXPECT_THAT(error_of([&] { store.check("rows", 65'535, 65'537); }),
               testing::AllOf(HasSubstr("store.damaged"),
                              HasSubstr("a.store:65536"), HasSubstr("'rows'")));
+  EXPECT_FALSE(store.find("rows").all_checked());
   file()[70'000] ^= 1;
   store.check("rows", 0, 150'000);
+  EXPECT_TRUE(store.find("rows").all_checked());
   file()[70'000] ^= 1;
   store.check("rows", 0, 150'000);  // a block is checked once
   EXPECT_THAT(error_of([&] { store.check_all(); }), HasSubstr("store.damaged"));
@@ -125,6 +127,8 @@ TEST_F(StoreTest, ThreadsCheckTheSameBlocks) {
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&] { store.check("rows", 0, 150'000); });
   for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(store.find("rows").all_checked());
+  EXPECT_FALSE(store.find("keys").all_checked());
 }
 
 // Of a small store, so that it takes a second.

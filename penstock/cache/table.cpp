@@ -19,7 +19,7 @@ constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
 struct Table::State {
   /// Memory of a piece that is being filled, or was.
   struct Filled {
-    Buffer memory;
+    std::shared_ptr<Buffer> memory;
     std::size_t bytes = 0;  // appended
     std::size_t sent = 0;   // of these, out of the staging memory
   };
@@ -38,17 +38,18 @@ struct Table::State {
   }
   bool staged() const {
     return pieces[current].tier == Tier::device &&
-           filled[current].memory.kind() != MemoryKind::cpu;
+           filled[current].memory->kind() != MemoryKind::cpu;
   }
 
   void send() {
     Filled& to = filled[current];
-    stream->copy(to.memory.data() + to.sent, staging.data(),
+    stream->copy(to.memory->data() + to.sent, staging.data(),
                  to.bytes - to.sent);
     stream->synchronize();
     to.sent = to.bytes;
   }
   void add(Tier tier, std::int64_t rows, Device& device);
+  void share(const State& of, std::size_t piece, std::int64_t but_first = 0);
   /// Goes on to the next piece that is to be filled.
   void next() {
     while (current < pieces.size() &&
@@ -75,18 +76,37 @@ void Table::State::add(Tier tier, std::int64_t rows, Device& device) {
                  static_cast<std::size_t>(piece.first) * row_bytes;
     return;
   }
+  Buffer memory;
   if (tier == Tier::device && own) {
-    into.memory = device.allocate(std::max<std::size_t>(bytes, 1));
+    memory = device.allocate(std::max<std::size_t>(bytes, 1));
     staging = device.allocate_pinned(std::max(kStagingBytes, row_bytes));
     stream = device.make_stream();
   } else if (tier == Tier::pinned) {
-    into.memory = device.allocate_pinned(std::max<std::size_t>(bytes, 1));
+    memory = device.allocate_pinned(std::max<std::size_t>(bytes, 1));
   } else {
-    into.memory = lazy_host_memory(bytes);
+    memory = lazy_host_memory(bytes);
     // Fewer TLB misses for random rows.
-    ::madvise(into.memory.data(), into.memory.size(), MADV_HUGEPAGE);
+    ::madvise(memory.data(), memory.size(), MADV_HUGEPAGE);
   }
-  piece.data = into.memory.data();
+  piece.data = memory.data();
+  into.memory = std::make_shared<Buffer>(std::move(memory));
+}
+
+/// A piece that is filled, but for its first rows. The host reads pinned memory
+/// as any other.
+void Table::State::share(const State& of, std::size_t piece,
+                         std::int64_t but_first) {
+  Piece shared = of.pieces[piece];
+  if (shared.rows == but_first) return;
+  if (shared.tier == Tier::pinned) shared.tier = Tier::ram;
+  shared.first += but_first;
+  shared.rows -= but_first;
+  shared.data += static_cast<std::size_t>(but_first) * row_bytes;
+  pieces.push_back(shared);
+  filled.push_back(of.filled[piece]);
+  filled.back().bytes = bytes_of(pieces.size() - 1);
+  size += filled.back().bytes;
+  current = pieces.size();
 }
 
 Table::Table(Tier tier, std::int64_t rows, std::size_t row_bytes,
@@ -123,12 +143,80 @@ Table::Table(std::shared_ptr<const Store> store, std::string_view array,
 
 void Table::check(std::span<const std::int64_t> rows) const {
   const State& s = *state_;
-  if (s.array == nullptr) return;
+  if (s.array == nullptr || s.array->all_checked()) return;
   const SampleId first = s.pieces.back().first;
   for (std::int64_t row : rows) {
     std::size_t begin = static_cast<std::size_t>(row) * s.row_bytes;
     if (row >= first) s.array->check(begin, begin + s.row_bytes);
   }
+}
+
+Table::Table(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Table Table::off_device(Tier to, std::int64_t kept, Device& device) const {
+  const State& s = *state_;
+  const Piece& there = s.pieces[0];
+  PENSTOCK_ASSERT(there.tier == Tier::device && kept <= there.rows,
+                  "the device keeps so many rows");
+  auto made = std::make_unique<State>();
+  State& t = *made;
+  t.row_bytes = s.row_bytes;
+  t.store = s.store;
+  t.array = s.array;
+  if (to == Tier::disk) {
+    t.add(Tier::disk, s.pieces.back().first + s.pieces.back().rows, device);
+    return Table(std::move(made));
+  }
+  Buffer staging = device.allocate_pinned(kStagingBytes);
+  std::unique_ptr<Stream> stream = device.make_stream();
+  const std::byte* from = there.data;
+  for (std::int64_t rows : {kept, there.rows - kept}) {
+    if (rows == 0) continue;
+    t.add(Tier::ram, rows, device);
+    State::Filled& into = t.filled.back();
+    const std::size_t bytes = t.bytes_of(t.pieces.size() - 1);
+    while (into.bytes < bytes) {
+      std::size_t part = std::min(staging.size(), bytes - into.bytes);
+      stream->copy(staging.data(), from, part);
+      stream->synchronize();
+      std::memcpy(into.memory->data() + into.bytes, staging.data(), part);
+      into.bytes += part;
+      from += part;
+    }
+  }
+  for (std::size_t p = 1; p < s.pieces.size(); ++p) t.share(s, p);
+  t.current = t.pieces.size();
+  return Table(std::move(made));
+}
+
+Table Table::on_device(std::int64_t rows, Device& device) const {
+  const State& s = *state_;
+  auto made = std::make_unique<State>();
+  made->row_bytes = s.row_bytes;
+  made->store = s.store;
+  made->array = s.array;
+  made->add(Tier::device, rows, device);
+  Table table(std::move(made));
+  const std::byte* from = s.pieces[0].data;
+  while (std::int64_t some = table.most_rows()) {
+    const std::size_t bytes = static_cast<std::size_t>(some) * s.row_bytes;
+    std::memcpy(table.append(some), from, bytes);
+    from += bytes;
+  }
+  for (std::size_t p = 0; p < s.pieces.size(); ++p)
+    table.state_->share(s, p, p == 0 ? rows : 0);
+  table.seal();
+  return table;
+}
+
+std::vector<TierRows> Table::places() const {
+  std::vector<TierRows> places;
+  for (const Piece& piece : pieces())
+    if (!places.empty() && places.back().tier == piece.tier)
+      places.back().rows += piece.rows;
+    else
+      places.push_back({piece.tier, piece.rows});
+  return places;
 }
 
 Table::~Table() = default;
@@ -151,7 +239,7 @@ std::byte* Table::append(std::int64_t rows) {
   State::Filled& into = s.filled[s.current];
   PENSTOCK_ASSERT(into.bytes + bytes <= s.bytes_of(s.current),
                   "the table is full");
-  std::byte* at = into.memory.data() + into.bytes;
+  std::byte* at = into.memory->data() + into.bytes;
   if (s.staged()) {
     if (into.bytes - into.sent + bytes > s.staging.size()) s.send();
     at = s.staging.data() + (into.bytes - into.sent);
@@ -172,7 +260,7 @@ void Table::reorder(const std::function<std::int64_t(std::int64_t)>& place) {
   PENSTOCK_ASSERT(on_host() && s.filled[0].bytes == s.size,
                   "every row was appended, on the host");
   if (s.size == 0) return;
-  std::byte* const memory = s.filled[0].memory.data();
+  std::byte* const memory = s.filled[0].memory->data();
   const std::size_t count = s.size / s.row_bytes;
   auto row = [&](std::size_t at) { return memory + at * s.row_bytes; };
   std::vector<bool> done(count);

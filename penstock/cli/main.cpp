@@ -1,5 +1,7 @@
 // The command line: reads arguments, calls the rooms, prints. No logic.
+#include <malloc.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 
@@ -29,9 +31,18 @@ void choose_log_level(const std::string& option) {
   set_log_level(level);
 }
 
+/// Each heap of a thread's own reserves 64 MiB of addresses, which a limit on
+/// them counts: some threads would leave none.
+void share_one_heap_where_addresses_are_few() {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    ::mallopt(M_ARENA_MAX, 1);
+}
+
 int run_program(int argc, char** argv, Invocation& invocation) {
   std::optional<Command> command = read_command_line(argc, argv, invocation);
   if (!command) return 0;
+  share_one_heap_where_addresses_are_few();
   watch_signals(command->verb->ends_in_order);
   choose_log_level(command->log_level);
   command->run(invocation);
@@ -53,6 +64,6 @@ int main(int argc, char** argv) {
     // left work unsaved.
     return 128 + (invocation.interrupted ? stop_signal() : SIGPIPE);
   } catch (...) {
-    return report_error(error_of_exception(), invocation.json);
+    return report_exception(invocation.json);
   }
 }

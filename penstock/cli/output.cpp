@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 
 namespace penstock {
 namespace {
@@ -43,6 +44,20 @@ int report_error(const Error& error, bool json) {
   return exit_code_of(error.kind());
 }
 
+namespace {
+
+Error lack_of_memory() {
+  return Error(ErrorKind::out_of_memory,
+               {.code = "memory.host",
+                .what = "the host has no memory left",
+                .where = "this process",
+                .why = "allocation failed",
+                .next = "set \"loader.cache\" to \"none\", or give the job "
+                        "more memory"});
+}
+
+}  // namespace
+
 Error error_of_exception() {
   std::string why = "it is not a std::exception";
   try {
@@ -50,13 +65,10 @@ Error error_of_exception() {
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {
-    return Error(ErrorKind::out_of_memory,
-                 {.code = "memory.host",
-                  .what = "the host has no memory left",
-                  .where = "this process",
-                  .why = "allocation failed",
-                  .next = "set \"loader.cache\" to \"none\", or give the job "
-                          "more memory"});
+    return lack_of_memory();
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::not_enough_memory) return lack_of_memory();
+    why = error.what();
   } catch (const std::exception& error) {
     why = error.what();
   } catch (...) {
@@ -67,6 +79,21 @@ Error error_of_exception() {
                 .where = "the program",
                 .why = std::move(why),
                 .next = "this is a bug in Penstock, please report it"});
+}
+
+int report_exception(bool json) noexcept try {
+  return report_error(error_of_exception(), json);
+} catch (...) {
+  // Words that need no memory.
+  constexpr const char* kDocument =
+      "{\"error\":{\"kind\":\"out_of_memory\",\"code\":\"memory.host\","
+      "\"what\":\"the host has no memory left\",\"where\":\"this process\","
+      "\"why\":\"allocation failed\",\"next\":\"give the job more memory\"}}\n";
+  constexpr const char* kLine =
+      "penstock: the host has no memory left; give the job more memory\n";
+  std::fputs(json ? kDocument : kLine, json ? stdout : stderr);
+  std::fflush(stdout);
+  return exit_code_of(ErrorKind::out_of_memory);
 }
 
 }  // namespace penstock

@@ -22,4 +22,8 @@ int report_error(const Error& error, bool json);
 /// What the exception that is being handled is for the user, whatever it is.
 Error error_of_exception();
 
+/// Prints the exception that is being handled as report_error() does, and
+/// returns its exit code: also where there is no memory to say it with.
+int report_exception(bool json) noexcept;
+
 }  // namespace penstock

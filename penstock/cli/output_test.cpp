@@ -33,6 +33,15 @@ TEST(ErrorOfException, NamesMemoryThatIsNotThere) {
   EXPECT_EQ(error.parts().code, "memory.host");
 }
 
+TEST(ErrorOfException, NamesMemoryThatTheSystemDidNotHave) {
+  auto error_of = [](std::errc reason) {
+    return error_after(std::system_error(std::make_error_code(reason)));
+  };
+  EXPECT_EQ(error_of(std::errc::not_enough_memory).kind(),
+            ErrorKind::out_of_memory);
+  EXPECT_EQ(error_of(std::errc::io_error).kind(), ErrorKind::internal);
+}
+
 TEST(ErrorOfException, SaysWhatAStandardExceptionSays) {
   Error error = error_after(std::runtime_error("the reason"));
   EXPECT_EQ(error.kind(), ErrorKind::internal);

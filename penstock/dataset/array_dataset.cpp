@@ -121,7 +121,8 @@ ArrayDataset::ArrayDataset(std::vector<NamedArray> arrays,
     : arrays_(std::move(arrays)),
       layout_(layout_of(arrays_)),
       train_(checked(options, arrays_[0].view.shape[0]).train),
-      val_(options.val) {
+      val_(options.val),
+      ring_bytes_(options.ring_bytes) {
   info_.rows = arrays_[0].view.shape[0];
   info_.on_side = {train_ ? std::ssize(*train_) : info_.rows,
                    val_ ? std::ssize(*val_) : 0};
@@ -199,6 +200,18 @@ const std::string& ArrayDataset::fingerprint() const {
     fingerprint_ = all.hex();
   });
   return fingerprint_;
+}
+
+std::shared_ptr<const Dataset> ArrayDataset::off_device(std::size_t,
+                                                        Device& device) const {
+  if (tables_.empty()) return nullptr;
+  return std::make_shared<const ArrayDataset>(
+      arrays_,
+      ArrayDatasetOptions{.cache = "ram",
+                          .ring_bytes = ring_bytes_,
+                          .train = train_,
+                          .val = val_},
+      device);
 }
 
 std::unique_ptr<SlotFiller> ArrayDataset::open_filler(

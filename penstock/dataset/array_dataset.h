@@ -44,7 +44,7 @@ RowLayout layout_of(std::span<const NamedArray> arrays);
 ///
 /// On a device that is the host, and in tier `ram`, they are used in place. In
 /// tier `device` each is copied there once. The owners are released with the
-/// rows, and so with the last batch.
+/// rows, and so with the last loader.
 class ArrayDataset final : public Dataset {
  public:
   /// Throws what layout_of() and plan_tiers() throw, and Error(request) for a
@@ -59,6 +59,9 @@ class ArrayDataset final : public Dataset {
   const std::string& fingerprint() const override;
   std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const override;
+  /// The arrays are on the host: nothing goes back to the device.
+  std::shared_ptr<const Dataset> off_device(std::size_t bytes,
+                                            Device& device) const override;
 
  private:
   using Numbers = std::optional<std::vector<SampleId>>;
@@ -71,6 +74,7 @@ class ArrayDataset final : public Dataset {
   const std::vector<NamedArray> arrays_;
   const RowLayout layout_;
   const Numbers train_, val_;
+  const RingBytes ring_bytes_;
   DatasetInfo info_;
   std::vector<Table> tables_;  // on the device, by array; else none
   mutable std::once_flag hashed_;

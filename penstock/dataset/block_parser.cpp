@@ -23,7 +23,11 @@ namespace {
 // source calls 5 what another calls 5.0.
 class ByValue {
  public:
+  explicit ByValue(std::vector<NamedRows> parts)
+      : in_parts_(!parts.empty()), names_(std::move(parts)) {}
+
   std::string_view of(const KeyList& keys, std::int64_t row) {
+    if (in_parts_) return names_.of(keys.integer(row));
     return keys.type() == ColumnType::int64 ? bytes_of(keys.integer(row))
                                             : keys.bytes(row);
   }
@@ -44,6 +48,8 @@ class ByValue {
     value_ = value;
     return {reinterpret_cast<const char*>(&value_), sizeof(value_)};
   }
+  const bool in_parts_;
+  RowNames names_;
   std::int64_t value_ = 0;
 };
 
@@ -148,6 +154,7 @@ struct BlockParser::State {
   Options options;
   std::vector<FieldState> fields;
   ValueMemory memory;
+  ByValue by;
   // Scratch, kept from block to block.
   KeyList keys;
   std::vector<std::int64_t> kept;
@@ -160,7 +167,7 @@ struct BlockParser::State {
   std::vector<BadRow> bad;
   std::int64_t too_short = 0;
 
-  explicit State(Options from) : options(std::move(from)) {
+  explicit State(Options from) : options(std::move(from)), by(options.parts) {
     for (const auto& field : options.fields)
       fields.push_back({.parser = field->parser()});
   }
@@ -251,8 +258,7 @@ struct BlockParser::State {
     return outcome;
   }
 
-  void keep(const KeyList& all, const Block& block, std::int64_t row,
-            ByValue& by) {
+  void keep(const KeyList& all, const Block& block, std::int64_t row) {
     kept.push_back(row);
     keys.append(all, row);
     sides.push_back(options.side_of == nullptr ? std::uint8_t{0}
@@ -265,7 +271,9 @@ struct BlockParser::State {
   void hash() {
     std::vector<const Values*> canonical;
     for (FieldState& field : fields)
-      canonical.push_back(&field.parser->canonical(field.values));
+      canonical.push_back(options.canonical
+                              ? &field.parser->canonical(field.values)
+                              : &field.values);
     for (std::int64_t row = 0; row < keys.size(); ++row) {
       std::uint64_t key = hash_of_key(keys, row);
       if (canonical.size() == 1) {
@@ -327,11 +335,10 @@ ParsedBlock BlockParser::parse(const KeyList& keys, const Block& block,
                                ParseNotes& notes) {
   State& state = *state_;
   state.start(keys, block);
-  ByValue by;
   for (std::int64_t row = 0; row < block.rows; ++row) {
     switch (state.judge(keys, row)) {
       case State::Outcome::kept:
-        state.keep(keys, block, row, by);
+        state.keep(keys, block, row);
         break;
       case State::Outcome::too_short:
         ++state.too_short;

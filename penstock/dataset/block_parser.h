@@ -92,7 +92,11 @@ class BlockParser {
     bool by_column = false;
     std::string by_name = {};  ///< of the split's column, for messages
     std::function<std::uint8_t(std::string_view by_value)> side_of = {};
-    bool keeps_values = true;  ///< false: only keys, sides and hashes
+    std::vector<NamedRows> parts = {};  ///< of rows by position
+    bool keeps_values = true;           ///< false: only keys, sides and hashes
+    /// Hashes are the same whatever width a source gives its numbers. False:
+    /// they only tell a row from the same one of this source after a change.
+    bool canonical = true;
   };
   explicit BlockParser(Options options);
   ~BlockParser();

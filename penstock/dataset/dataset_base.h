@@ -90,6 +90,19 @@ class Dataset {
     return nullptr;
   }
 
+  /// The same rows, none of them kept on the device but on the host, so that
+  /// what this one keeps there is free once it is destroyed. Null where that is
+  /// nothing. Throws Error(out_of_memory) where the host has no room either.
+  virtual std::shared_ptr<const Dataset> off_device(std::size_t /*bytes*/,
+                                                    Device& /*device*/) const {
+    return nullptr;
+  }
+  /// Of what off_device() gave: the same rows, with those back on the device
+  /// that need not have left it to free `bytes`. Null where there are none.
+  virtual std::shared_ptr<const Dataset> on_device(Device& /*device*/) const {
+    return nullptr;
+  }
+
   std::int64_t rows() const { return info().rows; }
   /// Those that are on a side.
   std::int64_t rows_on(Side side) const {

@@ -98,14 +98,14 @@ void IndexedDataset::find_sides() {
   if (options_.split.train >= 1) {
     train_ = SideIndex(info_.rows);
   } else {
-    for (Side side : {Side::train, Side::val}) {
-      std::vector<bool> on_side(static_cast<std::size_t>(info_.rows));
-      for (std::int64_t row = 0; row < info_.rows; ++row)
-        on_side[static_cast<std::size_t>(row)] =
-            side_of(options_.split,
-                    {reinterpret_cast<const char*>(&row), sizeof(row)}) == side;
-      (side == Side::train ? train_ : val_) = SideIndex(on_side);
-    }
+    RowNames names(source_->info().parts);
+    std::vector<std::byte> sides;
+    sides.reserve(static_cast<std::size_t>(info_.rows));
+    for (std::int64_t row = 0; row < info_.rows; ++row)
+      sides.push_back(
+          static_cast<std::byte>(side_of(options_.split, names.of(row))));
+    train_ = SideIndex(sides, static_cast<std::byte>(Side::train));
+    val_ = SideIndex(sides, static_cast<std::byte>(Side::val));
   }
   info_.on_side = {train_.size(), val_.size()};
 }

@@ -186,4 +186,12 @@ void RowEncoder::encode(const ParsedBlock& block, std::byte* out,
       });
 }
 
+std::vector<std::byte> sides_of(const RowsById& rows) {
+  std::vector<std::byte> sides;
+  sides.reserve(static_cast<std::size_t>(rows.count()));
+  for (SampleId id = 0; id < rows.count(); ++id)
+    sides.push_back(static_cast<std::byte>(rows.side(id)));
+  return sides;
+}
+
 }  // namespace penstock

@@ -33,6 +33,9 @@ struct RowsById {
   }
 };
 
+/// A byte for each row: its Side.
+std::vector<std::byte> sides_of(const RowsById& rows);
+
 /// Finds the statistics of all fields over rows whose side is 0 (train), in
 /// fixed blocks of ids, so that threads, blocks and sources change no bit. One
 /// entry per field; null for a field without statistics. Throws

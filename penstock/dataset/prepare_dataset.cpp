@@ -21,9 +21,16 @@ std::string data_reason(const TableDatasetOptions& options,
   return {};
 }
 
-bool keeps_rows(const TableDatasetOptions& options) {
+/// Rows that are decoded in chunks: one of them costs what its whole chunk
+/// does.
+bool comes_in_chunks(const Source& source) {
+  return source.chunks() != nullptr && source.chunks()->chunk_ns > 0;
+}
+
+bool keeps_rows(const TableDatasetOptions& options, const Source& source) {
   return options.budgets.any() ||
-         (options.cache != "auto" && options.cache != "none");
+         (options.cache != "auto" && options.cache != "none") ||
+         (options.cache == "auto" && comes_in_chunks(source));
 }
 
 }  // namespace
@@ -31,11 +38,11 @@ bool keeps_rows(const TableDatasetOptions& options) {
 std::string scan_reason(const TableDatasetOptions& options,
                         const Source& source) {
   std::string why = data_reason(options, source);
-  if (why.empty() && keeps_rows(options))
-    return options.budgets.any()
-               ? "rows are kept as 'loader.cache' says"
-               : "the rows are kept in '" + options.cache + "'";
-  return why;
+  if (!why.empty() || !keeps_rows(options, source)) return why;
+  if (options.budgets.any()) return "rows are kept as 'loader.cache' says";
+  if (options.cache == "auto")
+    return "rows are decoded in chunks, which are read once and kept";
+  return "the rows are kept in '" + options.cache + "'";
 }
 
 std::shared_ptr<const Dataset> prepare_dataset(
@@ -43,7 +50,7 @@ std::shared_ptr<const Dataset> prepare_dataset(
     Device& device) {
   if (!data_reason(options, *source).empty())
     return TableDataset::prepare(options, std::move(source), device);
-  if (keeps_rows(options)) {
+  if (keeps_rows(options, *source)) {
     // A state that was saved without a scan goes on with kept rows, too.
     TableDatasetOptions kept = options;
     kept.fingerprint = IndexedDataset::fingerprint_of(

@@ -17,10 +17,10 @@ TableDataset::RowReader::RowReader(const TableDataset& dataset,
     : state_(
           new State{dataset,
                     meters != nullptr ? &meters->prepare : nullptr,
-                    SampleReader(*dataset.source_, &dataset.keys_,
+                    SampleReader(*dataset.source_, &dataset.keys(),
                                  meters != nullptr ? &meters->read : nullptr),
                     BlockParser(dataset.parsing_),
-                    KeyList(dataset.keys_.type()),
+                    KeyList(dataset.keys().type()),
                     {}}) {}
 
 TableDataset::RowReader::~RowReader() = default;
@@ -32,7 +32,7 @@ void TableDataset::RowReader::read(std::span<const SampleId> ids,
   std::optional<BusyScope> busy;
   if (s.meter != nullptr) busy.emplace(*s.meter);
   s.keys.clear();
-  for (SampleId id : ids) s.keys.append(s.dataset.keys_, id);
+  for (SampleId id : ids) s.keys.append(s.dataset.keys(), id);
   ParseNotes notes;
   rows = s.parser.parse(s.keys, s.block, notes);
   if (s.meter != nullptr)
@@ -44,7 +44,7 @@ void TableDataset::RowReader::read(std::span<const SampleId> ids,
     bool same =
         at < rows.rows() && rows.keys.canonical(at) == s.keys.canonical(at) &&
         rows.hashes[i] ==
-            s.dataset.row_hashes_[static_cast<std::size_t>(ids[i] - first)];
+            (*s.dataset.row_hashes_)[static_cast<std::size_t>(ids[i] - first)];
     if (same) continue;
     throw Error(ErrorKind::source,
                 {.code = "source.row_changed",

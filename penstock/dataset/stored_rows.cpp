@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstring>
 
+#include "penstock/base/host_limits.h"
 #include "penstock/dataset/table_dataset.h"
 
 // What a table's store holds, besides the document about it: "rows", packed in
@@ -27,12 +29,6 @@ BadRow bad_row_of(const Json& json) {
           .byte = json.find("byte")->integer()};
 }
 
-template <class Number>
-std::span<const Number> numbers_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const Number*>(bytes.data()),
-          bytes.size() / sizeof(Number)};
-}
-
 }  // namespace
 
 std::optional<std::size_t> TableDataset::disk_free() const {
@@ -42,14 +38,14 @@ std::optional<std::size_t> TableDataset::disk_free() const {
                    (budget ? *budget > 0 : why_not_a_disk(folder).empty());
   if (!rows_in_store() && options_.cache != "disk" && !automatic)
     return std::nullopt;
-  return free_bytes(folder).value_or(0);
+  const std::size_t free = free_bytes(folder).value_or(0);
+  // A store is mapped.
+  return std::min(free, read_host_limits().addresses_free.value_or(free));
 }
 
 std::shared_ptr<const Store> TableDataset::pack_to_store(
     const RowsById& rows, const ShareOut& share_out) {
-  std::vector<std::byte> sides;
-  for (SampleId id = 0; id < rows.count(); ++id)
-    sides.push_back(static_cast<std::byte>(rows.side(id)));
+  const std::vector<std::byte> sides = sides_of(rows);  // packing frees them
   log(LogLevel::info, "writing " + store_file_.path.string());
   real_files().make_folders(store_file_.path.parent_path());
   StoreWriter writer(real_files(), store_file_.path);
@@ -63,9 +59,9 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
     writer.append(runs_[f]->all());
   }
   writer.begin("keys");
-  writer.append(std::as_bytes(keys_.numbers()));
+  writer.append(std::as_bytes(keys().numbers()));
   writer.begin("key_bytes");
-  writer.append(std::as_bytes(std::span(keys_.characters())));
+  writer.append(std::as_bytes(std::span(keys().characters())));
   writer.begin("sides");
   writer.append(sides);
   Json about;
@@ -92,7 +88,7 @@ void TableDataset::use_rows(const std::shared_ptr<const Store>& store) {
     std::size_t element = options_.fields[f].kind->stored().element_bytes;
     std::string number = std::to_string(f);
     runs_.push_back(element == 0 ? nullptr
-                                 : std::make_unique<RunTable>(
+                                 : std::make_shared<RunTable>(
                                        element, store, "lengths/" + number,
                                        "runs/" + number));
   }
@@ -109,7 +105,7 @@ bool TableDataset::take_from_store(Device& device) {
     std::shared_ptr<const Store> store = take_rows();
     if (store == nullptr) continue;
     measure_stored_runs();
-    plan_tier(keys_.size(), device, std::nullopt);
+    plan_tier(info_.rows, device, std::nullopt);
     if (options_.plan_only) return true;
     try {
       if (plan().tier != Tier::disk || plan().places.size() > 1)
@@ -140,7 +136,7 @@ std::shared_ptr<const Store> TableDataset::take_rows() {
         *store->about().find("statistics") != *options_.statistics)
       return nullptr;
     use_rows(store);
-    take_what_is_known(*store);
+    take_what_is_known(store);
     // When it was last used, for who wants to remove those that are not.
     std::filesystem::last_write_time(
         store_file_.path, std::filesystem::file_time_type::clock::now(),
@@ -176,7 +172,7 @@ void TableDataset::copy_to_tiers(const std::shared_ptr<const Store>& store,
                                       store, "rows");
     } catch (const Error& error) {
       if (!plans_again(error, device)) throw;
-      if (plan().places == std::vector<TierRows>{{Tier::disk, keys_.size()}})
+      if (plan().places == std::vector<TierRows>{{Tier::disk, info_.rows}})
         return;
       return copy_to_tiers(store, device);
     }
@@ -190,9 +186,9 @@ void TableDataset::copy_to_tiers(const std::shared_ptr<const Store>& store,
     table->seal();
     table_ = std::move(table);
   }
-  for (std::unique_ptr<RunTable>& stored : runs_) {
+  for (std::shared_ptr<RunTable>& stored : runs_) {
     if (stored == nullptr) continue;
-    auto runs = std::make_unique<RunTable>(stored->element_bytes(), true);
+    auto runs = std::make_shared<RunTable>(stored->element_bytes(), true);
     for (std::int64_t row = 0; row < stored->rows(); ++row)
       runs->append(stored->row(row));
     stored = std::move(runs);
@@ -200,8 +196,9 @@ void TableDataset::copy_to_tiers(const std::shared_ptr<const Store>& store,
   move_runs(device);
 }
 
-void TableDataset::take_what_is_known(const Store& store) {
-  const Json& about = store.about();
+void TableDataset::take_what_is_known(
+    const std::shared_ptr<const Store>& store) {
+  const Json& about = store->about();
   fingerprint_ = about.find("fingerprint")->string();
   too_short_ = about.find("too_short")->integer();
   bad_rows_ = about.find("bad_rows")->integer();
@@ -213,25 +210,26 @@ void TableDataset::take_what_is_known(const Store& store) {
     const Json* found = about.find("statistics")->find(field.name);
     statistics_.push_back(found == nullptr ? Json() : *found);
   }
-  std::span<const std::byte> characters = store.checked("key_bytes");
-  keys_ = KeyList::from(
-      source_->info().key, numbers_of<std::int64_t>(store.checked("keys")),
-      {reinterpret_cast<const char*>(characters.data()), characters.size()});
-  std::span<const std::byte> sides = store.checked("sides");
-  auto rows = static_cast<std::size_t>(about.find("rows")->integer());
-  if (static_cast<std::size_t>(keys_.size()) != rows || sides.size() != rows ||
-      store.array("rows").size() != rows * layout_.row_bytes)
+  const std::size_t rows =
+      static_cast<std::size_t>(about.find("rows")->integer());
+  const ColumnType key = source_->info().key;
+  const std::size_t keys = key == ColumnType::uuid
+                               ? store->array("key_bytes").size() / 16
+                               : store->array("keys").size() / 8;
+  if (keys != rows || store->array("sides").size() != rows ||
+      store->array("rows").size() != rows * layout_.row_bytes)
     throw Error(
         ErrorKind::source,
         {.code = "store.unusable",
          .what = "cannot use the store",
-         .where = store.path().string(),
+         .where = store->path().string(),
          .why = "its arrays are not those of " + std::to_string(rows) +
                 " rows of " + std::to_string(layout_.row_bytes) + " bytes",
          .next = "remove the file: it is made again from the source"});
-  split(keys_.size(), [&](SampleId id) {
-    return static_cast<std::uint8_t>(sides[static_cast<std::size_t>(id)]);
-  });
+  keys_ = std::make_shared<const TableKeys>(store, key);
+  info_.rows = static_cast<std::int64_t>(rows);
+  split(info_.rows,
+        one_side() ? std::span<const std::byte>() : store->checked("sides"));
 }
 
 }  // namespace penstock

@@ -162,7 +162,8 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
                   rows_by_key(pass.blocks, source, options.workers)};
     if (rows.refs.empty()) refuse_no_rows(*set, source);
     refuse_left_out_twice(pass.notes.left_out, pass.blocks, source);
-    set->split(rows.count(), [&](SampleId id) { return rows.side(id); });
+    set->split(rows.count(),
+               set->one_side() ? std::vector<std::byte>() : sides_of(rows));
     set->find_statistics(pass.notes, rows, share_out);
     set->measure_runs(rows);
     set->plan_tier(rows.count(), device, pass.memory);
@@ -217,6 +218,9 @@ void TableDataset::bind() {
   parsing_.by_column = !options_.split.by.empty();
   if (parsing_.by_column) parsing_.columns.pop_back();
   parsing_.by_name = options_.split.by;
+  parsing_.parts = source_->info().parts;
+  parsing_.canonical = options_.fingerprint.empty();
+  if (one_side()) return;
   parsing_.side_of = [split = options_.split](std::string_view by) {
     return static_cast<std::uint8_t>(penstock::side_of(split, by));
   };
@@ -254,19 +258,14 @@ RowEncoder TableDataset::encoder() const {
   return RowEncoder(bound_, options_.fields, layout_, statistics_);
 }
 
-void TableDataset::split(std::int64_t rows, const SideOf& side_of) {
-  if (options_.split.train >= 1) {
+void TableDataset::split(std::int64_t rows, std::span<const std::byte> sides) {
+  if (one_side()) {
     train_ = SideIndex(rows);
     val_ = SideIndex(std::int64_t{0});
     return;
   }
-  for (Side side : {Side::train, Side::val}) {
-    std::vector<bool> on_side(static_cast<std::size_t>(rows));
-    for (SampleId id = 0; id < rows; ++id)
-      on_side[static_cast<std::size_t>(id)] =
-          side_of(id) == static_cast<std::uint8_t>(side);
-    (side == Side::train ? train_ : val_) = SideIndex(on_side);
-  }
+  train_ = SideIndex(sides, static_cast<std::byte>(Side::train));
+  val_ = SideIndex(sides, static_cast<std::byte>(Side::val));
 }
 
 bool TableDataset::needs_no_values() const {
@@ -295,7 +294,7 @@ void TableDataset::measure_runs(const RowsById& rows) {
 }
 
 void TableDataset::measure_stored_runs() {
-  key_bytes_ = keys_.numbers().size_bytes() + keys_.characters().size();
+  key_bytes_ = keys_->bytes();
   for (std::size_t f = 0; f < runs_.size(); ++f) {
     if (runs_[f] == nullptr) continue;
     run_bytes_ += runs_[f]->bytes();
@@ -303,7 +302,9 @@ void TableDataset::measure_stored_runs() {
   }
 }
 
-void TableDataset::find_device_fields(const Device& device) {
+bool TableDataset::find_device_fields(const Device& device) {
+  info_.device_fields = {};
+  if (options_.batches_on_host && options_.batches_on_host(device)) return true;
   info_.device_fields =
       device_fields(options_.fields, device.memory_kind(), true);
   for (auto [of, longest] : longest_runs_) {
@@ -311,6 +312,7 @@ void TableDataset::find_device_fields(const Device& device) {
       for (DeviceField& field : side)
         if (field.field == of) field.longest_run = longest;
   }
+  return false;
 }
 
 void TableDataset::plan_tier(std::int64_t rows, const Device& device,
@@ -318,10 +320,7 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
   info_.rows = rows;
   info_.on_side = {train_.size(), val_.size()};
   info_.longest.clear();
-  info_.device_fields = {};
-  const bool batches_on_host =
-      options_.batches_on_host && options_.batches_on_host(device);
-  if (!batches_on_host) find_device_fields(device);
+  const bool batches_on_host = find_device_fields(device);
   for (auto [f, longest] : longest_runs_)
     for (const Output& output : options_.fields[f].kind->outputs())
       if (output.lengths != Lengths::equal) info_.longest.push_back(longest);
@@ -337,33 +336,41 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
                     .device_is_host = device.memory_kind() == MemoryKind::cpu};
   limits.disk_free = disk_free();
   limits.disk_origin = store_dir(options_).string();
-  info_.plan = plan_tiers(
-      {.rows = rows,
-       .row_bytes = layout_.row_bytes,
-       .run_bytes = run_bytes_,
-       .finished_on_host =
-           batches_on_host ||
-           !finished_on_device(options_.fields, info_.device_fields),
-       .ring_device_bytes = kept.device,
-       .ring_staged_bytes = copied.device - kept.device,
-       .ring_host_bytes = copied.host,
-       .ring_mixed_bytes = mixed.device - kept.device,
-       .ring_mixed_host_bytes = mixed.host,
-       .tier = options_.cache,
-       .budgets = options_.budgets,
-       .divisible = longest_runs_.empty() && layout_.row_bytes > 0,
-       .batch_rows = options_.batch_rows,
-       .on_disk = rows_in_store(),
-       .beside_rows =
-           key_bytes_ + static_cast<std::size_t>(rows) *
-                            (sizeof(std::uint8_t) +  // its side
-                             sizeof(std::int32_t) * longest_runs_.size())},
-      limits);
-  info_.plan.scan = scan;
-  if (plan().tier == Tier::none) info_.most_readers = most_readers(*source_);
-  if (gathered_on_device(plan().tier)) info_ = kept_on_device(std::move(info_));
-  if (plan().mixed()) info_ = kept_in_part(std::move(info_), layout_.row_bytes);
+  request_ = {.rows = rows,
+              .row_bytes = layout_.row_bytes,
+              .run_bytes = run_bytes_,
+              .finished_on_host =
+                  batches_on_host ||
+                  !finished_on_device(options_.fields, info_.device_fields),
+              .ring_device_bytes = kept.device,
+              .ring_staged_bytes = copied.device - kept.device,
+              .ring_host_bytes = copied.host,
+              .ring_mixed_bytes = mixed.device - kept.device,
+              .ring_mixed_host_bytes = mixed.host,
+              .tier = options_.cache,
+              .budgets = options_.budgets,
+              .divisible = longest_runs_.empty() && layout_.row_bytes > 0,
+              .batch_rows = options_.batch_rows,
+              .on_disk = rows_in_store(),
+              .beside_rows = key_bytes_ +
+                             static_cast<std::size_t>(rows) *
+                                 (sizeof(std::uint8_t) +  // its side
+                                  sizeof(std::int32_t) * longest_runs_.size())};
+  TierPlan plan = plan_tiers(request_, limits);
+  plan.scan = scan;
+  use_plan(std::move(plan), device);
   if (options_.planned) options_.planned(info_.plan);
+}
+
+void TableDataset::use_plan(TierPlan plan, const Device& device) {
+  find_device_fields(device);
+  info_.plan = std::move(plan);
+  if (info_.plan.tier == Tier::none)
+    info_.most_readers = most_readers(*source_);
+  if (gathered_on_device(info_.plan.tier))
+    info_ = kept_on_device(std::move(info_));
+  if (info_.plan.mixed())
+    info_ = kept_in_part(std::move(info_), layout_.row_bytes);
 }
 
 /// Another program may have taken memory since the plan was made.
@@ -386,7 +393,7 @@ void TableDataset::pack(const RowsById& rows, Device& device,
   for (const Field& field : options_.fields) {
     std::size_t element = field.kind->stored().element_bytes;
     runs_.push_back(element == 0 ? nullptr
-                                 : std::make_unique<RunTable>(element, kept));
+                                 : std::make_shared<RunTable>(element, kept));
   }
   if (plan().tier == Tier::disk) {
     take_keys(rows);
@@ -423,15 +430,16 @@ void TableDataset::pack(const RowsById& rows, Device& device,
 void TableDataset::move_runs(Device& device) {
   if (plan().tier != Tier::device || device.memory_kind() == MemoryKind::cpu)
     return;
-  for (const std::unique_ptr<RunTable>& table : runs_)
+  for (const std::shared_ptr<RunTable>& table : runs_)
     if (table != nullptr) table->move_to(device);
 }
 
 void TableDataset::take_keys(const RowsById& rows) {
   const SampleId first_missing = plan().first_in(Tier::none);
-  row_hashes_.reserve(static_cast<std::size_t>(rows.count() - first_missing));
-  keys_ = KeyList(rows.block(0).keys.type());
-  keys_.reserve(rows.count());
+  std::vector<std::uint64_t> hashes;
+  hashes.reserve(static_cast<std::size_t>(rows.count() - first_missing));
+  KeyList keys(rows.block(0).keys.type());
+  keys.reserve(rows.count());
   Sha256 fingerprint;  // of the hashes of runs of rows: it is one thread's
   std::vector<std::uint64_t> run;
   auto end_run = [&] {
@@ -442,12 +450,15 @@ void TableDataset::take_keys(const RowsById& rows) {
   for (SampleId id = 0; id < rows.count(); ++id) {
     const ParsedBlock& block = rows.block(id);
     std::uint64_t hash = block.hashes[rows.ref(id).row];
-    keys_.append(block.keys, rows.ref(id).row);
+    keys.append(block.keys, rows.ref(id).row);
     run.push_back(hash);
     if (run.size() == kFingerprintRun) end_run();
-    if (id >= first_missing) row_hashes_.push_back(hash);
+    if (id >= first_missing) hashes.push_back(hash);
   }
   if (!run.empty()) end_run();
+  keys_ = std::make_shared<const TableKeys>(std::move(keys));
+  row_hashes_ =
+      std::make_shared<const std::vector<std::uint64_t>>(std::move(hashes));
   fingerprint_ =
       options_.fingerprint.empty() ? fingerprint.hex() : options_.fingerprint;
 }
@@ -456,7 +467,9 @@ void TableDataset::take_keys(const RowsById& rows) {
 // are never held twice when rows arrive in order of their keys.
 void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
                               StoreWriter* store) {
-  constexpr std::int64_t kUnkept = 16384;
+  constexpr std::size_t kUnkeptBytes = std::size_t{4} << 20;
+  const auto unkept_rows = static_cast<std::int64_t>(std::clamp<std::size_t>(
+      kUnkeptBytes / std::max<std::size_t>(layout_.row_bytes, 1), 1, 16384));
   std::vector<std::byte> unkept;
   std::vector<std::int64_t> left;
   for (const ParsedBlock& block : rows.blocks) left.push_back(block.rows());
@@ -464,7 +477,7 @@ void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
       runs_, [](const auto& table) { return table != nullptr; });
   const SampleId all = table_ ? plan().first_in(Tier::none) : rows.count();
   for (SampleId first = 0, end = 0; first < all; first = end) {
-    std::int64_t most = table_ ? table_->most_rows() : kUnkept;
+    std::int64_t most = table_ ? table_->most_rows() : unkept_rows;
     if (runs) most = std::min<std::int64_t>(most, 1024);  // they count to 4 GiB
     end = std::min(all, first + most);
     const std::int64_t count = end - first;
@@ -542,7 +555,7 @@ std::unique_ptr<ReadAhead> TableDataset::open_read_ahead(
     ReadAhead::Options options) const {
   if (plan().tier != Tier::none) return nullptr;
   options.first = plan().first_in(Tier::none);
-  return std::make_unique<ReadAhead>(*source_, &keys_, std::move(options));
+  return std::make_unique<ReadAhead>(*source_, &keys(), std::move(options));
 }
 
 }  // namespace penstock

@@ -50,9 +50,14 @@ class TableDataset final : public Dataset {
   std::unique_ptr<ReadAhead> open_read_ahead(
       ReadAhead::Options options) const override;
 
+  std::shared_ptr<const Dataset> off_device(std::size_t bytes,
+                                            Device& device) const override;
+  std::shared_ptr<const Dataset> on_device(Device& device) const override;
+
   /// How a row is stored, apart from what differs in length.
   const RowLayout& layout() const { return layout_; }
-  const KeyList& keys() const { return keys_; }  ///< by sample id
+  /// By sample id. Those of a store are read when they are first asked for.
+  const KeyList& keys() const { return keys_->list(); }
   const SideIndex& side(Side side) const {
     return side == Side::train ? train_ : val_;
   }
@@ -99,19 +104,27 @@ class TableDataset final : public Dataset {
 
  private:
   explicit TableDataset(TableDatasetOptions options);
+  /// Shares what does not depend on where the rows are.
+  TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
+               Device& device);
   void bind();
   void announce_scan(const std::string& limit) const;
-  using SideOf = std::function<std::uint8_t(SampleId)>;
-  void split(std::int64_t rows, const SideOf& side_of);
+  /// True where all rows are on one side, whatever they are.
+  bool one_side() const { return options_.split.train >= 1; }
+  /// `sides`: of each row, a Side; not looked at where there is one.
+  void split(std::int64_t rows, std::span<const std::byte> sides);
   void find_statistics(const ParseNotes& notes, const RowsById& rows,
                        const ShareOut& share_out);
   /// Nothing but keys, sides and hashes is needed of the scan.
   bool needs_no_values() const;
   void measure_runs(const RowsById& rows);
   void measure_stored_runs();
-  void find_device_fields(const Device& device);
+  /// True where batches are finished on the host, for all their rows.
+  bool find_device_fields(const Device& device);
   void plan_tier(std::int64_t rows, const Device& device,
                  const std::optional<ScanMemory>& scan);
+  /// What batches are like with the rows where the plan says.
+  void use_plan(TierPlan plan, const Device& device);
   bool plans_again(const Error& error, const Device& device);
   void find_lengths();
   void take_keys(const RowsById& rows);
@@ -135,13 +148,13 @@ class TableDataset final : public Dataset {
   void scan_anew(const Error& error);
   std::shared_ptr<const Store> take_rows();  ///< null: as above
   void copy_to_tiers(const std::shared_ptr<const Store>& store, Device& device);
-  void take_what_is_known(const Store& store);
+  void take_what_is_known(const std::shared_ptr<const Store>& store);
   void use_rows(const std::shared_ptr<const Store>& store);
 
   TableDatasetOptions options_;
-  std::unique_ptr<Source> source_;
+  std::shared_ptr<Source> source_;
   RowLayout layout_;
-  KeyList keys_;
+  std::shared_ptr<const TableKeys> keys_;
   SideIndex train_{0};
   SideIndex val_{0};
   BoundFields bound_;
@@ -150,13 +163,16 @@ class TableDataset final : public Dataset {
   DatasetInfo info_;
   TableStore store_file_;
   std::unique_ptr<Table> table_;
-  std::vector<std::unique_ptr<RunTable>> runs_;  // by field
+  std::vector<std::shared_ptr<RunTable>> runs_;  // by field
   std::vector<std::size_t> varying_;  // the field of each output that varies
   std::size_t run_bytes_ = 0;         // of all rows, as parsed
   std::size_t key_bytes_ = 0;         // of all rows, in a store
   // Of each field that has runs, in elements.
   std::vector<std::pair<std::size_t, std::int32_t>> longest_runs_;
-  std::vector<std::uint64_t> row_hashes_;  // of those in tier none
+  // Of the rows in tier none.
+  std::shared_ptr<const std::vector<std::uint64_t>> row_hashes_;
+  TierRequest request_;
+  std::int64_t back_ = 0;  // rows that on_device() moves
   std::int64_t too_short_ = 0;
   std::int64_t bad_rows_ = 0;
   std::vector<BadRow> bad_;

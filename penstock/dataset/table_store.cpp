@@ -85,6 +85,26 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
   return store;
 }
 
+const KeyList& TableKeys::list() const {
+  if (store_ == nullptr) return keys_;
+  std::call_once(read_, [this] {
+    const std::span<const std::byte> numbers = store_->checked("keys"),
+                                     characters = store_->checked("key_bytes");
+    keys_ = KeyList::from(
+        keys_.type(),
+        {reinterpret_cast<const std::int64_t*>(numbers.data()),
+         numbers.size() / sizeof(std::int64_t)},
+        {reinterpret_cast<const char*>(characters.data()), characters.size()});
+  });
+  return keys_;
+}
+
+std::size_t TableKeys::bytes() const {
+  if (store_ != nullptr)
+    return store_->array("keys").size() + store_->array("key_bytes").size();
+  return keys_.numbers().size_bytes() + keys_.characters().size();
+}
+
 bool uses_stores(const TableDatasetOptions& options) {
   return options.cache != "none" && options.budgets.disk != 0u;
 }

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "penstock/base/file_lock.h"
 #include "penstock/base/json.h"
+#include "penstock/base/key.h"
+#include "penstock/cache/cache.h"
 #include "penstock/dataset/table_options.h"
 
 namespace penstock {
@@ -45,5 +49,24 @@ std::filesystem::path store_dir(const TableDatasetOptions& options);
 /// Where stores are unless a job says otherwise: `penstock/stores` in the
 /// user's cache folder ($XDG_CACHE_HOME, or ~/.cache).
 std::filesystem::path default_store_dir();
+
+/// The keys of a table's rows; those of a store are read, and checked, when
+/// they are first asked for. Thread-safe.
+class TableKeys {
+ public:
+  explicit TableKeys(KeyList known) : keys_(std::move(known)) {}
+  TableKeys(std::shared_ptr<const Store> store, ColumnType type)
+      : store_(std::move(store)), keys_(type) {}
+
+  /// Throws Error(source), code store.damaged.
+  const KeyList& list() const;
+  /// As they are stored.
+  std::size_t bytes() const;
+
+ private:
+  std::shared_ptr<const Store> store_;
+  mutable std::once_flag read_;
+  mutable KeyList keys_;
+};
 
 }  // namespace penstock

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <system_error>
 #include <typeinfo>
 
 #include "penstock/base/error.h"
@@ -80,6 +81,16 @@ Error unexpected(const std::string& stage, std::string why) {
                 .next = "this is a bug in Penstock, please report it"});
 }
 
+Error no_memory(const std::string& stage) {
+  return Error(ErrorKind::out_of_memory,
+               {.code = "memory.host",
+                .what = stage + ": the host has no memory left",
+                .where = "this process",
+                .why = "allocation failed",
+                .next = "give the job less ('loader.cache': \"none\") or the "
+                        "machine more"});
+}
+
 /// The type of the exception that is being handled: "int".
 std::string type_of_current_exception() {
   const std::type_info* type = abi::__cxa_current_exception_type();
@@ -98,13 +109,10 @@ std::string type_of_current_exception() {
   } catch (const Error& known) {
     throw known.in_stage(stage);
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorKind::out_of_memory,
-                {.code = "memory.host",
-                 .what = stage + ": the host has no memory left",
-                 .where = "this process",
-                 .why = "allocation failed",
-                 .next = "give the job less ('loader.cache': \"none\") or the "
-                         "machine more"});
+    throw no_memory(stage);
+  } catch (const std::system_error& other) {
+    if (other.code() == std::errc::not_enough_memory) throw no_memory(stage);
+    throw unexpected(stage, other.what());
   } catch (const std::exception& other) {
     throw unexpected(stage, other.what());
   } catch (...) {

@@ -82,14 +82,18 @@ TEST_P(StageWorkers, TellsOfWhatIsNotAnExceptionToo) {
 INSTANTIATE_TEST_SUITE_P(Workers, StageWorkers, testing::Values(0, 1, 2, 8));
 
 TEST(Stage, KnowsThatAFailedAllocationIsOutOfMemory) {
-  std::exception_ptr named =
-      named_error(std::make_exception_ptr(std::bad_alloc()), "prepare");
-  try {
-    std::rethrow_exception(named);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
-    EXPECT_TRUE(error.parts().what.starts_with("prepare: "));
-    EXPECT_FALSE(error.parts().why.empty());
+  const std::exception_ptr both[] = {
+      std::make_exception_ptr(std::bad_alloc()),
+      std::make_exception_ptr(std::system_error(
+          std::make_error_code(std::errc::not_enough_memory)))};
+  for (const std::exception_ptr& unnamed : both) {
+    try {
+      std::rethrow_exception(named_error(unnamed, "prepare"));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
+      EXPECT_TRUE(error.parts().what.starts_with("prepare: "));
+      EXPECT_FALSE(error.parts().why.empty());
+    }
   }
 }
 

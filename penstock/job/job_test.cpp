@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "penstock/demo/fake/positions_run.h"
 #include "penstock/job/sections.h"
@@ -237,6 +241,36 @@ TEST(JobOfASource, TakesOfTheSectionWhatRowsOfAnySourceHave) {
   EXPECT_THROW(parsed(R"({"source": {"table": "t"},
                           "fields": {"x": {"columns": ["a"]}}})"),
                Error);
+}
+
+/// What loading a job file of this text says.
+std::string loading(const std::string& text) {
+  const std::string path =
+      testing::TempDir() + "penstock_job_" + std::to_string(::getpid());
+  std::ofstream(path) << text;
+  std::string said;
+  try {
+    said = load_job(path, {}).document.dump();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    said = error.what();
+  }
+  std::filesystem::remove(path);
+  return said;
+}
+
+TEST(LoadJob, TakesCommentsToTheEndOfALineAndNothingElse) {
+  EXPECT_EQ(
+      loading(R"(// a job
+      {"source": {"kind": "sqlite", // "path": "e",
+                  "path": "no // comment \" // here", "table": "t"},
+       "fields": {"x": {"columns": ["a", //
+                                    "b"]}}} //)"),
+      R"({"source": {"kind": "sqlite", "path": "no // comment \" // )"
+      R"(here", "table": "t"}, "fields": {"x": {"columns": ["a", "b"]}}})");
+  for (const char* text : {"{/* a */}", "{} / a", "# a\n{}", "{\"a\": 1,}"})
+    EXPECT_THAT(loading(text), HasSubstr("not valid JSON")) << text;
+  EXPECT_THAT(loading("{ // a\n  b}"), HasSubstr("line 2, column 3"));
 }
 
 TEST(LoadJob, NamesAMissingFileAndABadLine) {

@@ -41,6 +41,17 @@ const SettingsTable<Learning>& learning_settings() {
   return table;
 }
 
+const Field& field_named(const Spec& section, std::string_view key,
+                         const std::string& name,
+                         const std::vector<Field>& fields) {
+  auto found = std::ranges::find(fields, name, &Field::name);
+  if (found != fields.end()) return *found;
+  std::vector<std::string> names;
+  for (const Field& field : fields) names.push_back(field.name);
+  section.refuse(key, "there is no field '" + name + "'",
+                 did_you_mean(name, names));
+}
+
 ModelSpec parse_model(const Json* section, const std::vector<Field>& fields) {
   if (section == nullptr) return {};
   if (section->is_string()) {

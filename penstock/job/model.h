@@ -3,6 +3,7 @@
 #include <any>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/base/base.h"
@@ -42,6 +43,12 @@ struct ModelKind {
 };
 /// All kinds, in the order in which hints name them.
 const std::vector<ModelKind>& model_kinds();
+
+/// The field that the setting `key` of a model names. Throws Error(request)
+/// with the nearest name where there is none.
+const Field& field_named(const Spec& section, std::string_view key,
+                         const std::string& name,
+                         const std::vector<Field>& fields);
 
 /// Checks a job's `model` section: missing, "none" or an object. Throws
 /// Error(request) with the JSON path, also for a model that does not fit the

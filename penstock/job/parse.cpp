@@ -146,6 +146,25 @@ void apply_setting(Json& document, const std::string& set) {
   *at = std::move(value);
 }
 
+namespace {
+
+// Comments go from // to the end of a line. Spaces take their place, so that
+// errors name the right column. A slash outside of a text is never JSON.
+std::string without_comments(std::string text) {
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (in_text && text[i] == '\\')
+      ++i;
+    else if (text[i] == '"')
+      in_text = !in_text;
+    else if (!in_text && text.compare(i, 2, "//") == 0)
+      for (; i < text.size() && text[i] != '\n'; ++i) text[i] = ' ';
+  }
+  return text;
+}
+
+}  // namespace
+
 Job load_job(const std::string& path, const std::vector<std::string>& sets) {
   std::string text;
   try {
@@ -155,7 +174,7 @@ Job load_job(const std::string& path, const std::vector<std::string>& sets) {
     parts.what = "cannot read the job file";
     throw Error(ErrorKind::request, std::move(parts));
   }
-  Json document = Json::parse(text, path);
+  Json document = Json::parse(without_comments(std::move(text)), path);
   for (const std::string& set : sets) apply_setting(document, set);
   return parse_job(document);
 }

@@ -132,8 +132,6 @@ struct Loader::State {
     std::shared_ptr<Slot> slot = maker.make(varies ? BatchLayout() : most,
                                             most_rows(options, order.samples));
     slot->ring = ring;
-    slot->dataset = dataset;
-    slot->operations = operations;
     ring->give_back(std::move(slot));
     ++slots;
   }
@@ -234,10 +232,11 @@ struct Loader::State {
     if (error) {
       end_planning(std::move(error));
     } else if (slot != nullptr && !planning_ended) {
-      count(*slot);
       // Whoever planned a batch takes its first item.
       if (begun.size() > 1 || reads != nullptr) changed.notify_all();
+      slot->number = planned;  // it is counted once there was memory for them
       items.add(std::move(begun));
+      count(*slot);
     }
     return slot != nullptr || planning_ended;
   }
@@ -336,10 +335,13 @@ struct Loader::State {
 
   /// Leaves the items of batch `number` and later ones, which nobody will take.
   void abandon(std::int64_t number) {
-    std::vector<WorkItem> left;  // goes without the lock
-    Lock lock(mutex);
-    end_planning(nullptr);
-    left = items.drop_from(number);
+    std::optional<WorkItem> left;
+    do {
+      left.reset();  // without the lock
+      Lock lock(mutex);
+      end_planning(nullptr);
+      left = items.take_last_from(number);
+    } while (left);
   }
 
   /// Called on an I/O thread.

@@ -9,7 +9,6 @@
 
 namespace penstock {
 
-class BatchOperations;
 class SlotRing;
 
 /// The memory of one batch, reused. While it is filled it belongs to the
@@ -55,9 +54,6 @@ struct Slot {
   std::vector<Event> read;  ///< passed when the readers before are done
   bool lent = false;        ///< in the consumer's hands
   std::weak_ptr<SlotRing> ring;
-  /// Work that is queued on the memory reads them.
-  std::shared_ptr<const Dataset> dataset;
-  std::shared_ptr<const BatchOperations> operations;
 };
 
 /// The free slots of a loader, and the count of those that are lent.

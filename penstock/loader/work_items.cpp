@@ -33,14 +33,12 @@ std::optional<WorkItem> WorkItems::take_ready() {
   return item;
 }
 
-std::vector<WorkItem> WorkItems::drop_from(std::int64_t number) {
-  auto first = std::ranges::find_if(items_, [&](const WorkItem& item) {
-    return item.slot->number >= number;
-  });
-  std::vector<WorkItem> dropped(std::make_move_iterator(first),
-                                std::make_move_iterator(items_.end()));
-  items_.erase(first, items_.end());
-  return dropped;
+std::optional<WorkItem> WorkItems::take_last_from(std::int64_t number) {
+  if (items_.empty() || items_.back().slot->number < number)
+    return std::nullopt;
+  std::optional<WorkItem> last = std::move(items_.back());
+  items_.pop_back();
+  return last;
 }
 
 }  // namespace penstock

@@ -37,8 +37,9 @@ class WorkItems {
   void add(std::vector<WorkItem> items);
   /// The earliest that is ready; nullopt when none is.
   std::optional<WorkItem> take_ready();
-  /// Takes those of batch `number` and later ones away.
-  std::vector<WorkItem> drop_from(std::int64_t number);
+  /// The last one, where it is of batch `number` or a later one. Needs no
+  /// memory.
+  std::optional<WorkItem> take_last_from(std::int64_t number);
 
  private:
   std::deque<WorkItem> items_;

@@ -69,6 +69,7 @@ class Loop {
   void check_end() const;
   void take_steps();
   std::optional<Batch> next_batch();
+  void step(const Batch& batch);
   void take(Batch& batch);
   void take_losses(bool wait);
   /// Also where the run ends inside of it: one that is resumed with more steps
@@ -89,6 +90,7 @@ class Loop {
   /// timed.
   struct Ended {
     EpochNumbers numbers;
+    std::string measures;  ///< a line for people; may be empty
     std::int64_t steps = 0;
   };
   std::deque<Ended>

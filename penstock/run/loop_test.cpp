@@ -16,6 +16,7 @@ struct CountingStepper final : Stepper {
   struct Trouble {
     int stop_at_look = -1;  ///< asks for the end in this look at held-out rows
     int fail_at_step = -1;  ///< has no memory for this step
+    int full_at_step = -1;  ///< once: the device has no memory for it
     int stop_error_at_look =
         -1;  ///< throws a stop's error that nobody asked for
   };
@@ -34,6 +35,10 @@ struct CountingStepper final : Stepper {
   }
   void step(const Batch&, Stream&, std::int64_t) override {
     if (steps == trouble.fail_at_step) throw std::bad_alloc();
+    if (steps == trouble.full_at_step) {
+      trouble.full_at_step = -1;
+      throw Error(ErrorKind::out_of_memory, {.what = "the device is full"});
+    }
     ++steps;
   }
   void validate(const Batch&, Stream&) override {
@@ -202,6 +207,20 @@ TEST_F(LoopTest, NothingIsOwedWhereNothingIsHeldOut) {
   EXPECT_TRUE(ended.all);
   EXPECT_EQ(stepper.looks, 0);
   EXPECT_EQ(ended.saved().to_validate, std::nullopt);
+}
+
+TEST_F(LoopTest, AStepWithoutMemoryGetsThatOfTheRowsAndIsTakenAgain) {
+  CountingStepper stepper({.full_at_step = 3});
+  Ended ended = run(stepper);
+  EXPECT_TRUE(ended.all);
+  EXPECT_EQ(stepper.steps, 2 * per_epoch_);
+  EXPECT_EQ(ended.val_loss(1).integer(), 2 * ended.val_loss(0).integer());
+}
+
+TEST_F(LoopTest, AStepWithoutMemoryFailsWhereTheDeviceKeepsNoRows) {
+  CountingStepper stepper({.full_at_step = 3});
+  EXPECT_THROW(run(stepper, {}, {"loader.cache=ram"}), Error);
+  EXPECT_EQ(read_resumption(folder_).state.steps_taken, 3);
 }
 
 TEST_F(LoopTest, WhateverEndsItWhatWasDoneIsSaved) {

@@ -8,13 +8,48 @@ namespace {
 
 constexpr std::int64_t kShownRows = 3;
 constexpr std::size_t kShownBytes = 200;
+constexpr std::int64_t kShownValues = 8;
+
+Json number_json(const Column& column, std::int64_t row) {
+  switch (column.type.dtype) {
+    case Dtype::float32:
+    case Dtype::float64:
+      return column.as_float64(row);
+    case Dtype::uint64:  // may be beyond what an integer of JSON holds here
+      if (column.number<std::uint64_t>(row) >> 63)
+        return column.as_float64(row);
+      [[fallthrough]];
+    default:
+      return column.as_int64(row);
+  }
+}
 
 Json value_json(const Column& column, std::int64_t row) {
   if (!column.valid(row)) return nullptr;
   switch (column.type.kind) {
+    case ColumnKind::null:
+      return nullptr;
     case ColumnKind::number:
-      if (column.type == ColumnType::int64) return column.int64(row);
-      return column.as_float64(row);
+      return number_json(column, row);
+    case ColumnKind::binary:
+      return std::to_string(column.text(row).size()) + " bytes";
+    case ColumnKind::list: {
+      Json values(Json::Array{});
+      const std::int64_t begin = column.offset(row),
+                         end = column.offset(row + 1);
+      for (std::int64_t at = begin; at < end; ++at) {
+        if (at - begin == kShownValues) {
+          values.push_back("... " + std::to_string(end - begin) + " values");
+          break;
+        }
+        values.push_back(value_json(column.children[0], at));
+      }
+      return values;
+    }
+    case ColumnKind::fixed:
+      return std::string(name_of(column.type.dtype)) + text_of(column.item);
+    case ColumnKind::dictionary:
+      return value_json(column.children[0], column.as_int64(row));
     case ColumnKind::boolean:
       return column.boolean(row);
     case ColumnKind::uuid: {

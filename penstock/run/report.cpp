@@ -74,6 +74,10 @@ Json rows_json(const Dataset& rows, const TableDataset* dataset) {
     json["fingerprint"] = rows.fingerprint();
   if (dataset == nullptr) return json;
   json["left_out"] = dataset->left_out();
+  for (const Field& field : dataset->fields())
+    if (category_of(field) != nullptr)
+      json["classes"][field.name] =
+          *dataset->statistics_of(field.name).find("classes");
   json["fingerprint"] = dataset->fingerprint();
   return json;
 }
@@ -88,6 +92,20 @@ Json epoch_json(std::int64_t number, const RunNumbers::Epoch& epoch) {
   json["train_loss"] = epoch.train_loss.value_or(kUnknown);
   json["val_loss"] = nullptr;
   for (const auto& [name, value] : epoch.validated.object()) json[name] = value;
+  return json;
+}
+
+/// What the model came to in the last epoch that was measured, by side:
+/// {"train": {"loss": ...}, "val": {"loss": ..., "accuracy": ...}}.
+Json metrics_json(const RunNumbers& run) {
+  Json json{Json::Object{}};
+  for (const auto& [number, epoch] : run.epochs) {
+    if (epoch.train_loss) json["train"]["loss"] = *epoch.train_loss;
+    if (epoch.validated.object().empty()) continue;
+    json["val"] = Json::Object{};
+    for (const auto& [name, value] : epoch.validated.object())
+      json["val"][name.starts_with("val_") ? name.substr(4) : name] = value;
+  }
   return json;
 }
 
@@ -160,6 +178,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["epochs"] = Json::Array{};
   for (const auto& [number, epoch] : run.epochs)
     json["epochs"].push_back(epoch_json(number, epoch));
+  json["metrics"] = metrics_json(run);
   json["validation_s"] = seconds(run.validation);
   json["checkpoint_s"] = seconds(run.checkpoints);
   json["verdict"] = diagnose(snapshot).json();

@@ -48,5 +48,26 @@ TEST(Report, TellsOfNoGpuWhereTheDeviceIsNone) {
   }
 }
 
+TEST(Report, HasTheMeasuresOfTheLastEpochThatWasValidated) {
+  PositionsRun positions;
+  std::unique_ptr<Device> device = open_device({.kind = "cpu"});
+  RunNumbers run;
+  auto metrics = [&] {
+    return report_json(run, positions.job(), nullptr, *device)
+        .find("metrics")
+        ->dump();
+  };
+  EXPECT_EQ(metrics(), "{}");
+  run.epochs[0].train_loss = 3;
+  run.epochs[0].validated["val_accuracy"] = 0.25;
+  run.epochs[1].train_loss = 2;
+  run.epochs[1].validated["val_loss"] = 1.5;
+  run.epochs[1].validated["val_accuracy"] = 0.5;
+  run.epochs[2].samples = 7;  // stopped in the middle
+  EXPECT_EQ(
+      metrics(),
+      R"({"train": {"loss": 2.0}, "val": {"loss": 1.5, "accuracy": 0.5}})");
+}
+
 }  // namespace
 }  // namespace penstock

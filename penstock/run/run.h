@@ -7,6 +7,7 @@
 #include "penstock/run/agreement.h"
 #include "penstock/run/digest.h"
 #include "penstock/run/doctor.h"
+#include "penstock/run/new_job.h"
 #include "penstock/run/peek.h"
 #include "penstock/run/sample_key.h"
 #include "penstock/run/session.h"

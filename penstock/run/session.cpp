@@ -42,6 +42,7 @@ Session::Session(const Job& job, const OpenOptions& options)
       whole_job_(!options.batches) {
   options_.agree = nullptr;  // for the opening alone
   options_.note = nullptr;
+  options_.rows = nullptr;
   Position first = first_position();
   if (!options_.batches)
     options_.batches =
@@ -262,9 +263,56 @@ Position Session::position() const { return loader().position(); }
 
 void Session::map(RowFunction function) {
   check_open();
-  rows_ =
-      std::make_shared<FunctionDataset>(rows_, std::move(function), *device_);
+  maps_.push_back(std::move(function));
+  rows_ = std::make_shared<FunctionDataset>(rows_, maps_.back(), *device_);
   seek(position());
+}
+
+void Session::end_loader() {
+  stages_ = stages();
+  wait_order_ += loader_->wait_order();
+  loader_.reset();
+}
+
+void Session::open_at(Position at) {
+  try {
+    loader_ = std::make_unique<Loader>(rows_, options_at(at), *device_);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+void Session::use_source(std::shared_ptr<const Dataset> source) {
+  rows_ = source;
+  {
+    Lock lock(source_mutex_);
+    source_.swap(source);
+  }
+  source.reset();  // the memory of the rows before, without the lock
+  for (const RowFunction& function : maps_)
+    rows_ = std::make_shared<FunctionDataset>(rows_, function, *device_);
+}
+
+std::size_t Session::release_memory(std::size_t bytes) {
+  check_open();
+  const std::size_t before = rows_->plan().device_bytes();
+  std::shared_ptr<const Dataset> less = source()->off_device(bytes, *device_);
+  if (less == nullptr) return 0;
+  const Position at = position();
+  end_loader();
+  use_source(less);
+  try {
+    if (auto some = less->on_device(*device_)) use_source(std::move(some));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::out_of_memory) throw;
+    log(LogLevel::info,
+        std::string("no row stays on the device: ") + error.what());
+  }
+  less.reset();
+  open_at(at);
+  const std::size_t after = rows_->plan().device_bytes();
+  return before > after ? before - after : 0;
 }
 
 void Session::use_stream(void* handle) {
@@ -330,7 +378,7 @@ void Session::close() {
   closing_ = true;
   loader_.reset();
   rows_.reset();
-  options_.rows = nullptr;
+  maps_.clear();
   std::shared_ptr<const Dataset> last;  // let go without the lock
   Lock lock(source_mutex_);
   last.swap(source_);

@@ -39,6 +39,13 @@ class Session {
   /// Waits at most so long for the next batch, the end or an error; false when
   /// none is there. True at once with 0 workers: next() does the work itself.
   bool ready_within(Nanoseconds time);
+  /// Frees at least `bytes` of the device's memory that rows take, or all of
+  /// it: they are kept on the host from here on, and batches go on in the same
+  /// order, with the same bytes. Gives how many, 0 where the device keeps none
+  /// or is the host. Batches that were handed out stay as they are; who holds
+  /// dataset(), or a loader of open_side(), holds the memory, too. Throws
+  /// Error(out_of_memory) where the host has no room for them.
+  std::size_t release_memory(std::size_t bytes);
   /// The batch that next() would give, made on this thread; it stays the next.
   std::optional<Batch> peek();
   /// Destroys a batch. This and the next two may be called on any thread, also
@@ -138,6 +145,10 @@ class Session {
   void check_state_of_run(const SavedState& state) const;
   LoaderOptions options_at(Position at) const;
   void continue_at(Position at);
+  /// Lets the loader go, and opens another one.
+  void end_loader();
+  void open_at(Position at);
+  void use_source(std::shared_ptr<const Dataset> source);
   void ask();
   std::shared_ptr<Stream> borrowed(void* handle)
       PENSTOCK_REQUIRES(stream_mutex_);
@@ -152,6 +163,7 @@ class Session {
   mutable Mutex source_mutex_;
   std::shared_ptr<const Dataset> source_  ///< as they were opened
       PENSTOCK_GUARDED_BY(source_mutex_);
+  std::vector<RowFunction> maps_;        ///< of the rows, one after the other
   std::shared_ptr<const Dataset> rows_;  ///< mapped or not
   Order order_;
   mutable Mutex stream_mutex_;      ///< guards what is queued on the streams

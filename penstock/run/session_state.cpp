@@ -74,15 +74,8 @@ void Session::seek(Position at) {
                      std::to_string(at.step) + "; an epoch has " +
                      std::to_string(steps_per_epoch()) + " steps",
                  "give a step of an epoch, from 0");
-  stages_ = stages();
-  wait_order_ += loader_->wait_order();
-  loader_.reset();
-  try {
-    loader_ = std::make_unique<Loader>(rows_, options_at(at), *device_);
-  } catch (...) {
-    close();
-    throw;
-  }
+  end_loader();
+  open_at(at);
 }
 
 Json Session::state() const {

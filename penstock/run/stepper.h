@@ -22,7 +22,8 @@ struct ModelState {
 class Stepper {
  public:
   virtual ~Stepper() = default;
-  /// Queues one step on `stream`, which already waits for the batch.
+  /// Queues one step on `stream`, which already waits for the batch. One that
+  /// throws Error(out_of_memory) has changed nothing that the next call uses.
   virtual void step(const Batch& batch, Stream& stream,
                     std::int64_t number) = 0;
   /// False when a step is no work at all, so that utilisation means nothing.

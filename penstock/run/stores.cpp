@@ -1,6 +1,10 @@
 #include "penstock/run/stores.h"
 
+#include <dirent.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -67,21 +71,41 @@ bool is_store(const std::filesystem::directory_entry& file) {
          file.is_regular_file(unknown);
 }
 
-std::filesystem::directory_iterator files_of(const Path& dir) {
-  std::error_code none;
-  return std::filesystem::directory_iterator(dir, none);
+[[noreturn]] void refuse_folder(const Path& dir, int reason) {
+  throw Error(ErrorKind::request,
+              {.code = "cache.no_folder",
+               .what = "cannot look for stores",
+               .where = dir.string(),
+               .why = std::strerror(reason),
+               .next = "name the folder that 'loader.cache_dir' names"});
+}
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+/// The files of a folder; none where it is not there and need not be.
+///
+/// Not by std::filesystem: libstdc++ ends the program where it has no memory
+/// for a name.
+std::vector<std::filesystem::directory_entry> files_of(const Path& dir,
+                                                       bool needed = false) {
+  std::vector<std::filesystem::directory_entry> files;
+  std::unique_ptr<DIR, CloseFolder> folder(::opendir(dir.c_str()));
+  if (folder == nullptr && errno == ENOENT && !needed) return files;
+  if (folder == nullptr) refuse_folder(dir, errno);
+  errno = 0;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    std::error_code gone;
+    files.emplace_back(dir / entry->d_name, gone);
+    errno = 0;
+  }
+  if (errno != 0) refuse_folder(dir, errno);
+  return files;
 }
 
 void check_folder(const Path& dir) {
-  std::error_code failed;
-  std::filesystem::directory_iterator files(dir, failed);
-  if (failed && dir != default_store_dir())
-    throw Error(ErrorKind::request,
-                {.code = "cache.no_folder",
-                 .what = "cannot look for stores",
-                 .where = dir.string(),
-                 .why = failed.message(),
-                 .next = "name the folder that 'loader.cache_dir' names"});
+  files_of(dir, dir != default_store_dir());
 }
 
 std::vector<Found> stores_of(const Path& dir) {

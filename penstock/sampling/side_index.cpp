@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "penstock/base/error.h"
 
@@ -49,18 +50,44 @@ int select_in_word(std::uint64_t word, int before) {
   return byte + std::countr_zero(rest);
 }
 
+/// A bit for each of 8 bytes, the first one lowest: whether it is `byte`.
+std::uint64_t equal_bytes(const std::byte* bytes, std::byte byte) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes, sizeof(word));
+  word ^= kEachByte * std::to_integer<std::uint64_t>(byte);
+  const std::uint64_t zeros = ~((word & ~kTopBits) + ~kTopBits) & ~word;
+  return ((zeros & kTopBits) >> 7) * 0x0102040810204080 >> 56;
+}
+
+std::vector<std::byte> bytes_of(const std::vector<bool>& on_side) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(on_side.size());
+  for (bool on : on_side) bytes.push_back(std::byte{on});
+  return bytes;
+}
+
 }  // namespace
 
 SideIndex::SideIndex(std::int64_t rows) : size_(rows), all_(true) {}
 
-SideIndex::SideIndex(const std::vector<bool>& on_side)
-    : size_(std::ranges::count(on_side, true)),
-      all_(size_ == static_cast<std::int64_t>(on_side.size())) {
+SideIndex::SideIndex(std::span<const std::byte> sides, std::byte side)
+    : size_(std::ranges::count(sides, side)), all_(size_ == std::ssize(sides)) {
   if (all_) return;
-  blocks_.resize((on_side.size() + kBlockRows - 1) / kBlockRows);
-  for (std::size_t i = 0; i < on_side.size(); ++i)
-    blocks_[i / kBlockRows].words[i / 64 % 8] |= std::uint64_t{on_side[i]}
-                                                 << (i % 64);
+  blocks_.resize((sides.size() + kBlockRows - 1) / kBlockRows);
+  auto add = [&](std::size_t at, std::uint64_t bits) {
+    blocks_[at / kBlockRows].words[at / 64 % 8] |= bits << (at % 64);
+  };
+  std::size_t at = 0;
+  for (; at + 8 <= sides.size(); at += 8)
+    add(at, equal_bytes(&sides[at], side));
+  for (; at < sides.size(); ++at) add(at, std::uint64_t{sides[at] == side});
+  index();
+}
+
+SideIndex::SideIndex(const std::vector<bool>& on_side)
+    : SideIndex(bytes_of(on_side), std::byte{1}) {}
+
+void SideIndex::index() {
   auto blocks = static_cast<std::int64_t>(blocks_.size());
   auto per_start = static_cast<std::uint64_t>(size_ * kBlocksPerStart / blocks);
   start_bits_ = std::max(0, static_cast<int>(std::bit_width(per_start)) - 1);

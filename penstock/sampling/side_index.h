@@ -19,6 +19,8 @@ class SideIndex {
   explicit SideIndex(std::int64_t rows);
   /// Those rows for which `on_side[i]` is true.
   explicit SideIndex(const std::vector<bool>& on_side);
+  /// Those rows whose byte in `sides` is `side`.
+  SideIndex(std::span<const std::byte> sides, std::byte side);
 
   std::int64_t size() const { return size_; }
   /// The id of the `nth` sample of this side.
@@ -35,6 +37,7 @@ class SideIndex {
     std::array<std::uint64_t, 8> words = {};
   };
   struct Search;
+  void index();
   SampleId select_in(std::size_t block, std::int64_t nth) const;
 
   std::int64_t size_;

@@ -48,6 +48,15 @@ bool is_block_of(const std::vector<Part>& parts, const Block& block) {
   return true;
 }
 
+/// The bytes of a row of numbers, a tensor or a uuid.
+inline std::size_t width_of(const Column& column) {
+  if (column.type.kind == ColumnKind::uuid) return 16;
+  std::size_t width = size_of(column.type.dtype);
+  if (column.type.kind == ColumnKind::fixed)
+    width *= static_cast<std::size_t>(elements_of(column.item));
+  return width;
+}
+
 /// How much memory the columns of a block took, to give the next one as much.
 class BlockCapacity {
  public:

@@ -5,6 +5,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/sync.h"
+#include "penstock/sources/blocks.h"
 
 namespace penstock {
 namespace {
@@ -64,14 +65,6 @@ ColumnFault fault_of_indexes(const Column& column) {
               row};
   }
   return {};
-}
-
-std::size_t width_of(const Column& column) {
-  if (column.type.kind == ColumnKind::uuid) return 16;
-  std::size_t width = size_of(column.type.dtype);
-  if (column.type.kind == ColumnKind::fixed)
-    width *= static_cast<std::size_t>(elements_of(column.item));
-  return width;
 }
 
 /// Checks what a source gives, in the words of an error.

@@ -4,10 +4,15 @@
 
 namespace penstock {
 
-// One line for each kind: the function is in NAME/descriptor.cpp.
+// One line for each kind: the function is in a descriptor.cpp.
 #define PENSTOCK_SOURCE_KINDS(KIND) \
   KIND(sqlite)                      \
-  KIND(postgres)
+  KIND(postgres)                    \
+  KIND(parquet)                     \
+  KIND(arrow)                       \
+  KIND(csv)                         \
+  KIND(jsonl)                       \
+  KIND(hf)
 
 #define KIND(name) SourceKind name##_source();
 PENSTOCK_SOURCE_KINDS(KIND)
@@ -30,6 +35,16 @@ std::string source_examples() {
 const SourceKind* source_kind(const std::string& name) {
   auto found = std::ranges::find(source_kinds(), name, &SourceKind::name);
   return found == source_kinds().end() ? nullptr : &*found;
+}
+
+const SourceKind* kind_of_file(const std::string& name) {
+  std::string lower = name;
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (const SourceKind& kind : source_kinds())
+    for (const std::string& extension : kind.extensions)
+      if (lower.ends_with(extension)) return &kind;
+  return nullptr;
 }
 
 }  // namespace penstock

@@ -20,8 +20,17 @@ struct SourceKind {
   /// It is a server, found at `uri`, which may hold a password. Else it is a
   /// file or folder, found at `path`.
   bool server = false;
-  std::string to_run;    ///< the package of its library, as Debian calls it
-  std::string to_build;  ///< and the one that a build needs
+  /// Its rows are in files and have no keys but their positions: of the
+  /// settings of tables it has `where` alone.
+  bool files = false;
+  /// How names of its files end, in lower case: {".parquet"}.
+  std::vector<std::string> extensions = {};
+  /// The plugin, where several kinds share one: libpenstock_source_PLUGIN.so.
+  std::string plugin = {};
+  std::string to_run = {};    ///< packages of its libraries, as Debian has them
+  std::string to_build = {};  ///< and those that a build needs
+  /// What to do where they are not from Debian.
+  std::string install = {};
   /// The settings of this kind, in addition to those of all: at least `path` or
   /// `uri`. Settings that no other kind can use are put into SourceSpec::own.
   SettingsTable<SourceSpec> settings;
@@ -33,6 +42,9 @@ struct SourceKind {
 const std::vector<SourceKind>& source_kinds();
 /// Null where there is no such kind.
 const SourceKind* source_kind(const std::string& name);
+/// The kind of the files whose names end like this one, in any case; null:
+/// none.
+const SourceKind* kind_of_file(const std::string& name);
 /// A URI of each kind, for hints: "sqlite:PATH#table or postgresql://...".
 std::string source_examples();
 /// Throws Error(source) that says what to install where the plugin of this kind

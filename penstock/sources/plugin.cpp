@@ -9,6 +9,7 @@ namespace {
 std::string install_hint(const std::string& kind) {
   const SourceKind* known = source_kind(kind);
   if (known == nullptr) return "install the plugin next to the program";
+  if (!known->install.empty()) return known->install;
   return "install " + known->to_run + " (Debian, Ubuntu: apt-get install " +
          known->to_run + "); a build from source needs " + known->to_build +
          "; the Python wheel contains both: reinstall it";
@@ -19,8 +20,11 @@ std::string install_hint(const std::string& kind) {
 const SourcePlugin& source_plugin(
     const std::string& kind,
     const std::vector<std::filesystem::path>& folders) {
+  const SourceKind* known = source_kind(kind);
+  const std::string& name =
+      known == nullptr || known->plugin.empty() ? kind : known->plugin;
   return load_plugin<SourcePlugin>(
-      {.library = "libpenstock_source_" + kind + ".so",
+      {.library = "libpenstock_source_" + name + ".so",
        .entry = kSourcePluginEntry,
        .shown = "the plugin for " + kind + " sources",
        .kind = ErrorKind::source,

@@ -57,6 +57,19 @@ const SettingsTable<SourceSpec>& table_settings() {
   return table;
 }
 
+/// Those of rows in files.
+const SettingsTable<SourceSpec>& file_row_settings() {
+  static const SettingsTable<SourceSpec> table =
+      SettingsTable<SourceSpec>().text(
+          "where", &SourceSpec::where,
+          "a condition: comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE");
+  return table;
+}
+
+const SettingsTable<SourceSpec>& settings_of_rows(const SourceKind& kind) {
+  return kind.files ? file_row_settings() : table_settings();
+}
+
 /// What decides about bad rows, and what rows there must be, is said once: of
 /// the whole.
 void check_part(const Json& section, const std::string& path) {
@@ -175,7 +188,30 @@ std::string shown_place(const std::string& uri) {
                .next = "write " + source_examples()});
 }
 
+/// How names of files end whose kind need not be said: ".parquet or .csv".
+std::string extensions() {
+  std::string all;
+  for (const SourceKind& kind : source_kinds())
+    if (!kind.extensions.empty())
+      all += (all.empty() ? "" : " or ") + kind.extensions[0];
+  return all;
+}
+
+/// A '#' may be in the name of a file, which has no tables.
+SourceSpec of_files(const SourceKind& kind, std::string file,
+                    const std::string& uri, const std::string& path) {
+  if (file.empty()) refuse_uri(uri, path, "it names no file");
+  SourceSpec spec = kind.settings.defaults();
+  spec.path = std::move(file);
+  return spec;
+}
+
 SourceSpec from_uri(const std::string& uri, const std::string& path) {
+  if (const SourceKind* kind = kind_of_uri(uri); kind != nullptr && kind->files)
+    return of_files(*kind, uri.substr(prefix_of(*kind, uri).size()), uri, path);
+  if (kind_of_uri(uri) == nullptr && uri.find("://") == uri.npos)
+    if (const SourceKind* kind = kind_of_file(uri))
+      return of_files(*kind, uri, uri, path);
   std::size_t hash = uri.rfind('#');
   std::string place = uri.substr(0, hash);
   std::string table = hash == uri.npos ? "" : uri.substr(hash + 1);
@@ -183,7 +219,9 @@ SourceSpec from_uri(const std::string& uri, const std::string& path) {
     refuse_uri(uri, path, "no table follows the '#'");
   const SourceKind* kind = kind_of_uri(place);
   if (kind == nullptr)
-    refuse_uri(uri, path, "expected it to begin with " + prefixes());
+    refuse_uri(uri, path,
+               "expected it to begin with " + prefixes() +
+                   ", or the name of a file to end with " + extensions());
   SourceSpec spec = kind->settings.defaults();
   spec.table = std::move(table);
   if (kind->server) {
@@ -214,6 +252,18 @@ void refuse_settings_of_tables(const Spec& section) {
                      "it belongs to one table, and this source is made of "
                      "several",
                      "put it into the section of one of \"sources\"");
+}
+
+/// A setting of tables where rows are in files.
+void refuse_settings_of_tables(const Spec& section, const SourceKind& kind) {
+  if (!kind.files) return;
+  for (const SettingSchema& setting : table_settings().schemas())
+    if (section.has(setting.key) && setting.key != "where")
+      section.refuse(setting.key,
+                     "it belongs to a table of a database, and a source of "
+                     "kind \"" +
+                         kind.name + "\" has rows by their position",
+                     "leave it out");
 }
 
 /// A setting of another kind is known, and does not belong here.
@@ -272,10 +322,11 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
         "leave it out, or set \"kind\" to \"concatenated\" or "
         "\"joined\"");
   refuse_settings_of_others(section, kind);
+  refuse_settings_of_tables(section, kind);
   SourceSpec spec = kind.settings.defaults();
   kind.settings.read(section, spec);
   if (!kind.server) refuse_connection_string(section, spec);
-  table_settings().read(section, spec);
+  settings_of_rows(kind).read(section, spec);
   row_settings().read(section, spec);
   section.finish();
   return spec;
@@ -324,8 +375,9 @@ Json place_section(const SourceSpec& spec) {
   if (is_composed(spec.kind)) {
     composed_settings().show(spec, section);
   } else {
-    source_kind(spec.kind)->settings.show(spec, section);
-    table_settings().show(spec, section);
+    const SourceKind& kind = *source_kind(spec.kind);
+    kind.settings.show(spec, section);
+    settings_of_rows(kind).show(spec, section);
   }
   return section;
 }
@@ -356,7 +408,7 @@ Json source_schema() {
     Json named;
     named["properties"]["kind"]["const"] = kind.name;
     kinds.push_back({std::move(named), kind.settings.schemas()});
-    for (SettingSchema& setting : table_settings().schemas())
+    for (SettingSchema& setting : settings_of_rows(kind).schemas())
       kinds.back().settings.push_back(std::move(setting));
   }
   for (const char* kind : {kConcatenated, kJoined}) {

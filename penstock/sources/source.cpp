@@ -16,6 +16,20 @@ std::int64_t ChunkMap::chunk_of(std::int64_t position) const {
   return std::ranges::upper_bound(ends, position) - ends.begin();
 }
 
+std::string_view RowNames::of(std::int64_t position) {
+  auto part = std::ranges::upper_bound(parts_, position, {}, &NamedRows::end);
+  position_ = position;
+  if (part != parts_.begin() && part != parts_.end())
+    position_ -= std::prev(part)->end;
+  const std::string_view number(reinterpret_cast<const char*>(&position_),
+                                sizeof(position_));
+  if (part == parts_.end()) return number;
+  name_ = part->name;
+  name_ += '\0';  // no name holds one
+  name_ += number;
+  return name_;
+}
+
 // The size of rows is found by reading: a few at first, then as many as those
 // suggest. A block that is too large all the same is read again, in parts.
 void Reader::scan(const Partition& partition, BlockLimit limit,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,26 @@ struct ChunkMap {
   std::int64_t chunk_of(std::int64_t position) const;
 };
 
+/// Rows by position that belong to one another, as those of a file do.
+struct NamedRows {
+  std::string name;
+  std::int64_t end = 0;  ///< the position after its last
+};
+
+/// What names a row, also when other parts are added: the name of its part and
+/// its number there; without parts, its position. Valid until the next call.
+class RowNames {
+ public:
+  explicit RowNames(std::vector<NamedRows> parts = {})
+      : parts_(std::move(parts)) {}
+  std::string_view of(std::int64_t position);
+
+ private:
+  std::vector<NamedRows> parts_;
+  std::int64_t position_ = 0;
+  std::string name_;
+};
+
 /// A part of one consistent scan of all rows. The partitions of one scan show
 /// the same snapshot, which ends when the last of them is destroyed.
 struct Partition {
@@ -107,6 +128,9 @@ struct SourceInfo {
   std::vector<ColumnType> types;
   Abilities abilities;
   ColumnType key = ColumnType::int64;  ///< of the keys, or of positions
+  /// Of rows by position that are in several parts, to which others may be
+  /// added: all of them, in order. A split by rows goes by RowNames.
+  std::vector<NamedRows> parts = {};
   /// What it is, in named parts and without secrets: the kind, the place, the
   /// table, the columns, the condition, and what distinguishes one version of
   /// the rows from the next where that is known without reading them.

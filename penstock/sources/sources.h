@@ -20,6 +20,7 @@
 #include "penstock/sources/concatenated.h"
 #include "penstock/sources/joined.h"
 #include "penstock/sources/kinds.h"
+#include "penstock/sources/memory/table_source.h"
 #include "penstock/sources/source.h"
 #include "penstock/sources/spec.h"
 #include "penstock/sources/stop.h"

@@ -64,9 +64,14 @@ void AdamW::step(double learning_rate) {
                       group.second_moments, {}, steps, learning_rate,
                       options_.beta1, options_.beta2, group.weight_decay,
                       options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+  }
+  forget_gradients();
+}
+
+void AdamW::forget_gradients() {
+  for (Group& group : groups_)
     for (Parameter& parameter : group.parameters)
       parameter.value.mutable_grad().reset();
-  }
 }
 
 std::vector<Parameter> AdamW::state() const {

@@ -27,6 +27,8 @@ class AdamW {
   /// Clips the gradients that backward() left, moves the parameters, and
   /// clears the gradients. Never waits for the device.
   void step(double learning_rate);
+  /// step() does so, too.
+  void forget_gradients();
 
   /// Moments and the count of steps, by name: all that the next step depends
   /// on beside the parameters. They share memory with the optimiser.

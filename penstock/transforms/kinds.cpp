@@ -5,7 +5,10 @@ namespace penstock {
 // One line for each kind: the function is in its folder.
 #define PENSTOCK_FIELD_KINDS(KIND) \
   KIND(json_set)                   \
-  KIND(numbers)
+  KIND(numbers)                    \
+  KIND(number)                     \
+  KIND(category)                   \
+  KIND(time)
 
 #define KIND(name) FieldDescriptor name##_field();
 PENSTOCK_FIELD_KINDS(KIND)

@@ -8,7 +8,8 @@ namespace penstock {
 namespace {
 
 // A missing value becomes the mean, which is 0 after standardising; where
-// nothing is standardised it is a plain 0. Either way: 0.
+// nothing is standardised it is a plain 0. Either way: 0. A fill was put in its
+// place before.
 inline double standardized(const Standardization& by, double raw) {
   double shift = by.standardize ? by.mean : 0.0;
   double divisor = by.standardize ? by.divisor : 1.0;

@@ -24,6 +24,7 @@ Standardization read_one(Spec spec, const std::string& name) {
       "divisor", {}, std::numeric_limits<double>::denorm_min(), kMost);
   number.count = spec.integer("count", {}, 0, INT64_MAX);
   number.missing = spec.integer("missing", {}, 0, INT64_MAX);
+  if (spec.has("fill")) number.fill = spec.number("fill", {}, -kMost, kMost);
   spec.finish();
   return number;
 }
@@ -171,6 +172,7 @@ class NumbersFit final : public FieldFit {
     Standardization& number = numbers_[at];
     number.count = sum.count;
     number.missing = sum.missing;
+    if (number.fill_mean) number.fill = sum.mean;
     if (!number.standardize || sum.count == 0) return;
     number.mean = sum.mean;
     if (sum.min == sum.max) return;
@@ -214,14 +216,15 @@ Json json_of(const std::vector<Standardization>& numbers) {
     to["divisor"] = number.divisor;
     to["count"] = number.count;
     to["missing"] = number.missing;
+    if (number.fill) to["fill"] = *number.fill;
   }
   return json;
 }
 
 std::optional<Json> unfitted_numbers(
     const std::vector<Standardization>& numbers) {
-  if (std::ranges::any_of(numbers, &Standardization::standardize))
-    return std::nullopt;
+  for (const Standardization& number : numbers)
+    if (number.standardize || number.fill_mean) return std::nullopt;
   return json_of(numbers);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,13 +22,16 @@ struct Standardization {
   double divisor = 1;        ///< the deviation, or 1 for a constant or no value
   std::int64_t count = 0;    ///< values that entered
   std::int64_t missing = 0;  ///< missing or null, over all kept rows
+  bool fill_mean = false;    ///< the mean is to be found as the fill
+  /// What a missing value becomes before standardising; none: see `mean`.
+  std::optional<double> fill = {};
 };
 
 /// {"lat": {"boolean": false, "mean": ...}, ...}: a field's statistics.
 Json json_of(const std::vector<Standardization>& numbers);
 
-/// The statistics of numbers of which none is to be standardised; nullopt where
-/// one is.
+/// The statistics of numbers of which none is to be standardised or filled with
+/// the mean; nullopt where one is.
 std::optional<Json> unfitted_numbers(
     const std::vector<Standardization>& numbers);
 

@@ -12,6 +12,7 @@
 ///     RowLayout row = layout_of(fields);  // place: float32 [2]
 ///     std::printf("%zu bytes a row\n", row.row_bytes);
 #include "penstock/transforms/batch_operation.h"
+#include "penstock/transforms/category/category.h"
 #include "penstock/transforms/field_kind.h"
 #include "penstock/transforms/fields.h"
 #include "penstock/transforms/json_set/json_set.h"
@@ -19,3 +20,4 @@
 #include "penstock/transforms/numbers/numbers.h"
 #include "penstock/transforms/operations.h"
 #include "penstock/transforms/standardization.h"
+#include "penstock/transforms/time/time.h"

@@ -311,6 +311,11 @@ std::string Engine::report(bool wait) {
   return text;
 }
 
+std::size_t Engine::release_memory(std::size_t bytes) {
+  return with_loader(
+      [&](Session& loader) { return loader.release_memory(bytes); });
+}
+
 std::string Engine::rank_facts() {
   return with_loader(
       [](Session& loader) { return loader.rank_facts().dump(); });

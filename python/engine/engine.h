@@ -57,6 +57,7 @@ class Engine {
   /// That iteration is at its end, and the loop turns to something else.
   void pause(std::int64_t iteration);
   std::string report(bool wait);
+  std::size_t release_memory(std::size_t bytes);
   /// What must be the same on all ranks.
   std::string rank_facts();
   /// What a run's statistics.json holds; "{}" for rows of one's own.

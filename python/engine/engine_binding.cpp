@@ -42,6 +42,7 @@ void bind_state(EngineClass& engine) {
       .def("state", &Engine::state)
       .def("load_state", &Engine::load_state, nb::arg("state"))
       .def("report", &Engine::report, nb::arg("wait"))
+      .def("release_memory", &Engine::release_memory, nb::arg("bytes"))
       .def("statistics", &Engine::statistics)
       .def("rank_facts", &Engine::rank_facts)
       .def("close", &Engine::close)

@@ -11,6 +11,7 @@
 #include "python/engine/rows.h"
 #include "python/engine/sampling.h"
 #include "python/engine/source.h"
+#include "python/engine/table.h"
 #include "python/engine/verdict.h"
 
 NB_MODULE(_engine, module) {
@@ -30,6 +31,7 @@ NB_MODULE(_engine, module) {
   bind_ranks(module);
   bind_sampling(module);
   bind_source(module);
+  bind_table(module);
   bind_verdict(module);
   module.def("end_of_python", &end_of_python,
              "To be called when Python ends, before loaders are closed.");

@@ -217,6 +217,25 @@ class BaseLoader:
         """Where the prepared rows live, and why there."""
         return dict(self.stats()["plan"])
 
+    def release(self, nbytes: int | None = None) -> int:
+        """Frees at least so many bytes of the device's memory that rows take,
+        or all of it, and returns how many; 0 where the device keeps none. The
+        rows are kept on the host from here on, and batches go on in the same
+        order. Call it where a step runs short of memory:
+
+            try:
+                step(batch)
+            except torch.OutOfMemoryError:
+                if not loader.release():
+                    raise
+                step(batch)
+        """
+        if nbytes is not None and nbytes < 0:
+            raise ValueError(f"nbytes is {nbytes}: give the bytes to free, or "
+                             "nothing for all of them")
+        return self._engine.release_memory(
+            (1 << 64) - 1 if nbytes is None else nbytes)
+
     def close(self) -> None:
         """Ends the threads and lets the memory go. Batches stay valid; the
         loader is of no more use. Called twice, it does nothing."""
@@ -247,15 +266,21 @@ class BaseLoader:
 class Loader(BaseLoader):
     """Batches of a source, in the words of torch's DataLoader.
 
-    `source` is a URI ("sqlite:FILE#table", "postgresql://host/base#table"), a
+    `source` is a URI ("sqlite:FILE#table", "postgresql://host/base#table",
+    "parquet:FILE") or a file ("train.parquet", "train.csv"), a
     job's `source` section, a dict of arrays (numpy, torch or others, rows
-    first, in host memory; used where they lie), or an object of your own: with
+    first, in host memory; used where they lie), a data frame of pandas or
+    polars, a table of pyarrow, a Hugging Face data set, a relation of DuckDB or
+    anything else with `__arrow_c_stream__`, or an object of your own: with
     `columns`, `len()` and `read(positions)`, whose columns the fields take
     (see penstock.sources.PositionSource), or with `size` and `read(ids)`,
     which gives the tensors themselves (see penstock.callables.Source). `fields`
     maps names to how they are made: a list of columns, one column, or a job's
     rule; a list of columns makes a field of each. Of arrays and of tensors of
-    your own it names those that a batch holds (default: all). `batch_size`
+    your own it names those that a batch holds (default: all). Of a table it may
+    be left out: numbers then are fields in their own type, times seconds since
+    1970, texts of at most 1,000 different values categories; `repr()` shows
+    these rules, and which columns they leave out. `batch_size`
     counts the rows of one rank. `split` is a job's section of that name, and
     `side` which part of it is read.
 
@@ -278,7 +303,8 @@ class Loader(BaseLoader):
     """
 
     @checked(ELSEWHERE)
-    def __init__(self, source: str | Settings | Source | PositionSource,
+    def __init__(self, source: str | os.PathLike[str] | Settings | Source
+                 | PositionSource | object,
                  fields: Fields | None = None,
                  batch_size: int = 1, shuffle: bool = False, *,
                  num_workers: int | None = None,
@@ -321,14 +347,27 @@ class Loader(BaseLoader):
             job: dict[str, Any] = {"loader": loading, "device": device}
             if split is not None:
                 job["split"] = split
-            rows = _own_rows(source, fields)
+            rows, rules, self._left_out = _own_rows(source, fields)
             if rows is None:
-                if isinstance(source, str):
-                    source = json.loads(_engine.source_section(source))
+                if isinstance(source, (str, os.PathLike)):
+                    source = json.loads(
+                        _engine.source_section(os.fspath(source)))
                 job["source"] = source
             if rows is None or rows.has_fields:
-                job["fields"] = _rules(fields)
+                job["fields"] = rules or _rules(fields)
             super().__init__(job, (), side, ranks, rows)
+            self._rules = rules
+
+    def __repr__(self) -> str:
+        """With the fields that were made of a table's columns by themselves, and
+        the columns that were left out."""
+        text = super().__repr__()
+        rules = getattr(self, "_rules", None) or {}  # unset while it is opened
+        if not rules:
+            return text
+        lines = [f"  {name}: {_dumped(rule)}" for name, rule in rules.items()]
+        lines += [f"  left out: {why}" for why in self._left_out]
+        return "\n".join([text, *lines])
 
 
 def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
@@ -361,33 +400,40 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
             job = _read(job)
         rows = None
         if not isinstance(job.get("source"), (Mapping, str, type(None))):
-            rows = _own_rows(job["source"], job.get("fields"))
+            rows, rules, _ = _own_rows(job["source"], job.get("fields"))
             own = {"source"} if rows and rows.has_fields else {
                 "source", "fields"}
             job = {name: section for name, section in job.items()
                    if name not in own}
+            if rules:
+                job["fields"] = rules
         return BaseLoader(job, sets, side, ranks, rows)
 
 
-def _own_rows(source: object, fields: Fields | None) -> _engine.Rows | None:
-    """Rows of arrays or of an object with `read`; None for a job's source."""
-    if isinstance(source, str):
-        return None
-    from . import callables, sources
+def _own_rows(source: object, fields: Fields | None) -> tuple[
+        _engine.Rows | None, dict[str, Any] | None, list[str]]:
+    """Rows of arrays, a table or an object with `read`, None for a job's
+    source; the rules of the fields where a table makes them by itself; and the
+    columns that these leave out."""
+    if isinstance(source, (str, os.PathLike)):
+        return None, None, []
+    from . import callables, sources, tables
 
     if isinstance(source, sources.PositionSource):
-        return sources.rows_of(source)
+        return sources.rows_of(source), None, []
     if isinstance(source, Mapping):
         if isinstance(source.get("kind"), str):
-            return None
-        return callables.rows_of_arrays(source, fields)
+            return None, None, []
+        return callables.rows_of_arrays(source, fields), None, []
     if isinstance(source, callables.Source):
-        return callables.rows_of_source(source, fields)
+        return callables.rows_of_source(source, fields), None, []
+    if (found := tables.rows_of_table(source, fields)) is not None:
+        return found
     raise TypeError(f"Loader() cannot read a {type(source).__name__}: expected "
-                    "a URI, a job's source section, a dict of arrays, or an "
-                    "object with 'columns', a length and 'read(positions)', or "
-                    "with 'size' and 'read(ids)'; a torch Dataset goes to "
-                    "penstock.DataLoader")
+                    "a URI, a job's source section, a data frame or table, a "
+                    "dict of arrays, or an object with 'columns', a length and "
+                    "'read(positions)', or with 'size' and 'read(ids)'; a "
+                    "torch Dataset goes to penstock.DataLoader")
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:

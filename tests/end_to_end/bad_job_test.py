@@ -91,7 +91,7 @@ class JobFiles(Case):
                 ("train.epoch=1", "train.epoch", "'epochs'"),
                 ("device.stepms=1", "device.stepms", "'step_ms'"),
                 ("output.dri=x", "output.dri", "dir"),
-                ("fields.y.column=[]", "fields.y.column", "'columns'"),
+                ("fields.y.column_s=[]", "fields.y.column_s", "'columns'"),
                 ("fields.heard.json_set.kyes=[]", "fields.heard.json_set.kyes",
                  "'keys'")):
             self.refuse("request", "settings.unknown_key", place, nearest,

@@ -1,5 +1,6 @@
 """`penstock schema` and the parser know the same keys, and give the same
 verdict on every job of which a schema can tell."""
+import csv
 import json
 import pathlib
 import re
@@ -83,7 +84,8 @@ def entries_of(page):
         for item in re.split(r"\n(?=- |\n)", part) if section else ():
             head = re.match(r"- ((?:\*\*`\w+`\*\*(?:, )?)+): ", item)
             for key in re.findall(r"`(\w+)`", head[1]) if head else ():
-                entries[section[1], key] = " ".join(item.split())
+                at = section[1], key  # several kinds may have a key
+                entries[at] = f"{entries.get(at, '')} {' '.join(item.split())}"
     return entries
 
 
@@ -91,7 +93,7 @@ def leaves(section, rule):
     """The settings of a section; those of an object inside are among them."""
     found = {}
     for key, inner in rule["properties"].items():
-        if inner.get("type") == "object":
+        if inner.get("type") == "object" and "properties" in inner:
             found.update(leaves(section, inner))
         else:
             found[section, key] = inner
@@ -101,7 +103,7 @@ def leaves(section, rule):
 def facts(rule):
     """What a description of a setting must mention."""
     words = {"integer": "integer", "number": "number", "boolean": "boolean",
-             "array": "list", "string": "text"}
+             "array": "list", "string": "text", "object": "object"}
     rule = {**rule, **rule.get("oneOf", [{}])[0]}
     if "type" in rule:
         yield words[rule["type"]]
@@ -110,7 +112,7 @@ def facts(rule):
     for value in [*rule.get("enum", ()), rule.get("const"),
                   *(rule.get(word) for word in
                     ("minimum", "maximum", "multipleOf", "default"))]:
-        if value is not None:
+        if value is not None and not isinstance(value, list):
             yield json.dumps(value) if isinstance(value, (str, bool)) else \
                 {2**40: "2^40", 1e9: "1e9"}.get(value, f"{value:.10g}")
 
@@ -146,12 +148,26 @@ class Schema(Case):
         self.assertEqual(
             self.known_keys(self.job(), ["source"])
             | self.known_keys(self.job(source=postgres), ["source"])
-            | self.known_keys(self.job(source=both), ["source"]),
+            | self.known_keys(self.job(source=both), ["source"])
+            | self.known_keys(self.job(source={"kind": "csv", "path": "x"}),
+                              ["source"])
+            | self.known_keys(self.job(source={"kind": "hf", "path": "x"}),
+                              ["source"])
+            | self.known_keys(self.job(source={"kind": "arrow", "path": "x"}),
+                              ["source"]),
             set(self.rules("source")["properties"]))
-        self.assertEqual(
-            self.known_keys(self.job(), ["fields", "y"])
-            | self.known_keys(self.job(), ["fields", "heard"]),
-            set(self.rules("fields", "y")["properties"]))
+        keys = self.known_keys(self.job(), ["fields", "heard"])
+        for kind in ({"columns": ["a"]}, {"column": "a"},
+                     {"category": {"column": "a"}}, {"time": {"column": "a"}}):
+            keys |= self.known_keys(self.job(fields={"y": kind}),
+                                    ["fields", "y"])
+            name = next(iter(kind))
+            if isinstance(kind[name], dict):
+                self.assertEqual(
+                    self.known_keys(self.job(fields={"y": kind}),
+                                    ["fields", "y", name]),
+                    set(self.rules("fields", "y", name)["properties"]))
+        self.assertEqual(keys, set(self.rules("fields", "y")["properties"]))
         self.assertEqual(
             self.known_keys(self.job(), ["fields", "heard", "json_set"]),
             set(self.rules("fields", "y", "json_set")["properties"]))
@@ -203,6 +219,15 @@ class Schema(Case):
             {**place, "round_trip_ms": -1}, {**place, "round_trip_ms": 60001},
             {**place, "where": "id > 3"}, {**place, "where": 3},
             {**place, "kind": "mysql"}, "sqlite:d.sqlite#t", [])
+        text = {"kind": "csv", "path": "d.csv"}
+        yield from self.sections(
+            "source", text, {**text, "path": ["d.csv"]}, {**text, "path": []},
+            {**text, "path": [""]}, {**text, "table": "t"},
+            {**text, "columns": {"y": "float32"}},
+            {**text, "columns": {"y": "huge"}}, {**text, "header": 1},
+            {**text, "where": "y > 3"}, {**text, "na": ["-"]},
+            {**text, "kind": "sqlite", "path": ["d.sqlite"]}, "d.csv",
+            {**place, "columns": {}}, {**text, "schema": "union"})
         odd, even = ({**place, "where": f"id % 2 = {i}"} for i in (1, 0))
         for kind in ("concatenated", "joined"):
             both = {"kind": kind, "sources": [odd, even]}
@@ -289,6 +314,8 @@ class Schema(Case):
 
     def test_gives_the_verdict_of_the_parser(self):
         self.database(self.rows())
+        with open(self.folder / "d.csv", "w", newline="") as file:
+            csv.writer(file).writerows([("id", "heard", "y"), *self.rows()])
         jobs = [*self.jobs_with_sources(), *self.jobs_with_fields(),
                 *self.jobs_with_loaders(), *self.jobs_with_devices(),
                 *self.jobs_with_models()]
@@ -309,14 +336,18 @@ class Schema(Case):
         in_schema = {}
         for section in self.schema["properties"]:
             rule = self.rules(section)
-            if section in ("device", "model"):  # a name, or an object
-                rule = rule["oneOf"][-1]
+            if section in ("device", "model"):  # a name, or objects
+                rules = [kind for kind in rule["oneOf"] if "properties" in kind]
             elif section == "fields":
-                rule = rule["additionalProperties"]
-            in_schema.update(leaves(section, rule))
+                rules = [rule["additionalProperties"]]
+            else:
+                rules = [rule]
+            for rule in rules:
+                for key, setting in leaves(section, rule).items():
+                    in_schema.setdefault(key, []).append(setting)
         self.assertEqual(set(documented), set(in_schema))
-        for key, rule in in_schema.items():
-            for fact in facts(rule):
+        for key, settings in in_schema.items():
+            for fact in (fact for rule in settings for fact in facts(rule)):
                 self.assertIn(fact, documented[key], key)
 
     def test_accepts_the_example_job(self):

@@ -95,8 +95,9 @@ class Doctor(Case):
         found = self.succeed("doctor", "--json").json()
         self.assertGreater(found["machine"]["cpus"], 0)
         parts = {part["part"]: part for part in found["parts"]}
-        self.assertEqual(list(parts), ["sqlite", "postgres", "cpu", "sim",
-                                       "cuda", "trainer"])
+        self.assertEqual(list(parts), ["sqlite", "postgres", "parquet",
+                                       "arrow", "csv", "jsonl", "hf", "cpu",
+                                       "sim", "cuda", "trainer"])
         for name in ("sqlite", "cpu", "sim"):
             self.assertIs(parts[name]["there"], True, parts[name])
         for part in parts.values():

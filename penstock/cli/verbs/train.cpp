@@ -1,4 +1,6 @@
+#include <cctype>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "penstock/cli/output.h"
@@ -11,7 +13,7 @@ namespace penstock {
 namespace {
 
 struct Arguments {
-  std::string job, resume;
+  std::string job, resume, init, target, out;
   std::vector<std::string> sets;
   std::int64_t skip = 0;
   bool plan = false;
@@ -42,17 +44,76 @@ std::string summary_of(const Json& report) {
   return text;
 }
 
+[[noreturn]] void refuse(std::string where, std::string why, std::string next) {
+  throw Error(ErrorKind::request, {.code = "cli.arguments",
+                                   .what = "cannot start the training",
+                                   .where = std::move(where),
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+/// Exactly one of a job, a run and a table must be named.
+void check_what_is_named(const Arguments& arguments) {
+  const int named = !arguments.job.empty() + !arguments.resume.empty() +
+                    !arguments.init.empty();
+  const char* const next =
+      "name a job file, --resume RUN, or --init TABLE --target COLUMN";
+  if (named == 0 && arguments.target.empty())
+    refuse("the command line", "neither a job nor a run is named", next);
+  if (named > 1)
+    refuse("the command line",
+           arguments.init.empty()
+               ? "both a job and a run are named"
+               : "a job is to be written, and a job or a run is named",
+           next);
+  if (arguments.init.empty() != arguments.target.empty())
+    refuse(arguments.init.empty() ? "--target" : "--init",
+           arguments.init.empty() ? "no table is named"
+                                  : "the column to be predicted is not named",
+           "write both: --init train.parquet --target species");
+  if (!arguments.out.empty() && arguments.init.empty())
+    refuse("--out", "no job is to be written",
+           "write it beside --init TABLE --target COLUMN");
+}
+
+/// "penguins.json" for data/penguins.csv.gz; of a database its table's.
+std::string name_of_job(const SourceSpec& source) {
+  std::filesystem::path path = source.path;
+  if (path.filename().empty()) path = path.parent_path();
+  std::string name =
+      source.table.empty() ? path.filename().string() : source.table;
+  name = name.substr(0, name.find('.', 1));
+  for (char& c : name)  // of a pattern, say
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-') c = '_';
+  return (name.empty() ? "table" : name) + ".json";
+}
+
+/// Writes the job that --init asks for; its name.
+std::string write_new_job(const Arguments& arguments, Terminal& terminal,
+                          const Invocation& invocation) {
+  const SourceSpec source = parse_source_spec(Json(arguments.init), "--init");
+  const std::string name =
+      arguments.out.empty() ? name_of_job(source) : arguments.out;
+  std::error_code none;
+  if (std::filesystem::exists(name, none))
+    throw Error(ErrorKind::request,
+                {.code = "init.exists",
+                 .what = "cannot write the job file",
+                 .where = name,
+                 .why = "there is a file of that name",
+                 .next = "train it with 'penstock train " + name +
+                         "', or name another with --out"});
+  terminal.note("reading the table once, to see what it holds");
+  const std::string text =
+      new_job_text(source, arguments.target, name, {invocation.stop});
+  real_files().write_atomic(name, text);
+  terminal.note("wrote " + name + "; 'penstock train " + name +
+                "' runs it again");
+  return name;
+}
+
 /// The job of the file, or of the run that is resumed.
 Job job_of(const Arguments& arguments) {
-  if (arguments.job.empty() == arguments.resume.empty())
-    throw Error(
-        ErrorKind::request,
-        {.code = "cli.arguments",
-         .what = "cannot start the training",
-         .where = "the command line",
-         .why = arguments.job.empty() ? "neither a job nor a run is named"
-                                      : "both a job and a run are named",
-         .next = "name either a job file or --resume RUN"});
   if (arguments.skip != 0 && (arguments.resume.empty() || arguments.plan))
     throw Error(
         ErrorKind::request,
@@ -82,9 +143,23 @@ void show_plan(const Job& job, Terminal& terminal, Invocation& invocation) try {
   invocation.interrupted = true;
 }
 
-void run_train(const Arguments& arguments, Invocation& invocation) {
-  Job job = job_of(arguments);
+/// False where it was stopped before the file was written.
+bool write_if_asked(Arguments& arguments, Terminal& terminal,
+                    Invocation& invocation) try {
+  if (!arguments.init.empty())
+    arguments.job = write_new_job(arguments, terminal, invocation);
+  return true;
+} catch (const Error& error) {
+  if (!is_stop(error)) throw;
+  invocation.interrupted = true;
+  return false;
+}
+
+void run_train(Arguments arguments, Invocation& invocation) {
+  check_what_is_named(arguments);
   Terminal terminal;
+  if (!write_if_asked(arguments, terminal, invocation)) return;
+  Job job = job_of(arguments);
   if (arguments.plan) return show_plan(job, terminal, invocation);
   TrainListener listener{
       .note = [&](const std::string& line) { terminal.note(line); },
@@ -107,6 +182,13 @@ RunVerb add_train(Options& options, Invocation& invocation) {
   options.add("job", arguments->job, "The job file");
   options.add("--resume", arguments->resume,
               "Resume an interrupted run: its folder");
+  options.add("--init", arguments->init,
+              "Write a job file for this table (a file, or a source as peek "
+              "takes it), and run it");
+  options.add("--target", arguments->target,
+              "With --init: the column to be predicted");
+  options.add("--out", arguments->out,
+              "With --init: the job file; default: the table's name + .json");
   options.add("--skip", arguments->skip,
               "With --resume: steps of data to leave out; below 0: to take "
               "again",

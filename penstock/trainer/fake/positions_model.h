@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/trainer/fake/steps.h"
 #include "penstock/trainer/models/set_position/descriptor.h"
 #include "penstock/trainer/trainer.h"
 
@@ -83,25 +84,13 @@ class PositionsModel {
                            Tail tail = Tail::drop) const {
     LoaderOptions options = loader_options(job(), Side::train);
     options.tail = tail;
-    std::int64_t each = steps_per_epoch(order_of(options, *of));
-    options.start = {begin / each, begin % each};
-    options.batches = end - begin;
-    Loader loader(of, options, *device_);
-    std::unique_ptr<Stream> stream = device_->make_stream();
-    while (std::optional<Batch> batch = loader.next(*stream))
-      stepper.step(*batch, *stream, begin++);
-    return stepper.losses(true);
+    return take_steps(stepper, options, std::move(of), *device_, begin, end);
   }
 
   Json validate(Stepper& stepper, Tail tail = Tail::exact) const {
     LoaderOptions options = loader_options(job(), Side::val);
     options.tail = tail;
-    options.batches = steps_per_epoch(order_of(options, *data_));
-    Loader loader(data_, options, *device_);
-    std::unique_ptr<Stream> stream = device_->make_stream();
-    while (std::optional<Batch> batch = loader.next(*stream))
-      stepper.validate(*batch, *stream);
-    return stepper.validated();
+    return validate_rows(stepper, options, data_, *device_);
   }
 
  private:

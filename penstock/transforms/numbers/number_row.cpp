@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "penstock/base/error.h"
 
@@ -48,28 +49,35 @@ double number_at(Dtype dtype, const std::byte* from) {
 
 }  // namespace
 
-NumberRow::NumberRow(const std::vector<ColumnType>& types, bool keeps_bits)
-    : exact(keeps_bits) {
+NumberRow::NumberRow(const std::vector<ColumnType>& types, bool keeps_bits,
+                     bool has_mask)
+    : exact(keeps_bits), masked(has_mask) {
   for (ColumnType type : types) {
     Dtype dtype =
         type.kind == ColumnKind::boolean ? Dtype::boolean : type.dtype;
     places.push_back({dtype, bytes});
     bytes += size_of(dtype);
   }
+  if (masked) bytes += places.size();
 }
 
 bool NumberRow::canonical() const {
+  if (masked && !exact) return false;
   return std::ranges::all_of(places, [&](const Place& place) {
     return place.dtype == (exact ? Dtype::int64 : Dtype::float64);
   });
 }
 
 void NumberRow::decode(const std::byte* row, double* out) const {
-  for (const Place& place : places) {
-    double number = number_at(place.dtype, row + place.offset);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Place& place = places[i];
+    double number = present(row, i) ? number_at(place.dtype, row + place.offset)
+                                    : std::numeric_limits<double>::quiet_NaN();
     if (exact) {
       std::int64_t integer = 0;
-      if (place.dtype == Dtype::int64)  // which float64 need not hold
+      if (!present(row, i))
+        integer = 0;
+      else if (place.dtype == Dtype::int64)  // which float64 need not hold
         std::memcpy(&integer, row + place.offset, sizeof(integer));
       else
         integer = static_cast<std::int64_t>(number);

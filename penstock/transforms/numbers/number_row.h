@@ -17,16 +17,24 @@ struct NumberRow {
     std::size_t offset;
   };
   /// `exact`: the integers keep their 64 bits and are never rounded to float64.
-  NumberRow(const std::vector<ColumnType>& types, bool exact);
+  /// `masked`: behind the numbers a byte for each of them, 0 where it is
+  /// missing; its own bytes are then zeros.
+  NumberRow(const std::vector<ColumnType>& types, bool exact, bool masked);
 
   std::vector<Place> places;
   std::size_t bytes = 0;
-  bool exact;
+  bool exact, masked;
 
-  /// True where a row is a run of float64, or of exact int64, already.
+  /// True where a row is a run of float64, or of exact int64 and what is
+  /// missing of them, already.
   bool canonical() const;
-  /// One float64 per column, or the bits of an exact integer.
+  /// One float64 per column, NaN where it is missing; or the bits of an exact
+  /// integer.
   void decode(const std::byte* row, double* out) const;
+  /// Of column `at`.
+  bool present(const std::byte* row, std::size_t at) const {
+    return !masked || row[bytes - places.size() + at] != std::byte{0};
+  }
 };
 
 }  // namespace penstock

@@ -1,35 +1,126 @@
 #include "penstock/transforms/numbers/numbers.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "penstock/base/settings.h"
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/number_encoder.h"
+#include "penstock/transforms/numbers/median.h"
 #include "penstock/transforms/numbers/number_row.h"
 
 namespace penstock {
 namespace {
 
-const SettingsTable<Numbers>& numbers_settings() {
-  static const SettingsTable<Numbers> table =
+using Missing = Numbers::Missing;
+
+const std::pair<const char*, Missing> kMissing[] = {{"mean", Missing::mean},
+                                                    {"median", Missing::median},
+                                                    {"zero", Missing::zero},
+                                                    {"nan", Missing::nan},
+                                                    {"mask", Missing::mask}};
+
+Json missing_rule() {
+  Json names;
+  names["enum"] = Json(Json::Array{});
+  for (const auto& [name, missing] : kMissing) names["enum"].push_back(name);
+  Json number;
+  number["type"] = "number";
+  Json rule;
+  rule["anyOf"] = Json(Json::Array{names, number});
+  rule["description"] =
+      "what becomes of NULL and NaN; \"mask\": 0, and NAME_mask says so. Left "
+      "out, such a row is bad.";
+  return rule;
+}
+
+void read_missing(Spec& spec, const SettingSchema& setting, Numbers& to) {
+  const Json* found = spec.raw(setting.key);
+  if (found == nullptr) return;
+  if (found->is_number()) {
+    to.missing = Missing::number;
+    to.fill = found->number();
+    return;
+  }
+  for (const auto& [name, missing] : kMissing)
+    if (*found == Json(name)) {
+      to.missing = missing;
+      return;
+    }
+  spec.refuse(setting.key, "found " + found->dump(),
+              "use \"mean\", \"median\", \"zero\", \"nan\", \"mask\" or a "
+              "number");
+}
+
+Json show_missing(const Numbers& from) {
+  if (from.missing == Missing::number) return Json(from.fill);
+  for (const auto& [name, missing] : kMissing)
+    if (missing == from.missing) return Json(name);
+  return Json();
+}
+
+bool is_integer(Dtype dtype) {
+  return dtype != Dtype::float32 && dtype != Dtype::float64;
+}
+
+/// Integers hold neither NaN nor a mean.
+void check_integers(Spec& section, const Numbers& numbers) {
+  if (!is_integer(numbers.dtype)) return;
+  const std::string but =
+      ", but dtype is \"" + std::string(name_of(numbers.dtype)) + "\"";
+  if (numbers.standardize)
+    section.refuse("standardize", "found true" + but,
+                   "use float32 or float64, or do not standardise");
+  const bool whole = std::abs(numbers.fill) < 0x1p63 &&
+                     numbers.fill == std::trunc(numbers.fill);
+  if (numbers.missing == Missing::mean || numbers.missing == Missing::median ||
+      numbers.missing == Missing::nan || !whole)
+    section.refuse("missing", "found " + show_missing(numbers).dump() + but,
+                   "use \"zero\", \"mask\" or an integer, or float32 or "
+                   "float64");
+}
+
+SettingsTable<Numbers> with_rest(SettingsTable<Numbers> table) {
+  return table
+      .choice("dtype", &Numbers::dtype,
+              {{"float32", Dtype::float32},
+               {"float64", Dtype::float64},
+               {"int64", Dtype::int64},
+               {"int32", Dtype::int32},
+               {"int16", Dtype::int16},
+               {"int8", Dtype::int8},
+               {"uint32", Dtype::uint32},
+               {"uint16", Dtype::uint16},
+               {"uint8", Dtype::uint8},
+               {"bool", Dtype::boolean}},
+              "")
+      .boolean("standardize", &Numbers::standardize, "")
+      .setting("missing", missing_rule(), read_missing, show_missing)
+      .check(check_integers);
+}
+
+/// Of the kind `column`, where there is one, or `columns`.
+const SettingsTable<Numbers>& numbers_settings(bool single) {
+  static const SettingsTable<Numbers> many = with_rest(
+      SettingsTable<Numbers>().names("columns", &Numbers::columns, ""));
+  static const SettingsTable<Numbers> one = with_rest(
       SettingsTable<Numbers>()
-          .names("columns", &Numbers::columns, "")
-          .choice("dtype", &Numbers::dtype,
-                  {{"float32", Dtype::float32},
-                   {"float64", Dtype::float64},
-                   {"int64", Dtype::int64}},
-                  "")
-          .boolean("standardize", &Numbers::standardize, "")
-          .check([](Spec& section, Numbers& numbers) {
-            if (numbers.dtype == Dtype::int64 && numbers.standardize)
-              section.refuse("standardize",
-                             "found true, but dtype is \"int64\"",
-                             "use float32 or float64, or do not standardise");
-          });
-  return table;
+          .setting(
+              "column", settings::rule_of("string", ""),
+              [](Spec& spec, const SettingSchema& setting, Numbers& to) {
+                to.columns = {settings::read_text(spec, setting, "")};
+                to.single = true;
+              },
+              [](const Numbers& from) {
+                return from.columns.empty() ? Json() : Json(from.columns[0]);
+              })
+          .required()
+          .not_empty());
+  return single ? one : many;
 }
 
 class Parser final : public FieldParser {
@@ -52,6 +143,7 @@ class Parser final : public FieldParser {
       const Column& column = block.columns[columns_.at[c]];
       PENSTOCK_ASSERT(column.type == columns_.types[c],
                       "a column has the type that was bound");
+      if (row_.masked) mark(column, to + row_.bytes - names_.size() + c);
       parse_column(column, names_[c], to + row_.places[c].offset, faults);
     }
     std::ranges::sort(faults.rows.begin() + static_cast<std::ptrdiff_t>(before),
@@ -61,11 +153,19 @@ class Parser final : public FieldParser {
   const Values& canonical(const Values& values) override {
     if (row_.canonical()) return values;
     std::int64_t rows = values.rows();
-    canonical_.width = names_.size() * sizeof(double);
+    const bool marked = row_.masked && row_.exact;
+    const std::size_t marks = marked ? names_.size() : 0;
+    canonical_.width = names_.size() * sizeof(double) + marks;
     canonical_.bytes.resize(static_cast<std::size_t>(rows) * canonical_.width);
-    auto* to = canonical_.bytes.mutable_data<double>();
-    for (std::int64_t row = 0; row < rows; ++row, to += names_.size())
-      row_.decode(values.row(row).data(), to);
+    auto* to = canonical_.bytes.mutable_data<std::byte>();
+    decoded_.resize(names_.size());
+    for (std::int64_t row = 0; row < rows; ++row, to += canonical_.width) {
+      const ValueRow from = values.row(row);
+      row_.decode(from.data(), decoded_.data());
+      std::memcpy(to, decoded_.data(), canonical_.width - marks);
+      std::memcpy(to + canonical_.width - marks,
+                  from.data() + row_.bytes - marks, marks);
+    }
     return canonical_;
   }
 
@@ -77,16 +177,30 @@ class Parser final : public FieldParser {
     faulty = true;
   }
 
+  /// Where the numbers of a column are present. NaN is not.
+  void mark(const Column& column, std::byte* to) {
+    const bool real = column.type.kind == ColumnKind::number &&
+                      (column.type.dtype == Dtype::float64 ||
+                       column.type.dtype == Dtype::float32);
+    for (std::int64_t row = 0; row < column.length; ++row, to += row_.bytes)
+      *to = std::byte{column.valid(row) &&
+                      !(real && std::isnan(column.as_float64(row)))};
+  }
+
   template <class Number>
   void copy(const Column& column, const std::string& name, std::byte* to,
             Faults& faults) {
     for (std::int64_t row = 0; row < column.length; ++row, to += row_.bytes) {
       auto number = column.number<Number>(row);
       if (!column.valid(row)) {
-        reject(row, name, "is NULL, expected a number", faults);
+        missing(row, name, to, sizeof(number), faults);
         continue;
       }
       if constexpr (std::is_floating_point_v<Number>) {
+        if (row_.masked && std::isnan(number)) {
+          missing(row, name, to, sizeof(number), faults);
+          continue;
+        }
         if (!std::isfinite(number)) {
           reject(row, name,
                  std::isnan(number)
@@ -101,13 +215,21 @@ class Parser final : public FieldParser {
     }
   }
 
+  void missing(std::int64_t row, const std::string& name, std::byte* to,
+               std::size_t bytes, Faults& faults) {
+    if (row_.masked)
+      std::memset(to, 0, bytes);
+    else
+      reject(row, name, "is NULL, expected a number", faults);
+  }
+
   void copy_bits(const Column& column, const std::string& name, std::byte* to,
                  Faults& faults) {
     for (std::int64_t row = 0; row < column.length; ++row, to += row_.bytes) {
       if (column.valid(row))
         *to = std::byte{column.boolean(row)};
       else
-        reject(row, name, "is NULL, expected a number", faults);
+        missing(row, name, to, 1, faults);
     }
   }
 
@@ -149,6 +271,7 @@ class Parser final : public FieldParser {
   const NumberRow row_;
   std::vector<bool> faulty_;  // of the block, by row
   Values canonical_;
+  std::vector<double> decoded_;
 };
 
 /// A row is one element; what keeps its 64 bits is counted, never summed.
@@ -158,7 +281,13 @@ class RowNumbers final : public NumberRows {
       : row_(std::move(row)), out_(row_.places.size()) {}
 
   std::span<const double> numbers(ValueRow row) override {
-    if (!row_.exact) row_.decode(row.data(), out_.data());
+    if (!row_.exact)
+      row_.decode(row.data(), out_.data());
+    else
+      for (std::size_t i = 0; i < out_.size(); ++i)
+        out_[i] = row_.present(row.data(), i)
+                      ? 0.0
+                      : std::numeric_limits<double>::quiet_NaN();
     return out_;
   }
   std::unique_ptr<NumberRows> clone() const override {
@@ -170,29 +299,129 @@ class RowNumbers final : public NumberRows {
   std::vector<double> out_;
 };
 
+/// The tensor of the numbers, and their mask where there is one.
+RowLayout layout_of(const std::string& name, const Numbers& numbers) {
+  const Shape shape =
+      numbers.single ? Shape{} : Shape{std::ssize(numbers.columns)};
+  std::vector<TensorSpec> tensors = {
+      {.name = name, .dtype = numbers.dtype, .row_shape = shape}};
+  if (numbers.missing == Missing::mask)
+    tensors.push_back({.name = name + "_mask", .row_shape = shape});
+  RowLayout layout;
+  layout.append(std::move(tensors));
+  return layout;
+}
+
+template <class Number>
+bool write_as(std::int64_t number, std::byte* to, std::size_t at) {
+  const auto narrow = static_cast<Number>(number);
+  std::memcpy(to + at * sizeof(narrow), &narrow, sizeof(narrow));
+  return std::in_range<Number>(number);
+}
+
+/// False where the number does not fit.
+bool write_integer(Dtype dtype, std::int64_t number, std::byte* to,
+                   std::size_t at) {
+  switch (dtype) {
+    case Dtype::int32:
+      return write_as<std::int32_t>(number, to, at);
+    case Dtype::int16:
+      return write_as<std::int16_t>(number, to, at);
+    case Dtype::int8:
+      return write_as<std::int8_t>(number, to, at);
+    case Dtype::uint32:
+      return write_as<std::uint32_t>(number, to, at);
+    case Dtype::uint16:
+      return write_as<std::uint16_t>(number, to, at);
+    case Dtype::boolean:
+      return write_as<std::uint8_t>(number, to, at) && number <= 1;
+    default:
+      return write_as<std::uint8_t>(number, to, at);
+  }
+}
+
 class Encoder final : public FieldEncoder {
  public:
-  Encoder(NumberEncoder numbers, NumberRow row)
+  Encoder(NumberEncoder numbers, NumberRow row, const Numbers& settings,
+          const std::vector<Standardization>& statistics)
       : numbers_(std::move(numbers)),
         row_(std::move(row)),
-        raw_(row_.places.size()) {}
+        settings_(settings),
+        mask_at_(layout_of({}, settings).tensors.back().offset),
+        raw_(row_.places.size()) {
+    for (const Standardization& number : statistics)
+      fills_.push_back(number.fill.value_or(settings.fill));
+  }
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
               Faults& faults) override {
     std::byte* to = out.data;
     for (std::size_t i = 0; i < rows.size(); ++i, to += out.stride) {
       row_.decode(rows[i].data(), raw_.data());
+      if (row_.masked) fill(rows[i].data());
       if (row_.exact)
-        std::memcpy(to, raw_.data(), raw_.size() * sizeof(double));
+        write_integers(to, static_cast<std::int64_t>(i), faults);
       else if (!numbers_.encode(raw_.data(), to)) [[unlikely]]
         faults.reject(numbers_.what_does_not_fit(raw_.data(),
                                                  static_cast<std::int64_t>(i)));
+      if (row_.masked) mark(rows[i].data(), to);
     }
   }
 
  private:
+  void write_integers(std::byte* to, std::int64_t row, Faults& faults) const {
+    if (settings_.dtype == Dtype::int64) {
+      std::memcpy(to, raw_.data(), raw_.size() * sizeof(double));
+      return;
+    }
+    for (std::size_t c = 0; c < raw_.size(); ++c) {
+      const auto number = std::bit_cast<std::int64_t>(raw_[c]);
+      if (write_integer(settings_.dtype, number, to, c)) continue;
+      faults.reject({.row = row,
+                     .place = "column '" + settings_.columns[c] + "'",
+                     .why = "found " + std::to_string(number),
+                     .what = "cannot hold a value in " +
+                             std::string(name_of(settings_.dtype)),
+                     .next = "use \"dtype\": \"int64\", or check the data"});
+      return;
+    }
+  }
+  /// What is still NaN then is 0 after standardising.
+  void fill(const std::byte* row) {
+    if (settings_.missing == Missing::mask || settings_.missing == Missing::nan)
+      return;
+    for (std::size_t c = 0; c < raw_.size(); ++c) {
+      if (row_.present(row, c)) continue;
+      raw_[c] =
+          row_.exact
+              ? std::bit_cast<double>(static_cast<std::int64_t>(fills_[c]))
+              : fills_[c];
+    }
+  }
+  void mark(const std::byte* row, std::byte* to) const {
+    for (std::size_t c = 0; c < raw_.size(); ++c) {
+      const bool present = row_.present(row, c);
+      const float mask = present ? 1 : 0;
+      if (settings_.missing == Missing::mask)
+        std::memcpy(to + mask_at_ + c * sizeof(mask), &mask, sizeof(mask));
+      else if (settings_.missing == Missing::nan && !present)
+        write_nan(to, c);
+    }
+  }
+  void write_nan(std::byte* to, std::size_t column) const {
+    constexpr auto kWide = std::numeric_limits<double>::quiet_NaN();
+    constexpr auto kNarrow = std::numeric_limits<float>::quiet_NaN();
+    if (settings_.dtype == Dtype::float64)
+      std::memcpy(to + column * sizeof(kWide), &kWide, sizeof(kWide));
+    else
+      std::memcpy(to + column * sizeof(kNarrow), &kNarrow, sizeof(kNarrow));
+  }
+
   const NumberEncoder numbers_;
   const NumberRow row_;
+  const Numbers settings_;
+  const std::size_t mask_at_;
+  std::vector<double> fills_;  // by column
   std::vector<double> raw_;
 };
 
@@ -206,21 +435,20 @@ class NumbersKind final : public FieldKind {
     for (const std::string& column : numbers_.columns)
       requests.push_back({.column = column,
                           .as = exact() ? ReadAs::integer : ReadAs::number,
-                          .setting = "fields." + name_ + ".columns",
+                          .setting = "fields." + name_ +
+                                     (numbers_.single ? ".column" : ".columns"),
                           .rounded = rounded()});
     return requests;
   }
   StoredForm stored() const override {
-    RowLayout layout;
-    layout.append({{.name = name_,
-                    .dtype = numbers_.dtype,
-                    .row_shape = {std::ssize(numbers_.columns)}}});
-    return {.tensors = std::move(layout.tensors)};
+    return {.tensors = layout_of(name_, numbers_).tensors};
   }
-  Json recipe() const override { return numbers_settings().shown(numbers_); }
+  Json recipe() const override {
+    return numbers_settings(numbers_.single).shown(numbers_);
+  }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;
 
-  bool exact() const { return numbers_.dtype == Dtype::int64; }
+  bool exact() const { return is_integer(numbers_.dtype); }
   /// Becomes float32 without standardising.
   bool rounded() const {
     return numbers_.dtype == Dtype::float32 && !numbers_.standardize;
@@ -238,17 +466,22 @@ class BoundNumbers final : public BoundField {
   BoundNumbers(const NumbersKind& kind, FieldColumns columns)
       : kind_(kind),
         columns_(std::move(columns)),
-        row_(columns_.types, kind.exact()),
+        row_(columns_.types, kind.exact(),
+             kind.numbers().missing != Missing::bad),
         place_{kind.name(), "column"} {}
 
   std::unique_ptr<FieldParser> parser() const override {
     return std::make_unique<Parser>(kind_.numbers().columns, columns_, row_);
   }
   std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-    return fit_numbers(standardizations(), place_,
-                       std::make_unique<RowNumbers>(row_));
+    auto rows = std::make_unique<RowNumbers>(row_);
+    auto fit = fit_numbers(standardizations(), place_, rows->clone());
+    if (kind_.numbers().missing != Missing::median) return fit;
+    return with_medians(std::move(fit), kind_.numbers().columns,
+                        std::move(rows));
   }
   std::optional<Json> unfitted() const override {
+    if (kind_.numbers().missing == Missing::median) return std::nullopt;
     return unfitted_numbers(standardizations());
   }
   std::vector<Standardization> standardizations() const {
@@ -258,17 +491,19 @@ class BoundNumbers final : public BoundField {
       bool boolean = columns_.info[i].boolean;
       numbers.push_back({.name = settings.columns[i],
                          .boolean = boolean,
-                         .standardize = settings.standardize && !boolean});
+                         .standardize = settings.standardize && !boolean,
+                         .fill_mean = settings.missing == Missing::mean});
     }
     return numbers;
   }
   std::unique_ptr<FieldEncoder> encoder(
       const Json& statistics, const std::string& path) const override {
     const Numbers& settings = kind_.numbers();
+    std::vector<Standardization> numbers =
+        standardizations_from(statistics, settings.columns, path);
     return std::make_unique<Encoder>(
-        NumberEncoder(standardizations_from(statistics, settings.columns, path),
-                      place_, settings.dtype),
-        row_);
+        NumberEncoder(numbers, place_, settings.dtype), row_, settings,
+        numbers);
   }
 
  private:
@@ -316,15 +551,23 @@ std::shared_ptr<const FieldKind> make_numbers(std::string name,
   return std::make_shared<NumbersKind>(std::move(name), std::move(numbers));
 }
 
-FieldDescriptor numbers_field() {
-  return {.key = "columns",
-          .settings = numbers_settings().schemas(),
+namespace {
+
+template <bool kSingle>
+FieldDescriptor descriptor() {
+  return {.key = kSingle ? "column" : "columns",
+          .settings = numbers_settings(kSingle).schemas(),
           .make = [](const std::string& name, Spec& section) {
             Numbers numbers;
-            numbers_settings().read(section, numbers);
+            numbers_settings(kSingle).read(section, numbers);
             return make_numbers(name, std::move(numbers));
           }};
 }
+
+}  // namespace
+
+FieldDescriptor numbers_field() { return descriptor<false>(); }
+FieldDescriptor number_field() { return descriptor<true>(); }
 
 const Numbers* numbers_of(const Field& field) {
   auto* kind = dynamic_cast<const NumbersKind*>(field.kind.get());

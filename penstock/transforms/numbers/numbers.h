@@ -8,17 +8,34 @@
 
 namespace penstock {
 
-/// Columns of the table, one number each -> [columns].
+/// Columns of the table, one number each -> [columns]; or one -> [].
 struct Numbers {
+  /// What becomes of a NULL, or of NaN where the source holds it.
+  enum class Missing : std::uint8_t {
+    bad,     ///< the row is bad
+    mean,    ///< the mean of the train rows
+    median,  ///< their median; of an even number the mean of the middle two
+    zero,
+    nan,
+    number,  ///< `fill`
+    mask,    ///< a 0 after standardising, and NAME_mask says so
+  };
+
   std::vector<std::string> columns;
-  Dtype dtype = Dtype::float32;  ///< float32, float64 or int64
+  bool single = false;  ///< one column, without a dimension of its own
+  /// float32, float64, an integer of any width but uint64, or boolean
+  Dtype dtype = Dtype::float32;
   bool standardize = false;
+  Missing missing = Missing::bad;
+  double fill = 0;
 };
 
-/// The kind `columns`. A row's values are one number per column, each in the
-/// width that the source gives it; hashes and statistics see them as float64
-/// (dtype int64: the integer's bits). Negative zero is zero; booleans are 0
-/// and 1. What is stored is the tensor NAME of the dtype, [columns].
+/// The kinds `columns` and `column`. A row's values are one number per column,
+/// each in the width that the source gives it; hashes and statistics see them
+/// as float64 (dtypes of integers: the integer's bits). Negative zero is zero;
+/// booleans are 0 and 1. What is stored is the tensor NAME of the dtype,
+/// [columns], and with a mask the tensor NAME_mask of float32, of the same
+/// shape: 1 where a value is present, else 0.
 std::shared_ptr<const FieldKind> make_numbers(std::string name,
                                               Numbers numbers);
 

@@ -3,10 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <span>
 
-#include "penstock/run/run.h"
-#include "penstock/trainer/staging.h"
+#include "penstock/trainer/drawn.h"
 
 namespace penstock {
 
@@ -22,22 +20,12 @@ struct Augment {
                        ///< units of the set: standardised, if it is
   std::uint64_t seed = 0;
 
-  /// The rows of a batch, and how numbers that are drawn for them get to where
-  /// the model computes: by `staging`, queued on `stream`. On the cpu neither
-  /// is used.
-  struct Dataset {
-    std::int64_t epoch = 0;
-    std::span<const SampleId> ids;
-    Staging& staging;
-    Stream& stream;
-  };
-
   /// `mask` [rows, max] with some of its ones made 0. A row keeps all that it
   /// has rather than none.
-  at::Tensor heard(const at::Tensor& mask, const Dataset& rows) const;
+  at::Tensor heard(const at::Tensor& mask, const DrawnFor& rows) const;
   /// `set` [rows, max, keys] with noise on the numbers of one key.
   at::Tensor noisy(const at::Tensor& set, std::int64_t key,
-                   const Dataset& rows) const;
+                   const DrawnFor& rows) const;
 };
 
 }  // namespace penstock

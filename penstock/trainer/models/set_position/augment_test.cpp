@@ -18,7 +18,7 @@ std::vector<SampleId> ids(SampleId count) {
 }
 
 /// On the cpu, where numbers are drawn in place.
-Augment::Dataset rows(std::int64_t epoch, const std::vector<SampleId>& ids) {
+DrawnFor rows(std::int64_t epoch, const std::vector<SampleId>& ids) {
   static const std::unique_ptr<Device> device = open_device({.kind = "cpu"});
   static const std::unique_ptr<Stream> stream = device->make_stream();
   static Staging staging(*device, 1);

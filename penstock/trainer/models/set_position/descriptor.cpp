@@ -35,17 +35,6 @@ const SettingsTable<SetPosition>& set_position_settings() {
   return table;
 }
 
-const Field& field_named(const Spec& spec, std::string_view key,
-                         const std::string& name,
-                         const std::vector<Field>& fields) {
-  auto found = std::ranges::find(fields, name, &Field::name);
-  if (found != fields.end()) return *found;
-  std::vector<std::string> names;
-  for (const Field& field : fields) names.push_back(field.name);
-  spec.refuse(key, "there is no field '" + name + "'",
-              did_you_mean(name, names));
-}
-
 const JsonSet& set_of(const Spec& spec, const std::string& name,
                       const std::vector<Field>& fields) {
   const JsonSet* set = json_set_of(field_named(spec, "set", name, fields));

@@ -3,10 +3,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "penstock/trainer/parameter.h"
+#include "penstock/trainer/layers.h"
 
 namespace penstock {
 
@@ -36,26 +35,18 @@ class SetNetwork {
                         const at::Tensor& mask) const;
 
   /// In a fixed order. They share memory with the network.
-  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::vector<Parameter>& parameters() const {
+    return layers_.parameters();
+  }
 
  private:
-  /// Weight and bias, by their place among the parameters.
-  struct Layer {
-    std::size_t weight, bias;
-  };
-  Layer linear(const std::string& name, std::int64_t in, std::int64_t out);
-  Layer normal(const std::string& name);
-  std::size_t add(const std::string& name, at::Tensor value);
-  at::Tensor apply(Layer layer, const at::Tensor& input) const;
-  at::Tensor normalised(Layer layer, const at::Tensor& input) const;
+  using Layer = Layers::Layer;
   at::Tensor attention(const at::Tensor& elements,
                        const at::Tensor& absent) const;
   at::Tensor pooled(const at::Tensor& elements, const at::Tensor& absent) const;
 
   NetworkShape shape_;
-  std::uint64_t seed_;
-  at::TensorOptions options_;
-  std::vector<Parameter> parameters_;
+  Layers layers_;
   Layer embed_, embed_out_, attention_norm_, queries_keys_values_,
       attention_out_, mlp_norm_, mlp_, mlp_out_, pool_norm_, pool_scores_,
       pool_values_, head_norm_, head_, answer_;

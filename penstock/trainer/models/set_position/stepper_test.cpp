@@ -60,18 +60,6 @@ class StepperTest : public testing::Test {
   static inline std::shared_ptr<const TableDataset> data_;
 };
 
-void expect_same_bits(const ModelState& one, const ModelState& other) {
-  EXPECT_EQ(one.json, other.json);
-  ASSERT_EQ(one.tensors.size(), other.tensors.size());
-  for (std::size_t i = 0; i < one.tensors.size(); ++i) {
-    const TensorView& a = one.tensors[i].view;
-    const TensorView& b = other.tensors[i].view;
-    ASSERT_EQ(one.tensors[i].name, other.tensors[i].name);
-    ASSERT_EQ(a.shape, b.shape);
-    EXPECT_EQ(std::memcmp(a.data, b.data, a.bytes()), 0) << one.tensors[i].name;
-  }
-}
-
 double number(const Json& json, const char* key) {
   return json.find(key)->number();
 }

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Is a table trained on whose rows take twice what the memory's limit leaves?
+
+A table of 64 numbers a row, in SQLite. The program trains on it under a limit on data
+(RLIMIT_DATA, `ulimit -d`), which like a container's limit counts what cannot be
+dropped and read again: values that the scan cannot hold go to temporary files, and
+the rows to a store on disk, which a second run finds. Beside what each run planned
+and used, and where it says that the limit is from, stands the same run without a
+limit, which keeps the rows in memory: their batches are compared, byte by byte.
+
+    bench/run limited_memory [--limit-mib N] [--steps N]
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+MIB = 1 << 20
+COLUMNS = 64
+ROW_BYTES = COLUMNS * 8
+COMPARED = 50  # batches
+
+
+def make_table(path, rows):
+    names = ", ".join(f"c{c} REAL" for c in range(COLUMNS))
+    # Different in each row and column, and cheap to make.
+    values = ", ".join(f"(n * {2 * c + 1} % 1000003) * 0.5"
+                       for c in range(COLUMNS))
+    base = sqlite3.connect(path)
+    base.execute("PRAGMA journal_mode = off")
+    base.execute("PRAGMA synchronous = off")
+    base.execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY, {names})")
+    base.execute(f"""INSERT INTO t WITH RECURSIVE count(n) AS (
+                       SELECT 1 UNION ALL SELECT n + 1 FROM count
+                       WHERE n < {rows})
+                     SELECT n, {values} FROM count""")
+    base.commit()
+    base.close()
+
+
+def run(program, folder, limit, *arguments):
+    """Its output, seconds, and what was resident at most."""
+    def under():
+        if limit:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    began = time.monotonic()
+    process = subprocess.Popen([program, *arguments], cwd=folder, text=True,
+                               stdout=subprocess.PIPE, preexec_fn=under)
+    out = process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{arguments[0]} ended with {process.returncode}:\n"
+                         f"{out}")
+    return out, time.monotonic() - began, used.ru_maxrss * 1024
+
+
+def trained(program, folder, limit, cache, steps, name):
+    out, wall, peak = run(program, folder, limit, "train", "job.json",
+                          "--json", "--set", f"loader.cache={cache}", "--set",
+                          f"train.max_steps={steps}")
+    report = json.loads(out)
+    machine, memory, plan = (report["machine"], report["memory"],
+                             report["plan"])
+    scan = plan.get("scan")
+    return {
+        "workload": name, "limit_mib": limit / MIB if limit else None,
+        "limit_from": machine["memory_from"],
+        "free_from": machine["memory_free_from"],
+        "tier": plan["tier"], "scanned": "scan" in plan,
+        "scan_mib": scan["bytes"] / MIB if scan else None,
+        "spilled_mib": scan["spilled"] / MIB if scan else None,
+        "planned_host_mib": memory["planned"]["host_bytes"] / MIB,
+        "used_host_mib": memory["used"]["host_bytes"] / MIB,
+        "mapped_mib": memory["used"]["mapped_bytes"] / MIB,
+        "peak_mib": peak / MIB, "steps": report["steps"],
+        "first_batch_ms": report["first_batch_ms"],
+        "samples_per_s": report["samples_per_s"], "wall_seconds": wall}
+
+
+def commit():
+    told = subprocess.run(["git", "describe", "--always", "--dirty",
+                           "--abbrev=40", "--exclude=*"],
+                          cwd=pathlib.Path(__file__).parent,
+                          capture_output=True, text=True, check=False)
+    return told.stdout.strip() or None
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--program", required=True)
+    arguments.add_argument("--limit-mib", type=int, default=512)
+    arguments.add_argument("--steps", type=int, default=500)
+    given = arguments.parse_args()
+    program = os.path.abspath(given.program)
+    limit = given.limit_mib * MIB
+    rows = 2 * limit // ROW_BYTES
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
+        make_table(os.path.join(folder, "d.sqlite"), rows)
+        job = {"source": {"kind": "sqlite", "path": "d.sqlite", "table": "t"},
+               "fields": {"x": {"columns": [f"c{c}" for c in range(COLUMNS)],
+                                "dtype": "float64"}},
+               "loader": {"batch_size": 256, "seed": 1, "workers": 2,
+                          "cache_dir": "stores"},
+               "device": "cpu"}
+        pathlib.Path(folder, "job.json").write_text(json.dumps(job))
+        results = [
+            trained(program, folder, limit, "auto", given.steps, "first run"),
+            trained(program, folder, limit, "auto", given.steps, "second run")]
+        batches = [run(program, folder, bound, "batch", "job.json", "--steps",
+                       f"0:{COMPARED}", "--set", f"loader.cache={cache}",
+                       "--set", f"loader.cache_dir={cache}")[0]
+                   for bound, cache in ((limit, "disk"), (None, "ram"))]
+        results.append(trained(program, folder, None, "ram", given.steps,
+                               "without a limit, tier ram"))
+        machine = json.loads(run(program, folder, None, "doctor",
+                                 "--json")[0]).get("machine")
+        size = os.path.getsize(os.path.join(folder, "d.sqlite"))
+    json.dump({
+        "bench": "limited_memory", "question": __doc__.splitlines()[0],
+        "command": f"bench/run limited_memory --limit-mib {given.limit_mib} "
+                   f"--steps {given.steps}", "commit": commit(),
+        "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime(
+            "%Y-%m-%dT%H:%M:%S.000Z"),
+        "machine": machine, "load_before": os.getloadavg()[0], "rows": rows,
+        "rows_mib": rows * ROW_BYTES / MIB, "database_mib": size / MIB,
+        "must_reach": "no run is killed; planned_host_mib and used_host_mib "
+                      "below limit_mib; the same batches",
+        "batches_compared": COMPARED,
+        "same_batches": batches[0] == batches[1],
+        "results": results}, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,388 @@
+#include "penstock/run/new_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "penstock/run/survey.h"
+
+// Each column goes one way: into the one field of numbers, into a field of its
+// own, or into the list of those that are left out, with the reason. The text
+// is put together line by line, since JSON documents keep no comments.
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kFewIntegers = 20;  // of a target: classes
+constexpr std::int64_t kRowsPerText = 4;   // on average, of a category
+constexpr std::int64_t kSureOnBothSides = 20;
+constexpr std::size_t kLineWidth = 76;
+
+std::string quoted(const std::string& text) { return Json(text).dump(); }
+
+/// 344 -> "344", 336776 -> "336,776".
+std::string shown_count(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (std::ptrdiff_t at = std::ssize(text) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+std::string counted(std::int64_t number, const std::string& what) {
+  return shown_count(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+std::string shown_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.4g", value);
+  return text;
+}
+
+/// Pieces with `between` after each but the last, in lines that fit.
+std::string lines_of(const std::vector<std::string>& pieces,
+                     const std::string& first, const std::string& next,
+                     const std::string& between) {
+  std::string all, line = first;
+  bool begun = false;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const std::string piece =
+        pieces[i] + (i + 1 < pieces.size() ? between : "");
+    if (begun && line.size() + 1 + piece.size() > kLineWidth) {
+      all += line + "\n";
+      line = next;
+      begun = false;
+    }
+    line += (begun ? " " : "") + piece;
+    begun = true;
+  }
+  return all + line;
+}
+
+std::string comment(const std::string& text, const std::string& indent) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines_of(words, indent + "// ", indent + "// ", "") + "\n";
+}
+
+/// What becomes of the columns.
+struct Plan {
+  std::vector<const ColumnSurvey*> numbers, texts, times;
+  std::vector<std::string> left_out;  // "\"name\": why"
+};
+
+/// Why a column that is not the target cannot be an input; empty: it can.
+std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
+  const std::int64_t present = rows - column.missing;
+  if (column.info.primary_key) return "the key of the table";
+  if (present == 0) return "no values";
+  if (column.infinite > 0)
+    return "infinite in " + counted(column.infinite, "row");
+  if (column.info.timestamp)
+    return column.missing > 0
+               ? "times, missing in " + counted(column.missing, "row")
+               : "";
+  const bool one_number = column.min == column.max;
+  if (column.real() || column.integer()) {
+    if (one_number) return "one value alone";
+    if (column.integer() && column.counts_up && column.missing == 0)
+      return "numbers of the rows";
+    return "";
+  }
+  if (column.boolean() || column.text()) {
+    if (column.many_values)
+      return "more than " +
+             shown_count(static_cast<std::int64_t>(ColumnSurvey::kMostValues)) +
+             " different texts";
+    const std::int64_t different = std::ssize(column.values);
+    if (different == 1 && column.missing == 0) return "one value alone";
+    if (column.text() && different * kRowsPerText > present)
+      return counted(different, "different text") + " in " +
+             counted(present, "row");
+    return "";
+  }
+  return std::string(name_of(column.type)) + ", for which there is no rule";
+}
+
+Plan plan_of(const Survey& survey, const ColumnSurvey& target) {
+  Plan plan;
+  for (const ColumnSurvey& column : survey.columns) {
+    if (&column == &target) continue;
+    const std::string why = reason_against(column, survey.rows);
+    if (!why.empty())
+      plan.left_out.push_back(quoted(column.info.name) + " (" + why + ")");
+    else if (column.info.timestamp)
+      plan.times.push_back(&column);
+    else if (column.text())
+      plan.texts.push_back(&column);
+    else
+      plan.numbers.push_back(&column);
+  }
+  return plan;
+}
+
+/// Names of fields, each once.
+class FieldNames {
+ public:
+  std::string name(std::string wanted, bool masked = false) {
+    while (taken_.contains(wanted) ||
+           (masked && taken_.contains(wanted + "_mask")))
+      wanted += "_";
+    taken_.insert(wanted);
+    if (masked) taken_.insert(wanted + "_mask");
+    return wanted;
+  }
+
+ private:
+  std::set<std::string> taken_ = {"", "weight", "__metadata__"};
+};
+
+bool is_class(const ColumnSurvey& target) {
+  if (target.text() || target.boolean()) return true;
+  return target.integer() && !target.many_values &&
+         std::ssize(target.values) <= kFewIntegers;
+}
+
+[[noreturn]] void refuse_target(const std::string& name, std::string why,
+                                std::string next) {
+  throw Error(ErrorKind::request,
+              {.code = "init.target",
+               .what = "cannot write a job that predicts a column",
+               .where = "column '" + name + "'",
+               .why = std::move(why),
+               .next = std::move(next)});
+}
+
+const ColumnSurvey& target_of(const Survey& survey, const std::string& name) {
+  auto found = std::ranges::find_if(
+      survey.columns,
+      [&](const ColumnSurvey& column) { return column.info.name == name; });
+  if (found == survey.columns.end()) {
+    std::vector<std::string> names;
+    for (const ColumnSurvey& column : survey.columns)
+      names.push_back(column.info.name);
+    refuse_target(name, survey.shown + " has no such column",
+                  did_you_mean(name, names));
+  }
+  const ColumnSurvey& target = *found;
+  const std::int64_t present = survey.rows - target.missing;
+  const std::string another = "name another column with --target";
+  if (present == 0)
+    refuse_target(
+        name,
+        survey.rows == 0 ? survey.shown + " has no rows" : "it holds no value",
+        another);
+  if (target.info.timestamp ||
+      !(target.text() || target.boolean() || target.integer() || target.real()))
+    refuse_target(
+        name,
+        "it holds " +
+            (target.info.timestamp ? std::string("times")
+                                   : std::string(name_of(target.type))) +
+            ", expected texts, booleans or numbers",
+        another);
+  if (target.text() && (target.many_values ||
+                        std::ssize(target.values) * kRowsPerText > present))
+    refuse_target(
+        name,
+        "it holds " +
+            (target.many_values
+                 ? "more than " + shown_count(static_cast<std::int64_t>(
+                                      ColumnSurvey::kMostValues))
+                 : shown_count(std::ssize(target.values))) +
+            " different texts in " + counted(present, "row") +
+            ", expected classes that come again",
+        another);
+  if (is_class(target) ? std::ssize(target.values) < 2
+                       : target.min == target.max)
+    refuse_target(name, "all its values are the same", another);
+  return target;
+}
+
+std::string source_text(const SourceSpec& spec, const ColumnSurvey& target) {
+  const Json ours = without_secrets_of_source(source_section(spec));
+  const Json defaults =
+      source_section(source_kind(spec.kind)->settings.defaults());
+  std::vector<std::string> settings;
+  for (const auto& [key, value] : ours.object()) {
+    const Json* otherwise = defaults.find(key);
+    if (key != "kind" && otherwise != nullptr && *otherwise == value) continue;
+    settings.push_back(quoted(key) + ": " + value.dump());
+  }
+  std::string text = "  // Where the rows are.\n";
+  if (target.missing > 0) {
+    std::string column = target.info.name;
+    for (std::size_t at = 0; (at = column.find('"', at)) != column.npos;
+         at += 2)
+      column.insert(at, "\"");
+    text +=
+        comment(counted(target.missing, "row") + " without a value in " +
+                    quoted(target.info.name) + " cannot be learned from, and " +
+                    (target.missing == 1 ? "is" : "are") + " left out.",
+                "  ");
+    settings.push_back("\"where\": " +
+                       quoted("\"" + column + "\" IS NOT NULL"));
+    if (target.real()) settings.push_back("\"on_bad\": \"skip\"");
+  } else if (target.infinite > 0) {
+    settings.push_back("\"on_bad\": \"skip\"");
+  }
+  return text + lines_of(settings, "  \"source\": {", "             ", ",") +
+         "},\n";
+}
+
+/// "\"a\" (0 to 3), ...".
+std::string numbers_text(const std::vector<const ColumnSurvey*>& numbers,
+                         const std::string& name) {
+  std::int64_t gaps = 0;
+  std::vector<std::string> names;
+  for (const ColumnSurvey* column : numbers) {
+    gaps += column->missing > 0 ? 1 : 0;
+    names.push_back(quoted(column->info.name));
+  }
+  std::string text = comment(
+      "Numbers, standardised: (value - mean) / deviation of the train rows.",
+      "    ");
+  if (gaps > 0)
+    text += comment(
+        "Values are missing in " + counted(gaps, "column") +
+            ": they become the mean, and a second tensor says which are there.",
+        "    ");
+  text += "    " + quoted(name) + ": {\n" +
+          lines_of(names, "      \"columns\": [", "                  ", ",") +
+          "],\n      \"standardize\": true";
+  if (gaps > 0) text += ", \"missing\": \"mask\"";
+  return text + "}";
+}
+
+std::string category_text(const std::string& field, const ColumnSurvey& column,
+                          bool unknown_is_error) {
+  return "    " + quoted(field) +
+         ": {\"category\": {\"column\": " + quoted(column.info.name) +
+         (unknown_is_error ? ", \"unknown\": \"error\"}}" : "}}");
+}
+
+std::string time_text(const std::string& field, const ColumnSurvey& column) {
+  return "    " + quoted(field) +
+         ": {\"time\": {\"column\": " + quoted(column.info.name) +
+         ",\n      \"parts\": [" + (column.whole_days ? "" : "\"hour\", ") +
+         "\"weekday\", \"day_of_year\"]}}";
+}
+
+std::string target_text(const std::string& field, const ColumnSurvey& target) {
+  if (!is_class(target))
+    return comment("The target: numbers from " + shown_number(target.min) +
+                       " to " + shown_number(target.max) + ", a regression.",
+                   "    ") +
+           "    " + quoted(field) +
+           ": {\"column\": " + quoted(target.info.name) +
+           ", \"standardize\": true}";
+  std::int64_t rarest = INT64_MAX;
+  for (const auto& [value, rows] : target.values)
+    rarest = std::min(rarest, rows);
+  // A class that no train row has would end the run, or be unknown.
+  const bool sure = rarest >= kSureOnBothSides;
+  std::string about =
+      "The target: " + shown_count(std::ssize(target.values)) + " classes.";
+  if (target.integer() && !target.boolean())
+    about += " For a regression: {\"column\": " + quoted(target.info.name) +
+             ", \"standardize\": true}.";
+  if (!sure)
+    about += " The rarest has " + counted(rarest, "row") +
+             ": where no train row has a class, its rows count for nothing.";
+  return comment(about, "    ") + category_text(field, target, sure);
+}
+
+std::string fields_text(const Plan& plan, const ColumnSurvey& target,
+                        const std::string& target_field, FieldNames& names) {
+  std::vector<std::string> fields;
+  if (!plan.numbers.empty())
+    fields.push_back(numbers_text(plan.numbers, names.name("numbers", true)));
+  for (const ColumnSurvey* column : plan.texts)
+    fields.push_back(
+        comment(counted(std::ssize(column->values), "text") +
+                    (column->missing > 0
+                         ? "; class 0 is what is missing in " +
+                               counted(column->missing, "row") + ", or unknown."
+                         : "; class 0 is what is unknown."),
+                "    ") +
+        category_text(names.name(column->info.name), *column, false));
+  for (const ColumnSurvey* column : plan.times)
+    fields.push_back(
+        comment("Times, as sine and cosine of their place in each cycle.",
+                "    ") +
+        time_text(names.name(column->info.name), *column));
+  fields.push_back(target_text(target_field, target));
+  std::string text =
+      "  // What the model sees, and the target. By these rules: numbers and\n"
+      "  // booleans into one field; texts of at most 1,000 values, each in "
+      "four\n  // rows or more on average, as classes; times as parts.\n";
+  if (!plan.left_out.empty()) {
+    std::string all = "Left out: ";
+    for (std::size_t i = 0; i < plan.left_out.size(); ++i)
+      all += (i == 0 ? "" : ", ") + plan.left_out[i];
+    text += comment(all + ".", "  ");
+  }
+  text += "  \"fields\": {\n";
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    text += fields[i] + (i + 1 < fields.size() ? ",\n" : "\n");
+  return text + "  },\n";
+}
+
+/// Larger tables: larger batches, fewer epochs.
+std::string training_text(std::int64_t rows, const std::string& target) {
+  const std::int64_t train = std::max<std::int64_t>(1, rows * 4 / 5);
+  std::int64_t batch = train >= 100'000  ? 512
+                       : train >= 10'000 ? 256
+                       : train >= 1'000  ? 64
+                                         : 32;
+  batch = std::min(batch, std::max<std::int64_t>(1, train / 4));
+  const std::int64_t epochs =
+      std::clamp<std::int64_t>(3000 * batch / train, 10, 60);
+  return "  // Which rows are held out follows from their keys or places.\n"
+         "  \"split\": {\"train\": 0.8, \"val\": 0.2},\n"
+         "  \"loader\": {\"batch_size\": " +
+         std::to_string(batch) +
+         "},\n"
+         "  \"model\": {\"kind\": \"tabular\", \"target\": " +
+         quoted(target) +
+         ",\n            \"width\": 128, \"depth\": 3, \"dropout\": 0.1},\n"
+         "  \"train\": {\"epochs\": " +
+         std::to_string(epochs) + ", \"lr\": 0.002}\n";
+}
+
+}  // namespace
+
+std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
+                         const std::string& name, StopFlag stop) {
+  const Survey survey = survey_rows(spec, stop);
+  const ColumnSurvey& target = target_of(survey, target_name);
+  const Plan plan = plan_of(survey, target);
+  if (plan.numbers.empty() && plan.texts.empty() && plan.times.empty()) {
+    std::string why = "no other column can be an input";
+    for (const std::string& column : plan.left_out)
+      why += (&column == &plan.left_out[0] ? ": " : ", ") + column;
+    throw Error(ErrorKind::request,
+                {.code = "init.no_inputs",
+                 .what = "cannot write a job that predicts a column",
+                 .where = survey.shown,
+                 .why = why,
+                 .next = "write the job's fields yourself: docs/job.md"});
+  }
+  FieldNames names;
+  const std::string target_field = names.name(target_name, true);
+  return comment("Written by penstock train --init from what the " +
+                     counted(survey.rows, "row") + " of " +
+                     quoted(survey.shown) +
+                     " hold. It is yours to change; to run it:",
+                 "") +
+         "//   penstock train " + name +
+         "\n// Every key: penstock schema, docs/job.md.\n{\n" +
+         source_text(spec, target) +
+         fields_text(plan, target, target_field, names) +
+         training_text(survey.rows - target.missing, target_field) + "}\n";
+}
+
+}  // namespace penstock

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <arrow/memory_pool.h>
+
+namespace penstock::arrow_files {
+
+/// Where Arrow's buffers come from: no more than the memory that was free when
+/// the first file was opened, so that a damaged length is an error and not the
+/// end of the program.
+arrow::MemoryPool* memory();
+
+}  // namespace penstock::arrow_files

@@ -1,0 +1,160 @@
+#include <arrow/api.h>
+
+#include "penstock/base/log.h"
+#include "penstock/sources/arrow/arrow_column.h"
+
+// What Arrow calls a type and what our blocks call it.
+
+namespace penstock::arrow_files {
+namespace {
+
+using Id = arrow::Type;
+
+ColumnType type_of_lists(const arrow::DataType& type) {
+  Dtype dtype = Dtype::float64;
+  if (!dtype_of(*type.field(0)->type(), dtype)) return ColumnType::json;
+  return type.id() == Id::FIXED_SIZE_LIST ? ColumnType::tensor(dtype)
+                                          : ColumnType::list;
+}
+
+bool describe(const arrow::DataType& type, files::FileColumn& column);
+
+bool describe_extension(const arrow::ExtensionType& type,
+                        files::FileColumn& column) {
+  if (!describe(*type.storage_type(), column)) return false;
+  if (type.extension_name() == "arrow.uuid") column.type = ColumnType::uuid;
+  if (type.extension_name() == "arrow.json") column.type = ColumnType::json;
+  return true;
+}
+
+/// False for a type that we cannot read.
+bool describe(const arrow::DataType& type, files::FileColumn& column) {
+  Dtype dtype = Dtype::float64;
+  if (dtype_of(type, dtype)) {
+    column.type = ColumnType::number(dtype);
+    return true;
+  }
+  switch (type.id()) {
+    case Id::NA:
+      column.type = ColumnType::null;
+      return true;
+    case Id::BOOL:
+      column.type = ColumnType::boolean;
+      return true;
+    case Id::HALF_FLOAT:
+      column.type = ColumnType::number(Dtype::float32);
+      return true;
+    case Id::TIMESTAMP:
+    case Id::DATE32:
+    case Id::DATE64:
+      column.timestamp = true;
+      [[fallthrough]];
+    case Id::TIME32:
+    case Id::TIME64:
+    case Id::DURATION:
+    case Id::DECIMAL32:
+    case Id::DECIMAL64:
+    case Id::DECIMAL128:
+    case Id::DECIMAL256:
+      column.type = ColumnType::float64;
+      return true;
+    case Id::STRING:
+    case Id::LARGE_STRING:
+    case Id::STRING_VIEW:
+      column.type = ColumnType::text;
+      return true;
+    case Id::BINARY:
+    case Id::LARGE_BINARY:
+    case Id::BINARY_VIEW:
+    case Id::FIXED_SIZE_BINARY:
+      column.type = ColumnType::binary;
+      return true;
+    case Id::DICTIONARY:
+      return describe(
+          *static_cast<const arrow::DictionaryType&>(type).value_type(),
+          column);
+    case Id::EXTENSION:
+      return describe_extension(static_cast<const arrow::ExtensionType&>(type),
+                                column);
+    case Id::LIST:
+    case Id::LARGE_LIST:
+    case Id::FIXED_SIZE_LIST:
+      column.type = type_of_lists(type);
+      return true;
+    case Id::MAP:
+    case Id::STRUCT:  // in a list, or without members
+      column.type = ColumnType::json;
+      return true;
+    default:
+      return false;
+  }
+}
+
+void add_columns(const arrow::Field& field, const std::string& prefix,
+                 std::vector<std::string> names, const files::DataFile& file,
+                 std::vector<ArrowColumn>& to) {
+  const arrow::DataType& type = *field.type();
+  const std::string name = prefix + field.name();
+  names.push_back(field.name());
+  if (type.id() == Id::STRUCT && type.num_fields() > 0) {
+    for (int at = 0; at < type.num_fields(); ++at)
+      add_columns(*type.field(at), name + ".", names, file, to);
+    return;
+  }
+  ArrowColumn column{.column = {.name = name, .declared = type.ToString()},
+                     .names = std::move(names)};
+  if (describe(type, column.column))
+    to.push_back(std::move(column));
+  else
+    log(LogLevel::warning, file.path + ": column '" + name + "' is " +
+                               type.ToString() + ", which cannot be read");
+}
+
+}  // namespace
+
+bool dtype_of(const arrow::DataType& type, Dtype& dtype) {
+  switch (type.id()) {
+    case Id::INT8:
+      dtype = Dtype::int8;
+      return true;
+    case Id::INT16:
+      dtype = Dtype::int16;
+      return true;
+    case Id::INT32:
+      dtype = Dtype::int32;
+      return true;
+    case Id::INT64:
+      dtype = Dtype::int64;
+      return true;
+    case Id::UINT8:
+      dtype = Dtype::uint8;
+      return true;
+    case Id::UINT16:
+      dtype = Dtype::uint16;
+      return true;
+    case Id::UINT32:
+      dtype = Dtype::uint32;
+      return true;
+    case Id::UINT64:
+      dtype = Dtype::uint64;
+      return true;
+    case Id::FLOAT:
+      dtype = Dtype::float32;
+      return true;
+    case Id::DOUBLE:
+      dtype = Dtype::float64;
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<ArrowColumn> columns_of(const arrow::Schema& schema,
+                                    const files::DataFile& file) {
+  std::vector<ArrowColumn> columns;
+  for (int at = 0; at < schema.num_fields(); ++at)
+    add_columns(*schema.field(at), "", {}, file, columns);
+  return columns;
+}
+
+}  // namespace penstock::arrow_files

@@ -1,0 +1,41 @@
+#include "penstock/sources/files/file_settings.h"
+
+namespace penstock {
+namespace {
+
+SourceKind arrow_kind(const std::string& name, const std::string& shown,
+                      std::vector<std::string> extensions,
+                      const SettingsTable<FileSettings>& own) {
+  SourceKind kind = file_kind(name, shown, "arrow", std::move(extensions), own);
+  kind.install =
+      "the plugin needs the libraries of pyarrow 26.0.1: in a build from "
+      "source, run tools/fetch_arrow and configure again";
+  return kind;
+}
+
+SettingsTable<FileSettings> typed_files() {
+  SettingsTable<FileSettings> own;
+  add_union(own);
+  return own;
+}
+
+}  // namespace
+
+SourceKind parquet_source() {
+  return arrow_kind("parquet", "Parquet", {".parquet", ".pq"}, typed_files());
+}
+
+SourceKind arrow_source() {
+  return arrow_kind("arrow", "Arrow IPC",
+                    {".arrow", ".arrows", ".feather", ".ipc"}, typed_files());
+}
+
+SourceKind hf_source() {
+  return arrow_kind(
+      "hf", "Hugging Face data sets", {},
+      SettingsTable<FileSettings>().text(
+          "part", &FileSettings::part,
+          "of a data set that has several: \"train\"; default: the only one"));
+}
+
+}  // namespace penstock

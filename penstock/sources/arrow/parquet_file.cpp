@@ -1,0 +1,239 @@
+#include <arrow/api.h>
+#include <arrow/io/file.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+#include <parquet/file_reader.h>
+#include <parquet/statistics.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "penstock/sources/arrow/arrow_column.h"
+#include "penstock/sources/arrow/arrow_error.h"
+#include "penstock/sources/arrow/arrow_file.h"
+#include "penstock/sources/arrow/arrow_memory.h"
+
+// A row group is a chunk. Its columns come in batches of some ten thousand
+// rows, so that a scan of a large one needs no more memory than that and the
+// pages that it is at. Threads are ours: Arrow uses none.
+
+namespace penstock::arrow_files {
+namespace {
+
+constexpr std::int64_t kBatch = 1 << 16;  // rows
+
+std::string range_of(std::int64_t group, std::int64_t first, std::int64_t end) {
+  return "row group " + std::to_string(group) + " (rows " +
+         std::to_string(first) + ".." + std::to_string(end) + ")";
+}
+
+std::unique_ptr<parquet::arrow::FileReader> open_file(
+    const files::DataFile& file,
+    std::shared_ptr<parquet::FileMetaData> metadata) {
+  auto input =
+      checked(arrow::io::ReadableFile::Open(file.path, memory()), file, "");
+  parquet::arrow::FileReaderBuilder builder;
+  parquet::ReaderProperties properties(memory());
+  properties.set_page_checksum_verification(true);
+  check(builder.Open(std::move(input), properties, std::move(metadata)), file,
+        "its footer");
+  parquet::ArrowReaderProperties how;
+  how.set_use_threads(false);
+  how.set_pre_buffer(false);
+  how.set_batch_size(kBatch);
+  builder.memory_pool(memory());
+  builder.properties(how);
+  return checked(builder.Build(), file, "its footer");
+}
+
+void add_leaves(const parquet::arrow::SchemaField& field,
+                std::vector<int>& leaves) {
+  if (field.column_index >= 0) leaves.push_back(field.column_index);
+  for (const parquet::arrow::SchemaField& child : field.children)
+    add_leaves(child, leaves);
+}
+
+/// The leaves of Parquet's schema that make up a column.
+std::vector<int> leaves_of(const parquet::arrow::SchemaManifest& manifest,
+                           const std::vector<std::string>& names) {
+  const std::vector<parquet::arrow::SchemaField>* fields =
+      &manifest.schema_fields;
+  const parquet::arrow::SchemaField* found = nullptr;
+  for (const std::string& name : names) {
+    found = nullptr;
+    for (const parquet::arrow::SchemaField& field : *fields)
+      if (found == nullptr && field.field->name() == name) found = &field;
+    if (found == nullptr) return {};
+    fields = &found->children;
+  }
+  std::vector<int> leaves;
+  add_leaves(*found, leaves);
+  return leaves;
+}
+
+class ParquetFile final : public files::RowFile,
+                          public std::enable_shared_from_this<ParquetFile> {
+ public:
+  explicit ParquetFile(const files::DataFile& file);
+
+  const std::vector<files::FileColumn>& columns() const override {
+    return seen_;
+  }
+  const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
+  std::unique_ptr<files::ChunkReader> open(
+      const std::vector<std::size_t>& columns) const override;
+  files::ChunkBounds bounds(std::int64_t chunk,
+                            std::size_t column) const override;
+
+ private:
+  friend class ParquetReader;
+  std::string range(std::int64_t group) const {
+    auto at = static_cast<std::size_t>(group);
+    return range_of(group, at == 0 ? 0 : ends_[at - 1], ends_[at]);
+  }
+
+  const files::DataFile file_;
+  std::shared_ptr<parquet::FileMetaData> metadata_;
+  std::vector<ArrowColumn> columns_;
+  std::vector<files::FileColumn> seen_;
+  std::vector<std::vector<int>> leaves_;  // by column
+  std::vector<std::int64_t> ends_;
+};
+
+class ParquetReader final : public files::ChunkReader {
+ public:
+  ParquetReader(std::shared_ptr<const ParquetFile> file,
+                std::vector<std::size_t> columns)
+      : file_(std::move(file)), columns_(std::move(columns)) {
+    for (std::size_t column : columns_)
+      leaves_.insert(leaves_.end(), file_->leaves_[column].begin(),
+                     file_->leaves_[column].end());
+    std::ranges::sort(leaves_);
+    leaves_.erase(std::unique(leaves_.begin(), leaves_.end()), leaves_.end());
+  }
+
+  void read(std::int64_t group, const files::PieceSink& sink) override {
+    auto at = static_cast<std::size_t>(group);
+    if (columns_.empty()) {
+      Block block;
+      block.rows = file_->ends_[at] - (at == 0 ? 0 : file_->ends_[at - 1]);
+      sink(std::move(block));
+      return;
+    }
+    const files::DataFile& data = file_->file_;
+    const std::string where = file_->range(group);
+    try {
+      if (reader_ == nullptr) reader_ = open_file(data, file_->metadata_);
+      auto batches = checked(
+          reader_->GetRecordBatchReader({static_cast<int>(group)}, leaves_),
+          data, where);
+      for (;;) {
+        auto batch = checked(batches->Next(), data, where);
+        if (batch == nullptr || !sink(block_of(*batch, where))) return;
+      }
+    } catch (const parquet::ParquetException& error) {
+      fail(arrow::Status::IOError(error.what()), data, where);
+    }
+  }
+
+ private:
+  Block block_of(const arrow::RecordBatch& batch, const std::string& where) {
+    Block block;
+    block.rows = batch.num_rows();
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const ArrowColumn& column = file_->columns_[columns_[c]];
+      auto array = array_of(batch, column.names, file_->file_, where);
+      block.columns.push_back(column_from(array, column.column, c,
+                                          block.problems, file_->file_, where));
+    }
+    return block;
+  }
+
+  const std::shared_ptr<const ParquetFile> file_;
+  const std::vector<std::size_t> columns_;
+  std::vector<int> leaves_;
+  std::unique_ptr<parquet::arrow::FileReader> reader_;
+};
+
+ParquetFile::ParquetFile(const files::DataFile& file) : file_(file) {
+  const std::string where = "its footer";
+  try {
+    auto reader = open_file(file_, nullptr);
+    metadata_ = reader->parquet_reader()->metadata();
+    std::shared_ptr<arrow::Schema> schema;
+    check(reader->GetSchema(&schema), file_, where);
+    columns_ = columns_of(*schema, file_);
+    for (const ArrowColumn& column : columns_) {
+      seen_.push_back(column.column);
+      leaves_.push_back(leaves_of(reader->manifest(), column.names));
+    }
+    std::int64_t rows = 0;
+    for (int group = 0; group < metadata_->num_row_groups(); ++group) {
+      const std::int64_t more = metadata_->RowGroup(group)->num_rows();
+      if (more < 0 || more > (std::int64_t{1} << 48))
+        fail(
+            arrow::Status::Invalid("row group ", group, " has ", more, " rows"),
+            file_, where);
+      ends_.push_back(rows += more);
+    }
+  } catch (const parquet::ParquetException& error) {
+    fail(arrow::Status::IOError(error.what()), file_, where);
+  }
+}
+
+std::unique_ptr<files::ChunkReader> ParquetFile::open(
+    const std::vector<std::size_t>& columns) const {
+  return std::make_unique<ParquetReader>(shared_from_this(), columns);
+}
+
+template <class Type>
+void set_bounds(const parquet::Statistics& of, files::ChunkBounds& bounds) {
+  const auto& typed = static_cast<const parquet::TypedStatistics<Type>&>(of);
+  bounds.min = static_cast<long double>(typed.min());
+  bounds.max = static_cast<long double>(typed.max());
+  bounds.known = !std::isnan(bounds.min) && !std::isnan(bounds.max);
+}
+
+files::ChunkBounds ParquetFile::bounds(std::int64_t chunk,
+                                       std::size_t column) const {
+  files::ChunkBounds bounds;
+  const files::FileColumn& of = seen_[column];
+  // Of unsigned numbers the order is another one, and times are scaled.
+  if (leaves_[column].size() != 1 || of.timestamp ||
+      of.type.kind != ColumnKind::number || of.declared.starts_with("uint") ||
+      columns_[column].names.size() != 1)
+    return bounds;
+  try {
+    auto group = metadata_->RowGroup(static_cast<int>(chunk));
+    auto statistics = group->ColumnChunk(leaves_[column][0])->statistics();
+    if (statistics == nullptr || !statistics->HasMinMax()) return bounds;
+    const bool whole = of.declared.starts_with("int");
+    const bool real = of.declared == "float" || of.declared == "double";
+    if (statistics->physical_type() == parquet::Type::INT32 && whole)
+      set_bounds<parquet::Int32Type>(*statistics, bounds);
+    else if (statistics->physical_type() == parquet::Type::INT64 && whole)
+      set_bounds<parquet::Int64Type>(*statistics, bounds);
+    else if (statistics->physical_type() == parquet::Type::FLOAT && real)
+      set_bounds<parquet::FloatType>(*statistics, bounds);
+    else if (statistics->physical_type() == parquet::Type::DOUBLE && real)
+      set_bounds<parquet::DoubleType>(*statistics, bounds);
+  } catch (const parquet::ParquetException&) {
+    bounds.known = false;  // reading the group says what is wrong
+  }
+  return bounds;
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<const files::RowFile>> open_parquet(
+    const SourceSpec&, const std::vector<files::DataFile>& data,
+    StopFlag stop) {
+  std::vector<std::shared_ptr<const files::RowFile>> opened;
+  for (const files::DataFile& file : data) {
+    end_if_stopped(stop);
+    opened.push_back(std::make_shared<ParquetFile>(file));
+  }
+  return opened;
+}
+
+}  // namespace penstock::arrow_files

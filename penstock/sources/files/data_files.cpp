@@ -1,0 +1,209 @@
+#include "penstock/sources/files/data_files.h"
+
+#include <fnmatch.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "penstock/base/error.h"
+
+namespace penstock::files {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_pattern(const std::string& text) {
+  return text.find_first_of("*?[") != text.npos;
+}
+
+[[noreturn]] void refuse(const char* code, const std::string& path,
+                         std::string why, std::string next) {
+  throw Error(ErrorKind::source, {.code = code,
+                                  .what = "cannot read '" + path + "'",
+                                  .where = "source.path",
+                                  .why = std::move(why),
+                                  .next = std::move(next)});
+}
+
+bool is_hidden(const std::string& name) {
+  return name.starts_with('.') || name.starts_with('_');
+}
+
+bool is_of_kind(const SourceKind& kind, const std::string& name) {
+  return std::ranges::any_of(kind.extensions, [&](const std::string& end) {
+    return name.size() >= end.size() &&
+           strcasecmp(name.c_str() + name.size() - end.size(), end.c_str()) ==
+               0;
+  });
+}
+
+/// "a/*/b.csv" into "a" and "*/b.csv": the folder before the first pattern.
+std::pair<std::string, std::string> split_pattern(const std::string& text) {
+  std::size_t first = text.find_first_of("*?[");
+  std::size_t slash = text.rfind('/', first);
+  if (slash == text.npos) return {".", text};
+  return {slash == 0 ? "/" : text.substr(0, slash), text.substr(slash + 1)};
+}
+
+bool matches(const std::string& pattern, const std::string& relative) {
+  // "**/" stands for any folders, also none.
+  std::size_t any = pattern.find("**/");
+  if (any == pattern.npos)
+    return fnmatch(pattern.c_str(), relative.c_str(), FNM_PATHNAME) == 0;
+  const std::string front = pattern.substr(0, any);
+  const std::string rest = pattern.substr(any + 3);
+  if (matches(front + rest, relative)) return true;
+  for (std::size_t at = 0; (at = relative.find('/', at)) != relative.npos; ++at)
+    if (fnmatch(front.c_str(),
+                relative.substr(0, front.empty() ? 0 : at + 1).c_str(),
+                FNM_PATHNAME) == 0 &&
+        matches(rest, relative.substr(at + 1)))
+      return true;
+  return false;
+}
+
+void add_partitions(DataFile& file) {
+  std::string_view rest = file.relative;
+  for (std::size_t slash; (slash = rest.find('/')) != rest.npos;
+       rest.remove_prefix(slash + 1)) {
+    std::string_view folder = rest.substr(0, slash);
+    std::size_t equals = folder.find('=');
+    if (equals == folder.npos || equals == 0) continue;
+    file.partitions.emplace_back(
+        without_percent(std::string(folder.substr(0, equals))),
+        without_percent(std::string(folder.substr(equals + 1))));
+  }
+}
+
+/// All files below a folder, also through links, that `wanted` takes.
+template <class Wanted>
+std::vector<DataFile> files_below(const std::string& folder, Wanted wanted) {
+  std::vector<DataFile> found;
+  std::error_code error;
+  fs::recursive_directory_iterator at(
+      folder, fs::directory_options::follow_directory_symlink, error);
+  constexpr int kDeepest = 64;  // a link may lead back
+  for (; !error && at != fs::recursive_directory_iterator();
+       at.increment(error)) {
+    std::string name = at->path().filename().string();
+    if (is_hidden(name) || at.depth() > kDeepest) {
+      at.disable_recursion_pending();
+      continue;
+    }
+    std::error_code unknown;
+    if (at->is_directory(unknown)) continue;
+    std::string relative = at->path().lexically_relative(folder).string();
+    if (wanted(relative))
+      found.push_back(file_at(at->path().string(), std::move(relative)));
+  }
+  if (error)
+    refuse("files.unreadable", folder, error.message(),
+           "check who may read this folder");
+  std::ranges::sort(found, {}, &DataFile::relative);
+  return found;
+}
+
+std::vector<DataFile> files_of(const SourceKind& kind,
+                               const std::string& path) {
+  std::error_code unknown;
+  const bool there = fs::exists(path, unknown);
+  if (!there && is_pattern(path)) {
+    const auto parts = split_pattern(path);
+    const std::string& folder = parts.first;
+    const std::string& pattern = parts.second;
+    if (!fs::is_directory(folder, unknown))
+      refuse("files.missing", path, "there is no folder '" + folder + "'",
+             "check the path; a relative one starts where the program does");
+    std::vector<DataFile> found = files_below(
+        folder,
+        [&](const std::string& name) { return matches(pattern, name); });
+    if (found.empty())
+      refuse("files.missing", path, "no file matches this pattern",
+             "* does not match '/'; **/ stands for any folders");
+    return found;
+  }
+  if (!there || !fs::is_directory(path, unknown))
+    return {file_at(path, fs::path(path).filename().string())};
+  std::vector<DataFile> found = files_below(
+      path, [&](const std::string& name) { return is_of_kind(kind, name); });
+  if (!found.empty()) return found;
+  std::string names;
+  for (const std::string& extension : kind.extensions)
+    names += (names.empty() ? "" : ", ") + extension;
+  refuse("files.none", path,
+         "no file in this folder has a name that ends with " + names,
+         "write a pattern if they have other names: \"" + path + "/*\"");
+}
+
+}  // namespace
+
+std::string without_percent(const std::string& text) {
+  auto digit = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  };
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '%' && at + 2 < text.size() && digit(text[at + 1]) >= 0 &&
+        digit(text[at + 2]) >= 0) {
+      plain +=
+          static_cast<char>(16 * digit(text[at + 1]) + digit(text[at + 2]));
+      at += 2;
+    } else {
+      plain += text[at];
+    }
+  }
+  return plain;
+}
+
+DataFile file_at(const std::string& path, std::string relative) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0)
+    refuse("files.missing", path, std::strerror(errno),
+           errno == ENOENT ? "check the path; a relative one starts where the "
+                             "program does"
+                           : "check who may read it");
+  if (!S_ISREG(found.st_mode))
+    refuse("files.unreadable", path, "it is not a file",
+           "name a file, a folder or a pattern");
+  return {.path = path,
+          .relative = std::move(relative),
+          .bytes = static_cast<std::int64_t>(found.st_size),
+          .changed_ns = std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
+                        found.st_mtim.tv_nsec};
+}
+
+void check_unchanged(const DataFile& file) {
+  DataFile now = file_at(file.path, file.relative);
+  if (now.bytes == file.bytes && now.changed_ns == file.changed_ns) return;
+  throw Error(ErrorKind::source,
+              {.code = "files.changed",
+               .what = "cannot read '" + file.path + "' any further",
+               .where = file.path,
+               .why = "another program has written to it since it was opened: "
+                      "it has " +
+                      std::to_string(now.bytes) + " bytes, and had " +
+                      std::to_string(file.bytes),
+               .next = "start again when it is written; put new rows into new "
+                       "files"});
+}
+
+std::vector<DataFile> find_files(const SourceSpec& spec,
+                                 const SourceKind& kind) {
+  std::vector<DataFile> all;
+  for (const std::string& path : paths_of(spec)) {
+    std::vector<DataFile> found = files_of(kind, path);
+    for (DataFile& file : found) {
+      add_partitions(file);
+      all.push_back(std::move(file));
+    }
+  }
+  return all;
+}
+
+}  // namespace penstock::files

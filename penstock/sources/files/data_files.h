@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/sources/files/file_settings.h"
+
+namespace penstock::files {
+
+/// A file that holds rows.
+struct DataFile {
+  std::string path;      ///< to open it
+  std::string relative;  ///< to what `path` of the job named, with '/'
+  std::int64_t bytes = 0;
+  std::int64_t changed_ns = 0;
+  /// What folders named "column=value" say of all its rows, outermost first.
+  std::vector<std::pair<std::string, std::string>> partitions = {};
+};
+
+/// The files that the job's `path` names, in the order of their `relative`
+/// paths by UTF-8 bytes: those of each entry of a list after those of the
+/// entry before it. A folder is searched with all its folders for names that
+/// end as the kind's do (without regard to case); names that begin with '.' or
+/// '_' are left out, as writers of such folders have it. A pattern may have *,
+/// ? and [...], which do not match '/', and ** for any folders.
+///
+/// Throws Error(source): files.missing, files.none.
+std::vector<DataFile> find_files(const SourceSpec& spec,
+                                 const SourceKind& kind);
+
+/// The same file as it is now. Throws Error(source), files.missing.
+DataFile file_at(const std::string& path, std::string relative);
+
+/// Error(source), files.changed, unless the file is as it was.
+void check_unchanged(const DataFile& file);
+
+/// A folder's name as it was before it was written as part of a path: "%20" is
+/// a space.
+std::string without_percent(const std::string& text);
+
+}  // namespace penstock::files

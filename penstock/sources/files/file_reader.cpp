@@ -1,0 +1,305 @@
+#include "penstock/sources/files/file_reader.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "penstock/base/error.h"
+#include "penstock/sources/blocks.h"
+#include "penstock/sources/files/row_slice.h"
+
+// A chunk of a file is the unit that is decoded: a row group, a record batch, a
+// run of lines. It comes in pieces, which are blocks of the requested columns;
+// a scan hands out slices of a piece, which borrow it, and a read gathers rows
+// of the pieces of the last chunk that it has decoded.
+
+namespace penstock::files {
+namespace {
+
+/// Answers the requests from pieces of files. Nothing is copied where all rows
+/// are kept.
+class Selection {
+ public:
+  explicit Selection(const OpenedFiles& opened) : opened_(opened) {}
+
+  Block apply(Block&& piece) {
+    const std::size_t requests = opened_.served.size();
+    bool all = true;
+    if (opened_.where) {
+      select_rows(*opened_.where, piece, requests, rows_);
+      all = std::ssize(rows_) == piece.rows;
+    }
+    piece.columns.resize(requests);
+    // The condition's columns are not seen any more, their problems are.
+    for (RowProblem& problem : piece.problems)
+      if (problem.column >= requests) problem.column = 0;
+    Block kept = all ? std::move(piece) : selected(std::move(piece));
+    for (std::size_t c = 0; c < requests; ++c)
+      kept.columns[c] = converted(std::move(kept.columns[c]), opened_.served[c],
+                                  c, kept.problems);
+    if (requests == 0) kept.problems.clear();
+    return kept;
+  }
+
+ private:
+  Block selected(Block&& piece) const {
+    Block kept;
+    kept.rows = std::ssize(rows_);
+    for (const Column& column : piece.columns) {
+      Column& to = kept.columns.emplace_back();
+      to.type = column.type;
+      append_rows(column, rows_, to);
+    }
+    for (RowProblem& problem : piece.problems) {
+      auto at = std::ranges::lower_bound(rows_, problem.row);
+      if (at == rows_.end() || *at != problem.row) continue;
+      kept.problems.push_back(
+          {at - rows_.begin(), problem.column, std::move(problem.why)});
+    }
+    return kept;
+  }
+
+  const OpenedFiles& opened_;
+  std::vector<std::int64_t> rows_;
+};
+
+std::int64_t bytes_of(const Column& column, std::int64_t begin,
+                      std::int64_t rows) {
+  const std::int64_t bits = column.validity.size() == 0 ? 0 : rows / 8 + 2;
+  switch (column.type.kind) {
+    case ColumnKind::null:
+      return 0;
+    case ColumnKind::boolean:
+      return bits + rows / 8 + 2;
+    case ColumnKind::utf8:
+    case ColumnKind::binary:
+      return bits + (rows + 8) * (column.wide ? 8 : 4) +
+             column.offset(begin + rows) - column.offset(begin);
+    case ColumnKind::list:
+      return bits + (rows + 8) * (column.wide ? 8 : 4) +
+             bytes_of(column.children[0], column.offset(begin),
+                      column.offset(begin + rows) - column.offset(begin));
+    default:
+      break;
+  }
+  return bits + (rows + 7) * static_cast<std::int64_t>(width_of(column));
+}
+
+/// The rows from `begin` on that fit into a block: one at least.
+std::int64_t rows_that_fit(const Block& piece, std::int64_t begin,
+                           std::int64_t most, BlockLimit limit) {
+  for (std::int64_t rows = most; rows > 1; rows = (rows + 1) / 2) {
+    std::int64_t bytes = 0;
+    for (const Column& column : piece.columns)
+      bytes += bytes_of(column, begin, rows);
+    if (static_cast<std::size_t>(bytes) <= limit.bytes) return rows;
+  }
+  return 1;
+}
+
+class FileReader final : public Reader {
+ public:
+  explicit FileReader(std::shared_ptr<const OpenedFiles> opened)
+      : opened_(std::move(opened)),
+        reader_(opened_->set, opened_->columns),
+        selection_(*opened_) {}
+
+  void scan(const Partition& partition, BlockLimit limit,
+            const BlockSink& sink) override {
+    const OpenedFiles& of = *opened_;
+    for (std::int64_t chunk = of.chunks.chunk_of(partition.first);
+         chunk < std::ssize(of.chunks.ends) &&
+         of.first_of(chunk) < partition.end;
+         ++chunk) {
+      std::int64_t at = of.first_of(chunk);
+      bool more = true;
+      read_chunk(chunk, [&](std::shared_ptr<const Block> piece) {
+        std::int64_t begin = std::max<std::int64_t>(0, partition.first - at);
+        std::int64_t end = std::min(piece->rows, partition.end - at);
+        for (std::int64_t rows; more && begin < end; begin += rows) {
+          rows = rows_that_fit(*piece, begin, std::min(limit.rows, end - begin),
+                               limit);
+          end_if_stopped(of.stop);
+          more = hand_on(piece, begin, rows, at + begin, sink);
+        }
+        at += piece->rows;
+        return more && at < partition.end;
+      });
+      if (!more) return;
+    }
+  }
+
+  void read(const ReadRequest& request, Block& out) override {
+    const OpenedFiles& of = *opened_;
+    PENSTOCK_ASSERT(request.keys == nullptr, "rows in files have no keys");
+    order_.resize(request.positions.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    auto position = [&](std::size_t at) { return request.positions[at]; };
+    std::ranges::sort(order_, {}, position);
+    Block sorted = block_of(of.served);
+    for (std::size_t at = 0; at < order_.size();) {
+      check_position(position(order_[at]));
+      std::int64_t chunk = of.chunks.chunk_of(position(order_[at]));
+      const std::int64_t end = of.chunks.ends[static_cast<std::size_t>(chunk)];
+      std::size_t until = at;
+      while (until < order_.size() && position(order_[until]) < end) ++until;
+      gather(request.positions, chunk,
+             std::span(order_).subspan(at, until - at), sorted);
+      at = until;
+    }
+    if (std::ranges::is_sorted(order_)) {
+      out = std::move(sorted);
+      return;
+    }
+    bring_into_order(sorted, out);
+  }
+
+ private:
+  void check_position(std::int64_t position) const {
+    const std::int64_t rows = opened_->rows();
+    if (position >= 0 && position < rows) return;
+    throw Error(ErrorKind::source,
+                {.code = "source.row_gone",
+                 .what = "cannot read position " + std::to_string(position),
+                 .where = place_of(opened_->spec),
+                 .why = "it has " + std::to_string(rows) + " rows",
+                 .next = "start the run again"});
+  }
+
+  /// Decodes a chunk: its pieces as they answer the requests.
+  template <class Sink>
+  void read_chunk(std::int64_t chunk, Sink sink) {
+    const std::size_t file =
+        opened_->places[static_cast<std::size_t>(chunk)].first;
+    const std::int64_t of_file =
+        opened_->places[static_cast<std::size_t>(chunk)].second;
+    const std::int64_t expected =
+        opened_->chunks.ends[static_cast<std::size_t>(chunk)] -
+        opened_->first_of(chunk);
+    if (expected == 0) return;
+    std::int64_t found = 0;
+    bool whole = true;
+    reader_.read(file, of_file, [&](Block&& piece) {
+      end_if_stopped(opened_->stop);
+      auto kept =
+          std::make_shared<const Block>(selection_.apply(std::move(piece)));
+      found += kept->rows;
+      if (found > expected) changed(file, found, expected);
+      whole = kept->rows == 0 || sink(std::move(kept));
+      return whole;
+    });
+    if (whole && found != expected) changed(file, found, expected);
+  }
+
+  [[noreturn]] void changed(std::size_t file, std::int64_t found,
+                            std::int64_t expected) const {
+    const DataFile& data = opened_->set->data[file];
+    check_unchanged(data);
+    throw Error(ErrorKind::source,
+                {.code = "files.damaged",
+                 .what = "cannot read rows of '" + data.path + "'",
+                 .where = data.path,
+                 .why = "a part of it has " + std::to_string(found) +
+                        " rows or more, and " + std::to_string(expected) +
+                        " were announced",
+                 .next = "get an intact copy of the file"});
+  }
+
+  bool hand_on(const std::shared_ptr<const Block>& piece, std::int64_t begin,
+               std::int64_t rows, std::int64_t position,
+               const BlockSink& sink) {
+    Block block = slice_of(piece, begin, rows);
+    keys_.clear();
+    for (std::int64_t row = 0; row < rows; ++row)
+      keys_.append_integer(position + row);
+    return sink(keys_, block);
+  }
+
+  void keep_chunk(std::int64_t chunk) {
+    if (chunk == kept_chunk_) return;
+    kept_chunk_ = -1;
+    kept_.clear();
+    read_chunk(chunk, [&](std::shared_ptr<const Block> piece) {
+      kept_.push_back(std::move(piece));
+      return true;
+    });
+    kept_chunk_ = chunk;
+  }
+
+  /// Adds rows of one chunk, by ascending position.
+  void gather(std::span<const std::int64_t> positions, std::int64_t chunk,
+              std::span<const std::size_t> order, Block& to) {
+    keep_chunk(chunk);
+    std::int64_t first = opened_->first_of(chunk);
+    std::size_t at = 0;
+    for (const auto& piece : kept_) {
+      rows_.clear();
+      for (; at < order.size() && positions[order[at]] < first + piece->rows;
+           ++at)
+        rows_.push_back(positions[order[at]] - first);
+      for (std::size_t c = 0; c < to.columns.size(); ++c)
+        append_rows(piece->columns[c], rows_, to.columns[c]);
+      for (const RowProblem& problem : piece->problems) {
+        auto [begin, end] =
+            std::equal_range(rows_.begin(), rows_.end(), problem.row);
+        for (auto row = begin; row != end; ++row)
+          to.problems.push_back(
+              {to.rows + (row - rows_.begin()), problem.column, problem.why});
+      }
+      to.rows += std::ssize(rows_);
+      first += piece->rows;
+    }
+  }
+
+  void bring_into_order(const Block& sorted, Block& out) {
+    rows_.resize(order_.size());  // of `sorted`, by place in the request
+    for (std::size_t at = 0; at < order_.size(); ++at)
+      rows_[order_[at]] = static_cast<std::int64_t>(at);
+    out = block_of(opened_->served);
+    out.rows = sorted.rows;
+    for (std::size_t c = 0; c < out.columns.size(); ++c)
+      append_rows(sorted.columns[c], rows_, out.columns[c]);
+    for (const RowProblem& problem : sorted.problems)
+      out.problems.push_back(
+          {static_cast<std::int64_t>(
+               order_[static_cast<std::size_t>(problem.row)]),
+           problem.column, problem.why});
+    std::ranges::stable_sort(out.problems, {}, &RowProblem::row);
+  }
+
+  const std::shared_ptr<const OpenedFiles> opened_;
+  SetReader reader_;
+  Selection selection_;
+  KeyList keys_;
+  std::vector<std::size_t> order_;
+  std::vector<std::int64_t> rows_;
+  std::int64_t kept_chunk_ = -1;
+  std::vector<std::shared_ptr<const Block>> kept_;
+};
+
+}  // namespace
+
+std::string place_of(const SourceSpec& spec) {
+  std::vector<std::string> paths = paths_of(spec);
+  return paths[0] +
+         (paths.size() == 1
+              ? ""
+              : " and " + std::to_string(paths.size() - 1) + " more");
+}
+
+void select_rows(const Where& where, const Block& piece, std::size_t first,
+                 std::vector<std::int64_t>& rows) {
+  where.select(piece, first, rows);
+  const std::size_t sure = rows.size();
+  for (const RowProblem& problem : piece.problems)
+    if (problem.column >= first) rows.push_back(problem.row);
+  if (rows.size() == sure) return;
+  std::ranges::sort(rows);
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+}
+
+std::unique_ptr<Reader> make_file_reader(
+    std::shared_ptr<const OpenedFiles> opened) {
+  return std::make_unique<FileReader>(std::move(opened));
+}
+
+}  // namespace penstock::files

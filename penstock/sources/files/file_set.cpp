@@ -1,0 +1,290 @@
+#include "penstock/sources/files/file_set.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "penstock/base/error.h"
+#include "penstock/sources/files/row_slice.h"
+#include "penstock/sources/schema.h"
+
+namespace penstock::files {
+namespace {
+
+constexpr const char* kNoPartition = "__HIVE_DEFAULT_PARTITION__";
+
+Error other_schema(const DataFile& file, const std::string& column,
+                   std::string why, std::string next) {
+  return Error(ErrorKind::source,
+               {.code = "files.schema",
+                .what = "cannot read these files as one set of rows",
+                .where = file.path + ", column '" + column + "'",
+                .why = std::move(why),
+                .next = std::move(next)});
+}
+
+constexpr const char* kNarrow =
+    "name files of one kind as source.path (a pattern or a list)";
+
+std::int64_t place_of(const std::vector<FileColumn>& columns,
+                      const std::string& name) {
+  auto found = std::ranges::find(columns, name, &FileColumn::name);
+  return found == columns.end() ? -1 : found - columns.begin();
+}
+
+/// The columns of all files; those of later ones stand at the end.
+void unite(FileSet& set, bool take_more) {
+  for (std::size_t f = 0; f < set.files.size(); ++f)
+    for (const FileColumn& column : set.files[f]->columns()) {
+      auto known = std::ranges::find_if(set.columns, [&](const SetColumn& c) {
+        return c.in_files.name == column.name;
+      });
+      if (known == set.columns.end()) {
+        if (f > 0 && !take_more)
+          throw other_schema(
+              set.data[f], column.name,
+              "it has this column, and " + set.data[0].path + " has not",
+              std::string(
+                  "set \"schema\": \"union\" to take NULL for it there, "
+                  "or ") +
+                  kNarrow);
+        set.columns.push_back({.column = column, .in_files = column});
+        continue;
+      }
+      if (known->in_files.type == column.type &&
+          known->in_files.timestamp == column.timestamp)
+        continue;
+      // A file in which all values are missing says no type.
+      if (column.type.kind == ColumnKind::null) continue;
+      if (known->in_files.type.kind == ColumnKind::null) {
+        known->column = known->in_files = column;
+        continue;
+      }
+      throw other_schema(
+          set.data[f], column.name,
+          "it is " + column.declared + " here, and " +
+              known->in_files.declared + " in " + set.data[0].path,
+          std::string("write the files with one type, or ") + kNarrow);
+    }
+}
+
+void find_places(FileSet& set, bool may_lack) {
+  for (std::size_t f = 0; f < set.files.size(); ++f) {
+    std::vector<std::int64_t> places;
+    for (const SetColumn& column : set.columns) {
+      std::int64_t place = column.partition ? -1
+                                            : place_of(set.files[f]->columns(),
+                                                       column.in_files.name);
+      const bool row_of_values =
+          column.in_files.type.kind == ColumnKind::list ||
+          column.in_files.type.kind == ColumnKind::fixed;
+      if (place < 0 && !column.partition && (!may_lack || row_of_values))
+        throw other_schema(
+            set.data[f], column.in_files.name,
+            "it lacks this column, which " + set.data[0].path + " has as " +
+                column.in_files.declared,
+            std::string("set \"schema\": \"union\" to take NULL for it, or ") +
+                kNarrow);
+      if (place >= 0 &&
+          set.files[f]->columns()[static_cast<std::size_t>(place)].type.kind ==
+              ColumnKind::null)
+        place = -1;
+      places.push_back(place);
+    }
+    set.places.push_back(std::move(places));
+  }
+}
+
+bool is_integer(const std::string& text) {
+  std::int64_t value = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// Columns that folders name: in all files or in none.
+void add_partitions(FileSet& set) {
+  std::vector<std::string> names;
+  for (const auto& partition : set.data[0].partitions) {
+    const std::string& name = partition.first;
+    if (std::ranges::find(names, name) == names.end() &&
+        std::ranges::none_of(set.columns, [&](const SetColumn& column) {
+          return column.column.name == name;
+        }))
+      names.push_back(name);
+  }
+  set.partitions.resize(set.data.size());
+  for (const std::string& name : names) {
+    bool integers = true;
+    for (std::size_t f = 0; f < set.data.size(); ++f) {
+      const DataFile& file = set.data[f];
+      auto found = std::ranges::find(
+          file.partitions, name, &std::pair<std::string, std::string>::first);
+      if (found == file.partitions.end())
+        throw other_schema(file, name,
+                           "no folder is named " + name + "=..., as those of " +
+                               set.data[0].path + " are",
+                           kNarrow);
+      const bool lacks = found->second == kNoPartition;
+      integers = integers && (lacks || is_integer(found->second));
+      set.partitions[f].resize(set.columns.size());
+      set.partitions[f].push_back(lacks ? "" : found->second);
+    }
+    FileColumn column{
+        .name = name,
+        .declared = integers ? "int64 (of folders)" : "text (of folders)",
+        .type = integers ? ColumnType::int64 : ColumnType::text};
+    set.columns.push_back(
+        {.column = column, .in_files = column, .partition = true});
+  }
+  for (auto& values : set.partitions) values.resize(set.columns.size());
+}
+
+void choose_types(FileSet& set, const FileSettings& settings) {
+  for (const auto& chosen_column : settings.columns) {
+    const std::string& name = chosen_column.first;
+    const std::string& type = chosen_column.second;
+    auto found = std::ranges::find_if(
+        set.columns,
+        [&](const SetColumn& column) { return column.in_files.name == name; });
+    if (found == set.columns.end())
+      column_of(set.schema(), name, "source.columns", set.data[0].path);
+    // Text files have parsed what was chosen.
+    ServedColumn chosen = chosen_type(found->in_files, type);
+    found->column.type = chosen.type;
+    found->column.declared = type;
+    found->column.timestamp = type == "timestamp";
+    if (chosen.by != ServedColumn::By::itself ||
+        chosen.type != found->in_files.type)
+      found->chosen = chosen;
+  }
+}
+
+}  // namespace
+
+std::vector<FileColumn> FileSet::seen() const {
+  std::vector<FileColumn> all;
+  for (const SetColumn& column : columns) all.push_back(column.column);
+  return all;
+}
+
+Schema FileSet::schema() const {
+  Schema schema;
+  for (const SetColumn& one : columns) {
+    const FileColumn& column = one.column;
+    schema.columns.push_back(
+        {.name = column.name,
+         .declared = column.declared,
+         .boolean = column.type.kind == ColumnKind::boolean,
+         .timestamp = column.timestamp,
+         .text = column.type == ColumnType::text});
+  }
+  return schema;
+}
+
+FileSet open_set(const SourceSpec& spec, const FileKind& kind, StopFlag stop) {
+  const FileSettings& settings = file_settings_of(spec);
+  FileSet set;
+  set.data = kind.find(spec, kind.about);
+  set.files = kind.open(spec, set.data, stop);
+  unite(set, settings.union_schema);
+  add_partitions(set);
+  find_places(set, settings.union_schema);
+  choose_types(set, settings);
+  return set;
+}
+
+SetReader::SetReader(std::shared_ptr<const FileSet> set,
+                     std::vector<std::size_t> columns)
+    : set_(std::move(set)) {
+  for (std::size_t column : columns) {
+    auto found = std::ranges::find(columns_, column);
+    places_.push_back(static_cast<std::size_t>(found - columns_.begin()));
+    if (found == columns_.end()) columns_.push_back(column);
+  }
+}
+
+void SetReader::open(std::size_t file) {
+  if (file_ == file && reader_ != nullptr) return;
+  reader_.reset();
+  std::vector<std::size_t> own;
+  for (std::size_t column : columns_)
+    if (std::int64_t place = set_->places[file][column]; place >= 0)
+      own.push_back(static_cast<std::size_t>(place));
+  reader_ = set_->files[file]->open(own);
+  file_ = file;
+}
+
+void SetReader::read(std::size_t file, std::int64_t chunk,
+                     const PieceSink& sink) {
+  open(file);
+  reader_->read(chunk, [&](Block&& piece) {
+    return sink(repeated(completed(std::move(piece))));
+  });
+}
+
+Block SetReader::completed(Block&& piece) const {
+  Block whole;
+  whole.rows = piece.rows;
+  whole.owner = std::move(piece.owner);
+  std::size_t next = 0;
+  std::vector<std::size_t> at;  // by column of the piece
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const SetColumn& column = set_->columns[columns_[c]];
+    if (set_->places[file_][columns_[c]] < 0) {
+      whole.columns.push_back(constant(columns_[c], piece.rows));
+      continue;
+    }
+    at.push_back(c);
+    Column& own = piece.columns[next++];
+    whole.columns.push_back(
+        column.chosen
+            ? converted(std::move(own), *column.chosen, c, whole.problems)
+            : std::move(own));
+  }
+  for (RowProblem& problem : piece.problems)
+    whole.problems.push_back(
+        {problem.row, at[problem.column], std::move(problem.why)});
+  return whole;
+}
+
+/// A column that is asked for more than once is lent to all who ask.
+Block SetReader::repeated(Block&& piece) const {
+  if (places_.size() == columns_.size()) return std::move(piece);
+  Block all;
+  all.rows = piece.rows;
+  auto held = std::make_shared<const Block>(std::move(piece));
+  all.owner = held;
+  for (std::size_t c = 0; c < places_.size(); ++c) {
+    all.columns.push_back(
+        slice_of(held->columns[places_[c]], 0, held->rows, held));
+    for (const RowProblem& problem : held->problems)
+      if (problem.column == places_[c])
+        all.problems.push_back({problem.row, c, problem.why});
+  }
+  return all;
+}
+
+Column SetReader::constant(std::size_t column, std::int64_t rows) const {
+  const SetColumn& of = set_->columns[column];
+  const std::string& text = set_->partitions[file_].empty()
+                                ? std::string()
+                                : set_->partitions[file_][column];
+  Column made{.type = of.in_files.type};
+  if (made.type.kind == ColumnKind::list) made.children.emplace_back();
+  if (made.type.kind == ColumnKind::fixed) made.item = {0};
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    if (text.empty())
+      made.append_null();
+    else if (made.type.is_text())
+      made.append_text(text);
+    else
+      made.append_int64(number);
+  }
+  if (!of.chosen) return made;
+  std::vector<RowProblem> none;
+  return converted(std::move(made), *of.chosen, 0, none);
+}
+
+}  // namespace penstock::files

@@ -1,0 +1,189 @@
+#include "penstock/sources/files/file_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/base/hash.h"
+#include "penstock/sources/blocks.h"
+#include "penstock/sources/files/file_reader.h"
+#include "penstock/sources/schema.h"
+
+namespace penstock::files {
+namespace {
+
+/// A guess, for those who decide whether rows are read one by one.
+constexpr double kNsPerValue = 3;
+
+/// Counts the rows that the condition keeps, chunk by chunk.
+std::vector<std::int64_t> count_selected(const OpenedFiles& opened,
+                                         std::size_t requests) {
+  const FileSet& set = *opened.set;
+  std::vector<std::size_t> columns(
+      opened.columns.begin() + static_cast<std::ptrdiff_t>(requests),
+      opened.columns.end());
+  // A condition over nothing still needs to know how many rows there are.
+  if (columns.empty()) columns.push_back(0);
+  SetReader reader(opened.set, columns);
+  std::vector<std::int64_t> counts, rows;
+  for (auto [file, chunk] : opened.places) {
+    std::vector<ChunkBounds> bounds;
+    for (std::size_t column : opened.where->columns()) {
+      std::int64_t place = set.places[file][column];
+      bounds.push_back(place < 0 || set.columns[column].chosen
+                           ? ChunkBounds{}
+                           : set.files[file]->bounds(
+                                 chunk, static_cast<std::size_t>(place)));
+    }
+    counts.push_back(0);
+    if (!opened.where->may_select(bounds)) continue;
+    reader.read(file, chunk, [&](Block&& piece) {
+      end_if_stopped(opened.stop);
+      select_rows(*opened.where, piece, 0, rows);
+      counts.back() += std::ssize(rows);
+      return true;
+    });
+  }
+  return counts;
+}
+
+void find_chunks(OpenedFiles& opened, std::size_t requests) {
+  const FileSet& set = *opened.set;
+  std::vector<std::int64_t> counts;
+  for (std::size_t f = 0; f < set.files.size(); ++f) {
+    std::int64_t first = 0;
+    const std::vector<std::int64_t>& ends = set.files[f]->chunk_ends();
+    for (std::int64_t chunk = 0; chunk < std::ssize(ends); ++chunk) {
+      opened.places.emplace_back(f, chunk);
+      counts.push_back(ends[static_cast<std::size_t>(chunk)] - first);
+      first = ends[static_cast<std::size_t>(chunk)];
+    }
+  }
+  if (opened.where) counts = count_selected(opened, requests);
+  std::int64_t end = 0, largest = 0;
+  for (std::int64_t count : counts) {
+    opened.chunks.ends.push_back(end += count);
+    largest = std::max(largest, count);
+  }
+  opened.chunks.chunk_ns =
+      kNsPerValue * static_cast<double>(largest) *
+      static_cast<double>(std::max<std::size_t>(1, requests));
+}
+
+/// Which files, and which version of them: no row is read for it.
+Json identity_of(const OpenedFiles& opened,
+                 const std::vector<ColumnRequest>& requests) {
+  Json identity(Json::Object{});
+  identity["kind"] = opened.spec.kind;
+  identity["place"] = place_of(opened.spec);
+  Json columns(Json::Array{});
+  for (const ColumnRequest& request : requests)
+    columns.push_back(request.column);
+  identity["columns"] = std::move(columns);
+  for (std::size_t at = 0; at < opened.served.size(); ++at)
+    identity["types"].push_back(name_of(opened.served[at].type));
+  identity["where"] = opened.spec.where;
+  const FileSet& set = *opened.set;
+  Sha256 files;
+  std::int64_t bytes = 0;
+  for (std::size_t f = 0; f < set.data.size(); ++f) {
+    const DataFile& file = set.data[f];
+    bytes += file.bytes;
+    files.add(file.relative + "\n" + std::to_string(file.bytes) + " " +
+              std::to_string(file.changed_ns) + " " +
+              std::to_string(set.files[f]->rows()) + "\n");
+  }
+  identity["files"] = std::ssize(set.data);
+  identity["bytes"] = bytes;
+  identity["version"] = files.hex();
+  const FileSettings& settings = file_settings_of(opened.spec);
+  for (const auto& [name, type] : settings.columns)
+    identity["chosen"][name] = type;
+  return identity;
+}
+
+std::vector<NamedRows> parts_of(const OpenedFiles& opened) {
+  std::vector<NamedRows> parts;
+  for (const DataFile& file : opened.set->data)
+    parts.push_back({.name = file.relative});
+  for (std::size_t chunk = 0; chunk < opened.places.size(); ++chunk)
+    parts[opened.places[chunk].first].end = opened.chunks.ends[chunk];
+  std::int64_t end = 0;  // a file may have no chunk
+  for (NamedRows& part : parts) end = part.end = std::max(end, part.end);
+  return parts;
+}
+
+SourceInfo info_of(const OpenedFiles& opened,
+                   const std::vector<ColumnRequest>& requests) {
+  return {.shown = place_of(opened.spec),
+          .schema = opened.set->schema(),
+          .types = types_of(opened.served),
+          .abilities = {.by_position = true, .sorted = true},
+          .parts = parts_of(opened),
+          .identity = identity_of(opened, requests)};
+}
+
+class FileSource final : public Source {
+ public:
+  FileSource(std::shared_ptr<const OpenedFiles> opened,
+             const std::vector<ColumnRequest>& requests)
+      : Source(info_of(*opened, requests)), opened_(std::move(opened)) {}
+
+  RowCount count() const override {
+    return {.rows = opened_->rows(), .exact = true};
+  }
+  const ChunkMap* chunks() const override {
+    return opened_->rows() == 0 ? nullptr : &opened_->chunks;
+  }
+  std::unique_ptr<Reader> open_reader() override {
+    return make_file_reader(opened_);
+  }
+
+ private:
+  const std::shared_ptr<const OpenedFiles> opened_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_file_source(
+    const SourceSpec& spec, const std::vector<ColumnRequest>& requests,
+    SourceOptions options, const FileKind& kind) {
+  auto opened = std::make_shared<OpenedFiles>();
+  opened->spec = spec;
+  opened->stop = options.stop;
+  opened->set =
+      std::make_shared<const FileSet>(open_set(spec, kind, options.stop));
+  const Schema schema = opened->set->schema();
+  const std::vector<FileColumn> seen = opened->set->seen();
+  for (const ColumnRequest& request : requests) {
+    const ColumnInfo& column =
+        column_of(schema, request.column, request.setting, place_of(spec));
+    auto at = static_cast<std::size_t>(&column - schema.columns.data());
+    opened->columns.push_back(at);
+    opened->served.push_back(served(seen[at], request));
+  }
+  if (!spec.where.empty()) {
+    opened->where.emplace(spec.where, seen);
+    for (std::size_t column : opened->where->columns())
+      opened->columns.push_back(column);
+  }
+  find_chunks(*opened, requests.size());
+  return std::make_unique<FileSource>(std::move(opened), requests);
+}
+
+Schema read_file_schema(const SourceSpec& spec, const FileKind& kind) {
+  return open_set(spec, kind, nullptr).schema();
+}
+
+std::unique_ptr<TableWriter> refuse_writing(const SourceSpec& spec,
+                                            const std::vector<NewColumn>&,
+                                            bool) {
+  throw Error(ErrorKind::request,
+              {.code = "source.read_only",
+               .what = "cannot write a table to '" + spec.path + "'",
+               .where = "the target",
+               .why = "sources of kind \"" + spec.kind + "\" are read only",
+               .next = "write to sqlite:FILE#table or a PostgreSQL server"});
+}
+
+}  // namespace penstock::files

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/base/block.h"
+#include "penstock/base/json.h"
+#include "penstock/sources/files/data_files.h"
+#include "penstock/sources/stop.h"
+
+namespace penstock::files {
+
+/// A column as files hold it.
+struct FileColumn {
+  std::string name;      ///< "a.b": the member b of a column a
+  std::string declared;  ///< the format's own word: "timestamp[us]"
+  ColumnType type;       ///< of the blocks that its reader gives
+  /// Its numbers are seconds since 1970 UTC; text is taken as ISO-8601.
+  bool timestamp = false;
+};
+
+/// What is known of the values of a column in one chunk, without reading it.
+struct ChunkBounds {
+  long double min = 0, max = 0;  ///< of numbers, exactly
+  bool known = false;
+};
+
+/// Takes the next rows of a chunk. False: no more are needed.
+using PieceSink = std::function<bool(Block&& piece)>;
+
+/// Reads chunks of one file; belongs to one thread at a time.
+class ChunkReader {
+ public:
+  virtual ~ChunkReader() = default;
+  /// Hands the rows of a chunk to `sink`, in their order, in pieces that hold
+  /// the requested columns. Throws Error(source) with the file and the rows.
+  virtual void read(std::int64_t chunk, const PieceSink& sink) = 0;
+};
+
+/// The rows of one file, in chunks that are decoded together. Thread-safe.
+class RowFile {
+ public:
+  virtual ~RowFile() = default;
+  virtual const std::vector<FileColumn>& columns() const = 0;
+  /// By chunk: the row after its last.
+  virtual const std::vector<std::int64_t>& chunk_ends() const = 0;
+  /// `columns` are numbers of columns().
+  virtual std::unique_ptr<ChunkReader> open(
+      const std::vector<std::size_t>& columns) const = 0;
+  virtual ChunkBounds bounds(std::int64_t /*chunk*/,
+                             std::size_t /*column*/) const {
+    return {};
+  }
+
+  std::int64_t rows() const {
+    return chunk_ends().empty() ? 0 : chunk_ends().back();
+  }
+};
+
+/// A kind of source that is made of files, to its plugin.
+struct FileKind {
+  SourceKind about;
+  /// Opens all files of a source: their columns are then known, and how many
+  /// rows they have.
+  std::function<std::vector<std::shared_ptr<const RowFile>>(
+      const SourceSpec& spec, const std::vector<DataFile>& files,
+      StopFlag stop)>
+      open;
+  /// Finds the files that `path` names.
+  std::function<std::vector<DataFile>(const SourceSpec& spec,
+                                      const SourceKind& kind)>
+      find = find_files;
+};
+
+}  // namespace penstock::files

@@ -1,0 +1,136 @@
+#include "penstock/sources/files/row_slice.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "penstock/base/error.h"
+#include "penstock/sources/blocks.h"
+
+namespace penstock::files {
+namespace {
+
+Bytes part_of(const Bytes& bytes, std::size_t begin, std::size_t size,
+              const std::shared_ptr<const void>& owner) {
+  return Bytes::borrow(bytes.span().subspan(begin, size), owner);
+}
+
+/// Offsets that begin at 0, behind `first` that nobody reads.
+template <class Offset>
+Bytes offsets_of(const Column& column, std::int64_t begin, std::int64_t rows,
+                 std::int64_t first) {
+  Bytes offsets;
+  offsets.resize(static_cast<std::size_t>(first + rows + 1) * sizeof(Offset));
+  auto* to = offsets.mutable_data<Offset>();
+  std::fill_n(to, first, Offset{0});
+  const std::int64_t base = rows == 0 ? 0 : column.offset(begin);
+  to[first] = 0;
+  for (std::int64_t row = 1; row <= rows; ++row)
+    to[first + row] = static_cast<Offset>(column.offset(begin + row) - base);
+  return offsets;
+}
+
+template <std::size_t kWidth>
+void append_fixed(const Column& from, std::span<const std::int64_t> rows,
+                  Column& to) {
+  const std::size_t at = to.values.size();
+  to.values.resize(at + rows.size() * kWidth);
+  std::byte* out = to.values.mutable_data<std::byte>() + at;
+  const std::byte* in =
+      from.values.data() + kWidth * static_cast<std::size_t>(from.first);
+  for (std::int64_t row : rows) {
+    std::memcpy(out, in + kWidth * static_cast<std::size_t>(row), kWidth);
+    out += kWidth;
+  }
+  to.length += std::ssize(rows);
+}
+
+}  // namespace
+
+Column slice_of(const Column& column, std::int64_t begin, std::int64_t rows,
+                const std::shared_ptr<const void>& owner) {
+  Column part;
+  part.type = column.type;
+  part.item = column.item;
+  part.wide = column.wide;
+  part.length = rows;
+  const std::int64_t from = column.first + begin;
+  part.first = from % 8;  // bits begin within a byte
+  const auto in_bytes = static_cast<std::size_t>((part.first + rows + 7) / 8);
+  if (column.validity.size() != 0)
+    part.validity = part_of(column.validity, static_cast<std::size_t>(from / 8),
+                            in_bytes, owner);
+  switch (column.type.kind) {
+    case ColumnKind::null:
+      break;
+    case ColumnKind::boolean:
+      part.values = part_of(column.values, static_cast<std::size_t>(from / 8),
+                            in_bytes, owner);
+      break;
+    case ColumnKind::utf8:
+    case ColumnKind::binary:
+    case ColumnKind::list: {
+      part.offsets =
+          column.wide
+              ? offsets_of<std::int64_t>(column, begin, rows, part.first)
+              : offsets_of<std::int32_t>(column, begin, rows, part.first);
+      const std::int64_t first = rows == 0 ? 0 : column.offset(begin);
+      const std::int64_t count =
+          rows == 0 ? 0 : column.offset(begin + rows) - first;
+      if (column.type.kind == ColumnKind::list)
+        part.children.push_back(
+            slice_of(column.children[0], first, count, owner));
+      else
+        part.values = part_of(column.values, static_cast<std::size_t>(first),
+                              static_cast<std::size_t>(count), owner);
+      break;
+    }
+    case ColumnKind::number:
+    case ColumnKind::fixed:
+    case ColumnKind::uuid:
+    case ColumnKind::dictionary: {
+      const std::size_t width = width_of(column);
+      part.values = part_of(
+          column.values, width * static_cast<std::size_t>(from - part.first),
+          width * static_cast<std::size_t>(part.first + rows), owner);
+      for (const Column& child : column.children)
+        part.children.push_back(slice_of(child, 0, child.length, owner));
+      break;
+    }
+  }
+  return part;
+}
+
+Block slice_of(const std::shared_ptr<const Block>& block, std::int64_t begin,
+               std::int64_t rows) {
+  Block part;
+  part.rows = rows;
+  part.columns.reserve(block->columns.size());
+  for (const Column& column : block->columns)
+    part.columns.push_back(slice_of(column, begin, rows, block));
+  for (const RowProblem& problem : block->problems)
+    if (problem.row >= begin && problem.row < begin + rows)
+      part.problems.push_back(
+          {problem.row - begin, problem.column, problem.why});
+  return part;
+}
+
+void append_rows(const Column& from, std::span<const std::int64_t> rows,
+                 Column& to) {
+  const bool plain = from.type.kind == ColumnKind::number &&
+                     from.validity.size() == 0 && to.validity.size() == 0;
+  if (plain) {
+    switch (size_of(from.type.dtype)) {
+      case 1:
+        return append_fixed<1>(from, rows, to);
+      case 2:
+        return append_fixed<2>(from, rows, to);
+      case 4:
+        return append_fixed<4>(from, rows, to);
+      default:
+        return append_fixed<8>(from, rows, to);
+    }
+  }
+  for (std::int64_t row : rows) to.append_from(from, row);
+}
+
+}  // namespace penstock::files

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "penstock/base/block.h"
+
+namespace penstock::files {
+
+/// `rows` rows of a column from `begin` on, which borrow from it; `owner` keeps
+/// it alive. Buffers are cut to what these rows use, so that bytes() says what
+/// they take; of texts and lists the offsets are written anew.
+Column slice_of(const Column& column, std::int64_t begin, std::int64_t rows,
+                const std::shared_ptr<const void>& owner);
+
+/// The same of all columns and problems of a block.
+Block slice_of(const std::shared_ptr<const Block>& block, std::int64_t begin,
+               std::int64_t rows);
+
+/// Appends rows of `from` to `to`, whose type it has.
+void append_rows(const Column& from, std::span<const std::int64_t> rows,
+                 Column& to);
+
+}  // namespace penstock::files

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/sources/memory/arrow_abi.h"
+
+namespace penstock {
+
+/// A table in memory that another library has made, in record batches whose
+/// bytes are borrowed. Columns of structs are named PARENT.CHILD. Immutable, so
+/// thread-safe.
+class ArrowTable {
+ public:
+  /// Takes all record batches of a stream, which it releases, whatever happens.
+  /// Throws Error(source), code source.stream, with what the other library
+  /// says.
+  static std::shared_ptr<const ArrowTable> read(ArrowArrayStream& stream);
+  ~ArrowTable();
+  ArrowTable(const ArrowTable&) = delete;
+  ArrowTable& operator=(const ArrowTable&) = delete;
+
+  const std::vector<ArrowColumn>& columns() const { return columns_; }
+  std::int64_t rows() const { return ends_.empty() ? 0 : ends_.back(); }
+  /// The position after the last row of each record batch; none is empty.
+  const std::vector<std::int64_t>& ends() const { return ends_; }
+  /// Rows [first, first + rows) of a column of a record batch, of
+  /// ArrowColumn::type: borrowed where the layout is that of a Column, else
+  /// converted. Borrows from this table.
+  Column column(std::size_t batch, std::size_t column, std::int64_t first,
+                std::int64_t rows) const;
+  /// All of them.
+  Column column(std::size_t batch, std::size_t column) const;
+
+ private:
+  struct Place;  // of a column in the schema
+  ArrowTable() = default;
+  void add_columns(const ArrowSchema& schema, const std::string& prefix,
+                   const std::vector<std::size_t>& path);
+
+  ArrowSchema schema_ = {};
+  std::vector<ArrowArray> batches_;
+  std::vector<std::int64_t> ends_;
+  std::vector<ArrowColumn> columns_;
+  std::vector<std::vector<std::size_t>> paths_;  // by column: children
+};
+
+}  // namespace penstock

@@ -1,0 +1,211 @@
+#include "penstock/sources/text/decoded.h"
+
+#include <iconv.h>
+#include <unistd.h>
+#include <zlib.h>
+#ifdef PENSTOCK_ZSTD
+#include <zstd.h>
+#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "penstock/base/error.h"
+
+namespace penstock::text {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 18;
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+[[noreturn]] void damaged(const files::DataFile& file, std::int64_t offset,
+                          const std::string& why) {
+  throw Error(ErrorKind::source,
+              {.code = "files.damaged",
+               .what = "cannot decompress '" + file.path + "'",
+               .where = file.path + ", byte " + std::to_string(offset),
+               .why = why,
+               .next = "get an intact copy of the file"});
+}
+
+/// Reads a file from its start, piece by piece.
+class Pieces {
+ public:
+  Pieces(const files::DataFile& file, int number)
+      : file_(file), number_(number), piece_(kPiece) {}
+
+  /// Empty: the end.
+  std::span<const char> next() {
+    for (;;) {
+      ssize_t got = ::pread(number_, piece_.data(), piece_.size(), offset_);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0)
+        throw Error(ErrorKind::source,
+                    {.code = "files.unreadable",
+                     .what = "cannot read '" + file_.path + "'",
+                     .where = "byte " + std::to_string(offset_),
+                     .why = std::strerror(errno),
+                     .next = "check the disk, or who may read the file"});
+      offset_ += got;
+      return std::span(piece_).first(static_cast<std::size_t>(got));
+    }
+  }
+  std::int64_t offset() const { return offset_; }
+
+ private:
+  const files::DataFile& file_;
+  const int number_;
+  std::vector<char> piece_;
+  std::int64_t offset_ = 0;
+};
+
+// A .gz file may hold several streams, one after the other.
+void unpack_gzip(const files::DataFile& file, Pieces& pieces,
+                 const ByteSink& sink) {
+  z_stream stream{};
+  constexpr int kGzip = 15 + 16;  // the largest window, with gzip's header
+  if (inflateInit2(&stream, kGzip) != Z_OK) throw std::bad_alloc();
+  std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
+  std::vector<char> out(kPiece);
+  int status = Z_STREAM_END;
+  for (std::span<const char> in; !(in = pieces.next()).empty();) {
+    stream.next_in =
+        const_cast<Bytef*>(reinterpret_cast<const Bytef*>(in.data()));
+    stream.avail_in = static_cast<uInt>(in.size());
+    while (stream.avail_in > 0 || stream.avail_out == 0) {
+      if (status == Z_STREAM_END) {
+        if (stream.avail_in == 0) break;
+        inflateReset(&stream);
+      }
+      stream.next_out = reinterpret_cast<Bytef*>(out.data());
+      stream.avail_out = static_cast<uInt>(out.size());
+      status = inflate(&stream, Z_NO_FLUSH);
+      if (status == Z_BUF_ERROR) break;  // it needs more
+      if (status != Z_OK && status != Z_STREAM_END)
+        damaged(file, pieces.offset() - stream.avail_in,
+                stream.msg == nullptr ? "it is no gzip stream" : stream.msg);
+      sink(std::span(out).first(out.size() - stream.avail_out));
+    }
+  }
+  if (status != Z_STREAM_END)
+    damaged(file, pieces.offset(), "it ends within a gzip stream");
+}
+
+#ifdef PENSTOCK_ZSTD
+void unpack_zstd(const files::DataFile& file, Pieces& pieces,
+                 const ByteSink& sink) {
+  std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(
+      ZSTD_createDCtx(), ZSTD_freeDCtx);
+  if (context == nullptr) throw std::bad_alloc();
+  std::vector<char> out(kPiece);
+  std::size_t left = 0;
+  for (std::span<const char> in; !(in = pieces.next()).empty();) {
+    ZSTD_inBuffer from{in.data(), in.size(), 0};
+    bool full = false;
+    while (from.pos < from.size || full) {
+      ZSTD_outBuffer to{out.data(), out.size(), 0};
+      left = ZSTD_decompressStream(context.get(), &to, &from);
+      if (ZSTD_isError(left))
+        damaged(
+            file,
+            pieces.offset() - static_cast<std::int64_t>(from.size - from.pos),
+            ZSTD_getErrorName(left));
+      sink(std::span(out).first(to.pos));
+      full = to.pos == to.size;
+    }
+  }
+  if (left != 0) damaged(file, pieces.offset(), "it ends within a zstd frame");
+}
+#else
+void unpack_zstd(const files::DataFile& file, Pieces&, const ByteSink&) {
+  throw Error(ErrorKind::source,
+              {.code = "files.unreadable",
+               .what = "cannot decompress '" + file.path + "'",
+               .where = file.path,
+               .why = "this program was built without zstd",
+               .next = "install libzstd-dev and build again, or use gzip"});
+}
+#endif
+
+}  // namespace
+
+bool is_compressed(const files::DataFile& file) {
+  std::string name = lower(file.path);
+  return name.ends_with(".gz") || name.ends_with(".zst");
+}
+
+void unpack(const files::DataFile& file, int number, const ByteSink& sink) {
+  Pieces pieces(file, number);
+  std::string name = lower(file.path);
+  if (name.ends_with(".gz")) return unpack_gzip(file, pieces, sink);
+  if (name.ends_with(".zst")) return unpack_zstd(file, pieces, sink);
+  for (std::span<const char> in; !(in = pieces.next()).empty();) sink(in);
+}
+
+bool is_plain(const std::string& encoding) {
+  const std::string name = lower(encoding);
+  return name == "utf-8" || name == "utf8" || name == "ascii" ||
+         name == "us-ascii" || name == "utf-8-sig";
+}
+
+Transcoder::Transcoder(const files::DataFile& file, const std::string& encoding,
+                       ByteSink sink)
+    : file_(file),
+      encoding_(encoding),
+      sink_(std::move(sink)),
+      converter_(iconv_open("UTF-8", encoding.c_str())) {
+  if (converter_ == reinterpret_cast<void*>(-1))
+    throw Error(ErrorKind::request,
+                {.code = "source.encoding",
+                 .what = "cannot read text in the encoding '" + encoding + "'",
+                 .where = "source.encoding",
+                 .why = "iconv knows no such encoding",
+                 .next = "'iconv -l' lists them: \"latin1\", \"cp1252\", "
+                         "\"utf-16\""});
+}
+
+Transcoder::~Transcoder() { iconv_close(converter_); }
+
+void Transcoder::refuse(std::size_t at) const {
+  throw Error(
+      ErrorKind::source,
+      {.code = "files.encoding",
+       .what = "cannot read '" + file_.path + "' as text",
+       .where = file_.path + ", byte " + std::to_string(taken_ + at),
+       .why = "no character of the encoding '" + encoding_ + "' begins so",
+       .next = "name its encoding as source.encoding"});
+}
+
+void Transcoder::take(std::span<const char> bytes) {
+  left_.append(bytes.data(), bytes.size());
+  std::vector<char> out(kPiece);
+  char* from = left_.data();
+  std::size_t size = left_.size();
+  for (bool more = true; more;) {
+    char* to = out.data();
+    std::size_t room = out.size();
+    more = iconv(converter_, &from, &size, &to, &room) ==
+               static_cast<std::size_t>(-1) &&
+           errno == E2BIG;
+    const int reason = errno;
+    sink_(std::span(out).first(out.size() - room));
+    if (!more && size > 0 && reason == EILSEQ)
+      refuse(static_cast<std::size_t>(from - left_.data()));
+  }
+  taken_ += left_.size() - size;
+  left_.erase(0, left_.size() - size);
+}
+
+void Transcoder::finish() {
+  if (!left_.empty()) refuse(0);
+}
+
+}  // namespace penstock::text

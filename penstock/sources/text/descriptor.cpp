@@ -1,0 +1,66 @@
+#include "penstock/sources/files/file_settings.h"
+
+namespace penstock {
+namespace {
+
+SourceKind text_kind(const std::string& name, const std::string& shown,
+                     std::vector<std::string> extensions,
+                     const SettingsTable<FileSettings>& own) {
+  for (std::size_t at = 0, plain = extensions.size(); at < plain; ++at)
+    for (const char* packed : {".gz", ".zst"})
+      extensions.push_back(extensions[at] + packed);
+  SourceKind kind = file_kind(name, shown, "text", std::move(extensions), own);
+  kind.to_run = "zlib1g libzstd1 libsimdjson14";
+  kind.to_build = "zlib1g-dev libzstd-dev libsimdjson-dev";
+  return kind;
+}
+
+void check_delimiter(Spec& section, FileSettings& of) {
+  auto one = [&](const char* key, const std::string& text, const char* word) {
+    if (text.size() == 1 || text.empty() || text == word) return;
+    section.refuse(
+        key, "found '" + text + "', expected one character or \"" + word + "\"",
+        "write one ASCII character");
+  };
+  one("delimiter", of.delimiter, "tab");
+  one("quote", of.quote, "none");
+  if (!of.delimiter.empty() && of.delimiter == of.quote)
+    section.refuse("delimiter", "it is the quotation mark, too",
+                   "name two different characters");
+  if (of.decimal == "," && of.delimiter == ",")
+    section.refuse("decimal", "it is the delimiter, too",
+                   "set \"delimiter\" to what stands between cells: \";\"");
+}
+
+}  // namespace
+
+SourceKind csv_source() {
+  return text_kind(
+      "csv", "CSV", {".csv", ".tsv"},
+      SettingsTable<FileSettings>()
+          .text("delimiter", &FileSettings::delimiter,
+                "between cells: one character, or \"tab\"; default: the one of "
+                ", ; tab | that the first line has most of")
+          .text("quote", &FileSettings::quote,
+                "around cells that hold the delimiter or ends of lines; "
+                "\"none\": nothing is")
+          .choice("decimal", &FileSettings::decimal, {{".", "."}, {",", ","}},
+                  "the mark before a fraction")
+          .text("encoding", &FileSettings::encoding,
+                "of the text, as iconv names it")
+          .not_empty()
+          .boolean(
+              "header", &FileSettings::header,
+              "the first line names the columns; else they are c1, c2, ...")
+          .texts("na", &FileSettings::na,
+                 "cells that hold no value, where they stand without quotation "
+                 "marks")
+          .check(check_delimiter));
+}
+
+SourceKind jsonl_source() {
+  return text_kind("jsonl", "JSON lines", {".jsonl", ".ndjson"},
+                   SettingsTable<FileSettings>());
+}
+
+}  // namespace penstock

@@ -1,0 +1,23 @@
+#include "penstock/sources/files/file_source.h"
+#include "penstock/sources/text/text_file.h"
+
+namespace penstock {
+
+// In the descriptor.
+SourceKind csv_source();
+SourceKind jsonl_source();
+
+namespace text {
+
+const files::FileKind& kind_of(const SourceSpec& spec) {
+  static const files::FileKind csv{csv_source(), open_csv};
+  static const files::FileKind jsonl{jsonl_source(), open_jsonl};
+  return spec.kind == "csv" ? csv : jsonl;
+}
+
+}  // namespace text
+}  // namespace penstock
+
+extern "C" const penstock::SourcePlugin* penstock_source_part() {
+  return &penstock::files::kFilePlugin<penstock::text::kind_of>;
+}

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "penstock/base/file.h"
+#include "penstock/sources/files/data_files.h"
+#include "penstock/sources/stop.h"
+
+namespace penstock::text {
+
+/// The bytes of a text file in UTF-8, to be read anywhere. What is compressed
+/// (.gz, .zst) or in another encoding is written, once, to a temporary file
+/// without a name; else the file is open only while it is read, so that there
+/// may be many. Thread-safe.
+class PlainText {
+ public:
+  /// Throws Error(source): files.unreadable, files.damaged, and Error(request)
+  /// for an encoding that is unknown.
+  PlainText(files::DataFile file, const std::string& encoding, StopFlag stop);
+
+  const files::DataFile& file() const { return file_; }
+  std::int64_t size() const { return size_; }
+  /// Reads `size` bytes from `offset` on. Throws Error(source): files.changed,
+  /// files.unreadable.
+  void read(std::int64_t offset, char* to, std::size_t size) const;
+  /// "train.csv:12": a line counts from 1.
+  std::string place(std::int64_t line) const;
+
+ private:
+  const files::DataFile file_;
+  std::unique_ptr<FileMapping> plain_;
+  std::int64_t size_ = 0;
+};
+
+}  // namespace penstock::text

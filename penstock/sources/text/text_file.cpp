@@ -1,0 +1,156 @@
+#include "penstock/sources/text/text_file.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "penstock/base/error.h"
+#include "penstock/base/utf8.h"
+#include "penstock/sources/timestamp.h"
+
+namespace penstock::text {
+namespace {
+
+/// In megabytes, about: a tenth of a second of looking at cells.
+constexpr std::size_t kMostChunks = 16;
+
+}  // namespace
+
+files::FileColumn column_that_looks(const std::string& name, Looks looks) {
+  files::FileColumn column{.name = name};
+  switch (looks) {
+    case Looks::nothing:
+      column.declared = "no value";
+      column.type = ColumnType::null;
+      break;
+    case Looks::boolean:
+      column.declared = "bool";
+      column.type = ColumnType::boolean;
+      break;
+    case Looks::integer:
+      column.declared = "int64";
+      column.type = ColumnType::int64;
+      break;
+    case Looks::real:
+      column.declared = "float64";
+      column.type = ColumnType::float64;
+      break;
+    case Looks::time:
+      column.declared = "timestamp";
+      column.type = ColumnType::float64;
+      column.timestamp = true;
+      break;
+    case Looks::text:
+      column.declared = "text";
+      column.type = ColumnType::text;
+      break;
+  }
+  return column;
+}
+
+files::FileColumn column_chosen(const std::string& name,
+                                const std::string& type) {
+  files::FileColumn column{.name = name, .declared = type};
+  Dtype dtype = Dtype::float64;
+  if (type == "timestamp") {
+    column.type = ColumnType::float64;
+    column.timestamp = true;
+  } else if (dtype_from(type, dtype)) {
+    column.type = dtype == Dtype::boolean ? ColumnType::boolean
+                                          : ColumnType::number(dtype);
+  } else {
+    column.type = type == "json" ? ColumnType::json : ColumnType::text;
+  }
+  return column;
+}
+
+std::string chosen_for(const FileSettings& settings, const std::string& name) {
+  for (const auto& [column, type] : settings.columns)
+    if (column == name) return type;
+  return "";
+}
+
+std::vector<std::size_t> looked_at(std::size_t chunks, std::size_t files) {
+  const std::size_t most =
+      std::max<std::size_t>(1, kMostChunks / std::max<std::size_t>(1, files));
+  std::vector<std::size_t> chosen;
+  const std::size_t count = std::min(chunks, most);
+  for (std::size_t at = 0; at < count; ++at)
+    chosen.push_back(count == 1 ? 0 : at * (chunks - 1) / (count - 1));
+  return chosen;
+}
+
+bool append_cell(const CellReader& reader, std::string_view text,
+                 const files::FileColumn& as, Column& to) {
+  auto integer = [&]<class Number>(Number value) {
+    if (!reader.integer(text, value)) return false;
+    to.append_number(value);
+    return true;
+  };
+  if (to.type.kind == ColumnKind::boolean) {
+    bool value = false;
+    std::int64_t number = 2;
+    if (!CellReader::boolean(text, value)) {
+      if (!CellReader::integer(text, number) || number < 0 || number > 1)
+        return false;
+      value = number == 1;
+    }
+    to.append_boolean(value);
+    return true;
+  }
+  if (to.type.is_text()) {
+    to.append_text(text);
+    return true;
+  }
+  if (as.timestamp) {
+    std::optional<double> time = timestamp_from(trimmed(text));
+    if (time) to.append_float64(*time);
+    return time.has_value();
+  }
+  switch (to.type.dtype) {
+    case Dtype::float32: {
+      float value = 0;
+      if (!reader.real(text, value)) return false;
+      to.append_number(value);
+      return true;
+    }
+    case Dtype::int8:
+      return integer(std::int8_t{});
+    case Dtype::int16:
+      return integer(std::int16_t{});
+    case Dtype::int32:
+      return integer(std::int32_t{});
+    case Dtype::int64:
+      return integer(std::int64_t{});
+    case Dtype::uint8:
+      return integer(std::uint8_t{});
+    case Dtype::uint16:
+      return integer(std::uint16_t{});
+    case Dtype::uint32:
+      return integer(std::uint32_t{});
+    case Dtype::uint64:
+      return integer(std::uint64_t{});
+    default: {
+      double value = 0;
+      if (!reader.real(text, value)) return false;
+      to.append_float64(value);
+      return true;
+    }
+  }
+}
+
+std::string expected_of(const files::FileColumn& column) {
+  if (column.timestamp) return "an ISO-8601 time";
+  if (column.type.kind == ColumnKind::boolean) return "true or false";
+  return "a value that " + std::string(name_of(column.type)) + " can hold";
+}
+
+std::string_view ChunkBuffer::read(const PlainText& text,
+                                   const TextChunk& chunk) {
+  const auto size = static_cast<std::size_t>(chunk.bytes);
+  if (bytes_.size() < size + kPadding) bytes_.resize(size + kPadding);
+  text.read(chunk.offset, bytes_.data(), size);
+  std::fill_n(bytes_.data() + size, kPadding, '\0');
+  return {bytes_.data(), size};
+}
+
+}  // namespace penstock::text

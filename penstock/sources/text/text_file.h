@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/sources/files/row_file.h"
+#include "penstock/sources/text/cells.h"
+#include "penstock/sources/text/text_rows.h"
+
+namespace penstock::text {
+
+/// The FileColumn that looks so, or that `source.columns` says.
+files::FileColumn column_that_looks(const std::string& name, Looks looks);
+files::FileColumn column_chosen(const std::string& name,
+                                const std::string& type);
+/// The type that the job chose for a column; empty: none.
+std::string chosen_for(const FileSettings& settings, const std::string& name);
+
+/// The chunks, of those that there are, that are looked at for types: all of a
+/// small file, else some that are spread over it.
+std::vector<std::size_t> looked_at(std::size_t chunks, std::size_t files);
+
+/// Appends to a column what `text` says, which is not missing. False: it is no
+/// such value, and nothing was appended.
+bool append_cell(const CellReader& reader, std::string_view text,
+                 const files::FileColumn& as, Column& to);
+
+/// "a number of float64", for a problem.
+std::string expected_of(const files::FileColumn& column);
+
+/// Reads a chunk, and room behind it for vector code.
+class ChunkBuffer {
+ public:
+  static constexpr std::size_t kPadding = 64;
+  std::string_view read(const PlainText& text, const TextChunk& chunk);
+
+ private:
+  std::vector<char> bytes_;
+};
+
+/// Opens files of these kinds, as a FileKind does.
+std::vector<std::shared_ptr<const files::RowFile>> open_csv(
+    const SourceSpec& spec, const std::vector<files::DataFile>& files,
+    StopFlag stop);
+std::vector<std::shared_ptr<const files::RowFile>> open_jsonl(
+    const SourceSpec& spec, const std::vector<files::DataFile>& files,
+    StopFlag stop);
+
+}  // namespace penstock::text

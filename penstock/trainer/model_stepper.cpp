@@ -1,0 +1,191 @@
+#include "penstock/trainer/model_stepper.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/ones.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+
+#include "penstock/trainer/adamw.h"
+#include "penstock/trainer/borrowed.h"
+#include "penstock/trainer/pending_losses.h"
+#include "penstock/trainer/schedule.h"
+#include "penstock/trainer/serial_stream.h"
+#include "penstock/trainer/staging.h"
+#include "penstock/trainer/state.h"
+#include "penstock/trainer/torch_error.h"
+
+// A step, from the batch to the new weights. The batch's tensors are borrowed
+// where they lie -> the model's loss of them -> backward() leaves the gradients
+// -> AdamW clips them and moves the weights, at the rate that the schedule has
+// for the step's number -> the loss is copied to the host behind all that. It
+// is queued on the batch's stream; only who asks for a number waits.
+namespace penstock {
+namespace {
+
+// What is drawn for a step is sent in at most two copies; this many steps may
+// be in flight.
+constexpr std::size_t kStagedSteps = 8;
+
+/// Names with a prefix: a checkpoint distinguishes weights from the optimiser's
+/// own.
+void append(std::vector<Parameter>& all, const std::string& prefix,
+            const std::vector<Parameter>& some) {
+  for (const Parameter& one : some)
+    all.push_back({prefix + one.name, one.value});
+}
+
+class ModelStepper final : public Stepper {
+ public:
+  ModelStepper(const ModelSpec& spec, Device& device, at::Device torch,
+               std::int64_t steps, const MakeModel& make)
+      : threads_(threads_of(spec)),
+        schedule_{spec.learning.lr, spec.learning.warmup_steps, steps},
+        turns_(device, torch),
+        staging_(device, 2 * kStagedSteps),
+        losses_(device),
+        model_(turns_.now(
+            [&] { return make(at::TensorOptions(at::kFloat).device(torch)); })),
+        optimizer_(turns_.now([&] {
+          return AdamW(model_->parameters(),
+                       {.weight_decay = spec.learning.weight_decay,
+                        .clip_norm = spec.learning.clip_norm});
+        })) {}
+  ~ModelStepper() override { turns_.finish(); }
+
+  bool takes_time() const override { return true; }
+  bool has_model() const override { return true; }
+
+  void step(const Batch& batch, Stream& stream, std::int64_t number) override {
+    turn("taking a step of the model", stream, [&] {
+      optimizer_.forget_gradients();  // of a step that had no memory
+      at::Tensor loss = model_->loss(
+          batch, {batch.at().epoch, batch.ids(), staging_, stream});
+      loss.backward();
+      optimizer_.step(learning_rate(schedule_, number));
+      PENSTOCK_ASSERT(loss.scalar_type() == at::kFloat, "a loss is a float32");
+      losses_.add(static_cast<const std::byte*>(loss.const_data_ptr()), stream);
+    });
+  }
+
+  std::vector<double> losses(bool wait) override {
+    return in_torch("waiting for a step of the model",
+                    [&] { return losses_.take(wait); });
+  }
+
+  void validate(const Batch& batch, Stream& stream) override {
+    turn("validating the model", stream, [&] {
+      at::NoGradGuard no_graph;
+      model_->look(batch);
+    });
+  }
+
+  Json validated() override {
+    return turn_now("waiting for the validation of the model",
+                    [&] { return model_->seen(); });
+  }
+
+  ModelState save() override {
+    return turn_now("saving the model", [&] {
+      ModelState state = state_of(all_tensors());
+      state.json = description();
+      return state;
+    });
+  }
+
+  void restore(const ModelState& state) override {
+    turn_now("restoring the model", [&] {
+      check_description(state.json);
+      copy_state(state, all_tensors());
+    });
+  }
+
+ private:
+  template <class Work>
+  void turn(const char* doing, Stream& stream, Work work) {
+    in_torch(doing, [&] { turns_.on(stream, work); });
+  }
+  template <class Work>
+  auto turn_now(const char* doing, Work work) -> decltype(work()) {
+    return in_torch(doing, [&] { return turns_.now(work); });
+  }
+
+  std::vector<Parameter> all_tensors() const {
+    std::vector<Parameter> all;
+    append(all, "model.", model_->parameters());
+    append(all, "adamw.", optimizer_.state());
+    return all;
+  }
+
+  Json description() const {
+    Json json = model_->description();
+    json["threads"] = threads_;
+    return json;
+  }
+
+  void check_description(const Json& found) const;
+
+  const int threads_;
+  const Schedule schedule_;
+  SerialStream turns_;
+  Staging staging_;
+  PendingLosses losses_;
+  const std::unique_ptr<Model> model_;
+  AdamW optimizer_;
+};
+
+// Threads may differ: then the last bits do, too.
+void ModelStepper::check_description(const Json& found) const {
+  const Json ours = description();
+  for (const auto& [key, expected] : ours.object()) {
+    const Json* value = found.is_object() ? found.find(key) : nullptr;
+    if (value != nullptr && *value == expected) continue;
+    std::string why = "found " +
+                      (value == nullptr ? "nothing" : value->dump()) +
+                      ", expected " + expected.dump();
+    if (key == "threads") {
+      log(LogLevel::warning,
+          "the checkpoint was written with another number of threads (" + why +
+              "): the run continues, but not bit for bit");
+      continue;
+    }
+    throw Error(
+        ErrorKind::request,
+        {.code = "resume.other_model",
+         .what = "cannot continue from the checkpoint",
+         .where = "model." + key,
+         .why = std::move(why),
+         .next = "resume with the job that wrote it, or start a new run"});
+  }
+}
+
+const NamedTensor* find_tensor(const Batch& batch, std::string_view name) {
+  std::span<const NamedTensor> tensors = batch.tensors();
+  auto found = std::ranges::find(tensors, name, &NamedTensor::name);
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+at::Tensor tensor_of(const Batch& batch, const std::string& name) {
+  const NamedTensor* found = find_tensor(batch, name);
+  PENSTOCK_ASSERT(found != nullptr, "a batch has its fields");
+  return borrowed(found->view);
+}
+
+// Where batches are padded, or bad samples masked, one more tensor marks them.
+at::Tensor weights_of(const Batch& batch) {
+  if (const NamedTensor* weight = find_tensor(batch, kWeight))
+    return borrowed(weight->view);
+  at::Tensor any = borrowed(batch.tensors()[0].view);
+  return at::ones({batch.rows()}, any.options().dtype(at::kFloat));
+}
+
+std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
+                                            Device& device, std::int64_t steps,
+                                            const MakeModel& make) {
+  return std::make_unique<ModelStepper>(spec, device, torch_device(device),
+                                        steps, make);
+}
+
+}  // namespace penstock

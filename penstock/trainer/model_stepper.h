@@ -1,0 +1,51 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/run/run.h"
+#include "penstock/trainer/drawn.h"
+#include "penstock/trainer/parameter.h"
+
+namespace penstock {
+
+/// A kind of model, to the steps that are the same for all: what it learns from
+/// a batch, and what it measures on held-out rows. One thread; all that it asks
+/// of libtorch is queued in the turn of the caller.
+class Model {
+ public:
+  virtual ~Model() = default;
+  /// In a fixed order. They share memory with the model; each takes part in the
+  /// loss.
+  virtual const std::vector<Parameter>& parameters() const = 0;
+  /// The mean loss over the rows of a batch, to be learned from: float32, [].
+  virtual at::Tensor loss(const Batch& batch, const DrawnFor& rows) = 0;
+  /// Looks at a batch of held-out rows, without learning from it.
+  virtual void look(const Batch& batch) = 0;
+  /// What look() saw since the last call, as Stepper::validated() gives it.
+  virtual Json seen() = 0;
+  /// What must be the same in a run that goes on from a checkpoint.
+  virtual Json description() const = 0;
+};
+
+/// Makes a model on a device, in a turn.
+using MakeModel =
+    std::function<std::unique_ptr<Model>(const at::TensorOptions& options)>;
+
+/// The steps of a model: its loss goes backward, and AdamW moves the weights at
+/// the rate that the schedule has for the step's number.
+std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
+                                            Device& device, std::int64_t steps,
+                                            const MakeModel& make);
+
+/// A tensor of a batch, which must have it, where it lies.
+at::Tensor tensor_of(const Batch& batch, const std::string& name);
+/// What each row counts, [rows], float32: 0 for padding, else 1.
+at::Tensor weights_of(const Batch& batch);
+
+}  // namespace penstock

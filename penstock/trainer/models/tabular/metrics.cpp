@@ -1,0 +1,84 @@
+#include "penstock/trainer/models/tabular/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace penstock {
+namespace {
+
+template <class Of>
+double mean(std::span<const Outcome> rows, Of of) {
+  double sum = 0;
+  for (const Outcome& row : rows) sum += of(row);
+  return sum / static_cast<double>(rows.size());
+}
+
+double macro_f1(std::span<const Outcome> rows, std::int64_t classes) {
+  struct Counts {
+    double right = 0, said = 0, there = 0;
+  };
+  std::vector<Counts> of_class(static_cast<std::size_t>(classes));
+  for (const Outcome& row : rows) {
+    auto truth = static_cast<std::size_t>(row.truth);
+    ++of_class[truth].there;
+    ++of_class[static_cast<std::size_t>(row.guess)].said;
+    if (row.truth == row.guess) ++of_class[truth].right;
+  }
+  double sum = 0, seen = 0;
+  for (const Counts& counts : of_class) {
+    if (counts.said + counts.there == 0) continue;
+    sum += 2 * counts.right / (counts.said + counts.there);
+    ++seen;
+  }
+  return sum / seen;
+}
+
+/// By ranks (Mann and Whitney): rows of equal score share the mean of theirs.
+Json auc(std::span<const Outcome> rows) {
+  std::vector<Outcome> sorted(rows.begin(), rows.end());
+  std::ranges::sort(sorted, {}, &Outcome::score);
+  double ranks = 0, second = 0;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t end = i;
+    double of_second = 0;
+    for (; end < sorted.size() && sorted[end].score == sorted[i].score; ++end)
+      of_second += sorted[end].truth;
+    ranks += of_second * (static_cast<double>(i + 1 + end) / 2);
+    second += of_second;
+    i = end;
+  }
+  const double first = static_cast<double>(sorted.size()) - second;
+  if (first == 0 || second == 0) return nullptr;
+  return (ranks - second * (second + 1) / 2) / (first * second);
+}
+
+}  // namespace
+
+Json class_metrics(std::span<const Outcome> rows, std::int64_t classes) {
+  Json json{Json::Object{}};
+  if (rows.empty()) return json;
+  json["val_loss"] = mean(rows, [](const Outcome& row) { return row.loss; });
+  json["val_accuracy"] = mean(rows, [](const Outcome& row) {
+    return row.truth == row.guess ? 1.0 : 0.0;
+  });
+  if (classes == 2) json["val_auc"] = auc(rows);
+  json["val_macro_f1"] = macro_f1(rows, classes);
+  return json;
+}
+
+Json number_metrics(std::span<const Outcome> rows, double unit) {
+  Json json{Json::Object{}};
+  if (rows.empty()) return json;
+  auto error = [](const Outcome& row) { return row.guess - row.truth; };
+  json["val_loss"] = mean(rows, [](const Outcome& row) { return row.loss; });
+  json["val_rmse"] = unit * std::sqrt(mean(rows, [&](const Outcome& row) {
+                       return error(row) * error(row);
+                     }));
+  json["val_mae"] = unit * mean(rows, [&](const Outcome& row) {
+                      return std::abs(error(row));
+                    });
+  return json;
+}
+
+}  // namespace penstock

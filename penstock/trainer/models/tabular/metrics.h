@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "penstock/base/json.h"
+
+namespace penstock {
+
+/// What a model said of a held-out row.
+struct Outcome {
+  double loss = 0;
+  double truth = 0;  ///< a class, from 0, or a number
+  double guess = 0;
+  double score = 0;  ///< of two classes: how much the second is preferred
+};
+
+/// "val_loss", "val_accuracy" and "val_macro_f1": the mean of F1 over the
+/// classes that some row has or was said to have. Of two classes also
+/// "val_auc": how often a row of the second has a higher score than one of the
+/// first, a tie counting half; null where one of them has no row. Empty without
+/// a row.
+Json class_metrics(std::span<const Outcome> rows, std::int64_t classes);
+
+/// "val_loss", "val_rmse" and "val_mae"; the last two in the target's own unit,
+/// of which `unit` is one of the outcomes' numbers. Empty without a row.
+Json number_metrics(std::span<const Outcome> rows, double unit);
+
+}  // namespace penstock

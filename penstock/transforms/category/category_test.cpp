@@ -1,0 +1,163 @@
+#include "penstock/transforms/category/category.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penstock/base/error.h"
+#include "penstock/transforms/fake/field_run.h"
+
+namespace penstock {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string section(const std::string& more = "") {
+  return R"({"category": {"column": "c")" + more + "}}";
+}
+const std::string kError = R"(, "unknown": "error")";
+
+std::string refused(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(Category, ClassesAreTheSortedTextsAndBeginAtOne) {
+  FieldRun run(section(), column_of({{"gentoo"}, {"adelie"}, {}, {"gentoo"}}));
+  run.fit();
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 1, 0, 2));
+  EXPECT_THAT(run.tensors()[0].row_shape, IsEmpty());
+  EXPECT_EQ(run.tensors()[0].dtype, Dtype::int64);
+  EXPECT_EQ(run.statistics(), Json::parse(R"({"classes": ["adelie", "gentoo"],
+      "counts": [1, 2], "unknown": 1, "missing": 1})",
+                                          "test"));
+}
+
+TEST(Category, WithoutAnUnknownClassTheyBeginAtZero) {
+  FieldRun run(section(kError), column_of({{"b"}, {"a"}, {""}, {"b"}}));
+  run.fit();
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 1, 0, 2));
+  EXPECT_THAT(run.faults(), IsEmpty());
+}
+
+TEST(Category, TheMostFrequentComesFirstAndOfEqualOnesTheSmaller) {
+  FieldRun run(section(R"(, "order": "frequency")"),
+               column_of({{"c"}, {"b"}, {"a"}, {"c"}, {"b"}, {"c"}, {"Z"}}));
+  run.fit();
+  EXPECT_EQ(run.statistics().find("classes")->dump(),
+            R"(["c", "b", "Z", "a"])");
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(1, 2, 4, 1, 2, 1, 3));
+}
+
+TEST(Category, WhatIsRareOrOnlyOnTheOtherSideIsUnknown) {
+  FieldRun run(section(R"(, "min_count": 2)"),
+               column_of({{"a"}, {"b"}, {"a"}, {"new"}, {"b"}, {}}));
+  run.fit({1, 1, 1, 0, 0, 1});
+  EXPECT_EQ(run.statistics(), Json::parse(R"({"classes": ["a"], "counts": [2],
+      "unknown": 2, "missing": 1})",
+                                          "test"));
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(1, 0, 1, 0, 0, 0));
+}
+
+TEST(Category, WhereNothingMayBeUnknownSuchARowIsBadAndNamed) {
+  FieldRun run(section(kError), column_of({{"a"}, {}, {"new"}}));
+  ASSERT_EQ(run.faults().size(), 1u);
+  EXPECT_EQ(run.faults()[0].row, 1);
+  EXPECT_THAT(run.faults()[0].why, HasSubstr("is NULL"));
+  FieldRun sides(section(kError), column_of({{"a"}, {"new"}}));
+  sides.fit({1, 0});
+  ASSERT_EQ(sides.faults().size(), 1u);
+  EXPECT_EQ(sides.faults()[0].row, 1);
+  EXPECT_THAT(sides.faults()[0].why, HasSubstr("found \"new\""));
+  EXPECT_THAT(sides.faults()[0].place, HasSubstr("column 'c'"));
+}
+
+TEST(Category, IntegersOfAnyWidthSortAsNumbersAndAreTheSameClasses) {
+  for (ColumnType type : {ColumnType::int64, ColumnType::number(Dtype::int8)}) {
+    Column column{.type = type};
+    for (int number : {10, -3, 9, 10})
+      type == ColumnType::int64
+          ? column.append_number(std::int64_t{number})
+          : column.append_number(static_cast<std::int8_t>(number));
+    FieldRun run(section(kError), std::move(column));
+    run.fit();
+    EXPECT_EQ(run.statistics().find("classes")->dump(), "[-3, 9, 10]");
+    EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 0, 1, 2));
+    EXPECT_EQ(run.canonical()[0], std::string("\1\12\0\0\0\0\0\0\0", 9));
+  }
+}
+
+TEST(Category, BooleansAreFalseThenTrue) {
+  Column column{.type = ColumnType::boolean};
+  for (bool value : {true, false, true}) column.append_boolean(value);
+  FieldRun run(section(), std::move(column), {.boolean = true});
+  run.fit();
+  EXPECT_EQ(run.statistics().find("classes")->dump(), "[false, true]");
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 1, 2));
+}
+
+TEST(Category, SavedStatisticsGiveTheSameClasses) {
+  FieldRun first(section(), column_of({{"b"}, {"a"}}));
+  first.fit();
+  FieldRun later(section(), column_of({{"a"}, {"z"}, {"b"}}));
+  later.encode(Json::parse(first.statistics().dump(), "test"));
+  EXPECT_THAT(later.tensor<std::int64_t>(), ElementsAre(1, 0, 2));
+}
+
+TEST(Category, DamagedStatisticsAreRefusedWithTheirPlace) {
+  FieldRun run(section(), column_of({{"a"}}));
+  for (const char* saved :
+       {"{}", R"({"classes": 3})", R"({"classes": ["a", "a"]})",
+        R"({"classes": [1]})", R"({"classes": [null]})"})
+    EXPECT_THAT(refused([&] { run.encode(Json::parse(saved, "test")); }),
+                HasSubstr("statistics.x.classes"))
+        << saved;
+}
+
+TEST(Category, NumbersWithFractionsAndTimesAreNoClasses) {
+  EXPECT_THAT(refused([] {
+                FieldRun(section(),
+                         column_of<double>(ColumnType::float64, {{0.5}}));
+              }),
+              HasSubstr("classes are texts, integers or booleans"));
+  EXPECT_THAT(refused([] {
+                FieldRun(section(), column_of({{"2026-01-01"}}),
+                         {.timestamp = true});
+              }),
+              HasSubstr("fields.x.category.column"));
+}
+
+TEST(Category, SettingsThatContradictEachOtherAreRefused) {
+  EXPECT_THAT(refused([] {
+                FieldRun(section(kError + R"(, "min_count": 2)"),
+                         column_of({{"a"}}));
+              }),
+              HasSubstr("min_count"));
+}
+
+TEST(Category, FitsAreTheSameInAnyNumberOfParts) {
+  std::vector<std::optional<std::string>> texts;
+  for (int i = 0; i < 5000; ++i) texts.push_back(std::to_string(i * i % 97));
+  FieldRun run(section(), column_of(texts));
+  run.fit();
+  const Json& classes = *run.statistics().find("classes");
+  std::int64_t rows = 0;
+  for (const Json& count : run.statistics().find("counts")->array())
+    rows += count.integer();
+  EXPECT_EQ(rows, 5000);
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    ASSERT_EQ(classes
+                  .array()[static_cast<std::size_t>(
+                      run.tensor<std::int64_t>()[i] - 1)]
+                  .string(),
+              texts[i]);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,140 @@
+#include "python/engine/table.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <unordered_set>
+#include <utility>
+
+#include "penstock/dataset/dataset.h"
+#include "penstock/sources/sources.h"
+#include "python/engine/gil.h"
+#include "python/engine/rows.h"
+
+namespace penstock::python {
+namespace {
+
+/// Name, declared type, kind, dtype, whether there may be nulls.
+using TableColumn =
+    std::tuple<std::string, std::string, std::string, std::string, bool>;
+
+std::string kind_of(const ArrowColumn& column) {
+  if (!column.unsupported.empty()) return "unsupported";
+  if (column.info.timestamp) return "time";
+  return std::string(name_of(column.type));
+}
+
+/// The memory belongs to a library of Python.
+std::shared_ptr<const ArrowTable> with_lock(
+    std::shared_ptr<const ArrowTable> table) {
+  auto* held = new std::shared_ptr<const ArrowTable>(std::move(table));
+  const ArrowTable* at = held->get();
+  return {at, [held](const ArrowTable*) {
+            if (!Py_IsInitialized()) return;
+            GilAcquire lock;
+            delete held;
+          }};
+}
+
+/// What is known of a table's bytes without reading all of them: rows that are
+/// spread evenly over it.
+std::string sample_of(const ArrowTable& table) {
+  constexpr std::int64_t kSampled = 1024;
+  Sha256 hash;
+  for (std::size_t c = 0; c < table.columns().size(); ++c) {
+    const ArrowColumn& about = table.columns()[c];
+    if (!about.unsupported.empty()) continue;
+    Column sample{.type = about.type, .item = about.item};
+    if (about.type.kind == ColumnKind::list)
+      sample.children.emplace_back().type = about.element;
+    const std::int64_t step =
+        std::max<std::int64_t>(1, table.rows() / kSampled);
+    for (std::int64_t row = 0; row < table.rows(); row += step) {
+      const auto batch = static_cast<std::size_t>(
+          std::ranges::upper_bound(table.ends(), row) - table.ends().begin());
+      const std::int64_t begin = batch == 0 ? 0 : table.ends()[batch - 1];
+      sample.append_from(table.column(batch, c, row - begin, 1), 0);
+    }
+    hash.add(sample.validity.span());
+    hash.add(sample.offsets.span());
+    hash.add(sample.values.span());
+    for (const Column& child : sample.children) hash.add(child.values.span());
+  }
+  return hash.hex();
+}
+
+class Table {
+ public:
+  Table(nb::capsule stream, std::string shown) : shown_(std::move(shown)) {
+    if (std::string_view(stream.name()) != "arrow_array_stream")
+      throw nb::type_error("__arrow_c_stream__() gave another capsule");
+    auto* from = static_cast<ArrowArrayStream*>(stream.data());
+    ArrowArrayStream taken = *from;
+    from->release = nullptr;
+    GilRelease unlocked;
+    table_ = ArrowTable::read(taken);
+  }
+
+  std::int64_t rows() const { return table_->rows(); }
+  std::vector<TableColumn> columns() const {
+    std::vector<TableColumn> columns;
+    for (const ArrowColumn& column : table_->columns())
+      columns.emplace_back(
+          column.info.name, column.info.declared, kind_of(column),
+          std::string(name_of(column.type.dtype)), column.has_nulls);
+    return columns;
+  }
+  /// The number of different texts of a column; none where they are more.
+  std::optional<std::int64_t> distinct(std::size_t column,
+                                       std::size_t most) const {
+    GilRelease unlocked;
+    std::unordered_set<std::string> seen;
+    for (std::size_t batch = 0; batch < table_->ends().size(); ++batch) {
+      const Column texts = table_->column(batch, column);
+      for (std::int64_t row = 0; row < texts.length; ++row) {
+        if (texts.valid(row)) seen.emplace(texts.text(row));
+        if (seen.size() > most) return std::nullopt;
+      }
+    }
+    return static_cast<std::int64_t>(seen.size());
+  }
+  OwnRows source_rows() const {
+    auto table = with_lock(table_);
+    const TableName name{.shown = shown_, .digest = sample_of(*table)};
+    return {.maker =
+                [table, name](const Job& job, Device& device, StopFlag stop) {
+                  TableDatasetOptions options = dataset_options(job);
+                  return prepare_dataset(
+                      options,
+                      open_arrow_table(table, name, requests_of(options), stop),
+                      device);
+                },
+            .has_fields = true};
+  }
+
+ private:
+  std::string shown_;
+  std::shared_ptr<const ArrowTable> table_;
+};
+
+}  // namespace
+
+void bind_table(nb::module_& module) {
+  nb::class_<Table>(module, "Table",
+                    "A table of another library, by __arrow_c_stream__.")
+      .def(nb::init<nb::capsule, std::string>(), nb::arg("stream"),
+           nb::arg("shown"))
+      .def_prop_ro("rows", &Table::rows)
+      .def_prop_ro("columns", &Table::columns)
+      .def("distinct", &Table::distinct, nb::arg("column"), nb::arg("most"))
+      .def("source_rows", &Table::source_rows);
+}
+
+}  // namespace penstock::python

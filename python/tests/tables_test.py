@@ -1,0 +1,234 @@
+"""Data frames and tables as rows of a loader. Each library is skipped where it
+is not installed; one of the tests needs none of them."""
+
+import importlib.util
+import pathlib
+import tempfile
+import unittest
+
+import numpy
+
+import penstock
+
+HAVE = {name: importlib.util.find_spec(name) is not None
+        for name in ("pandas", "polars", "pyarrow", "duckdb", "datasets")}
+
+
+def needs(*names):
+    missing = [name for name in names if not HAVE[name]]
+    return unittest.skipIf(missing, f"without {', '.join(missing)}")
+
+
+def columns(rows=400):
+    draw = numpy.random.default_rng(7)
+    return {
+        "size": draw.normal(size=rows).astype("float32"),
+        "count": draw.integers(-5, 90, rows).astype("int32"),
+        "kind": [None if i % 50 == 3 else ("b", "a", "cc")[i % 3]
+                 for i in range(rows)],
+        "good": (draw.random(rows) < 0.5),
+        "when": numpy.datetime64("2026-01-01T00:00:00", "ns")
+        + (numpy.arange(rows) * 3_600_000_000_000).astype("timedelta64[ns]"),
+        "note": [f"row {i}" for i in range(rows)],
+    }
+
+
+def all_rows(loader):
+    """The batches of an epoch, put together."""
+    found = {}
+    for batch in loader:
+        for name, array in batch.numpy().items():
+            found.setdefault(name, []).append(array.copy())
+    return {name: numpy.concatenate(parts) for name, parts in found.items()}
+
+
+class AnArrowStream:
+    """Numbers in one record batch, by the interface alone: what the capsule
+    holds lives in ctypes."""
+
+    def __init__(self, table):
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+class DataFrames(unittest.TestCase):
+    def frames(self, data):
+        if HAVE["pandas"] and HAVE["pyarrow"]:
+            import pandas
+            yield "pandas", pandas.DataFrame(data)
+        if HAVE["polars"]:
+            import polars
+            yield "polars", polars.DataFrame(data)
+        if HAVE["pyarrow"]:
+            import pyarrow
+            table = arrow_rows = pyarrow.table(data)
+            yield "pyarrow", table
+            yield "any __arrow_c_stream__", AnArrowStream(table)
+            yield "chunks", pyarrow.concat_tables(
+                [table.slice(0, 100), table.slice(100)])
+            if HAVE["duckdb"]:
+                import duckdb
+                yield "duckdb", duckdb.sql("select * from arrow_rows")
+
+    @needs("pyarrow")
+    def test_every_column_is_a_field_by_its_kind(self):
+        data = columns()
+        kinds = {"a": 1, "b": 2, "cc": 3, None: 0}
+        expected = {
+            "size": data["size"], "count": data["count"],
+            "kind": numpy.array([kinds[kind] for kind in data["kind"]]),
+            "good": data["good"],
+            "when": 1767225600 + 3600.0 * numpy.arange(400)}
+        for name, frame in self.frames(data):
+            with self.subTest(name), \
+                    penstock.Loader(frame, batch_size=32) as loader:
+                found = all_rows(loader)
+                for column, array in expected.items():
+                    self.assertEqual(found[column].dtype, array.dtype, column)
+                    numpy.testing.assert_array_equal(found[column], array)
+                self.assertEqual(found["note"].tolist()[:3], [1, 2, 113])
+
+    @needs("pyarrow")
+    def test_repr_shows_the_rules_and_what_they_leave_out(self):
+        import pyarrow
+        table = pyarrow.table({"x": [1.0] * 1500,
+                               "id": [f"{i}" for i in range(1500)],
+                               "blob": [b"x"] * 1500})
+        with penstock.Loader(table, batch_size=2) as loader:
+            shown = repr(loader)
+        self.assertIn('x: {"column": "x", "dtype": "float64"', shown)
+        self.assertIn("left out: 'id' holds more than 1000", shown)
+        self.assertIn("left out: 'blob' holds binary", shown)
+
+    @needs("pyarrow")
+    def test_fields_are_a_jobs_rules_or_names_of_columns(self):
+        for name, frame in self.frames(columns()):
+            fields = {"x": ["size", "count"],
+                      "y": {"category": {"column": "kind",
+                                         "order": "frequency"}}}
+            with self.subTest(name), penstock.Loader(
+                    frame, fields, batch_size=400) as loader:
+                batch = next(iter(loader)).numpy()
+                self.assertEqual(batch["x"].shape, (400, 2))
+                self.assertEqual(batch["x"].dtype, numpy.float32)
+                self.assertEqual(batch["y"].shape, (400,))
+
+    @needs("pyarrow")
+    def test_a_shuffled_epoch_is_the_same_from_every_library_and_worker(self):
+        seen = set()
+        for name, frame in self.frames(columns()):
+            for workers in (0, 1, 2, 8):
+                with penstock.Loader(frame, batch_size=16, shuffle=True,
+                                     num_workers=workers, seed=3) as loader:
+                    rows = all_rows(loader)
+                    seen.add(b"".join(array.tobytes()
+                                      for array in rows.values()))
+        self.assertEqual(len(seen), 1)
+
+    @needs("pyarrow")
+    def test_a_state_goes_on_and_other_rows_are_refused(self):
+        import pyarrow
+        table = pyarrow.table(columns())
+        with penstock.Loader(table, batch_size=16, shuffle=True) as loader:
+            steps = iter(loader)
+            for _ in range(5):
+                next(steps)
+            state = loader.state_dict()
+            rest = [batch.ids.tolist() for batch in steps]
+        with penstock.Loader(table, batch_size=16, shuffle=True) as loader:
+            loader.load_state_dict(state)
+            self.assertEqual([batch.ids.tolist() for batch in loader], rest)
+        changed = columns()
+        changed["count"][0] += 1
+        with penstock.Loader(pyarrow.table(changed), batch_size=16,
+                             shuffle=True) as loader, \
+                self.assertRaises(penstock.RequestError):
+            loader.load_state_dict(state)
+
+    @needs("pandas")
+    def test_numbers_of_pandas_are_read_where_they_lie(self):
+        import pandas
+        data = columns()
+        frame = pandas.DataFrame({name: data[name]
+                                  for name in ("size", "count", "good")})
+        frame.loc[2, "size"] = numpy.nan
+        with penstock.Loader(frame, batch_size=400) as loader:
+            found = all_rows(loader)
+        for name in frame:
+            numpy.testing.assert_array_equal(found[name], frame[name])
+            self.assertEqual(found[name].dtype, frame[name].dtype)
+
+    @needs("pandas", "pyarrow")
+    def test_nullable_and_categorical_columns_of_pandas(self):
+        import pandas
+        frame = pandas.DataFrame({
+            "n": pandas.array([1, None, 3], dtype="Int64"),
+            "c": pandas.Categorical(["lo", "hi", "lo"]),
+            "t": pandas.Series([1, 2, 3], dtype="timedelta64[s]")})
+        with penstock.Loader(frame, batch_size=3) as loader:
+            batch = next(iter(loader)).numpy()
+        numpy.testing.assert_array_equal(batch["n"], [1, numpy.nan, 3])
+        self.assertEqual(batch["c"].tolist(), [2, 1, 2])
+        self.assertEqual(batch["t"].tolist(), [1, 2, 3])
+
+    @needs("datasets")
+    def test_a_data_set_of_hugging_face_with_its_indices(self):
+        import datasets
+        data = datasets.Dataset.from_dict({"x": [0.0, 1.0, 2.0, 3.0]})
+        chosen = data.select([3, 1])
+        with penstock.Loader(chosen, batch_size=2) as loader:
+            self.assertEqual(next(iter(loader)).numpy()["x"].tolist(), [3, 1])
+        chosen.set_transform(lambda rows: rows)
+        with self.assertRaisesRegex(penstock.RequestError, "transform"):
+            penstock.Loader(chosen, batch_size=2)
+
+    @needs("pyarrow")
+    def test_what_cannot_be_read_is_named(self):
+        import pyarrow
+        table = pyarrow.table({"m": pyarrow.array(
+            [[("a", 1)]], pyarrow.map_(pyarrow.string(), pyarrow.int64()))})
+        with self.assertRaisesRegex(penstock.RequestError, "'m' holds map"):
+            penstock.Loader(table)
+        with self.assertRaisesRegex(penstock.RequestError, "map"):
+            penstock.Loader(table, {"x": "m"})
+        empty = pyarrow.table({"x": pyarrow.array([], pyarrow.float64())})
+        with self.assertRaisesRegex(penstock.RequestError, "no rows"):
+            penstock.Loader(empty)
+        with self.assertRaisesRegex(penstock.RequestError, "no such column"):
+            penstock.Loader(pyarrow.table({"x": [1.0]}), {"y": "z"})
+
+    def test_a_file_is_named_by_its_path_as_text_or_pathlib_has_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "rows.csv"
+            file.write_text("a,b\n1,x\n2,y\n")
+            for name in (file, str(file), f"csv:{file}"):
+                with penstock.Loader(name, ["a"], batch_size=2) as loader:
+                    self.assertEqual(
+                        next(iter(loader)).numpy()["a"].tolist(), [[1], [2]])
+
+    def test_what_is_no_table_is_a_type_error(self):
+        with self.assertRaisesRegex(TypeError, "a data frame or table"):
+            penstock.Loader(object())
+
+    @needs("pyarrow")
+    def test_the_table_is_released_with_the_loader(self):
+        import gc
+        import pyarrow
+        gc.collect()
+        before = pyarrow.total_allocated_bytes()
+        table = pyarrow.table({"x": pyarrow.array(range(100_000),
+                                                  pyarrow.int64())})
+        loader = penstock.Loader(table, {"x": {"column": "x"}}, batch_size=8)
+        next(iter(loader))
+        del table
+        self.assertGreater(pyarrow.total_allocated_bytes(), before)
+        loader.close()
+        del loader
+        gc.collect()
+        self.assertEqual(pyarrow.total_allocated_bytes(), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
