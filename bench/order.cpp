@@ -91,6 +91,27 @@ Json measured(const char* name, const std::function<std::int64_t()>& run) {
   return result;
 }
 
+// Draws with replacement, each a place of 800 MB that no cache holds.
+void add_weighted(Json& result, std::int64_t& sum) {
+  constexpr std::int64_t kWeighted = 100'000'000;
+  Order order{.samples = kWeighted, .seed = 1, .batch_size = 256};
+  double seconds = 0;
+  {
+    std::vector<double> weights;
+    Random random(1, 2, 3, 4);
+    for (std::int64_t i = 0; i < kWeighted; ++i)
+      weights.push_back(random.uniform());
+    seconds = cpu_seconds(
+        [&] { order.draws = std::make_shared<const Draws>(weights); });
+  }
+  Json one = measured("plan_step, batch 256 drawn by 10^8 weights", [&] {
+    return run_plans({"", order, {}, 20'000}, sum);
+  });
+  one["must_reach"] = "300 ns";
+  one["seconds_to_prepare"] = seconds;
+  result["results"].push_back(std::move(one));
+}
+
 struct Walk {
   const char* name;
   std::int64_t samples;
@@ -180,6 +201,7 @@ int main(int count, char** arguments) {
   for (const Workload& work : kPlans)
     result["results"].push_back(
         measured(work.name, [&] { return run_plans(work, sum); }));
+  add_weighted(result, sum);
   for (const Walk& work : kWalks)
     result["walks"].push_back(compared(work, sum));
   result["checksum"] = sum;

@@ -19,8 +19,10 @@ RAISED = re.compile(r"\.code =(.*?)\.what|(?:refused\(|worded\(\s*\w+,)\s*"
 # Codes of fakes, of examples, and one that nobody sees; then what is written
 # like a code: settings, and the families in which files are.
 OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
-          "device.key", "loader.batch_size", "loader.cache", "loader.read",
-          "loader.readers", "loader.workers", "source.columns", "source.key",
+          "device.key", "loader.balance", "loader.batch_size", "loader.cache",
+          "loader.read",
+          "loader.readers", "loader.weights", "loader.workers", "source.columns",
+          "source.key",
           "source.part_", "source.path"}
 OF_FILES = {"memory", "run"}
 

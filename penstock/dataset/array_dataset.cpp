@@ -1,6 +1,8 @@
 #include "penstock/dataset/array_dataset.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -127,10 +129,47 @@ ArrayDataset::ArrayDataset(std::vector<NamedArray> arrays,
   info_.on_side = {train_ ? std::ssize(*train_) : info_.rows,
                    val_ ? std::ssize(*val_) : 0};
   info_.outputs = outputs_of(layout_);
+  find_draws(options);
   find_place(options, device);
   if (info_.plan.tier == Tier::device &&
       device.memory_kind() != MemoryKind::cpu)
     copy_to(device);
+}
+
+void ArrayDataset::find_draws(const ArrayDatasetOptions& options) {
+  if (!options.drawing) return;
+  PENSTOCK_ASSERT(options.drawn_by, "rows are drawn by an array");
+  const NamedArray& by = *options.drawn_by;
+  const TensorView& view = by.view;
+  const bool balance = options.drawing.balance;
+  if (view.shape.empty() || view.shape[0] != info_.rows ||
+      (!balance && view.shape.size() != 1))
+    refuse("weights", where(by),
+           "its shape is " + text_of(view.shape) + ", expected [" +
+               std::to_string(info_.rows) + (balance ? ", ...]" : "]"),
+           "give an element for each row");
+  const std::size_t bytes = view.bytes() / static_cast<std::size_t>(info_.rows);
+  const Column numbers{
+      .type = ColumnType::number(view.dtype),
+      .length = info_.rows,
+      .values = Bytes::borrow({view.data, view.bytes()}, by.owner)};
+  auto value_of = [&](SampleId row) -> std::uint64_t {
+    if (balance)
+      return hash64(std::span<const std::byte>(
+          view.data + static_cast<std::size_t>(row) * bytes, bytes));
+    const double weight = numbers.as_float64(row);
+    if (!(weight >= 0 && std::isfinite(weight)))
+      refuse("weights", where(by) + ", row " + std::to_string(row),
+             "found " + Json(weight).dump() +
+                 ", expected a finite number from 0 on",
+             "correct the weight");
+    return std::bit_cast<std::uint64_t>(weight);
+  };
+  std::vector<std::uint64_t> values;
+  for (std::int64_t rank = 0; rank < info_.on_side[0]; ++rank)
+    values.push_back(
+        value_of(train_ ? (*train_)[static_cast<std::size_t>(rank)] : rank));
+  draws_ = draws_of(options.drawing, std::move(values));
 }
 
 void ArrayDataset::find_place(const ArrayDatasetOptions& options,
@@ -205,13 +244,15 @@ const std::string& ArrayDataset::fingerprint() const {
 std::shared_ptr<const Dataset> ArrayDataset::off_device(std::size_t,
                                                         Device& device) const {
   if (tables_.empty()) return nullptr;
-  return std::make_shared<const ArrayDataset>(
+  auto moved = std::make_shared<ArrayDataset>(
       arrays_,
       ArrayDatasetOptions{.cache = "ram",
                           .ring_bytes = ring_bytes_,
                           .train = train_,
                           .val = val_},
       device);
+  moved->draws_ = draws_;
+  return moved;
 }
 
 std::unique_ptr<SlotFiller> ArrayDataset::open_filler(

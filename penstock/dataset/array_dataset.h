@@ -30,6 +30,10 @@ struct ArrayDatasetOptions {
   /// every row is in train, and none in val.
   std::optional<std::vector<SampleId>> train = {};
   std::optional<std::vector<SampleId>> val = {};
+  /// How the train side is drawn: by an array that need not be one of the
+  /// rows', of shape [rows], or to balance [rows, ...].
+  Drawing drawing = {};
+  std::optional<NamedArray> drawn_by = {};
   /// Called with the tier plan before memory is allocated. May be empty.
   std::function<void(const TierPlan&)> planned = {};
 };
@@ -48,12 +52,13 @@ RowLayout layout_of(std::span<const NamedArray> arrays);
 class ArrayDataset final : public Dataset {
  public:
   /// Throws what layout_of() and plan_tiers() throw, and Error(request) for a
-  /// row number that is none.
+  /// row number that is none, and for weights that are none.
   ArrayDataset(std::vector<NamedArray> arrays,
                const ArrayDatasetOptions& options, Device& device);
 
   const DatasetInfo& info() const override { return info_; }
   void select(Side side, std::span<SampleId> ranks) const override;
+  std::shared_ptr<const Draws> draws() const override { return draws_; }
   /// SHA-256 over names, types, shapes, bytes and sides, in hex. Made when it
   /// is first asked for, which reads all arrays.
   const std::string& fingerprint() const override;
@@ -68,12 +73,14 @@ class ArrayDataset final : public Dataset {
   const Numbers& on(Side side) const {
     return side == Side::val ? val_ : train_;
   }
+  void find_draws(const ArrayDatasetOptions& options);
   void find_place(const ArrayDatasetOptions& options, const Device& device);
   void copy_to(Device& device);
 
   const std::vector<NamedArray> arrays_;
   const RowLayout layout_;
   const Numbers train_, val_;
+  std::shared_ptr<const Draws> draws_;
   const RingBytes ring_bytes_;
   DatasetInfo info_;
   std::vector<Table> tables_;  // on the device, by array; else none

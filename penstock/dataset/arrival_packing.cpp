@@ -1,6 +1,7 @@
 #include "penstock/dataset/arrival_packing.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 // A row is stored at its id, the rank of its key. Where rows arrive in another
@@ -50,7 +51,8 @@ void name_first_fault(const RowsById& rows, std::size_t row_bytes,
 bool arrived_by_id(const RowsById& rows) {
   std::vector<std::int64_t> left;
   for (const ParsedBlock& block : rows.blocks) left.push_back(block.rows());
-  std::int64_t held = rows.count();
+  std::int64_t held = std::accumulate(left.begin(), left.end(), 0LL);
+  if (held > rows.count()) return true;
   const std::int64_t most = held + held / 8;
   for (SampleId id = 0; id < rows.count(); ++id) {
     if (held + id > most) return false;

@@ -7,8 +7,9 @@
 
 namespace penstock {
 
-/// True where packing in order of id frees blocks early enough: at no time more
-/// than 9/8 of the rows are held, parsed or packed.
+/// True where packing in order of id frees blocks early enough, at no time more
+/// than 9/8 of the rows being held, parsed or packed; and where some rows of
+/// the blocks are not packed at all.
 bool arrived_by_id(const RowsById& rows);
 
 /// Packs the blocks in the order of their arrival, so that each is freed when

@@ -53,6 +53,12 @@ class ByValue {
   std::int64_t value_ = 0;
 };
 
+constexpr const char* kNoWeight =
+    "it is no weight; expected a number from 0 on, not NULL, NaN or infinite";
+
+/// Seeds the hashes of values whose rows are counted.
+constexpr std::uint64_t kValueOfRow = 0x76616c7565;  // "value"
+
 /// Keeps the runs of these rows in `values`, and no others.
 void compact(Values& values, std::span<const std::int64_t> rows) {
   if (values.rows() == std::ssize(rows)) return;
@@ -159,7 +165,7 @@ struct BlockParser::State {
   KeyList keys;
   std::vector<std::int64_t> kept;
   std::vector<std::uint8_t> sides;
-  std::vector<std::uint64_t> hashes;
+  std::vector<std::uint64_t> hashes, draws;
   LeftOutKeys left_out;
   std::vector<std::byte> run;               // of a row, all its fields
   std::vector<const RowProblem*> problems;  // by row, then column
@@ -173,15 +179,17 @@ struct BlockParser::State {
   }
 
   void start(const KeyList& all, const Block& block) {
-    PENSTOCK_ASSERT(
-        block.columns.size() == options.columns.size() + options.by_column,
-        "a block has the columns that were requested");
+    PENSTOCK_ASSERT(block.columns.size() == options.columns.size() +
+                                                options.by_column +
+                                                (options.drawing ? 1 : 0),
+                    "a block has the columns that were requested");
     PENSTOCK_ASSERT(all.size() == block.rows, "every row has a key");
     if (keys.type() != all.type()) keys = KeyList(all.type());
     keys.clear();
     kept.clear();
     sides.clear();
     hashes.clear();
+    draws.clear();
     bad.clear();
     too_short = 0;
     sort_problems(block);
@@ -216,8 +224,10 @@ struct BlockParser::State {
   }
 
   std::string name_of_column(std::size_t column) const {
-    return column < options.columns.size() ? options.columns[column]
-                                           : options.by_name;
+    if (column < options.columns.size()) return options.columns[column];
+    return options.by_column && column == options.columns.size()
+               ? options.by_name
+               : options.drawing.column;
   }
 
   /// The reader's own problem with this row, if it had one.
@@ -240,7 +250,7 @@ struct BlockParser::State {
   }
 
   // A row that is bad for one field and too short for another is bad.
-  Outcome judge(const KeyList& all, std::int64_t row) {
+  Outcome judge(const KeyList& all, const Block& block, std::int64_t row) {
     if (const RowProblem* problem = problem_of(row)) {
       refuse(all, row, name_of_column(problem->column), problem->why, -1);
       return Outcome::bad;
@@ -255,16 +265,38 @@ struct BlockParser::State {
              fault->byte);
       return Outcome::bad;
     }
+    if (outcome == Outcome::kept && options.drawing && !is_weight(block, row)) {
+      refuse(all, row, options.drawing.column, kNoWeight, -1);
+      return Outcome::bad;
+    }
     return outcome;
+  }
+
+  bool is_weight(const Block& block, std::int64_t row) const {
+    if (options.drawing.balance) return true;
+    const Column& column = block.columns.back();
+    if (!column.valid(row)) return false;
+    const double weight = column.as_float64(row);
+    return weight >= 0 && std::isfinite(weight);
+  }
+
+  /// As draws_of() has it.
+  std::uint64_t draw_of(const Block& block, std::int64_t row) {
+    const Column& column = block.columns.back();
+    if (!options.drawing.balance)
+      return std::bit_cast<std::uint64_t>(column.as_float64(row));
+    return column.valid(row) ? hash64(by.of(column, row), kValueOfRow) : 0;
   }
 
   void keep(const KeyList& all, const Block& block, std::int64_t row) {
     kept.push_back(row);
     keys.append(all, row);
-    sides.push_back(options.side_of == nullptr ? std::uint8_t{0}
-                    : options.by_column
-                        ? options.side_of(by.of(block.columns.back(), row))
-                        : options.side_of(by.of(all, row)));
+    if (options.drawing) draws.push_back(draw_of(block, row));
+    sides.push_back(
+        options.side_of == nullptr ? std::uint8_t{0}
+        : options.by_column
+            ? options.side_of(by.of(block.columns[options.columns.size()], row))
+            : options.side_of(by.of(all, row)));
   }
 
   /// Of the key, and of the values of all fields as one run.
@@ -322,6 +354,7 @@ struct BlockParser::State {
     parsed.keys = keys;
     parsed.sides = sides;
     parsed.hashes = hashes;
+    parsed.draws = draws;
     return parsed;
   }
 };
@@ -336,7 +369,7 @@ ParsedBlock BlockParser::parse(const KeyList& keys, const Block& block,
   State& state = *state_;
   state.start(keys, block);
   for (std::int64_t row = 0; row < block.rows; ++row) {
-    switch (state.judge(keys, row)) {
+    switch (state.judge(keys, block, row)) {
       case State::Outcome::kept:
         state.keep(keys, block, row);
         break;

@@ -9,6 +9,7 @@
 
 #include "penstock/base/base.h"
 #include "penstock/dataset/left_out_keys.h"
+#include "penstock/sampling/sampling.h"
 #include "penstock/sources/sources.h"
 #include "penstock/transforms/transforms.h"
 
@@ -33,6 +34,8 @@ struct ParsedBlock {
   /// One number per row, from its key and values: the same whatever source
   /// held them.
   std::vector<std::uint64_t> hashes;
+  /// What draws_of() makes weights of; empty where rows are not drawn.
+  std::vector<std::uint64_t> draws = {};
 
   std::int64_t rows() const { return static_cast<std::int64_t>(hashes.size()); }
   std::size_t bytes() const;  ///< of the values
@@ -81,8 +84,9 @@ struct ParseNotes {
 /// scratch memory and allocates nothing per row once warm.
 class BlockParser {
  public:
-  /// A block holds the columns of the fields, and the split's column last when
-  /// `by_column` is true (else `side_of` is given the key). It sees
+  /// A block holds the columns of the fields, then the split's column when
+  /// `by_column` is true (else `side_of` is given the key), and last that of
+  /// `drawing`. `side_of` sees
   /// the bytes of that value: 8 of an integer (also of a whole float64 and of
   /// a boolean) or of a float64, little-endian; the text; the 16 of a uuid;
   /// none of a NULL. Without it all sides are 0.
@@ -92,6 +96,7 @@ class BlockParser {
     bool by_column = false;
     std::string by_name = {};  ///< of the split's column, for messages
     std::function<std::uint8_t(std::string_view by_value)> side_of = {};
+    Drawing drawing = {};
     std::vector<NamedRows> parts = {};  ///< of rows by position
     bool keeps_values = true;           ///< false: only keys, sides and hashes
     /// Hashes are the same whatever width a source gives its numbers. False:

@@ -70,6 +70,8 @@ class Dataset {
   /// Replaces ranks within a side, 0 .. rows_on(side) - 1, by the ids of the
   /// samples there. -1 stays. Needs no lock: threads may call it at once.
   virtual void select(Side side, std::span<SampleId> ranks) const = 0;
+  /// What the samples of the train side are drawn by; null: each comes once.
+  virtual std::shared_ptr<const Draws> draws() const { return nullptr; }
   /// Turns the samples of a plan, whose ranges hold ids, into the ranges that
   /// make up its bins. As it is: each sample is a bin, whole.
   virtual void expand(Plan& /*plan*/) const {}

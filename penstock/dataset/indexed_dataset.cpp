@@ -95,7 +95,7 @@ void IndexedDataset::bind() {
 }
 
 void IndexedDataset::find_sides() {
-  if (options_.split.train >= 1) {
+  if (options_.split.whole()) {
     train_ = SideIndex(info_.rows);
   } else {
     RowNames names(source_->info().parts);
@@ -104,6 +104,7 @@ void IndexedDataset::find_sides() {
     for (std::int64_t row = 0; row < info_.rows; ++row)
       sides.push_back(
           static_cast<std::byte>(side_of(options_.split, names.of(row))));
+    keep_most(options_.split, sides);
     train_ = SideIndex(sides, static_cast<std::byte>(Side::train));
     val_ = SideIndex(sides, static_cast<std::byte>(Side::val));
   }
@@ -140,6 +141,10 @@ std::string IndexedDataset::fingerprint_of(const IndexedOptions& options,
   all["train"] = options.split.train;
   all["val"] = options.split.val;
   all["split_seed"] = std::to_string(options.split.seed);
+  if (options.split.limited()) {
+    all["limit_share"] = options.split.share;
+    all["limit_rows"] = options.split.most;
+  }
   Sha256 hash;
   hash.add(all.dump());
   return hash.hex();

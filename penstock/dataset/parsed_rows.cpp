@@ -194,4 +194,26 @@ std::vector<std::byte> sides_of(const RowsById& rows) {
   return sides;
 }
 
+std::vector<std::uint64_t> draws_in(const RowsById& rows) {
+  std::vector<std::uint64_t> draws;
+  for (SampleId id = 0; id < rows.count(); ++id)
+    if (rows.side(id) == static_cast<std::uint8_t>(Side::train))
+      draws.push_back(rows.block(id).draws[rows.ref(id).row]);
+  return draws;
+}
+
+void keep_most(const Split& split, bool keep_ids, RowsById& rows) {
+  if (!split.limited()) return;
+  std::vector<std::byte> sides = sides_of(rows);
+  keep_most(split, sides);
+  for (SampleId id = 0; id < rows.count(); ++id)
+    rows.block(id).sides[rows.ref(id).row] =
+        static_cast<std::uint8_t>(sides[static_cast<std::size_t>(id)]);
+  if (keep_ids) return;
+  std::erase_if(rows.refs, [&](RowRef ref) {
+    return rows.blocks[ref.block].sides[ref.row] ==
+           static_cast<std::uint8_t>(Side::unused);
+  });
+}
+
 }  // namespace penstock

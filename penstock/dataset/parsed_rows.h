@@ -35,6 +35,12 @@ struct RowsById {
 
 /// A byte for each row: its Side.
 std::vector<std::byte> sides_of(const RowsById& rows);
+/// What draws_of() takes, of the rows on the side train.
+std::vector<std::uint64_t> draws_in(const RowsById& rows);
+
+/// Leaves as many rows on each side as `split` says. The others keep their ids,
+/// unused, or, where not `keep_ids`, are left out.
+void keep_most(const Split& split, bool keep_ids, RowsById& rows);
 
 /// Finds the statistics of all fields over rows whose side is 0 (train), in
 /// fixed blocks of ids, so that threads, blocks and sources change no bit. One

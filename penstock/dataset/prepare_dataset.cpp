@@ -11,6 +11,7 @@ std::string data_reason(const TableDatasetOptions& options,
                         const Source& source) {
   if (source.abilities().by_key) return "samples are numbered by their keys";
   if (options.source.skip_bad) return "bad rows are left out beforehand";
+  if (options.drawing) return "rows are drawn by a column";
   std::string why = IndexedDataset::needs_scan(
       {.fields = options.fields, .split = options.split}, source);
   if (!why.empty()) return why;

@@ -54,8 +54,10 @@ std::size_t memory_of(const ParsedBlock& block) {
   std::size_t sum = block.bytes() + 2 * block.keys.memory();
   for (const Values& values : block.fields)
     sum += values.ends.size() * sizeof(values.ends[0]);
-  return sum + static_cast<std::size_t>(block.rows()) *
-                   (kOrder + sizeof(block.hashes[0]) + sizeof(block.sides[0]));
+  return sum +
+         static_cast<std::size_t>(block.rows()) *
+             (kOrder + sizeof(block.hashes[0]) + sizeof(block.sides[0])) +
+         block.draws.size() * sizeof(block.draws[0]);
 }
 
 [[noreturn]] void refuse_too_large(std::int64_t rows, std::size_t bytes,

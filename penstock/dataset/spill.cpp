@@ -105,6 +105,7 @@ ParsedBlock Spill::write(const std::vector<ParsedBlock>& blocks) {
     run.keys.append(block.keys, ref.row);
     run.hashes.push_back(block.hashes[ref.row]);
     if (!block.sides.empty()) run.sides.push_back(block.sides[ref.row]);
+    if (!block.draws.empty()) run.draws.push_back(block.draws[ref.row]);
   }
   files_.make_folders(folder_);
   std::unique_ptr<ScratchFile> file = files_.scratch(folder_);

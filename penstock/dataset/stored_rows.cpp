@@ -6,7 +6,8 @@
 
 // What a table's store holds, besides the document about it: "rows", packed in
 // order of id; of field N with a run "lengths/N", int32, and "runs/N"; "keys"
-// and "key_bytes" as KeyList has them; "sides", a byte a row.
+// and "key_bytes" as KeyList has them; "sides", a byte a row; and where rows
+// are drawn "draws", of those on the side train what draws_of() takes.
 
 namespace penstock {
 namespace {
@@ -46,6 +47,8 @@ std::optional<std::size_t> TableDataset::disk_free() const {
 std::shared_ptr<const Store> TableDataset::pack_to_store(
     const RowsById& rows, const ShareOut& share_out) {
   const std::vector<std::byte> sides = sides_of(rows);  // packing frees them
+  std::vector<std::uint64_t> draws;
+  if (options_.drawing) draws = draws_in(rows);
   log(LogLevel::info, "writing " + store_file_.path.string());
   real_files().make_folders(store_file_.path.parent_path());
   StoreWriter writer(real_files(), store_file_.path);
@@ -64,6 +67,10 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
   writer.append(std::as_bytes(std::span(keys().characters())));
   writer.begin("sides");
   writer.append(sides);
+  if (options_.drawing) {
+    writer.begin("draws");
+    writer.append(std::as_bytes(std::span(draws)));
+  }
   Json about;
   about["recipe"] = store_file_.recipe;
   about["source"] = source_->shown();
@@ -230,6 +237,12 @@ void TableDataset::take_what_is_known(
   info_.rows = static_cast<std::int64_t>(rows);
   split(info_.rows,
         one_side() ? std::span<const std::byte>() : store->checked("sides"));
+  if (!options_.drawing) return;
+  const std::span<const std::byte> draws = store->checked("draws");
+  std::vector<std::uint64_t> values(draws.size() / sizeof(std::uint64_t));
+  std::memcpy(values.data(), draws.data(),
+              values.size() * sizeof(std::uint64_t));
+  draws_ = draws_of(options_.drawing, std::move(values));
 }
 
 }  // namespace penstock

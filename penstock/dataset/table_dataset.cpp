@@ -30,6 +30,12 @@ std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options) {
                         .as = ReadAs::value,
                         .setting = "split.by",
                         .hashed = true});
+  if (options.drawing)
+    requests.push_back({.column = options.drawing.column,
+                        .as = ReadAs::value,
+                        .setting = options.drawing.balance ? "loader.balance"
+                                                           : "loader.weights",
+                        .hashed = options.drawing.balance});
   return requests;
 }
 
@@ -160,8 +166,12 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
     BusyScope busy(meter);
     RowsById rows{pass.blocks,
                   rows_by_key(pass.blocks, source, options.workers)};
-    if (rows.refs.empty()) refuse_no_rows(*set, source);
     refuse_left_out_twice(pass.notes.left_out, pass.blocks, source);
+    // Rows by position keep their ids, which are their positions.
+    keep_most(options.split, !set->source_->abilities().by_key, rows);
+    if (rows.refs.empty()) refuse_no_rows(*set, source);
+    if (options.drawing)
+      set->draws_ = draws_of(options.drawing, draws_in(rows));
     set->split(rows.count(),
                set->one_side() ? std::vector<std::byte>() : sides_of(rows));
     set->find_statistics(pass.notes, rows, share_out);
@@ -210,13 +220,13 @@ void TableDataset::announce_scan(const std::string& limit) const {
 }
 
 void TableDataset::bind() {
-  std::vector<ColumnRequest> requests = requests_of(options_);
-  for (const ColumnRequest& request : requests)
+  for (const ColumnRequest& request : requests_of(options_.fields))
     parsing_.columns.push_back(request.column);
   bound_ = bind_fields(options_.fields, *source_);
   parsing_.fields = bound_;
   parsing_.by_column = !options_.split.by.empty();
-  if (parsing_.by_column) parsing_.columns.pop_back();
+  parsing_.drawing = options_.drawing;
+  check_weights();
   parsing_.by_name = options_.split.by;
   parsing_.parts = source_->info().parts;
   parsing_.canonical = options_.fingerprint.empty();
@@ -224,6 +234,21 @@ void TableDataset::bind() {
   parsing_.side_of = [split = options_.split](std::string_view by) {
     return static_cast<std::uint8_t>(penstock::side_of(split, by));
   };
+}
+
+void TableDataset::check_weights() const {
+  if (!options_.drawing || options_.drawing.balance) return;
+  const ColumnType type = source_->types().back();
+  if (type.kind == ColumnKind::number || type == ColumnType::boolean) return;
+  throw Error(
+      ErrorKind::request,
+      {.code = "sampling.weights",
+       .what = "cannot draw rows by their weights",
+       .where = "loader.weights",
+       .why = "column '" + options_.drawing.column + "' is " +
+              std::string(name_of(type)) + ", expected numbers",
+       .next = "name a column of numbers; \"loader.balance\" draws each "
+               "value of a column equally often"});
 }
 
 void TableDataset::find_statistics(const ParseNotes& notes,
@@ -472,7 +497,8 @@ void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
       kUnkeptBytes / std::max<std::size_t>(layout_.row_bytes, 1), 1, 16384));
   std::vector<std::byte> unkept;
   std::vector<std::int64_t> left;
-  for (const ParsedBlock& block : rows.blocks) left.push_back(block.rows());
+  left.resize(rows.blocks.size());
+  for (RowRef ref : rows.refs) ++left[ref.block];
   const bool runs = std::ranges::any_of(
       runs_, [](const auto& table) { return table != nullptr; });
   const SampleId all = table_ ? plan().first_in(Tier::none) : rows.count();

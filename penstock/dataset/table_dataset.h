@@ -41,6 +41,7 @@ class TableDataset final : public Dataset {
 
   const DatasetInfo& info() const override { return info_; }
   void select(Side side, std::span<SampleId> ranks) const override;
+  std::shared_ptr<const Draws> draws() const override { return draws_; }
   void lengths(std::size_t varying, std::span<const SampleRange> ranges,
                std::span<std::int32_t> out) const override;
   /// SHA-256 over keys and prepared rows in order of id, in hex.
@@ -108,9 +109,10 @@ class TableDataset final : public Dataset {
   TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
                Device& device);
   void bind();
+  void check_weights() const;
   void announce_scan(const std::string& limit) const;
   /// True where all rows are on one side, whatever they are.
-  bool one_side() const { return options_.split.train >= 1; }
+  bool one_side() const { return options_.split.whole(); }
   /// `sides`: of each row, a Side; not looked at where there is one.
   void split(std::int64_t rows, std::span<const std::byte> sides);
   void find_statistics(const ParseNotes& notes, const RowsById& rows,
@@ -157,6 +159,7 @@ class TableDataset final : public Dataset {
   std::shared_ptr<const TableKeys> keys_;
   SideIndex train_{0};
   SideIndex val_{0};
+  std::shared_ptr<const Draws> draws_;
   BoundFields bound_;
   BlockParser::Options parsing_;
   std::vector<Json> statistics_;  // by field

@@ -21,6 +21,7 @@ struct TableDatasetOptions {
   SourceSpec source;
   std::vector<Field> fields;
   Split split;
+  Drawing drawing;              ///< of the train side
   std::string cache = "auto";   ///< auto, device, pinned, ram, disk or none
   TierBudgets budgets;          ///< of `auto`
   std::int64_t batch_rows = 1;  ///< of the largest batch, for messages

@@ -69,6 +69,13 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
   recipe["split"]["val"] = options.split.val;
   recipe["split"]["seed"] = std::to_string(options.split.seed);
   recipe["split"]["by"] = options.split.by;
+  if (options.split.limited()) {
+    recipe["limit"]["share"] = options.split.share;
+    recipe["limit"]["rows"] = options.split.most;
+  }
+  if (options.drawing)
+    recipe["drawn_by"][options.drawing.balance ? "value" : "weight"] =
+        options.drawing.column;
   recipe["bad_rows_left_out"] = options.source.skip_bad;
   if (statistics) recipe["statistics"] = *options.statistics;
   recipe["named_fingerprint"] = options.fingerprint;

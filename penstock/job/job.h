@@ -27,7 +27,10 @@ struct Job {
     std::optional<int> workers;  ///< missing: from the processors we may use
     std::optional<Tail> tail;    ///< missing: drop for train, exact for val
     std::string cache = "auto";
-    TierBudgets budgets;    ///< of `auto`
+    Drawing drawing;              ///< "weights" or "balance"
+    double limit_share = 1;       ///< "limit": of each side...
+    std::int64_t limit_rows = 0;  ///< ...or rows; 0: all
+    TierBudgets budgets;          ///< of `auto`
     std::string cache_dir;  ///< of the stores of `disk`; empty: the user's
   };
   /// The `train` section but for what only a model needs.

@@ -159,6 +159,37 @@ TEST(Job, PagesAreForAnOrderThatIsShuffled) {
   EXPECT_THAT(error_of({"loader.order=paged"}), HasSubstr("\"window\""));
 }
 
+TEST(Job, RowsAreDrawnByOneColumnAndAtRandom) {
+  const Job job = job_with({"loader.weights=w"});
+  EXPECT_EQ(job.loading.drawing.column, "w");
+  EXPECT_FALSE(job.loading.drawing.balance);
+  EXPECT_EQ(*loading_settings().shown(job.loading).find("weights"), Json("w"));
+  EXPECT_TRUE(job_with({"loader.balance=c"}).loading.drawing.balance);
+  EXPECT_THAT(error_of({"loader.weights=w", "loader.balance=c"}),
+              HasSubstr("leave one of them out"));
+  EXPECT_THAT(error_of({"loader.weights=w", "loader.shuffle=false"}),
+              HasSubstr("loader.weights"));
+  EXPECT_THAT(error_of({"loader.balance=w",
+                        R"(loader.order={"paged": {"page": 8, "window": 2}})"}),
+              HasSubstr("loader.balance"));
+  EXPECT_THAT(error_of({"loader.weights="}), HasSubstr("the name is empty"));
+}
+
+TEST(Job, ALimitIsANumberOfRowsOrAShare) {
+  EXPECT_EQ(job_with({"loader.limit=25"}).split.most, 25);
+  EXPECT_EQ(job_with({"loader.limit=12.5%"}).split.share, 0.125);
+  EXPECT_FALSE(job_with({"loader.limit=100%"}).split.limited());
+  EXPECT_EQ(*loading_settings()
+                 .shown(job_with({"loader.limit=12.5%"}).loading)
+                 .find("limit"),
+            Json("12.5%"));
+  for (const char* wrong :
+       {"loader.limit=0", "loader.limit=-1", "loader.limit=1.5",
+        "loader.limit=0%", "loader.limit=101%", "loader.limit=ten",
+        "loader.limit=10 %", "loader.limit=nan%", "loader.limit=true"})
+    EXPECT_THAT(error_of({wrong}), HasSubstr("loader.limit")) << wrong;
+}
+
 TEST(Job, ASecretIsLeftOutOfWhatIsStored) {
   auto stored = [](const std::string& uri) {
     Json document;

@@ -48,6 +48,7 @@ TableDatasetOptions dataset_options(const Job& job) {
       .source = job.source,
       .fields = job.fields,
       .split = job.split,
+      .drawing = job.loading.drawing,
       .cache = job.loading.cache,
       .budgets = job.loading.budgets,
       .batch_rows = job.loading.options.batch_size,

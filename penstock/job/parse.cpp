@@ -51,6 +51,8 @@ Job checked_job(const Json& document, RowsFrom from) {
   parse_rows(spec, from, job);
   job.split = parse_split(spec.raw("split"), "split");
   job.loading = loading_settings().parse(section("loader"));
+  job.split.share = job.loading.limit_share;
+  job.split.most = job.loading.limit_rows;
   if (from != RowsFrom::own_rows)  // before anything is read
     BatchOperations(job.loading.options, {.outputs = outputs_of(job.fields)});
   job.model = parse_model(spec.raw("model"), job.fields);

@@ -1,5 +1,6 @@
 #include "penstock/job/sections.h"
 
+#include <charconv>
 #include <limits>
 
 #include "penstock/job/cache_settings.h"
@@ -94,6 +95,87 @@ SettingsTable<LoaderOptions> options_settings() {
       .check(check_order);
 }
 
+/// "weights" or "balance": a column.
+SettingsTable<Job::Loading>& add_drawing(SettingsTable<Job::Loading>& table) {
+  for (const bool balance : {false, true})
+    table
+        .setting(
+            balance ? "balance" : "weights",
+            settings::rule_of(
+                "string",
+                balance
+                    ? "the column of which training draws each value equally "
+                      "often, with replacement"
+                    : "the column of numbers in proportion to which training "
+                      "draws rows, with replacement"),
+            [balance](Spec& spec, const SettingSchema& setting,
+                      Job::Loading& to) {
+              if (spec.raw(setting.key) == nullptr) return;
+              const std::string column = spec.text(setting.key);
+              if (column.empty())
+                spec.refuse(setting.key, "the name is empty", "name a column");
+              if (to.drawing)
+                spec.refuse(setting.key,
+                            "rows are drawn by \"weights\" already",
+                            "leave one of them out");
+              to.drawing = {.column = column, .balance = balance};
+            },
+            [balance](const Job::Loading& from) {
+              return from.drawing && from.drawing.balance == balance
+                         ? Json(from.drawing.column)
+                         : Json();
+            })
+        .not_empty();
+  return table;
+}
+
+void check_drawing(Spec& spec, Job::Loading& loading) {
+  if (!loading.drawing) return;
+  const char* key = loading.drawing.balance ? "balance" : "weights";
+  if (!loading.options.shuffle)
+    spec.refuse(key, "rows are drawn at random, and \"shuffle\" is false",
+                "set \"shuffle\" to true");
+  if (loading.options.pages)
+    spec.refuse(key, "rows are drawn from anywhere, and \"order\" has pages",
+                "leave \"order\" out");
+}
+
+Json limit_rule() {
+  Json rule{Json::Object{}};
+  rule["description"] =
+      "of each side, as many rows, or a share of them, such as \"10%\"";
+  rule["oneOf"].push_back(settings::integer_rule(1, kMany, ""));
+  Json share = settings::rule_of("string", "");
+  share["pattern"] = "^[0-9]+([.][0-9]+)?%$";
+  rule["oneOf"].push_back(std::move(share));
+  return rule;
+}
+
+void read_limit(Spec& spec, const SettingSchema& setting, Job::Loading& to) {
+  const Json* given = spec.raw(setting.key);
+  if (given == nullptr) return;
+  if (!given->is_string()) {
+    to.limit_rows = spec.integer(setting.key, {}, 1, kMany);
+    return;
+  }
+  const std::string& text = given->string();
+  double percent = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), percent);
+  if (error != std::errc() || std::string_view(end) != "%" || !(percent > 0) ||
+      percent > 100)
+    spec.refuse(setting.key,
+                "found " + given->dump() + ", expected a share above 0%",
+                "write \"10%\", or a number of rows: 1000");
+  to.limit_share = percent / 100;
+}
+
+Json shown_limit(const Job::Loading& from) {
+  if (from.limit_rows > 0) return Json(from.limit_rows);
+  return from.limit_share < 1 ? Json(Json(100 * from.limit_share).dump() + "%")
+                              : Json();
+}
+
 void check_read(Spec& spec, Job::Loading& loading) {
   if (!loading.options.per_sample || loading.cache == "none") return;
   if (loading.cache != "auto" || loading.budgets.any())
@@ -111,11 +193,13 @@ const SettingsTable<Job::Loading>& loading_settings() {
     made.inside(&Loading::options, options_settings())
         .integer("workers", &Loading::workers, 0, 1024,
                  "default: from the processors we may use");
+    add_drawing(made).setting("limit", limit_rule(), read_limit, shown_limit);
     add_cache_settings(made)
         .choice(
             "tail", &Loading::tail,
             {{"drop", Tail::drop}, {"pad", Tail::pad}, {"exact", Tail::exact}},
             "default: drop for train, exact for val")
+        .check(check_drawing)
         .check(check_read);
     return made;
   }();

@@ -41,7 +41,9 @@ namespace {
 }  // namespace
 
 Order order_of(const LoaderOptions& options, const Dataset& rows) {
-  return order_of(options, rows.rows_on(options.side));
+  Order order = order_of(options, rows.rows_on(options.side));
+  if (options.side == Side::train) order.draws = rows.draws();
+  return order;
 }
 
 Order order_of(const LoaderOptions& options, std::int64_t rows) {

@@ -18,7 +18,8 @@ void BatchPlanner::plan(Position at, Slot& slot) const {
   slot.ids.clear();
   for (const SampleRange& range : slot.plan.ranges)
     slot.ids.push_back(range.sample);
-  if (dataset_.info().repeats) slot.plan.occurrences = slot.ids;  // the ranks
+  if (dataset_.info().repeats && slot.plan.occurrences.empty())
+    slot.plan.occurrences = slot.ids;  // the ranks
   dataset_.select(options_.side, slot.ids);
   for (std::size_t i = 0; i < slot.ids.size(); ++i)
     slot.plan.ranges[i].sample = slot.ids[i];

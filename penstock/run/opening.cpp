@@ -26,6 +26,17 @@ std::shared_ptr<const Dataset> prepare_rows(TableDatasetOptions wanted,
   return prepare_dataset(wanted, std::move(source), device);
 }
 
+[[noreturn]] void refuse_drawing(const Job& job) {
+  throw Error(ErrorKind::request,
+              {.code = "sampling.weights",
+               .what = "cannot draw rows by their weights",
+               .where = job.loading.drawing.balance ? "loader.balance"
+                                                    : "loader.weights",
+               .why = "the rows are made by a function: they have no columns",
+               .next = "leave it out, or give the rows as arrays, a table or a "
+                       "source with columns"});
+}
+
 }  // namespace
 
 void check_rank(const Rank& rank, const char* code, const char* where) {
@@ -42,7 +53,11 @@ void check_rank(const Rank& rank, const char* code, const char* where) {
 std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
                                          const OpenOptions& options,
                                          StopFlag stop) {
-  if (options.rows) return options.rows(job, device, stop);
+  if (options.rows) {
+    std::shared_ptr<const Dataset> rows = options.rows(job, device, stop);
+    if (job.loading.drawing && rows->draws() == nullptr) refuse_drawing(job);
+    return rows;
+  }
   return prepare_rows(dataset_options(job, options), device, stop);
 }
 

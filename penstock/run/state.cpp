@@ -101,6 +101,8 @@ Json order_json(const Order& order, const Split& split) {
     json["page"] = order.pages.page;
     json["window"] = order.pages.window;
   }
+  if (order.draws != nullptr)
+    json["weights"] = std::to_string(order.draws->digest());
   json["batch_size"] = order.batch_size;
   json["tail"] = order.tail == Tail::drop  ? "drop"
                  : order.tail == Tail::pad ? "pad"

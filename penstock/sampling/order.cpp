@@ -35,6 +35,8 @@ void fill_from(const Shuffled& shuffled, std::int64_t first,
 /// Writes the samples at the positions from `first` on.
 void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
                   std::span<SampleRange> ranges) {
+  if (order.draws != nullptr)
+    return order.draws->draw(order.seed, epoch, first, ranges);
   if (!order.shuffle) {
     for (SampleRange& range : ranges) range = {.sample = first++};
     return;
@@ -102,6 +104,10 @@ void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
   if (!rows.empty()) fill_samples(order, at.epoch, first + begin, rows);
   for (SampleRange& padded : std::span(plan.ranges).subspan(rows.size()))
     padded = {.sample = -1};
+  if (order.draws != nullptr) {
+    plan.occurrences.resize(plan.ranges.size());
+    std::iota(plan.occurrences.begin(), plan.occurrences.end(), first + begin);
+  }
   plan.bin_ends.resize(plan.ranges.size());
   std::iota(plan.bin_ends.begin(), plan.bin_ends.end(), 1);
 }

@@ -9,7 +9,10 @@
 ///     for (const SampleRange& range : plan.ranges)
 ///       std::printf("%lld\n", static_cast<long long>(range.sample));
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +20,7 @@
 #include "penstock/base/json.h"
 #include "penstock/base/sample.h"
 #include "penstock/base/settings.h"
+#include "penstock/sampling/draws.h"
 #include "penstock/sampling/paged.h"
 #include "penstock/sampling/permutation.h"
 #include "penstock/sampling/side_index.h"
@@ -38,6 +42,8 @@ struct Order {
   std::int64_t batch_size = 256;  ///< global, over all ranks
   Tail tail = Tail::drop;
   Pages pages = {};  ///< where it is shuffled
+  /// Draws an epoch's samples, as many as there are; null: each comes once.
+  std::shared_ptr<const Draws> draws = {};
 };
 
 /// A place in the endless run over epochs: what is saved and resumed.
@@ -76,8 +82,8 @@ struct Plan {
   std::vector<SampleRange> ranges;
   std::vector<std::int32_t> bin_ends;
   /// By range, where a sample may come more than once in an epoch: a number
-  /// that is different each time. Empty: each sample comes once. (An order that
-  /// draws with replacement would give the position in the epoch.)
+  /// that is different each time. Empty: each sample comes once. An order that
+  /// draws with replacement gives the position in the epoch.
   std::vector<std::int64_t> occurrences = {};
 };
 
@@ -100,6 +106,15 @@ struct Split {
   double val = 0.0;
   std::uint64_t seed = 0;
   std::string by;  ///< a column; empty: the key
+  /// How much of each side is used: the rows of this share, by the same hash,
+  /// so that a smaller share is a part of a larger one...
+  double share = 1;
+  /// ...and of those so many, chosen by `seed`; 0: all.
+  std::int64_t most = 0;
+
+  bool limited() const { return share < 1 || most > 0; }
+  /// Every row is on the side train.
+  bool whole() const { return train >= 1 && !limited(); }
 };
 
 /// Checks a `split` section. Missing: everything is train; `train` alone
@@ -108,5 +123,8 @@ Split parse_split(const Json* section, const std::string& path);
 const SettingsTable<Split>& split_settings();
 
 Side side_of(const Split& split, std::string_view by_value);
+/// Leaves `split.most` rows on each side, where there are more; the others are
+/// unused. `sides`: a Side for each row, as side_of() gives it.
+void keep_most(const Split& split, std::span<std::byte> sides);
 
 }  // namespace penstock

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "penstock/base/hash.h"
 #include "penstock/sampling/sampling.h"
@@ -36,8 +38,43 @@ Side side_of(const Split& split, std::string_view by_value) {
   // 53 bits, so that the quotient stays below 1 after rounding.
   double u =
       static_cast<double>(hash64(by_value, split.seed) >> 11) * 0x1.0p-53;
-  if (u < split.train) return Side::train;
-  return u < split.train + split.val ? Side::val : Side::unused;
+  if (u < split.train)
+    return u < split.train * split.share ? Side::train : Side::unused;
+  return u < split.train + split.val * split.share ? Side::val : Side::unused;
+}
+
+namespace {
+
+/// The nth row on a side is kept where `kept[n]`.
+std::vector<bool> chosen(const Split& split, Side side, std::int64_t rows) {
+  constexpr std::int64_t kRun = 1024;
+  const Permutation order(rows, split.seed + static_cast<std::uint64_t>(side));
+  std::vector<bool> kept(static_cast<std::size_t>(rows));
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t first = 0; first < split.most; first += kRun) {
+    numbers.resize(
+        static_cast<std::size_t>(std::min(kRun, split.most - first)));
+    order.range(first, numbers);
+    for (std::int64_t number : numbers)
+      kept[static_cast<std::size_t>(number)] = true;
+  }
+  return kept;
+}
+
+}  // namespace
+
+void keep_most(const Split& split, std::span<std::byte> sides) {
+  if (split.most == 0) return;
+  for (Side side : {Side::train, Side::val}) {
+    const auto on_side = static_cast<std::byte>(side);
+    const std::int64_t rows = std::ranges::count(sides, on_side);
+    if (rows <= split.most) continue;
+    const std::vector<bool> kept = chosen(split, side, rows);
+    std::size_t number = 0;
+    for (std::byte& of_row : sides)
+      if (of_row == on_side && !kept[number++])
+        of_row = static_cast<std::byte>(Side::unused);
+  }
 }
 
 }  // namespace penstock

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -110,6 +112,48 @@ TEST(Side, OfARowNeverChanges) {
   for (int i = 0; i < 24; ++i)
     sides += "tv-"[static_cast<int>(side_of(split, row(i)))];
   EXPECT_EQ(sides, "ttvtvttttttttt-vtvttttvv");
+}
+
+TEST(Split, AShareOfEachSideIsAPartOfALargerShare) {
+  const Split whole{.train = 0.8, .val = 0.2, .seed = 5};
+  int train = 0, val = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    Split some = whole, more = whole;
+    some.share = 0.1;
+    more.share = 0.5;
+    const Side side = side_of(some, row(i));
+    if (side == Side::unused) continue;
+    EXPECT_EQ(side, side_of(whole, row(i)));
+    EXPECT_EQ(side, side_of(more, row(i)));
+    ++(side == Side::train ? train : val);
+  }
+  EXPECT_NEAR(train, 800, 100);
+  EXPECT_NEAR(val, 200, 50);
+}
+
+TEST(Split, KeepsSoManyRowsOfEachSide) {
+  std::vector<std::byte> sides;
+  for (int i = 0; i < 1000; ++i)
+    sides.push_back(static_cast<std::byte>(i % 10 == 0   ? Side::val
+                                           : i % 10 == 1 ? Side::unused
+                                                         : Side::train));
+  auto count = [](const std::vector<std::byte>& of, Side side) {
+    return std::ranges::count(of, static_cast<std::byte>(side));
+  };
+  for (auto [most, train, val] :
+       {std::array{1, 1, 1}, {99, 99, 99}, {500, 500, 100}, {900, 800, 100}}) {
+    std::vector<std::byte> kept = sides, again = sides;
+    keep_most({.seed = 3, .most = most}, kept);
+    EXPECT_EQ(count(kept, Side::train), train);
+    EXPECT_EQ(count(kept, Side::val), val);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      EXPECT_TRUE(kept[i] == sides[i] ||
+                  kept[i] == static_cast<std::byte>(Side::unused));
+    keep_most({.seed = 3, .most = most}, again);
+    EXPECT_EQ(again, kept);
+    keep_most({.seed = 4, .most = most}, again = sides);
+    EXPECT_EQ(again == kept, most == 900) << "another seed, other rows";
+  }
 }
 
 }  // namespace

@@ -60,13 +60,17 @@ NamedArray writable_array(const std::string& name, nb::handle object) {
 }
 
 OwnRows rows_of_arrays(const std::vector<std::string>& names,
-                       const std::vector<nb::object>& arrays) {
+                       const std::vector<nb::object>& arrays,
+                       nb::object drawn_by) {
   auto named = std::make_shared<std::vector<NamedArray>>();
   for (std::size_t i = 0; i < names.size(); ++i)
     named->push_back(named_array(names[i], arrays[i]));
   layout_of(*named);  // refuses here what can be refused
-  return {.maker = [named](const Job& job, Device& device,
-                           StopFlag) -> std::shared_ptr<const Dataset> {
+  std::optional<NamedArray> weights;
+  if (!drawn_by.is_none()) weights = named_array("weights", drawn_by);
+  return {.maker = [named, weights](
+                       const Job& job, Device& device,
+                       StopFlag) -> std::shared_ptr<const Dataset> {
     std::int64_t rows = named->front().view.shape[0];
     ArrayDatasetOptions options{
         .cache = job.loading.cache,
@@ -74,11 +78,20 @@ OwnRows rows_of_arrays(const std::vector<std::string>& names,
             loader_options(job, Side::train),
             {.rows = rows, .outputs = outputs_of(layout_of(*named))}),
         .budgets = job.loading.budgets};
-    if (job.split.train < 1) {
+    options.drawing = job.loading.drawing;
+    options.drawn_by = weights;
+    if (weights) options.drawn_by->name = job.loading.drawing.column;
+    if (!job.split.whole()) {
+      std::vector<std::byte> sides;
+      for (std::int64_t row = 0; row < rows; ++row)
+        sides.push_back(
+            static_cast<std::byte>(side_of(job.split, std::to_string(row))));
+      keep_most(job.split, sides);
       options.train.emplace();
       options.val.emplace();
       for (std::int64_t row = 0; row < rows; ++row) {
-        Side side = side_of(job.split, std::to_string(row));
+        const auto side =
+            static_cast<Side>(sides[static_cast<std::size_t>(row)]);
         if (side == Side::train) options.train->push_back(row);
         if (side == Side::val) options.val->push_back(row);
       }
@@ -105,14 +118,28 @@ RowFunction row_function(std::shared_ptr<Function> function,
           }};
 }
 
+namespace {
+
+[[noreturn]] void refuse_limit() {
+  throw Error(ErrorKind::request,
+              {.code = "loader.limit",
+               .what = "cannot use a part of these rows",
+               .where = "loader.limit",
+               .why = "they are made by an object with 'size' and 'read'",
+               .next = "let its 'size' be less, and leave it out"});
+}
+
+}  // namespace
+
 OwnRows rows_of_function(std::int64_t count, nb::object call,
                          const std::vector<MadeTensor>& tensors,
                          std::string fingerprint) {
   auto function = std::make_shared<Function>(std::move(call));
   RowFunction rows =
       row_function(function, tensors, std::move(fingerprint), false);
-  return {.maker = [count, rows](const Job&, Device&,
+  return {.maker = [count, rows](const Job& job, Device&,
                                  StopFlag) -> std::shared_ptr<const Dataset> {
+            if (job.split.limited()) refuse_limit();
             return std::make_shared<FunctionDataset>(count, rows);
           },
           .function = std::move(function)};
@@ -134,8 +161,8 @@ void bind_rows(nb::module_& module) {
                       "Rows that are no job's source, for one loader.",
                       nb::type_slots(slots))
       .def_ro("has_fields", &OwnRows::has_fields);
-  module.def("array_rows", &rows_of_arrays, nb::arg("names"),
-             nb::arg("arrays"));
+  module.def("array_rows", &rows_of_arrays, nb::arg("names"), nb::arg("arrays"),
+             nb::arg("drawn_by").none() = nb::none());
   module.def("function_rows", &rows_of_function, nb::arg("count"),
              nb::arg("call"), nb::arg("tensors"), nb::arg("fingerprint"));
 }

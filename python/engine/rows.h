@@ -33,8 +33,10 @@ NamedArray writable_array(const std::string& name, nb::handle object);
 
 /// Rows that are arrays in host memory, by anything that knows DLPack or the
 /// buffer protocol; names in their order. They are used where they lie.
+/// `drawn_by` has the weight of each row, or the value to balance, or is None.
 OwnRows rows_of_arrays(const std::vector<std::string>& names,
-                       const std::vector<nb::object>& arrays);
+                       const std::vector<nb::object>& arrays,
+                       nb::object drawn_by);
 
 /// Rows 0 .. `count` - 1 that `call` makes (see Function).
 OwnRows rows_of_function(std::int64_t count, nb::object call,

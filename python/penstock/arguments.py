@@ -13,7 +13,7 @@ _Made = TypeVar("_Made")
 # Arguments of torch.utils.data.DataLoader that decide what a batch of Loader
 # holds. To ignore them would be wrong.
 ELSEWHERE: Mapping[str, str] = {
-    "sampler": "the order is set by 'shuffle' and 'seed'",
+    "sampler": "the order is set by 'shuffle', 'weights' and 'seed'",
     "batch_sampler": "the order is set by 'shuffle', 'seed' and 'batch_size'",
     "collate_fn": "the fields say how rows become a batch",
     "worker_init_fn": "there are no worker processes: nothing to set up",

@@ -86,9 +86,11 @@ def _bytecode(value: object) -> str:
 
 
 def rows_of_arrays(arrays: Mapping[str, Any],
-                   fields: Any = None) -> _engine.Rows:
+                   fields: Any = None,
+                   drawn_by: Any = None) -> _engine.Rows:
     """Rows of arrays in host memory; `fields` names those that a batch shall
-    hold, or maps new names to theirs."""
+    hold, or maps new names to theirs; `drawn_by` is an array, or names one, by
+    which rows are drawn."""
     if fields is None:
         chosen = {name: name for name in arrays}
     elif isinstance(fields, Mapping):
@@ -96,15 +98,20 @@ def rows_of_arrays(arrays: Mapping[str, Any],
     else:
         chosen = {name: name for name in
                   ([fields] if isinstance(fields, str) else fields)}
-    found = []
-    for name in chosen.values():
+    def array(name: Any, argument: str, example: str) -> Any:
         if not isinstance(name, str) or name not in arrays:
-            raise refused("arrays.field", "cannot use 'fields'", repr(name),
-                          "there is no array of that name, but "
-                          + ", ".join(map(repr, arrays)),
-                          "name arrays: fields=[\"x\"], or {\"new\": \"x\"}")
-        found.append(_in_memory(name, arrays[name]))
-    return _engine.array_rows(list(chosen), found)
+            raise refused("arrays.field", f"cannot use '{argument}'",
+                          repr(name), "there is no array of that name, but "
+                          + ", ".join(map(repr, arrays)), example)
+        return _in_memory(name, arrays[name])
+
+    found = [array(name, "fields", "name arrays: fields=[\"x\"], or "
+                   "{\"new\": \"x\"}") for name in chosen.values()]
+    if isinstance(drawn_by, str):
+        drawn_by = array(drawn_by, "weights", "name an array, or give one")
+    elif drawn_by is not None:
+        drawn_by = _in_memory("weights", drawn_by)
+    return _engine.array_rows(list(chosen), found, drawn_by)
 
 
 def _in_memory(name: str, array: Any) -> Any:

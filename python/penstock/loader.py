@@ -290,8 +290,15 @@ class Loader(BaseLoader):
     is "auto", "device", "pinned", "ram", "disk" or "none", or budgets,
     {"device_gib": 4, "ram_gib": 16}; "disk" keeps prepared rows in a file from
     run to run. `order` is "exact", or {"paged": {"page": 4096, "window": 16}}:
-    pages of rows are shuffled, then the rows of each 16 pages. `rank` and `world` are those of torch's process group where
-    there is one, else RANK and WORLD_SIZE. All ranks must read the same rows:
+    pages of rows are shuffled, then the rows of each 16 pages.
+
+    `weights` names a column of numbers, in proportion to which training draws
+    rows, with replacement, as many an epoch as there are rows (of arrays it
+    may be an array itself); `balance` names one of which it draws each value
+    equally often. Both shuffle. `limit` uses so many rows of each side, or a
+    share such as "10%".
+
+    `rank` and `world` are those of torch's process group where there is one, else RANK and WORLD_SIZE. All ranks must read the same rows:
     they compare them through that group, or by `agree`, a function from the
     bytes of one rank to a list of those of all (`MPI.COMM_WORLD.allgather`);
     every rank opens the same loaders, in the same order. Without both, the job
@@ -316,6 +323,8 @@ class Loader(BaseLoader):
                  device: str | Settings = "auto",
                  cache: str | Settings = "auto",
                  order: str | Settings = "exact",
+                 weights: object = None, balance: str | None = None,
+                 limit: int | str | None = None,
                  pin_memory: bool | None = None, pin_memory_device: str = "",
                  persistent_workers: bool | None = None, timeout: float = 0,
                  multiprocessing_context: object = None,
@@ -344,10 +353,26 @@ class Loader(BaseLoader):
             loading["prefetch"] = ahead
             if order != "exact":
                 loading["order"] = order
+            drawn_by = balance if weights is None else weights
+            if weights is not None:
+                loading["weights"] = (
+                    weights if isinstance(weights, str) else "weights")
+            if balance is not None:
+                loading["balance"] = balance
+            if drawn_by is not None:
+                loading["shuffle"] = True
+            if limit is not None:
+                loading["limit"] = limit
             job: dict[str, Any] = {"loader": loading, "device": device}
             if split is not None:
                 job["split"] = split
-            rows, rules, self._left_out = _own_rows(source, fields)
+            rows, rules, self._left_out = _own_rows(source, fields,
+                                                       drawn_by)
+            if not isinstance(weights, (str, type(None))) and (
+                    rows is None or rows.has_fields):
+                raise TypeError(f"weights is a {type(weights).__name__}: "
+                                "expected the name of a column; an array goes "
+                                "with a dict of arrays")
             if rows is None:
                 if isinstance(source, (str, os.PathLike)):
                     source = json.loads(
@@ -400,7 +425,10 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
             job = _read(job)
         rows = None
         if not isinstance(job.get("source"), (Mapping, str, type(None))):
-            rows, rules, _ = _own_rows(job["source"], job.get("fields"))
+            loading = job.get("loader", {})
+            rows, rules, _ = _own_rows(
+                job["source"], job.get("fields"),
+                loading.get("weights", loading.get("balance")))
             own = {"source"} if rows and rows.has_fields else {
                 "source", "fields"}
             job = {name: section for name, section in job.items()
@@ -410,7 +438,8 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
         return BaseLoader(job, sets, side, ranks, rows)
 
 
-def _own_rows(source: object, fields: Fields | None) -> tuple[
+def _own_rows(source: object, fields: Fields | None,
+              drawn_by: object = None) -> tuple[
         _engine.Rows | None, dict[str, Any] | None, list[str]]:
     """Rows of arrays, a table or an object with `read`, None for a job's
     source; the rules of the fields where a table makes them by itself; and the
@@ -424,10 +453,11 @@ def _own_rows(source: object, fields: Fields | None) -> tuple[
     if isinstance(source, Mapping):
         if isinstance(source.get("kind"), str):
             return None, None, []
-        return callables.rows_of_arrays(source, fields), None, []
+        return callables.rows_of_arrays(source, fields, drawn_by), None, []
     if isinstance(source, callables.Source):
         return callables.rows_of_source(source, fields), None, []
-    if (found := tables.rows_of_table(source, fields)) is not None:
+    if (found := tables.rows_of_table(source, fields,
+                                      drawn_by)) is not None:
         return found
     raise TypeError(f"Loader() cannot read a {type(source).__name__}: expected "
                     "a URI, a job's source section, a data frame or table, a "

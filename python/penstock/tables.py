@@ -24,13 +24,14 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
-def rows_of_table(table: object, fields: object) -> tuple[
+def rows_of_table(table: object, fields: object, drawn_by: object) -> tuple[
         _engine.Rows, dict[str, Any] | None, list[str]] | None:
     """Rows of a table, the rules of its fields where none are given, and the
-    columns that these leave out, with the reason. None for what is no table."""
+    columns that these leave out, with the reason; `drawn_by` as for
+    rows_of_arrays(). None for what is no table."""
     table = _plain(table)
     if fields is None and (arrays := _arrays(table)) is not None:
-        return rows_of_arrays(arrays), None, []
+        return rows_of_arrays(arrays, None, drawn_by), None, []
     if not isinstance(table, ArrowStream):
         return None
     name = type(table).__name__

@@ -41,6 +41,47 @@ class Arrays(unittest.TestCase):
         self.assertEqual(sorted(second), list(range(100)))
         self.assertNotEqual(list(first), list(second))
 
+    def test_rows_are_drawn_by_weights_with_replacement(self):
+        weights = numpy.zeros(100, dtype="float32")
+        weights[[3, 50]] = 1, 3
+        for given, arrays in ((weights, {"y": self.y}),
+                              ("w", {"y": self.y, "w": weights})):
+            with penstock.Loader(arrays, batch_size=10, weights=given, seed=5,
+                                 num_workers=0) as loader:
+                drawn = numpy.concatenate(
+                    [rows_of(loader, "y") for _ in range(20)])
+            self.assertEqual(set(drawn), {3, 50})
+            self.assertAlmostEqual((drawn == 50).mean(), 0.75, delta=0.05)
+        with penstock.Loader({"y": self.y, "c": self.y == 7}, fields=["y"],
+                             batch_size=10, balance="c") as loader:
+            drawn = numpy.concatenate(
+                [rows_of(loader, "y") for _ in range(20)])
+        self.assertAlmostEqual((drawn == 7).mean(), 0.5, delta=0.06)
+
+    def test_weights_that_are_none_are_refused(self):
+        for weights, why in (
+                (numpy.ones(99), r"\[99\], expected \[100\]"),
+                (numpy.ones((100, 2)), "expected"),
+                (numpy.zeros(100), "are zero"),
+                (-self.y, "row 1.*found -1"),
+                (numpy.full(100, numpy.nan), "row 0"),
+                ("z", "there is no array of that name")):
+            with self.assertRaisesRegex(penstock.RequestError, f"(?s){why}"):
+                penstock.Loader({"y": self.y}, weights=weights)
+        with self.assertRaisesRegex(TypeError, "the name of a column"):
+            penstock.Loader("csv:/nowhere.csv", fields=["y"], weights=[1, 2])
+
+    def test_a_part_of_the_rows_is_used(self):
+        for limit, rows in ((10, 10), (1000, 100), ("50%", None)):
+            with penstock.Loader({"y": self.y}, batch_size=7,
+                                 limit=limit) as loader:
+                seen = rows_of(loader, "y")
+            self.assertEqual(len(set(seen)), len(seen))
+            if rows is None:
+                self.assertTrue(30 < len(seen) < 70)
+            else:
+                self.assertEqual(len(seen), rows)
+
     def test_all_numpy_types_of_numbers_and_every_layout_go(self):
         arrays = {name: numpy.arange(10).astype(name) for name in
                   penstock.callables.DTYPES}
