@@ -39,10 +39,19 @@ void share_one_heap_where_addresses_are_few() {
     ::mallopt(M_ARENA_MAX, 1);
 }
 
+/// Threads of OpenMP that wait for one another keep their processors, which
+/// those of the loader, or of other programs, then lack: a step of a small model
+/// takes ten times as long. It is read when libtorch is loaded.
+void let_openmp_sleep() {
+  if (std::getenv("GOMP_SPINCOUNT") == nullptr)
+    ::setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
+}
+
 int run_program(int argc, char** argv, Invocation& invocation) {
   std::optional<Command> command = read_command_line(argc, argv, invocation);
   if (!command) return 0;
   share_one_heap_where_addresses_are_few();
+  let_openmp_sleep();
   watch_signals(command->verb->ends_in_order);
   choose_log_level(command->log_level);
   command->run(invocation);

@@ -9,6 +9,7 @@ namespace penstock {
   VERB(train)                \
   VERB(batch)                \
   VERB(peek)                 \
+  VERB(check)                \
   VERB(cache)                \
   VERB(verify_resume)        \
   VERB(demo)                 \

@@ -1,5 +1,10 @@
 #include "penstock/run/peek.h"
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
 #include "penstock/base/base.h"
 #include "penstock/sources/sources.h"
 
@@ -9,6 +14,9 @@ namespace {
 constexpr std::int64_t kShownRows = 3;
 constexpr std::size_t kShownBytes = 200;
 constexpr std::int64_t kShownValues = 8;
+constexpr std::size_t kTopValues = 5;
+constexpr std::size_t kTopBytes = 24;
+constexpr std::size_t kHistogramRanges = 8;
 
 Json number_json(const Column& column, std::int64_t row) {
   switch (column.type.dtype) {
@@ -62,49 +70,134 @@ Json value_json(const Column& column, std::int64_t row) {
   }
 }
 
+/// Seconds since 1970 UTC: "2013-01-01", or with a time "2013-01-01T05:00:00Z".
+std::string shown_time(double seconds, bool whole_days) {
+  using std::chrono::floor;
+  const std::chrono::sys_seconds at{
+      std::chrono::seconds(std::llround(std::floor(seconds)))};
+  const auto day = floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(at - day);
+  char text[64];
+  int length = std::snprintf(
+      text, sizeof(text), "%04d-%02u-%02u", static_cast<int>(date.year()),
+      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+  if (!whole_days)
+    length += std::snprintf(
+        text + length, sizeof(text) - static_cast<std::size_t>(length),
+        "T%02d:%02d:%02dZ", static_cast<int>(time.hours().count()),
+        static_cast<int>(time.minutes().count()),
+        static_cast<int>(time.seconds().count()));
+  return {text, static_cast<std::size_t>(length)};
+}
+
+Json limit_json(const ColumnSurvey& column, double value) {
+  constexpr double kFarthest = 2e11;  // seconds: some thousand years
+  if (column.info.timestamp && std::abs(value) < kFarthest)
+    return shown_time(value, column.whole_days);
+  if (column.integer()) return static_cast<std::int64_t>(std::llround(value));
+  return value;
+}
+
+/// The most frequent values, the first by name among equals.
+Json top_json(const ColumnSurvey& column) {
+  std::vector<std::pair<std::int64_t, std::string>> values;
+  for (const auto& [value, rows] : column.values)
+    values.emplace_back(-rows, value);
+  const auto shown = std::min(values.size(), kTopValues);
+  std::ranges::partial_sort(
+      values, values.begin() + static_cast<std::ptrdiff_t>(shown));
+  Json top(Json::Array{});
+  for (std::size_t i = 0; i < shown; ++i) {
+    Json one;
+    one["value"] = beginning(values[i].second, kTopBytes);
+    one["rows"] = -values[i].first;
+    top.push_back(std::move(one));
+  }
+  return top;
+}
+
+/// What a scan reads behind the columns of the survey: times as they are
+/// written.
+std::vector<ColumnRequest> peeked_columns(const Schema& schema) {
+  std::vector<ColumnRequest> wanted = surveyed_columns(schema);
+  for (const ColumnInfo& column : schema.columns)
+    if (column.timestamp) wanted.push_back({column.name, ReadAs::value});
+  return wanted;
+}
+
+/// A row of a block that has the columns of peeked_columns().
+Json row_json(const Schema& schema, const Block& block, std::int64_t row) {
+  Json json{Json::Object{}};
+  std::size_t written = schema.columns.size();
+  for (std::size_t c = 0; c < schema.columns.size(); ++c) {
+    const std::size_t at = schema.columns[c].timestamp ? written++ : c;
+    json[schema.columns[c].name] = value_json(block.columns[at], row);
+  }
+  return json;
+}
+
 }  // namespace
+
+Json column_json(const ColumnSurvey& column, std::int64_t rows) {
+  Json json;
+  json["name"] = column.info.name;
+  json["type"] = column.info.declared;
+  if (column.info.primary_key) json["primary_key"] = true;
+  json["nulls"] = column.missing;
+  if (column.infinite > 0) json["infinite"] = column.infinite;
+  const bool numbers = !column.sample.empty();
+  const bool texts = column.text() && column.any(rows);
+  json["min"] = numbers ? limit_json(column, column.min)
+                : texts ? Json(beginning(column.first))
+                        : Json();
+  json["max"] = numbers ? limit_json(column, column.max)
+                : texts ? Json(beginning(column.last))
+                        : Json();
+  const bool counted = column.distinct.count() > 0 || !column.any(rows);
+  json["distinct"] = counted ? Json(column.distinct.count()) : Json();
+  json["distinct_exact"] = counted && column.distinct.exact();
+  if (numbers) {
+    json["histogram"] = Json::Array{};
+    for (std::int64_t count : column.histogram(kHistogramRanges))
+      json["histogram"].push_back(count);
+  }
+  if (!column.values.empty()) json["top"] = top_json(column);
+  return json;
+}
 
 Json peek(const std::string& uri) {
   SourceSpec spec = parse_source_spec(Json(uri), "source");
-  Schema schema = read_schema(spec);
-  std::vector<ColumnRequest> wanted;
-  for (const ColumnInfo& column : schema.columns)
-    wanted.push_back({column.name, ReadAs::value});
-  std::unique_ptr<Source> source = open_source(spec, wanted, {.keys = false});
-
-  Json json;
-  json["source"] = source->shown();
-  json["columns"] = Json::Array{};
-  for (const ColumnInfo& column : schema.columns) {
-    Json entry;
-    entry["name"] = column.name;
-    entry["type"] = column.declared;
-    if (column.primary_key) entry["primary_key"] = true;
-    json["columns"].push_back(std::move(entry));
-  }
+  const Schema schema = read_schema(spec);
+  std::unique_ptr<Source> source =
+      open_source(spec, peeked_columns(schema), {.keys = false});
   Json first = Json::Array{};
-  std::int64_t rows = 0;
+  Surveyor surveyor(schema, *source);
   bool whole = true;
   Nanoseconds start = wall_clock().now();
   for (const Partition& partition : source->partitions(1)) {
     source->open_reader()->scan(partition, {}, [&](KeyList&, Block& block) {
-      for (std::int64_t row = 0; row < block.rows && rows + row < kShownRows;
-           ++row) {
-        Json entry{Json::Object{}};
-        for (std::size_t c = 0; c < wanted.size(); ++c)
-          entry[wanted[c].column] = value_json(block.columns[c], row);
-        first.push_back(std::move(entry));
-      }
-      rows += block.rows;
+      for (std::int64_t row = 0;
+           row < block.rows && std::ssize(first.array()) < kShownRows; ++row)
+        first.push_back(row_json(schema, block, row));
+      surveyor.add(block);
       whole = wall_clock().now() - start < std::chrono::seconds(2);
       return whole;
     });
+    if (!whole) break;
   }
-  double time = seconds(wall_clock().now() - start);
+  const double time = seconds(wall_clock().now() - start);
+  const Survey& seen = surveyor.survey();
+  Json json;
+  json["source"] = source->shown();
+  json["columns"] = Json::Array{};
+  for (const ColumnSurvey& column : seen.columns)
+    json["columns"].push_back(column_json(column, seen.rows));
   std::optional<std::int64_t> estimate = source->count().rows;
-  json["rows"] = whole ? Json(rows) : estimate ? Json(*estimate) : Json();
+  json["rows"] = whole ? Json(seen.rows) : estimate ? Json(*estimate) : Json();
   json["rows_exact"] = whole;
-  json["rows_per_s"] = time > 0 ? static_cast<double>(rows) / time : 0.0;
+  json["seen"] = seen.rows;
+  json["rows_per_s"] = time > 0 ? static_cast<double>(seen.rows) / time : 0.0;
   json["first"] = std::move(first);
   return json;
 }

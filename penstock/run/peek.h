@@ -3,12 +3,18 @@
 #include <string>
 
 #include "penstock/base/json.h"
+#include "penstock/run/survey.h"
 
 namespace penstock {
 
-/// A look at a source given as a URI: schema, number of rows, the first few
-/// values, and how many rows per second a plain scan gives. Reads for at most
-/// about two seconds.
+/// A look at a source given as a URI: of each column its type and what the rows
+/// hold, the number of rows, the first few, and how many rows per second a
+/// plain scan gives. Reads for at most about two seconds; `seen` are the rows
+/// until then, which is what the columns tell of.
 Json peek(const std::string& uri);
+
+/// Of a column: name, type, nulls, min, max, distinct (an estimate where
+/// `distinct_exact` is false), and of numbers `histogram`, of few values `top`.
+Json column_json(const ColumnSurvey& column, std::int64_t rows);
 
 }  // namespace penstock

@@ -5,6 +5,7 @@
 ///     TrainResult result = train(load_job("job.json", {}), {});
 ///     std::printf("%s\n", result.report.dump(2).c_str());
 #include "penstock/run/agreement.h"
+#include "penstock/run/check_rows.h"
 #include "penstock/run/digest.h"
 #include "penstock/run/doctor.h"
 #include "penstock/run/new_job.h"

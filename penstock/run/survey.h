@@ -3,17 +3,36 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "penstock/base/random.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock {
+
+/// How many different values there are, from their hashes: the 1,024 least of
+/// them are kept, and how close they lie tells how many there are (Bar-Yossef
+/// and others, 2002).
+class DistinctValues {
+ public:
+  void add(std::uint64_t hash);
+  void add(const DistinctValues& others);
+  /// Exact up to 1,023, else within about 3 %.
+  std::int64_t count() const;
+  bool exact() const { return least_.size() < kKept; }
+
+ private:
+  static constexpr std::size_t kKept = 1024;
+  std::set<std::uint64_t> least_;
+};
 
 /// What the rows of a table hold in one column.
 struct ColumnSurvey {
   /// More different values than this are not counted.
   static constexpr std::size_t kMostValues = 1000;
+  static constexpr std::size_t kSample = 1024;
 
   ColumnInfo info;
   ColumnType type;            ///< of its values; times are float64 seconds
@@ -24,8 +43,11 @@ struct ColumnSurvey {
   std::map<std::string, std::int64_t, std::less<>> values;
   bool many_values = false;  ///< more than kMostValues
   double min = 0, max = 0;   ///< of numbers and times; both 0 without any
-  bool counts_up = true;     ///< integers, each the one before it and 1
-  bool whole_days = true;    ///< times, all at midnight UTC
+  std::string first, last;   ///< of texts, by their first 200 bytes
+  DistinctValues distinct;
+  std::vector<double> sample;  ///< at most kSample of the numbers, at random
+  bool counts_up = true;       ///< integers, each the one before it and 1
+  bool whole_days = true;      ///< times, all at midnight UTC
 
   bool boolean() const {
     return info.boolean || type.kind == ColumnKind::boolean;
@@ -33,6 +55,10 @@ struct ColumnSurvey {
   bool integer() const;
   /// Numbers that may have a fraction.
   bool real() const;
+  /// There is a value at all.
+  bool any(std::int64_t rows) const { return missing < rows; }
+  /// Rows of `sample` in so many ranges of equal width from min to max.
+  std::vector<std::int64_t> histogram(std::size_t ranges) const;
   bool text() const {
     return (type.is_text() && type != ColumnType::json) ||
            type.kind == ColumnKind::dictionary;
@@ -45,6 +71,39 @@ struct Survey {
   std::int64_t rows = 0;
   std::vector<ColumnSurvey> columns;
 };
+
+/// Looks at rows, block by block. One per thread.
+class Surveyor {
+ public:
+  /// `source` was opened for surveyed_columns(schema), and maybe others behind
+  /// them.
+  Surveyor(const Schema& schema, const Source& source);
+  void add(const Block& block);
+  /// The rows that another one has seen; that integers count up is then not
+  /// known.
+  void add(const Surveyor& other);
+  const Survey& survey() const { return survey_; }
+
+ private:
+  struct Numbers {
+    Random random;
+    std::int64_t seen = 0;
+    std::int64_t last = 0;
+  };
+  void add(std::size_t column, const Column& values);
+  void value(std::size_t column, const Column& values, std::int64_t row);
+  void text(std::size_t column, std::string_view text);
+  void integer(std::size_t column, std::int64_t value);
+  void real(std::size_t column, double value);
+  /// True for the first number.
+  bool number(std::size_t column, double value);
+
+  Survey survey_;
+  std::vector<Numbers> numbers_;  // by column
+};
+
+/// All columns; a time is a number.
+std::vector<ColumnRequest> surveyed_columns(const Schema& schema);
 
 /// Scans all rows of a source once. Holds at most kMostValues values of each
 /// column. Throws what the source throws, and the error of an interrupted read

@@ -45,7 +45,8 @@ class JobFiles(Case):
                 self.refused(answer, "request", "file.current_folder",
                              "has been removed", "begins with '/'")
         gone.mkdir(exist_ok=True)
-        answer = run("peek", f"sqlite:{base}#t", cwd=gone, prefix=start)
+        answer = run("peek", f"sqlite:{base}#t", "--json", cwd=gone,
+                     prefix=start)
         self.assertEqual(answer.json()["rows"], 64)
 
     def test_a_document_that_is_no_object(self):

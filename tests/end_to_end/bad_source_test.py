@@ -311,7 +311,8 @@ class WideTables(Case):
                     fields={"x": {"columns": ["id", *names]}},
                     loader={"batch_size": 8, "shuffle": False}))
                 rows = self.succeed(
-                    "peek", f"sqlite:{columns}.sqlite#wide").json()["first"]
+                    "peek", f"sqlite:{columns}.sqlite#wide",
+                    "--json").json()["first"]
                 self.assertEqual((rows[2]["id"], rows[2]["c1"],
                                   rows[2][names[-1]]),
                                  (2, 2.0, 2.0 * (columns - 1)))

@@ -257,7 +257,8 @@ class Interrupts(Case):
         with sqlite3.connect(self.folder / "demo.sqlite") as base:
             base.execute("PRAGMA user_version").fetchall()
         base.close()
-        self.assertEqual(self.succeed("peek", source).json()["rows"], 50)
+        self.assertEqual(self.succeed("peek", source,
+                                      "--json").json()["rows"], 50)
 
 
 class Resuming(Case):

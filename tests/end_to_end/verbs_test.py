@@ -23,15 +23,28 @@ class Peek(Case):
         self.database(self.rows())
         seen = self.peek("sqlite:d.sqlite#t")
         self.assertEqual(seen["source"], "t in d.sqlite")
-        self.assertEqual(seen["columns"], [
-            {"name": "id", "type": "INTEGER", "primary_key": True},
-            {"name": "heard", "type": "TEXT"}, {"name": "y", "type": "REAL"}])
+        self.assertEqual(
+            [(column["name"], column["type"], column.get("primary_key", False),
+              column["nulls"], column["distinct"])
+             for column in seen["columns"]],
+            [("id", "INTEGER", True, 0, 64), ("heard", "TEXT", False, 0, 64),
+             ("y", "REAL", False, 0, 64)])
+        self.assertEqual([seen["columns"][0][key] for key in ("min", "max")],
+                         [1, 64])
         self.assertEqual((seen["rows"], seen["rows_exact"]), (64, True))
         self.assertGreater(seen["rows_per_s"], 0)
         self.assertEqual(len(seen["first"]), 3)
         self.assertEqual(seen["first"][1]["id"], 2)
         self.assertEqual(seen["first"][1]["y"], 0.5)
         self.assertEqual(json.loads(seen["first"][1]["heard"])[0]["a"], 1)
+
+    def test_is_a_table_for_people(self):
+        self.database(self.rows())
+        text = self.succeed("peek", "sqlite:d.sqlite#t").out
+        self.assertIn("t in d.sqlite: 64 rows, 3 columns, ", text)
+        self.assertRegex(text, r"(?m)^column +type +NULL +distinct +min +max")
+        self.assertRegex(text, r"(?m)^id \(key\) +INTEGER +0 % +64 +1 +64 +\S")
+        self.assertIn('{"id": 1, ', text)
 
     def test_needs_no_table_where_there_is_one_alone(self):
         self.database(self.rows())
@@ -40,8 +53,9 @@ class Peek(Case):
     def test_needs_no_key(self):
         self.database([(1.5, None), (2.5, "b")], "x REAL, y TEXT")
         seen = self.peek("sqlite:d.sqlite#t")
-        self.assertEqual(seen["columns"], [{"name": "x", "type": "REAL"},
-                                           {"name": "y", "type": "TEXT"}])
+        self.assertEqual([(column["name"], column["type"], column["nulls"])
+                          for column in seen["columns"]],
+                         [("x", "REAL", 0), ("y", "TEXT", 1)])
         self.assertEqual(seen["rows"], 2)
         self.assertEqual(seen["first"], [{"x": 1.5, "y": None},
                                          {"x": 2.5, "y": "b"}])
@@ -138,6 +152,65 @@ class Doctor(Case):
     def test_for_people_it_marks_each_part(self):
         text = self.succeed("doctor").out
         self.assertIn("  ok  sqlite: ", text)
+
+
+class Check(Case):
+    def csv(self, *lines):
+        (self.folder / "t.csv").write_text("\n".join(lines) + "\n")
+
+    def test_a_source_without_faults(self):
+        self.database(self.rows())
+        for workers in (1, 2, 8):
+            answer = self.succeed("check", "sqlite:d.sqlite#t", "--workers",
+                                  workers)
+            self.assertIn("64 rows read in ", answer.out)
+            self.assertIn("every row can be used", answer.out)
+        found = self.succeed("check", "sqlite:d.sqlite#t", "--json").json()
+        self.assertEqual((found["rows"], found["bad_rows"], found["bad"]),
+                         (64, 0, []))
+        self.assertEqual(found["columns"][2]["distinct"], 64)
+
+    def test_bad_cells_of_a_source_are_listed(self):
+        self.database([(1, 0.5), (2, "x"), (3, 1.5), (4, "y")],
+                      "id INTEGER PRIMARY KEY, y REAL")
+        answer = self.run_it("check", "sqlite:d.sqlite#t", "--json")
+        self.assertEqual(answer.code, 4, answer.err)
+        found = answer.json()
+        self.assertEqual((found["rows"], found["bad_rows"]), (4, 2))
+        self.assertEqual([(row["row"], row["column"]) for row in found["bad"]],
+                         [("2", "y"), ("4", "y")])
+        text = self.run_it("check", "sqlite:d.sqlite#t").out
+        self.assertIn("2 rows cannot be used:", text)
+        self.assertIn("  row 2, column 'y': ", text)
+
+    def test_a_job_says_what_its_fields_cannot_use(self):
+        self.csv("a,b,w", "1,x,1", "2,y,-1", ",x,1", "4,z,2", "5,x,",
+                 "6,x,3")
+        self.write_job({"source": {"kind": "csv", "path": "t.csv"},
+                        "fields": {"a": {"column": "a"},
+                                   "b": {"category": {"column": "b"}}},
+                        "loader": {"batch_size": 1, "weights": "w"}})
+        answer = self.run_it("check", "job.json", "--json")
+        self.assertEqual(answer.code, 4, answer.out + answer.err)
+        found = answer.json()
+        self.assertEqual((found["rows"], found["bad_rows"], found["train"]),
+                         (6, 3, 3))
+        self.assertEqual([(row["row"], row["column"]) for row in found["bad"]],
+                         [("1", "w"), ("2", "a"), ("4", "w")])
+        answer = self.run_it("check", "job.json", "--set",
+                             "loader.weights=a", "--set",
+                             'fields.b={"column": "w"}', "--json")
+        self.assertEqual([row["column"] for row in answer.json()["bad"]],
+                         ["a", "w"])
+        self.assertEqual(list(self.folder.glob("runs")), [])
+
+    def test_what_cannot_be_read_is_an_error(self):
+        self.refuse("source", "files.missing", "none.csv",
+                    arguments=["check", "csv:none.csv"])
+        self.refuse("request", "cli.arguments", "--set",
+                    arguments=["check", "csv:t.csv", "--set", "a.b=1"])
+        self.refuse("request", "file.read", "none.json",
+                    arguments=["check", "none.json"])
 
 
 class Demo(Case):

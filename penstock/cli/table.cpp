@@ -1,0 +1,115 @@
+#include "penstock/cli/table.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+
+#include "penstock/base/base.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::size_t kWidestLimit = 20;
+
+std::size_t places(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (c & 0xc0) != 0x80; }));  // but in a character
+}
+
+std::string percent(std::int64_t part, std::int64_t all) {
+  if (part == 0 || all == 0) return "0 %";
+  char text[32];
+  const double share =
+      100 * static_cast<double>(part) / static_cast<double>(all);
+  std::snprintf(text, sizeof(text), share < 1 ? "%.2g %%" : "%.0f %%", share);
+  return text;
+}
+
+std::string shown_limit(const Json& limit) {
+  if (limit.is_null()) return "-";
+  if (limit.is_string()) return beginning(limit.string(), kWidestLimit);
+  if (std::holds_alternative<std::int64_t>(limit.value())) return limit.dump();
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.5g", limit.number());
+  return text;
+}
+
+std::string shown_distinct(const Json& column) {
+  const Json& distinct = *column.find("distinct");
+  if (distinct.is_null()) return "-";
+  const bool exact = std::get<bool>(column.find("distinct_exact")->value());
+  return (exact ? "" : "~") + std::to_string(distinct.integer());
+}
+
+/// A bar a range, as high as its rows are many.
+std::string bars(const Json& histogram) {
+  static const char* const kBars[] = {" ", "▁", "▂", "▃", "▄",
+                                      "▅", "▆", "▇", "█"};
+  std::int64_t most = 1;
+  for (const Json& rows : histogram.array())
+    most = std::max(most, rows.integer());
+  std::string text;
+  for (const Json& rows : histogram.array())
+    text += kBars[(rows.integer() * 8 + most - 1) / most];
+  return text;
+}
+
+std::string most_frequent(const Json& top, std::int64_t rows) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, top.array().size()); ++i) {
+    const Json& one = top.array()[i];
+    text += (i == 0 ? "" : ", ") + one.find("value")->string() + " " +
+            percent(one.find("rows")->integer(), rows);
+  }
+  return text;
+}
+
+/// Few values are named; the spread of others is drawn.
+std::string spread(const Json& column, std::int64_t rows) {
+  constexpr std::int64_t kFew = 10;
+  const Json* top = column.find("top");
+  const Json* histogram = column.find("histogram");
+  if (top != nullptr &&
+      (histogram == nullptr || column.find("distinct")->integer() <= kFew))
+    return most_frequent(*top, rows);
+  return histogram != nullptr ? bars(*histogram) : "";
+}
+
+}  // namespace
+
+std::string table_text(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (c == widths.size()) widths.push_back(0);
+      widths[c] = std::max(widths[c], places(row[c]));
+    }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      line += row[c];
+      line.append(widths[c] - places(row[c]) + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string columns_text(const Json& columns, std::int64_t rows) {
+  std::vector<std::vector<std::string>> lines = {
+      {"column", "type", "NULL", "distinct", "min", "max", "values"}};
+  for (const Json& column : columns.array())
+    lines.push_back(
+        {beginning(column.find("name")->string()) +
+             (column.find("primary_key") != nullptr ? " (key)" : ""),
+         beginning(column.find("type")->string(), kWidestLimit),
+         percent(column.find("nulls")->integer(), rows), shown_distinct(column),
+         shown_limit(*column.find("min")), shown_limit(*column.find("max")),
+         spread(column, rows)});
+  return table_text(lines);
+}
+
+}  // namespace penstock

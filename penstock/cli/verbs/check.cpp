@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "penstock/cli/output.h"
+#include "penstock/cli/table.h"
+#include "penstock/cli/terminal.h"
+#include "penstock/cli/verb.h"
+#include "penstock/run/run.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+namespace {
+
+struct Arguments {
+  std::string what;
+  std::vector<std::string> sets;
+  int workers = 0;
+};
+
+constexpr std::int64_t kShown = 20;
+
+std::string counted(std::int64_t rows) {
+  return std::to_string(rows) + (rows == 1 ? " row" : " rows");
+}
+
+std::string summary_of(const Json& json) {
+  const std::int64_t rows = json.find("rows")->integer();
+  const std::int64_t bad = json.find("bad_rows")->integer();
+  char time[32];
+  std::snprintf(time, sizeof(time), "%.1f s", json.find("seconds")->number());
+  std::string text = json.find("source")->string() + ": " + counted(rows) +
+                     " read in " + time + "\n";
+  if (const Json* columns = json.find("columns"))
+    text += "\n" + columns_text(*columns, rows) + "\n";
+  if (const Json* train = json.find("train"))
+    text += "train " + train->dump() + ", val " + json.find("val")->dump() +
+            ", too short " + json.find("too_short")->dump() + "\n";
+  if (bad == 0) return text + "every row can be used\n";
+  text += counted(bad) + " cannot be used:\n";
+  std::int64_t shown = 0;
+  for (const Json& row : json.find("bad")->array()) {
+    if (++shown > kShown) break;
+    text += "  row " + row.find("row")->string() + ", column '" +
+            row.find("column")->string() + "': " + row.find("why")->string() +
+            "\n";
+  }
+  if (bad > kShown)
+    text += "  ... (--json lists the first " +
+            std::to_string(ParseNotes::kMostBad) + ")\n";
+  return text +
+         "correct them, leave them out with 'source.where', or set "
+         "\"source.on_bad\": \"skip\"\n";
+}
+
+bool is_job(const std::string& name) { return name.ends_with(".json"); }
+
+Json checked(const Arguments& arguments, StopFlag stop) {
+  if (is_job(arguments.what)) {
+    Job job = load_job(arguments.what, arguments.sets);
+    if (arguments.workers > 0) job.loading.workers = arguments.workers;
+    return check_job(job, stop);
+  }
+  if (!arguments.sets.empty())
+    throw Error(ErrorKind::request,
+                {.code = "cli.arguments",
+                 .what = "cannot use --set",
+                 .where = "--set " + arguments.sets.front(),
+                 .why = "it sets a key of a job, and '" + arguments.what +
+                        "' is a source",
+                 .next = "name a job file, NAME.json, or leave --set out"});
+  const int workers =
+      arguments.workers > 0
+          ? arguments.workers
+          : std::max(1, static_cast<int>(read_host_limits().cpus));
+  return check_source(parse_source_spec(Json(arguments.what), "source"),
+                      workers, stop);
+}
+
+void run_check(const Arguments& arguments, Invocation& invocation) try {
+  Terminal terminal;
+  terminal.note("reading all rows of " + without_password(arguments.what));
+  const Json json = checked(arguments, {invocation.stop});
+  terminal.end();
+  if (json.find("bad_rows")->integer() > 0)
+    invocation.exit_code = exit_code_of(ErrorKind::transform);
+  if (invocation.json) return print_document(json);
+  print(summary_of(json));
+} catch (const Error& error) {
+  if (!is_stop(error)) throw;
+  invocation.interrupted = true;
+}
+
+}  // namespace
+
+Verb check_verb() {
+  return {.name = "check",
+          .help = "Read all rows of a job or a source, list what is wrong",
+          .example = "penstock check job.json",
+          .ends_in_order = true,
+          .add = [](Options& options, Invocation& invocation) -> RunVerb {
+            auto arguments = std::make_shared<Arguments>();
+            options.add(
+                "what", arguments->what,
+                "A job file, NAME.json, or a source: " + source_examples(),
+                {.required = true});
+            add_sets(options, arguments->sets);
+            options.add("--workers", arguments->workers,
+                        "Threads that read; default: the processors",
+                        {.least = 1, .most = 1024});
+            add_json(options, invocation, "One JSON document");
+            return [arguments](Invocation& of) { run_check(*arguments, of); };
+          }};
+}
+
+}  // namespace penstock

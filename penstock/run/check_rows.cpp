@@ -1,0 +1,149 @@
+#include "penstock/run/check_rows.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "penstock/run/peek.h"
+
+// A source alone is read block by block: each thread takes partitions, counts
+// what the reader itself found wrong, and keeps the first of it. A job's rows
+// go through its own scan, which ends with the plan.
+
+namespace penstock {
+namespace {
+
+/// What one thread found.
+struct Found {
+  Surveyor surveyor;
+  std::int64_t bad_rows = 0;
+  std::vector<BadRow> bad = {};
+};
+
+void look(const Schema& schema, const KeyList& keys, const Block& block,
+          Found& found) {
+  found.surveyor.add(block);
+  std::vector<std::int64_t> rows;
+  for (const RowProblem& problem : block.problems) {
+    rows.push_back(problem.row);
+    if (found.bad.size() >= 2 * ParseNotes::kMostBad) continue;
+    found.bad.push_back(
+        {.key = {},
+         .shown_key = keys.size() == block.rows ? keys.shown(problem.row) : "?",
+         .column = schema.columns[problem.column].name,
+         .why = problem.why});
+  }
+  std::ranges::sort(rows);
+  found.bad_rows += std::ssize(rows) - std::ssize(std::ranges::unique(rows));
+}
+
+bool before(const BadRow& a, const BadRow& b) {
+  return shown_before(a.shown_key, b.shown_key);
+}
+
+Json bad_json(std::vector<BadRow> bad) {
+  std::ranges::stable_sort(bad, before);
+  if (bad.size() > ParseNotes::kMostBad) bad.resize(ParseNotes::kMostBad);
+  Json list(Json::Array{});
+  for (BadRow& row : bad) {
+    Json one;
+    one["row"] = std::move(row.shown_key);
+    one["column"] = std::move(row.column);
+    one["why"] = std::move(row.why);
+    if (row.byte >= 0) one["byte"] = row.byte;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+/// Reads all partitions on so many threads.
+void read_all(Source& source, const Schema& schema, std::vector<Found>& found,
+              StopFlag stop) {
+  const std::vector<Partition> parts =
+      source.partitions(static_cast<int>(found.size()));
+  std::atomic<std::size_t> next{0};
+  Mutex mutex;
+  std::exception_ptr failed;
+  auto read = [&](int worker) {
+    Found& own = found[static_cast<std::size_t>(worker)];
+    std::unique_ptr<Reader> reader = open_checked_reader(source);
+    for (std::size_t at = 0; (at = next.fetch_add(1)) < parts.size();)
+      reader->scan(parts[at], {}, [&](KeyList& keys, Block& block) {
+        end_if_stopped(stop);
+        look(schema, keys, block, own);
+        return true;
+      });
+  };
+  Stage stage({.name = "check",
+               .workers = static_cast<int>(found.size()),
+               .body = read,
+               .failed = [&](std::exception_ptr error) {
+                 next = parts.size();
+                 Lock lock(mutex);
+                 if (!failed) failed = std::move(error);
+               }});
+  stage.join();
+  if (failed) std::rethrow_exception(failed);
+}
+
+}  // namespace
+
+Json check_source(const SourceSpec& spec, int workers, StopFlag stop) {
+  const Nanoseconds start = wall_clock().now();
+  const Schema schema = read_schema(spec);
+  const bool keys =
+      !spec.key.empty() ||
+      std::ranges::any_of(schema.columns, &ColumnInfo::primary_key);
+  std::unique_ptr<Source> source =
+      open_source(spec, surveyed_columns(schema), {.stop = stop, .keys = keys});
+  if (source->abilities().global_lock) workers = 1;
+  std::vector<Found> found(static_cast<std::size_t>(std::max(1, workers)),
+                           Found{Surveyor(schema, *source)});
+  read_all(*source, schema, found, stop);
+  Found& all = found.front();
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    all.surveyor.add(found[i].surveyor);
+    all.bad_rows += found[i].bad_rows;
+    std::ranges::move(found[i].bad, std::back_inserter(all.bad));
+  }
+  const Survey& survey = all.surveyor.survey();
+  Json json;
+  json["source"] = survey.shown;
+  json["rows"] = survey.rows;
+  json["bad_rows"] = all.bad_rows;
+  json["bad"] = bad_json(std::move(all.bad));
+  json["columns"] = Json::Array{};
+  for (const ColumnSurvey& column : survey.columns)
+    json["columns"].push_back(column_json(column, survey.rows));
+  json["seconds"] = seconds(wall_clock().now() - start);
+  return json;
+}
+
+Json check_job(const Job& job, StopFlag stop) {
+  const Nanoseconds start = wall_clock().now();
+  TableDatasetOptions options = dataset_options(job);
+  options.stop = stop;
+  options.source.skip_bad = true;
+  options.source.fingerprint.clear();
+  options.cache = "none";
+  options.budgets = {};
+  options.plan_only = true;
+  std::unique_ptr<Device> device = open_device({.kind = "cpu"});
+  std::unique_ptr<Source> source =
+      open_source(options.source, requests_of(options), {stop});
+  const std::string shown = source->shown();
+  auto rows = TableDataset::prepare(options, std::move(source), *device);
+  Json json;
+  json["source"] = shown;
+  json["rows"] = rows->rows() + rows->left_out();
+  json["bad_rows"] = rows->bad_rows();
+  json["bad"] = bad_json(rows->quarantine());
+  json["too_short"] = rows->too_short();
+  json["train"] = rows->rows_on(Side::train);
+  json["val"] = rows->rows_on(Side::val);
+  json["fields"] = Json::Array{};
+  for (const Field& field : job.fields) json["fields"].push_back(field.name);
+  json["seconds"] = seconds(wall_clock().now() - start);
+  return json;
+}
+
+}  // namespace penstock

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "penstock/base/json.h"
+#include "penstock/job/job.h"
+
+namespace penstock {
+
+/// All rows of a source, read once by `workers` threads: what is wrong with
+/// them, and what each column holds, as peek() has it.
+///
+///     {source, rows, seconds, bad_rows, bad: [{row, column, why}], columns}
+///
+/// `bad` has the first 1,000 by key. Throws what the source throws, and the
+/// error of an interrupted read when `stop` is set.
+Json check_source(const SourceSpec& spec, int workers, StopFlag stop);
+
+/// The same with the eyes of a job: the rows that its fields, its split and its
+/// weights cannot use, whatever its `source.on_bad`; in place of `columns`:
+///
+///     {too_short, train, val, fields: [NAME, ...]}
+///
+/// Nothing is kept. Throws what preparing these rows throws but for rows that
+/// are not usable.
+Json check_job(const Job& job, StopFlag stop);
+
+}  // namespace penstock
