@@ -146,7 +146,7 @@ Json limit_rule() {
       "of each side, as many rows, or a share of them, such as \"10%\"";
   rule["oneOf"].push_back(settings::integer_rule(1, kMany, ""));
   Json share = settings::rule_of("string", "");
-  share["pattern"] = "^[0-9]+([.][0-9]+)?%$";
+  share["pattern"] = "^(?!0+([.]0+)?%)(100([.]0+)?|[0-9]{1,2}([.][0-9]+)?)%$";
   rule["oneOf"].push_back(std::move(share));
   return rule;
 }

@@ -33,7 +33,8 @@ void look(const Schema& schema, const KeyList& keys, const Block& block,
          .why = problem.why});
   }
   std::ranges::sort(rows);
-  found.bad_rows += std::ssize(rows) - std::ssize(std::ranges::unique(rows));
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  found.bad_rows += std::ssize(rows);
 }
 
 bool before(const BadRow& a, const BadRow& b) {

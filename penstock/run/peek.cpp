@@ -91,10 +91,14 @@ std::string shown_time(double seconds, bool whole_days) {
   return {text, static_cast<std::size_t>(length)};
 }
 
+Json time_json(double seconds, bool whole_days) {
+  constexpr double kFarthest = 2e11;  // some thousand years
+  if (!(std::abs(seconds) < kFarthest)) return seconds;
+  return shown_time(seconds, whole_days || std::fmod(seconds, 86400) == 0);
+}
+
 Json limit_json(const ColumnSurvey& column, double value) {
-  constexpr double kFarthest = 2e11;  // seconds: some thousand years
-  if (column.info.timestamp && std::abs(value) < kFarthest)
-    return shown_time(value, column.whole_days);
+  if (column.info.timestamp) return time_json(value, column.whole_days);
   if (column.integer()) return static_cast<std::int64_t>(std::llround(value));
   return value;
 }
@@ -131,8 +135,12 @@ Json row_json(const Schema& schema, const Block& block, std::int64_t row) {
   Json json{Json::Object{}};
   std::size_t written = schema.columns.size();
   for (std::size_t c = 0; c < schema.columns.size(); ++c) {
-    const std::size_t at = schema.columns[c].timestamp ? written++ : c;
-    json[schema.columns[c].name] = value_json(block.columns[at], row);
+    const bool time = schema.columns[c].timestamp;
+    const Column& column = block.columns[time ? written++ : c];
+    json[schema.columns[c].name] =
+        time && column.type == ColumnType::float64 && column.valid(row)
+            ? time_json(column.float64(row), false)
+            : value_json(column, row);
   }
   return json;
 }

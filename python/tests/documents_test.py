@@ -128,6 +128,18 @@ class Examples(Folder):
             "--set", "source.round_trip_ms=0.1", "--set", "train.max_steps=3"))
         self.assertEqual((told["steps"], told["verdict"]["limit"]), (3, "data"))
 
+    def test_of_a_table_of_ones_own(self):
+        made = subprocess.run(
+            [sys.executable, ROOT / "examples/own_table/make_penguins.py"],
+            capture_output=True, text=True, check=True)
+        self.assertIn("344 birds", made.stdout)
+        (example,) = blocks("docs/own_table.md")
+        *_, said = blocks("docs/own_table.md", "text")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(example, {})
+        self.assertEqual(printed.getvalue(), said)
+
     def test_of_a_source_by_position(self):
         pathlib.Path("points.jsonl").write_text(
             '[{"x": 1, "y": 2}]\n[{"x": 3, "y": 4}, {"x": 5, "y": 6}]\n'

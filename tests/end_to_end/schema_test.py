@@ -284,6 +284,11 @@ class Schema(Case):
                                 {"paged": {"page": 8}},
                                 {"paged": {"page": 8, "window": 2},
                                  "exact": {}}, 3)
+        yield from self.loaders("weights", "y", "", 3, ["y"])
+        yield from self.loaders("balance", "y", "", 3)
+        yield from self.loaders("limit", 50, "60%", "82.5%", "100%", 0,
+                                -1, 1.5, "0%", "0.0%", "101%", "x%", "10",
+                                "%", True, [])
         yield from self.loaders("read", "batch", "per_sample", "row")
         yield from self.loaders("tail", "drop", "pad", "exact", "keep")
 
