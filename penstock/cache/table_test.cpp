@@ -40,11 +40,11 @@ TEST_P(TableTest, GivesBackEveryRowByItsId) {
     std::unique_ptr<Stream> stream = device_->make_stream();
     Buffer target = device_->allocate(out.size());
     field.out = target.data();
-    stream->gather(gather);
+    stream->run(gather);
     stream->copy(out.data(), target.data(), out.size());
     stream->synchronize();
   } else {
-    gather_on_host(gather);
+    run_on_host(gather);
   }
   for (std::size_t i = 0; i < rows.size(); ++i)
     EXPECT_EQ(out[16 * i + 15], static_cast<std::byte>(rows[i] % 251));

@@ -7,7 +7,7 @@
 
 #include "penstock/device/cpu/host_bytes.h"
 #include "penstock/device/cuda/call.h"
-#include "penstock/device/cuda/gather_kernel.h"
+#include "penstock/device/cuda/kernels.h"
 #include "penstock/device/shortage.h"
 
 namespace penstock::cuda {
@@ -57,7 +57,7 @@ CudaDevice::Found CudaDevice::find(int number) {
         "cudaDeviceGetPCIBusId", label);
   // Creates the primary context, unless another library has done so.
   OnDevice current(number);
-  check(load_gather(), "loading the code of the gather", label);
+  check(load_kernels(), "loading the kernels' code", label);
   return {number, bus, std::move(label), about.multiProcessorCount};
 }
 
