@@ -193,6 +193,42 @@ class Device {
   std::string pci_bus_id_;
 };
 
+/// Pinned memory for copies between a device and memory that is not pinned: a
+/// few pieces, used in turn, so that one is written or read while another is
+/// copied, and only a caller that comes round to its piece too early waits.
+///
+/// One thread. Its destructor waits for the copies.
+class Staging {
+ public:
+  Staging(Device& device, std::size_t pieces)
+      : device_(device), pieces_(pieces) {}
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  /// Memory to write to, until send().
+  std::byte* room(std::size_t bytes);
+  /// Queues the copy of the first bytes of what room() gave last to `to`, on
+  /// the device.
+  void send(std::byte* to, std::size_t bytes, Stream& stream);
+  /// Copies `from`, on the device, to `to`, where all of it is when the call
+  /// returns.
+  void fetch(std::byte* to, const std::byte* from, std::size_t bytes,
+             Stream& stream);
+  /// As much as fetch() copies at once.
+  static constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+
+ private:
+  struct Piece {
+    Buffer memory;  // of the largest that was wanted
+    Event copied;
+  };
+
+  Device& device_;
+  std::vector<Piece> pieces_;
+  std::size_t at_ = 0;
+};
+
 /// The `device` section of a job.
 struct DeviceSpec {
   std::string kind = "auto";  ///< auto, cpu, sim, cuda (gpu means cuda)
@@ -211,10 +247,28 @@ DeviceSpec parse_device_spec(const Json& section, const std::string& path);
 /// The JSON Schema of that section.
 Json device_schema();
 
+/// Where a GPU's memory comes from, instead of CUDA itself: the pool of a
+/// library that uses the same GPU, so that neither starves while the other
+/// keeps what it does not use. Called on any thread, and as long as the device
+/// is there.
+struct DeviceAllocator {
+  /// At least so many bytes of GPU `number`, aligned as cudaMalloc() does,
+  /// which no work that is queued there uses. Null where it has no more. May
+  /// throw.
+  std::function<std::byte*(std::size_t bytes, int number)> allocate = {};
+  /// No work that is queued uses it any more. Must not throw.
+  std::function<void(std::byte* memory, int number)> free = {};
+  /// What the pool holds of the GPU's memory and nobody uses, in bytes: it counts
+  /// as free. May be missing. Must not throw.
+  std::function<std::size_t(int number)> unused = {};
+};
+
 /// `auto` takes cuda when this build and machine have it, else cpu, which is
 /// logged; it never picks sim. A GPU that is there and fails is an error with
 /// `auto` too. Throws Error(device) when the requested device is not there.
-std::unique_ptr<Device> open_device(const DeviceSpec& spec);
+/// `allocator`: of a GPU's memory; other devices do not use it.
+std::unique_ptr<Device> open_device(const DeviceSpec& spec,
+                                    const DeviceAllocator& allocator = {});
 
 /// The definition of correct for Stream::run, on host memory.
 void run_on_host(const DeviceOperation& operation);

@@ -16,7 +16,8 @@ struct DevicePlugin {
   std::int64_t version;
   /// `number`: as DeviceSpec has it. Throws Error(device) when the machine has
   /// none, or not this one.
-  std::unique_ptr<Device> (*open)(std::optional<int> number);
+  std::unique_ptr<Device> (*open)(std::optional<int> number,
+                                  const DeviceAllocator& allocator);
 };
 
 /// The function of a plugin that returns its API.
