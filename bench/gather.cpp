@@ -103,7 +103,7 @@ Json measure(const TableWorkload& work, Device& device, int repeats) {
   constexpr double kGigabytes = 1e-9 * double(kGathered * kRowBytes);
   auto gather = [&] {
     return kGigabytes / wall_seconds([&] {
-             stream->gather({.fields = fields, .rows = rows});
+             stream->run(Gather{.fields = fields, .rows = rows});
              stream->synchronize();
            });
   };

@@ -49,16 +49,16 @@ void RunTable::add_length(std::int32_t length) {
 }
 
 void RunTable::move_to(Device& device) {
-  constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
+  constexpr std::size_t kPiece = Staging::kPieceBytes;
   Buffer there = device.allocate(std::max<std::size_t>(size_, 1));
-  Buffer staging = device.allocate_pinned(kStagingBytes);
+  Staging staging(device, 2);
   std::unique_ptr<Stream> stream = device.make_stream();
-  for (std::size_t at = 0; at < size_; at += kStagingBytes) {
-    std::size_t bytes = std::min(kStagingBytes, size_ - at);
-    std::memcpy(staging.data(), memory_.data() + at, bytes);
-    stream->copy(there.data() + at, staging.data(), bytes);
-    stream->synchronize();
+  for (std::size_t at = 0; at < size_; at += kPiece) {
+    std::size_t bytes = std::min(kPiece, size_ - at);
+    std::memcpy(staging.room(kPiece), memory_.data() + at, bytes);
+    staging.send(there.data() + at, bytes, *stream);
   }
+  stream->synchronize();
   memory_ = std::move(there);
 }
 
@@ -69,9 +69,9 @@ RunTable RunTable::on_host(Device& device) const {
   copy.longest_ = longest_;
   copy.size_ = size_;
   copy.grow(size_);
+  Staging staging(device, 2);
   std::unique_ptr<Stream> stream = device.make_stream();
-  stream->copy(copy.memory_.data(), memory_.data(), size_);
-  stream->synchronize();
+  staging.fetch(copy.memory_.data(), memory_.data(), size_, *stream);
   return copy;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "penstock/base/error.h"
@@ -12,7 +13,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
+constexpr std::size_t kStagingBytes = Staging::kPieceBytes;
 
 }  // namespace
 
@@ -26,9 +27,10 @@ struct Table::State {
   std::size_t row_bytes = 0;
   std::size_t size = 0;  // bytes of the whole table
   std::vector<Piece> pieces;
-  std::vector<Filled> filled;  // by piece; without memory on disk
-  std::size_t current = 0;     // the piece that is being filled
-  Buffer staging;              // while a device is
+  std::vector<Filled> filled;      // by piece; without memory on disk
+  std::size_t current = 0;         // the piece that is being filled
+  std::optional<Staging> staging;  // while a device is
+  std::byte* room = nullptr;       // the part of it that is written to
   std::unique_ptr<Stream> stream;
   std::shared_ptr<const Store> store;
   const Store::Array* array = nullptr;
@@ -41,12 +43,14 @@ struct Table::State {
            filled[current].memory->kind() != MemoryKind::cpu;
   }
 
+  std::size_t room_bytes() const { return std::max(kStagingBytes, row_bytes); }
+  /// Queues the copy of what was written; the next rows are written meanwhile.
   void send() {
     Filled& to = filled[current];
-    stream->copy(to.memory->data() + to.sent, staging.data(),
-                 to.bytes - to.sent);
-    stream->synchronize();
+    if (room == nullptr) return;
+    staging->send(to.memory->data() + to.sent, to.bytes - to.sent, *stream);
     to.sent = to.bytes;
+    room = nullptr;
   }
   void add(Tier tier, std::int64_t rows, Device& device);
   void share(const State& of, std::size_t piece, std::int64_t but_first = 0);
@@ -79,7 +83,7 @@ void Table::State::add(Tier tier, std::int64_t rows, Device& device) {
   Buffer memory;
   if (tier == Tier::device && own) {
     memory = device.allocate(std::max<std::size_t>(bytes, 1));
-    staging = device.allocate_pinned(std::max(kStagingBytes, row_bytes));
+    staging.emplace(device, 2);
     stream = device.make_stream();
   } else if (tier == Tier::pinned) {
     memory = device.allocate_pinned(std::max<std::size_t>(bytes, 1));
@@ -167,7 +171,7 @@ Table Table::off_device(Tier to, std::int64_t kept, Device& device) const {
     t.add(Tier::disk, s.pieces.back().first + s.pieces.back().rows, device);
     return Table(std::move(made));
   }
-  Buffer staging = device.allocate_pinned(kStagingBytes);
+  Staging staging(device, 2);
   std::unique_ptr<Stream> stream = device.make_stream();
   const std::byte* from = there.data;
   for (std::int64_t rows : {kept, there.rows - kept}) {
@@ -175,14 +179,9 @@ Table Table::off_device(Tier to, std::int64_t kept, Device& device) const {
     t.add(Tier::ram, rows, device);
     State::Filled& into = t.filled.back();
     const std::size_t bytes = t.bytes_of(t.pieces.size() - 1);
-    while (into.bytes < bytes) {
-      std::size_t part = std::min(staging.size(), bytes - into.bytes);
-      stream->copy(staging.data(), from, part);
-      stream->synchronize();
-      std::memcpy(into.memory->data() + into.bytes, staging.data(), part);
-      into.bytes += part;
-      from += part;
-    }
+    staging.fetch(into.memory->data(), from, bytes, *stream);
+    into.bytes = bytes;
+    from += bytes;
   }
   for (std::size_t p = 1; p < s.pieces.size(); ++p) t.share(s, p);
   t.current = t.pieces.size();
@@ -227,8 +226,8 @@ std::int64_t Table::most_rows() const {
   s.next();
   if (s.current == s.pieces.size()) return 0;
   std::size_t left = s.bytes_of(s.current) - s.filled[s.current].bytes;
-  return static_cast<std::int64_t>(
-      std::min(std::max(kStagingBytes, s.row_bytes), left) / s.row_bytes);
+  return static_cast<std::int64_t>(std::min(s.room_bytes(), left) /
+                                   s.row_bytes);
 }
 
 std::byte* Table::append(std::int64_t rows) {
@@ -241,8 +240,9 @@ std::byte* Table::append(std::int64_t rows) {
                   "the table is full");
   std::byte* at = into.memory->data() + into.bytes;
   if (s.staged()) {
-    if (into.bytes - into.sent + bytes > s.staging.size()) s.send();
-    at = s.staging.data() + (into.bytes - into.sent);
+    if (into.bytes - into.sent + bytes > s.room_bytes()) s.send();
+    if (s.room == nullptr) s.room = s.staging->room(s.room_bytes());
+    at = s.room + (into.bytes - into.sent);
   }
   into.bytes += bytes;
   return at;
@@ -287,8 +287,9 @@ void Table::seal() {
   State& s = *state_;
   s.next();
   PENSTOCK_ASSERT(s.current == s.pieces.size(), "every row was appended");
+  if (s.stream != nullptr) s.stream->synchronize();
   s.stream.reset();
-  s.staging = Buffer();
+  s.staging.reset();
 }
 
 std::span<const Table::Piece> Table::pieces() const { return state_->pieces; }

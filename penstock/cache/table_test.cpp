@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "penstock/base/error.h"
+#include "penstock/base/log.h"
 #include "penstock/cache/cache.h"
 
 namespace penstock {
@@ -40,11 +43,11 @@ TEST_P(TableTest, GivesBackEveryRowByItsId) {
     std::unique_ptr<Stream> stream = device_->make_stream();
     Buffer target = device_->allocate(out.size());
     field.out = target.data();
-    stream->gather(gather);
+    stream->run(gather);
     stream->copy(out.data(), target.data(), out.size());
     stream->synchronize();
   } else {
-    gather_on_host(gather);
+    run_on_host(gather);
   }
   for (std::size_t i = 0; i < rows.size(); ++i)
     EXPECT_EQ(out[16 * i + 15], static_cast<std::byte>(rows[i] % 251));
@@ -75,6 +78,45 @@ TEST_P(TableTest, RefusesMoreRowsThanPlanned) {
   EXPECT_THROW(table.append(1), Error);
   table.seal();
   EXPECT_EQ(table.bytes(), 8u);
+}
+
+// Eight pieces of staging memory, each of which takes 4 ms to be packed and 4
+// ms to be copied, in virtual time.
+TEST(TableOnADevice, IsPackedWhileTheRowsBeforeAreCopied) {
+  constexpr std::int64_t kPieces = 8;
+  constexpr std::size_t kRowBytes = 4096;
+  constexpr std::int64_t kRows = Staging::kPieceBytes / kRowBytes;
+  std::unique_ptr<Device> sim =
+      open_device({.kind = "sim",
+                   .copy_gb_s = static_cast<double>(Staging::kPieceBytes) / 4e6,
+                   .virtual_time = true});
+  Clock& clock = sim->clock();
+  Table table(Tier::device, kPieces * kRows, kRowBytes, *sim);
+  for (std::int64_t piece = 0; piece < kPieces; ++piece) {
+    ASSERT_EQ(table.most_rows(), kRows);
+    std::byte* rows = table.append(kRows);
+    clock.sleep_until(clock.now() + std::chrono::milliseconds(4));
+    std::memset(rows, static_cast<int>(piece), Staging::kPieceBytes);
+  }
+  table.seal();
+  EXPECT_EQ(clock.now(), std::chrono::milliseconds(36)) << "64 one by one";
+  for (std::int64_t piece = 0; piece < kPieces; ++piece)
+    EXPECT_EQ(*table.row(piece * kRows + 7), static_cast<std::byte>(piece));
+}
+
+TEST(TableOnADevice, ThatIsGivenUpHalfFilledWaitsForItsCopies) {
+  std::vector<std::string> warnings;
+  set_log_writer(
+      [&](LogLevel, std::string_view line) { warnings.emplace_back(line); });
+  std::unique_ptr<Device> sim =
+      open_device({.kind = "sim", .virtual_time = true});
+  {
+    Table table(Tier::device, 3000, 4096, *sim);
+    for (int piece = 0; piece < 2; ++piece)
+      std::memset(table.append(table.most_rows()), 1, Staging::kPieceBytes);
+  }
+  set_log_writer({});
+  EXPECT_TRUE(warnings.empty()) << warnings[0];
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiers, TableTest,

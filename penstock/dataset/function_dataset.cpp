@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "penstock/base/aligned.h"
@@ -38,8 +39,9 @@ class FunctionFiller final : public SlotFiller {
     source_info_ = &dataset.info();
     source_ = std::move(source);
     device_ = device;
-    if (device != nullptr)
-      device_fields_ = &dataset.info().device_fields_of(side);
+    if (device == nullptr) return;
+    device_fields_ = &dataset.info().device_fields_of(side);
+    staging_.emplace(*device, 2);
   }
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {
@@ -113,8 +115,9 @@ class FunctionFiller final : public SlotFiller {
     if (device_ == nullptr) return;
     if (!device_fields_->empty())
       source_->queue(wanted, filled + needed, stream);
-    stream.copy(memory_.get(), filled, needed);
-    stream.synchronize();
+    // What the function reads is the caller's to keep, so it is not pinned
+    // itself.
+    staging_->fetch(memory_.get(), filled, needed, stream);
   }
 
   /// Of fields that the device finishes nothing is copied there. It reads rows
@@ -154,6 +157,7 @@ class FunctionFiller final : public SlotFiller {
   Device* device_ = nullptr;
   Buffer gathered_;  // on the device
   Buffer staged_;    // pinned: rows that it does not keep
+  std::optional<Staging> staging_;
   std::vector<SampleRange> ranges_;
   std::vector<std::int32_t> lengths_;
   std::vector<std::int64_t> starts_;

@@ -22,9 +22,9 @@ class GatherFiller final : public SlotFiller {
       fields_[f].out = item.to[outputs_[f]].data;
     Gather gather{.fields = fields_, .rows = item.ids};
     if (on_device_)
-      stream.gather(gather);
+      stream.run(gather);
     else
-      gather_on_host(gather);
+      run_on_host(gather);
     meter_.add_items(
         std::ssize(item.ids),
         std::ssize(item.ids) * static_cast<std::int64_t>(row_bytes_));

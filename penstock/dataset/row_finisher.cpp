@@ -196,8 +196,8 @@ void RowFinisher::queue(const Part& part, const FillItem& batch,
       const TensorPlace& to = batch.to[part.first_output + o];
       const GatherField zeros{
           .row_stride = to.bytes, .bytes = to.bytes, .out = to.row(i)};
-      stream.gather(
-          {.fields = std::span(&zeros, 1), .rows = std::span(&none, 1)});
+      stream.run(
+          Gather{.fields = std::span(&zeros, 1), .rows = std::span(&none, 1)});
     }
   }
   if (rows_.empty()) return;

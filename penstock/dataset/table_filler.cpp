@@ -143,9 +143,9 @@ class TableFiller final : public SlotFiller {
     if (fields_.empty()) return bytes;
     Gather gather{.fields = fields_, .rows = rows_, .pieces = pieces_};
     if (staged_ || gathered_on_device(plan_.tier))
-      stream.gather(gather);
+      stream.run(gather);
     else
-      gather_on_host(gather);
+      run_on_host(gather);
     return bytes;
   }
 

@@ -23,6 +23,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/json.h"
 #include "penstock/base/tensor.h"
+#include "penstock/device/operation.h"
 
 namespace penstock {
 
@@ -105,74 +106,6 @@ class Event {
   Nanoseconds time_{0};
 };
 
-/// One field of a gather: row `rows[i]` of its table supplies `bytes` bytes,
-/// which go to row i of the field's tensor.
-struct GatherField {
-  /// Where the field's bytes of row 0 are. An array is a table of its own; in
-  /// a packed table the fields lie within one row and share the stride.
-  const std::byte* table = nullptr;
-  std::size_t row_stride = 0;  ///< from a row of the table to the next
-  std::size_t bytes = 0;       ///< of a row; at most the stride
-  std::byte* out = nullptr;    ///< row 0 of the tensor; the others follow
-};
-
-/// The rows of a packed table from `first` on, which are in other memory.
-struct GatherPiece {
-  std::int64_t first = 0;
-  /// Bytes from where `table` and `row_stride` would have them to where they
-  /// are, modulo 2^64.
-  std::uint64_t shift = 0;
-};
-inline constexpr std::size_t kMostPieces = 3;
-
-/// The piece whose first row is at `at`, where row 0 is at `table`.
-inline GatherPiece piece_of(std::int64_t first, const std::byte* at,
-                            const std::byte* table, std::size_t row_stride) {
-  return {first, reinterpret_cast<std::uintptr_t>(at) -
-                     reinterpret_cast<std::uintptr_t>(table) -
-                     static_cast<std::uint64_t>(first) * row_stride};
-}
-
-/// Where a row is whose table begins at `table`, but for its pieces.
-inline const std::byte* row_at(std::int64_t row, const std::byte* table,
-                               std::size_t row_stride,
-                               std::span<const GatherPiece> pieces) {
-  std::uintptr_t at = reinterpret_cast<std::uintptr_t>(table) +
-                      static_cast<std::uint64_t>(row) * row_stride;
-  for (std::size_t p = pieces.size(); p-- > 0;)
-    if (row >= pieces[p].first) {
-      at += pieces[p].shift;
-      break;
-    }
-  return reinterpret_cast<const std::byte*>(at);
-}
-
-/// Copies whole samples of resident tables into a batch, all fields at once.
-/// Tables and tensors are on the device, or in pinned memory, which it reads. A
-/// row index of -1 gives zeros.
-struct Gather {
-  std::span<const GatherField> fields;  ///< copied by the call
-  std::span<const std::int64_t> rows;   ///< host memory; copied by the call
-  /// By ascending `first`, at most kMostPieces; copied by the call.
-  std::span<const GatherPiece> pieces = {};
-};
-
-/// Work on a device's memory that code of the host does.
-struct HostKernel {
-  std::vector<std::span<const std::byte>> read = {};     ///< or pinned memory
-  std::vector<std::span<const std::byte>> written = {};  ///< all of it
-  std::function<void()> run = {};
-};
-
-/// Runs code of the host in its turn among the work of a stream: how devices
-/// whose memory the host can address do what on a GPU is a kernel of its own.
-class HostKernels {
- public:
-  virtual ~HostKernels() = default;
-  /// Queues it, as any other work of the stream. It must not throw.
-  virtual void queue(HostKernel kernel) = 0;
-};
-
 /// A queue of work on a device: each call queues and returns; the work is done
 /// in the order of the calls. Belongs to one thread at a time. The memory that
 /// a call names must live until an event recorded after it has passed.
@@ -182,7 +115,9 @@ class Stream {
   /// Copies between host (pinned for speed) and device, either way.
   virtual void copy(std::byte* to, const std::byte* from,
                     std::size_t bytes) = 0;
-  virtual void gather(const Gather& gather) = 0;
+  /// Copies what the operation shows of the host's memory but does not name as
+  /// pinned: it need not outlive the call.
+  virtual void run(DeviceOperation operation) = 0;
   virtual Event record() = 0;
   /// An event that is only waited for: cheaper on a GPU, and asking it for its
   /// time is an internal error (on cpu it has one).
@@ -199,16 +134,16 @@ class Stream {
   /// The cudaStream_t of a stream on cuda, null for its default stream; null
   /// on other devices.
   void* handle() const { return handle_; }
-  /// Of streams on cpu and sim; null on cuda, where kernels are launched.
-  HostKernels* host_kernels() const { return host_kernels_; }
+  /// A HostKernel can be run: on cpu and sim.
+  bool runs_host_code() const { return runs_host_code_; }
 
  protected:
-  explicit Stream(void* handle = nullptr, HostKernels* host_kernels = nullptr)
-      : handle_(handle), host_kernels_(host_kernels) {}
+  explicit Stream(void* handle = nullptr, bool runs_host_code = false)
+      : handle_(handle), runs_host_code_(runs_host_code) {}
 
  private:
   void* handle_;
-  HostKernels* host_kernels_;
+  bool runs_host_code_;
 };
 
 /// Free and total memory in bytes.
@@ -258,6 +193,42 @@ class Device {
   std::string pci_bus_id_;
 };
 
+/// Pinned memory for copies between a device and memory that is not pinned: a
+/// few pieces, used in turn, so that one is written or read while another is
+/// copied, and only a caller that comes round to its piece too early waits.
+///
+/// One thread. Its destructor waits for the copies.
+class Staging {
+ public:
+  Staging(Device& device, std::size_t pieces)
+      : device_(device), pieces_(pieces) {}
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  /// Memory to write to, until send().
+  std::byte* room(std::size_t bytes);
+  /// Queues the copy of the first bytes of what room() gave last to `to`, on
+  /// the device.
+  void send(std::byte* to, std::size_t bytes, Stream& stream);
+  /// Copies `from`, on the device, to `to`, where all of it is when the call
+  /// returns.
+  void fetch(std::byte* to, const std::byte* from, std::size_t bytes,
+             Stream& stream);
+  /// As much as fetch() copies at once.
+  static constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+
+ private:
+  struct Piece {
+    Buffer memory;  // of the largest that was wanted
+    Event copied;
+  };
+
+  Device& device_;
+  std::vector<Piece> pieces_;
+  std::size_t at_ = 0;
+};
+
 /// The `device` section of a job.
 struct DeviceSpec {
   std::string kind = "auto";  ///< auto, cpu, sim, cuda (gpu means cuda)
@@ -276,12 +247,30 @@ DeviceSpec parse_device_spec(const Json& section, const std::string& path);
 /// The JSON Schema of that section.
 Json device_schema();
 
+/// Where a GPU's memory comes from, instead of CUDA itself: the pool of a
+/// library that uses the same GPU, so that neither starves while the other
+/// keeps what it does not use. Called on any thread, and as long as the device
+/// is there.
+struct DeviceAllocator {
+  /// At least so many bytes of GPU `number`, aligned as cudaMalloc() does,
+  /// which no work that is queued there uses. Null where it has no more. May
+  /// throw.
+  std::function<std::byte*(std::size_t bytes, int number)> allocate = {};
+  /// No work that is queued uses it any more. Must not throw.
+  std::function<void(std::byte* memory, int number)> free = {};
+  /// What the pool holds of the GPU's memory and nobody uses, in bytes: it counts
+  /// as free. May be missing. Must not throw.
+  std::function<std::size_t(int number)> unused = {};
+};
+
 /// `auto` takes cuda when this build and machine have it, else cpu, which is
 /// logged; it never picks sim. A GPU that is there and fails is an error with
 /// `auto` too. Throws Error(device) when the requested device is not there.
-std::unique_ptr<Device> open_device(const DeviceSpec& spec);
+/// `allocator`: of a GPU's memory; other devices do not use it.
+std::unique_ptr<Device> open_device(const DeviceSpec& spec,
+                                    const DeviceAllocator& allocator = {});
 
-/// The definition of correct for Stream::gather, on host memory.
-void gather_on_host(const Gather& gather);
+/// The definition of correct for Stream::run, on host memory.
+void run_on_host(const DeviceOperation& operation);
 
 }  // namespace penstock

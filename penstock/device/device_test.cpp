@@ -3,6 +3,7 @@
 #include <gtest/gtest-spi.h>
 
 #include "tests/conformance/device_suite.h"
+#include "tests/conformance/operation_suite.h"
 
 namespace penstock::conformance {
 namespace {
@@ -15,11 +16,11 @@ DeviceCase sim_case(const std::string& name, bool virtual_time) {
   return {name, [spec] { return open_device(spec); }, true};
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Devices, DeviceSuite,
+const auto kCases =
     testing::Values(DeviceCase{"cpu", [] { return open_device({"cpu"}); }},
-                    sim_case("sim_virtual", true), sim_case("sim_wall", false)),
-    device_case_name);
+                    sim_case("sim_virtual", true), sim_case("sim_wall", false));
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceSuite, kCases, device_case_name);
+INSTANTIATE_TEST_SUITE_P(Devices, OperationSuite, kCases, device_case_name);
 
 TEST(OpenDevice, NamesWhatItOpened) {
   EXPECT_EQ(open_device({.kind = "cpu"})->name(), "cpu");

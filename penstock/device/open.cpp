@@ -9,15 +9,17 @@
 namespace penstock {
 namespace {
 
-std::unique_ptr<Device> open_cuda(const DeviceSpec& spec) {
-  return load_cuda_plugin(plugin_folders()).open(spec.number);
+std::unique_ptr<Device> open_cuda(const DeviceSpec& spec,
+                                  const DeviceAllocator& allocator) {
+  return load_cuda_plugin(plugin_folders()).open(spec.number, allocator);
 }
 
 /// With `auto` a GPU that is not there is no error. One that is there and
 /// cannot be used is.
-std::unique_ptr<Device> open_best(const DeviceSpec& spec) {
+std::unique_ptr<Device> open_best(const DeviceSpec& spec,
+                                  const DeviceAllocator& allocator) {
   try {
-    return open_cuda(spec);
+    return open_cuda(spec, allocator);
   } catch (const Error& error) {
     const std::string& code = error.parts().code;
     bool absent = code == "device.not_built" || code == "device.no_driver" ||
@@ -34,11 +36,13 @@ std::unique_ptr<Device> open_best(const DeviceSpec& spec) {
 
 }  // namespace
 
-std::unique_ptr<Device> open_device(const DeviceSpec& spec) {
-  if (spec.kind == "auto") return open_best(spec);
+std::unique_ptr<Device> open_device(const DeviceSpec& spec,
+                                    const DeviceAllocator& allocator) {
+  if (spec.kind == "auto") return open_best(spec, allocator);
   if (spec.kind == "cpu") return open_cpu();
   if (spec.kind == "sim") return open_sim(spec);
-  if (spec.kind == "cuda" || spec.kind == "gpu") return open_cuda(spec);
+  if (spec.kind == "cuda" || spec.kind == "gpu")
+    return open_cuda(spec, allocator);
   throw Error(ErrorKind::request,
               {.code = "device.unknown",
                .what = "cannot open device '" + spec.kind + "'",

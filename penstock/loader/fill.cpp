@@ -240,18 +240,21 @@ SampleId BatchFiller::substitute(Slot& slot, std::size_t range) {
                .next = "check the data: most of it cannot be used"});
 }
 
-void BatchFiller::operate(const Slot& slot) {
+void BatchFiller::operate(Slot& slot) {
   if (!operations_.empty() && !queues_) operations_.apply(slot, scratch_);
+  // Where nothing is copied this thread goes on with the slot, in this stream.
+  if (queues_ && slot.host.data() != nullptr)
+    slot.filled = stream_->record_untimed();
 }
 
-void BatchFiller::send(Slot& slot) {
-  if (slot.host.data() != nullptr)
-    stream_->copy(slot.target.data(), slot.host.data(), slot.layout.copied);
-  else if (slot.weights.data() != nullptr)
-    stream_->copy(slot.target.data() + slot.layout.offsets.back(),
-                  slot.weights.data(),
-                  slot.plan.bin_ends.size() * sizeof(float));
-  if (queues_) queue(slot);
+void BatchFiller::finish(Slot& slot) {
+  if (!queues_) {
+    slot.ready = slot.copied;
+    return;
+  }
+  stream_->wait(slot.filled);
+  stream_->wait(slot.copied);
+  queue(slot);
   slot.ready = stream_->record_untimed();
 }
 

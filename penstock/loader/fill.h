@@ -17,7 +17,7 @@ namespace penstock {
 /// or copied.
 bool device_finishes(const Dataset& dataset, Side side, const Device& device);
 
-/// Fills slots and sends them to the device. One per thread.
+/// Fills slots, and queues what the device does with them. One per thread.
 class BatchFiller {
  public:
   BatchFiller(const Dataset& dataset, const BatchOperations& operations,
@@ -30,12 +30,12 @@ class BatchFiller {
   /// `read`: what I/O threads have read of them, if anything.
   std::vector<RejectedSample> fill(Slot& slot, std::int64_t begin,
                                    std::int64_t end, ItemRead* read = nullptr);
-  /// Called once all rows are filled, before send(): what the host does to
-  /// whole batches.
-  void operate(const Slot& slot);
-  /// Queues the copy to the device, if any, and what is done there, and sets
-  /// `slot.ready`.
-  void send(Slot& slot);
+  /// Called once all rows are filled, before they are copied: what the host
+  /// does to whole batches. Sets `slot.filled`.
+  void operate(Slot& slot);
+  /// Called once the copy is queued, if there is one, perhaps on another
+  /// thread: queues what is done on the device, and sets `slot.ready`.
+  void finish(Slot& slot);
   /// Waits for all that is queued: afterwards any slot may go. Never throws.
   void settle() noexcept;
 

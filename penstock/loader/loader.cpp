@@ -7,6 +7,7 @@
 
 #include "penstock/loader/bad_samples.h"
 #include "penstock/loader/batch_operations.h"
+#include "penstock/loader/copy_line.h"
 #include "penstock/loader/fill.h"
 #include "penstock/loader/planner.h"
 #include "penstock/loader/slot.h"
@@ -17,9 +18,9 @@ namespace penstock {
 
 // Workers take items of the earliest batch that is not yet complete, so a batch
 // is filled by all of them and the first one is ready soonest. The worker that
-// fills the last item sends the batch to the device; the sequencer restores
-// order. A consumer that would wait for rows that are kept fills items of its
-// batch too.
+// fills the last item hands it to the line of copies to the device, and sends
+// on those whose turn has come; the sequencer restores order. A consumer that
+// would wait for rows that are kept fills items of its batch too.
 //
 // Where batches are read from a source, I/O threads of the data set begin to
 // read an item as soon as its batch is planned, and batches are planned as far
@@ -60,6 +61,7 @@ struct Loader::State {
 
   const std::shared_ptr<SlotRing> ring = std::make_shared<SlotRing>();
   Sequencer<std::shared_ptr<Slot>> complete;
+  CopyLine copies{device};
   std::atomic<std::int64_t> wait_order{0};
 
   Mutex mutex;
@@ -269,21 +271,29 @@ struct Loader::State {
 
   /// False where no more items are to be taken.
   bool carry_out(BatchFiller& filler, const WorkItem& item) {
-    Slot& slot = *item.slot;
+    std::shared_ptr<Slot> slot = item.slot;
     try {
-      if (!rows_done(slot, item,
-                     filler.fill(slot, item.begin, item.end, item.read.get())))
+      if (!rows_done(*slot, item,
+                     filler.fill(*slot, item.begin, item.end, item.read.get())))
         return true;
-      filler.operate(slot);
-      filler.send(slot);
-      return complete.put(slot.number, item.slot);
+      filler.operate(*slot);
+      if (slot->host.data() == nullptr) return put(filler, slot);
+      copies.add(slot);
+      while (copies.next(slot))
+        if (!put(filler, slot)) return false;
     } catch (...) {
-      complete.put_error(slot.number,
+      complete.put_error(slot->number,
                          named_error(std::current_exception(), "loader"));
-      abandon(slot.number);
+      abandon(slot->number);
       filler.settle();
-      return true;  // an earlier batch may wait for what is being read
+      copies.settle();
     }
+    return true;  // also after an error: an earlier batch may wait for a read
+  }
+
+  bool put(BatchFiller& filler, const std::shared_ptr<Slot>& slot) {
+    filler.finish(*slot);
+    return complete.put(slot->number, slot);
   }
 
   void work() {
@@ -364,6 +374,7 @@ struct Loader::State {
     } catch (...) {
       broken = named_error(std::current_exception(), "loader");
       if (filler != nullptr) filler->settle();
+      copies.settle();
       std::rethrow_exception(broken);
     }
     Lock lock(mutex);
@@ -389,7 +400,8 @@ struct Loader::State {
       maker.carve(*slot);
       slot->rejected = filler->fill(*slot, 0, std::ssize(slot->plan.bin_ends));
       filler->operate(*slot);
-      filler->send(*slot);
+      if (slot->host.data() != nullptr) copies.copy(*slot);
+      filler->finish(*slot);
     });
     return there ? slot : nullptr;
   }
@@ -519,23 +531,6 @@ std::optional<Batch> Loader::next(Stream& stream) {
   if (batch) batch->wait_on(stream);
   return batch;
 }
-
-namespace {
-
-/// Queues the copies of a batch, and then the end of its memory's use.
-FilledBatch copied(Batch batch, std::span<const TensorView> to,
-                   Stream& stream) {
-  batch.wait_on(stream);
-  std::span<const NamedTensor> tensors = batch.tensors();
-  for (std::size_t t = 0; t < tensors.size(); ++t)
-    stream.copy(to[t].data, tensors[t].view.data, tensors[t].view.bytes());
-  return {.at = batch.at(),
-          .rows = batch.rows(),
-          .ids = {batch.ids().begin(), batch.ids().end()},
-          .rejected = {batch.rejected().begin(), batch.rejected().end()}};
-}
-
-}  // namespace
 
 std::optional<FilledBatch> Loader::next_into(std::span<const TensorView> to,
                                              Stream& stream, Mutex* streams) {

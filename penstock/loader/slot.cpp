@@ -114,8 +114,8 @@ std::shared_ptr<Slot> SlotMaker::make(const BatchLayout& most,
     named.view.device_id = device_.number();
     slot->tensors.push_back(std::move(named));
     if (tensor.what == BatchTensor::What::weight && !on_host)
-      slot->weights = device_.allocate_pinned(static_cast<std::size_t>(rows) *
-                                              sizeof(float));
+      slot->host = device_.allocate_pinned(static_cast<std::size_t>(rows) *
+                                           sizeof(float));
   }
   slot->fill.resize(tensors_.size());
   slot->ids.reserve(static_cast<std::size_t>(rows));
@@ -129,22 +129,25 @@ void SlotMaker::carve(Slot& slot) const {
   if (layout.bytes + layout.scratch > slot.target.size() ||
       (staged_ && layout.copied > slot.host.size())) {
     slot.target = {};  // before the new one is allocated
-    slot.host = {};
+    if (staged_) slot.host = {};
     BatchLayout more;
     more.bytes = layout.bytes + layout.bytes / 4;
     more.copied = layout.copied + layout.copied / 4;
     more.scratch = layout.scratch + layout.scratch / 4;
     reserve(slot, more);
   }
+  slot.copied_bytes = staged_ ? layout.copied : 0;
   std::byte* base = staged_ ? slot.host.data() : slot.target.data();
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
     const BatchTensor& tensor = tensors_[t];
     std::size_t offset = slot.layout.offsets[t];
-    bool weights = tensor.what == BatchTensor::What::weight;
-    slot.fill[t] = weights && slot.weights.data() != nullptr
-                       ? slot.weights.data()
-                   : staged_ && tensor.queued ? nullptr
-                                              : base + offset;
+    slot.fill[t] = staged_ && tensor.queued ? nullptr : base + offset;
+    if (tensor.what == BatchTensor::What::weight && !staged_ &&
+        slot.host.data() != nullptr) {
+      slot.fill[t] = slot.host.data();
+      slot.copied_at = offset;
+      slot.copied_bytes = slot.plan.bin_ends.size() * sizeof(float);
+    }
     TensorView& view = slot.tensors[t].view;
     view.data = slot.target.data() + offset;
     view.shape = shape_of(tensor, slot.layout, slot.plan);

@@ -35,20 +35,23 @@ struct Slot {
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
 
-  Buffer host;    ///< pinned; empty when rows go straight to `target`
-  Buffer target;  ///< where the consumer reads
+  /// Pinned: what is copied to `target` from the host, all of it or, where the
+  /// device gathers the rows, the weights. Empty where the host is the device.
+  Buffer host;
+  Buffer target;                                ///< where the consumer reads
+  std::size_t copied_at = 0, copied_bytes = 0;  ///< of `target`
   BatchLayout layout;
   /// Where each tensor is filled, on the host; null where the device makes it.
   std::vector<std::byte*> fill;
   std::vector<NamedTensor> tensors;
   std::vector<SampleId> ids;
-  /// Weights on their way to a device that gathers the rest by itself.
-  Buffer weights;
   std::vector<RejectedSample> rejected;  ///< guarded by the loader
   Plan plan;
   std::vector<std::int64_t> item_ends;  ///< rows, of each item of work
   std::int64_t number = 0;     ///< counts batches from the loader's start
   std::int64_t rows_left = 0;  ///< to be filled; guarded by the loader
+  Event filled;                ///< what was queued while it was filled is done
+  Event copied;                ///< what was filled on the host is on the device
   Event ready;                 ///< the data is on the device
   std::vector<std::shared_ptr<Stream>> readers;  ///< that waited for `ready`
   std::vector<Event> read;  ///< passed when the readers before are done
@@ -84,7 +87,7 @@ class SlotRing {
 /// planned in it. Immutable, so thread-safe.
 class SlotMaker {
  public:
-  /// `staged`: filled on the host, then copied.
+  /// `staged`: filled on the host, then copied; else only the weights are.
   SlotMaker(std::vector<BatchTensor> tensors, bool staged, Device& device)
       : tensors_(std::move(tensors)), staged_(staged), device_(device) {}
 

@@ -16,7 +16,7 @@ struct BrokenEvent final : Event::State {
 struct BrokenStream final : Stream {
   explicit BrokenStream(bool ends) : ends(ends) {}
   void copy(std::byte*, const std::byte*, std::size_t) override {}
-  void gather(const Gather&) override {}
+  void run(DeviceOperation) override {}
   Event record() override { throw 7; }
   void wait(const Event&) override {}
   void step(std::uint64_t) override {}

@@ -52,4 +52,16 @@ void check_targets(std::span<const TensorView> to,
     check_target(to[t], tensors[t], rows, device);
 }
 
+FilledBatch copied(Batch batch, std::span<const TensorView> to,
+                   Stream& stream) {
+  batch.wait_on(stream);
+  std::span<const NamedTensor> tensors = batch.tensors();
+  for (std::size_t t = 0; t < tensors.size(); ++t)
+    stream.copy(to[t].data, tensors[t].view.data, tensors[t].view.bytes());
+  return {.at = batch.at(),
+          .rows = batch.rows(),
+          .ids = {batch.ids().begin(), batch.ids().end()},
+          .rejected = {batch.rejected().begin(), batch.rejected().end()}};
+}
+
 }  // namespace penstock

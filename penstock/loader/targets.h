@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/dataset/dataset.h"
+#include "penstock/loader/loader.h"
 
 namespace penstock {
 
@@ -15,5 +16,8 @@ namespace penstock {
 void check_targets(std::span<const TensorView> to,
                    const std::vector<BatchTensor>& tensors, std::int64_t rows,
                    const Device& device);
+
+/// Queues the copies of a batch, and then the end of its memory's use.
+FilledBatch copied(Batch batch, std::span<const TensorView> to, Stream& stream);
 
 }  // namespace penstock

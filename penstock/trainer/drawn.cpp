@@ -21,7 +21,7 @@ at::Tensor drawn(const at::Tensor& like, std::int64_t numbers,
     draw(random, {row, each});
     row += each;
   }
-  if (!like.is_cpu()) rows.staging.send(there, rows.stream);
+  if (!like.is_cpu()) rows.staging.send(there, tensor.nbytes(), rows.stream);
   return tensor;
 }
 

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "penstock/run/run.h"
-#include "penstock/trainer/staging.h"
 
 namespace penstock {
 

@@ -11,7 +11,6 @@
 #include "penstock/trainer/pending_losses.h"
 #include "penstock/trainer/schedule.h"
 #include "penstock/trainer/serial_stream.h"
-#include "penstock/trainer/staging.h"
 #include "penstock/trainer/state.h"
 #include "penstock/trainer/torch_error.h"
 

@@ -91,7 +91,7 @@ class Handle final : public Stream {
   explicit Handle(void* handle, bool fails = false)
       : Stream(handle), fails_(fails) {}
   void copy(std::byte*, const std::byte*, std::size_t) override {}
-  void gather(const Gather&) override {}
+  void run(DeviceOperation) override {}
   Event record() override {
     if (!fails_) return Event();
     throw Error(ErrorKind::device,

@@ -140,8 +140,7 @@ std::vector<Output> FieldKind::outputs() const {
 }
 
 void FieldFinisher::queue(const QueuedRows& rows, Stream& stream) {
-  HostKernels* kernels = stream.host_kernels();
-  PENSTOCK_ASSERT(kernels != nullptr,
+  PENSTOCK_ASSERT(stream.runs_host_code(),
                   "a field is queued where its kind says that it can be");
   struct Places {
     std::vector<StoredRow> rows;
@@ -164,7 +163,7 @@ void FieldFinisher::queue(const QueuedRows& rows, Stream& stream) {
         own->starts.emplace_back(place.starts.begin(), place.starts.end());
   }
   kernel.run = [this, own, key = rows.key] { finish(own->rows, key, own->to); };
-  kernels->queue(std::move(kernel));
+  stream.run(std::move(kernel));
 }
 
 std::vector<Output> outputs_of(const std::vector<Field>& fields) {

@@ -144,8 +144,7 @@ std::size_t BoundOperation::row_bytes() const {
 // while others are written.
 void BoundOperation::queue(const OperationBatch& batch, std::byte* scratch,
                            Stream& stream) const {
-  HostKernels* kernels = stream.host_kernels();
-  PENSTOCK_ASSERT(kernels != nullptr,
+  PENSTOCK_ASSERT(stream.runs_host_code(),
                   "an operation is queued where its kind says that it can be");
   HostKernel kernel;
   auto rows = static_cast<std::size_t>(batch.rows);
@@ -170,7 +169,7 @@ void BoundOperation::queue(const OperationBatch& batch, std::byte* scratch,
     OperationScratch own;
     apply({.tensors = tensors, .rows = rows, .live = live, .key = key}, own);
   };
-  kernels->queue(std::move(kernel));
+  stream.run(std::move(kernel));
 }
 
 }  // namespace penstock

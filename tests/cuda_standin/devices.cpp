@@ -41,6 +41,7 @@ struct State {
   std::vector<Device> devices{2};
   std::map<const std::byte*, Allocation> memory;
   std::map<std::string, std::map<int, cudaError_t>> failures;
+  std::size_t pageable_copies = 0;
 };
 
 State& state() {
@@ -126,6 +127,7 @@ void start(const Machine& machine) {
   state().machine = machine;
   state().devices.assign(static_cast<std::size_t>(machine.devices), {});
   state().failures.clear();
+  state().pageable_copies = 0;
   current = 0;
   last = cudaSuccess;
 }
@@ -145,6 +147,15 @@ bool has_context(int device) {
 std::size_t used(int device) {
   std::lock_guard lock(lock_of_all());
   return state().devices[static_cast<std::size_t>(device)].used;
+}
+
+std::size_t pageable_copies() {
+  std::lock_guard lock(lock_of_all());
+  return state().pageable_copies;
+}
+void count_pageable_copy() {
+  std::lock_guard lock(lock_of_all());
+  ++state().pageable_copies;
 }
 
 void fail(const std::string& function, int k, cudaError_t error) {
@@ -188,6 +199,9 @@ Where where_is(const void* at, std::size_t bytes, int* device) {
 }  // namespace cuda_standin
 
 using namespace cuda_standin;
+
+std::size_t cuda_standin_used(int device) { return used(device); }
+int cuda_standin_has_context(int device) { return has_context(device) ? 1 : 0; }
 
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {

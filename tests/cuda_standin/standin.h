@@ -25,6 +25,9 @@ void start(const Machine& machine);
 bool has_context(int device);
 /// Bytes of a device that are allocated.
 std::size_t used(int device);
+/// Copies that were queued since start() from or to host memory that is not
+/// pinned.
+std::size_t pageable_copies();
 /// The k-th call of this function from now on, 1 being the next, fails.
 void fail(const std::string& function, int k, cudaError_t error);
 
@@ -56,5 +59,10 @@ void synchronize_device(int device);
 /// A call that may disturb a capture was made.
 cudaError_t check_capture();
 void stop_streams();
+void count_pageable_copy();
 
 }  // namespace cuda_standin
+
+/// The same for programs in other languages.
+extern "C" std::size_t cuda_standin_used(int device);
+extern "C" int cuda_standin_has_context(int device);

@@ -267,6 +267,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes,
                             cudaMemcpyKind, cudaStream_t stream) {
   if (cudaError_t error = begin_call("cudaMemcpyAsync")) return error;
   Where there = where_is(to, bytes), here = where_is(from, bytes);
+  if (there == Where::nowhere || here == Where::nowhere) count_pageable_copy();
   if (here == Where::nowhere) {
     auto staged = std::make_shared<std::vector<std::byte>>(bytes);
     std::memcpy(staged->data(), from, bytes);

@@ -118,7 +118,7 @@ TEST_F(TwoGpus, DefaultStreamsAreThoseOfTheDevice) {
       borrowed->copy(to.data(), from.data(), 64);
       GatherField field{to.data(), 8, 8, out.data()};
       std::int64_t row = 5;
-      borrowed->gather({{&field, 1}, {&row, 1}});
+      borrowed->run(Gather{{&field, 1}, {&row, 1}});
       Event done = borrowed->record();
       own->wait(done);
       own->copy(from.data(), out.data(), 8);

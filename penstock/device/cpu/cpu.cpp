@@ -7,18 +7,17 @@
 namespace penstock {
 namespace {
 
-class CpuStream final : public Stream, public HostKernels {
+class CpuStream final : public Stream {
  public:
-  CpuStream() : Stream(nullptr, this) {}
+  CpuStream() : Stream(nullptr, true) {}
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
-  void gather(const Gather& gather) override { gather_on_host(gather); }
+  void run(DeviceOperation operation) override { run_on_host(operation); }
   Event record() override { return Event(wall_clock().now()); }
   void wait(const Event& event) override { event.wait(); }
   void step(std::uint64_t) override {}
   void synchronize() override {}
-  void queue(HostKernel kernel) override { kernel.run(); }
 };
 
 class CpuDevice final : public Device {

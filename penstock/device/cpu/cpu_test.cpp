@@ -36,7 +36,7 @@ TEST(Cpu, NoCallOfAStreamAllocates) {
       {table.data() + 16, 64, 48, out.data() + 1024}};
   std::fill_n(table.data(), 4096, std::byte{1});
   std::size_t before = allocations;
-  stream->gather({fields, rows});
+  stream->run(Gather{fields, rows});
   stream->copy(out.data(), table.data(), 100);
   stream->step(1);
   Event event = stream->record();

@@ -4,10 +4,11 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "penstock/device/cpu/host_bytes.h"
 #include "penstock/device/cuda/call.h"
-#include "penstock/device/cuda/gather_kernel.h"
+#include "penstock/device/cuda/kernels.h"
 #include "penstock/device/shortage.h"
 
 namespace penstock::cuda {
@@ -57,37 +58,52 @@ CudaDevice::Found CudaDevice::find(int number) {
         "cudaDeviceGetPCIBusId", label);
   // Creates the primary context, unless another library has done so.
   OnDevice current(number);
-  check(load_gather(), "loading the code of the gather", label);
+  check(load_kernels(), "loading the kernels' code", label);
   return {number, bus, std::move(label), about.multiProcessorCount};
 }
 
-CudaDevice::CudaDevice(int number) : CudaDevice(find(number)) {}
+CudaDevice::CudaDevice(int number, DeviceAllocator allocator)
+    : CudaDevice(find(number), std::move(allocator)) {}
 
-CudaDevice::CudaDevice(Found found)
+CudaDevice::CudaDevice(Found found, DeviceAllocator allocator)
     : Device(MemoryKind::cuda, found.number, found.pci_bus_id),
       label_(found.label),
       processors_(found.processors),
+      allocator_(std::move(allocator)),
       events_(found.number, found.label),
       event_clock_(events_, found.number, found.label) {
   event_clock_.anchor();
 }
 
-Buffer CudaDevice::allocate(std::size_t bytes) {
+/// Null where there is none.
+std::byte* CudaDevice::take(std::size_t bytes) {
   OnDevice current(number());
   OutsideGraphs outside;
+  if (allocator_.allocate) return allocator_.allocate(bytes, number());
   void* data = nullptr;
-  cudaError_t result = cudaMalloc(&data, std::max<std::size_t>(bytes, 1));
+  cudaError_t result = cudaMalloc(&data, bytes);
   if (result == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // or the next call would be blamed for it
-    throw shortage(label_, bytes, memory());
+    return nullptr;
   }
   check(result, "cudaMalloc", label_);
-  return Buffer(static_cast<std::byte*>(data), bytes, MemoryKind::cuda,
-                [this](std::byte* freed, std::size_t) {
-                  OnDevice there(number());
-                  OutsideGraphs outside;
-                  check_quietly(cudaFree(freed), "cudaFree", label_);
-                });
+  return static_cast<std::byte*>(data);
+}
+
+void CudaDevice::give_back(std::byte* memory) {
+  OnDevice there(number());
+  OutsideGraphs outside;
+  if (allocator_.free)
+    allocator_.free(memory, number());
+  else
+    check_quietly(cudaFree(memory), "cudaFree", label_);
+}
+
+Buffer CudaDevice::allocate(std::size_t bytes) {
+  std::byte* data = take(std::max<std::size_t>(bytes, 1));
+  if (data == nullptr) throw shortage(label_, bytes, memory());
+  return Buffer(data, bytes, MemoryKind::cuda,
+                [this](std::byte* freed, std::size_t) { give_back(freed); });
 }
 
 Buffer CudaDevice::allocate_pinned(std::size_t bytes) {
@@ -119,6 +135,9 @@ DeviceMemory CudaDevice::memory() const {
   OutsideGraphs outside;
   DeviceMemory memory;
   check(cudaMemGetInfo(&memory.free, &memory.total), "cudaMemGetInfo", label_);
+  if (allocator_.unused)
+    memory.free =
+        std::min(memory.total, memory.free + allocator_.unused(number()));
   return memory;
 }
 

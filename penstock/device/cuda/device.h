@@ -27,7 +27,7 @@ class CudaDevice final : public Device {
  public:
   /// Throws absence() without one. The thread's current device stays what it
   /// was, unless that has not been used yet.
-  explicit CudaDevice(int number);
+  CudaDevice(int number, DeviceAllocator allocator);
 
   std::string name() const override { return label_; }
   Buffer allocate(std::size_t bytes) override;
@@ -51,10 +51,13 @@ class CudaDevice final : public Device {
     int processors;
   };
   static Found find(int number);
-  explicit CudaDevice(Found found);
+  CudaDevice(Found found, DeviceAllocator allocator);
+  std::byte* take(std::size_t bytes);
+  void give_back(std::byte* memory);
 
   const std::string label_;
   const int processors_;
+  const DeviceAllocator allocator_;
   EventPool events_;
   EventClock event_clock_;
 };

@@ -135,7 +135,7 @@ void expect_what_the_host_gives(std::uint64_t seed, std::size_t unit) {
   gather_by_launches({fields, rows}, most_rows,
                      static_cast<int>(random.below(200)), random);
   fields = layout.of(tables, apart, right.data() + right_shift);
-  gather_on_host({fields, rows});
+  run_on_host(Gather{fields, rows});
   std::vector<std::byte> got(
       ours.begin() + static_cast<std::ptrdiff_t>(shift),
       ours.end() - static_cast<std::ptrdiff_t>(256 - shift));
@@ -174,14 +174,14 @@ void expect_pieces_make_no_difference(std::uint64_t seed, std::size_t unit) {
   auto of = [&](std::vector<std::byte>& out) {
     return layout.of(tables, false, out.data());
   };
-  gather_on_host({of(whole), rows});
+  run_on_host(Gather{of(whole), rows});
   if (!firsts.empty())  // nobody looks for them at the old place
     std::memset(
         tables[0].get() +
             static_cast<std::size_t>(firsts[0]) * layout.row_bytes,
         0xDB,
         (kTableRows - static_cast<std::size_t>(firsts[0])) * layout.row_bytes);
-  gather_on_host({of(host), rows, pieces});
+  run_on_host(Gather{of(host), rows, pieces});
   EXPECT_EQ(host, whole) << "seed " << seed << ", unit " << unit;
   gather_by_launches({of(device), rows, pieces}, 128, 10, random);
   EXPECT_EQ(device, whole) << "seed " << seed << ", unit " << unit;
@@ -193,7 +193,7 @@ TEST(GatherPlan, ATableMayBeInPieces) {
       expect_pieces_make_no_difference(seed, unit);
 }
 
-TEST(GatherPlan, CopiesWhatGatherOnHostCopiesForManyLayouts) {
+TEST(GatherPlan, CopiesWhatTheHostCopiesForManyLayouts) {
   for (std::size_t unit : {1u, 2u, 4u, 8u, 16u})
     for (std::uint64_t seed = 0; seed < 60; ++seed)
       expect_what_the_host_gives(seed, unit);

@@ -4,15 +4,11 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__CUDACC__)
-#define PENSTOCK_HOST_DEVICE __host__ __device__
-#else
-#define PENSTOCK_HOST_DEVICE
-#endif
+#include "penstock/device/host_device.h"
 
 /// What the gather's kernel does, in code that a processor can run as well:
 /// the tests call it for every block and thread of a launch and compare with
-/// gather_on_host. gather_plan.h makes the work, gather.cu runs it.
+/// run_on_host(). gather_plan.h makes the work, kernels.cu runs it.
 ///
 /// A row of the batch is cut into units: pieces of 16, 8, 4, 2 or 1 bytes,
 /// the largest that a field's alignment allows. The units of all rows stand in

@@ -4,6 +4,7 @@
 
 #include "penstock/base/error.h"
 #include "tests/conformance/device_suite.h"
+#include "tests/conformance/operation_suite.h"
 
 namespace penstock::conformance {
 namespace {
@@ -23,11 +24,10 @@ std::string missing_gpu() {
   return why;
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpu, DeviceSuite,
-                         testing::Values(DeviceCase{.name = "cuda",
-                                                    .open = open_cuda,
-                                                    .missing = missing_gpu}),
-                         device_case_name);
+const auto kCases = testing::Values(
+    DeviceCase{.name = "cuda", .open = open_cuda, .missing = missing_gpu});
+INSTANTIATE_TEST_SUITE_P(Gpu, DeviceSuite, kCases, device_case_name);
+INSTANTIATE_TEST_SUITE_P(Gpu, OperationSuite, kCases, device_case_name);
 
 /// What cuda has beyond other devices.
 class Gpu : public testing::Test {
@@ -67,10 +67,10 @@ class Gpu : public testing::Test {
     ByteVector right(count * row_bytes);
     std::vector<GatherField> fields{
         {table.data(), row_bytes, row_bytes, right.data()}};
-    gather_on_host({fields, rows});
+    run_on_host(Gather{fields, rows});
     Buffer there = upload(table), out = device_->allocate(right.size());
     fields = {{there.data(), row_bytes, row_bytes, out.data()}};
-    stream_->gather({fields, rows});
+    stream_->run(Gather{fields, rows});
     EXPECT_EQ(download(out), right) << count << " rows of " << row_bytes;
   }
 
@@ -106,10 +106,10 @@ TEST_F(Gpu, QueuesManyGathersWithoutWaiting) {
     std::vector<std::int64_t> rows(999, static_cast<std::int64_t>(i));
     outs.push_back(device_->allocate(999 * 32));
     std::vector<GatherField> fields{{there.data(), 32, 32, outs.back().data()}};
-    stream_->gather({fields, rows});
+    stream_->run(Gather{fields, rows});
     right.emplace_back(999 * 32);
     fields = {{table.data(), 32, 32, right.back().data()}};
-    gather_on_host({fields, rows});
+    run_on_host(Gather{fields, rows});
   }
   for (std::size_t i = 0; i < 300; ++i) ASSERT_EQ(download(outs[i]), right[i]);
 }
@@ -131,9 +131,9 @@ TEST_F(Gpu, GathersFromATablePerFieldMoreThanALaunchTakes) {
     right.emplace_back(kRows * bytes);
     there.push_back({tables[f].data(), bytes, bytes, outs[f].data()});
     here = {{table.data(), bytes, bytes, right[f].data()}};
-    gather_on_host({here, rows});
+    run_on_host(Gather{here, rows});
   }
-  stream_->gather({there, rows});
+  stream_->run(Gather{there, rows});
   for (std::size_t f = 0; f < kFields; ++f)
     ASSERT_EQ(download(outs[f]), right[f]) << f;
 }

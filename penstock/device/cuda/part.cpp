@@ -4,9 +4,10 @@
 namespace penstock {
 namespace {
 
-std::unique_ptr<Device> open_one(std::optional<int> number) {
-  return std::make_unique<cuda::CudaDevice>(number ? *number
-                                                   : cuda::default_number());
+std::unique_ptr<Device> open_one(std::optional<int> number,
+                                 const DeviceAllocator& allocator) {
+  return std::make_unique<cuda::CudaDevice>(
+      number ? *number : cuda::default_number(), allocator);
 }
 
 }  // namespace

@@ -1,26 +1,17 @@
 #include "penstock/device/cuda/stream.h"
 
-#include <algorithm>
-
 #include "penstock/device/cuda/call.h"
 #include "penstock/device/cuda/event.h"
-#include "penstock/device/cuda/gather_kernel.h"
-#include "penstock/device/cuda/gather_plan.h"
 
 namespace penstock::cuda {
-namespace {
-
-// Room for 256 batches of 256 rows on their way, or for 4 of the largest
-// launches.
-constexpr std::size_t kRingRows = 4 * kMostRowsPerLaunch;
-
-}  // namespace
-
 CudaStream::CudaStream(CudaDevice& device, cudaStream_t stream, bool owned)
-    : Stream(stream), device_(device), stream_(stream), owned_(owned) {}
+    : Stream(stream),
+      device_(device),
+      stream_(stream),
+      owned_(owned),
+      kernels_(device, stream) {}
 
 CudaStream::~CudaStream() {
-  rows_.reset();  // waits for gathers: their row indices are in our memory
   OnDevice current(device_.number());
   // Other work that is queued is still done.
   if (owned_)
@@ -35,39 +26,8 @@ void CudaStream::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
         "cudaMemcpyAsync", device_.label());
 }
 
-void CudaStream::gather(const Gather& gather) {
-  if (gather.rows.empty() || gather.fields.empty()) return;
-  if (rows_ == nullptr) {
-    row_memory_ = device_.allocate_pinned(kRingRows * sizeof(std::int64_t));
-    rows_ = std::make_unique<RowRing>(std::span(
-        reinterpret_cast<std::int64_t*>(row_memory_.data()), kRingRows));
-  }
-  OnDevice current(device_.number());
-  std::size_t all = gather.rows.size();
-  for (std::size_t first = 0; first < all; first += kMostRowsPerLaunch)
-    launch(gather, first, std::min(kMostRowsPerLaunch, all - first));
-}
-
-void CudaStream::launch(const Gather& gather, std::size_t first,
-                        std::size_t count) {
-  const std::int64_t* staged = rows_->put(gather.rows.subspan(first, count));
-  std::span<const GatherField> fields = gather.fields;
-  try {
-    while (!fields.empty()) {
-      GatherLaunch planned = plan_launch(fields, first, count, staged,
-                                         device_.processors(), gather.pieces);
-      if (planned.blocks != 0)
-        check(launch_gather(planned.work, planned.blocks, planned.near_bytes,
-                            stream_),
-              "launching a gather", device_.label());
-      fields = fields.subspan(std::min<std::size_t>(fields.size(), kMostParts));
-    }
-    rows_->read_until(record_untimed());
-  } catch (...) {  // the launches before it may still read the indices
-    check_quietly(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
-                  device_.label());
-    throw;
-  }
+void CudaStream::run(DeviceOperation operation) {
+  std::visit([this](const auto& each) { kernels_.run(each); }, operation);
 }
 
 Event CudaStream::record() {

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <memory>
-
 #include "penstock/device/cuda/device.h"
-#include "penstock/device/cuda/row_ring.h"
+#include "penstock/device/cuda/kernel_queue.h"
 
 namespace penstock::cuda {
 
@@ -16,7 +14,7 @@ class CudaStream final : public Stream {
   CudaStream& operator=(const CudaStream&) = delete;
 
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
-  void gather(const Gather& gather) override;
+  void run(DeviceOperation operation) override;
   Event record() override;
   Event record_untimed() override;
   void wait(const Event& event) override;
@@ -25,14 +23,10 @@ class CudaStream final : public Stream {
   bool capturing() const override;
 
  private:
-  void launch(const Gather& gather, std::size_t first, std::size_t count);
-
   CudaDevice& device_;
   const cudaStream_t stream_;
   const bool owned_;
-  // Made by the first gather; most streams never see one.
-  Buffer row_memory_;
-  std::unique_ptr<RowRing> rows_;
+  KernelQueue kernels_;
 };
 
 }  // namespace penstock::cuda

@@ -17,51 +17,13 @@ Nanoseconds rounded(double nanoseconds) {
   return Nanoseconds(std::llround(nanoseconds));
 }
 
-// Within the device each byte is read and written.
+/// Of bytes that are read, and those that are written.
 Nanoseconds time_within(std::size_t bytes) {
-  return rounded(2e9 * static_cast<double>(bytes) / kSimMemoryBytesPerSecond);
+  return rounded(1e9 * static_cast<double>(bytes) / kSimMemoryBytesPerSecond);
 }
 
 std::size_t bytes_of(double gib) {
   return static_cast<std::size_t>(gib * (1 << 30));
-}
-
-/// Rows of a gather that are in one piece of its table.
-struct RowsRead {
-  std::size_t least, most, count;
-  std::uint64_t shift;
-};
-
-std::vector<RowsRead> rows_read(const Gather& gather) {
-  std::vector<RowsRead> found;
-  for (std::size_t p = 0; p <= gather.pieces.size(); ++p) {
-    std::int64_t begin = p == 0 ? 0 : gather.pieces[p - 1].first;
-    std::int64_t end = p < gather.pieces.size()
-                           ? gather.pieces[p].first
-                           : std::numeric_limits<std::int64_t>::max();
-    std::int64_t least = end, most = -1, count = 0;
-    for (std::int64_t row : gather.rows) {
-      if (row < begin || row >= end) continue;
-      least = std::min(least, row);
-      most = std::max(most, row);
-      ++count;
-    }
-    if (count > 0)
-      found.push_back({static_cast<std::size_t>(least),
-                       static_cast<std::size_t>(most),
-                       static_cast<std::size_t>(count),
-                       p == 0 ? 0 : gather.pieces[p - 1].shift});
-  }
-  return found;
-}
-
-// The effect of a gather with copies of all that the caller's spans showed.
-std::function<void()> effect_of(const Gather& gather) {
-  return [fields = std::vector(gather.fields.begin(), gather.fields.end()),
-          rows = std::vector(gather.rows.begin(), gather.rows.end()),
-          pieces = std::vector(gather.pieces.begin(), gather.pieces.end())] {
-    gather_on_host({fields, rows, pieces});
-  };
 }
 
 }  // namespace
@@ -125,70 +87,42 @@ void SimDevice::queue_copy(SimLine& line, std::byte* to, const std::byte* from,
                          .written = {{to, bytes}},
                          .effect = [=] { std::memcpy(to, from, bytes); }};
   if (to_room && from_room)
-    return queue(line, std::move(operation), time_within(bytes), nullptr);
+    return queue(line, std::move(operation), time_within(2 * bytes), nullptr);
   queue(line, std::move(operation), time_to_device(bytes),
         to_room ? &to_device_ : &from_device_);
 }
 
-void SimDevice::queue_gather(SimLine& line, const Gather& gather) {
-  if (gather.rows.empty() || gather.fields.empty()) return;
-  PENSTOCK_ASSERT(std::ranges::min(gather.rows) >= -1,
-                  "a gather names a row below -1");
-  wait_for_room();
-  Lock lock(mutex_);
-  SimOperation operation{.effect = effect_of(gather)};
-  std::size_t moved = 0, from_host = 0;
-  for (const GatherField& field : gather.fields) {
-    if (field.bytes == 0) continue;
-    PENSTOCK_ASSERT(field.bytes <= field.row_stride,
-                    "a field of a gather extends beyond its row");
-    std::size_t bytes = field.bytes * gather.rows.size();
-    PENSTOCK_ASSERT(bytes <= memory_.room_at(field.out).value_or(0),
-                    "a gather on sim writes beyond its target");
-    operation.written.push_back({field.out, bytes});
-    moved += bytes;
-    for (const RowsRead& rows : rows_read(gather)) {
-      auto* first = reinterpret_cast<const std::byte*>(
-          reinterpret_cast<std::uintptr_t>(field.table) +
-          rows.least * field.row_stride + rows.shift);
-      std::size_t read =
-          (rows.most - rows.least) * field.row_stride + field.bytes;
-      bool pinned = !memory_.room_at(first);
-      PENSTOCK_ASSERT(
-          read <= (pinned ? pinned_ : memory_).room_at(first).value_or(0),
-          "a gather on sim reads beyond its table");
-      operation.read.push_back({first, read});
-      if (pinned) from_host += rows.count * field.bytes;
-    }
-  }
-  if (moved == 0) return;
-  if (from_host == 0)
-    return queue(line, std::move(operation), time_within(moved), nullptr);
-  queue(line, std::move(operation), time_to_device(from_host), &to_device_);
+Extent SimDevice::extent_of(const Footprint::Read& read) const {
+  const bool pinned = !memory_.room_at(read.bytes.data());
+  PENSTOCK_ASSERT(
+      read.bytes.size() <=
+          (pinned ? pinned_ : memory_).room_at(read.bytes.data()).value_or(0),
+      "work on sim reads beyond its buffer");
+  return {read.bytes.data(), read.bytes.size()};
 }
 
-void SimDevice::queue_kernel(SimLine& line, HostKernel kernel) {
+void SimDevice::queue_operation(SimLine& line, DeviceOperation operation) {
+  const Footprint footprint = footprint_of(operation);
+  if (footprint.written.empty()) return;
   wait_for_room();
   Lock lock(mutex_);
-  SimOperation operation{.effect = std::move(kernel.run)};
-  std::size_t moved = 0, from_host = 0;
-  auto check = [&](const SimMemory& memory, std::span<const std::byte> extent) {
-    PENSTOCK_ASSERT(extent.size() <= memory.room_at(extent.data()).value_or(0),
-                    "a kernel on sim leaves its buffer");
-    return Extent{extent.data(), extent.size()};
-  };
-  for (std::span<const std::byte> extent : kernel.read) {
-    bool pinned = pinned_.room_at(extent.data()).has_value();
-    operation.read.push_back(check(pinned ? pinned_ : memory_, extent));
-    (pinned ? from_host : moved) += extent.size();
+  SimOperation work{.poisoned = footprint.keeps_the_rest};
+  std::size_t within = 0, from_host = 0;
+  for (const Footprint::Read& read : footprint.read) {
+    work.read.push_back(extent_of(read));
+    (memory_.room_at(read.bytes.data()) ? within : from_host) += read.moved;
   }
-  for (std::span<const std::byte> extent : kernel.written) {
-    operation.written.push_back(check(memory_, extent));
-    moved += extent.size();
+  for (std::span<const std::byte> written : footprint.written) {
+    PENSTOCK_ASSERT(
+        written.size() <= memory_.room_at(written.data()).value_or(0),
+        "work on sim writes beyond its target");
+    work.written.push_back({written.data(), written.size()});
   }
+  work.effect = effect_of(std::move(operation));
   if (from_host == 0)
-    return queue(line, std::move(operation), time_within(moved / 2), nullptr);
-  queue(line, std::move(operation), time_to_device(from_host), &to_device_);
+    return queue(line, std::move(work),
+                 time_within(within + footprint.bytes_written), nullptr);
+  queue(line, std::move(work), time_to_device(from_host), &to_device_);
 }
 
 void SimDevice::queue(SimLine& line, SimOperation operation,

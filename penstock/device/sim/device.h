@@ -6,6 +6,7 @@
 
 #include "penstock/base/sync.h"
 #include "penstock/device/device.h"
+#include "penstock/device/sim/footprint.h"
 #include "penstock/device/sim/memory.h"
 #include "penstock/device/sim/pending.h"
 
@@ -19,7 +20,7 @@ struct SimLine {
 };
 
 /// The simulated device; sim.h explains it. Its streams call queue_copy() and
-/// queue_gather(), which compute times and keep the effect for later.
+/// queue_operation(), which compute times and keep the effect for later.
 class SimDevice final : public Device {
  public:
   SimDevice(const DeviceSpec& spec, Clock& clock,
@@ -34,8 +35,7 @@ class SimDevice final : public Device {
 
   void queue_copy(SimLine& line, std::byte* to, const std::byte* from,
                   std::size_t bytes);
-  void queue_gather(SimLine& line, const Gather& gather);
-  void queue_kernel(SimLine& line, HostKernel kernel);
+  void queue_operation(SimLine& line, DeviceOperation operation);
   /// The time of step `number`; the same whenever it is asked for.
   Nanoseconds step_time(std::uint64_t number) const;
   /// Does what comes before `horizon`. The clock must have reached its end.
@@ -47,6 +47,7 @@ class SimDevice final : public Device {
   using Engine = Nanoseconds;  // when its last copy ends
 
   Nanoseconds time_to_device(std::size_t bytes) const;
+  Extent extent_of(const Footprint::Read& read) const PENSTOCK_REQUIRES(mutex_);
   void wait_for_room();
   void queue(SimLine& line, SimOperation operation, Nanoseconds duration,
              Engine* engine) PENSTOCK_REQUIRES(mutex_);

@@ -33,7 +33,7 @@ void Horizon::merge(const Horizon& other) {
 }
 
 void Pending::add(SimOperation operation) {
-  if (!target_in_use(operation)) poison(operation);
+  if (!operation.poisoned && !target_in_use(operation)) poison(operation);
   operations_.push_back(std::move(operation));
 }
 

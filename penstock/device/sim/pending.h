@@ -42,7 +42,9 @@ struct SimOperation {
   std::vector<Extent> read;
   std::vector<Extent> written;
   std::function<void()> effect;
-  bool poisoned = false;  ///< its target shows that it is still to come
+  /// Its target shows that it is still to come, or must not, since work that
+  /// writes a part of it keeps the rest.
+  bool poisoned = false;
 };
 
 /// The operations of all streams of a device that have not changed memory

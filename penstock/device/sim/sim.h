@@ -11,10 +11,11 @@ namespace penstock {
 inline constexpr std::byte kPoison{0xDB};
 
 /// Bandwidth of the simulated device's own memory. A gather reads and writes
-/// each byte once, so it takes 2 x bytes / this.
+/// each byte once, so it takes 2 x bytes / this; other operations take what
+/// they read and write.
 inline constexpr double kSimMemoryBytesPerSecond = 1e12;
 
-/// How many copies and gathers of a device can be queued.
+/// How many copies and operations of a device can be queued.
 inline constexpr std::size_t kSimMostPending = 1024;
 
 /// Opens an accelerator that exists only on a clock, to find missing waits
@@ -30,7 +31,8 @@ inline constexpr std::size_t kSimMostPending = 1024;
 ///
 ///     copy    bytes / copy_gb_s; one engine to the device and one from it,
 ///             shared by all streams, in the order of the calls
-///     copy within the device, and gather: see kSimMemoryBytesPerSecond
+///     copy within the device, operations: see kSimMemoryBytesPerSecond; one
+///             that reads pinned memory is on the engine to the device instead
 ///     step    step_ms, or a draw from the normal distribution that depends
 ///             on the step's number alone, at least 0
 ///     event   no time of its own
@@ -51,7 +53,8 @@ inline constexpr std::size_t kSimMostPending = 1024;
 /// after that work: reusing memory in the order of a stream is no mistake.
 ///
 /// As on a GPU the queue is finite: a call that finds kSimMostPending copies
-/// and gathers of the device not yet done waits for the oldest.
+/// and operations of the device not yet done waits for the oldest. The target
+/// of a mask, which leaves most of it as it is, is not poisoned.
 ///
 /// Memory. allocate() takes host memory, poisoned, up to memory_gib.
 /// allocate_pinned() takes host memory that is not counted. Work that leaves

@@ -66,7 +66,7 @@ TEST_F(SimTest, TheTargetOfAGatherIsPoisonUntilItIsWaitedFor) {
   std::fill_n(out.data(), 6, std::byte{3});
   std::vector<GatherField> fields{{table.data(), 4, 2, out.data()}};
   std::vector<std::int64_t> rows{1, -1};
-  stream_->gather({fields, rows});
+  stream_->run(Gather{fields, rows});
   // Only what the gather writes is poisoned.
   EXPECT_THAT(bytes_of(out),
               testing::ElementsAre(kPoison, kPoison, kPoison, kPoison,
@@ -75,6 +75,42 @@ TEST_F(SimTest, TheTargetOfAGatherIsPoisonUntilItIsWaitedFor) {
   EXPECT_THAT(bytes_of(out),
               testing::ElementsAre(std::byte{1}, std::byte{1}, std::byte{0},
                                    std::byte{0}, std::byte{3}, std::byte{3}));
+}
+
+TEST_F(SimTest, AMaskIsSeenOnlyWhenItIsWaitedFor) {
+  Buffer from = host(4, 1), there = sim_->allocate(4);
+  stream_->copy(there.data(), from.data(), 4);
+  stream_->synchronize();
+  const MaskBox box{.left = 1, .height = 1, .width = 2};
+  stream_->run(Mask{.out = there.data(),
+                    .rows = 1,
+                    .height = 1,
+                    .width = 4,
+                    .element_bytes = 1,
+                    .value = 9,
+                    .boxes = {&box, 1}});
+  EXPECT_THAT(bytes_of(there), Each(std::byte{1}));
+  stream_->synchronize();
+  EXPECT_THAT(bytes_of(there),
+              testing::ElementsAre(std::byte{1}, std::byte{9}, std::byte{9},
+                                   std::byte{1}));
+}
+
+TEST_F(SimTest, AMaskAfterACopyKeepsWhatWasCopied) {
+  Buffer from = host(4, 1), there = sim_->allocate(4);
+  const MaskBox box{.left = 3, .height = 1, .width = 1};
+  stream_->copy(there.data(), from.data(), 4);
+  stream_->run(Mask{.out = there.data(),
+                    .rows = 1,
+                    .height = 1,
+                    .width = 4,
+                    .element_bytes = 1,
+                    .boxes = {&box, 1}});
+  EXPECT_THAT(bytes_of(there), Each(kPoison));
+  stream_->synchronize();
+  EXPECT_THAT(bytes_of(there),
+              testing::ElementsAre(std::byte{1}, std::byte{1}, std::byte{1},
+                                   std::byte{0}));
 }
 
 TEST_F(SimTest, TimeAloneMakesNoWorkVisible) {
@@ -246,7 +282,7 @@ class SimMistakes : public SimTest {
   void gather(const std::byte* table, std::size_t bytes,
               std::vector<std::int64_t> rows, std::byte* out) {
     std::vector<GatherField> fields{{table, 10, bytes, out}};
-    stream_->gather({fields, rows});
+    stream_->run(Gather{fields, rows});
   }
   Buffer from_ = host(100, 1);
   Buffer there_ = sim_->allocate(100);
@@ -271,12 +307,12 @@ TEST_F(SimMistakes, ACopyIsNotFromHostToHost) {
 TEST_F(SimMistakes, AGatherStaysInItsTableItsRowsAndItsTarget) {
   const std::byte* table = there_.data();
   EXPECT_THAT(mistake([&] { gather(table, 4, {10}, out_.data()); }),
-              HasSubstr("beyond its table"));
+              HasSubstr("beyond its buffer"));
   std::vector<std::byte> pageable(100);
   EXPECT_THAT(mistake([&] { gather(pageable.data(), 4, {1}, out_.data()); }),
-              HasSubstr("beyond its table"));
+              HasSubstr("beyond its buffer"));
   EXPECT_THAT(mistake([&] { gather(from_.data(), 4, {10}, out_.data()); }),
-              HasSubstr("beyond its table"));
+              HasSubstr("beyond its buffer"));
   EXPECT_THAT(mistake([&] { gather(table, 4, {-2}, out_.data()); }),
               HasSubstr("below -1"));
   EXPECT_THAT(mistake([&] { gather(table, 11, {0}, out_.data()); }),
@@ -294,12 +330,12 @@ TEST_F(SimMistakes, EachTableOfAGatherHasAnEndOfItsOwn) {
   std::vector<GatherField> fields{{there_.data(), 10, 4, out_.data()},
                                   {small.data(), 10, 4, out_.data() + 50}};
   std::vector<std::int64_t> rows{1};
-  stream_->gather({fields, rows});
+  stream_->run(Gather{fields, rows});
   rows = {2};
   EXPECT_THAT(mistake([&] {
-                stream_->gather({fields, rows});
+                stream_->run(Gather{fields, rows});
               }),
-              HasSubstr("beyond its table"));
+              HasSubstr("beyond its buffer"));
 }
 
 TEST_F(SimTest, ATableThatIsFreedTakesItsGatherWithIt) {
@@ -308,7 +344,7 @@ TEST_F(SimTest, ATableThatIsFreedTakesItsGatherWithIt) {
   std::vector<GatherField> fields{{first.data(), 10, 10, out.data()},
                                   {second.data(), 10, 10, out.data() + 10}};
   std::vector<std::int64_t> rows{0};
-  stream_->gather({fields, rows});
+  stream_->run(Gather{fields, rows});
   std::fill_n(first.data(), 10, std::byte{1});
   second = Buffer();
   stream_->synchronize();

@@ -6,10 +6,10 @@ namespace penstock {
 
 /// A stream of a SimDevice. Work that is queued when it is destroyed still
 /// counts, as far as an event that was recorded after it is waited for.
-class SimStream final : public Stream, public HostKernels {
+class SimStream final : public Stream {
  public:
   SimStream(SimDevice& device, std::size_t stream)
-      : Stream(nullptr, this), device_(device) {
+      : Stream(nullptr, true), device_(device) {
     line_.stream = stream;
   }
   ~SimStream() override { device_.close_stream(line_.stream); }
@@ -19,11 +19,8 @@ class SimStream final : public Stream, public HostKernels {
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     device_.queue_copy(line_, to, from, bytes);
   }
-  void gather(const Gather& gather) override {
-    device_.queue_gather(line_, gather);
-  }
-  void queue(HostKernel kernel) override {
-    device_.queue_kernel(line_, std::move(kernel));
+  void run(DeviceOperation operation) override {
+    device_.queue_operation(line_, std::move(operation));
   }
   Event record() override;
   Event record_untimed() override;

@@ -104,10 +104,36 @@ TEST_F(SimTime, WorkWithinTheDeviceTakesTheTimeOfItsMemory) {
   Buffer table = sim_->allocate(100'000), out = sim_->allocate(100'000);
   std::vector<GatherField> fields{{table.data(), 1000, 1000, out.data()}};
   std::vector<std::int64_t> rows(100, 7);
-  stream_->gather({fields, rows});
+  stream_->run(Gather{fields, rows});
   EXPECT_EQ(stream_->record().time(), Nanoseconds(200));
   stream_->copy(out.data(), table.data(), 100'000);
   EXPECT_EQ(stream_->record().time(), Nanoseconds(400));
+}
+
+TEST_F(SimTime, AnOperationTakesTheTimeOfWhatItReadsAndWrites) {
+  Buffer images = sim_->allocate(60'000), out = sim_->allocate(240'000);
+  const std::vector<Normalization> channels(3);
+  stream_->run(CastNormalize{.in = images.data(),
+                             .out = out.data(),
+                             .rows = 2,
+                             .pixels = 10'000,
+                             .channels = channels});
+  EXPECT_EQ(stream_->record().time(), Nanoseconds(300));
+  const CropWindow window{.image = images.data(), .height = 200, .width = 100};
+  stream_->run(CropFlip{.out = out.data(),
+                        .height = 50,
+                        .width = 100,
+                        .channels = 3,
+                        .windows = {&window, 1}});
+  EXPECT_EQ(stream_->record().time(), Nanoseconds(330))
+      << "of the window alone";
+  const MaskBox box{.top = 10, .height = 10, .width = 100};
+  stream_->run(Mask{.out = out.data(),
+                    .rows = 1,
+                    .height = 50,
+                    .width = 100,
+                    .boxes = {&box, 1}});
+  EXPECT_EQ(stream_->record().time(), Nanoseconds(334)) << "of the box alone";
 }
 
 class DrawnSteps : public testing::Test {

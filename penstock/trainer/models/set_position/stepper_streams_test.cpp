@@ -31,7 +31,7 @@ class WatchedStream final : public Stream {
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     std::copy_n(from, bytes, to);
   }
-  void gather(const Gather& gather) override { gather_on_host(gather); }
+  void run(DeviceOperation operation) override { run_on_host(operation); }
   Event record() override { return Event(wall_clock().now()); }
   Event record_untimed() override {
     watch.in_turn = false;

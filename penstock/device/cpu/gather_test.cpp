@@ -29,7 +29,7 @@ class GatherTest : public testing::Test {
           {reinterpret_cast<const std::byte*>(table_.data()) + place.in_row, 16,
            place.bytes,
            reinterpret_cast<std::byte*>(out.data()) + place.in_out});
-    gather_on_host({fields, rows});
+    run_on_host(Gather{fields, rows});
     return out;
   }
   std::vector<int> table_;
@@ -73,7 +73,7 @@ TEST_F(GatherTest, TakesArraysOfNumbersOfEverySize) {
                     : bytes[static_cast<std::size_t>(row) * size + i]);
     GatherField field{reinterpret_cast<const std::byte*>(bytes.data()), size,
                       size, reinterpret_cast<std::byte*>(out.data())};
-    gather_on_host({{&field, 1}, rows});
+    run_on_host(Gather{{&field, 1}, rows});
     EXPECT_EQ(out, expected) << size;
   }
 }
@@ -94,7 +94,7 @@ TEST_F(GatherTest, CopiesNoByteMoreThanARowHas) {
     }
     GatherField field{reinterpret_cast<const std::byte*>(table.data()), bytes,
                       bytes, reinterpret_cast<std::byte*>(out.data())};
-    gather_on_host({{&field, 1}, rows});
+    run_on_host(Gather{{&field, 1}, rows});
     ASSERT_EQ(out, expected) << bytes;
   }
 }
@@ -103,7 +103,7 @@ TEST_F(GatherTest, AFieldThatLeavesItsRowIsAnInternalError) {
   std::byte table[32]{}, out[32]{};
   GatherField field{table, 8, 9, out};
   std::vector<std::int64_t> rows{0};
-  EXPECT_THROW(gather_on_host({{&field, 1}, rows}), Error);
+  EXPECT_THROW(run_on_host(Gather{{&field, 1}, rows}), Error);
 }
 
 TEST_F(GatherTest, ARowBelowMinusOneIsAnInternalError) {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "penstock/base/error.h"
-#include "penstock/device/device.h"
+#include "penstock/device/cpu/operations.h"
 
 // Fields are gathered one after the other, but those of a packed table
 // together, because their bytes of a row are in the same cache lines.
@@ -15,7 +15,7 @@
 // Stores that bypass the cache took 5 % less again, but the next user of the
 // batch would find none of it in the cache.
 
-namespace penstock {
+namespace penstock::on_host {
 namespace {
 
 // How far ahead memory is asked for, in rows, and how much of such a row: the
@@ -200,7 +200,7 @@ void gather_one_table(Run run, Fields fields, Indices rows) {
 
 }  // namespace
 
-void gather_on_host(const Gather& gather) {
+void run(const Gather& gather) {
   if (gather.rows.empty()) return;
   PENSTOCK_ASSERT(std::ranges::min(gather.rows) >= -1,
                   "a gather names a row below -1");
@@ -217,4 +217,4 @@ void gather_on_host(const Gather& gather) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::on_host

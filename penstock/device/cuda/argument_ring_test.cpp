@@ -1,12 +1,13 @@
-#include "penstock/device/cuda/row_ring.h"
+#include "penstock/device/cuda/argument_ring.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
-#include <limits>
+#include <cstring>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -33,34 +34,42 @@ struct Reader final : Event::State {
   bool done = false;
 };
 
-class RowRingTest : public testing::Test {
+using Words = std::vector<std::int64_t>;
+
+const std::int64_t* put_words(ArgumentRing& ring, const Words& words) {
+  std::byte* place = ring.take(words.size() * sizeof(words[0]));
+  std::memcpy(place, words.data(), words.size() * sizeof(words[0]));
+  return reinterpret_cast<const std::int64_t*>(place);
+}
+
+class ArgumentRingTest : public testing::Test {
  protected:
-  const std::int64_t* put(std::vector<std::int64_t> rows) {
-    const std::int64_t* place = ring_.put(rows);
-    EXPECT_EQ(std::vector(place, place + rows.size()), rows);
+  const std::int64_t* put(const Words& words) {
+    const std::int64_t* place = put_words(ring_, words);
+    EXPECT_EQ(Words(place, place + words.size()), words);
     ring_.read_until(Event(std::make_shared<Reader>(waits_, next_++)));
     return place;
   }
   std::array<std::int64_t, 10> memory_{};
   std::vector<int> waits_;  // the numbers of the events, from 0
   int next_ = 0;
-  RowRing ring_{memory_};
+  ArgumentRing ring_{std::as_writable_bytes(std::span(memory_))};
 };
 
-TEST_F(RowRingTest, PutsOnePieceBehindTheOther) {
+TEST_F(ArgumentRingTest, PutsOnePieceBehindTheOther) {
   EXPECT_EQ(put({1, 2, 3}), memory_.data());
   EXPECT_EQ(put({4, -1}), memory_.data() + 3);
   EXPECT_TRUE(waits_.empty());
 }
 
-TEST_F(RowRingTest, StartsAgainWhereTheEndHasNoRoom) {
+TEST_F(ArgumentRingTest, StartsAgainWhereTheEndHasNoRoom) {
   put({1, 2, 3, 4});
   put({5, 6, 7, 8});
   EXPECT_EQ(put({9, 10, 11}), memory_.data());
   EXPECT_THAT(waits_, ElementsAre(0));
 }
 
-TEST_F(RowRingTest, WaitsForWhatItWouldOverwriteAndForNoMore) {
+TEST_F(ArgumentRingTest, WaitsForWhatItWouldOverwriteAndForNoMore) {
   put({1, 2, 3});
   put({4, 5, 6});
   put({7, 8, 9});
@@ -70,7 +79,7 @@ TEST_F(RowRingTest, WaitsForWhatItWouldOverwriteAndForNoMore) {
   EXPECT_THAT(waits_, ElementsAre(0, 1));
 }
 
-TEST_F(RowRingTest, WaitsForASingleIndexThatItWouldOverwrite) {
+TEST_F(ArgumentRingTest, WaitsForASingleWordThatItWouldOverwrite) {
   for (int i = 0; i < 10; ++i) put({i});
   EXPECT_TRUE(waits_.empty());
   put({10});
@@ -79,75 +88,67 @@ TEST_F(RowRingTest, WaitsForASingleIndexThatItWouldOverwrite) {
   EXPECT_THAT(waits_, ElementsAre(0, 1, 2));
 }
 
-TEST_F(RowRingTest, HoldsAsManyAsItsMemory) {
+TEST_F(ArgumentRingTest, HoldsAsManyAsItsMemory) {
   put({1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
   put({1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
   EXPECT_THAT(waits_, ElementsAre(0));
-  std::vector<std::int64_t> many(11);
-  EXPECT_THROW(ring_.put(many), Error);
+  EXPECT_THROW(ring_.take(81), Error);
 }
 
-TEST_F(RowRingTest, ARowBelowMinusOneIsAnInternalError) {
-  for (std::int64_t bad : {std::int64_t{-2}, std::int64_t{-3'000'000'000},
-                           std::numeric_limits<std::int64_t>::min()}) {
-    std::vector<std::int64_t> rows{0, bad, -1, 5};
-    try {
-      ring_.put(rows);
-      FAIL() << bad;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::internal);
-    }
-  }
-  put({-1, 0, std::int64_t{1} << 40});
+TEST_F(ArgumentRingTest, GivesPlacesAtMultiplesOfEight) {
+  std::byte* first = ring_.take(3);
+  EXPECT_EQ(ring_.take(9), first + 8);
+  EXPECT_EQ(ring_.take(1), first + 24);
 }
 
-TEST_F(RowRingTest, NeverOverwritesWhatIsStillToBeRead) {
+TEST_F(ArgumentRingTest, NeverOverwritesWhatIsStillToBeRead) {
   std::array<std::int64_t, 1000> memory{};
-  RowRing ring(memory);
+  ArgumentRing ring(std::as_writable_bytes(std::span(memory)));
   struct Piece {
     const std::int64_t* place;
-    std::vector<std::int64_t> rows;
+    Words words;
     std::shared_ptr<Reader> read;
   };
   std::vector<Piece> pieces;
   Random random(3, 0, 0, 0);
   for (int i = 0; i < 2000; ++i) {
-    std::vector<std::int64_t> rows(1 + random.below(400));
-    std::iota(rows.begin(), rows.end(), i);
-    const std::int64_t* place = ring.put(rows);
+    Words words(1 + random.below(400));
+    std::iota(words.begin(), words.end(), i);
+    const std::int64_t* place = put_words(ring, words);
     auto read = std::make_shared<Reader>(waits_, i);
     ring.read_until(Event(read));
     std::erase_if(pieces, [](const Piece& piece) { return piece.read->done; });
-    pieces.push_back({place, rows, read});
+    pieces.push_back({place, words, read});
     for (const Piece& piece : pieces)
-      ASSERT_TRUE(std::equal(piece.rows.begin(), piece.rows.end(), piece.place))
+      ASSERT_TRUE(
+          std::equal(piece.words.begin(), piece.words.end(), piece.place))
           << i;
   }
 }
 
-TEST(RowRing, ForgetsWhatIsRead) {
+TEST(ArgumentRing, ForgetsWhatIsRead) {
   std::array<std::int64_t, 100> memory{};
   std::vector<int> waits;
-  RowRing ring(memory);
+  ArgumentRing ring(std::as_writable_bytes(std::span(memory)));
   auto read = std::make_shared<Reader>(waits, 0);
   std::weak_ptr<Reader> remembered = read;
-  ring.put(std::vector<std::int64_t>{1});
+  put_words(ring, {1});
   ring.read_until(Event(read));
-  ring.put(std::vector<std::int64_t>{2});
+  put_words(ring, {2});
   ring.read_until(Event(std::make_shared<Reader>(waits, 1)));
   std::exchange(read, nullptr)->done = true;
   EXPECT_FALSE(remembered.expired());
-  ring.put(std::vector<std::int64_t>{3});
+  put_words(ring, {3});
   EXPECT_TRUE(remembered.expired());
   EXPECT_TRUE(waits.empty());
 }
 
-TEST(RowRing, EndsWhenAllIsRead) {
+TEST(ArgumentRing, EndsWhenAllIsRead) {
   std::array<std::int64_t, 4> memory{};
   std::vector<int> waits;
   {
-    RowRing ring(memory);
-    ring.put(std::vector<std::int64_t>{1});
+    ArgumentRing ring(std::as_writable_bytes(std::span(memory)));
+    put_words(ring, {1});
     ring.read_until(Event(std::make_shared<Reader>(waits, 7)));
   }
   EXPECT_THAT(waits, ElementsAre(7));

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "penstock/device/operation.h"
+
+/// What run_on_host() does, by kind.
+namespace penstock::on_host {
+
+void run(const Gather& gather);
+void run(const CastNormalize& cast);
+void run(const CropFlip& crop);
+void run(const Mask& mask);
+inline void run(const HostKernel& kernel) { kernel.run(); }
+
+}  // namespace penstock::on_host

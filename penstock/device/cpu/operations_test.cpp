@@ -1,0 +1,164 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "penstock/base/error.h"
+#include "penstock/device/device.h"
+#include "penstock/device/rounding.h"
+
+namespace penstock {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<std::byte> bytes(const std::vector<int>& values) {
+  std::vector<std::byte> bytes;
+  for (int value : values) bytes.push_back(static_cast<std::byte>(value));
+  return bytes;
+}
+
+/// Two rows of three pixels of two channels.
+class CastTest : public testing::Test {
+ protected:
+  template <class Number>
+  std::vector<Number> cast(Dtype to, bool channels_first = false) {
+    std::vector<Number> out(12);
+    run_on_host(CastNormalize{.in = in_.data(),
+                              .out = reinterpret_cast<std::byte*>(out.data()),
+                              .to = to,
+                              .rows = 2,
+                              .pixels = 3,
+                              .channels = channels_,
+                              .channels_first = channels_first});
+    return out;
+  }
+  std::vector<std::byte> in_ =
+      bytes({0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 255});
+  std::vector<Normalization> channels_{{.mean = 20, .deviation = 4},
+                                       {.mean = 0, .deviation = 1}};
+};
+
+TEST_F(CastTest, SubtractsTheMeanAndDividesByTheDeviationOfTheChannel) {
+  EXPECT_THAT(cast<float>(Dtype::float32),
+              ElementsAre(-5, 10, 0, 30, 5, 50, 10, 70, 15, 90, 20, 255));
+}
+
+TEST_F(CastTest, PutsTheChannelsFirstWhereAsked) {
+  EXPECT_THAT(cast<float>(Dtype::float32, true),
+              ElementsAre(-5, 0, 5, 10, 30, 50, 10, 15, 20, 70, 90, 255));
+}
+
+TEST_F(CastTest, RoundsToSixteenBits) {
+  channels_ = {{.mean = 123.675, .deviation = 58.395}, {116.28, 57.12}};
+  const std::vector<float> wide = cast<float>(Dtype::float32);
+  const auto half = cast<std::uint16_t>(Dtype::float16);
+  const auto brain = cast<std::uint16_t>(Dtype::bfloat16);
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    EXPECT_EQ(half[i], float16_bits(wide[i]));
+    EXPECT_EQ(brain[i], bfloat16_bits(wide[i]));
+  }
+  EXPECT_NEAR(wide[0], -123.675 / 58.395, 1e-6);
+  EXPECT_NEAR(wide[11], (255 - 116.28) / 57.12, 1e-6);
+}
+
+TEST_F(CastTest, RoundsOnceFromFloat32) {
+  // 1/3 and -1/3 of a byte are not exact: the sum is rounded, not the product.
+  channels_ = {{.mean = 1, .deviation = 3}, {.mean = 1, .deviation = 3}};
+  const auto third = static_cast<float>(1.0 / 3);
+  EXPECT_EQ(cast<float>(Dtype::float32)[1], std::fma(10.0F, third, -third));
+}
+
+/// An image of 3 lines of 4 pixels of 2 channels: pixel p holds p and 100 + p.
+class CropTest : public testing::Test {
+ protected:
+  CropTest() {
+    for (int p = 0; p < 12; ++p) {
+      image_.push_back(static_cast<std::byte>(p));
+      image_.push_back(static_cast<std::byte>(100 + p));
+    }
+  }
+  std::vector<int> crop(std::vector<CropWindow> windows) {
+    std::vector<std::byte> out(windows.size() * 2 * 2 * 2);
+    for (CropWindow& window : windows)
+      if (window.height != 0) window.image = image_.data();
+    run_on_host(CropFlip{.out = out.data(),
+                         .height = 2,
+                         .width = 2,
+                         .channels = 2,
+                         .windows = windows});
+    std::vector<int> values;
+    for (std::byte byte : out) values.push_back(std::to_integer<int>(byte));
+    return values;
+  }
+  std::vector<std::byte> image_;
+};
+
+TEST_F(CropTest, TakesAWindowOfLinesAndPixels) {
+  EXPECT_THAT(crop({{.height = 3, .width = 4, .top = 1, .left = 2}}),
+              ElementsAre(6, 106, 7, 107, 10, 110, 11, 111));
+}
+
+TEST_F(CropTest, AFlipTurnsPixelsAroundAndKeepsTheirChannels) {
+  EXPECT_THAT(
+      crop({{.height = 3, .width = 4, .top = 1, .left = 2, .flip = true}}),
+      ElementsAre(7, 107, 6, 106, 11, 111, 10, 110));
+}
+
+TEST_F(CropTest, NoImageGivesZerosAndImagesMayDifferInSize) {
+  EXPECT_THAT(crop({{}, {.height = 2, .width = 2}, {.height = 4, .width = 3}}),
+              ElementsAre(0, 0, 0, 0, 0, 0, 0, 0,          //
+                          0, 100, 1, 101, 2, 102, 3, 103,  //
+                          0, 100, 1, 101, 3, 103, 4, 104));
+}
+
+TEST(MaskTest, WritesItsValueIntoBoxesAndNothingElse) {
+  std::vector<std::uint16_t> out(2 * 3 * 4, 7);
+  const std::vector<MaskBox> boxes{
+      {.row = 1, .top = 0, .left = 1, .height = 3, .width = 2},
+      {.row = 1, .top = 2, .left = 0, .height = 1, .width = 4},
+      {.row = 0, .top = 1, .left = 3, .height = 0, .width = 1}};
+  run_on_host(Mask{.out = reinterpret_cast<std::byte*>(out.data()),
+                   .rows = 2,
+                   .height = 3,
+                   .width = 4,
+                   .element_bytes = 2,
+                   .value = 0x3f80,
+                   .boxes = boxes});
+  const std::uint16_t m = 0x3f80;
+  EXPECT_THAT(out, ElementsAre(7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,  //
+                               7, m, m, 7, 7, m, m, 7, m, m, m, m));
+}
+
+TEST(MaskTest, OfElementsOfOtherSizesIsAnInternalError) {
+  std::vector<std::uint64_t> out(4);
+  EXPECT_THROW(run_on_host(Mask{.out = reinterpret_cast<std::byte*>(out.data()),
+                                .rows = 1,
+                                .height = 1,
+                                .width = 1,
+                                .element_bytes = 3}),
+               Error);
+}
+
+TEST(OperationsTest, RowsBeyondThirtyTwoBitsAreAnInternalError) {
+  const std::vector<Normalization> channels(2);
+  EXPECT_THROW(
+      run_on_host(CastNormalize{
+          .rows = 1, .pixels = std::int64_t{1} << 30, .channels = channels}),
+      Error);
+  EXPECT_THROW(
+      run_on_host(CropFlip{.height = 1 << 16, .width = 1 << 15, .channels = 1}),
+      Error);
+  EXPECT_THROW(run_on_host(CropFlip{.height = -1, .width = 1, .channels = 1}),
+               Error);
+  EXPECT_THROW(
+      run_on_host(CastNormalize{
+          .to = Dtype::float64, .rows = 1, .pixels = 1, .channels = channels}),
+      Error);
+}
+
+}  // namespace
+}  // namespace penstock

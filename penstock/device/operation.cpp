@@ -1,0 +1,78 @@
+#include "penstock/device/operation.h"
+
+#include <cmath>
+#include <limits>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+/// Of a row; devices count them in 32 bits.
+void check_elements(std::int64_t a, std::int64_t b, std::int64_t c) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  PENSTOCK_ASSERT(a >= 0 && b >= 0 && c >= 0 && a <= kMost && b <= kMost,
+                  "an extent of an operation is below 0 or beyond 2^31");
+  PENSTOCK_ASSERT(c == 0 || (a * b <= kMost && a * b <= kMost / c),
+                  "a row of an operation has too many elements");
+}
+
+void check_aligned(const std::byte* out, std::size_t bytes) {
+  PENSTOCK_ASSERT(reinterpret_cast<std::uintptr_t>(out) % bytes == 0,
+                  "the target of an operation is not aligned");
+}
+
+/// [at, at + count) is within [0, size).
+bool within(std::int32_t at, std::int32_t count, std::int32_t size) {
+  return at >= 0 && count >= 0 && count <= size && at <= size - count;
+}
+
+}  // namespace
+
+Factors factors_of(const Normalization& channel) {
+  return {static_cast<float>(1 / channel.deviation),
+          static_cast<float>(-channel.mean / channel.deviation)};
+}
+
+void check(const CastNormalize& cast) {
+  PENSTOCK_ASSERT(!cast.channels.empty() &&
+                      cast.channels.size() <= kMostChannels && cast.rows >= 0,
+                  "a cast has no channels, or too many");
+  check_elements(cast.pixels, 1,
+                 static_cast<std::int64_t>(cast.channels.size()));
+  PENSTOCK_ASSERT(cast.to == Dtype::float32 || cast.to == Dtype::float16 ||
+                      cast.to == Dtype::bfloat16,
+                  "a cast is to a floating-point number of 16 or 32 bits");
+  check_aligned(cast.out, size_of(cast.to));
+  for (const Normalization& channel : cast.channels) {
+    Factors factors = factors_of(channel);
+    PENSTOCK_ASSERT(
+        std::isfinite(factors.scale) && std::isfinite(factors.offset),
+        "the deviation of a channel is 0, or too small to divide by");
+  }
+}
+
+void check(const CropFlip& crop) {
+  check_elements(crop.height, crop.width, crop.channels);
+  PENSTOCK_ASSERT(crop.channels > 0, "an image without channels");
+  for (const CropWindow& window : crop.windows)
+    PENSTOCK_ASSERT(window.image == nullptr ||
+                        (within(window.top, crop.height, window.height) &&
+                         within(window.left, crop.width, window.width)),
+                    "a window leaves its image");
+}
+
+void check(const Mask& mask) {
+  check_elements(mask.height, mask.width, 1);
+  PENSTOCK_ASSERT(mask.element_bytes == 1 || mask.element_bytes == 2 ||
+                      mask.element_bytes == 4 || mask.element_bytes == 8,
+                  "a mask of elements of another size");
+  check_aligned(mask.out, mask.element_bytes);
+  for (const MaskBox& box : mask.boxes)
+    PENSTOCK_ASSERT(box.row >= 0 && box.row < mask.rows &&
+                        within(box.top, box.height, mask.height) &&
+                        within(box.left, box.width, mask.width),
+                    "a box of a mask leaves its row");
+}
+
+}  // namespace penstock

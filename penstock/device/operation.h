@@ -1,0 +1,153 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "penstock/base/tensor.h"
+
+/// What a device does with its memory beside copying it: see Stream::run.
+/// Memory that is read is the device's, or pinned; what is written is the
+/// device's. Spans of descriptions are host memory, copied by the call.
+namespace penstock {
+
+/// One field of a gather: row `rows[i]` of its table supplies `bytes` bytes,
+/// which go to row i of the field's tensor.
+struct GatherField {
+  /// Where the field's bytes of row 0 are. An array is a table of its own; in
+  /// a packed table the fields lie within one row and share the stride.
+  const std::byte* table = nullptr;
+  std::size_t row_stride = 0;  ///< from a row of the table to the next
+  std::size_t bytes = 0;       ///< of a row; at most the stride
+  std::byte* out = nullptr;    ///< row 0 of the tensor; the others follow
+};
+
+/// The rows of a packed table from `first` on, which are in other memory.
+struct GatherPiece {
+  std::int64_t first = 0;
+  /// Bytes from where `table` and `row_stride` would have them to where they
+  /// are, modulo 2^64.
+  std::uint64_t shift = 0;
+};
+inline constexpr std::size_t kMostPieces = 3;
+
+/// The piece whose first row is at `at`, where row 0 is at `table`.
+inline GatherPiece piece_of(std::int64_t first, const std::byte* at,
+                            const std::byte* table, std::size_t row_stride) {
+  return {first, reinterpret_cast<std::uintptr_t>(at) -
+                     reinterpret_cast<std::uintptr_t>(table) -
+                     static_cast<std::uint64_t>(first) * row_stride};
+}
+
+/// Where a row is whose table begins at `table`, but for its pieces.
+inline const std::byte* row_at(std::int64_t row, const std::byte* table,
+                               std::size_t row_stride,
+                               std::span<const GatherPiece> pieces) {
+  std::uintptr_t at = reinterpret_cast<std::uintptr_t>(table) +
+                      static_cast<std::uint64_t>(row) * row_stride;
+  for (std::size_t p = pieces.size(); p-- > 0;)
+    if (row >= pieces[p].first) {
+      at += pieces[p].shift;
+      break;
+    }
+  return reinterpret_cast<const std::byte*>(at);
+}
+
+/// Copies whole samples of resident tables into a batch, all fields at once. A
+/// row index of -1 gives zeros.
+struct Gather {
+  std::span<const GatherField> fields;
+  std::span<const std::int64_t> rows;
+  /// By ascending `first`, at most kMostPieces.
+  std::span<const GatherPiece> pieces = {};
+};
+
+/// How the bytes of a channel become numbers.
+struct Normalization {
+  double mean = 0;       ///< of the bytes, from 0 to 255
+  double deviation = 1;  ///< their standard deviation; not 0
+};
+inline constexpr std::size_t kMostChannels = 128;
+/// byte * scale + offset, rounded once.
+struct Factors {
+  float scale = 1, offset = 0;
+};
+Factors factors_of(const Normalization& channel);
+
+/// Bytes to numbers, (byte - mean) / deviation of their channel: uint8 [rows,
+/// pixels, channels]. It is computed as byte * (1 / deviation) + (-mean /
+/// deviation), both factors rounded to float32 and the result rounded once to
+/// that; for float16 and bfloat16 then again, to the nearest, or the even one
+/// of two. So it has the same bits on every device.
+struct CastNormalize {
+  const std::byte* in = nullptr;
+  std::byte* out = nullptr;
+  Dtype to = Dtype::float32;  ///< or float16, bfloat16
+  std::int64_t rows = 0;
+  std::int64_t pixels = 0;                  ///< of a row
+  std::span<const Normalization> channels;  ///< one to kMostChannels
+  /// What is written is [rows, channels, pixels].
+  bool channels_first = false;
+};
+
+/// A window of an image: uint8 [height, width, channels].
+struct CropWindow {
+  const std::byte* image = nullptr;  ///< null: zeros
+  std::int32_t height = 0;           ///< of the image
+  std::int32_t width = 0;
+  std::int32_t top = 0;  ///< of the window
+  std::int32_t left = 0;
+  bool flip = false;  ///< left becomes right
+};
+
+/// Cuts windows of one size out of images, which may differ in theirs: uint8
+/// [windows, height, width, channels].
+struct CropFlip {
+  std::byte* out = nullptr;
+  std::int32_t height = 0;
+  std::int32_t width = 0;
+  std::int32_t channels = 0;
+  std::span<const CropWindow> windows;
+};
+
+/// A part of a row of a tensor [rows, height, width].
+struct MaskBox {
+  std::int64_t row = 0;
+  std::int32_t top = 0, left = 0;
+  std::int32_t height = 0, width = 0;
+};
+
+/// Writes one value into boxes of a tensor, which may overlap: bands of
+/// spectrograms, what lies behind the end of a sample.
+struct Mask {
+  std::byte* out = nullptr;
+  std::int64_t rows = 0;
+  std::int32_t height = 0, width = 0;  ///< of a row, in elements
+  std::size_t element_bytes = 4;       ///< 1, 2, 4 or 8
+  std::uint64_t value = 0;             ///< the bits of an element
+  std::span<const MaskBox> boxes;
+};
+
+/// Work on a device's memory that code of the host does in its turn among the
+/// work of a stream: how devices whose memory the host can address do what on a
+/// GPU is a kernel of its own. See Stream::runs_host_code.
+struct HostKernel {
+  std::vector<std::span<const std::byte>> read = {};     ///< or pinned memory
+  std::vector<std::span<const std::byte>> written = {};  ///< all of it
+  std::function<void()> run = {};                        ///< must not throw
+};
+
+using DeviceOperation =
+    std::variant<Gather, CastNormalize, CropFlip, Mask, HostKernel>;
+
+/// Internal errors: more or fewer channels than may be or one without a spread,
+/// a window or a box that leaves its image or its row, a row of 2^31 elements,
+/// a target that is not aligned to its elements.
+void check(const CastNormalize& cast);
+void check(const CropFlip& crop);
+void check(const Mask& mask);
+
+}  // namespace penstock

@@ -1,0 +1,191 @@
+#pragma once
+
+#include "tests/conformance/device_suite.h"
+#include "tests/conformance/drawn_operations.h"
+
+/// What every device must make of the operations on images and spectrograms:
+/// the bytes that run_on_host() gives. Included beside device_suite.h, of which
+/// these are more tests.
+namespace penstock::conformance {
+
+class OperationSuite : public DeviceSuite {
+ protected:
+  /// The same, of its input in the device's memory or in pinned memory.
+  void expect_right(const DrawnOperation& drawn, std::uint64_t seed) {
+    std::unique_ptr<Stream> stream = device_->make_stream();
+    const ByteVector in = random_bytes(drawn.in_bytes, seed);
+    const ByteVector before = random_bytes(drawn.out_bytes, seed + 1);
+    const ByteVector right = right_bytes(drawn, in, before);
+    for (bool on_device : {true, false}) {
+      Buffer from = on_device ? upload(*stream, in) : pinned(in);
+      Buffer out = upload(*stream, before);
+      drawn.with(
+          from.data(), out.data(),
+          [&](const DeviceOperation& operation) { stream->run(operation); });
+      ASSERT_EQ(download(*stream, out), right)
+          << "seed " << seed << (on_device ? "" : ", from pinned memory");
+    }
+  }
+};
+
+TEST_P(OperationSuite, ACastIsWhatTheHostGives) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed, 1, 0, 0);
+    expect_right(drawn_cast(random), seed);
+  }
+}
+
+TEST_P(OperationSuite, ACropIsWhatTheHostGives) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed, 2, 0, 0);
+    expect_right(drawn_crop(random), seed);
+  }
+}
+
+TEST_P(OperationSuite, AMaskIsWhatTheHostGives) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed, 3, 0, 0);
+    expect_right(drawn_mask(random), seed);
+  }
+}
+
+// More than a launch takes, and the rows of another batch behind them.
+TEST_P(OperationSuite, TakesManyWindowsAndBoxes) {
+  constexpr std::size_t kMany = 20'000;
+  std::unique_ptr<Stream> stream = device_->make_stream();
+  ByteVector bytes = random_bytes(64, 5), right(kMany * 6);
+  Buffer there = upload(*stream, bytes);
+  Buffer out = upload(*stream, ByteVector(right.size()));
+  std::vector<MaskBox> boxes;
+  auto windows = [&](const std::byte* image) {
+    std::vector<CropWindow> windows;
+    for (std::size_t w = 0; w < kMany; ++w)
+      windows.push_back({.image = image,
+                         .height = 4,
+                         .width = 8,
+                         .top = static_cast<std::int32_t>(w % 3),
+                         .left = static_cast<std::int32_t>(w % 6),
+                         .flip = w % 2 == 0});
+    return windows;
+  };
+  for (std::size_t w = 0; w < kMany; ++w)
+    boxes.push_back({.row = static_cast<std::int64_t>(w),
+                     .top = static_cast<std::int32_t>(w % 2),
+                     .height = 1,
+                     .width = 1});
+  auto crop = [&](std::byte* to, const std::vector<CropWindow>& of) {
+    return CropFlip{
+        .out = to, .height = 2, .width = 3, .channels = 1, .windows = of};
+  };
+  auto mask = [&](std::byte* to) {
+    return Mask{.out = to,
+                .rows = static_cast<std::int64_t>(kMany),
+                .height = 2,
+                .width = 3,
+                .element_bytes = 1,
+                .value = 9,
+                .boxes = boxes};
+  };
+  run_on_host(crop(right.data(), windows(bytes.data())));
+  run_on_host(mask(right.data()));
+  stream->run(crop(out.data(), windows(there.data())));
+  stream->run(mask(out.data()));
+  EXPECT_EQ(download(*stream, out), right);
+}
+
+TEST_P(OperationSuite, OperationsOfAStreamFollowEachOther) {
+  constexpr std::size_t kSide = 32, kPixels = kSide * kSide;
+  std::unique_ptr<Stream> stream = device_->make_stream();
+  const ByteVector images = random_bytes(4 * 3 * kPixels, 7);
+  auto queue = [](const std::byte* in, std::byte* scratch, std::byte* out,
+                  const std::function<void(const DeviceOperation&)>& run) {
+    const std::vector<std::int64_t> rows{2, 0, 3};
+    const std::vector<GatherField> fields{
+        {in, 3 * kPixels, 3 * kPixels, scratch}};
+    run(Gather{fields, rows});
+    std::vector<CropWindow> windows(3);
+    for (std::size_t w = 0; w < 3; ++w)
+      windows[w] = {.image = scratch + w * 3 * kPixels,
+                    .height = kSide,
+                    .width = kSide,
+                    .top = static_cast<std::int32_t>(w),
+                    .left = 5,
+                    .flip = w == 1};
+    std::byte* cropped = scratch + 9 * kPixels;
+    run(CropFlip{.out = cropped,
+                 .height = 24,
+                 .width = 24,
+                 .channels = 3,
+                 .windows = windows});
+    const std::vector<Normalization> channels{{120, 60}, {110, 50}, {100, 40}};
+    run(CastNormalize{.in = cropped,
+                      .out = out,
+                      .to = Dtype::bfloat16,
+                      .rows = 3,
+                      .pixels = 24 * 24,
+                      .channels = channels,
+                      .channels_first = true});
+    const std::vector<MaskBox> boxes{
+        {.row = 1, .top = 10, .height = 8, .width = 24}};
+    run(Mask{.out = out,
+             .rows = 3,
+             .height = 72,
+             .width = 24,
+             .element_bytes = 2,
+             .boxes = boxes});
+  };
+  ByteVector scratch(18 * kPixels), right(3 * 24 * 24 * 3 * 2);
+  queue(images.data(), scratch.data(), right.data(),
+        [](const DeviceOperation& operation) { run_on_host(operation); });
+  Buffer there = upload(*stream, images);
+  Buffer between = device_->allocate(scratch.size());
+  Buffer out = device_->allocate(right.size());
+  queue(there.data(), between.data(), out.data(),
+        [&](const DeviceOperation& operation) { stream->run(operation); });
+  EXPECT_EQ(download(*stream, out), right);
+}
+
+TEST_P(OperationSuite, AMistakeIsAnInternalErrorWhereItIsQueued) {
+  std::unique_ptr<Stream> stream = device_->make_stream();
+  Buffer memory = device_->allocate(1024);
+  std::byte* at = memory.data();
+  const auto refused = [&](const DeviceOperation& operation, const char* why) {
+    try {
+      stream->run(operation);
+      ADD_FAILURE() << why;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::internal);
+      EXPECT_THAT(error.what(), testing::HasSubstr(why));
+    }
+  };
+  const std::vector<std::int64_t> below{0, -2};
+  const GatherField field{at, 4, 4, at + 512};
+  refused(Gather{{&field, 1}, below}, "below -1");
+  const std::vector<Normalization> flat{{5, 0}}, many(129);
+  refused(CastNormalize{.in = at, .out = at + 512, .rows = 1, .pixels = 1},
+          "no channels");
+  refused(
+      CastNormalize{
+          .in = at, .out = at + 512, .rows = 1, .pixels = 1, .channels = flat},
+      "deviation");
+  refused(
+      CastNormalize{
+          .in = at, .out = at + 512, .rows = 1, .pixels = 1, .channels = many},
+      "too many");
+  const CropWindow outside{.image = at, .height = 4, .width = 4, .left = 2};
+  refused(CropFlip{.out = at + 512,
+                   .height = 4,
+                   .width = 3,
+                   .channels = 1,
+                   .windows = {&outside, 1}},
+          "leaves its image");
+  const MaskBox beyond{.row = 1, .height = 1, .width = 1};
+  refused(
+      Mask{
+          .out = at, .rows = 1, .height = 1, .width = 1, .boxes = {&beyond, 1}},
+      "leaves its row");
+  refused(Mask{.out = at + 2, .rows = 1, .height = 1, .width = 1},
+          "not aligned");
+}
+
+}  // namespace penstock::conformance
