@@ -80,7 +80,7 @@ class PostgresColumn : public testing::Test {
     schema_.execute("DROP VIEW IF EXISTS v; CREATE VIEW v AS SELECT id, " +
                     next.substr(begin + 5));
     SourceSpec spec = schema_.spec("v");
-    spec.key = "id";
+    spec.key = {"id"};
     Block block = scan_all(*open_source(spec, {{"x", as}}));
     EXPECT_TRUE(block.problems.empty()) << declared << ": " << next;
     schema_.execute("DROP VIEW v");
@@ -375,7 +375,7 @@ class PostgresKey : public testing::Test {
                     ")");
     if (!values.empty()) schema_.execute("INSERT INTO t VALUES " + values);
     SourceSpec spec = schema_.spec();
-    spec.key = "k";
+    spec.key = {"k"};
     return scan_all(*open_source(spec, {}));
   }
   TestSchema schema_;

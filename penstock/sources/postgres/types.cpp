@@ -56,6 +56,8 @@ Kind kind_of(std::uint32_t oid) {
       return Kind::int2;
     case 23:
       return Kind::int4;
+    case 27:
+      return Kind::ctid;
     case 25:
     case 1043:  // varchar
       return Kind::text;
@@ -116,6 +118,9 @@ const char* sql_name(Kind kind) {
       return "timestamp with time zone";
     case Kind::uuid:
       return "uuid";
+    case Kind::ctid:
+      return "tid";
+    case Kind::enumeration:
     case Kind::other:
       break;
   }
@@ -133,6 +138,8 @@ bool well_formed(Kind kind, const Field& field) {
     case Kind::float4:
     case Kind::date:
       return field.size == 4;
+    case Kind::ctid:
+      return field.size == 6;
     case Kind::int8:
     case Kind::float8:
     case Kind::timestamp:
@@ -155,6 +162,9 @@ std::int64_t integer_in(Kind kind, const Field& field) {
       return load_big<std::int16_t>(field.data);
     case Kind::int4:
       return load_big<std::int32_t>(field.data);
+    case Kind::ctid:
+      return std::int64_t{load_big<std::uint32_t>(field.data)} << 16 |
+             load_big<std::uint16_t>(field.data + 4);
     default:
       return load_big<std::int64_t>(field.data);
   }

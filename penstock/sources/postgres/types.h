@@ -26,6 +26,8 @@ enum class Kind : std::uint8_t {
   timestamp,
   timestamptz,
   uuid,
+  ctid,         ///< a row's place: page and line, as one number
+  enumeration,  ///< of a type of the database's own; requested as text
   other,
 };
 
@@ -70,7 +72,7 @@ ColumnType value_type(Kind kind);
 /// own width; all else, which is converted, as float64.
 ColumnType number_type(Kind kind);
 
-/// The integer in a field of kind int2, int4 or int8.
+/// The integer in a field of kind int2, int4, int8 or ctid.
 std::int64_t integer_in(Kind kind, const Field& field);
 
 }  // namespace penstock::postgres

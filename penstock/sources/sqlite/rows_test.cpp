@@ -293,7 +293,7 @@ class SqliteKey : public testing::Test {
   ScannedBlock scan(const std::string& sql) {
     database_.execute(sql);
     SourceSpec spec = database_.spec();
-    spec.key = "k";
+    spec.key = {"k"};
     return scan_all(*open_source(spec, {}));
   }
   ColumnType type(const std::string& declared, const std::string& values) {
@@ -323,7 +323,7 @@ TEST_F(SqliteKey, IsWhatTheFirstRowSaysElsewhere) {
 TEST_F(SqliteKey, IsWhatTheFirstRowThatIsReadSays) {
   database_.execute("CREATE TABLE t(k); INSERT INTO t VALUES ('x'), (1), (2)");
   SourceSpec spec = database_.spec();
-  spec.key = "k";
+  spec.key = {"k"};
   spec.where = "typeof(k) = 'integer' -- the new ones";
   ScannedBlock block = scan_all(*open_source(spec, {}));
   EXPECT_EQ(block.keys.type(), ColumnType::int64);
