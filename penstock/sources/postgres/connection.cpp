@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kSession =
     "SELECT set_config('lock_timeout', '10s', false) WHERE "
     "current_setting('lock_timeout') = '0'; SET TimeZone = 'UTC'; SET "
-    "DateStyle = 'ISO'";
+    "DateStyle = 'ISO'; SET IntervalStyle = 'postgres'";
 // Such a database holds bytes of any encoding. The server would end a whole
 // scan at the first that are not UTF-8; taken as they are, their row can be
 // named.

@@ -114,7 +114,7 @@ void PostgresReader::copy(CopyOut& copy, const Partition& partition,
                           BlockLimit limit, const BlockSink& sink) {
   const RowFormat& format = opened_->format;
   CopyDecoder decoder(format.fields(), format.place());
-  BlockWriter writer(format.key().type(), format.types(), limit, sink,
+  BlockWriter writer(format.key().type(), format.columns(), limit, sink,
                      opened_->stop);
   std::int64_t number = 0;
   while (std::optional<std::string_view> bytes = copy.next()) {

@@ -2,6 +2,7 @@
 
 #include "penstock/base/utf8.h"
 #include "penstock/sources/block_writer.h"
+#include "penstock/sources/postgres/arrays.h"
 #include "penstock/sources/query_text.h"
 #include "penstock/sources/schema.h"
 
@@ -27,7 +28,7 @@ bool allowed(Kind kind, ReadAs as) {
   bool number = is_integer(kind) || is_real(kind) || kind == Kind::boolean;
   switch (as) {
     case ReadAs::number:
-      return number || is_time(kind) || is_text(kind);
+      return number || is_time(kind) || is_text(kind) || kind == Kind::interval;
     case ReadAs::integer:
       return number;
     case ReadAs::json:
@@ -37,6 +38,11 @@ bool allowed(Kind kind, ReadAs as) {
       return true;
   }
   return false;
+}
+
+/// So that the side of a row that is split by it depends on its value alone.
+bool hashed_as_text(Kind kind) {
+  return kind == Kind::interval || kind == Kind::bytea || element_of(kind);
 }
 
 ColumnType type_of(Kind kind, ReadAs as) {
@@ -74,13 +80,23 @@ RowFormat::SelectedColumn RowFormat::select_column(
   if (!allowed(kind, as)) refuse_type(column, table, place_, request);
   select_ += (select_.empty() ? "SELECT " : ", ") + identifier(column.name);
   // To be looked at or hashed, everything is a text.
-  const bool as_text = kind == Kind::other || kind == Kind::enumeration;
+  const bool as_text = kind == Kind::other || kind == Kind::enumeration ||
+                       (request.hashed && hashed_as_text(kind));
   if (as_text || kind == Kind::padded_text) select_ += "::text";
   if (as_text) kind = Kind::text;
-  return {column.name, as, kind, type_of(kind, as)};
+  return {.name = column.name,
+          .as = as,
+          .kind = kind,
+          .type = type_of(kind, as),
+          .numbers = number_type(element_of(kind).value_or(Kind::float8)).dtype,
+          .oid = table.types[at].oid};
 }
 
 std::vector<ColumnType> RowFormat::types() const { return types_of(selected_); }
+
+std::vector<BlockColumn> RowFormat::columns() const {
+  return block_columns(selected_);
+}
 
 Json RowFormat::identity() const {
   Json identity(Json::Object{});
@@ -97,10 +113,12 @@ Json RowFormat::identity() const {
 
 void RowFormat::check_types(const Result& result) const {
   int at = 0;
-  auto check = [&](const std::string& name, Kind kind) {
+  auto check = [&](const std::string& name, Kind kind, Oid oid) {
     // char(n) is requested as text. A domain is reported as its base type.
     Kind expected = kind == Kind::padded_text ? Kind::text : kind;
-    Kind found = kind_of(PQftype(result.get(), at++));
+    const Oid type = PQftype(result.get(), at++);
+    Kind found = kind_of(type);
+    if (kind == Kind::vector && type == oid) return;
     if (found == expected) return;
     throw Error(
         ErrorKind::source,
@@ -111,8 +129,9 @@ void RowFormat::check_types(const Result& result) const {
                 sql_name(kind) + " when the table was opened",
          .next = "another program has changed the table: start again"});
   };
-  for (const RowKey::Part& part : key_.parts()) check(part.name, part.kind);
-  for (const SelectedColumn& from : selected_) check(from.name, from.kind);
+  for (const RowKey::Part& part : key_.parts()) check(part.name, part.kind, 0);
+  for (const SelectedColumn& from : selected_)
+    check(from.name, from.kind, from.oid);
 }
 
 Block RowFormat::empty_block() const { return block_of(selected_); }
@@ -182,8 +201,7 @@ bool RowFormat::append(const SelectedColumn& from, const Field& field,
       return true;
     case ReadAs::key:
     case ReadAs::value:
-      append_value(from.kind, field, column);
-      return true;
+      return append_value(from.kind, field, column, expected);
   }
   return false;
 }
@@ -194,7 +212,7 @@ std::size_t RowFormat::bytes_of(std::span<const Field> row) const {
   row = row.subspan(key_.parts().size());
   for (std::size_t at = 0; at < selected_.size(); ++at) {
     bytes += bytes_beside_text(selected_[at].type);
-    if (selected_[at].type.is_text())
+    if (grows_with_value(selected_[at].type))
       bytes += std::max(row[at].size, kLongestNumber);
   }
   return bytes;

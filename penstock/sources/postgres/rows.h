@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/sources/blocks.h"
 #include "penstock/sources/postgres/row_key.h"
 #include "penstock/sources/postgres/table.h"
 
@@ -29,6 +30,8 @@ class RowFormat {
   const RowKey& key() const { return key_; }
   /// By request.
   std::vector<ColumnType> types() const;
+  /// By request, of the blocks that `append` writes.
+  std::vector<BlockColumn> columns() const;
   /// Kind, place, table, key and columns, in named parts, without secrets.
   Json identity() const;
   /// Of a row of a result.
@@ -62,6 +65,8 @@ class RowFormat {
     ReadAs as;
     Kind kind;
     ColumnType type;
+    Dtype numbers;      // of a list
+    std::uint32_t oid;  // of the column
   };
   SelectedColumn select_column(const ColumnInfo& column, const Table& table,
                                const ColumnRequest& request);

@@ -149,7 +149,13 @@ void read_columns(Connection& connection, Table& table) {
 
 void Table::add_column(std::string column, std::string declared,
                        std::uint32_t oid, SqlType type) {
-  const Kind kind = type.category == 'E' ? Kind::enumeration : kind_of(oid);
+  type.oid = oid;
+  Kind kind = kind_of(oid);
+  if (type.category == 'E') kind = Kind::enumeration;
+  // Types of extensions have other numbers on every server.
+  if (type.category == 'U' &&
+      (type.base == "vector" || type.base.ends_with(".vector")))
+    kind = Kind::vector;
   kinds.push_back(kind);
   types.push_back(std::move(type));
   schema.columns.push_back(

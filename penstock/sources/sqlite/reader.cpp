@@ -96,8 +96,8 @@ void SqliteReader::scan(const Partition& partition, BlockLimit limit,
     sqlite3_bind_int64(statement.get(), 1, part.rows->first);
     sqlite3_bind_int64(statement.get(), 2, part.rows->last);
   }
-  BlockWriter writer(format.key_type(), format.types(), limit, sink,
-                     opened_->stop);
+  BlockWriter writer(format.key_type(), block_columns(format.types()), limit,
+                     sink, opened_->stop);
   std::int64_t number = 0;
   for (bool more = connection.send(statement.get()); more;
        more = connection.next(statement.get())) {

@@ -35,7 +35,8 @@ ColumnType first_key_type(Connection& connection, const SourceSpec& spec,
 }
 
 ColumnType type_of(Connection& connection, const SourceSpec& spec,
-                   const Table& table, const ColumnInfo& column, ReadAs as) {
+                   const Table& table, const ColumnInfo& column, ReadAs as,
+                   bool hashed) {
   if (std::optional<ColumnType> given = type_given_by(as)) return *given;
   Affinity affinity = affinity_of(column.declared);
   if (as == ReadAs::key) {
@@ -45,7 +46,10 @@ ColumnType type_of(Connection& connection, const SourceSpec& spec,
   }
   if (affinity == Affinity::integer || column.boolean) return ColumnType::int64;
   if (affinity == Affinity::real) return ColumnType::float64;
-  return ColumnType::text;
+  // Without a declared type anything may be in it, mostly text.
+  const bool binary =
+      affinity == Affinity::blob && !column.declared.empty() && !hashed;
+  return binary ? ColumnType::binary : ColumnType::text;
 }
 
 Times times_of(const ColumnInfo& column, const ColumnRequest& want) {
@@ -79,13 +83,14 @@ RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
     auto again = std::ranges::find(key_, column.name, &SelectedColumn::name);
     if (again == key_.end())
       select_ += (selected == 0 ? "SELECT " : ", ") + identifier(column.name);
-    return SelectedColumn{column.name,
-                          request.as,
-                          type_of(connection, spec, table, column, request.as),
-                          column.boolean,
-                          times_of(column, request),
-                          request.hashed,
-                          again == key_.end() ? selected++ : again->at};
+    return SelectedColumn{
+        column.name,
+        request.as,
+        type_of(connection, spec, table, column, request.as, request.hashed),
+        column.boolean,
+        times_of(column, request),
+        request.hashed,
+        again == key_.end() ? selected++ : again->at};
   };
   if (keys)
     for (const ColumnInfo& column : table.key_columns(spec.key, place)) {
@@ -132,7 +137,7 @@ std::size_t RowFormat::bytes_of(sqlite3_stmt* row) const {
   std::size_t bytes = 0;
   for (const SelectedColumn& from : selected_) {
     bytes += bytes_beside_text(from.type);
-    if (!from.type.is_text()) continue;
+    if (!grows_with_value(from.type)) continue;
     int type = sqlite3_column_type(row, from.at);
     bytes += type == SQLITE_TEXT || type == SQLITE_BLOB
                  ? static_cast<std::size_t>(sqlite3_column_bytes(row, from.at))
@@ -191,6 +196,8 @@ bool RowFormat::append_value(const Value& value, const SelectedColumn& from,
     taken = append_integer(value, boolean, column, expected);
   else if (from.type == ColumnType::float64)
     taken = append_number(value, false, Times::unexpected, column, expected);
+  else if (from.type == ColumnType::binary)
+    taken = append_bytes(value, column, expected);
   else
     append_as_text(value, column);
   if (taken || !from.hashed) return taken;

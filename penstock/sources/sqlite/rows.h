@@ -21,7 +21,8 @@ namespace penstock::sqlite {
 /// - number: also the time in an ISO-8601 text, where the column is a timestamp
 ///   or declares no type and the number is not rounded to float32.
 /// - value: int64 for integer affinity and booleans, float64 for real
-///   affinity; all else is text, numbers in it in their shortest decimal form.
+///   affinity, bytes where a BLOB is declared; all else is text, numbers in it
+///   in their shortest decimal form.
 class RowFormat {
  public:
   /// `keys`: whether rows need one.

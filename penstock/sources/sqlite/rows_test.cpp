@@ -281,6 +281,19 @@ TEST(SqliteValue, MayBeNullInEveryType) {
         Column(declared, {"NULL"}).read(ReadAs::value).columns[0].valid(0));
 }
 
+TEST(SqliteValue, IsBytesWhereABlobIsDeclared) {
+  Block block =
+      Column("BLOB", {"x'00ff41'", "'text'", "NULL"}).read(ReadAs::value);
+  EXPECT_EQ(block.columns[0].type, ColumnType::binary);
+  EXPECT_EQ(block.columns[0].text(0), std::string_view("\0\xff"
+                                                       "A",
+                                                       3));
+  EXPECT_EQ(block.columns[0].text(1), "text");
+  EXPECT_FALSE(block.columns[0].valid(2));
+  EXPECT_THAT(Column("BLOB", {"5"}).problem(ReadAs::value),
+              HasSubstr("holds 5 where a BLOB or a text is expected"));
+}
+
 TEST(SqliteValue, OfAnotherTypeIsAProblem) {
   EXPECT_THAT(Column("INT", {"'x'"}).problem(ReadAs::value),
               HasSubstr("an integer"));
