@@ -46,6 +46,8 @@ struct ColumnInfo {
 /// The columns that a source has, in its own order.
 struct Schema {
   std::vector<ColumnInfo> columns;
+  /// The names of the columns of the primary key, in its order; may be empty.
+  std::vector<std::string> primary_key = {};
   /// Null when there is no such column.
   const ColumnInfo* find(std::string_view name) const;
 };

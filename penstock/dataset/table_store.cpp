@@ -22,10 +22,10 @@ bool knows_version(const Json& identity) {
   return version != nullptr && !version->is_null();
 }
 
-/// A condition that selects other rows at another time. A name that merely
+/// A condition or query that selects other rows at another time. A name that merely
 /// holds such a word costs a scan.
 bool changes_with_time(const SourceSpec& spec) {
-  std::string where = spec.where;
+  std::string where = spec.where + " " + spec.query;
   for (char& c : where)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   auto names = [&](const char* word) { return where.find(word) != where.npos; };
@@ -88,7 +88,8 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
                     "name their version as 'source.version'";
   if (changes_with_time(options.source))
     store.why_not =
-        "its condition ('source.where') selects other rows at another time";
+        "its condition or query ('source.where', 'source.query') selects other "
+        "rows at another time";
   return store;
 }
 

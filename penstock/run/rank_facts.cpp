@@ -27,7 +27,8 @@ Json source_json(const SourceSpec& source) {
   Json json;
   json["kind"] = source.kind;
   json["table"] = source.table;
-  json["key"] = source.key;
+  json["query"] = source.query;
+  json["key"] = settings::list_of(source.key);
   json["where"] = source.where;
   for (const SourceSpec& one : source.sources)
     json["sources"].push_back(source_json(one));

@@ -6,11 +6,11 @@
 
 namespace penstock {
 
-BlockWriter::BlockWriter(ColumnType key, std::vector<ColumnType> types,
+BlockWriter::BlockWriter(ColumnType key, std::vector<BlockColumn> columns,
                          BlockLimit limit, const BlockSink& sink, StopFlag stop)
     : keys(key),
-      block(block_of(types)),
-      types_(std::move(types)),
+      block(block_of(columns)),
+      columns_(std::move(columns)),
       limit_(limit),
       sink_(sink),
       stop_(stop) {
@@ -26,10 +26,10 @@ bool BlockWriter::hand_on() {
     keys = KeyList(key);
   else
     keys.clear();
-  if (is_block_of(types_, block)) {
+  if (is_block_of(columns_, block)) {
     block.clear();
   } else {
-    block = block_of(types_);
+    block = block_of(columns_);
     capacity_.make(block);
   }
   bytes_ = 0;

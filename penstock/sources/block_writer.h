@@ -14,8 +14,8 @@ namespace penstock {
 /// `keys` and to each column of `block`.
 class BlockWriter {
  public:
-  BlockWriter(ColumnType key, std::vector<ColumnType> types, BlockLimit limit,
-              const BlockSink& sink, StopFlag stop);
+  BlockWriter(ColumnType key, std::vector<BlockColumn> columns,
+              BlockLimit limit, const BlockSink& sink, StopFlag stop);
 
   /// Makes room for a row of about so many bytes. False: the sink has enough.
   bool make_room(std::size_t row_bytes) {
@@ -36,13 +36,20 @@ class BlockWriter {
  private:
   bool hand_on();
 
-  const std::vector<ColumnType> types_;
+  const std::vector<BlockColumn> columns_;
   const BlockLimit limit_;
   const BlockSink& sink_;
   const StopFlag stop_;
   BlockCapacity capacity_;
   std::size_t bytes_ = 0;  // of the block
 };
+
+/// Whether a row of this column takes as much room as its value does in the
+/// database, besides bytes_beside_text().
+inline bool grows_with_value(ColumnType type) {
+  return type.is_text() || type.kind == ColumnKind::binary ||
+         type.kind == ColumnKind::list;
+}
 
 /// What a row of this column takes besides the bytes of a text.
 inline std::size_t bytes_beside_text(ColumnType type) {

@@ -1,6 +1,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "penstock/base/block.h"
@@ -8,10 +12,70 @@
 
 namespace penstock {
 
+// How a block carries lists of numbers. Where a field requests such a column as
+// ReadAs::value (and not to hash it), the block's column is
+//
+//   list   rows of any length: one child of kind `number`, of any width, with
+//          the rows' numbers one after the other. Rows may be null. A number in
+//          a list may be null where the list came from Arrow or JSON, never in
+//          one of a database. A list of anything else has a child of another
+//          kind.
+//   fixed  rows of one shape, `Column::item`, of one dtype.
+//   binary, or text of a database that does not say: the row's own bytes; what
+//          numbers these are only the user knows.
+//
+// PostgreSQL: smallint[], integer[], bigint[], real[] and double precision[] of
+// one dimension are lists of their own width, pgvector's vector is a list of
+// float32, bytea is binary. SQLite: a column declared BLOB is binary. Arrow,
+// JSON and tables in memory: lists and fixed-size lists as they are.
+
+/// The numbers of one row.
+struct NumberRow {
+  Dtype dtype;
+  std::span<const std::byte> bytes;
+  std::int64_t count = 0;
+};
+
+/// Nullopt where the column holds no lists of numbers; else the numbers of a
+/// row that is valid, as they lie in the column. Whether one of them is null,
+/// the child says (`children[0].valid(column.offset(row) + i)`).
+inline std::optional<NumberRow> numbers_of(const Column& column,
+                                           std::int64_t row) {
+  const bool list = column.type.kind == ColumnKind::list;
+  if (list ? column.children[0].type.kind != ColumnKind::number
+           : column.type.kind != ColumnKind::fixed)
+    return std::nullopt;
+  const Column& numbers = list ? column.children[0] : column;
+  NumberRow found{.dtype = numbers.type.dtype, .bytes = {}};
+  found.count = list ? column.offset(row + 1) - column.offset(row)
+                     : elements_of(column.item);
+  const std::int64_t first =
+      list ? numbers.first + column.offset(row)
+           : (column.first + row) * elements_of(column.item);
+  const std::size_t width = size_of(found.dtype);
+  found.bytes = numbers.values.span().subspan(
+      width * static_cast<std::size_t>(first),
+      width * static_cast<std::size_t>(found.count));
+  return found;
+}
+
+/// A column of a block that is to be written: of a list, what its numbers are.
+struct BlockColumn {
+  ColumnType type;
+  Dtype numbers = Dtype::float64;
+};
+
 inline ColumnType type_in(ColumnType type) { return type; }
 template <class Part>
 ColumnType type_in(const Part& part) {
   return part.type;
+}
+template <class Part>
+ColumnType numbers_in(const Part& part) {
+  if constexpr (requires { part.numbers; })
+    return ColumnType::number(part.numbers);
+  else
+    return ColumnType::float64;
 }
 
 template <class Part>
@@ -34,8 +98,12 @@ template <class Part>
 Block block_of(const std::vector<Part>& parts) {
   Block block;
   block.columns.resize(parts.size());
-  for (std::size_t at = 0; at < parts.size(); ++at)
-    block.columns[at].type = type_in(parts[at]);
+  for (std::size_t at = 0; at < parts.size(); ++at) {
+    Column& column = block.columns[at];
+    column.type = type_in(parts[at]);
+    if (column.type.kind == ColumnKind::list)
+      column.children.emplace_back().type = numbers_in(parts[at]);
+  }
   return block;
 }
 
@@ -43,9 +111,24 @@ Block block_of(const std::vector<Part>& parts) {
 template <class Part>
 bool is_block_of(const std::vector<Part>& parts, const Block& block) {
   if (block.columns.size() != parts.size()) return false;
-  for (std::size_t at = 0; at < parts.size(); ++at)
-    if (block.columns[at].type != type_in(parts[at])) return false;
+  for (std::size_t at = 0; at < parts.size(); ++at) {
+    const Column& column = block.columns[at];
+    if (column.type != type_in(parts[at])) return false;
+    if (column.type.kind == ColumnKind::list &&
+        (column.children.size() != 1 ||
+         column.children[0].type != numbers_in(parts[at])))
+      return false;
+  }
   return true;
+}
+
+/// What a block of these has.
+template <class Part>
+std::vector<BlockColumn> block_columns(const std::vector<Part>& parts) {
+  std::vector<BlockColumn> columns;
+  for (const Part& part : parts)
+    columns.push_back({type_in(part), numbers_in(part).dtype});
+  return columns;
 }
 
 /// The bytes of a row of numbers, a tensor or a uuid.

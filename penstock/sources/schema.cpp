@@ -1,6 +1,7 @@
 #include "penstock/sources/schema.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "penstock/base/error.h"
 
@@ -50,18 +51,23 @@ std::string condition_hint(const Schema& schema,
   return hint;
 }
 
-const ColumnInfo& key_of(const Schema& schema, const std::string& key,
-                         const std::string& place) {
-  if (!key.empty()) return column_of(schema, key, "source.key", place);
-  auto found =
-      std::ranges::find(schema.columns, true, &ColumnInfo::primary_key);
-  if (found != schema.columns.end()) return *found;
+std::vector<const ColumnInfo*> key_columns(const Schema& schema,
+                                           const std::vector<std::string>& key,
+                                           const std::string& place) {
+  std::vector<const ColumnInfo*> columns;
+  for (const std::string& name : key.empty() ? schema.primary_key : key)
+    columns.push_back(&column_of(schema, name, "source.key", place));
+  return columns;
+}
+
+void refuse_no_key(const std::string& place, std::string why) {
   throw Error(ErrorKind::request,
               {.code = "source.no_key",
                .what = "cannot identify the rows of " + place,
                .where = "source.key",
-               .why = "it has no primary key of a single column",
-               .next = "name a column whose values are unique as source.key"});
+               .why = std::move(why),
+               .next = "name a column whose values are unique as source.key, "
+                       "or several that are unique together"});
 }
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "penstock/sources/sources.h"
 
@@ -22,9 +23,13 @@ const ColumnInfo& column_of(const Schema& schema, const std::string& name,
 std::string condition_hint(const Schema& schema,
                            const std::string& unknown_name = "");
 
-/// The column that `key` names or, when that is empty, the primary key of one
-/// column. Error(request) when there is none.
-const ColumnInfo& key_of(const Schema& schema, const std::string& key,
-                         const std::string& place);
+/// The columns that `key` names or, when that is empty, those of the primary
+/// key; none where there is no such key.
+std::vector<const ColumnInfo*> key_columns(const Schema& schema,
+                                           const std::vector<std::string>& key,
+                                           const std::string& place);
+
+/// Throws Error(request): the rows of `place` have no key, and `why`.
+[[noreturn]] void refuse_no_key(const std::string& place, std::string why);
 
 }  // namespace penstock

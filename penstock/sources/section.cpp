@@ -43,17 +43,62 @@ const SettingsTable<SourceSpec>& row_settings() {
   return table;
 }
 
+void read_key(Spec& section, const SettingSchema& setting, SourceSpec& to) {
+  const Json* found = section.raw(setting.key);
+  if (found == nullptr) return;
+  if (found->is_string()) {
+    if (std::string name = section.text(setting.key); !name.empty())
+      to.key = {std::move(name)};
+    return;
+  }
+  to.key = section.names(setting.key);
+  if (std::ranges::count(to.key, "") > 0)
+    section.refuse(setting.key, "a name is empty", "name a column");
+}
+
+Json show_key(const SourceSpec& from) {
+  if (from.key.empty()) return {};
+  if (from.key.size() == 1) return from.key[0];
+  return settings::list_of(from.key);
+}
+
+Json key_rule() {
+  Json rule;
+  rule["description"] =
+      "a unique column without nulls, or a list of columns that are unique "
+      "together; default: the primary key, or what the database numbers rows "
+      "by";
+  rule["anyOf"] = Json::Array{};
+  rule["anyOf"].push_back(settings::rule_of("string", ""));
+  Json list = settings::list_rule("", true);
+  list["items"]["minLength"] = 1;
+  rule["anyOf"].push_back(std::move(list));
+  return rule;
+}
+
+void check_query(Spec& section, SourceSpec& spec) {
+  if (spec.query.empty()) return;
+  if (!spec.table.empty())
+    section.refuse("query", "there is a table too",
+                   "name a table, or write a query that reads it");
+  if (!spec.where.empty())
+    section.refuse("where", "it belongs to a table, and there is a query",
+                   "write the condition into the query");
+}
+
 /// Those of a table, whatever database holds it.
 const SettingsTable<SourceSpec>& table_settings() {
   static const SettingsTable<SourceSpec> table =
       SettingsTable<SourceSpec>()
           .text("table", &SourceSpec::table, "default: the only table")
-          .text("key", &SourceSpec::key,
-                "a unique column without nulls; default: the single-column "
-                "primary key")
+          .text("query", &SourceSpec::query,
+                "in place of a table: a SELECT, which is checked to write "
+                "nothing")
+          .setting("key", key_rule(), read_key, show_key)
           .text("where", &SourceSpec::where, "an SQL condition")
           .number("round_trip_ms", &SourceSpec::round_trip_ms, 0,
-                  kLongestRoundTripMs, "simulated latency per statement");
+                  kLongestRoundTripMs, "simulated latency per statement")
+          .check(check_query);
   return table;
 }
 
@@ -159,12 +204,31 @@ std::string prefixes() {
   return all;
 }
 
+/// A URI up to the table or query that follows, and the rest.
+struct UriParts {
+  std::string place;
+  std::string rest;  ///< "#table", "?key=a&query=SELECT ..."; may be empty
+};
+
+UriParts parts_of(const std::string& uri) {
+  std::size_t end = std::string::npos;
+  for (const char* first : {"?query=", "&query="})
+    end = std::min(end, uri.find(first));
+  if (end == uri.npos)
+    end = uri.rfind('#');
+  else if (const std::size_t last = uri.find_last_of("?&", end - 1);
+           end > 0 && last != uri.npos && uri.compare(last + 1, 4, "key=") == 0)
+    end = last;
+  if (end == uri.npos) return {uri, ""};
+  return {uri.substr(0, end), uri.substr(end)};
+}
+
 /// The place of a source, as a message may show it. Anything that is neither a
 /// file nor a connection string that can be read may hold a password anywhere.
 std::string shown_place(const std::string& uri) {
   const SourceKind* kind = kind_of_uri(uri);
   if (kind != nullptr && kind->server)
-    return shown_connection(uri.substr(0, uri.rfind('#')));
+    return shown_connection(parts_of(uri).place);
   if (kind != nullptr || uri.find_first_of(":@=") == uri.npos)
     return without_password(uri);
   std::size_t scheme = uri.find("://");
@@ -206,24 +270,39 @@ SourceSpec of_files(const SourceKind& kind, std::string file,
   return spec;
 }
 
+/// "?key=a,b&query=SELECT ...": what follows `query=` is the query as it is.
+void read_query(const std::string& rest, const std::string& uri,
+                const std::string& path, SourceSpec& spec) {
+  const std::size_t query = rest.find("query=");
+  spec.query = rest.substr(query + 6);
+  if (spec.query.empty()) refuse_uri(uri, path, "no query follows 'query='");
+  if (query == 1) return;
+  const std::string keys = rest.substr(5, query - 6);
+  for (std::size_t at = 0; at <= keys.size();) {
+    const std::size_t end = std::min(keys.find(',', at), keys.size());
+    if (end == at) refuse_uri(uri, path, "a name is missing in 'key='");
+    spec.key.push_back(keys.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
 SourceSpec from_uri(const std::string& uri, const std::string& path) {
   if (const SourceKind* kind = kind_of_uri(uri); kind != nullptr && kind->files)
     return of_files(*kind, uri.substr(prefix_of(*kind, uri).size()), uri, path);
   if (kind_of_uri(uri) == nullptr && uri.find("://") == uri.npos)
     if (const SourceKind* kind = kind_of_file(uri))
       return of_files(*kind, uri, uri, path);
-  std::size_t hash = uri.rfind('#');
-  std::string place = uri.substr(0, hash);
-  std::string table = hash == uri.npos ? "" : uri.substr(hash + 1);
-  if (hash != uri.npos && table.empty())
-    refuse_uri(uri, path, "no table follows the '#'");
+  const auto [place, rest] = parts_of(uri);
+  if (rest == "#") refuse_uri(uri, path, "no table follows the '#'");
   const SourceKind* kind = kind_of_uri(place);
   if (kind == nullptr)
     refuse_uri(uri, path,
                "expected it to begin with " + prefixes() +
                    ", or the name of a file to end with " + extensions());
   SourceSpec spec = kind->settings.defaults();
-  spec.table = std::move(table);
+  if (rest.starts_with('#')) spec.table = rest.substr(1);
+  if (rest.starts_with('?') || rest.starts_with('&'))
+    read_query(rest, uri, path, spec);
   if (kind->server) {
     spec.uri = place;
     // Then the table is a piece of a password, and is not shown.
@@ -349,10 +428,8 @@ Json without_secrets_of_source(Json section) {
   if (section.is_string()) {
     const SourceKind* kind = kind_of_uri(section.string());
     if (kind == nullptr || !kind->server) return section;
-    std::size_t hash = section.string().rfind('#');
-    std::string table =
-        hash == std::string::npos ? "" : section.string().substr(hash);
-    return stored_connection(section.string().substr(0, hash)) + table;
+    const auto [place, rest] = parts_of(section.string());
+    return stored_connection(place) + rest;
   }
   if (!section.is_object()) return section;
   if (const Json* uri = section.find("uri"); uri != nullptr && uri->is_string())

@@ -7,6 +7,7 @@
 namespace penstock {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -31,10 +32,67 @@ TEST(SourceSpec, TakesEveryKeyOfSqlite) {
   EXPECT_EQ(spec.kind, "sqlite");
   EXPECT_EQ(spec.path, "a.sqlite");
   EXPECT_EQ(spec.table, "t");
-  EXPECT_EQ(spec.key, "k");
+  EXPECT_THAT(spec.key, ElementsAre("k"));
   EXPECT_EQ(spec.where, "x > 1");
   EXPECT_TRUE(spec.skip_bad);
   EXPECT_EQ(spec.round_trip_ms, 1.5);
+}
+
+TEST(SourceSpec, TakesAKeyOfSeveralColumns) {
+  SourceSpec spec =
+      parsed(R"({"kind": "sqlite", "path": "a", "key": ["k", "l"]})");
+  EXPECT_THAT(spec.key, ElementsAre("k", "l"));
+  EXPECT_EQ(source_section(spec).find("key")->dump(), R"(["k", "l"])");
+  spec = parsed(R"({"kind": "sqlite", "path": "a", "key": ["k"]})");
+  EXPECT_EQ(*source_section(spec).find("key"), Json("k"));
+  EXPECT_EQ(source_section(parsed(R"("sqlite:a#t")")).find("key"), nullptr);
+  for (const char* key : {"7", "[]", R"(["a", "a"])", R"(["a", ""])", "[1]"})
+    EXPECT_THAT(refusal((R"({"kind": "sqlite", "path": "a", "key": )" +
+                         std::string(key) + "}")
+                            .c_str()),
+                HasSubstr("source.key"))
+        << key;
+}
+
+TEST(SourceSpec, TakesAQueryInPlaceOfATable) {
+  const char* text = R"({"kind": "sqlite", "path": "a", "key": "id",
+                         "query": "SELECT id FROM t"})";
+  SourceSpec spec = parsed(text);
+  EXPECT_EQ(spec.query, "SELECT id FROM t");
+  EXPECT_EQ(source_section(parse_source_spec(source_section(spec), "source")),
+            source_section(spec));
+  EXPECT_THAT(refusal(R"({"kind": "sqlite", "path": "a", "table": "t",
+                          "query": "SELECT 1"})"),
+              AllOf(HasSubstr("source.query"), HasSubstr("a table too")));
+  EXPECT_THAT(refusal(R"({"kind": "sqlite", "path": "a", "where": "x > 1",
+                          "query": "SELECT 1"})"),
+              AllOf(HasSubstr("source.where"),
+                    HasSubstr("write the condition into the query")));
+  EXPECT_THAT(refusal(R"({"kind": "csv", "path": "a", "query": "SELECT 1"})"),
+              HasSubstr("source.query"));
+}
+
+TEST(SourceSpec, TakesAQueryFromAUriAsItIs) {
+  SourceSpec spec = parsed(
+      R"("sqlite:a b.sqlite?query=SELECT x FROM t WHERE y LIKE '%20#' & 1")");
+  EXPECT_EQ(spec.path, "a b.sqlite");
+  EXPECT_EQ(spec.query, "SELECT x FROM t WHERE y LIKE '%20#' & 1");
+  EXPECT_EQ(spec.table, "");
+  spec = parsed(R"("sqlite:a?key=k,l&query=SELECT 1 ?key=")");
+  EXPECT_EQ(spec.path, "a");
+  EXPECT_THAT(spec.key, ElementsAre("k", "l"));
+  EXPECT_EQ(spec.query, "SELECT 1 ?key=");
+  spec = parsed(
+      R"("postgresql://u@h/db?sslmode=require&key=id&query=SELECT a #> b")");
+  EXPECT_EQ(spec.uri, "postgresql://u@h/db?sslmode=require");
+  EXPECT_THAT(spec.key, ElementsAre("id"));
+  EXPECT_EQ(spec.query, "SELECT a #> b");
+  spec = parsed(R"("postgresql://u@h/db?query=TABLE t")");
+  EXPECT_EQ(spec.uri, "postgresql://u@h/db");
+  EXPECT_EQ(spec.query, "TABLE t");
+  EXPECT_THAT(refusal(R"("sqlite:a?query=")"), HasSubstr("no query follows"));
+  EXPECT_THAT(refusal(R"("sqlite:a?key=,k&query=SELECT 1")"),
+              HasSubstr("a name is missing"));
 }
 
 TEST(SourceSpec, TakesTheKeysOfPostgres) {
@@ -84,11 +142,13 @@ TEST(SourceSpec, RefusesWhatASourceMadeOfOthersCannotHave) {
 TEST(SourceSpec, IsStoredWithoutSecretsWhereverTheyStand) {
   Json section = Json::parse(R"({"kind": "concatenated", "sources": [
       "sqlite:a.sqlite#t", "postgresql://u:SECRET@h/db#t",
+      "postgresql://u:SECRET@h/db?query=SELECT '@'",
       {"kind": "postgres", "uri": "postgresql://u:SECRET@h/db"}]})",
                              "test");
   std::string stored = without_secrets_of_source(section).dump();
   EXPECT_THAT(stored, Not(HasSubstr("SECRET")));
   EXPECT_THAT(stored, HasSubstr("postgresql://u@h/db#t"));
+  EXPECT_THAT(stored, HasSubstr("postgresql://u@h/db?query=SELECT '@'"));
   EXPECT_THAT(stored, HasSubstr("sqlite:a.sqlite#t"));
 }
 

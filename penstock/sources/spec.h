@@ -15,7 +15,10 @@ struct SourceSpec {
   std::string path;  ///< the file or folder, where the kind is one
   std::string uri;   ///< the connection string, where the kind is a server
   std::string table;
-  std::string key;        ///< empty: the single-column primary key
+  std::string query;  ///< a SELECT in place of a table; may be empty
+  /// The columns that name a row, in this order. None: the primary key, or what
+  /// the database itself numbers rows by.
+  std::vector<std::string> key;
   std::string where;      ///< SQL condition, pushed down; may be empty
   bool skip_bad = false;  ///< on_bad: "skip" instead of "stop"
   /// The fingerprint that the rows must have, or its beginning; empty: any.
@@ -38,7 +41,8 @@ inline constexpr const char* kConcatenated = "concatenated";
 inline constexpr const char* kJoined = "joined";
 
 /// Checks a `source` section; a text is taken as a URI ("sqlite:PATH" or
-/// "postgresql://..."), whose table may follow as "#table".
+/// "postgresql://..."), whose table may follow as "#table", or a query as
+/// "?query=SELECT ...", "?key=a,b&query=SELECT ...".
 SourceSpec parse_source_spec(const Json& section, const std::string& path);
 /// The same for a source that the caller opens itself: `on_bad` and
 /// `fingerprint` alone.

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/clock.h"
@@ -36,6 +38,15 @@ class DatabaseSuite : public testing::Test {
     spec.where = where;
     spec.round_trip_ms = round_trip_ms;
     return open_source(spec, {{"x", ReadAs::number}});
+  }
+  /// A table whose rows are named by two columns, of which neither is unique;
+  /// x is 10 * a + the number of b's letter.
+  void make_pairs(const std::string& constraint = ", PRIMARY KEY (a, b)") {
+    database_.execute(
+        "CREATE TABLE t(x DOUBLE PRECISION, b VARCHAR(9), a BIGINT" +
+        constraint +
+        "); INSERT INTO t VALUES (102, 'B', 10), (21, 'A', 2), (22, 'B', 2), "
+        "(101, 'A', 10), (-11, 'A', -1)");
   }
   std::int64_t rows_where(const std::string& where) {
     return scan_all(*open(where)).rows;
@@ -149,7 +160,7 @@ TYPED_TEST_P(DatabaseSuite, RefusesAKeyThatTwoRowsHave) {
       "CREATE TABLE t(id INTEGER, x DOUBLE PRECISION); INSERT INTO t VALUES "
       "(7, 1), (7, 2)");
   SourceSpec spec = this->database_.spec();
-  spec.key = "id";
+  spec.key = {"id"};
   auto source = open_source(spec, {{"x", ReadAs::number}});
   Block block;
   Error error =
@@ -157,6 +168,124 @@ TYPED_TEST_P(DatabaseSuite, RefusesAKeyThatTwoRowsHave) {
   EXPECT_EQ(error.kind(), ErrorKind::source);
   EXPECT_EQ(error.parts().code, "source.key_twice");
   EXPECT_THAT(error.what(), testing::HasSubstr("key 7"));
+}
+
+TYPED_TEST_P(DatabaseSuite, NamesRowsByAllColumnsOfThePrimaryKey) {
+  this->make_pairs();
+  auto source = open_source(this->database_.spec(), {{"x", ReadAs::number}});
+  EXPECT_EQ(source->info().key, ColumnType::text);
+  EXPECT_EQ(source->identity().find("key")->dump(), R"(["a", "b"])");
+  ScannedBlock rows = scan_all(*source);
+  ASSERT_EQ(rows.keys.size(), 5);
+  std::map<std::string, double> by_key;
+  for (std::int64_t row = 0; row < rows.rows; ++row)
+    by_key[std::string(rows.keys.bytes(row))] = rows.columns[0].float64(row);
+  EXPECT_THAT(by_key, testing::ElementsAre(testing::Pair("-Z8\tA", -11),
+                                           testing::Pair("A2\tA", 21),
+                                           testing::Pair("A2\tB", 22),
+                                           testing::Pair("B10\tA", 101),
+                                           testing::Pair("B10\tB", 102)));
+}
+
+TYPED_TEST_P(DatabaseSuite, ReadsRowsByAllColumnsOfTheirKey) {
+  this->make_pairs();
+  SourceSpec spec = this->database_.spec();
+  for (const char* where : {"", "x < 102 -- metres"}) {
+    spec.where = where;
+    auto source = open_source(spec, {{"x", ReadAs::number}});
+    auto reader = source->open_reader();
+    Block block;
+    reader->read(text_keys({"B10\tA", "-Z8\tA", "A2\tB", "B10\tA"}), block);
+    ASSERT_EQ(block.rows, 4);
+    for (auto [row, x] : {std::pair(0, 101), {1, -11}, {2, 22}, {3, 101}})
+      EXPECT_EQ(block.columns[0].float64(row), x);
+    Error error = error_of([&] {
+      reader->read(text_keys({"A2\tA", "A2\tC"}), block);
+    });
+    EXPECT_EQ(error.parts().code, "source.row_gone");
+    EXPECT_THAT(error.what(), testing::HasSubstr("A2\tC"));
+  }
+  EXPECT_EQ(error_of([&] {
+              Block block;
+              open_source(spec, {{"x", ReadAs::number}})
+                  ->open_reader()
+                  ->read(text_keys({"B10\tB"}), block);
+            })
+                .parts()
+                .code,
+            "source.row_gone")
+      << "where leaves it out";
+}
+
+TYPED_TEST_P(DatabaseSuite, ReadsThousandsOfKeysOfTwoColumnsAtOnce) {
+  this->database_.execute(
+      "CREATE TABLE t(a INTEGER, b VARCHAR(20), x DOUBLE PRECISION, PRIMARY "
+      "KEY (a, b)); WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 "
+      "FROM n WHERE i + 1 < 40000) INSERT INTO t SELECT i / 100, 'k' || (i % "
+      "100), i FROM n");
+  auto source = open_source(this->database_.spec(), {{"x", ReadAs::number}});
+  ScannedBlock rows = scan_all(*source);
+  ASSERT_EQ(rows.rows, 40000);
+  Block again;
+  source->open_reader()->read(rows.keys, again);
+  ASSERT_EQ(again.rows, rows.rows);
+  for (std::int64_t row = 0; row < rows.rows; ++row)
+    ASSERT_EQ(again.columns[0].float64(row), rows.columns[0].float64(row));
+}
+
+TYPED_TEST_P(DatabaseSuite, TakesColumnsThatAreUniqueTogetherAsTheKey) {
+  this->make_pairs("");
+  SourceSpec spec = this->database_.spec();
+  spec.key = {"b", "a"};
+  auto source = open_source(spec, {{"a", ReadAs::integer}});
+  Block block;
+  source->open_reader()->read(text_keys({"A\tB10"}), block);
+  EXPECT_EQ(block.columns[0].int64(0), 10);
+  this->database_.execute("INSERT INTO t VALUES (0, 'A', 10)");
+  Error error = error_of(
+      [&] { source->open_reader()->read(text_keys({"A\tB10"}), block); });
+  EXPECT_EQ(error.parts().code, "source.key_twice");
+  this->database_.execute("INSERT INTO t VALUES (0, NULL, 10)");
+  error = error_of([&] { scan_all(*source); });
+  EXPECT_EQ(error.parts().code, "source.bad_key");
+  EXPECT_THAT(error.what(), testing::HasSubstr("key 'b'"));
+  spec.key = {"b", "aa"};
+  error = error_of([&] { open_source(spec, {}); });
+  EXPECT_EQ(error.parts().code, "source.unknown_column");
+  EXPECT_EQ(error.parts().where, "source.key");
+}
+
+TYPED_TEST_P(DatabaseSuite, NumbersTheRowsOfATableWithoutAKey) {
+  this->make_pairs("");
+  auto source = open_source(this->database_.spec(), {{"x", ReadAs::number}});
+  EXPECT_EQ(source->info().key, ColumnType::int64);
+  ScannedBlock rows = scan_all(*source);
+  ASSERT_EQ(rows.keys.size(), 5);
+  KeyList backwards;
+  for (std::int64_t row = rows.rows; row-- > 0;)
+    backwards.append_integer(rows.keys.integer(row));
+  auto reader = source->open_reader();
+  Block again;
+  reader->read(backwards, again);
+  for (std::int64_t row = 0; row < rows.rows; ++row)
+    EXPECT_EQ(again.columns[0].float64(rows.rows - 1 - row),
+              rows.columns[0].float64(row));
+  this->database_.execute("DELETE FROM t WHERE x = 22");
+  Error error = error_of([&] { reader->read(backwards, again); });
+  EXPECT_EQ(error.parts().code, "source.row_gone");
+}
+
+TYPED_TEST_P(DatabaseSuite, HasNoKeyForAView) {
+  this->make_pairs();
+  this->database_.execute("CREATE VIEW v AS SELECT * FROM t");
+  SourceSpec spec = this->database_.spec("v");
+  Error error = error_of([&] { open_source(spec, {}); });
+  EXPECT_EQ(error.kind(), ErrorKind::request);
+  EXPECT_EQ(error.parts().code, "source.no_key");
+  EXPECT_EQ(error.parts().where, "source.key");
+  EXPECT_THAT(error.parts().why, testing::HasSubstr("is a view"));
+  spec.key = {"a", "b"};
+  EXPECT_EQ(scan_all(*open_source(spec, {})).keys.size(), 5);
 }
 
 TYPED_TEST_P(DatabaseSuite, LetsReadersAndPartitionsOutliveTheSource) {
@@ -179,6 +308,10 @@ REGISTER_TYPED_TEST_SUITE_P(
     ReadsTensOfThousandsOfKeysAtOnce, PaysOneRoundTripForAllKeysOfARead,
     PaysOneRoundTripForAWholeScan, SeesRowsThatWereChangedBetweenReads,
     CountsARowThatWhereLeavesOutAsGone, RefusesAKeyThatTwoRowsHave,
+    NamesRowsByAllColumnsOfThePrimaryKey, ReadsRowsByAllColumnsOfTheirKey,
+    ReadsThousandsOfKeysOfTwoColumnsAtOnce,
+    TakesColumnsThatAreUniqueTogetherAsTheKey,
+    NumbersTheRowsOfATableWithoutAKey, HasNoKeyForAView,
     LetsReadersAndPartitionsOutliveTheSource);
 
 }  // namespace penstock

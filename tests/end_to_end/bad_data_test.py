@@ -176,12 +176,13 @@ class BadKeys(Case):
         self.refuse("source", "source.bad_key", "'id'", "rowid 2", "'two'",
                     "an integer")
 
-    def test_a_table_with_no_key_of_its_own(self):
-        self.database([(1, GOOD, 1.0)], "id INTEGER, heard TEXT, y REAL")
+    def test_a_view_has_no_key_of_its_own(self):
+        self.database([(1, GOOD, 1.0)], table="rows")
+        with sqlite3.connect(self.folder / "d.sqlite") as base:
+            base.execute("CREATE VIEW t AS SELECT * FROM rows")
+        base.close()
         self.write_job()
-        answer = self.run_it("train", "job.json", "--json")
-        self.refused(answer, "request", answer.json()["error"]["code"],
-                     "source.key", "t")
+        self.refuse("request", "source.no_key", "source.key", "t in d.sqlite")
 
     def test_a_key_that_is_no_utf8_is_refused_with_its_bytes(self):
         self.database([(i, GOOD, 1.0) for i in range(8)],

@@ -12,6 +12,7 @@ struct SqlType {
   char category =
       'U';           ///< typcategory: A array, E enum, R range, T interval...
   std::string base;  ///< as SQL writes it; of a domain, that at its end
+  std::uint32_t oid = 0;  ///< of that
 };
 
 /// What is expected of a column that is read in this way, in words.

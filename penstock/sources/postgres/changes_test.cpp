@@ -28,7 +28,7 @@ class PostgresChange : public testing::Test {
   }
   std::unique_ptr<Source> open(const std::string& table = "t") {
     SourceSpec spec = schema_.spec(table);
-    spec.key = "id";
+    spec.key = {"id"};
     return open_source(spec, kX);
   }
   /// All rows of a pass whose beginning finds another program in the middle of

@@ -13,12 +13,14 @@
 namespace penstock::postgres {
 namespace {
 
-// Dates in `where` are UTC; a lock is waited for no longer than that, unless
-// the user has set a limit; compiling a scan costs more than it saves; a
-// statement that is prepared once is planned once.
+// Dates in `where` are UTC, and those that are requested as text ISO-8601; a
+// lock is waited for no longer than that, unless the user has set a limit;
+// compiling a scan costs more than it saves; a statement that is prepared once
+// is planned once.
 constexpr const char* kSession =
     "SELECT set_config('lock_timeout', '10s', false) WHERE "
-    "current_setting('lock_timeout') = '0'; SET TimeZone = 'UTC'";
+    "current_setting('lock_timeout') = '0'; SET TimeZone = 'UTC'; SET "
+    "DateStyle = 'ISO'; SET IntervalStyle = 'postgres'";
 // Such a database holds bytes of any encoding. The server would end a whole
 // scan at the first that are not UTF-8; taken as they are, their row can be
 // named.
@@ -148,10 +150,14 @@ std::string identifier(std::string_view name) {
 
 Connection::Connection(const SourceSpec& spec, Use use, StopFlag stop)
     : about_{.doing = (use == Use::to_read ? "cannot read " : "cannot write ") +
-                      (spec.table.empty() ? "the database"
-                                          : "table '" + spec.table + "'"),
+                      (!spec.query.empty()  ? "the query"
+                       : spec.table.empty() ? "the database"
+                                            : "table '" + spec.table + "'"),
              .place = "postgresql://",
-             .table = spec.table},
+             .table = spec.table,
+             .own_sql = !spec.query.empty()   ? "source.query"
+                        : !spec.where.empty() ? "source.where"
+                                              : ""},
       round_trip_(from_seconds(1e-3 * spec.round_trip_ms)),
       stop_(stop) {
   check_readable(spec.uri);
@@ -332,10 +338,24 @@ Result Connection::attempt(const std::string& sql) {
   if (PQsendQueryParams(get(), sql.c_str(), 0, nullptr, nullptr, nullptr,
                         nullptr, 1) == 0)
     throw error(nullptr);
+  return only_result();
+}
+
+Result Connection::only_result() {
   Result first = next_result();
   while (next_result() != nullptr) {
   }
   return first;
+}
+
+Result Connection::describe(const std::string& sql) {
+  pay_round_trip();
+  if (PQsendPrepare(get(), "", sql.c_str(), 0, nullptr) == 0)
+    throw error(nullptr);
+  Result parsed = only_result();
+  if (PQresultStatus(parsed.get()) != PGRES_COMMAND_OK) return parsed;
+  if (PQsendDescribePrepared(get(), "") == 0) throw error(nullptr);
+  return only_result();
 }
 
 void Connection::prepare(const std::string& name, const std::string& sql) {
@@ -343,13 +363,19 @@ void Connection::prepare(const std::string& name, const std::string& sql) {
   answer(PQsendPrepare(get(), name.c_str(), sql.c_str(), 0, nullptr));
 }
 
-Result Connection::run(const std::string& name, std::string_view parameter) {
-  const char* values[] = {parameter.data()};
-  int lengths[] = {static_cast<int>(parameter.size())};
-  int formats[] = {1};
+Result Connection::run(const std::string& name,
+                       const std::vector<std::string>& parameters) {
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  for (const std::string& parameter : parameters) {
+    values.push_back(parameter.data());
+    lengths.push_back(static_cast<int>(parameter.size()));
+  }
+  const std::vector<int> binary(parameters.size(), 1);
   pay_round_trip();
-  return answer(
-      PQsendQueryPrepared(get(), name.c_str(), 1, values, lengths, formats, 1));
+  return answer(PQsendQueryPrepared(
+      get(), name.c_str(), static_cast<int>(parameters.size()), values.data(),
+      lengths.data(), binary.data(), 1));
 }
 
 void Connection::clean_up(const char* sql) noexcept {

@@ -52,10 +52,14 @@ class Connection {
              const std::vector<std::string>& parameters);
   /// One statement, whose result is binary, and may be that it failed.
   Result attempt(const std::string& sql);
+  /// The columns and parameters of one statement, which is parsed and not run;
+  /// it may be that it failed.
+  Result describe(const std::string& sql);
   /// Gives a statement a name that `run` knows.
   void prepare(const std::string& name, const std::string& sql);
-  /// One binary parameter, a binary result.
-  Result run(const std::string& name, std::string_view parameter);
+  /// Binary parameters, a binary result.
+  Result run(const std::string& name,
+             const std::vector<std::string>& parameters);
   /// Tries to end a transaction. Errors are ignored: the next statement reports
   /// them.
   void clean_up(const char* sql) noexcept;
@@ -88,6 +92,7 @@ class Connection {
   template <class Busy>
   bool wait_while(Busy busy);
   Result next_result();
+  Result only_result();
   Result answer(int sent);
 
   About about_;

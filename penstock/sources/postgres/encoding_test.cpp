@@ -34,7 +34,7 @@ class PostgresSqlAscii : public testing::Test {
     spec.kind = "postgres";
     spec.uri = uri_;
     spec.table = table;
-    spec.key = key;
+    if (!key.empty()) spec.key = {key};
     return spec;
   }
 

@@ -218,6 +218,13 @@ Error statement_failure(const About& about, std::string_view sqlstate,
                    "another session cancelled the statement "
                    "(pg_cancel_backend); start again");
   if (sqlstate == "42501") return no_right(about, says);
+  if (sqlstate == "25006" && !about.own_sql.empty())
+    return Error(ErrorKind::request,
+                 {.code = "source.query_writes",
+                  .what = about.doing,
+                  .where = about.own_sql,
+                  .why = "it writes, or calls a function that does: " + says,
+                  .next = "take out what writes: sources are only read"});
   // A relation that is dropped while a statement is planned, and a statement
   // that was prepared before the columns changed, have no SQLSTATE of their
   // own.
@@ -229,12 +236,14 @@ Error statement_failure(const About& about, std::string_view sqlstate,
     if (cause.sign == sqlstate ||
         (cause.sign.size() == 2 && sqlstate.starts_with(cause.sign)))
       return refusal(about, cause.code, says, cause.next);
-  return refusal(about, "postgres.failed",
-                 says + " (SQLSTATE " + std::string(sqlstate) + ")",
-                 sqlstate.starts_with("22")
-                     ? "check source.where: it may fail on single rows, as a "
-                       "cast does"
-                     : "look at the table with psql: \\d @table");
+  return refusal(
+      about, "postgres.failed",
+      says + " (SQLSTATE " + std::string(sqlstate) + ")",
+      sqlstate.starts_with("22")
+          ? "check " +
+                (about.own_sql.empty() ? "source.where" : about.own_sql) +
+                ": it may fail on single rows, as a cast does"
+          : "look at the table with psql: \\d @table");
 }
 
 std::string without_secret(std::string says, const std::string& password) {

@@ -15,6 +15,9 @@ struct About {
   std::string user;      ///< as far as it is known
   std::string database;  ///< likewise
   std::string sslmode;   ///< likewise
+  /// The setting with SQL of the user's, which may write where all else only
+  /// reads; empty: there is none.
+  std::string own_sql = {};
 };
 
 /// Why the connection failed. libpq gives the cause only in words, so the words

@@ -81,17 +81,6 @@ std::unique_ptr<CopyOut> begin_copy(Turn& turn, const std::string& select) {
   }
 }
 
-void append_element(std::string& array, const KeyList& keys, std::int64_t at) {
-  if (keys.type() == ColumnType::int64) {
-    append_big(array, std::int32_t{8});
-    append_big(array, keys.integer(at));
-    return;
-  }
-  std::string_view key = keys.bytes(at);
-  append_big(array, static_cast<std::int32_t>(key.size()));
-  array += key;
-}
-
 }  // namespace
 
 Connection& PostgresReader::connection() {
@@ -125,7 +114,7 @@ void PostgresReader::copy(CopyOut& copy, const Partition& partition,
                           BlockLimit limit, const BlockSink& sink) {
   const RowFormat& format = opened_->format;
   CopyDecoder decoder(format.fields(), format.place());
-  BlockWriter writer(format.key_type(), format.types(), limit, sink,
+  BlockWriter writer(format.key().type(), format.columns(), limit, sink,
                      opened_->stop);
   std::int64_t number = 0;
   while (std::optional<std::string_view> bytes = copy.next()) {
@@ -148,7 +137,7 @@ Error PostgresReader::row_error(const KeyList& keys, std::int64_t at,
   return Error(ErrorKind::source,
                {.code = std::move(code),
                 .what = "cannot read the row with key " + keys.shown(at) +
-                        " of table '" + opened_->spec.table + "'",
+                        " of " + opened_->table.shown,
                 .where = opened_->format.place(),
                 .why = std::move(why),
                 .next = std::move(next)});
@@ -167,37 +156,25 @@ void PostgresReader::take_fields(int row) {
   }
 }
 
-/// Sends the keys as an array of one dimension (array_recv in PostgreSQL).
 void PostgresReader::fetch(const KeyList& keys) {
   const RowFormat& format = opened_->format;
   Connection& session = connection();
   if (!prepared_) {
-    session.prepare(kReadByKeys, opened_->select_where(
-                                     format.key_identifier() +
-                                     " = ANY($1::" + format.key_array() + ")"));
+    session.prepare(kReadByKeys,
+                    opened_->select_where(format.key().condition()));
     prepared_ = true;
   }
-  parameter_.clear();
-  append_big(parameter_, std::int32_t{1});  // dimensions
-  append_big(parameter_, std::int32_t{0});  // no element is NULL
-  append_big(parameter_, format.key_oid());
-  append_big(parameter_, static_cast<std::int32_t>(asked_.groups()));
-  append_big(parameter_, std::int32_t{1});  // its first index
-  for (std::size_t group = 0; group < asked_.groups(); ++group)
-    append_element(parameter_, keys, asked_.position(group));
-  result_ = session.run(kReadByKeys, parameter_);
+  result_ = session.run(kReadByKeys, format.key().parameters(keys, asked_));
   format.check_types(result_);
 }
 
 void PostgresReader::place_rows(const KeyList& keys) {
   const RowFormat& format = opened_->format;
   row_of_.assign(asked_.groups(), -1);
-  bool integers = keys.type() == ColumnType::int64;
   for (int row = 0; row < PQntuples(result_.get()); ++row) {
     take_fields(row);
-    format.check_key(fields_[0], row + 1, "the result");
-    auto group = integers ? asked_.find(format.key_integer(fields_[0]))
-                          : asked_.find(fields_[0].text());
+    format.check_key(fields_, row + 1, "the result");
+    auto group = format.key().find(fields_, asked_);
     // A key column that ignores case matches more keys than were requested.
     if (!group) continue;
     if (row_of_[*group] >= 0)
@@ -210,18 +187,18 @@ void PostgresReader::place_rows(const KeyList& keys) {
 
 void PostgresReader::read(const ReadRequest& request, Block& out) {
   const RowFormat& format = opened_->format;
-  PENSTOCK_ASSERT(request.keys != nullptr && format.has_key(),
+  PENSTOCK_ASSERT(request.keys != nullptr && !format.key().empty(),
                   "rows of a table are read by their keys");
   const KeyList& keys = *request.keys;
   if (!format.fits(out)) out = format.empty_block();
   out.clear();
   if (keys.size() == 0) return;
-  PENSTOCK_ASSERT(keys.type() == format.key_type(),
+  PENSTOCK_ASSERT(keys.type() == format.key().type(),
                   "keys are of the type that the key column has");
   asked_.assign(keys);
   fetch(keys);
   place_rows(keys);
-  KeyList found(format.key_type());
+  KeyList found(format.key().type());
   for (std::int64_t at = 0; at < keys.size(); ++at) {
     int row = row_of_[asked_.group_of(at)];
     if (row < 0 && request.gone == nullptr)

@@ -40,7 +40,6 @@ class PostgresReader : public Reader {
 
   // Of the read that goes on.
   KeyLookup asked_;
-  std::string parameter_;    // an array of the keys, in binary
   Result result_;            // rows in any order
   std::vector<int> row_of_;  // by group of keys: its row in the result, or -1
   std::vector<Field> fields_;

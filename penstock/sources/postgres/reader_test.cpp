@@ -185,12 +185,12 @@ TEST_F(PostgresReader, CannotWrite) {
   auto source = open_source(spec, kX);
   Block block;
   EXPECT_EQ(error_of([&] { scan_all(*source); }).parts().code,
-            "postgres.read_only");
+            "source.query_writes");
   EXPECT_EQ(
       error_of([&] { source->open_reader()->read(integer_keys(0, 1), block); })
           .parts()
           .code,
-      "postgres.read_only");
+      "source.query_writes");
   EXPECT_EQ(schema_.ask("SELECT count(*) FROM t"), "3");
 }
 
@@ -234,7 +234,7 @@ TEST_F(PostgresReader, TellsKeysApartThatTheColumnDoesNot) {
       "CREATE TABLE t(id text COLLATE nocase, x float8); INSERT "
       "INTO t VALUES ('a', 1), ('A', 2), ('b', 3)");
   SourceSpec spec = schema_.spec();
-  spec.key = "id";
+  spec.key = {"id"};
   Block block;
   open_source(spec, kX)->open_reader()->read(text_keys({"b", "A"}), block);
   ASSERT_EQ(block.rows, 2);

@@ -2,6 +2,8 @@
 
 #include "penstock/base/utf8.h"
 #include "penstock/sources/block_writer.h"
+#include "penstock/sources/postgres/arrays.h"
+#include "penstock/sources/query_text.h"
 #include "penstock/sources/schema.h"
 
 namespace penstock::postgres {
@@ -25,49 +27,28 @@ bool is_time(Kind kind) {
 bool allowed(Kind kind, ReadAs as) {
   bool number = is_integer(kind) || is_real(kind) || kind == Kind::boolean;
   switch (as) {
-    case ReadAs::key:
-      return is_integer(kind) || is_text(kind) || kind == Kind::uuid;
     case ReadAs::number:
-      return number || is_time(kind) || is_text(kind);
+      return number || is_time(kind) || is_text(kind) || kind == Kind::interval;
     case ReadAs::integer:
       return number;
     case ReadAs::json:
       return is_text(kind) || kind == Kind::json || kind == Kind::jsonb;
+    case ReadAs::key:
     case ReadAs::value:
       return true;
   }
   return false;
 }
 
-[[noreturn]] void refuse_type(const ColumnInfo& column, const Table& table,
-                              const std::string& place,
-                              const ColumnRequest& want, const SqlType& type,
-                              Kind kind) {
-  std::string name = identifier(column.name);
-  std::string cast = cast_of(want.as, kind, type, name);
-  std::string next = "name another column";
-  if (!cast.empty())
-    next +=
-        ", or a view with a cast as source.table: CREATE VIEW v AS SELECT "
-        "..., " +
-        cast + " AS " + name + " FROM " + table.identifier;
-  throw Error(ErrorKind::request,
-              {.code = want.as == ReadAs::key ? "source.key_type"
-                                              : "source.column_type",
-               .what = "cannot read column '" + column.name + "' of " + place,
-               .where = want.setting,
-               .why = "its type is " + column.declared + ", where " +
-                      expected_of(want.as) + " is expected",
-               .next = std::move(next)});
+/// So that the side of a row that is split by it depends on its value alone.
+bool hashed_as_text(Kind kind) {
+  return kind == Kind::interval || kind == Kind::bytea || element_of(kind);
 }
 
 ColumnType type_of(Kind kind, ReadAs as) {
   if (as == ReadAs::number) return number_type(kind);
   if (std::optional<ColumnType> given = type_given_by(as)) return *given;
-  if (as == ReadAs::value) return value_type(kind);
-  return kind == Kind::uuid ? ColumnType::uuid
-         : is_integer(kind) ? ColumnType::int64
-                            : ColumnType::text;
+  return value_type(kind);
 }
 
 }  // namespace
@@ -75,12 +56,13 @@ ColumnType type_of(Kind kind, ReadAs as) {
 RowFormat::RowFormat(const SourceSpec& spec, const Table& table,
                      std::string place,
                      const std::vector<ColumnRequest>& requests, bool keys)
-    : table_(table.name), place_(std::move(place)) {
-  if (keys) {
-    key_ = select_column(key_of(table.schema, spec.key, place_), table,
-                         {.as = ReadAs::key, .setting = "source.key"});
-    key_identifier_ = identifier(key_->name);
-  }
+    : table_(table.name),
+      shown_(table.shown),
+      query_(spec.query),
+      place_(std::move(place)) {
+  if (keys) key_ = RowKey(spec, table, place_);
+  for (const RowKey::Part& part : key_.parts())
+    select_ += (select_.empty() ? "SELECT " : ", ") + part.selected;
   for (const ColumnRequest& request : requests)
     selected_.push_back(select_column(
         column_of(table.schema, request.column, request.setting, place_), table,
@@ -95,59 +77,61 @@ RowFormat::SelectedColumn RowFormat::select_column(
   ReadAs as = request.as;
   auto at = static_cast<std::size_t>(&column - table.schema.columns.data());
   Kind kind = table.kinds[at];
-  if (!allowed(kind, as))
-    refuse_type(column, table, place_, request, table.types[at], kind);
+  if (!allowed(kind, as)) refuse_type(column, table, place_, request);
   select_ += (select_.empty() ? "SELECT " : ", ") + identifier(column.name);
   // To be looked at or hashed, everything is a text.
-  if (kind == Kind::padded_text || kind == Kind::other) {
-    select_ += "::text";
-    if (kind == Kind::other) kind = Kind::text;
-  }
-  return {column.name, as, kind, type_of(kind, as)};
+  const bool as_text = kind == Kind::other || kind == Kind::enumeration ||
+                       (request.hashed && hashed_as_text(kind));
+  if (as_text || kind == Kind::padded_text) select_ += "::text";
+  if (as_text) kind = Kind::text;
+  return {.name = column.name,
+          .as = as,
+          .kind = kind,
+          .type = type_of(kind, as),
+          .numbers = number_type(element_of(kind).value_or(Kind::float8)).dtype,
+          .oid = table.types[at].oid};
 }
 
 std::vector<ColumnType> RowFormat::types() const { return types_of(selected_); }
+
+std::vector<BlockColumn> RowFormat::columns() const {
+  return block_columns(selected_);
+}
 
 Json RowFormat::identity() const {
   Json identity(Json::Object{});
   identity["kind"] = "postgres";
   identity["place"] = place_;
-  identity["table"] = table_;
-  identity["key"] = key_ ? Json(key_->name) : Json();
+  if (query_.empty())
+    identity["table"] = table_;
+  else
+    identity["query"] = query_;
+  identity["key"] = key_.identity();
   identity["columns"] = names_of(selected_);
   return identity;
 }
 
-const char* RowFormat::key_array() const {
-  if (key_->type == ColumnType::uuid) return "uuid[]";
-  if (key_->type == ColumnType::int64) return "bigint[]";
-  return key_->kind == Kind::padded_text ? "bpchar[]" : "text[]";
-}
-
-std::uint32_t RowFormat::key_oid() const {  // of pg_type.dat
-  if (key_->type == ColumnType::uuid) return 2950;
-  if (key_->type == ColumnType::int64) return 20;
-  return key_->kind == Kind::padded_text ? 1042 : 25;
-}
-
 void RowFormat::check_types(const Result& result) const {
   int at = 0;
-  auto check = [&](const SelectedColumn& from) {
+  auto check = [&](const std::string& name, Kind kind, Oid oid) {
     // char(n) is requested as text. A domain is reported as its base type.
-    Kind expected = from.kind == Kind::padded_text ? Kind::text : from.kind;
-    Kind found = kind_of(PQftype(result.get(), at++));
+    Kind expected = kind == Kind::padded_text ? Kind::text : kind;
+    const Oid type = PQftype(result.get(), at++);
+    Kind found = kind_of(type);
+    if (kind == Kind::vector && type == oid) return;
     if (found == expected) return;
     throw Error(
         ErrorKind::source,
         {.code = "postgres.changed",
-         .what = "cannot read column '" + from.name + "'",
+         .what = "cannot read column '" + name + "'",
          .where = place_,
          .why = "it is " + std::string(sql_name(found)) + " now, and was " +
-                sql_name(from.kind) + " when the table was opened",
+                sql_name(kind) + " when the table was opened",
          .next = "another program has changed the table: start again"});
   };
-  if (key_) check(*key_);
-  for (const SelectedColumn& from : selected_) check(from);
+  for (const RowKey::Part& part : key_.parts()) check(part.name, part.kind, 0);
+  for (const SelectedColumn& from : selected_)
+    check(from.name, from.kind, from.oid);
 }
 
 Block RowFormat::empty_block() const { return block_of(selected_); }
@@ -156,40 +140,47 @@ bool RowFormat::fits(const Block& block) const {
   return is_block_of(selected_, block);
 }
 
-void RowFormat::refuse_bytes(const SelectedColumn& from,
+void RowFormat::refuse_bytes(const std::string& column,
                              const Field& field) const {
   throw Error(
       ErrorKind::source,
       {.code = "postgres.stream",
-       .what = "cannot read column '" + from.name + "'",
+       .what = "cannot read column '" + column + "'",
        .where = place_,
        .why = "the server sent " + std::to_string(field.size) +
               " bytes that are not a value of its type",
        .next = "its columns may have changed in the meantime: start again"});
 }
 
-void RowFormat::check_key(const Field& key, std::int64_t number,
+void RowFormat::check_key(std::span<const Field> row, std::int64_t number,
                           const std::string& range) const {
-  const SelectedColumn& from = *key_;
-  if (!well_formed(from.kind, key)) refuse_bytes(from, key);
-  bool text = from.type == ColumnType::text;
-  if (!key.null() && (!text || is_utf8(key.text()))) return;
+  for (std::size_t at = 0; at < key_.parts().size(); ++at)
+    if (!well_formed(key_.parts()[at].kind, row[at]))
+      refuse_bytes(key_.parts()[at].name, row[at]);
+  const RowKey::Part* part = key_.fault_in(row);
+  if (part == nullptr) return;
+  const Field& key = row[static_cast<std::size_t>(part - key_.parts().data())];
   auto refuse = [&](std::string why, std::string next) {
     throw Error(ErrorKind::source,
                 {.code = "source.bad_key",
-                 .what = "cannot use the key '" + from.name + "' of table '" +
-                         table_ + "'",
+                 .what = "cannot use the key '" + part->name + "' of " + shown_,
                  .where = place_ + ", row number " + std::to_string(number) +
                           " of " + range,
                  .why = std::move(why),
                  .next = std::move(next)});
   };
-  std::string name = identifier(from.name);
+  std::string name = identifier(part->name);
+  if (key.null() && part->name == kRowNumber) refuse_same_order(place_);
+  if (key.null() && !query_.empty())
+    refuse("it is NULL", "leave such rows out by the query's WHERE");
   if (key.null())
     refuse("it is NULL",
            "correct the rows that SELECT ctid, * FROM " + table_ + " WHERE " +
                name + " IS NULL shows, or leave them out by source.where: " +
                name + " IS NOT NULL");
+  if (!query_.empty())
+    refuse("it holds " + shown_text(key.text()),
+           "correct that row, or convert the column in the query");
   refuse("it holds " + shown_text(key.text()),
          "correct that row, or name a view as source.table that converts the "
          "column, from LATIN1 say: CREATE VIEW v AS SELECT ..., "
@@ -210,8 +201,7 @@ bool RowFormat::append(const SelectedColumn& from, const Field& field,
       return true;
     case ReadAs::key:
     case ReadAs::value:
-      append_value(from.kind, field, column);
-      return true;
+      return append_value(from.kind, field, column, expected);
   }
   return false;
 }
@@ -219,10 +209,10 @@ bool RowFormat::append(const SelectedColumn& from, const Field& field,
 std::size_t RowFormat::bytes_of(std::span<const Field> row) const {
   constexpr std::size_t kLongestNumber = 32;  // as a text, as are times
   std::size_t bytes = 0;
-  row = row.subspan(key_ ? 1 : 0);
+  row = row.subspan(key_.parts().size());
   for (std::size_t at = 0; at < selected_.size(); ++at) {
     bytes += bytes_beside_text(selected_[at].type);
-    if (selected_[at].type.is_text())
+    if (grows_with_value(selected_[at].type))
       bytes += std::max(row[at].size, kLongestNumber);
   }
   return bytes;
@@ -231,17 +221,14 @@ std::size_t RowFormat::bytes_of(std::span<const Field> row) const {
 void RowFormat::append(std::span<const Field> row, std::int64_t number,
                        const std::string& range, KeyList& keys,
                        Block& block) const {
-  if (key_) {
-    check_key(row[0], number, range);
-    if (key_->type == ColumnType::int64)
-      keys.append_integer(key_integer(row[0]));
-    else
-      keys.append_bytes(row[0].text());
-    row = row.subspan(1);
+  if (!key_.empty()) {
+    check_key(row, number, range);
+    key_.append(row, keys);
+    row = row.subspan(key_.parts().size());
   }
   for (std::size_t at = 0; at < selected_.size(); ++at) {
     const SelectedColumn& from = selected_[at];
-    if (!well_formed(from.kind, row[at])) refuse_bytes(from, row[at]);
+    if (!well_formed(from.kind, row[at])) refuse_bytes(from.name, row[at]);
     Column& column = block.columns[at];
     const char* expected = "";
     if (append(from, row[at], column, expected)) continue;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "penstock/sources/blocks.h"
+#include "penstock/sources/postgres/row_key.h"
 #include "penstock/sources/postgres/table.h"
 
 namespace penstock::postgres {
@@ -25,22 +27,19 @@ class RowFormat {
   RowFormat(const SourceSpec& spec, const Table& table, std::string place,
             const std::vector<ColumnRequest>& requests, bool keys);
 
-  bool has_key() const { return key_.has_value(); }
-  ColumnType key_type() const { return key_ ? key_->type : ColumnType::int64; }
+  const RowKey& key() const { return key_; }
   /// By request.
   std::vector<ColumnType> types() const;
+  /// By request, of the blocks that `append` writes.
+  std::vector<BlockColumn> columns() const;
   /// Kind, place, table, key and columns, in named parts, without secrets.
   Json identity() const;
   /// Of a row of a result.
   std::size_t fields() const {
-    return std::max<std::size_t>(1, selected_.size() + (key_ ? 1 : 0));
+    return std::max<std::size_t>(1, selected_.size() + key_.parts().size());
   }
   /// "SELECT ... FROM ...", where the key, if there is one, comes first.
   const std::string& select() const { return select_; }
-  const std::string& key_identifier() const { return key_identifier_; }
-  /// The type of an array of keys: "bigint[]", and the oid of its elements.
-  const char* key_array() const;
-  std::uint32_t key_oid() const;
   const std::string& place() const { return place_; }
 
   /// Throws `postgres.changed` unless `result`, of a statement that begins with
@@ -56,12 +55,8 @@ class RowFormat {
   /// says which result, for messages about a row whose key is NULL.
   void append(std::span<const Field> row, std::int64_t number,
               const std::string& range, KeyList& keys, Block& block) const;
-  /// The key of a row that was checked: a number, or bytes.
-  std::int64_t key_integer(const Field& key) const {
-    return integer_in(key_->kind, key);
-  }
-  /// Throws when a row's key is NULL or no value of its type.
-  void check_key(const Field& key, std::int64_t number,
+  /// Throws when a part of a row's key is NULL or no value of its type.
+  void check_key(std::span<const Field> row, std::int64_t number,
                  const std::string& range) const;
 
  private:
@@ -70,19 +65,22 @@ class RowFormat {
     ReadAs as;
     Kind kind;
     ColumnType type;
+    Dtype numbers;      // of a list
+    std::uint32_t oid;  // of the column
   };
   SelectedColumn select_column(const ColumnInfo& column, const Table& table,
                                const ColumnRequest& request);
   bool append(const SelectedColumn& from, const Field& field, Column& column,
               const char*& expected) const;
-  [[noreturn]] void refuse_bytes(const SelectedColumn& from,
+  [[noreturn]] void refuse_bytes(const std::string& column,
                                  const Field& field) const;
 
-  std::optional<SelectedColumn> key_;
+  RowKey key_;
   std::vector<SelectedColumn> selected_;  // by request
   std::string select_;
-  std::string key_identifier_;
   std::string table_;
+  std::string shown_;
+  std::string query_;
   std::string place_;
 };
 

@@ -80,7 +80,7 @@ class PostgresColumn : public testing::Test {
     schema_.execute("DROP VIEW IF EXISTS v; CREATE VIEW v AS SELECT id, " +
                     next.substr(begin + 5));
     SourceSpec spec = schema_.spec("v");
-    spec.key = "id";
+    spec.key = {"id"};
     Block block = scan_all(*open_source(spec, {{"x", as}}));
     EXPECT_TRUE(block.problems.empty()) << declared << ": " << next;
     schema_.execute("DROP VIEW v");
@@ -220,7 +220,6 @@ TEST_F(PostgresNumber, IsMadeOfOtherTypesByTheCastThatIsNamed) {
              {"float8[]", "'{4,5}'", 4},
              {"text[]", "'{6}'", 6},
              {"pair", "'{8}'", 8},
-             {"interval", "'1 minute'", 60},
              {"time", "'00:02'", 120},
              {"money", "5", 5},
              {"oid", "9", 9},
@@ -238,6 +237,29 @@ TEST_F(PostgresNumber, IsMadeOfOtherTypesByTheCastThatIsNamed) {
   for (const char* type : {"uuid", "bytea", "inet", "point"})
     EXPECT_EQ(refusal(type, ReadAs::number).parts().next, "name another column")
         << type;
+}
+
+TEST_F(PostgresNumber, OfAnIntervalIsItsSeconds) {
+  EXPECT_THAT(numbers("interval", {"'1 day 00:00:01.5'", "'-2 weeks'"}),
+              ElementsAre(86401.5, -14 * 86400.0));
+  EXPECT_THAT(problem("interval", "'1 year 3 days'", ReadAs::number),
+              testing::AllOf(HasSubstr("an interval with 12 months"),
+                             HasSubstr("an interval without months")));
+}
+
+TEST_F(PostgresNumber, OfADateIsItsMidnight) {
+  EXPECT_THAT(numbers("date", {"'1970-01-02'", "'1969-12-31'"}),
+              ElementsAre(86400, -86400));
+}
+
+TEST_F(PostgresNumber, OfADomainOfAnyDepthIsThatOfItsType) {
+  schema_.execute(
+      "CREATE DOMAIN share AS numeric(5,2); CREATE DOMAIN half AS share CHECK "
+      "(value < 50); CREATE DOMAIN since AS interval; CREATE DOMAIN day AS "
+      "date");
+  EXPECT_THAT(numbers("half", {"12.50"}), ElementsAre(12.5));
+  EXPECT_THAT(numbers("since", {"'1 minute'"}), ElementsAre(60));
+  EXPECT_THAT(numbers("day", {"'1970-01-03'"}), ElementsAre(2 * 86400.0));
 }
 
 using PostgresInteger = PostgresColumn;
@@ -335,8 +357,11 @@ TEST_F(PostgresValue, HasTheTypeOfItsColumn) {
   EXPECT_EQ(type_of("bool"), ColumnType::boolean);
   EXPECT_EQ(type_of("uuid"), ColumnType::uuid);
   for (const char* type : {"text", "json", "jsonb", "numeric", "date",
-                           "timestamptz", "bytea", "int4[]", "interval"})
+                           "timestamptz", "text[]", "time"})
     EXPECT_EQ(type_of(type), ColumnType::text) << type;
+  EXPECT_EQ(type_of("interval"), ColumnType::float64);
+  EXPECT_EQ(type_of("bytea"), ColumnType::binary);
+  EXPECT_EQ(type_of("int4[]"), ColumnType::list);
 }
 
 TEST_F(PostgresValue, OfANumericIsItsShortestDecimal) {
@@ -356,13 +381,35 @@ TEST_F(PostgresValue, OfATimeIsIso8601) {
 TEST_F(PostgresValue, OfAnyOtherTypeIsItsText) {
   schema_.execute("CREATE TYPE band AS ENUM ('uhf', 'vhf')");
   EXPECT_THAT(texts("band", {"'vhf'"}, ReadAs::value), ElementsAre("vhf"));
-  EXPECT_THAT(texts("int4[]", {"'{1,2}'"}, ReadAs::value),
-              ElementsAre("{1,2}"));
+  EXPECT_THAT(texts("text[]", {"'{a,b}'"}, ReadAs::value),
+              ElementsAre("{a,b}"));
   EXPECT_THAT(texts("text", {"'a'"}, ReadAs::value), ElementsAre("a"));
 }
 
+TEST_F(PostgresValue, OfBytesIsTheBytes) {
+  EXPECT_THAT(texts("bytea", {"'\\x00ff41'", "''"}, ReadAs::value),
+              ElementsAre(std::string("\0\xff"
+                                      "A",
+                                      3),
+                          ""));
+}
+
+TEST_F(PostgresValue, ThatIsHashedIsTextInEveryTypeThatIsNoNumber) {
+  for (auto [declared, value, text] :
+       std::initializer_list<std::tuple<const char*, const char*, const char*>>{
+           {"bytea", "'ab'", "\\x6162"},
+           {"interval", "'1 day 02:00'", "1 day 02:00:00"}}) {
+    make(declared, {value});
+    Block block = scan_all(
+        *open_source(schema_.spec(),
+                     {{.column = "x", .as = ReadAs::value, .hashed = true}}));
+    EXPECT_EQ(block.columns[0].text(0), text);
+  }
+}
+
 TEST_F(PostgresValue, MayBeNullInEveryType) {
-  for (const char* type : {"int4", "float8", "text", "uuid", "bool", "date"}) {
+  for (const char* type : {"int4", "float8", "text", "uuid", "bool", "date",
+                           "bytea", "interval", "real[]"}) {
     make(type, {"NULL"});
     EXPECT_FALSE(read(ReadAs::value).columns[0].valid(0)) << type;
   }
@@ -375,7 +422,7 @@ class PostgresKey : public testing::Test {
                     ")");
     if (!values.empty()) schema_.execute("INSERT INTO t VALUES " + values);
     SourceSpec spec = schema_.spec();
-    spec.key = "k";
+    spec.key = {"k"};
     return scan_all(*open_source(spec, {}));
   }
   TestSchema schema_;

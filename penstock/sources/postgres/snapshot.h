@@ -16,6 +16,8 @@ struct OpenTable {
   Table table;
   RowFormat format;
   StopFlag stop;
+  /// The moment to which the order of its rows belongs; empty: to none.
+  std::string snapshot = {};
 
   OpenTable(SourceSpec found, Table of, RowFormat rows, StopFlag ends)
       : spec(std::move(found)),

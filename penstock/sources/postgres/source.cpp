@@ -1,7 +1,9 @@
 #include <charconv>
 
+#include "penstock/base/log.h"
 #include "penstock/sources/condition.h"
 #include "penstock/sources/postgres/postgres.h"
+#include "penstock/sources/postgres/query.h"
 #include "penstock/sources/postgres/reader.h"
 #include "penstock/sources/schema.h"
 
@@ -12,7 +14,8 @@ namespace {
 constexpr std::int64_t kCountedBytes = 16 << 20;
 
 std::string place_of(const Table& table, const Connection& connection) {
-  return table.name + " in " + connection.place();
+  return (table.relkind == 'q' ? "query" : table.name) + " in " +
+         connection.place();
 }
 
 /// Lets the server plan the statement and check privileges, without reading a
@@ -31,6 +34,7 @@ void check_statement(Connection& connection, const OpenTable& opened) {
   if (worked(result) && !spec.where.empty())
     result = attempt(opened.format.select() + " WHERE " + bare(spec.where));
   if (worked(result)) return;
+  if (!spec.query.empty()) throw query_failure(connection, spec, result);
   const char* found = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
   std::string_view state = found == nullptr ? "" : found;
   // Class 42 is what SQL itself finds wrong, 42501 a missing privilege; 22 a
@@ -51,14 +55,32 @@ void check_statement(Connection& connection, const OpenTable& opened) {
        .next = condition_hint(opened.table.schema)});
 }
 
+/// Rows that are named by their place are in an order of this moment: what was
+/// kept of them is that of no other one. The server's own name of the moment
+/// changes with every transaction that writes.
+void tell_of_places(Connection& connection, OpenTable& opened) {
+  opened.snapshot =
+      text_in(connection.execute(connection.version() >= 130000
+                                     ? "SELECT pg_current_snapshot()"
+                                     : "SELECT txid_current_snapshot()"),
+              0, 0);
+  log(LogLevel::warning,
+      opened.format.place() +
+          " has no primary key: its rows are numbered by their place (ctid), "
+          "so their order belongs to this snapshot, and another run may see "
+          "another one; name a unique column, or several, as source.key for "
+          "an order that stays");
+}
+
 SourceInfo info_of(const OpenTable& opened) {
   SourceInfo info{.shown = opened.format.place(),
                   .schema = opened.table.schema,
                   .types = opened.format.types(),
-                  .abilities = {.by_key = opened.format.has_key()},
-                  .key = opened.format.key_type(),
+                  .abilities = {.by_key = !opened.format.key().empty()},
+                  .key = opened.format.key().type(),
                   .identity = opened.format.identity()};
-  info.identity["where"] = opened.spec.where;
+  if (opened.spec.query.empty()) info.identity["where"] = opened.spec.where;
+  if (!opened.snapshot.empty()) info.identity["snapshot"] = opened.snapshot;
   return info;
 }
 
@@ -119,27 +141,35 @@ RowCount PostgresSource::count() const {
   return {.rows = rows, .exact = counted};
 }
 
+Table find(Connection& connection, const SourceSpec& spec) {
+  return spec.query.empty() ? find_table(connection, spec)
+                            : find_query(connection, spec);
+}
+
 }  // namespace
 
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
                                    const std::vector<ColumnRequest>& requests,
                                    SourceOptions options) {
   Connection connection(spec, Connection::Use::to_read, options.stop);
-  Table table = find_table(connection, spec);
+  Table table = find(connection, spec);
+  const std::string place = place_of(table, connection);
+  if (!spec.query.empty() && spec.key.empty() && options.keys)
+    number_rows(spec, place, table);
   SourceSpec found = spec;
   found.table = table.name;
-  RowFormat format(found, table, place_of(table, connection), requests,
-                   options.keys);
+  RowFormat format(found, table, place, requests, options.keys);
   auto opened = std::make_shared<OpenTable>(std::move(found), std::move(table),
                                             std::move(format), options.stop);
   check_statement(connection, *opened);
+  if (opened->format.key().is_place()) tell_of_places(connection, *opened);
   opened->give(std::move(connection));
   return std::make_unique<PostgresSource>(std::move(opened));
 }
 
 Schema read_table_schema(const SourceSpec& spec) {
   Connection connection(spec, Connection::Use::to_read);
-  return find_table(connection, spec).schema;
+  return find(connection, spec).schema;
 }
 
 }  // namespace penstock::postgres

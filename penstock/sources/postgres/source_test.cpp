@@ -74,7 +74,7 @@ TEST_F(PostgresSource, EstimatesTheRowsOfALargeTable) {
   some.where = "id > 700";
   EXPECT_EQ(open_source(some, {})->count().rows, std::nullopt);
   SourceSpec view = schema_.spec("v");
-  view.key = "id";
+  view.key = {"id"};
   EXPECT_EQ(open_source(view, {})->count().rows, std::nullopt);
 }
 

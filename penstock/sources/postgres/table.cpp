@@ -1,6 +1,7 @@
 #include "penstock/sources/postgres/table.h"
 
 #include <charconv>
+#include <map>
 
 namespace penstock::postgres {
 namespace {
@@ -18,15 +19,19 @@ constexpr const char* kTables =
 // that does not exist.
 constexpr const char* kFind =
     "SELECT c.oid, c.relkind, quote_ident(n.nspname) || '.' || "
-    "quote_ident(c.relname) FROM pg_class c JOIN pg_namespace n ON "
+    "quote_ident(c.relname), c.relhassubclass FROM pg_class c JOIN "
+    "pg_namespace n ON "
     "n.oid = c.relnamespace WHERE c.relkind IN ('r', 'm', 'v', 'p', 'f') "
     "AND c.oid = ";
 
-// The values of a domain are sent as those of its base type.
+// The values of a domain are sent as those of its base type. A primary key may
+// INCLUDE other columns (indnkeyatts, since version 11).
 constexpr const char* kColumns =
     "SELECT a.attname, format_type(a.atttypid, a.atttypmod), base.oid, "
-    "EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND "
-    "i.indisprimary AND i.indnatts = 1 AND i.indkey[0] = a.attnum), "
+    "(SELECT k.at FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k(attnum, "
+    "at) WHERE i.indrelid = a.attrelid AND i.indisprimary AND k.attnum = "
+    "a.attnum AND k.at <= coalesce((to_jsonb(i) ->> 'indnkeyatts')::int, "
+    "i.indnatts)), "
     "base.typcategory, format_type(base.oid, NULL) FROM pg_attribute a CROSS "
     "JOIN LATERAL (WITH RECURSIVE b AS (SELECT t.oid, t.typbasetype, "
     "t.typcategory FROM pg_type t WHERE t.oid = a.atttypid UNION ALL SELECT "
@@ -123,26 +128,44 @@ void add_readings(const std::string& written, std::vector<std::string>& to) {
 
 void read_columns(Connection& connection, Table& table) {
   Result list = connection.ask(kColumns, {table.oid});
+  std::map<int, std::string> key;  // by place in it
   for (int row = 0; row < PQntuples(list.get()); ++row) {
     std::string_view digits = text_in(list, row, 2);
     std::uint32_t oid = 0;
     std::from_chars(digits.data(), digits.data() + digits.size(), oid);
-    Kind kind = kind_of(oid);
-    table.kinds.push_back(kind);
-    table.types.push_back({.category = text_in(list, row, 4)[0],
-                           .base = std::string(text_in(list, row, 5))});
-    table.schema.columns.push_back(
-        {.name = std::string(text_in(list, row, 0)),
-         .declared = std::string(text_in(list, row, 1)),
-         .boolean = kind == Kind::boolean,
-         .timestamp = kind == Kind::date || kind == Kind::timestamp ||
-                      kind == Kind::timestamptz,
-         .text = kind == Kind::text || kind == Kind::padded_text,
-         .primary_key = text_in(list, row, 3) == "t"});
+    table.add_column(std::string(text_in(list, row, 0)),
+                     std::string(text_in(list, row, 1)), oid,
+                     {.category = text_in(list, row, 4)[0],
+                      .base = std::string(text_in(list, row, 5))});
+    if (std::string place(text_in(list, row, 3)); !place.empty())
+      key[std::stoi(place)] = table.schema.columns.back().name;
   }
+  for (const auto& [at, name] : key) table.schema.primary_key.push_back(name);
+  for (ColumnInfo& column : table.schema.columns)
+    column.primary_key = key.size() == 1 && column.name == key.begin()->second;
 }
 
 }  // namespace
+
+void Table::add_column(std::string column, std::string declared,
+                       std::uint32_t oid, SqlType type) {
+  type.oid = oid;
+  Kind kind = kind_of(oid);
+  if (type.category == 'E') kind = Kind::enumeration;
+  // Types of extensions have other numbers on every server.
+  if (type.category == 'U' &&
+      (type.base == "vector" || type.base.ends_with(".vector")))
+    kind = Kind::vector;
+  kinds.push_back(kind);
+  types.push_back(std::move(type));
+  schema.columns.push_back(
+      {.name = std::move(column),
+       .declared = std::move(declared),
+       .boolean = kind == Kind::boolean,
+       .timestamp = kind == Kind::date || kind == Kind::timestamp ||
+                    kind == Kind::timestamptz,
+       .text = kind == Kind::text || kind == Kind::padded_text});
+}
 
 TableName::TableName(const std::string& written) : name(written) {
   std::vector<std::string> parts = quoted_parts(written);
@@ -162,6 +185,30 @@ std::string TableName::identifier() const {
          postgres::identifier(name);
 }
 
+void refuse_type(const ColumnInfo& column, const Table& table,
+                 const std::string& place, const ColumnRequest& want) {
+  const auto at =
+      static_cast<std::size_t>(&column - table.schema.columns.data());
+  std::string name = identifier(column.name);
+  std::string cast = cast_of(want.as, table.kinds[at], table.types[at], name);
+  std::string next = "name another column";
+  if (!cast.empty() && table.relkind == 'q')
+    next += ", or cast it in the query: " + cast + " AS " + name;
+  else if (!cast.empty())
+    next +=
+        ", or a view with a cast as source.table: CREATE VIEW v AS SELECT "
+        "..., " +
+        cast + " AS " + name + " FROM " + table.identifier;
+  throw Error(ErrorKind::request,
+              {.code = want.as == ReadAs::key ? "source.key_type"
+                                              : "source.column_type",
+               .what = "cannot read column '" + column.name + "' of " + place,
+               .where = want.setting,
+               .why = "its type is " + column.declared + ", where " +
+                      expected_of(want.as) + " is expected",
+               .next = std::move(next)});
+}
+
 Table find_table(Connection& connection, const SourceSpec& spec) {
   Table table;
   table.name = spec.table.empty() ? only_table(connection) : spec.table;
@@ -174,9 +221,11 @@ Table find_table(Connection& connection, const SourceSpec& spec) {
              std::to_string(at);
   Result found = connection.ask(kFind + first + "))", names);
   if (PQntuples(found.get()) == 0) refuse_unknown(connection, table.name);
+  table.shown = "table '" + table.name + "'";
   table.oid = text_in(found, 0, 0);
   table.relkind = text_in(found, 0, 1)[0];
   table.identifier = text_in(found, 0, 2);
+  table.inherited = text_in(found, 0, 3) == "t";
   read_columns(connection, table);
   return table;
 }

@@ -9,18 +9,26 @@
 
 namespace penstock::postgres {
 
-/// A table, a view, or another relation that rows can be selected from.
+/// A table, a view, or another relation that rows can be selected from; or a
+/// query (query.h), which has no name.
 struct Table {
+  std::string shown;       ///< in messages: "table 'lab.t'", "the query"
   std::string name;        ///< as people write it: "lab.measurements"
   std::string identifier;  ///< as SQL does: "\"lab\".\"measurements\""
   std::string oid;
-  char relkind = 'r';  ///< of pg_class: r, m, v, p or f
+  char relkind = 'r';      ///< of pg_class: r, m, v, p or f; q: it is a query
+  std::string row_number;  ///< the column that numbers the rows of a query
   Schema schema;
   std::vector<Kind> kinds;     ///< by column; a domain has its base type's
   std::vector<SqlType> types;  ///< by column
+  bool inherited = false;      ///< other tables' rows are shown as its own
 
+  void add_column(std::string column, std::string declared, std::uint32_t oid,
+                  SqlType type);
   /// Rows lie in numbered pages of one file.
   bool has_pages() const { return relkind == 'r' || relkind == 'm'; }
+  /// A row's place, its ctid, is that of no other row.
+  bool has_places() const { return has_pages() && !inherited; }
   /// LOCK TABLE takes nothing else.
   bool can_be_locked() const {
     return relkind == 'r' || relkind == 'p' || relkind == 'v';
@@ -37,6 +45,12 @@ struct TableName {
   explicit TableName(const std::string& written);
   std::string identifier() const;
 };
+
+/// Throws Error(request): a column has a type that cannot be read as `want`
+/// says, with the view and the cast to write.
+[[noreturn]] void refuse_type(const ColumnInfo& column, const Table& table,
+                              const std::string& place,
+                              const ColumnRequest& want);
 
 /// The table that `spec.table` names: exactly as it is written, with the schema
 /// up to the first dot, else up to another, else all that as SQL would read it

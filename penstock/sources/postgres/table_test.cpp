@@ -107,15 +107,6 @@ TEST_F(PostgresTable, TellsItsColumns) {
   EXPECT_TRUE(schema.find("heard")->boolean);
 }
 
-TEST_F(PostgresTable, HasNoKeyOfTwoColumns) {
-  schema_.execute("CREATE TABLE t(a int, b int, PRIMARY KEY (a, b))");
-  Error error = error_of([&] { open_source(schema_.spec(), {}); });
-  EXPECT_EQ(error.parts().code, "source.no_key");
-  SourceSpec spec = schema_.spec();
-  spec.key = "b";
-  EXPECT_NE(open_source(spec, {}), nullptr);
-}
-
 TEST_F(PostgresTable, NamesTheNearestColumn) {
   schema_.execute("CREATE TABLE t(id int PRIMARY KEY, snr_db float8)");
   Error error = error_of([&] {
@@ -136,7 +127,7 @@ TEST_F(PostgresTable, MayBeAViewAPartitionedOrAForeignTable) {
       "CREATE MATERIALIZED VIEW m AS SELECT * FROM t");
   for (const char* name : {"t", "v", "m"}) {
     SourceSpec spec = schema_.spec(name);
-    spec.key = "id";
+    spec.key = {"id"};
     auto source = open_source(spec, {{"x", ReadAs::number}});
     EXPECT_EQ(source->partitions(4).size(), 1u) << name;
     EXPECT_EQ(scan_all(*source).rows, 10) << name;

@@ -101,6 +101,16 @@ class TestSchema {
     spec.table = name_ + "." + table;
     return spec;
   }
+  /// In which tables are found without the name of the schema.
+  SourceSpec query(const std::string& sql) const {
+    SourceSpec spec;
+    spec.kind = "postgres";
+    const std::string uri = test_postgres();
+    spec.uri = uri + (uri.find('?') == uri.npos ? "?" : "&") +
+               "options=-csearch_path%3D" + name_;
+    spec.query = sql;
+    return spec;
+  }
   /// The same database as another role, over TCP.
   std::string uri_of(const std::string& role_and_password) const {
     return "postgresql://" + role_and_password +

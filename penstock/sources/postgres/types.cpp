@@ -6,6 +6,7 @@
 
 #include "penstock/base/utf8.h"
 #include "penstock/sources/decimal.h"
+#include "penstock/sources/postgres/arrays.h"
 #include "penstock/sources/postgres/big_endian.h"
 #include "penstock/sources/postgres/numeric.h"
 #include "penstock/sources/postgres/pg_timestamp.h"
@@ -39,6 +40,22 @@ PgTimestamp moment_in(Kind kind, const Field& field) {
              : PgTimestamp::of_microseconds(load_big<std::int64_t>(field.data));
 }
 
+/// An interval in binary: microseconds, days and months (interval_send in
+/// PostgreSQL). How long a month is, nobody knows.
+std::optional<double> seconds_in(const Field& interval) {
+  if (load_big<std::int32_t>(interval.data + 12) != 0) return std::nullopt;
+  return static_cast<double>(load_big<std::int64_t>(interval.data)) / 1e6 +
+         86400.0 * load_big<std::int32_t>(interval.data + 8);
+}
+
+std::string shown_interval(const Field& interval) {
+  char buffer[32];
+  if (std::optional<double> seconds = seconds_in(interval))
+    return std::string(decimal(*seconds, buffer)) + " seconds";
+  return "an interval with " +
+         std::to_string(load_big<std::int32_t>(interval.data + 12)) + " months";
+}
+
 /// The text of a value of kind text, json or jsonb.
 std::string_view text_of(Kind kind, const Field& field) {
   return kind == Kind::jsonb ? field.text().substr(1) : field.text();
@@ -56,6 +73,10 @@ Kind kind_of(std::uint32_t oid) {
       return Kind::int2;
     case 23:
       return Kind::int4;
+    case 17:
+      return Kind::bytea;
+    case 27:
+      return Kind::ctid;
     case 25:
     case 1043:  // varchar
       return Kind::text;
@@ -65,6 +86,16 @@ Kind kind_of(std::uint32_t oid) {
       return Kind::float4;
     case 701:
       return Kind::float8;
+    case 1005:
+      return Kind::int2_array;
+    case 1007:
+      return Kind::int4_array;
+    case 1016:
+      return Kind::int8_array;
+    case 1021:
+      return Kind::float4_array;
+    case 1022:
+      return Kind::float8_array;
     case 1042:  // char(n)
       return Kind::padded_text;
     case 1082:
@@ -73,6 +104,8 @@ Kind kind_of(std::uint32_t oid) {
       return Kind::timestamp;
     case 1184:
       return Kind::timestamptz;
+    case 1186:
+      return Kind::interval;
     case 1700:
       return Kind::numeric;
     case 2950:
@@ -116,6 +149,25 @@ const char* sql_name(Kind kind) {
       return "timestamp with time zone";
     case Kind::uuid:
       return "uuid";
+    case Kind::interval:
+      return "interval";
+    case Kind::bytea:
+      return "bytea";
+    case Kind::int2_array:
+      return "smallint[]";
+    case Kind::int4_array:
+      return "integer[]";
+    case Kind::int8_array:
+      return "bigint[]";
+    case Kind::float4_array:
+      return "real[]";
+    case Kind::float8_array:
+      return "double precision[]";
+    case Kind::vector:
+      return "vector";
+    case Kind::ctid:
+      return "tid";
+    case Kind::enumeration:
     case Kind::other:
       break;
   }
@@ -133,19 +185,22 @@ bool well_formed(Kind kind, const Field& field) {
     case Kind::float4:
     case Kind::date:
       return field.size == 4;
+    case Kind::ctid:
+      return field.size == 6;
     case Kind::int8:
     case Kind::float8:
     case Kind::timestamp:
     case Kind::timestamptz:
       return field.size == 8;
     case Kind::uuid:
+    case Kind::interval:
       return field.size == 16;
     case Kind::numeric:
       return Numeric::from(field.text()).has_value();
     case Kind::jsonb:  // the one version that there is
       return field.size > 0 && field.data[0] == 1;
     default:
-      return true;
+      return !element_of(kind) || well_formed_list(kind, field);
   }
 }
 
@@ -155,6 +210,9 @@ std::int64_t integer_in(Kind kind, const Field& field) {
       return load_big<std::int16_t>(field.data);
     case Kind::int4:
       return load_big<std::int32_t>(field.data);
+    case Kind::ctid:
+      return std::int64_t{load_big<std::uint32_t>(field.data)} << 16 |
+             load_big<std::uint16_t>(field.data + 4);
     default:
       return load_big<std::int64_t>(field.data);
   }
@@ -182,7 +240,12 @@ std::string shown(Kind kind, const Field& field) {
       return moment_in(kind, field).text(kind == Kind::timestamptz);
     case Kind::uuid:
       return "a uuid";
+    case Kind::interval:
+      return shown_interval(field);
+    case Kind::bytea:
+      return std::to_string(field.size) + " bytes";
     default:
+      if (element_of(kind)) return shown_list(kind, field);
       return shown_text(text_of(kind, field));
   }
 }
@@ -203,6 +266,10 @@ std::optional<double> converted(Kind kind, const Field& field,
   if (is_time(kind)) {
     expected = "a finite time";
     return moment_in(kind, field).seconds();
+  }
+  if (kind == Kind::interval) {
+    expected = "an interval without months, which differ in length,";
+    return seconds_in(field);
   }
   expected = "a number or an ISO-8601 time";
   return timestamp_from(text_of(kind, field));
@@ -295,30 +362,22 @@ ColumnType value_type(Kind kind) {
       return ColumnType::int64;
     case Kind::float4:
     case Kind::float8:
+    case Kind::interval:
       return ColumnType::float64;
     case Kind::uuid:
       return ColumnType::uuid;
+    case Kind::bytea:
+      return ColumnType::binary;
     default:
-      return ColumnType::text;
+      return element_of(kind) ? ColumnType::list : ColumnType::text;
   }
 }
 
-void append_value(Kind kind, const Field& field, Column& to) {
-  if (field.null()) return to.append_null();
+namespace {
+
+/// As text that is the same from other sources.
+void append_own_text(Kind kind, const Field& field, Column& to) {
   char buffer[32];
-  const ColumnType type = value_type(kind);
-  switch (type.kind) {
-    case ColumnKind::boolean:
-      return to.append_boolean(field.data[0] != 0);
-    case ColumnKind::number:
-      if (type == ColumnType::int64)
-        return to.append_int64(integer_in(kind, field));
-      return to.append_float64(float_in(kind, field));
-    case ColumnKind::uuid:
-      return to.append_uuid(reinterpret_cast<const std::byte*>(field.data));
-    default:
-      break;
-  }
   if (is_time(kind))
     return to.append_text(
         moment_in(kind, field).text(kind == Kind::timestamptz));
@@ -329,6 +388,38 @@ void append_value(Kind kind, const Field& field, Column& to) {
   if (std::optional<double> real = number.float64())
     return to.append_text(decimal(*real, buffer));
   to.append_text(number.text());
+}
+
+}  // namespace
+
+bool append_value(Kind kind, const Field& field, Column& to,
+                  const char*& expected) {
+  if (field.null()) return to.append_null(), true;
+  if (kind == Kind::interval) return append_number(kind, field, to, expected);
+  const ColumnType type = value_type(kind);
+  switch (type.kind) {
+    case ColumnKind::boolean:
+      to.append_boolean(field.data[0] != 0);
+      break;
+    case ColumnKind::number:
+      if (type == ColumnType::int64)
+        to.append_int64(integer_in(kind, field));
+      else
+        to.append_float64(float_in(kind, field));
+      break;
+    case ColumnKind::uuid:
+      to.append_uuid(reinterpret_cast<const std::byte*>(field.data));
+      break;
+    case ColumnKind::binary:
+      to.append_text(field.text());
+      break;
+    case ColumnKind::list:
+      expected = "a list of numbers";
+      return append_list(kind, field, to);
+    default:
+      append_own_text(kind, field, to);
+  }
+  return true;
 }
 
 }  // namespace penstock::postgres

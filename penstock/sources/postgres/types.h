@@ -26,6 +26,16 @@ enum class Kind : std::uint8_t {
   timestamp,
   timestamptz,
   uuid,
+  interval,  ///< seconds, where it has no months
+  bytea,
+  int2_array,  ///< arrays.h has these and vectors
+  int4_array,
+  int8_array,
+  float4_array,
+  float8_array,
+  vector,       ///< of the extension pgvector; known by its name
+  ctid,         ///< a row's place: page and line, as one number
+  enumeration,  ///< of a type of the database's own; requested as text
   other,
 };
 
@@ -59,10 +69,13 @@ bool append_number(Kind kind, const Field& field, Column& to,
 bool append_integer(Kind kind, const Field& field, Column& to,
                     const char*& expected);
 void append_text(Kind kind, const Field& field, Column& to);
-/// As the source holds it: int64, float64, boolean, uuid; all else as text
-/// that is the same from other sources (numbers in their shortest decimal
-/// form, times in ISO-8601).
-void append_value(Kind kind, const Field& field, Column& to);
+/// As the source holds it: int64, float64 (an interval: its seconds), boolean,
+/// uuid, binary, lists of numbers; all else as text that is the same from other
+/// sources (numbers in their shortest decimal form, times in ISO-8601). False,
+/// with nothing added, where it cannot be; `expected` then says what it should
+/// have been.
+bool append_value(Kind kind, const Field& field, Column& to,
+                  const char*& expected);
 
 /// What `append_value` makes of a kind.
 ColumnType value_type(Kind kind);
@@ -70,7 +83,7 @@ ColumnType value_type(Kind kind);
 /// own width; all else, which is converted, as float64.
 ColumnType number_type(Kind kind);
 
-/// The integer in a field of kind int2, int4 or int8.
+/// The integer in a field of kind int2, int4, int8 or ctid.
 std::int64_t integer_in(Kind kind, const Field& field);
 
 }  // namespace penstock::postgres

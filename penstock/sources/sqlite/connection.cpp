@@ -215,8 +215,10 @@ Advice advice_on(Failure& failed, const std::string& path,
       return advice_on_opening(failed, path, connection);
     default:
       if (failed.status == SQLITE_ERROR && !where.empty())
-        return {"sqlite.failed",
-                "check source.where: it may fail on single rows, as "
+        return {
+            "sqlite.failed",
+            "check " + where +
+                ": it may fail on single rows, as "
                 "json_extract does where a text is not JSON (test json_valid "
                 "first)"};
       return {"sqlite.failed", "look at the table with: sqlite3 " +
@@ -238,10 +240,13 @@ std::string path_of(sqlite3* connection) {
 
 Connection::Connection(const SourceSpec& spec, Open how, StopFlag stop)
     : path_(spec.path),
-      where_(spec.where),
-      doing_(
-          (how == Open::to_read ? "cannot read " : "cannot write ") +
-          (spec.table.empty() ? "the database" : "table '" + spec.table + "'")),
+      where_(!spec.query.empty()   ? "source.query"
+             : !spec.where.empty() ? "source.where"
+                                   : ""),
+      doing_((how == Open::to_read ? "cannot read " : "cannot write ") +
+             (!spec.query.empty()  ? "the query"
+              : spec.table.empty() ? "the database"
+                                   : "table '" + spec.table + "'")),
       round_trip_(from_seconds(1e-3 * spec.round_trip_ms)),
       stop_(stop) {
   check_current_folder(path_, doing_);

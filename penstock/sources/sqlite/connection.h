@@ -53,7 +53,7 @@ class Connection {
 
  private:
   std::string path_;
-  std::string where_;  // source.where
+  std::string where_;  // the setting with the user's own SQL; may be empty
   std::string doing_;  // "cannot read table 'measurements'"
   Nanoseconds round_trip_;
   StopFlag stop_;

@@ -5,6 +5,7 @@
 
 #include "penstock/sources/block_writer.h"
 #include "penstock/sources/condition.h"
+#include "penstock/sources/key_parts.h"
 
 namespace penstock::sqlite {
 namespace {
@@ -18,15 +19,58 @@ struct Reset {
 /// Ends the use of a kept statement, so that it holds no lock.
 using InUse = std::unique_ptr<sqlite3_stmt, Reset>;
 
-void bind(sqlite3_stmt* statement, int parameter, const KeyList& keys,
-          std::int64_t at) {
+void bind_text(sqlite3_stmt* statement, int parameter, std::string_view text,
+               sqlite3_destructor_type lives) {
+  sqlite3_bind_text64(statement, parameter, text.data(), text.size(), lives,
+                      SQLITE_UTF8);
+}
+
+/// Binds the key at `at` to the parameters from `parameter` on, one for each
+/// of its columns.
+void bind(sqlite3_stmt* statement, int parameter, const RowFormat& format,
+          const KeyList& keys, std::int64_t at) {
+  const std::size_t columns = format.key_names().size();
   if (keys.type() == ColumnType::int64) {
     sqlite3_bind_int64(statement, parameter, keys.integer(at));
-    return;
+  } else if (columns == 1) {
+    bind_text(statement, parameter, keys.bytes(at), SQLITE_STATIC);
+  } else {
+    KeyParts parts(keys.bytes(at));
+    for (std::size_t c = 0; c < columns; ++c, ++parameter)
+      if (format.key_part(c) == ColumnType::int64)
+        sqlite3_bind_int64(statement, parameter, parts.integer());
+      else
+        bind_text(statement, parameter, parts.text(), SQLITE_TRANSIENT);
   }
-  std::string_view key = keys.bytes(at);
-  sqlite3_bind_text64(statement, parameter, key.data(), key.size(),
-                      SQLITE_STATIC, SQLITE_UTF8);
+}
+
+/// "WITH k(k0,k1) AS (VALUES(?,?),(?,?)) SELECT ... FROM k CROSS JOIN t ON a=k0
+/// AND b=k1": the outer loop is over the keys, and an index is used whole,
+/// which (a,b) IN (VALUES...) does not do.
+std::string select_by_parts(const OpenTable& opened, std::size_t keys) {
+  const std::vector<std::string>& columns = opened.format.key_names();
+  std::string names, one, on;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    std::string name = "penstock_" + std::to_string(c);
+    one += c == 0 ? "?" : ",?";
+    on += (c == 0 ? "" : " AND ") + columns[c] + " = " + name;
+    names += (c == 0 ? "" : ",") + std::move(name);
+  }
+  std::string all = "WITH penstock_keys(" + names + ") AS (VALUES(" + one + ")";
+  for (std::size_t i = 1; i < keys; ++i) all += ",(" + one + ")";
+  all += ") " + opened.format.columns() + " FROM penstock_keys CROSS JOIN " +
+         opened.table.from + " ON " + on;
+  if (!opened.spec.where.empty())
+    all += " WHERE " + in_parentheses(opened.spec.where);
+  return all;
+}
+
+std::string select_by_key(const OpenTable& opened, std::size_t keys) {
+  const std::vector<std::string>& columns = opened.format.key_names();
+  if (columns.size() > 1) return select_by_parts(opened, keys);
+  std::string condition = columns[0] + " IN (?";
+  for (std::size_t i = 1; i < keys; ++i) condition += ",?";
+  return opened.select_where(condition + ")");
 }
 
 }  // namespace
@@ -35,7 +79,8 @@ std::string OpenTable::select_where(const std::string& condition) const {
   std::string all = condition;
   if (!spec.where.empty())
     all += (all.empty() ? "" : " AND ") + in_parentheses(spec.where);
-  return format.select() + (all.empty() ? "" : " WHERE " + all);
+  return format.columns() + " FROM " + table.from +
+         (all.empty() ? "" : " WHERE " + all);
 }
 
 void SqliteReader::scan(const Partition& partition, BlockLimit limit,
@@ -51,8 +96,8 @@ void SqliteReader::scan(const Partition& partition, BlockLimit limit,
     sqlite3_bind_int64(statement.get(), 1, part.rows->first);
     sqlite3_bind_int64(statement.get(), 2, part.rows->last);
   }
-  BlockWriter writer(format.key_type(), format.types(), limit, sink,
-                     opened_->stop);
+  BlockWriter writer(format.key_type(), block_columns(format.types()), limit,
+                     sink, opened_->stop);
   std::int64_t number = 0;
   for (bool more = connection.send(statement.get()); more;
        more = connection.next(statement.get())) {
@@ -62,31 +107,32 @@ void SqliteReader::scan(const Partition& partition, BlockLimit limit,
   writer.finish();
 }
 
-/// One statement for each power of two: the rest of its parameters repeats
-/// the last key.
-sqlite3_stmt* SqliteReader::statement_for(std::size_t parameters) {
-  Statement& statement = statements_[parameters];
-  if (statement == nullptr) {
-    std::string condition = opened_->format.key_identifier() + " IN (?";
-    for (std::size_t i = 1; i < parameters; ++i) condition += ",?";
-    statement = connection_->prepare(opened_->select_where(condition + ")"));
-  }
+/// One statement for each power of two: the rest of its keys is NULL.
+sqlite3_stmt* SqliteReader::statement_for(std::size_t keys) {
+  Statement& statement = statements_[keys];
+  if (statement == nullptr)
+    statement = connection_->prepare(select_by_key(*opened_, keys));
   return statement.get();
 }
 
 /// Sends one statement for the groups begin..end and takes its rows.
 void SqliteReader::fetch(const KeyList& keys, std::size_t begin,
                          std::size_t end) {
-  std::size_t parameters =
-      std::min(std::bit_ceil(end - begin), kMostParameters);
-  InUse statement(statement_for(parameters));
-  for (std::size_t i = 0; i < parameters; ++i)
-    bind(statement.get(), static_cast<int>(i + 1), keys,
-         asked_.position(std::min(begin + i, end - 1)));
+  const RowFormat& format = opened_->format;
+  const std::size_t columns = format.key_names().size();
+  std::size_t most =
+      std::min(std::bit_ceil(end - begin), kMostParameters / columns);
+  InUse statement(statement_for(most));
+  for (std::size_t i = 0; i < end - begin; ++i)
+    bind(statement.get(), static_cast<int>(i * columns + 1), format, keys,
+         asked_.position(begin + i));
+  // Rows would come twice for a key of several columns that is there twice.
+  for (std::size_t i = (end - begin) * columns; i < most * columns; ++i)
+    sqlite3_bind_null(statement.get(), static_cast<int>(i + 1));
   for (bool more = connection_->send(statement.get()); more;
        more = connection_->next(statement.get())) {
     std::int64_t row = arrived_.rows;
-    opened_->format.append(statement.get(), row, arrived_keys_, arrived_);
+    format.append(statement.get(), row, arrived_keys_, arrived_);
     // A key column that ignores case matches more keys than were requested.
     auto found = keys.type() == ColumnType::int64
                      ? asked_.find(arrived_keys_.integer(row))
@@ -96,8 +142,8 @@ void SqliteReader::fetch(const KeyList& keys, std::size_t begin,
       throw Error(ErrorKind::source,
                   {.code = "source.key_twice",
                    .what = "cannot read the row with key " +
-                           keys.shown(asked_.position(*found)) + " of table '" +
-                           opened_->spec.table + "'",
+                           keys.shown(asked_.position(*found)) + " of " +
+                           opened_->table.shown,
                    .where = opened_->spec.path,
                    .why = "two rows have this key",
                    .next = "make the key unique, or choose another one"});
@@ -125,8 +171,9 @@ void SqliteReader::read(const ReadRequest& request, Block& out) {
   // By ascending key, so that pages are visited in their order.
   asked_.assign(keys);
   row_of_.assign(asked_.groups(), -1);
-  for (std::size_t begin = 0; begin < asked_.groups(); begin += kMostParameters)
-    fetch(keys, begin, std::min(begin + kMostParameters, asked_.groups()));
+  const std::size_t most = kMostParameters / format.key_names().size();
+  for (std::size_t begin = 0; begin < asked_.groups(); begin += most)
+    fetch(keys, begin, std::min(begin + most, asked_.groups()));
 
   for (std::int64_t at = 0; at < keys.size(); ++at) {
     std::int64_t row = row_of_[asked_.group_of(at)];
@@ -134,8 +181,8 @@ void SqliteReader::read(const ReadRequest& request, Block& out) {
       throw Error(
           ErrorKind::source,
           {.code = "source.row_gone",
-           .what = "cannot read the row with key " + keys.shown(at) +
-                   " of table '" + opened_->spec.table + "'",
+           .what = "cannot read the row with key " + keys.shown(at) + " of " +
+                   opened_->table.shown,
            .where = opened_->spec.path,
            .why = "it was deleted, or source.where no longer holds for it",
            .next = "the table has changed: start the run again"});

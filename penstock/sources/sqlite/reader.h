@@ -22,7 +22,7 @@ struct OpenTable {
   RowFormat format;
   StopFlag stop = nullptr;
 
-  /// `format.select()` and the conditions that apply.
+  /// `format.columns()` of the rows for which the conditions hold.
   std::string select_where(const std::string& condition) const;
 };
 
@@ -69,11 +69,11 @@ class SqliteReader : public Reader {
 
  private:
   void fetch(const KeyList& keys, std::size_t begin, std::size_t end);
-  sqlite3_stmt* statement_for(std::size_t parameters);
+  sqlite3_stmt* statement_for(std::size_t keys);
 
   std::shared_ptr<const OpenTable> opened_;
   std::optional<Connection> connection_;
-  std::map<std::size_t, Statement> statements_;  // by number of parameters
+  std::map<std::size_t, Statement> statements_;  // by number of keys
 
   // Of the read that goes on.
   KeyLookup asked_;

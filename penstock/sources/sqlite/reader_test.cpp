@@ -93,7 +93,7 @@ TEST(SqliteReader, TellsKeysApartThatTheColumnDoesNot) {
       "CREATE TABLE t(id TEXT COLLATE NOCASE, x REAL); INSERT INTO t VALUES "
       "('a', 1), ('A', 2), ('b', 3);");
   SourceSpec spec = database.spec();
-  spec.key = "id";
+  spec.key = {"id"};
   Block block;
   open_source(spec, kX)->open_reader()->read(text_keys({"b", "A"}), block);
   ASSERT_EQ(block.rows, 2);

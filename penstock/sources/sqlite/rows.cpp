@@ -1,8 +1,12 @@
 #include "penstock/sources/sqlite/rows.h"
 
+#include <algorithm>
+
 #include "penstock/base/utf8.h"
 #include "penstock/sources/block_writer.h"
 #include "penstock/sources/condition.h"
+#include "penstock/sources/key_parts.h"
+#include "penstock/sources/query_text.h"
 #include "penstock/sources/schema.h"
 
 namespace penstock::sqlite {
@@ -13,25 +17,26 @@ namespace {
 ColumnType first_key_type(Connection& connection, const SourceSpec& spec,
                           const Table& table, const std::string& column) {
   std::string name = identifier(column);
-  std::string sql = "SELECT typeof(" + name + ") FROM " +
-                    identifier(table.name) + " WHERE " + name + " IS NOT NULL";
+  std::string sql = "SELECT typeof(" + name + ") FROM " + table.from +
+                    " WHERE " + name + " IS NOT NULL";
   if (!spec.where.empty()) sql += " AND " + in_parentheses(spec.where);
   Statement first = connection.prepare(sql + " LIMIT 1");
   if (!connection.send(first.get())) return ColumnType::int64;
   std::string found(text_at(first.get(), 0, false));
   if (found == "integer") return ColumnType::int64;
   if (found == "text") return ColumnType::text;
-  throw Error(ErrorKind::request,
-              {.code = "source.key_type",
-               .what = "cannot use '" + column + "' as the key of table '" +
-                       table.name + "'",
-               .where = spec.path,
-               .why = "its first value is a " + found,
-               .next = "name a column of integers or texts as source.key"});
+  throw Error(
+      ErrorKind::request,
+      {.code = "source.key_type",
+       .what = "cannot use '" + column + "' as the key of " + table.shown,
+       .where = spec.path,
+       .why = "its first value is a " + found,
+       .next = "name a column of integers or texts as source.key"});
 }
 
 ColumnType type_of(Connection& connection, const SourceSpec& spec,
-                   const Table& table, const ColumnInfo& column, ReadAs as) {
+                   const Table& table, const ColumnInfo& column, ReadAs as,
+                   bool hashed) {
   if (std::optional<ColumnType> given = type_given_by(as)) return *given;
   Affinity affinity = affinity_of(column.declared);
   if (as == ReadAs::key) {
@@ -41,7 +46,10 @@ ColumnType type_of(Connection& connection, const SourceSpec& spec,
   }
   if (affinity == Affinity::integer || column.boolean) return ColumnType::int64;
   if (affinity == Affinity::real) return ColumnType::float64;
-  return ColumnType::text;
+  // Without a declared type anything may be in it, mostly text.
+  const bool binary =
+      affinity == Affinity::blob && !column.declared.empty() && !hashed;
+  return binary ? ColumnType::binary : ColumnType::text;
 }
 
 Times times_of(const ColumnInfo& column, const ColumnRequest& want) {
@@ -61,39 +69,44 @@ bool keeps_utf8(Connection& connection) {
 RowFormat::RowFormat(Connection& connection, const SourceSpec& spec,
                      const Table& table,
                      const std::vector<ColumnRequest>& requests, bool keys)
-    : table_(table.name), path_(spec.path), utf8_(keeps_utf8(connection)) {
-  std::string place = table.name + " in " + spec.path;
+    : table_(table.name),
+      shown_(table.shown),
+      query_(spec.query),
+      path_(spec.path),
+      utf8_(keeps_utf8(connection)) {
+  std::string place =
+      (query_.empty() ? table.name : "query") + " in " + spec.path;
   int selected = 0;
   auto select_column = [&](const ColumnInfo& column,
                            const ColumnRequest& request) {
     // The key may be requested as a value too: SQLite limits the columns.
-    bool again = key_ && column.name == key_->name;
-    if (!again)
+    auto again = std::ranges::find(key_, column.name, &SelectedColumn::name);
+    if (again == key_.end())
       select_ += (selected == 0 ? "SELECT " : ", ") + identifier(column.name);
-    return SelectedColumn{column.name,
-                          request.as,
-                          type_of(connection, spec, table, column, request.as),
-                          column.boolean,
-                          times_of(column, request),
-                          request.hashed,
-                          again ? key_->at : selected++};
+    return SelectedColumn{
+        column.name,
+        request.as,
+        type_of(connection, spec, table, column, request.as, request.hashed),
+        column.boolean,
+        times_of(column, request),
+        request.hashed,
+        again == key_.end() ? selected++ : again->at};
   };
-  if (keys) {
-    key_ = select_column(key_of(table.schema, spec.key, place),
-                         {.as = ReadAs::key});
-    key_identifier_ = identifier(key_->name);
-  }
+  if (keys)
+    for (const ColumnInfo& column : table.key_columns(spec.key, place)) {
+      key_.push_back(select_column(column, {.as = ReadAs::key}));
+      key_names_.push_back(identifier(column.name));
+    }
   for (const ColumnRequest& request : requests)
     selected_.push_back(select_column(
         column_of(table.schema, request.column, request.setting, place),
         request));
   if (selected == 0) select_ = "SELECT 0";
   int most = sqlite3_limit(connection.get(), SQLITE_LIMIT_COLUMN, -1);
-  if (key_ && !table.rowid.empty() && selected < most) {
-    select_ += ", " + table.rowid;
+  if (has_key() && !table.rowid.empty() && selected < most) {
+    select_ += ", " + table.from + "." + table.rowid;
     rowid_at_ = selected;
   }
-  select_ += " FROM " + identifier(table.name);
 }
 
 std::vector<ColumnType> RowFormat::types() const { return types_of(selected_); }
@@ -102,8 +115,13 @@ Json RowFormat::identity() const {
   Json identity(Json::Object{});
   identity["kind"] = "sqlite";
   identity["path"] = path_;
-  identity["table"] = table_;
-  identity["key"] = key_ ? Json(key_->name) : Json();
+  if (query_.empty())
+    identity["table"] = table_;
+  else
+    identity["query"] = query_;
+  identity["key"] = key_.size() == 1 ? Json(key_[0].name)
+                    : has_key()      ? names_of(key_)
+                                     : Json();
   identity["columns"] = names_of(selected_);
   return identity;
 }
@@ -119,7 +137,7 @@ std::size_t RowFormat::bytes_of(sqlite3_stmt* row) const {
   std::size_t bytes = 0;
   for (const SelectedColumn& from : selected_) {
     bytes += bytes_beside_text(from.type);
-    if (!from.type.is_text()) continue;
+    if (!grows_with_value(from.type)) continue;
     int type = sqlite3_column_type(row, from.at);
     bytes += type == SQLITE_TEXT || type == SQLITE_BLOB
                  ? static_cast<std::size_t>(sqlite3_column_bytes(row, from.at))
@@ -128,26 +146,46 @@ std::size_t RowFormat::bytes_of(sqlite3_stmt* row) const {
   return bytes;
 }
 
-void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,
-                           KeyList& keys) const {
-  Value value{row, key_->at, utf8_};
-  bool integers = key_->type == ColumnType::int64;
-  if (integers && value.type == SQLITE_INTEGER)
-    return keys.append_integer(sqlite3_column_int64(row, value.at));
-  if (!integers && value.type == SQLITE_TEXT && is_utf8(value.text()))
-    return keys.append_bytes(value.text());
+void RowFormat::check_key(const SelectedColumn& from, const Value& value,
+                          std::int64_t number) const {
+  bool integers = from.type == ColumnType::int64;
+  if (integers ? value.type == SQLITE_INTEGER
+               : value.type == SQLITE_TEXT && is_utf8(value.text()))
+    return;
+  if (from.name == kRowNumber) refuse_same_order("query in " + path_);
   std::string which =
       rowid_at_
-          ? "rowid " + std::to_string(sqlite3_column_int64(row, *rowid_at_))
+          ? "rowid " +
+                std::to_string(sqlite3_column_int64(value.row, *rowid_at_))
           : "row number " + std::to_string(number + 1) + " of the result";
   throw Error(ErrorKind::source,
               {.code = "source.bad_key",
-               .what = "cannot use the key '" + key_->name + "' of table '" +
-                       table_ + "'",
+               .what = "cannot use the key '" + from.name + "' of " + shown_,
                .where = path_ + ", " + which,
                .why = "it holds " + value.shown() + " where " +
                       (integers ? "an integer" : "a text") + " is expected",
-               .next = "correct that row, or leave it out by source.where"});
+               .next = "correct that row, or leave it out by " +
+                       std::string(query_.empty() ? "source.where"
+                                                  : "the query's WHERE")});
+}
+
+void RowFormat::append_key(sqlite3_stmt* row, std::int64_t number,
+                           KeyList& keys) const {
+  KeyOfParts parts;
+  for (const SelectedColumn& from : key_) {
+    Value value{row, from.at, utf8_};
+    check_key(from, value, number);
+    bool integers = from.type == ColumnType::int64;
+    if (key_.size() == 1 && integers)
+      keys.append_integer(sqlite3_column_int64(row, from.at));
+    else if (key_.size() == 1)
+      keys.append_bytes(value.text());
+    else if (integers)
+      parts.add(sqlite3_column_int64(row, from.at));
+    else
+      parts.add(value.text());
+  }
+  if (key_.size() > 1) keys.append_bytes(parts.key());
 }
 
 bool RowFormat::append_value(const Value& value, const SelectedColumn& from,
@@ -158,6 +196,8 @@ bool RowFormat::append_value(const Value& value, const SelectedColumn& from,
     taken = append_integer(value, boolean, column, expected);
   else if (from.type == ColumnType::float64)
     taken = append_number(value, false, Times::unexpected, column, expected);
+  else if (from.type == ColumnType::binary)
+    taken = append_bytes(value, column, expected);
   else
     append_as_text(value, column);
   if (taken || !from.hashed) return taken;
@@ -167,7 +207,7 @@ bool RowFormat::append_value(const Value& value, const SelectedColumn& from,
 
 void RowFormat::append(sqlite3_stmt* row, std::int64_t number, KeyList& keys,
                        Block& block) const {
-  if (key_) append_key(row, number, keys);
+  if (has_key()) append_key(row, number, keys);
   for (std::size_t at = 0; at < selected_.size(); ++at) {
     const SelectedColumn& from = selected_[at];
     Column& column = block.columns[at];

@@ -281,6 +281,19 @@ TEST(SqliteValue, MayBeNullInEveryType) {
         Column(declared, {"NULL"}).read(ReadAs::value).columns[0].valid(0));
 }
 
+TEST(SqliteValue, IsBytesWhereABlobIsDeclared) {
+  Block block =
+      Column("BLOB", {"x'00ff41'", "'text'", "NULL"}).read(ReadAs::value);
+  EXPECT_EQ(block.columns[0].type, ColumnType::binary);
+  EXPECT_EQ(block.columns[0].text(0), std::string_view("\0\xff"
+                                                       "A",
+                                                       3));
+  EXPECT_EQ(block.columns[0].text(1), "text");
+  EXPECT_FALSE(block.columns[0].valid(2));
+  EXPECT_THAT(Column("BLOB", {"5"}).problem(ReadAs::value),
+              HasSubstr("holds 5 where a BLOB or a text is expected"));
+}
+
 TEST(SqliteValue, OfAnotherTypeIsAProblem) {
   EXPECT_THAT(Column("INT", {"'x'"}).problem(ReadAs::value),
               HasSubstr("an integer"));
@@ -293,7 +306,7 @@ class SqliteKey : public testing::Test {
   ScannedBlock scan(const std::string& sql) {
     database_.execute(sql);
     SourceSpec spec = database_.spec();
-    spec.key = "k";
+    spec.key = {"k"};
     return scan_all(*open_source(spec, {}));
   }
   ColumnType type(const std::string& declared, const std::string& values) {
@@ -323,7 +336,7 @@ TEST_F(SqliteKey, IsWhatTheFirstRowSaysElsewhere) {
 TEST_F(SqliteKey, IsWhatTheFirstRowThatIsReadSays) {
   database_.execute("CREATE TABLE t(k); INSERT INTO t VALUES ('x'), (1), (2)");
   SourceSpec spec = database_.spec();
-  spec.key = "k";
+  spec.key = {"k"};
   spec.where = "typeof(k) = 'integer' -- the new ones";
   ScannedBlock block = scan_all(*open_source(spec, {}));
   EXPECT_EQ(block.keys.type(), ColumnType::int64);

@@ -95,7 +95,7 @@ std::vector<Partition> parts_of(const OpenTable& opened, int readers) {
     Connection& connection = snapshots[0]->connection;
     // Each by itself is found without a walk over the table.
     const std::string& rowid = opened.table.rowid;
-    std::string from = "(" + rowid + ") FROM " + identifier(opened.table.name);
+    std::string from = "(" + rowid + ") FROM " + opened.table.from;
     all.first = number_of(connection, "SELECT min" + from);
     all.last = number_of(connection, "SELECT max" + from);
   }

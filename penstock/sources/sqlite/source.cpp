@@ -4,6 +4,7 @@
 
 #include "penstock/sources/condition.h"
 #include "penstock/sources/schema.h"
+#include "penstock/sources/sqlite/query.h"
 #include "penstock/sources/sqlite/reader.h"
 #include "penstock/sources/sqlite/sqlite.h"
 
@@ -16,7 +17,7 @@ constexpr std::int64_t kCountedBytes = 16 << 20;
 constexpr std::int64_t kSmallestRowBytes = 6;
 
 void check_where(Connection& connection, const SourceSpec& spec,
-                 const Schema& schema) {
+                 const Table& table) {
   if (spec.where.empty()) return;
   auto refuse = [&](std::string why, const std::string& unknown = "") {
     throw Error(ErrorKind::request,
@@ -25,12 +26,11 @@ void check_where(Connection& connection, const SourceSpec& spec,
                          "' by '" + spec.where + "'",
                  .where = "source.where",
                  .why = std::move(why),
-                 .next = condition_hint(schema, unknown)});
+                 .next = condition_hint(table.schema, unknown)});
   };
   for (const std::string& clause :
        {in_parentheses(spec.where), bare(spec.where)}) {
-    std::string sql =
-        "SELECT 1 FROM " + identifier(spec.table) + " WHERE " + clause;
+    std::string sql = "SELECT 1 FROM " + table.from + " WHERE " + clause;
     sqlite3_stmt* prepared = nullptr;
     const char* rest = nullptr;
     int status =
@@ -71,13 +71,14 @@ Json version_of(const std::string& path, bool log = false) {
 
 SourceInfo info_of(const OpenTable& opened) {
   const SourceSpec& spec = opened.spec;
-  SourceInfo info{.shown = spec.table + " in " + spec.path,
-                  .schema = opened.table.schema,
-                  .types = opened.format.types(),
-                  .abilities = {.by_key = opened.format.has_key()},
-                  .key = opened.format.key_type(),
-                  .identity = opened.format.identity()};
-  info.identity["where"] = spec.where;
+  SourceInfo info{
+      .shown = (spec.query.empty() ? spec.table : "query") + " in " + spec.path,
+      .schema = opened.table.schema,
+      .types = opened.format.types(),
+      .abilities = {.by_key = opened.format.has_key()},
+      .key = opened.format.key_type(),
+      .identity = opened.format.identity()};
+  if (spec.query.empty()) info.identity["where"] = spec.where;
   info.identity["version"] = version_of(spec.path);
   // The latest commits may be only in there.
   info.identity["wal"] = version_of(spec.path + "-wal", true);
@@ -107,7 +108,7 @@ class SqliteSource : public Source {
 RowCount SqliteSource::count() const {
   const SourceSpec& spec = opened_->spec;
   const std::string& rowid = opened_->table.rowid;
-  if (opened_->table.view) return {};
+  if (opened_->table.view || !spec.query.empty()) return {};
   std::error_code unknown;
   auto bytes =
       static_cast<std::int64_t>(std::filesystem::file_size(spec.path, unknown));
@@ -116,7 +117,7 @@ RowCount SqliteSource::count() const {
   if (!counted && (rowid.empty() || !spec.where.empty())) return {};
 
   Connection connection(spec, Connection::Open::to_read, opened_->stop);
-  std::string from = " FROM " + identifier(spec.table);
+  std::string from = " FROM " + opened_->table.from;
   // Each end by itself is found without a walk over the table.
   std::string span = "(SELECT max(" + rowid + ")" + from + ") - (SELECT min(" +
                      rowid + ")" + from + ") + 1";
@@ -129,16 +130,23 @@ RowCount SqliteSource::count() const {
   return {.rows = rows, .exact = counted};
 }
 
+Table find(Connection& connection, const SourceSpec& spec) {
+  return spec.query.empty() ? find_table(connection, spec)
+                            : find_query(connection, spec);
+}
+
 }  // namespace
 
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
                                    const std::vector<ColumnRequest>& requests,
                                    SourceOptions options) {
   Connection connection(spec, Connection::Open::to_read, options.stop);
-  Table table = find_table(connection, spec);
+  Table table = find(connection, spec);
+  if (!spec.query.empty() && spec.key.empty() && options.keys)
+    number_rows(connection, spec, table);
   SourceSpec found = spec;
   found.table = table.name;
-  check_where(connection, found, table.schema);
+  check_where(connection, found, table);
   RowFormat format(connection, found, table, requests, options.keys);
   return std::make_unique<SqliteSource>(OpenTable{
       std::move(found), std::move(table), std::move(format), options.stop});
@@ -146,7 +154,7 @@ std::unique_ptr<Source> open_table(const SourceSpec& spec,
 
 Schema read_table_schema(const SourceSpec& spec) {
   Connection connection(spec, Connection::Open::to_read);
-  return find_table(connection, spec).schema;
+  return find(connection, spec).schema;
 }
 
 }  // namespace penstock::sqlite

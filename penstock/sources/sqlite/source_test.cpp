@@ -97,7 +97,7 @@ TEST(SqliteSource, EstimatesTheRowsOfALargeFile) {
   some.where = "id > 700";
   EXPECT_EQ(open_source(some, {})->count().rows, std::nullopt);
   SourceSpec view = database.spec("v");
-  view.key = "id";
+  view.key = {"id"};
   EXPECT_EQ(open_source(view, {})->count().rows, std::nullopt);
 }
 
@@ -162,7 +162,7 @@ TEST_F(GoldenRows, HaveTheTimesThatAreWritten) {
 
 TEST_F(GoldenRows, HaveTextKeysToo) {
   SourceSpec by_name = spec();
-  by_name.key = "name";
+  by_name.key = {"name"};
   ScannedBlock block = scan_all(*open_source(by_name, {}));
   EXPECT_EQ(block.keys.type(), ColumnType::text);
   EXPECT_EQ(block.keys.bytes(0), "b36");

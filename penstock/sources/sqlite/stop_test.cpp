@@ -22,7 +22,7 @@ std::unique_ptr<Source> opened(const SourceSpec& spec, StopFlag stop) {
 TEST(SqliteStop, EndsAStatementThatIsSilent) {
   TestDatabase base(kSilentView);
   SourceSpec spec = base.spec("v");
-  spec.key = "id";
+  spec.key = {"id"};
   SoonStopped soon;
   std::unique_ptr<Source> source = opened(spec, soon.flag());
   soon.begin();

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <vector>
+
+#include "penstock/sources/schema.h"
 
 namespace penstock::sqlite {
 namespace {
@@ -79,31 +82,27 @@ Schema schema_of(Connection& connection, const std::string& table) {
   sqlite3_bind_text(list.get(), 1, table.data(), static_cast<int>(table.size()),
                     SQLITE_STATIC);
   Schema schema;
-  std::size_t key_columns = 0;
+  std::map<int, std::string> key;  // by place in it
   for (bool row = connection.send(list.get()); row;
        row = connection.next(list.get())) {
-    ColumnInfo column;
-    column.name = text_at(list.get(), 0, false);
-    column.declared = text_at(list.get(), 1, false);
-    std::string declared = upper(column.declared);
-    column.boolean = declared == "BOOL" || declared == "BOOLEAN";
-    column.timestamp = declared.find("DATE") != std::string::npos ||
-                       declared.find("TIME") != std::string::npos;
-    column.text =
-        !column.timestamp && affinity_of(column.declared) == Affinity::text;
-    column.primary_key = sqlite3_column_int(list.get(), 2) > 0;
-    key_columns += column.primary_key ? 1 : 0;
+    ColumnInfo column = column_info(std::string(text_at(list.get(), 0, false)),
+                                    std::string(text_at(list.get(), 1, false)));
+    if (const int at = sqlite3_column_int(list.get(), 2); at > 0)
+      key[at] = column.name;
     schema.columns.push_back(std::move(column));
   }
-  if (key_columns != 1)
-    for (ColumnInfo& column : schema.columns) column.primary_key = false;
+  for (const auto& [at, name] : key) schema.primary_key.push_back(name);
+  for (ColumnInfo& column : schema.columns)
+    column.primary_key = key.size() == 1 && column.name == key.begin()->second;
   return schema;
 }
+
+constexpr const char* kRowNumbers[] = {"rowid", "_rowid_", "oid"};
 
 // Views and tables WITHOUT ROWID have none; a column may take its name.
 std::string rowid_of(Connection& connection, const Table& table) {
   if (table.view) return "";
-  for (const char* name : {"rowid", "_rowid_", "oid"}) {
+  for (const char* name : kRowNumbers) {
     bool taken = std::ranges::any_of(table.schema.columns,
                                      [&](const ColumnInfo& column) {
                                        return upper(column.name) == upper(name);
@@ -120,7 +119,40 @@ std::string rowid_of(Connection& connection, const Table& table) {
   return "";
 }
 
+bool names_rowid(const std::string& name) {
+  return std::ranges::any_of(kRowNumbers, [&](const char* number) {
+    return upper(name) == upper(number);
+  });
+}
+
 }  // namespace
+
+std::vector<ColumnInfo> Table::key_columns(const std::vector<std::string>& key,
+                                           const std::string& place) const {
+  const bool asked = key.size() == 1 && !rowid.empty() &&
+                     schema.find(key[0]) == nullptr && names_rowid(key[0]);
+  std::vector<ColumnInfo> columns;
+  if (!asked)
+    for (const ColumnInfo* column : penstock::key_columns(schema, key, place))
+      columns.push_back(*column);
+  if (!columns.empty()) return columns;
+  if (!row_number.empty()) return {{.name = row_number, .declared = "INTEGER"}};
+  if (rowid.empty())
+    refuse_no_key(place, view ? "it is a view, which has no primary key"
+                              : "it has neither a primary key nor row numbers");
+  return {{.name = rowid, .declared = "INTEGER"}};
+}
+
+ColumnInfo column_info(std::string name, std::string declared) {
+  ColumnInfo column{.name = std::move(name), .declared = std::move(declared)};
+  std::string word = upper(column.declared);
+  column.boolean = word == "BOOL" || word == "BOOLEAN";
+  column.timestamp = word.find("DATE") != std::string::npos ||
+                     word.find("TIME") != std::string::npos;
+  column.text =
+      !column.timestamp && affinity_of(column.declared) == Affinity::text;
+  return column;
+}
 
 Affinity affinity_of(std::string_view declared) {
   std::string word = upper(declared);
@@ -138,6 +170,8 @@ Table find_table(Connection& connection, const SourceSpec& spec) {
   Entry entry = chosen(tables_of(connection), spec);
   Table table;
   table.name = entry.name;
+  table.shown = "table '" + entry.name + "'";
+  table.from = identifier(entry.name);
   table.view = entry.view;
   table.schema = schema_of(connection, table.name);
   table.rowid = rowid_of(connection, table);

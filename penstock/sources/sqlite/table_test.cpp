@@ -105,20 +105,56 @@ TEST(SqliteTable, NamesTheNearestColumn) {
 TEST(SqliteTable, NamesTheNearestColumnForTheKey) {
   TestDatabase database("CREATE TABLE t(id INTEGER PRIMARY KEY)");
   SourceSpec spec = database.spec();
-  spec.key = "idd";
+  spec.key = {"idd"};
   Error error = error_of([&] { open_source(spec, {}); });
   EXPECT_EQ(error.parts().code, "source.unknown_column");
   EXPECT_EQ(error.parts().where, "source.key");
   EXPECT_THAT(error.what(), HasSubstr("did you mean 'id'?"));
 }
 
-TEST(SqliteTable, WithoutAPrimaryKeyAsksForOne) {
+TEST(SqliteTable, WithoutAPrimaryKeyIsNumberedByRowid) {
   TestDatabase database(
-      "CREATE TABLE t(a INTEGER, b INTEGER, PRIMARY KEY (a, b))");
-  Error error = error_of([&] { open_source(database.spec(), {}); });
-  EXPECT_EQ(error.kind(), ErrorKind::request);
-  EXPECT_EQ(error.parts().code, "source.no_key");
-  EXPECT_EQ(error.parts().where, "source.key");
+      "CREATE TABLE t(x REAL); INSERT INTO t(rowid, x) VALUES (7, 1.5), (-3, "
+      "2.5); CREATE TABLE taken(rowid TEXT, x REAL); INSERT INTO taken VALUES "
+      "('a', 1)");
+  ScannedBlock rows =
+      scan_all(*open_source(database.spec(), {{"x", ReadAs::number}}));
+  EXPECT_EQ(rows.keys.integer(0), -3);
+  EXPECT_EQ(rows.columns[0].float64(0), 2.5);
+  EXPECT_EQ(rows.keys.integer(1), 7);
+  auto taken = open_source(database.spec("taken"), {});
+  EXPECT_EQ(scan_all(*taken).keys.integer(0), 1);
+  EXPECT_EQ(*taken->identity().find("key"), Json("_rowid_"));
+}
+
+TEST(SqliteTable, LetsItsRowidBeNamedAsTheKey) {
+  TestDatabase database(
+      "CREATE TABLE t(a TEXT PRIMARY KEY); INSERT INTO t VALUES (NULL), "
+      "('b'); CREATE TABLE w(a TEXT PRIMARY KEY) WITHOUT ROWID");
+  SourceSpec spec = database.spec();
+  EXPECT_EQ(error_of([&] { scan_all(*open_source(spec, {})); }).parts().code,
+            "source.bad_key");
+  spec.key = {"ROWID"};
+  EXPECT_EQ(scan_all(*open_source(spec, {})).keys.integer(1), 2);
+  spec = database.spec("w");
+  spec.key = {"rowid"};
+  EXPECT_EQ(error_of([&] { open_source(spec, {}); }).parts().code,
+            "source.unknown_column");
+}
+
+TEST(SqliteTable, HasTheColumnsOfItsKeyInTheOrderOfTheKey) {
+  TestDatabase database(
+      "CREATE TABLE t(b TEXT, x, a INTEGER, PRIMARY KEY (a, b)) WITHOUT "
+      "ROWID; INSERT INTO t VALUES ('n', 1, 5)");
+  EXPECT_THAT(read_schema(database.spec()).primary_key,
+              testing::ElementsAre("a", "b"));
+  auto source = open_source(
+      database.spec(),
+      {{"a", ReadAs::integer}, {"x", ReadAs::integer}, {"b", ReadAs::value}});
+  ScannedBlock rows = scan_all(*source);
+  EXPECT_EQ(rows.keys.bytes(0), "A5\tn");
+  EXPECT_EQ(rows.columns[0].int64(0), 5);
+  EXPECT_EQ(rows.columns[2].text(0), "n");
 }
 
 TEST(SqliteTable, MayBeAViewWhoseKeyIsNamed) {
@@ -128,7 +164,7 @@ TEST(SqliteTable, MayBeAViewWhoseKeyIsNamed) {
   SourceSpec spec = database.spec("v");
   EXPECT_EQ(error_of([&] { open_source(spec, {}); }).parts().code,
             "source.no_key");
-  spec.key = "n";
+  spec.key = {"n"};
   Block rows = scan_all(*open_source(spec, {{"y", ReadAs::number}}));
   ASSERT_EQ(rows.rows, 2);
   EXPECT_EQ(rows.columns[0].float64(1), 6.0);

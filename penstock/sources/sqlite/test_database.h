@@ -44,6 +44,11 @@ class TestDatabase {
     spec.table = table;
     return spec;
   }
+  SourceSpec query(const std::string& sql) const {
+    SourceSpec spec = this->spec("");
+    spec.query = sql;
+    return spec;
+  }
 
   /// The test's own connection, made with its first use.
   sqlite3* connection() {

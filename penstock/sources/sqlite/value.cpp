@@ -121,6 +121,14 @@ bool append_json(const Value& value, Column& to, const char*& expected) {
   return true;
 }
 
+bool append_bytes(const Value& value, Column& to, const char*& expected) {
+  if (null(value, to)) return true;
+  expected = "a BLOB or a text";
+  if (value.type != SQLITE_TEXT && value.type != SQLITE_BLOB) return false;
+  to.append_text(value.text());
+  return true;
+}
+
 void append_as_text(const Value& value, Column& to) {
   char buffer[32];
   if (!null(value, to)) to.append_text(own_text(value, buffer));

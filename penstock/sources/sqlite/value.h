@@ -37,6 +37,7 @@ bool append_number(const Value& value, bool boolean, Times times, Column& to,
 bool append_integer(const Value& value, bool boolean, Column& to,
                     const char*& expected);
 bool append_json(const Value& value, Column& to, const char*& expected);
+bool append_bytes(const Value& value, Column& to, const char*& expected);
 /// Any value as text: numbers in their shortest decimal form, whole ones
 /// without a point or exponent.
 void append_as_text(const Value& value, Column& to);

@@ -1,0 +1,152 @@
+#include "penstock/sources/postgres/arrays.h"
+
+#include "penstock/sources/postgres/big_endian.h"
+
+// An array in binary (array_send in PostgreSQL): dimensions, a flag for NULLs
+// and the oid of its elements, each of 4 bytes; of each dimension its size and
+// its first index; then the elements, each after its length, -1 for NULL.
+//
+// A vector (vector_send in pgvector): its dimensions and an unused number, each
+// of 2 bytes, then float4s.
+namespace penstock::postgres {
+namespace {
+
+constexpr std::size_t kArrayHead = 12, kDimension = 8, kVectorHead = 4;
+constexpr std::int32_t kMostDimensions = 6;
+constexpr std::int32_t kNull = -1;
+
+std::int32_t dimensions_of(const Field& array) {
+  return load_big<std::int32_t>(array.data);
+}
+
+std::size_t head_of(const Field& array) {
+  return kArrayHead +
+         kDimension * static_cast<std::size_t>(dimensions_of(array));
+}
+
+/// Calls `take(element)` for each, a null Field for NULL, until it returns
+/// false. False too where the bytes are no elements to their end.
+template <class Take>
+bool each_element(const Field& array, Take take) {
+  std::size_t at = head_of(array);
+  while (at < array.size) {
+    if (array.size - at < 4) return false;
+    const auto size = load_big<std::int32_t>(array.data + at);
+    at += 4;
+    if (size < kNull) return false;
+    const std::size_t bytes =
+        size == kNull ? 0 : static_cast<std::size_t>(size);
+    if (array.size - at < bytes) return false;
+    if (!take(size == kNull ? Field{} : Field{array.data + at, bytes}))
+      return false;
+    at += bytes;
+  }
+  return true;
+}
+
+/// How many elements the dimensions announce; nullopt where they cannot be.
+std::optional<std::size_t> announced(const Field& array) {
+  std::size_t all = dimensions_of(array) == 0 ? 0 : 1;
+  for (std::size_t at = kArrayHead; at < head_of(array); at += kDimension) {
+    const auto size = load_big<std::int32_t>(array.data + at);
+    // Each element takes 4 bytes at least.
+    if (size < 0 || (all *= static_cast<std::size_t>(size)) > array.size)
+      return std::nullopt;
+  }
+  return all;
+}
+
+/// Of the first NULL in an array, from 1.
+std::optional<std::int64_t> place_of_null(const Field& array) {
+  std::int64_t place = 0;
+  const bool none = each_element(array, [&](const Field& one) {
+    ++place;
+    return !one.null();
+  });
+  return none ? std::nullopt : std::optional(place);
+}
+
+void append_element(Kind kind, const Field& field, Column& to) {
+  switch (kind) {
+    case Kind::int2:
+      return to.append_number(load_big<std::int16_t>(field.data));
+    case Kind::int4:
+      return to.append_number(load_big<std::int32_t>(field.data));
+    case Kind::int8:
+      return to.append_number(load_big<std::int64_t>(field.data));
+    case Kind::float4:
+      return to.append_number(load_big<float>(field.data));
+    default:
+      return to.append_number(load_big<double>(field.data));
+  }
+}
+
+}  // namespace
+
+std::optional<Kind> element_of(Kind kind) {
+  switch (kind) {
+    case Kind::int2_array:
+      return Kind::int2;
+    case Kind::int4_array:
+      return Kind::int4;
+    case Kind::int8_array:
+      return Kind::int8;
+    case Kind::float4_array:
+    case Kind::vector:
+      return Kind::float4;
+    case Kind::float8_array:
+      return Kind::float8;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool well_formed_list(Kind kind, const Field& field) {
+  if (kind == Kind::vector) {
+    if (field.size < kVectorHead) return false;
+    const auto size = load_big<std::int16_t>(field.data);
+    return size >= 0 &&
+           field.size ==
+               kVectorHead + sizeof(float) * static_cast<std::size_t>(size);
+  }
+  if (field.size < kArrayHead) return false;
+  const std::int32_t dimensions = dimensions_of(field);
+  if (dimensions < 0 || dimensions > kMostDimensions ||
+      field.size < head_of(field))
+    return false;
+  std::size_t elements = 0;
+  const bool whole = each_element(field, [&](const Field& element) {
+    ++elements;
+    return well_formed(*element_of(kind), element);
+  });
+  return whole && announced(field) == elements;
+}
+
+bool append_list(Kind kind, const Field& field, Column& to) {
+  const Kind element = *element_of(kind);
+  Column& numbers = to.children[0];
+  if (kind == Kind::vector) {
+    for (std::size_t at = kVectorHead; at < field.size; at += sizeof(float))
+      append_element(element, {field.data + at, sizeof(float)}, numbers);
+    to.append_list();
+    return true;
+  }
+  if (dimensions_of(field) > 1 || place_of_null(field)) return false;
+  each_element(field, [&](const Field& one) {
+    append_element(element, one, numbers);
+    return true;
+  });
+  to.append_list();
+  return true;
+}
+
+std::string shown_list(Kind kind, const Field& field) {
+  if (kind == Kind::vector) return "a vector";
+  if (const std::int32_t dimensions = dimensions_of(field); dimensions > 1)
+    return "an array of " + std::to_string(dimensions) + " dimensions";
+  if (const std::optional<std::int64_t> place = place_of_null(field))
+    return "an array whose element " + std::to_string(*place) + " is NULL";
+  return "an array";
+}
+
+}  // namespace penstock::postgres

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "penstock/base/block.h"
+#include "penstock/sources/postgres/types.h"
+
+namespace penstock::postgres {
+
+/// The kind of the numbers in an array or a vector of pgvector's; nullopt of
+/// what is neither.
+std::optional<Kind> element_of(Kind kind);
+
+/// Whether these bytes, which are not NULL, are an array or vector of that
+/// kind, of any dimensions.
+bool well_formed_list(Kind kind, const Field& field);
+
+/// Adds a well-formed array or vector to a column of lists, whose child is of
+/// `number_type(*element_of(kind))`. False, with nothing added, for one of
+/// several dimensions and one with NULLs in it.
+bool append_list(Kind kind, const Field& field, Column& to);
+
+/// Such an array as in a message: "an array of 2 dimensions".
+std::string shown_list(Kind kind, const Field& field);
+
+}  // namespace penstock::postgres

@@ -1,0 +1,84 @@
+#include "penstock/sources/sqlite/query.h"
+
+#include <utility>
+
+#include "penstock/sources/query_text.h"
+
+namespace penstock::sqlite {
+namespace {
+
+constexpr SqlQuotes kQuotes{.brackets = true};
+
+[[noreturn]] void refuse(const SourceSpec& spec, std::string why,
+                         std::string next, std::string code = "source.query") {
+  throw Error(ErrorKind::request,
+              {.code = std::move(code),
+               .what = "cannot use the query in " + spec.path,
+               .where = "source.query",
+               .why = std::move(why),
+               .next = std::move(next)});
+}
+
+/// Prepares one statement; what SQLite finds wrong with it is refused.
+Statement parsed(Connection& connection, const SourceSpec& spec,
+                 const std::string& sql) {
+  sqlite3_stmt* prepared = nullptr;
+  const char* rest = nullptr;
+  const int status =
+      sqlite3_prepare_v2(connection.get(), sql.c_str(), -1, &prepared, &rest);
+  Statement statement(prepared);
+  if ((status & 0xff) == SQLITE_ERROR)
+    refuse(spec,
+           std::string("SQLite says: ") + sqlite3_errmsg(connection.get()),
+           "try it with: sqlite3 -readonly " + spec.path);
+  if (status != SQLITE_OK) throw connection.error();
+  if (prepared == nullptr) refuse(spec, "it is empty", "write SELECT ...");
+  if (*rest != '\0')
+    refuse(spec, "it is more than one statement", "write one SELECT");
+  return statement;
+}
+
+/// Only a statement by itself says whether it writes; only one that can stand
+/// in parentheses is a SELECT, and not a PRAGMA or EXPLAIN.
+std::string checked(Connection& connection, const SourceSpec& spec) {
+  std::string text = QueryText(spec.query, kQuotes).statement();
+  const Statement alone = parsed(connection, spec, text);
+  if (sqlite3_stmt_readonly(alone.get()) == 0)
+    refuse(spec, "it writes to the database, and sources are only read",
+           "write a SELECT; what is to be written belongs into a program of "
+           "its own",
+           "source.query_writes");
+  if (sqlite3_column_count(alone.get()) == 0)
+    refuse(spec, "it returns no rows", "write a SELECT");
+  if (sqlite3_bind_parameter_count(alone.get()) != 0)
+    refuse(spec, "it has a parameter, and none is given a value",
+           "write the value itself");
+  return text;
+}
+
+std::string text_of(const char* text) { return text == nullptr ? "" : text; }
+
+}  // namespace
+
+Table find_query(Connection& connection, const SourceSpec& spec) {
+  const std::string text = checked(connection, spec);
+  Table table{.shown = "the query"};
+  table.from = "(" + text + "\n) AS penstock_query";
+  const Statement all = parsed(connection, spec, "SELECT * FROM " + table.from);
+  for (int at = 0; at < sqlite3_column_count(all.get()); ++at)
+    table.schema.columns.push_back(
+        column_info(text_of(sqlite3_column_name(all.get(), at)),
+                    text_of(sqlite3_column_decltype(all.get(), at))));
+  return table;
+}
+
+void number_rows(Connection& connection, const SourceSpec& spec, Table& query) {
+  const QueryText text(spec.query, kQuotes);
+  query.from = numbered_rows(
+      text.statement(),
+      order_of_rows(text, query.schema, false, "query in " + spec.path));
+  query.row_number = kRowNumber;
+  parsed(connection, spec, "SELECT * FROM " + query.from);
+}
+
+}  // namespace penstock::sqlite
