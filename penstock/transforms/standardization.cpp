@@ -18,6 +18,8 @@ Standardization read_one(Spec spec, const std::string& name) {
   Standardization number{.name = name};
   number.boolean = spec.boolean("boolean", false);
   number.standardize = spec.boolean("standardize", false);
+  number.min_max = spec.boolean("min_max", false);
+  number.log1p = spec.boolean("log1p", false);
   number.mean = spec.number("mean", {}, -kMost, kMost);
   number.deviation = spec.number("deviation", {}, 0, kMost);
   number.divisor = spec.number(
@@ -101,7 +103,9 @@ class NumbersFit final : public FieldFit {
     if (pass_ == Pass::squares) return false;
     for (Sum& sum : sums_) end_means(sum);
     pass_ = Pass::squares;
-    return std::ranges::any_of(numbers_, &Standardization::standardize);
+    return std::ranges::any_of(numbers_, [](const Standardization& number) {
+      return number.standardize && !number.min_max;
+    });
   }
 
   Json statistics() override {
@@ -174,20 +178,24 @@ class NumbersFit final : public FieldFit {
     number.missing = sum.missing;
     if (number.fill_mean) number.fill = sum.mean;
     if (!number.standardize || sum.count == 0) return;
-    number.mean = sum.mean;
+    number.mean = number.min_max ? sum.min : sum.mean;
     if (sum.min == sum.max) return;
-    if (!std::isfinite(sum.max - sum.mean) ||
-        !std::isfinite(sum.mean - sum.min))
-      throw Error(
-          ErrorKind::transform,
-          {.code = "transform.range",
-           .what = "cannot standardise values this far apart",
-           .where = place_.of(number.name),
-           .why = "their distance from the mean is beyond float64; they "
-                  "run from " +
-                  Json(sum.min).dump() + " to " + Json(sum.max).dump(),
-           .next = "check the data, or leave out the rows with these "
-                   "values by 'where'"});
+    const double farthest =
+        number.min_max ? sum.max - sum.min
+                       : std::max(sum.max - sum.mean, sum.mean - sum.min);
+    if (!std::isfinite(farthest))
+      throw Error(ErrorKind::transform,
+                  {.code = "transform.range",
+                   .what = "cannot standardise values this far apart",
+                   .where = place_.of(number.name),
+                   .why = "their distance is beyond float64; they run from " +
+                          Json(sum.min).dump() + " to " + Json(sum.max).dump(),
+                   .next = "check the data, or leave out the rows with these "
+                           "values by 'where'"});
+    if (number.min_max) {
+      number.divisor = farthest;
+      return;
+    }
     number.deviation =
         std::sqrt(sum.total / static_cast<double>(sum.count)) / sum.scale;
     // So close together that float64 has no such deviation: as good as a
@@ -211,6 +219,8 @@ Json json_of(const std::vector<Standardization>& numbers) {
     Json& to = json[number.name];
     to["boolean"] = number.boolean;
     to["standardize"] = number.standardize;
+    if (number.min_max) to["min_max"] = true;
+    if (number.log1p) to["log1p"] = true;
     to["mean"] = number.mean;
     to["deviation"] = number.deviation;
     to["divisor"] = number.divisor;

@@ -16,6 +16,9 @@ struct Standardization {
   std::string name;
   bool boolean = false;
   bool standardize = false;  ///< asked for, and no boolean
+  bool min_max = false;      ///< with the least value and the range in place of
+                             ///< mean and divisor
+  bool log1p = false;        ///< it is the log1p of the column's number
   double mean = 0;           ///< over the train rows; 0 when not standardised.
                              ///< A missing value becomes this one.
   double deviation = 0;      ///< population deviation, as measured

@@ -208,7 +208,7 @@ class BaseLoader:
         """What values were standardised with, as in a run's statistics.json:
         of each field, by its columns or keys, "mean" and "divisor" (and what
         else was counted). `tensor * divisor + mean` is in the column's units,
-        where "standardize" is true. Empty for arrays and sources of your own.
+        where "standardize" is true, and expm1 of it where "log1p" is. Empty for arrays and sources of your own.
         """
         return dict(json.loads(self._engine.statistics()))
 

@@ -50,8 +50,8 @@ double number_at(Dtype dtype, const std::byte* from) {
 }  // namespace
 
 NumberRow::NumberRow(const std::vector<ColumnType>& types, bool keeps_bits,
-                     bool has_mask)
-    : exact(keeps_bits), masked(has_mask) {
+                     bool has_mask, NumberMaths done)
+    : exact(keeps_bits), masked(has_mask), maths(done) {
   for (ColumnType type : types) {
     Dtype dtype =
         type.kind == ColumnKind::boolean ? Dtype::boolean : type.dtype;
@@ -85,6 +85,12 @@ void NumberRow::decode(const std::byte* row, double* out) const {
     }
     *out++ = number;
   }
+}
+
+void NumberRow::prepare(const std::byte* row, double* out) const {
+  decode(row, out);
+  if (!maths.log1p && !maths.clips()) return;
+  for (std::size_t i = 0; i < places.size(); ++i) out[i] = maths.of(out[i]);
 }
 
 }  // namespace penstock

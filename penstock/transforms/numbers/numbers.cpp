@@ -11,6 +11,7 @@
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/number_encoder.h"
 #include "penstock/transforms/numbers/median.h"
+#include "penstock/transforms/numbers/number_parser.h"
 #include "penstock/transforms/numbers/number_row.h"
 
 namespace penstock {
@@ -67,14 +68,56 @@ bool is_integer(Dtype dtype) {
   return dtype != Dtype::float32 && dtype != Dtype::float64;
 }
 
+void read_clip(Spec& spec, const SettingSchema& setting, Numbers& to) {
+  const Json* found = spec.raw(setting.key);
+  if (found == nullptr) return;
+  const bool two = found->is_array() && found->array().size() == 2 &&
+                   std::ranges::all_of(found->array(), &Json::is_number);
+  if (!two || found->array()[0].number() > found->array()[1].number())
+    spec.refuse(setting.key, "found " + found->dump(),
+                "write the least and the greatest number: [0, 100]");
+  to.maths.least = found->array()[0].number();
+  to.maths.most = found->array()[1].number();
+}
+
+Json show_clip(const Numbers& from) {
+  if (!from.maths.clips()) return Json();
+  return Json(Json::Array{from.maths.least, from.maths.most});
+}
+
+Json clip_rule() {
+  Json rule = settings::rule_of(
+      "array", "the least and the greatest number: others become these");
+  rule["items"]["type"] = "number";
+  rule["minItems"] = 2;
+  rule["maxItems"] = 2;
+  return rule;
+}
+
+void check_maths(Spec& section, const Numbers& numbers) {
+  if (numbers.standardize && numbers.min_max)
+    section.refuse("min_max", "found true, and standardize is true",
+                   "choose one of them");
+  if (numbers.missing == Missing::number && !numbers.maths.takes(numbers.fill))
+    section.refuse(
+        "missing",
+        "found " + Json(numbers.fill).dump() + ", of which there is no log1p",
+        "use a number above -1, or \"mean\"");
+}
+
 /// Integers hold neither NaN nor a mean.
 void check_integers(Spec& section, const Numbers& numbers) {
+  check_maths(section, numbers);
   if (!is_integer(numbers.dtype)) return;
   const std::string but =
       ", but dtype is \"" + std::string(name_of(numbers.dtype)) + "\"";
-  if (numbers.standardize)
-    section.refuse("standardize", "found true" + but,
-                   "use float32 or float64, or do not standardise");
+  for (auto [key, set] : {std::pair("standardize", numbers.standardize),
+                          std::pair("min_max", numbers.min_max),
+                          std::pair("log1p", numbers.maths.log1p),
+                          std::pair("clip", numbers.maths.clips())})
+    if (set)
+      section.refuse(key, "found " + section.raw(key)->dump() + but,
+                     "use float32 or float64, or leave it out");
   const bool whole = std::abs(numbers.fill) < 0x1p63 &&
                      numbers.fill == std::trunc(numbers.fill);
   if (numbers.missing == Missing::mean || numbers.missing == Missing::median ||
@@ -98,7 +141,26 @@ SettingsTable<Numbers> with_rest(SettingsTable<Numbers> table) {
                {"uint8", Dtype::uint8},
                {"bool", Dtype::boolean}},
               "")
+      .setting("clip", clip_rule(), read_clip, show_clip)
+      .setting(
+          "log1p", settings::rule_of("boolean", "log(1 + value)"),
+          [](Spec& spec, const SettingSchema& setting, Numbers& to) {
+            to.maths.log1p = spec.boolean(setting.key, false);
+          },
+          [](const Numbers& from) {
+            return from.maths.log1p ? Json(true) : Json();
+          })
       .boolean("standardize", &Numbers::standardize, "")
+      .setting(
+          "min_max",
+          settings::rule_of("boolean",
+                            "from 0 to 1 over the rows of the train side"),
+          [](Spec& spec, const SettingSchema& setting, Numbers& to) {
+            to.min_max = spec.boolean(setting.key, false);
+          },
+          [](const Numbers& from) {
+            return from.min_max ? Json(true) : Json();
+          })
       .setting("missing", missing_rule(), read_missing, show_missing)
       .check(check_integers);
 }
@@ -123,157 +185,6 @@ const SettingsTable<Numbers>& numbers_settings(bool single) {
   return single ? one : many;
 }
 
-class Parser final : public FieldParser {
- public:
-  Parser(const std::vector<std::string>& names, FieldColumns columns,
-         NumberRow format)
-      : names_(names), columns_(std::move(columns)), row_(std::move(format)) {}
-
-  // Column by column: the type is looked at once. Of several faults of a row
-  // the first column's counts.
-  void parse(const Block& block, Values& out, Faults& faults) override {
-    auto rows = static_cast<std::size_t>(block.rows);
-    out.width = row_.bytes;
-    std::size_t first = out.bytes.size();
-    out.bytes.resize(first + rows * row_.bytes);
-    std::byte* to = out.bytes.mutable_data<std::byte>() + first;
-    faulty_.assign(rows, false);
-    std::size_t before = faults.rows.size();
-    for (std::size_t c = 0; c < names_.size(); ++c) {
-      const Column& column = block.columns[columns_.at[c]];
-      PENSTOCK_ASSERT(column.type == columns_.types[c],
-                      "a column has the type that was bound");
-      if (row_.masked) mark(column, to + row_.bytes - names_.size() + c);
-      parse_column(column, names_[c], to + row_.places[c].offset, faults);
-    }
-    std::ranges::sort(faults.rows.begin() + static_cast<std::ptrdiff_t>(before),
-                      faults.rows.end(), {}, &RowFault::row);
-  }
-
-  const Values& canonical(const Values& values) override {
-    if (row_.canonical()) return values;
-    std::int64_t rows = values.rows();
-    const bool marked = row_.masked && row_.exact;
-    const std::size_t marks = marked ? names_.size() : 0;
-    canonical_.width = names_.size() * sizeof(double) + marks;
-    canonical_.bytes.resize(static_cast<std::size_t>(rows) * canonical_.width);
-    auto* to = canonical_.bytes.mutable_data<std::byte>();
-    decoded_.resize(names_.size());
-    for (std::int64_t row = 0; row < rows; ++row, to += canonical_.width) {
-      const ValueRow from = values.row(row);
-      row_.decode(from.data(), decoded_.data());
-      std::memcpy(to, decoded_.data(), canonical_.width - marks);
-      std::memcpy(to + canonical_.width - marks,
-                  from.data() + row_.bytes - marks, marks);
-    }
-    return canonical_;
-  }
-
- private:
-  void reject(std::int64_t row, const std::string& column, const char* why,
-              Faults& faults) {
-    auto faulty = faulty_[static_cast<std::size_t>(row)];
-    if (!faulty) faults.reject({.row = row, .place = column, .why = why});
-    faulty = true;
-  }
-
-  /// Where the numbers of a column are present. NaN is not.
-  void mark(const Column& column, std::byte* to) {
-    const bool real = column.type.kind == ColumnKind::number &&
-                      (column.type.dtype == Dtype::float64 ||
-                       column.type.dtype == Dtype::float32);
-    for (std::int64_t row = 0; row < column.length; ++row, to += row_.bytes)
-      *to = std::byte{column.valid(row) &&
-                      !(real && std::isnan(column.as_float64(row)))};
-  }
-
-  template <class Number>
-  void copy(const Column& column, const std::string& name, std::byte* to,
-            Faults& faults) {
-    for (std::int64_t row = 0; row < column.length; ++row, to += row_.bytes) {
-      auto number = column.number<Number>(row);
-      if (!column.valid(row)) {
-        missing(row, name, to, sizeof(number), faults);
-        continue;
-      }
-      if constexpr (std::is_floating_point_v<Number>) {
-        if (row_.masked && std::isnan(number)) {
-          missing(row, name, to, sizeof(number), faults);
-          continue;
-        }
-        if (!std::isfinite(number)) {
-          reject(row, name,
-                 std::isnan(number)
-                     ? "holds NaN, expected a finite number"
-                     : "holds an infinity, expected a finite number",
-                 faults);
-          continue;
-        }
-        number = number + Number{0};  // -0.0 becomes 0.0
-      }
-      std::memcpy(to, &number, sizeof(number));
-    }
-  }
-
-  void missing(std::int64_t row, const std::string& name, std::byte* to,
-               std::size_t bytes, Faults& faults) {
-    if (row_.masked)
-      std::memset(to, 0, bytes);
-    else
-      reject(row, name, "is NULL, expected a number", faults);
-  }
-
-  void copy_bits(const Column& column, const std::string& name, std::byte* to,
-                 Faults& faults) {
-    for (std::int64_t row = 0; row < column.length; ++row, to += row_.bytes) {
-      if (column.valid(row))
-        *to = std::byte{column.boolean(row)};
-      else
-        missing(row, name, to, 1, faults);
-    }
-  }
-
-  void parse_column(const Column& column, const std::string& name,
-                    std::byte* to, Faults& faults) {
-    if (column.type.kind == ColumnKind::boolean)
-      return copy_bits(column, name, to, faults);
-    switch (column.type.dtype) {
-      case Dtype::float64:
-        return copy<double>(column, name, to, faults);
-      case Dtype::float32:
-        return copy<float>(column, name, to, faults);
-      case Dtype::int64:
-        return copy<std::int64_t>(column, name, to, faults);
-      case Dtype::uint64:
-        return copy<std::uint64_t>(column, name, to, faults);
-      case Dtype::int32:
-        return copy<std::int32_t>(column, name, to, faults);
-      case Dtype::uint32:
-        return copy<std::uint32_t>(column, name, to, faults);
-      case Dtype::int16:
-        return copy<std::int16_t>(column, name, to, faults);
-      case Dtype::uint16:
-        return copy<std::uint16_t>(column, name, to, faults);
-      case Dtype::int8:
-        return copy<std::int8_t>(column, name, to, faults);
-      case Dtype::boolean:
-      case Dtype::uint8:
-        return copy<std::uint8_t>(column, name, to, faults);
-      default:
-        break;
-    }
-    fail_assertion("dtype", "a number has a width that is read", __FILE__,
-                   __LINE__);
-  }
-
-  const std::vector<std::string> names_;
-  const FieldColumns columns_;
-  const NumberRow row_;
-  std::vector<bool> faulty_;  // of the block, by row
-  Values canonical_;
-  std::vector<double> decoded_;
-};
-
 /// A row is one element; what keeps its 64 bits is counted, never summed.
 class RowNumbers final : public NumberRows {
  public:
@@ -282,7 +193,7 @@ class RowNumbers final : public NumberRows {
 
   std::span<const double> numbers(ValueRow row) override {
     if (!row_.exact)
-      row_.decode(row.data(), out_.data());
+      row_.prepare(row.data(), out_.data());
     else
       for (std::size_t i = 0; i < out_.size(); ++i)
         out_[i] = row_.present(row.data(), i)
@@ -350,14 +261,14 @@ class Encoder final : public FieldEncoder {
         mask_at_(layout_of({}, settings).tensors.back().offset),
         raw_(row_.places.size()) {
     for (const Standardization& number : statistics)
-      fills_.push_back(number.fill.value_or(settings.fill));
+      fills_.push_back(number.fill.value_or(row_.maths.of(settings.fill)));
   }
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
               Faults& faults) override {
     std::byte* to = out.data;
     for (std::size_t i = 0; i < rows.size(); ++i, to += out.stride) {
-      row_.decode(rows[i].data(), raw_.data());
+      row_.prepare(rows[i].data(), raw_.data());
       if (row_.masked) fill(rows[i].data());
       if (row_.exact)
         write_integers(to, static_cast<std::int64_t>(i), faults);
@@ -451,7 +362,8 @@ class NumbersKind final : public FieldKind {
   bool exact() const { return is_integer(numbers_.dtype); }
   /// Becomes float32 without standardising.
   bool rounded() const {
-    return numbers_.dtype == Dtype::float32 && !numbers_.standardize;
+    return numbers_.dtype == Dtype::float32 && !numbers_.standardize &&
+           !numbers_.min_max;
   }
   const std::string& name() const { return name_; }
   const Numbers& numbers() const { return numbers_; }
@@ -467,11 +379,11 @@ class BoundNumbers final : public BoundField {
       : kind_(kind),
         columns_(std::move(columns)),
         row_(columns_.types, kind.exact(),
-             kind.numbers().missing != Missing::bad),
+             kind.numbers().missing != Missing::bad, kind.numbers().maths),
         place_{kind.name(), "column"} {}
 
   std::unique_ptr<FieldParser> parser() const override {
-    return std::make_unique<Parser>(kind_.numbers().columns, columns_, row_);
+    return number_parser(kind_.numbers().columns, columns_, row_);
   }
   std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
     auto rows = std::make_unique<RowNumbers>(row_);
@@ -489,10 +401,14 @@ class BoundNumbers final : public BoundField {
     std::vector<Standardization> numbers;
     for (std::size_t i = 0; i < settings.columns.size(); ++i) {
       bool boolean = columns_.info[i].boolean;
-      numbers.push_back({.name = settings.columns[i],
-                         .boolean = boolean,
-                         .standardize = settings.standardize && !boolean,
-                         .fill_mean = settings.missing == Missing::mean});
+      numbers.push_back(
+          {.name = settings.columns[i],
+           .boolean = boolean,
+           .standardize =
+               (settings.standardize || settings.min_max) && !boolean,
+           .min_max = settings.min_max && !boolean,
+           .log1p = settings.maths.log1p,
+           .fill_mean = settings.missing == Missing::mean});
     }
     return numbers;
   }
@@ -525,7 +441,8 @@ std::shared_ptr<const BoundField> NumbersKind::bind(
                                      .why = std::move(why),
                                      .next = std::move(next)});
   };
-  bool holds_times = numbers_.standardize || numbers_.dtype == Dtype::float64;
+  bool holds_times = numbers_.standardize || numbers_.min_max ||
+                     numbers_.dtype == Dtype::float64;
   for (const ColumnInfo& column : columns.info) {
     std::string shown =
         "column '" + column.name + "' (" + column.declared + ")";

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/transforms/field_kind.h"
+#include "penstock/transforms/numbers/number_row.h"
 
 namespace penstock {
 
@@ -25,9 +26,11 @@ struct Numbers {
   bool single = false;  ///< one column, without a dimension of its own
   /// float32, float64, an integer of any width but uint64, or boolean
   Dtype dtype = Dtype::float32;
+  NumberMaths maths;  ///< before standardising
   bool standardize = false;
+  bool min_max = false;  ///< from 0 to 1 over the train rows, in its place
   Missing missing = Missing::bad;
-  double fill = 0;
+  double fill = 0;  ///< before `maths`; mean and median are behind it
 };
 
 /// The kinds `columns` and `column`. A row's values are one number per column,

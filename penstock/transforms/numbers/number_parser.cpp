@@ -1,0 +1,177 @@
+#include "penstock/transforms/numbers/number_parser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+class NumberParser final : public FieldParser {
+ public:
+  NumberParser(const std::vector<std::string>& names, FieldColumns columns,
+               NumberRow format)
+      : names_(names), columns_(std::move(columns)), row_(std::move(format)) {}
+
+  // Column by column: the type is looked at once. Of several faults of a row
+  // the first column's counts.
+  void parse(const Block& block, Values& out, Faults& faults) override {
+    auto rows = static_cast<std::size_t>(block.rows);
+    out.width = row_.bytes;
+    std::size_t first = out.bytes.size();
+    out.bytes.resize(first + rows * row_.bytes);
+    std::byte* to = out.bytes.mutable_data<std::byte>() + first;
+    faulty_.assign(rows, false);
+    std::size_t before = faults.rows.size();
+    for (std::size_t c = 0; c < names_.size(); ++c) {
+      const Column& column = block.columns[columns_.at[c]];
+      PENSTOCK_ASSERT(column.type == columns_.types[c],
+                      "a column has the type that was bound");
+      if (row_.masked) mark(column, to + row_.bytes - names_.size() + c);
+      parse_column(column, names_[c], to + row_.places[c].offset, faults);
+    }
+    std::ranges::sort(faults.rows.begin() + static_cast<std::ptrdiff_t>(before),
+                      faults.rows.end(), {}, &RowFault::row);
+  }
+
+  const Values& canonical(const Values& values) override {
+    if (row_.canonical()) return values;
+    std::int64_t rows = values.rows();
+    const bool marked = row_.masked && row_.exact;
+    const std::size_t marks = marked ? names_.size() : 0;
+    canonical_.width = names_.size() * sizeof(double) + marks;
+    canonical_.bytes.resize(static_cast<std::size_t>(rows) * canonical_.width);
+    auto* to = canonical_.bytes.mutable_data<std::byte>();
+    decoded_.resize(names_.size());
+    for (std::int64_t row = 0; row < rows; ++row, to += canonical_.width) {
+      const ValueRow from = values.row(row);
+      row_.decode(from.data(), decoded_.data());
+      std::memcpy(to, decoded_.data(), canonical_.width - marks);
+      std::memcpy(to + canonical_.width - marks,
+                  from.data() + row_.bytes - marks, marks);
+    }
+    return canonical_;
+  }
+
+ private:
+  void reject(std::int64_t row, const std::string& column, const char* why,
+              Faults& faults) {
+    auto faulty = faulty_[static_cast<std::size_t>(row)];
+    if (!faulty) faults.reject({.row = row, .place = column, .why = why});
+    faulty = true;
+  }
+
+  /// Where the numbers of a column are present. NaN is not.
+  void mark(const Column& column, std::byte* to) {
+    const bool real = column.type.kind == ColumnKind::number &&
+                      (column.type.dtype == Dtype::float64 ||
+                       column.type.dtype == Dtype::float32);
+    for (std::int64_t row = 0; row < column.length; ++row, to += row_.bytes)
+      *to = std::byte{column.valid(row) &&
+                      !(real && std::isnan(column.as_float64(row)))};
+  }
+
+  template <class Number>
+  void copy(const Column& column, const std::string& name, std::byte* to,
+            Faults& faults) {
+    for (std::int64_t row = 0; row < column.length; ++row, to += row_.bytes) {
+      auto number = column.number<Number>(row);
+      if (!column.valid(row)) {
+        missing(row, name, to, sizeof(number), faults);
+        continue;
+      }
+      if constexpr (std::is_floating_point_v<Number>) {
+        if (row_.masked && std::isnan(number)) {
+          missing(row, name, to, sizeof(number), faults);
+          continue;
+        }
+        if (!std::isfinite(number)) {
+          reject(row, name,
+                 std::isnan(number)
+                     ? "holds NaN, expected a finite number"
+                     : "holds an infinity, expected a finite number",
+                 faults);
+          continue;
+        }
+        number = number + Number{0};  // -0.0 becomes 0.0
+      }
+      if (!row_.maths.takes(static_cast<double>(number))) {
+        reject(row, name, "is -1 or less, expected a number that has a log1p",
+               faults);
+        continue;
+      }
+      std::memcpy(to, &number, sizeof(number));
+    }
+  }
+
+  void missing(std::int64_t row, const std::string& name, std::byte* to,
+               std::size_t bytes, Faults& faults) {
+    if (row_.masked)
+      std::memset(to, 0, bytes);
+    else
+      reject(row, name, "is NULL, expected a number", faults);
+  }
+
+  void copy_bits(const Column& column, const std::string& name, std::byte* to,
+                 Faults& faults) {
+    for (std::int64_t row = 0; row < column.length; ++row, to += row_.bytes) {
+      if (column.valid(row))
+        *to = std::byte{column.boolean(row)};
+      else
+        missing(row, name, to, 1, faults);
+    }
+  }
+
+  void parse_column(const Column& column, const std::string& name,
+                    std::byte* to, Faults& faults) {
+    if (column.type.kind == ColumnKind::boolean)
+      return copy_bits(column, name, to, faults);
+    switch (column.type.dtype) {
+      case Dtype::float64:
+        return copy<double>(column, name, to, faults);
+      case Dtype::float32:
+        return copy<float>(column, name, to, faults);
+      case Dtype::int64:
+        return copy<std::int64_t>(column, name, to, faults);
+      case Dtype::uint64:
+        return copy<std::uint64_t>(column, name, to, faults);
+      case Dtype::int32:
+        return copy<std::int32_t>(column, name, to, faults);
+      case Dtype::uint32:
+        return copy<std::uint32_t>(column, name, to, faults);
+      case Dtype::int16:
+        return copy<std::int16_t>(column, name, to, faults);
+      case Dtype::uint16:
+        return copy<std::uint16_t>(column, name, to, faults);
+      case Dtype::int8:
+        return copy<std::int8_t>(column, name, to, faults);
+      case Dtype::boolean:
+      case Dtype::uint8:
+        return copy<std::uint8_t>(column, name, to, faults);
+      default:
+        break;
+    }
+    fail_assertion("dtype", "a number has a width that is read", __FILE__,
+                   __LINE__);
+  }
+
+  const std::vector<std::string> names_;
+  const FieldColumns columns_;
+  const NumberRow row_;
+  std::vector<bool> faulty_;  // of the block, by row
+  Values canonical_;
+  std::vector<double> decoded_;
+};
+
+}  // namespace
+
+std::unique_ptr<FieldParser> number_parser(
+    const std::vector<std::string>& names, FieldColumns columns,
+    NumberRow row) {
+  return std::make_unique<NumberParser>(names, std::move(columns),
+                                        std::move(row));
+}
+
+}  // namespace penstock
