@@ -140,6 +140,38 @@ class Examples(Folder):
             exec(example, {})
         self.assertEqual(printed.getvalue(), said)
 
+    @unittest.skipUnless(has("pandas"), "pandas is not installed")
+    def test_of_coming_from_pandas(self):
+        pathlib.Path("train.csv").write_text("a,b,label\n" + "".join(
+            f"{i},{'' if i % 10 == 0 else i / 2},{'xyz'[i % 3]}\n"
+            for i in range(100)))
+        by_hand, ours, _ = blocks("docs/coming_from.md")
+        theirs, found = {}, {}
+        exec(by_hand, theirs)
+        exec(ours, found)
+        self.assertEqual(theirs["x"].shape, (90, 2))
+        seen = 0
+        for batch in found["loader"]:
+            x, present, y = batch.numpy().values()
+            self.assertEqual((x.shape, y.dtype), (present.shape, "int64"))
+            numpy.testing.assert_array_equal(
+                present[:, 1] == 0, batch.ids % 10 == 0)
+            seen += len(y)
+        self.assertEqual(seen, 100)
+        found["loader"].close()
+
+    def test_of_coming_from_hugging_face(self):
+        parts = json.loads(run_program("doctor", "--json"))["parts"]
+        if not any(part["part"] == "hf" and part["there"] for part in parts):
+            self.skipTest("the part that reads Arrow was not built")
+        *_, example = blocks("docs/coming_from.md")
+        folder = str(ROOT / "tests/data/files/saved")
+        example = example.replace("FOLDER", folder).replace(
+            '{"x": ["a", "b"], "y": "label"}', '{"x": "id"}')
+        exec(example, found := {})
+        with found["loader"] as loader:
+            self.assertGreater(len(next(iter(loader)).numpy()["x"]), 0)
+
     def test_of_a_source_by_position(self):
         pathlib.Path("points.jsonl").write_text(
             '[{"x": 1, "y": 2}]\n[{"x": 3, "y": 4}, {"x": 5, "y": 6}]\n'

@@ -128,7 +128,10 @@ class Utilisation(Case):
 
     def test_a_slow_copy_is_seen_and_named(self):
         self.good_start(device={"kind": "sim", "step_ms": 0.5,
-                                "copy_gb_s": 0.0002},
+                                "copy_gb_s": 0.001},
+                        fields={"heard": {"json_set": {
+                            "column": "heard", "keys": ["a", "b"],
+                            "max": 40}}},
                         loader={"batch_size": 64, "cache": "ram"},
                         train={"epochs": 20})
         report = self.train()
