@@ -126,8 +126,8 @@ class TestPooler {
     bool open = take(client, message, 0);
     for (int i = 0; open && i < kSessions; ++i) {
       sessions.push_back(socket_at(server(), ::connect));
-      open = send(sessions[i], message) &&
-             answer(sessions[i], i == 0 ? client : -1) != 0;
+      open = send(sessions.back(), message) &&
+             answer(sessions.back(), i == 0 ? client : -1) != 0;
     }
     for (std::size_t at = 0; open && take(client, message);) {
       open = message[0] != 'X' && send(sessions[at], message);
