@@ -79,6 +79,26 @@ class Queries(Case):
         self.assertIn("SELECT station",
                       (self.folder / "new.json").read_text())
 
+    def test_kept_rows_are_those_of_their_query(self):
+        self.database(rows(), COLUMNS)
+
+        def why(query):
+            self.write_job(self.job(
+                source={"kind": "sqlite", "path": "d.sqlite", "query": query,
+                        "key": ["station", "hour"]},
+                fields=FIELDS, model="none",
+                loader={**LOADER, "cache": "disk", "cache_dir": "stores"}))
+            return self.succeed("cache", "why", "job.json", "--json").json()
+
+        query = "SELECT * FROM t WHERE y < 30"
+        self.assertFalse(why(query)["hit"])
+        self.succeed("train", "job.json", "--set", "train.epochs=1")
+        self.assertTrue(why(query)["hit"])
+        self.assertFalse(why(query + " OR y > 50")["hit"])
+        changing = why(query + " AND y > abs(random() % 9)")
+        self.assertFalse(changing["hit"])
+        self.assertIn("source.query", changing["why"])
+
     def test_what_writes_is_refused(self):
         self.database(rows(), COLUMNS)
         for query, code, name in (
