@@ -70,12 +70,13 @@ template <class Part>
 ColumnType type_in(const Part& part) {
   return part.type;
 }
+/// Nullopt where the part does not say: the first row decides then.
 template <class Part>
-ColumnType numbers_in(const Part& part) {
+std::optional<ColumnType> numbers_in(const Part& part) {
   if constexpr (requires { part.numbers; })
     return ColumnType::number(part.numbers);
   else
-    return ColumnType::float64;
+    return std::nullopt;
 }
 
 template <class Part>
@@ -101,8 +102,9 @@ Block block_of(const std::vector<Part>& parts) {
   for (std::size_t at = 0; at < parts.size(); ++at) {
     Column& column = block.columns[at];
     column.type = type_in(parts[at]);
-    if (column.type.kind == ColumnKind::list)
-      column.children.emplace_back().type = numbers_in(parts[at]);
+    const std::optional<ColumnType> numbers = numbers_in(parts[at]);
+    if (column.type.kind == ColumnKind::list && numbers)
+      column.children.emplace_back().type = *numbers;
   }
   return block;
 }
@@ -114,9 +116,9 @@ bool is_block_of(const std::vector<Part>& parts, const Block& block) {
   for (std::size_t at = 0; at < parts.size(); ++at) {
     const Column& column = block.columns[at];
     if (column.type != type_in(parts[at])) return false;
-    if (column.type.kind == ColumnKind::list &&
-        (column.children.size() != 1 ||
-         column.children[0].type != numbers_in(parts[at])))
+    const std::optional<ColumnType> numbers = numbers_in(parts[at]);
+    if (column.type.kind == ColumnKind::list && numbers &&
+        (column.children.size() != 1 || column.children[0].type != *numbers))
       return false;
   }
   return true;
@@ -127,7 +129,9 @@ template <class Part>
 std::vector<BlockColumn> block_columns(const std::vector<Part>& parts) {
   std::vector<BlockColumn> columns;
   for (const Part& part : parts)
-    columns.push_back({type_in(part), numbers_in(part).dtype});
+    columns.push_back(
+        {.type = type_in(part),
+         .numbers = numbers_in(part).value_or(ColumnType::float64).dtype});
   return columns;
 }
 

@@ -13,26 +13,50 @@
 namespace penstock::postgres {
 namespace {
 
-// Dates in `where` are UTC, and those that are requested as text ISO-8601; a
-// lock is waited for no longer than that, unless the user has set a limit;
+struct Setting {
+  const char* name;
+  const char* value;
+  int since;  // the version that knows it
+};
+// Dates in `where` are UTC, and those that are requested as text ISO-8601;
 // compiling a scan costs more than it saves; a statement that is prepared once
 // is planned once.
-constexpr const char* kSession =
-    "SELECT set_config('lock_timeout', '10s', false) WHERE "
-    "current_setting('lock_timeout') = '0'; SET TimeZone = 'UTC'; SET "
-    "DateStyle = 'ISO'; SET IntervalStyle = 'postgres'";
+constexpr Setting kSettings[] = {
+    {"TimeZone", "UTC", 0},
+    {"DateStyle", "ISO", 0},
+    {"IntervalStyle", "postgres", 0},
+    {"jit", "off", 110000},
+    {"plan_cache_mode", "force_generic_plan", 120000}};
+// A lock is waited for no longer than that, unless the user has set a limit.
+constexpr const char* kLockTimeout =
+    "CASE current_setting('lock_timeout') WHEN '0' THEN '10s' ELSE "
+    "current_setting('lock_timeout') END";
+constexpr const char* kReadOnly = "default_transaction_read_only";
 // Such a database holds bytes of any encoding. The server would end a whole
 // scan at the first that are not UTF-8; taken as they are, their row can be
 // named.
 constexpr const char* kAnyBytes = "SQL_ASCII";
-constexpr const char* kTakeAnyBytes = "; SET client_encoding = SQL_ASCII";
-constexpr const char* kReadOnly = "; SET default_transaction_read_only = on";
-constexpr const char* kNoJit = "; SET jit = off";
-constexpr const char* kPlanOnce = "; SET plan_cache_mode = force_generic_plan";
+constexpr const char* kBegin =
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 constexpr const char* kTimeoutS = "10";
 constexpr int kHearStopMs = 100;
 constexpr std::size_t kCancelSays =
     256;  // the size that the manual of PQcancel gives
+
+/// Binary parameters as libpq takes them; borrows their bytes.
+struct Parameters {
+  explicit Parameters(const std::vector<std::string>& all)
+      : binary(all.size(), 1) {
+    for (const std::string& parameter : all) {
+      values.push_back(parameter.data());
+      lengths.push_back(static_cast<int>(parameter.size()));
+    }
+  }
+  int count() const { return static_cast<int>(values.size()); }
+
+  std::vector<const char*> values;
+  std::vector<int> lengths, binary;
+};
 
 struct FreeOptions {
   void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
@@ -162,12 +186,36 @@ Connection::Connection(const SourceSpec& spec, Use use, StopFlag stop)
       stop_(stop) {
   check_readable(spec.uri);
   connect(spec.uri);
-  std::string session = kSession;
-  if (use == Use::to_read) session += kReadOnly;
-  if (use == Use::to_read && keeps_any_bytes()) session += kTakeAnyBytes;
-  if (version() >= 110000) session += kNoJit;
-  if (version() >= 120000) session += kPlanOnce;
-  execute(session);
+  set_up(use);
+}
+
+// A pooler (PgBouncer) that gives a session for a transaction at a time shares
+// it with other programs: what is set there would be theirs too, and what was
+// set or prepared before may be in another one. The number of the process tells
+// it: a pooler has one of its own for each client. Then settings hold for
+// single transactions alone, which begin() makes.
+void Connection::set_up(Use use) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const Setting& one : kSettings)
+    if (version() >= one.since) settings.emplace_back(one.name, one.value);
+  if (use == Use::to_read && keeps_any_bytes())
+    settings.emplace_back("client_encoding", kAnyBytes);
+  if (use == Use::to_read) settings.emplace_back(kReadOnly, "on");
+  const std::string pooled =
+      "pg_backend_pid() <> " + std::to_string(PQbackendPID(get()));
+  std::string sql = "SELECT " + pooled + ", set_config('lock_timeout', " +
+                    kLockTimeout + ", " + pooled + ")";
+  for (const auto& [name, value] : settings)
+    sql += ", set_config('" + name + "', '" + value + "', " + pooled + ")";
+  const Result set = execute(sql);
+  pooled_ = text_in(set, 0, 0) == "t";
+  begin_ = kBegin;
+  if (!pooled_) return;
+  begin_ +=
+      "; SET LOCAL lock_timeout = '" + std::string(text_in(set, 0, 1)) + "'";
+  for (const auto& [name, value] : settings)
+    if (name != kReadOnly)
+      begin_ += "; SET LOCAL " + name + " = '" + value + "'";
 }
 
 void Connection::connect(const std::string& uri) {
@@ -349,6 +397,14 @@ Result Connection::only_result() {
 }
 
 Result Connection::describe(const std::string& sql) {
+  if (!pooled_) return describe_here(sql);
+  execute(begin_);
+  Result described = describe_here(sql);
+  clean_up("ROLLBACK");
+  return described;
+}
+
+Result Connection::describe_here(const std::string& sql) {
   pay_round_trip();
   if (PQsendPrepare(get(), "", sql.c_str(), 0, nullptr) == 0)
     throw error(nullptr);
@@ -365,17 +421,28 @@ void Connection::prepare(const std::string& name, const std::string& sql) {
 
 Result Connection::run(const std::string& name,
                        const std::vector<std::string>& parameters) {
-  std::vector<const char*> values;
-  std::vector<int> lengths;
-  for (const std::string& parameter : parameters) {
-    values.push_back(parameter.data());
-    lengths.push_back(static_cast<int>(parameter.size()));
-  }
-  const std::vector<int> binary(parameters.size(), 1);
+  const Parameters all(parameters);
   pay_round_trip();
-  return answer(PQsendQueryPrepared(
-      get(), name.c_str(), static_cast<int>(parameters.size()), values.data(),
-      lengths.data(), binary.data(), 1));
+  return answer(PQsendQueryPrepared(get(), name.c_str(), all.count(),
+                                    all.values.data(), all.lengths.data(),
+                                    all.binary.data(), 1));
+}
+
+Result Connection::run_in_transaction(
+    const std::string& sql, const std::vector<std::string>& parameters) {
+  execute(begin_);
+  try {
+    const Parameters all(parameters);
+    pay_round_trip();
+    Result result = answer(PQsendQueryParams(
+        get(), sql.c_str(), all.count(), nullptr, all.values.data(),
+        all.lengths.data(), all.binary.data(), 1));
+    execute("COMMIT");
+    return result;
+  } catch (const Error&) {
+    clean_up("ROLLBACK");
+    throw;
+  }
 }
 
 void Connection::clean_up(const char* sql) noexcept {

@@ -60,10 +60,20 @@ class Connection {
   /// Binary parameters, a binary result.
   Result run(const std::string& name,
              const std::vector<std::string>& parameters);
+  /// One statement with binary parameters in a transaction of its own that
+  /// begins with begin(), a binary result.
+  Result run_in_transaction(const std::string& sql,
+                            const std::vector<std::string>& parameters);
   /// Tries to end a transaction. Errors are ignored: the next statement reports
   /// them.
   void clean_up(const char* sql) noexcept;
 
+  /// The statements that begin a transaction which reads one snapshot, with the
+  /// settings that a session of a pooler lacks.
+  const std::string& begin() const { return begin_; }
+  /// There is a pooler before the server. It may give every transaction another
+  /// session, so nothing is set or prepared outside of one.
+  bool pooled() const { return pooled_; }
   /// False when the server or the network is known to be gone.
   bool alive() const { return PQstatus(get()) == CONNECTION_OK; }
   int version() const { return PQserverVersion(get()); }
@@ -87,18 +97,22 @@ class Connection {
 
  private:
   void connect(const std::string& uri);
+  void set_up(Use use);
   void learn_place();
   bool keeps_any_bytes() const;
   template <class Busy>
   bool wait_while(Busy busy);
   Result next_result();
   Result only_result();
+  Result describe_here(const std::string& sql);
   Result answer(int sent);
 
   About about_;
   std::string password_;
   Nanoseconds round_trip_;
   StopFlag stop_;
+  std::string begin_;
+  bool pooled_ = false;
   std::unique_ptr<PGconn, CloseConnection> connection_;
 };
 

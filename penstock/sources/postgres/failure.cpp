@@ -25,6 +25,10 @@ constexpr const char* kTooMany =
 constexpr const char* kGone =
     "another program has dropped or renamed the table, or one that the view "
     "@table reads: create it again, then start again";
+constexpr const char* kPooler =
+    "a connection pooler stands before the server and gives each statement "
+    "another session: name the server itself in source.uri, or let the pooler "
+    "give sessions (PgBouncer: pool_mode = session)";
 constexpr const char* kChanged =
     "another program has changed the columns of @table: start again";
 
@@ -57,6 +61,9 @@ constexpr Cause kConnecting[] = {
     {"connection slots are reserved", "postgres.too_many_connections",
      kTooMany},
     {"the database system is", "postgres.not_ready", kNotReady},
+    {"unsupported startup parameter", "postgres.pooler",
+     "PgBouncer stands before the server and takes no options: leave them out "
+     "of source.uri and PGOPTIONS, or name the server itself"},
     {"server does not support SSL", "postgres.tls_refused",
      "let the server use TLS (ssl = on), or choose another sslmode in "
      "source.uri"},
@@ -107,8 +114,11 @@ constexpr Cause kStatements[] = {
     {"40P01", "postgres.locked",
      "another program holds the table: try again when it is done"},
     {"40001", "postgres.conflict",
-     "the server had to remove old versions of the rows (vacuum on a standby): "
-     "try again"},
+     "a standby had to remove old versions of the rows: try again, and let it "
+     "wait (hot_standby_feedback = on, or a larger "
+     "max_standby_streaming_delay)"},
+    {"26000", "postgres.pooler", kPooler},
+    {"42P05", "postgres.pooler", kPooler},
     {"42P01", "postgres.table_gone", kGone},
     {"42703", "postgres.changed", kChanged},
     {"25006", "postgres.read_only",

@@ -55,6 +55,7 @@ TEST(ConnectionFailure, HasACodeForEachCause) {
            {"connection to server at \"10.9.9.9\" failed: Network is "
             "unreachable",
             "unreachable"},
+           {"FATAL: unsupported startup parameter: options", "pooler"},
            {"FATAL: password authentication failed for user \"ann\"",
             "password"},
            {"fe_sendauth: no password supplied", "password"},
@@ -115,6 +116,8 @@ TEST(StatementFailure, HasACodeForEachState) {
            {"55P03", "locked"},
            {"40P01", "locked"},
            {"40001", "conflict"},
+           {"26000", "pooler"},
+           {"42P05", "pooler"},
            {"42501", "permission"},
            {"25006", "read_only"},
            {"53100", "server_disk_full"},

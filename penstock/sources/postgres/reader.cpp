@@ -76,7 +76,8 @@ std::unique_ptr<CopyOut> begin_copy(Turn& turn, const std::string& select) {
     parts.code = "postgres.snapshot_gone";
     parts.next =
         "the connection that held the snapshot has ended (see the server's "
-        "log): start again";
+        "log), or source.uri names several servers and this one is another: "
+        "start again";
     throw Error(error.kind(), std::move(parts));
   }
 }
@@ -156,15 +157,20 @@ void PostgresReader::take_fields(int row) {
   }
 }
 
+Result PostgresReader::rows_with(const std::vector<std::string>& keys) {
+  const std::string condition = opened_->format.key().condition();
+  Connection& session = connection();
+  if (session.pooled())
+    return session.run_in_transaction(opened_->select_where(condition), keys);
+  if (!prepared_)
+    session.prepare(kReadByKeys, opened_->select_where(condition));
+  prepared_ = true;
+  return session.run(kReadByKeys, keys);
+}
+
 void PostgresReader::fetch(const KeyList& keys) {
   const RowFormat& format = opened_->format;
-  Connection& session = connection();
-  if (!prepared_) {
-    session.prepare(kReadByKeys,
-                    opened_->select_where(format.key().condition()));
-    prepared_ = true;
-  }
-  result_ = session.run(kReadByKeys, format.key().parameters(keys, asked_));
+  result_ = rows_with(format.key().parameters(keys, asked_));
   format.check_types(result_);
 }
 

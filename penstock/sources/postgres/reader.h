@@ -28,6 +28,7 @@ class PostgresReader : public Reader {
   Connection& connection();
   void copy(CopyOut& copy, const Partition& partition, BlockLimit limit,
             const BlockSink& sink);
+  Result rows_with(const std::vector<std::string>& keys);
   void fetch(const KeyList& keys);
   void place_rows(const KeyList& keys);
   void take_fields(int row);

@@ -35,8 +35,6 @@
 namespace penstock::postgres {
 namespace {
 
-constexpr const char* kBegin =
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 constexpr int kTries = 5;
 constexpr std::chrono::milliseconds kHearStop{100};
 /// Relations that this transaction has locked and its snapshot shows otherwise
@@ -114,17 +112,19 @@ Snapshot::Snapshot(OpenTable& opened, int most)
   // connection ends a moment later. A session that waits to change the table
   // waits for the first connection, and any later one would wait for both:
   // hence NOWAIT.
-  join_ = std::string(kBegin) + "; " +
+  join_ = connection_.begin() + "; " +
           (lock_.empty() ? "" : lock_ + " NOWAIT; ") +
           "SET TRANSACTION SNAPSHOT '" + begun.name + "'";
-  cut(begun.pages, begun.bytes, most);
+  // A pooler may have no more sessions than this one, and let others wait for
+  // it.
+  cut(begun.pages, begun.bytes, connection_.pooled() ? 1 : most);
 }
 
 Result Snapshot::lock_and_describe(const OpenTable& opened) {
   std::string describe = opened.select_where("") + " LIMIT 0";
   if (!lock_.empty()) {
     try {
-      return connection_.execute(std::string(kBegin) + "; " + lock_ + "; " +
+      return connection_.execute(connection_.begin() + "; " + lock_ + "; " +
                                  describe);
     } catch (const Error& error) {
       // A privilege that LOCK TABLE needs and SELECT does not, or a view in an
@@ -135,7 +135,7 @@ Result Snapshot::lock_and_describe(const OpenTable& opened) {
     connection_.execute("ROLLBACK");
     lock_.clear();
   }
-  return connection_.execute(std::string(kBegin) + "; " + describe);
+  return connection_.execute(connection_.begin() + "; " + describe);
 }
 
 Snapshot::Begun Snapshot::begin(const OpenTable& opened) {
