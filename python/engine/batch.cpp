@@ -19,14 +19,4 @@ std::vector<std::string> NamedBatch::names() const {
   return names;
 }
 
-Field NamedBatch::ids() const {
-  std::span<const SampleId> ids = held_->batch().ids();
-  auto* bytes = reinterpret_cast<const std::byte*>(ids.data());
-  return {held_,
-          "ids",
-          {.data = const_cast<std::byte*>(bytes),
-           .dtype = Dtype::int64,
-           .shape = {std::ssize(ids)}}};
-}
-
 }  // namespace penstock::python

@@ -45,7 +45,6 @@ class NamedBatch {
     return {held_, tensor.name, tensor.view};
   }
   std::vector<std::string> names() const;
-  Field ids() const;
 
  private:
   std::shared_ptr<BatchHandle> held_;

@@ -3,6 +3,7 @@
 
 #include "python/engine/batch.h"
 #include "python/engine/convert.h"
+#include "python/engine/function.h"
 #include "python/engine/gil.h"
 
 namespace penstock::python {
@@ -71,9 +72,7 @@ nb::dict converted(const NamedBatch& batch, Convert convert) {
 
 nb::object ids_of(const NamedBatch& batch) {
   batch.held().fork().check();
-  PythonCallScope call;
-  nb::object copy = nb::module_::import_("numpy").attr("array");
-  return copy(nb::cast(batch.ids()));
+  return numpy_copy(batch.held().batch().ids());
 }
 
 /// None for padding.
@@ -170,6 +169,12 @@ void bind_arrays(BatchClass& batch) {
           nb::sig("def numpy(self) -> dict[str, "
                   "numpy.typing.NDArray[typing.Any]]"),
           "name -> numpy array, on the batch's own memory.")
+      .def(
+          "host", [](const NamedBatch& b) { return converted(b, to_host); },
+          nb::sig("def host(self) -> dict[str, "
+                  "numpy.typing.NDArray[typing.Any]]"),
+          "name -> numpy array of its own in host memory: a copy, wherever the "
+          "batch is.")
       .def(
           "torch", [](const NamedBatch& b) { return converted(b, to_torch); },
           nb::sig("def torch(self) -> dict[str, typing.Any]"),

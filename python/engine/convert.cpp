@@ -3,9 +3,13 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdio>
+#include <cstring>
+#include <memory>
 #include <optional>
 
+#include "penstock/base/aligned.h"
 #include "python/engine/dlpack.h"
+#include "python/engine/function.h"
 #include "python/engine/gil.h"
 
 namespace penstock::python {
@@ -60,6 +64,43 @@ void wait_on_host(const BatchHandle& held) {
   held.wait();
 }
 
+namespace {
+
+void refuse_bfloat16(const Field& field) {
+  if (field.view().dtype == Dtype::bfloat16)
+    throw nb::buffer_error("numpy has no bfloat16: use .torch() or .jax()");
+}
+
+/// Waits for the data, and for the copy.
+void copy_to_host(const BatchHandle& held, const TensorView& from,
+                  std::byte* to) {
+  held.wait();
+  if (from.bytes() == 0) return;
+  if (held.on_host()) {
+    std::memcpy(to, from.data, from.bytes());
+    return;
+  }
+  Device& device = held.loader().device();
+  std::unique_ptr<Stream> stream = device.make_stream();
+  Staging(device, 2).fetch(to, from.data, from.bytes(), *stream);
+}
+
+}  // namespace
+
+nb::object to_host(const Field& field) {
+  field.held()->fork().check();
+  refuse_bfloat16(field);
+  TensorView view = field.view();
+  std::shared_ptr<std::byte> memory = allocate_aligned(view.bytes());
+  if (memory == nullptr) throw std::bad_alloc();
+  {
+    GilRelease meanwhile;
+    copy_to_host(*field.held(), view, memory.get());
+  }
+  view.data = memory.get();
+  return numpy_array(view, std::move(memory));
+}
+
 nb::object to_numpy(const Field& field) {
   PythonCallScope call;
   static Imported from_dlpack("numpy", "from_dlpack");
@@ -67,9 +108,8 @@ nb::object to_numpy(const Field& field) {
   if (!field.held()->on_host())
     throw nb::buffer_error(
         "this batch is on a GPU, which numpy cannot read: use .torch() or "
-        ".to(\"cpu\")");
-  if (field.view().dtype == Dtype::bfloat16)
-    throw nb::buffer_error("numpy has no bfloat16: use .torch() or .jax()");
+        ".to(\"cpu\"), or .host()");
+  refuse_bfloat16(field);
   return (from_dlpack_is_whole() ? *from_dlpack : *asarray)(nb::cast(field));
 }
 

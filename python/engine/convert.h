@@ -13,6 +13,9 @@ nb::object to_jax(const Field& field);
 /// A torch tensor on `device`; without a copy where it is there already.
 nb::object to_device(const Field& field, nb::handle device);
 
+/// A numpy array of its own in host memory, wherever the field is.
+nb::object to_host(const Field& field);
+
 /// Waits for a field's data where it is read by the host.
 void wait_on_host(const BatchHandle& held);
 

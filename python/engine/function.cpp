@@ -38,12 +38,17 @@ nb::object owner_of(std::shared_ptr<const void> memory) {
 
 }  // namespace
 
+nb::object numpy_array(const TensorView& view,
+                       std::shared_ptr<const void> memory) {
+  return numpy_view(view, owner_of(std::move(memory)));
+}
+
 nb::object numpy_copy(std::span<const std::int64_t> ids) {
   auto copy = std::make_shared<std::vector<SampleId>>(ids.begin(), ids.end());
   TensorView view{.data = reinterpret_cast<std::byte*>(copy->data()),
                   .dtype = Dtype::int64,
                   .shape = {std::ssize(ids)}};
-  return numpy_view(view, owner_of(std::move(copy)));
+  return numpy_array(view, std::move(copy));
 }
 
 namespace {

@@ -13,6 +13,10 @@ namespace penstock::python {
 
 namespace nb = nanobind;
 
+/// What `view` shows as numpy sees it; the array keeps `memory`.
+nb::object numpy_array(const TensorView& view,
+                       std::shared_ptr<const void> memory);
+
 /// A function of Python that makes rows, called on the threads of an engine.
 ///
 /// It is `call(ids, inputs, outputs, epoch, step)`, where `ids` is an array [n]

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "python/engine/gil.h"
+#include "python/engine/torch_memory.h"
 
 namespace penstock::python {
 namespace {
@@ -34,13 +35,16 @@ Side side_named(const std::string& name) {
 struct PendingOpen {
   OpenRequest opening;
   OpenOptions options;
+  DeviceAllocator allocator;
   std::shared_ptr<std::atomic<bool>> stop =
       std::make_shared<std::atomic<bool>>(false);
   std::promise<std::shared_ptr<Session>> made;
 
   void open() {
     try {
-      made.set_value(open_loader(job_of(opening), options));
+      const Job job = job_of(opening);
+      options.device = open_device(job.device, allocator);
+      made.set_value(open_loader(job, options));
     } catch (...) {
       made.set_exception(std::current_exception());
     }
@@ -52,6 +56,7 @@ struct PendingOpen {
 std::shared_ptr<Session> opened(const OpenRequest& opening) {
   auto way = std::make_shared<PendingOpen>();
   way->opening = opening;
+  way->allocator = torch_allocator();
   way->options = {.side = side_named(opening.side),
                   .rank = {opening.rank, opening.world},
                   .batches = -1,

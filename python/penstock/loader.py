@@ -135,8 +135,7 @@ class BaseLoader:
         from .callables import Map, source_text
 
         batch = self.peek()
-        arrays = {name: array.copy() for name, array
-                  in batch.numpy().items()}
+        arrays = batch.host()
         real = [at for at, sample in enumerate(batch.ids.tolist())
                 if sample >= 0]
         if not real:
