@@ -21,6 +21,7 @@
 #include "penstock/base/host_limits.h"
 #include "penstock/base/json.h"
 #include "penstock/base/key.h"
+#include "penstock/base/listed_numbers.h"
 #include "penstock/base/log.h"
 #include "penstock/base/plugin.h"
 #include "penstock/base/random.h"

@@ -8,6 +8,7 @@ namespace penstock {
   KIND(numbers)                    \
   KIND(number)                     \
   KIND(category)                   \
+  KIND(array)                      \
   KIND(time)
 
 #define KIND(name) FieldDescriptor name##_field();

@@ -21,13 +21,17 @@
 namespace penstock::python {
 namespace {
 
-/// Name, declared type, kind, dtype, whether there may be nulls.
-using TableColumn =
-    std::tuple<std::string, std::string, std::string, std::string, bool>;
+/// Name, declared type, kind, dtype (of a list and a tensor that of its
+/// numbers), whether there may be nulls, and a tensor's shape.
+using TableColumn = std::tuple<std::string, std::string, std::string,
+                               std::string, bool, std::vector<std::int64_t>>;
 
 std::string kind_of(const ArrowColumn& column) {
   if (!column.unsupported.empty()) return "unsupported";
   if (column.info.timestamp) return "time";
+  if (column.type.kind == ColumnKind::list &&
+      column.element.kind != ColumnKind::number)
+    return "unsupported";
   return std::string(name_of(column.type));
 }
 
@@ -88,7 +92,11 @@ class Table {
     for (const ArrowColumn& column : table_->columns())
       columns.emplace_back(
           column.info.name, column.info.declared, kind_of(column),
-          std::string(name_of(column.type.dtype)), column.has_nulls);
+          std::string(name_of(column.type.kind == ColumnKind::list
+                                  ? column.element.dtype
+                                  : column.type.dtype)),
+          column.has_nulls,
+          std::vector<std::int64_t>(column.item.begin(), column.item.end()));
     return columns;
   }
   /// The number of different texts of a column; none where they are more.

@@ -278,7 +278,8 @@ class Loader(BaseLoader):
     rule; a list of columns makes a field of each. Of arrays and of tensors of
     your own it names those that a batch holds (default: all). Of a table it may
     be left out: numbers then are fields in their own type, times seconds since
-    1970, texts of at most 1,000 different values categories; `repr()` shows
+    1970, texts of at most 1,000 different values categories, lists arrays
+    (padded to the longest of a batch, with NAME_lengths); `repr()` shows
     these rules, and which columns they leave out. `batch_size`
     counts the rows of one rank. `split` is a job's section of that name, and
     `side` which part of it is read.

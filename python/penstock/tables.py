@@ -14,6 +14,7 @@ from .callables import DTYPES, rows_of_arrays
 from .errors import refused
 
 _INTEGERS = ("int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")
+_ARRAYS = ("float32", "float64", *_INTEGERS)
 _MOST_CLASSES = 1000  # of a text column that is a category by itself
 
 
@@ -94,10 +95,12 @@ def _arrays(table: object) -> dict[str, Any] | None:
 
 def _rules_of(table: _engine.Table) -> tuple[dict[str, Any], list[str]]:
     """A field of each column that can be one by itself: numbers in their own
-    width, times as seconds since 1970, texts of few values as categories."""
+    width, times as seconds since 1970, texts of few values as categories, lists
+    and tensors of numbers as arrays."""
     rules: dict[str, Any] = {}
     left_out: list[str] = []
-    for at, (name, declared, kind, dtype, nulls) in enumerate(table.columns):
+    for at, (name, declared, kind, dtype, nulls, shape) in enumerate(
+            table.columns):
         rule: Mapping[str, Any] | None = None
         if kind == "time":
             rule = {"column": name, "dtype": "float64",
@@ -117,6 +120,13 @@ def _rules_of(table: _engine.Table) -> tuple[dict[str, Any], list[str]]:
                 left_out.append(f"'{name}' holds more than {_MOST_CLASSES} "
                                 "different texts")
                 continue
+        elif kind in ("list", "tensor") and dtype in _ARRAYS:
+            if nulls:
+                left_out.append(f"'{name}' holds lists, and NULL")
+                continue
+            rule = {"array": {"column": name, "dtype": dtype, **(
+                {"shape": shape} if kind == "tensor" else
+                {"lengths": "padded"})}}
         if rule is None:
             left_out.append(f"'{name}' holds {declared}")
         else:

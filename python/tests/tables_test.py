@@ -199,6 +199,42 @@ class DataFrames(unittest.TestCase):
         with self.assertRaisesRegex(penstock.RequestError, "no such column"):
             penstock.Loader(pyarrow.table({"x": [1.0]}), {"y": "z"})
 
+    @needs("pyarrow")
+    def test_lists_are_arrays_padded_or_packed_or_of_one_shape(self):
+        import pyarrow
+        lists = [[1.5, 2.5], [], [3.5], [4.5, 5.5, 6.5]]
+        table = pyarrow.table({
+            "v": pyarrow.array(lists, pyarrow.list_(pyarrow.float32())),
+            "m": pyarrow.array([[i, i + 1] for i in range(4)],
+                               pyarrow.list_(pyarrow.int16(), 2)),
+            "b": pyarrow.array([bytes([i, 7]) for i in range(4)])})
+        for workers in (0, 2):
+            with penstock.Loader(table, batch_size=4,
+                                 num_workers=workers) as loader:
+                batch = next(iter(loader)).numpy()
+                self.assertIn("left out: 'b' holds binary", repr(loader))
+            numpy.testing.assert_array_equal(
+                batch["v"], [[1.5, 2.5, 0], [0, 0, 0], [3.5, 0, 0],
+                             [4.5, 5.5, 6.5]])
+            self.assertEqual(batch["v_lengths"].tolist(), [2, 0, 1, 3])
+            self.assertEqual((batch["m"].dtype, batch["m"].tolist()),
+                             ("int16", [[i, i + 1] for i in range(4)]))
+            with penstock.Loader(
+                    table, {"v": {"array": {"column": "v",
+                                            "lengths": "packed"}},
+                            "b": {"array": {"column": "b", "shape": [2],
+                                            "of": "uint8",
+                                            "dtype": "uint8"}}},
+                    batch_size=4, num_workers=workers) as loader:
+                batch = next(iter(loader)).numpy()
+            self.assertEqual(batch["v"].tolist(), sum(lists, []))
+            self.assertEqual(batch["v_cu_seqlens"].tolist(), [0, 2, 2, 3, 6])
+            self.assertEqual(batch["b"].tolist(), [[i, 7] for i in range(4)])
+        with self.assertRaisesRegex(penstock.TransformError,
+                                    "column 'v': holds 0 numbers, expected 2"):
+            penstock.Loader(table, {"v": {"array": {
+                "column": "v", "shape": [2]}}}, cache="ram")
+
     def test_a_file_is_named_by_its_path_as_text_or_pathlib_has_it(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "rows.csv"

@@ -12,6 +12,7 @@
 namespace penstock {
 namespace {
 
+using testing::DoubleEq;
 using testing::ElementsAre;
 using testing::FloatEq;
 using testing::HasSubstr;
@@ -50,8 +51,9 @@ TEST(NumberMaths, ClipsThenTakesTheLogarithm) {
   EXPECT_THAT(five(R"("clip": [1, 3], "log1p": true, "missing": 2,
                       "dtype": "float64")")
                   .tensor<double>(),
-              ElementsAre(std::log1p(1.0), std::log1p(1.0), std::log1p(3.0),
-                          std::log1p(2.0), std::log1p(3.0)));
+              ElementsAre(DoubleEq(std::log1p(1.0)), DoubleEq(std::log1p(1.0)),
+                          DoubleEq(std::log1p(3.0)), DoubleEq(std::log1p(2.0)),
+                          DoubleEq(std::log1p(3.0))));
 }
 
 TEST(NumberMaths, MinMaxGoesFromZeroToOneOverTheTrainRows) {
@@ -77,9 +79,9 @@ TEST(NumberMaths, StatisticsUndoIt) {
 }
 
 TEST(NumberMaths, ANumberWithoutALogarithmIsABadRow) {
-  FieldRun run(R"({"column": "c", "log1p": true, "missing": "nan"})",
-               column_of<double>(ColumnType::float64,
-                                 {{-0.5}, {-1}, {-7}, {kNan}}));
+  FieldRun run(
+      R"({"column": "c", "log1p": true, "missing": "nan"})",
+      column_of<double>(ColumnType::float64, {{-0.5}, {-1}, {-7}, {kNan}}));
   ASSERT_THAT(run.faults(), SizeIs(2));
   EXPECT_EQ(run.faults()[0].row, 1);
   EXPECT_THAT(run.faults()[0].why, HasSubstr("log1p"));

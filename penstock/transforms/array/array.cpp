@@ -1,0 +1,357 @@
+#include "penstock/transforms/array/array.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "penstock/base/settings.h"
+#include "penstock/base/with_number.h"
+#include "penstock/transforms/kinds.h"
+
+// Numbers are converted once, when they are parsed: what is hashed and stored
+// are the bytes of the tensor.
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
+
+std::vector<std::pair<std::string, Dtype>> dtypes() {
+  return {{"float32", Dtype::float32}, {"float64", Dtype::float64},
+          {"int64", Dtype::int64},     {"int32", Dtype::int32},
+          {"int16", Dtype::int16},     {"int8", Dtype::int8},
+          {"uint32", Dtype::uint32},   {"uint16", Dtype::uint16},
+          {"uint8", Dtype::uint8}};
+}
+
+Json shape_rule() {
+  Json rule = settings::rule_of(
+      "array",
+      "of a row, or of one element where rows differ in length; default: []");
+  rule["items"] = settings::integer_rule(1, kMostElements, "");
+  return rule;
+}
+
+void read_shape(Spec& spec, const SettingSchema& setting, Arrays& to) {
+  const Json* found = spec.raw(setting.key);
+  if (found == nullptr) return;
+  auto refuse = [&] {
+    spec.refuse(setting.key, "found " + found->dump(),
+                "write its dimensions, of 2^28 elements at most: [2, 128]");
+  };
+  if (!found->is_array()) refuse();
+  std::int64_t elements = 1;
+  for (const Json& size : found->array()) {
+    const auto* number = std::get_if<std::int64_t>(&size.value());
+    if (number == nullptr || *number < 1 || *number > kMostElements / elements)
+      refuse();
+    elements *= *number;
+    to.shape.push_back(*number);
+  }
+}
+
+Json show_shape(const Arrays& from) {
+  Json shape(Json::Array{});
+  for (std::int64_t size : from.shape) shape.push_back(size);
+  return shape;
+}
+
+void read_of(Spec& spec, const SettingSchema& setting, Arrays& to) {
+  if (spec.raw(setting.key) == nullptr) return;
+  std::vector<std::string> names;
+  for (const auto& [name, dtype] : dtypes()) names.push_back(name);
+  const std::string chosen = spec.choice(setting.key, names);
+  for (const auto& [name, dtype] : dtypes())
+    if (name == chosen) to.of = dtype;
+}
+
+Json of_rule() {
+  std::vector<std::string> names;
+  for (const auto& [name, dtype] : dtypes()) names.push_back(name);
+  return settings::choice_rule(
+      names, "what the bytes of a column of bytes are, little-endian");
+}
+
+const SettingsTable<Arrays>& array_settings() {
+  static const SettingsTable<Arrays> table =
+      SettingsTable<Arrays>()
+          .section("array",
+                   SettingsTable<Arrays>()
+                       .text("column", &Arrays::column, "")
+                       .required()
+                       .not_empty()
+                       .setting("shape", shape_rule(), read_shape, show_shape)
+                       .choice("lengths", &Arrays::lengths,
+                               {{"equal", Lengths::equal},
+                                {"padded", Lengths::padded},
+                                {"packed", Lengths::packed}},
+                               "\"padded\": rows differ in length, zeros fill "
+                               "them up to the longest of a batch; \"packed\": "
+                               "they stand one after the other")
+                       .choice("dtype", &Arrays::dtype, dtypes(), "")
+                       .setting("of", of_rule(), read_of,
+                                [](const Arrays& from) {
+                                  return from.of ? Json(name_of(*from.of))
+                                                 : Json();
+                                }),
+                   "A column of lists of numbers, tensors, or bytes.")
+          .required();
+  return table;
+}
+
+/// True where the number has an equal of type To, which is written.
+template <class To, class From>
+bool convert(From from, To& to) {
+  if constexpr (std::is_floating_point_v<To>) {
+    to = static_cast<To>(from) + To{0};  // -0.0 becomes 0.0
+    return std::isfinite(to);
+  } else if constexpr (std::is_floating_point_v<From>) {
+    // Both limits are powers of two, which float64 holds.
+    constexpr double kEnd =
+        2.0 * static_cast<double>(std::numeric_limits<To>::max() / 2 + 1);
+    constexpr double kLeast = std::is_signed_v<To> ? -kEnd : 0;
+    const auto number = static_cast<double>(from);
+    if (!(number >= kLeast && number < kEnd) || number != std::trunc(number))
+      return false;
+    to = static_cast<To>(from);
+    return true;
+  } else {
+    to = static_cast<To>(from);
+    return std::in_range<To>(from);
+  }
+}
+
+/// Appends `count` numbers as `To`; the first that does not fit, or `count`.
+template <class To>
+std::int64_t append(const ListedNumbers& numbers, Bytes& out) {
+  return with_number(numbers.dtype, [&]<class From>(Typed<From>) {
+    const std::size_t begin = out.size();
+    out.resize(begin + static_cast<std::size_t>(numbers.count) * sizeof(To));
+    std::byte* to = out.mutable_data<std::byte>() + begin;
+    const std::byte* at = numbers.bytes.data();
+    for (std::int64_t i = 0; i < numbers.count; ++i) {
+      From from{};
+      To number{};
+      std::memcpy(&from, at, sizeof(from));
+      if (!convert(from, number)) return i;
+      std::memcpy(to, &number, sizeof(number));
+      at += sizeof(from);
+      to += sizeof(number);
+    }
+    return numbers.count;
+  });
+}
+
+std::string shown(const ListedNumbers& numbers, std::int64_t at) {
+  return with_number(numbers.dtype, [&]<class From>(Typed<From>) {
+    From number{};
+    std::memcpy(
+        &number,
+        numbers.bytes.data() + static_cast<std::size_t>(at) * sizeof(number),
+        sizeof(number));
+    if constexpr (std::is_floating_point_v<From>)
+      if (!std::isfinite(number))
+        return std::string(std::isnan(number) ? "NaN" : "an infinity");
+    return Json(static_cast<double>(number)).dump();
+  });
+}
+
+class Parser final : public FieldParser {
+ public:
+  Parser(Arrays array, std::size_t column)
+      : array_(std::move(array)),
+        each_(elements_of({array_.shape.begin(), array_.shape.end()})),
+        column_(column) {}
+
+  void parse(const Block& block, Values& out, Faults& faults) override {
+    const Column& column = block.columns[column_];
+    const bool equal = array_.lengths == Lengths::equal;
+    const std::size_t width =
+        equal ? static_cast<std::size_t>(each_) * size_of(array_.dtype) : 0;
+    out.width = width;
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      const std::size_t begin = out.bytes.size();
+      std::string why = append_row(column, row, out.bytes);
+      if (!why.empty()) {
+        faults.reject(
+            {.row = row, .place = array_.column, .why = std::move(why)});
+        out.bytes.resize(begin);  // of what does not matter
+        out.bytes.resize(begin + width);
+      }
+      if (!equal)
+        out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+    }
+  }
+
+ private:
+  /// What is wrong with the row; empty: nothing.
+  std::string append_row(const Column& column, std::int64_t row, Bytes& out) {
+    const std::string expected =
+        array_.lengths == Lengths::equal
+            ? std::to_string(each_) + (each_ == 1 ? " number" : " numbers")
+        : each_ == 1 ? std::string("a list of numbers")
+                     : "a multiple of " + std::to_string(each_) + " numbers";
+    if (!column.valid(row)) return "is NULL, expected " + expected;
+    const std::optional<ListedNumbers> found = numbers_in(column, row);
+    if (!found)
+      return "holds " + std::string(name_of(column.type)) + ", expected " +
+             expected;
+    const auto width = static_cast<std::int64_t>(size_of(found->dtype));
+    if (std::ssize(found->bytes) != found->count * width)
+      return "holds " + std::to_string(found->bytes.size()) +
+             " bytes, expected a multiple of " + std::to_string(width);
+    const bool fits = array_.lengths == Lengths::equal
+                          ? found->count == each_
+                          : found->count % each_ == 0;
+    if (!fits)
+      return "holds " + std::to_string(found->count) + " numbers, expected " +
+             expected;
+    if (column.type.kind == ColumnKind::list)
+      for (std::int64_t i = 0; i < found->count; ++i)
+        if (!column.children[0].valid(column.offset(row) + i))
+          return "number " + std::to_string(i) + " is NULL";
+    const std::int64_t end = with_number(
+        array_.dtype,
+        [&]<class To>(Typed<To>) { return append<To>(*found, out); });
+    if (end == found->count) return {};
+    return "number " + std::to_string(end) + " is " + shown(*found, end) +
+           ", expected one that fits " + std::string(name_of(array_.dtype));
+  }
+
+  std::optional<ListedNumbers> numbers_in(const Column& column,
+                                          std::int64_t row) const {
+    const ColumnKind kind = column.type.kind;
+    if (kind != ColumnKind::binary && kind != ColumnKind::utf8)
+      return listed_numbers(column, row);
+    if (!array_.of) return std::nullopt;
+    const std::string_view bytes = column.text(row);
+    return ListedNumbers{
+        .dtype = *array_.of,
+        .bytes = std::as_bytes(std::span(bytes)),
+        .count = static_cast<std::int64_t>(bytes.size() / size_of(*array_.of))};
+  }
+
+  const Arrays array_;
+  const std::int64_t each_;  // elements of a row, or of an element
+  const std::size_t column_;
+};
+
+class Encoder final : public FieldEncoder {
+ public:
+  void encode(std::span<const ValueRow> rows, const StoredRows& out,
+              Faults&) override {
+    std::byte* to = out.data;
+    for (ValueRow row : rows) {
+      if (out.runs == nullptr) {
+        std::memcpy(to, row.data(), row.size());
+        to += out.stride;
+        continue;
+      }
+      out.runs->bytes.append(row.data(), row.size());
+      out.runs->ends.push_back(
+          static_cast<std::uint32_t>(out.runs->bytes.size()));
+    }
+  }
+};
+
+class BoundArray final : public BoundField {
+ public:
+  BoundArray(Arrays array, std::size_t column)
+      : array_(std::move(array)), column_(column) {}
+  std::unique_ptr<FieldParser> parser() const override {
+    return std::make_unique<Parser>(array_, column_);
+  }
+  std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
+    return nullptr;
+  }
+  std::unique_ptr<FieldEncoder> encoder(const Json&,
+                                        const std::string&) const override {
+    return std::make_unique<Encoder>();
+  }
+
+ private:
+  const Arrays array_;
+  const std::size_t column_;
+};
+
+class ArrayKind final : public FieldKind {
+ public:
+  ArrayKind(std::string name, Arrays array)
+      : name_(std::move(name)), array_(std::move(array)) {}
+
+  std::vector<ColumnRequest> columns() const override {
+    return {{.column = array_.column,
+             .as = ReadAs::value,
+             .setting = "fields." + name_ + ".array.column"}};
+  }
+  StoredForm stored() const override {
+    const Output output = outputs()[0];
+    if (array_.lengths != Lengths::equal)
+      return {.element_bytes = output.bytes()};
+    RowLayout layout;
+    layout.append({{.name = name_,
+                    .dtype = array_.dtype,
+                    .row_shape = output.row_shape}});
+    return {.tensors = std::move(layout.tensors)};
+  }
+  std::vector<Output> outputs() const override {
+    return {{.name = name_,
+             .dtype = array_.dtype,
+             .row_shape = Shape(array_.shape.begin(), array_.shape.end()),
+             .lengths = array_.lengths}};
+  }
+  std::int32_t length(std::int32_t column_elements) const override {
+    const auto each = outputs()[0].bytes() / size_of(array_.dtype) *
+                      (array_.of ? size_of(*array_.of) : std::size_t{1});
+    return static_cast<std::int32_t>(static_cast<std::size_t>(column_elements) /
+                                     each);
+  }
+  Json recipe() const override { return array_settings().shown(array_); }
+  std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
+    const ColumnKind kind = columns.types[0].kind;
+    const bool bytes = kind == ColumnKind::binary;
+    const bool lists = kind == ColumnKind::list || kind == ColumnKind::fixed;
+    if (lists && !array_.of)
+      return std::make_shared<BoundArray>(array_, columns.at[0]);
+    if ((bytes || kind == ColumnKind::utf8) && array_.of)
+      return std::make_shared<BoundArray>(array_, columns.at[0]);
+    const ColumnInfo& info = columns.info[0];
+    throw Error(
+        ErrorKind::request,
+        {.code = "fields.array",
+         .what = "cannot use the settings",
+         .where = "fields." + name_ + ".array",
+         .why = "column '" + info.name + "' (" + info.declared + ") holds " +
+                (lists   ? "numbers, whose type it says itself"
+                 : bytes ? "bytes"
+                         : std::string(name_of(columns.types[0])) +
+                               ", no lists of numbers"),
+         .next = lists   ? "leave \"of\" out"
+                 : bytes ? "say what the bytes are: \"of\": \"float32\""
+                         : "name a column of lists, of tensors or of bytes; "
+                           "for single numbers use \"columns\""});
+  }
+
+ private:
+  const std::string name_;
+  const Arrays array_;
+};
+
+}  // namespace
+
+std::shared_ptr<const FieldKind> make_array(std::string name, Arrays array) {
+  return std::make_shared<ArrayKind>(std::move(name), std::move(array));
+}
+
+FieldDescriptor array_field() {
+  return {.key = "array",
+          .settings = array_settings().schemas(),
+          .make = [](const std::string& name, Spec& section) {
+            Arrays array;
+            array_settings().read(section, array);
+            return make_array(name, std::move(array));
+          }};
+}
+
+}  // namespace penstock

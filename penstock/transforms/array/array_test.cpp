@@ -1,0 +1,167 @@
+#include "penstock/transforms/array/array.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "penstock/base/error.h"
+#include "penstock/transforms/fake/field_run.h"
+
+namespace penstock {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+template <class Number>
+Column lists_of(Dtype dtype,
+                const std::vector<std::optional<std::vector<Number>>>& rows) {
+  Column lists{.type = ColumnType::list};
+  lists.children.push_back({.type = ColumnType::number(dtype)});
+  for (const auto& row : rows) {
+    if (!row) {
+      lists.append_null();
+      continue;
+    }
+    for (Number number : *row) lists.children[0].append_number(number);
+    lists.append_list();
+  }
+  return lists;
+}
+
+Column blobs(const std::vector<std::string>& rows) {
+  Column column{.type = ColumnType::binary};
+  for (const std::string& row : rows) column.append_text(row);
+  return column;
+}
+
+std::string section(const std::string& more) {
+  return R"({"array": {"column": "c")" + more + "}}";
+}
+
+std::string why(const std::string& more, Column column) {
+  FieldRun run(section(more), std::move(column));
+  return run.faults().empty() ? "no fault" : run.faults()[0].why;
+}
+
+std::string refusal(const std::string& more, Column column) {
+  try {
+    FieldRun run(section(more), std::move(column), {.declared = "word"});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Array, ListsBecomeATensorOfTheirShape) {
+  FieldRun run(section(R"(, "shape": [2, 2])"),
+               lists_of<double>(Dtype::float64,
+                                {{{1, 2, 3, 4}}, {{-0.0, 0.5, 1e-3, -7}}}));
+  run.fit();
+  EXPECT_EQ(run.tensors()[0].dtype, Dtype::float32);
+  EXPECT_THAT(run.tensors()[0].row_shape, ElementsAre(2, 2));
+  EXPECT_THAT(run.tensor<float>(), ElementsAre(1, 2, 3, 4, 0, 0.5f, 1e-3f, -7));
+  EXPECT_THAT(run.faults(), IsEmpty());
+}
+
+TEST(Array, TensorsOfASourceAndBytesDoTheSame) {
+  Column fixed{.type = ColumnType::tensor(Dtype::int16), .item = {3}};
+  for (std::int16_t i = 0; i < 6; ++i) fixed.values.append_value(i);
+  fixed.length = 2;
+  FieldRun tensors(section(R"(, "shape": [3], "dtype": "int64")"),
+                   std::move(fixed));
+  tensors.fit();
+  EXPECT_THAT(tensors.tensor<std::int64_t>(), ElementsAre(0, 1, 2, 3, 4, 5));
+  FieldRun bytes(section(R"(, "shape": [2], "of": "uint8", "dtype": "uint8")"),
+                 blobs({"ab", "\xff!"}));
+  bytes.fit();
+  EXPECT_THAT(bytes.tensor<std::uint8_t>(), ElementsAre('a', 'b', 255, '!'));
+}
+
+TEST(Array, HashesAreTheSameFromEveryWidth) {
+  const std::string of = R"(, "shape": [2])";
+  FieldRun wide(section(of), lists_of<double>(Dtype::float64, {{{1, 2}}}));
+  FieldRun narrow(section(of),
+                  lists_of<std::int16_t>(Dtype::int16, {{{1, 2}}}));
+  EXPECT_EQ(wide.canonical(), narrow.canonical());
+}
+
+TEST(Array, IntegersKeepTheirBitsAndAreNeverRounded) {
+  const std::int64_t large = (std::int64_t{1} << 62) + 1;
+  FieldRun run(section(R"(, "shape": [1], "dtype": "int64")"),
+               lists_of<std::int64_t>(Dtype::int64, {{{large}}}));
+  run.fit();
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(large));
+  EXPECT_THAT(why(R"(, "shape": [1], "dtype": "int64")",
+                  lists_of<double>(Dtype::float64, {{{0x1p63}}})),
+              HasSubstr("fits int64"));
+  EXPECT_EQ(why(R"(, "shape": [1], "dtype": "int64")",
+                lists_of<double>(Dtype::float64, {{{-0x1p63}}})),
+            "no fault");
+}
+
+TEST(Array, ARowThatIsNoneIsBadAndSaysWhy) {
+  const std::string two = R"(, "shape": [2])";
+  auto doubles = [](std::optional<std::vector<double>> row) {
+    return lists_of<double>(Dtype::float64, {std::move(row)});
+  };
+  EXPECT_EQ(why(two, doubles({})), "is NULL, expected 2 numbers");
+  EXPECT_EQ(why(two, doubles({{1, 2, 3}})),
+            "holds 3 numbers, expected 2 numbers");
+  EXPECT_THAT(why(two, doubles({{1, std::nan("")}})),
+              HasSubstr("number 1 is NaN"));
+  EXPECT_THAT(why(two, doubles({{HUGE_VAL, 1}})),
+              HasSubstr("number 0 is an infinity"));
+  EXPECT_THAT(why(two, doubles({{1, 1e300}})), HasSubstr("fits float32"));
+  const std::string bytes = R"(, "shape": [2], "dtype": "uint8")";
+  for (double number : {-1.0, 256.0, 0.5})
+    EXPECT_THAT(why(bytes, doubles({{1, number}})), HasSubstr("fits uint8"))
+        << number;
+  EXPECT_THAT(why(R"(, "shape": [1], "of": "float32")", blobs({"12345"})),
+              HasSubstr("holds 5 bytes, expected a multiple of 4"));
+  EXPECT_THAT(
+      why(R"(, "lengths": "packed", "shape": [2])", doubles({{1, 2, 3}})),
+      HasSubstr("expected a multiple of 2 numbers"));
+  Column holed = doubles({{1, 2}});
+  holed.children[0].append_null();
+  holed.append_list();
+  FieldRun run(section(R"(, "lengths": "padded")"), std::move(holed));
+  ASSERT_THAT(run.faults(), SizeIs(1));
+  EXPECT_EQ(run.faults()[0].row, 1);
+  EXPECT_EQ(run.faults()[0].why, "number 0 is NULL");
+}
+
+TEST(Array, RowsThatDifferInLengthAreRuns) {
+  Arrays array{.column = "c", .shape = {2}, .lengths = Lengths::packed};
+  auto kind = make_array("x", array);
+  EXPECT_EQ(kind->stored().element_bytes, 8u);
+  EXPECT_EQ(kind->outputs()[0].lengths, Lengths::packed);
+  EXPECT_EQ(kind->length(6), 3);
+  array.of = Dtype::float64;
+  EXPECT_EQ(make_array("x", array)->length(48), 3) << "of bytes";
+}
+
+TEST(Array, SettingsThatMeanNothingAreRefused) {
+  auto doubles = [] { return lists_of<double>(Dtype::float64, {{{1}}}); };
+  for (const char* shape :
+       {"3", "[0]", "[-1]", "[1.5]", R"(["a"])", "[65536, 65536]"})
+    EXPECT_THAT(refusal(R"(, "shape": )" + std::string(shape), doubles()),
+                HasSubstr("write its dimensions"))
+        << shape;
+  EXPECT_THAT(refusal(R"(, "of": "float32")", doubles()),
+              HasSubstr("leave \"of\" out"));
+  EXPECT_THAT(
+      refusal("", blobs({"1234"})),
+      AllOf(HasSubstr("(word) holds bytes"), HasSubstr("\"of\": \"float32\"")));
+  EXPECT_THAT(refusal("", column_of<double>(ColumnType::float64, {{1}})),
+              HasSubstr("no lists of numbers"));
+}
+
+}  // namespace
+}  // namespace penstock
