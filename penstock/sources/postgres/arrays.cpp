@@ -1,5 +1,7 @@
 #include "penstock/sources/postgres/arrays.h"
 
+#include <cstring>
+
 #include "penstock/sources/postgres/big_endian.h"
 
 // An array in binary (array_send in PostgreSQL): dimensions, a flag for NULLs
@@ -11,7 +13,8 @@
 namespace penstock::postgres {
 namespace {
 
-constexpr std::size_t kArrayHead = 12, kDimension = 8, kVectorHead = 4;
+constexpr std::size_t kArrayHead = 12, kDimension = 8, kLength = 4,
+                      kVectorHead = 4;
 constexpr std::int32_t kMostDimensions = 6;
 constexpr std::int32_t kNull = -1;
 
@@ -66,19 +69,28 @@ std::optional<std::int64_t> place_of_null(const Field& array) {
   return none ? std::nullopt : std::optional(place);
 }
 
-void append_element(Kind kind, const Field& field, Column& to) {
-  switch (kind) {
-    case Kind::int2:
-      return to.append_number(load_big<std::int16_t>(field.data));
-    case Kind::int4:
-      return to.append_number(load_big<std::int32_t>(field.data));
-    case Kind::int8:
-      return to.append_number(load_big<std::int64_t>(field.data));
-    case Kind::float4:
-      return to.append_number(load_big<float>(field.data));
-    default:
-      return to.append_number(load_big<double>(field.data));
+/// Numbers that lie `stride` bytes apart. None is null, so the column, which
+/// has none either, keeps no bits for them.
+template <class Number>
+void append_numbers(const char* from, std::size_t stride, std::size_t count,
+                    Column& to) {
+  const std::size_t at = to.values.size();
+  to.values.resize(at + count * sizeof(Number));
+  std::byte* out = to.values.mutable_data<std::byte>() + at;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto number = load_big<Number>(from + i * stride);
+    std::memcpy(out + i * sizeof(Number), &number, sizeof(Number));
   }
+  to.length += static_cast<std::int64_t>(count);
+}
+
+/// All that lie from `begin` on, each after `before` bytes.
+template <class Number>
+void append_rest(const Field& field, std::size_t begin, std::size_t before,
+                 Column& to) {
+  const std::size_t stride = before + sizeof(Number);
+  append_numbers<Number>(field.data + begin + before, stride,
+                         (field.size - begin) / stride, to);
 }
 
 }  // namespace
@@ -123,19 +135,30 @@ bool well_formed_list(Kind kind, const Field& field) {
 }
 
 bool append_list(Kind kind, const Field& field, Column& to) {
-  const Kind element = *element_of(kind);
   Column& numbers = to.children[0];
   if (kind == Kind::vector) {
-    for (std::size_t at = kVectorHead; at < field.size; at += sizeof(float))
-      append_element(element, {field.data + at, sizeof(float)}, numbers);
+    append_rest<float>(field, kVectorHead, 0, numbers);
     to.append_list();
     return true;
   }
   if (dimensions_of(field) > 1 || place_of_null(field)) return false;
-  each_element(field, [&](const Field& one) {
-    append_element(element, one, numbers);
-    return true;
-  });
+  const std::size_t begin = head_of(field);
+  switch (*element_of(kind)) {
+    case Kind::int2:
+      append_rest<std::int16_t>(field, begin, kLength, numbers);
+      break;
+    case Kind::int4:
+      append_rest<std::int32_t>(field, begin, kLength, numbers);
+      break;
+    case Kind::int8:
+      append_rest<std::int64_t>(field, begin, kLength, numbers);
+      break;
+    case Kind::float4:
+      append_rest<float>(field, begin, kLength, numbers);
+      break;
+    default:
+      append_rest<double>(field, begin, kLength, numbers);
+  }
   to.append_list();
   return true;
 }

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "penstock/base/random.h"
 #include "penstock/sources/postgres/big_endian.h"
 #include "penstock/sources/postgres/test_server.h"
 
@@ -99,6 +100,38 @@ TEST(PostgresArray, OfBytesThatItDoesNotHaveIsNotWellFormed) {
   std::string wide = whole;
   wide[whole.size() - 5] = 3;  // the length of the last element
   EXPECT_FALSE(good(wide));
+}
+
+TEST(PostgresArray, OfDamagedBytesIsRefusedOrRead) {
+  const std::string wholes[] = {array_of({3}, {7, 8, 9}),
+                                array_of({2, 2}, {1, 2, 3, 4}),
+                                array_of({}, {}), vector_of({1, 2, 3})};
+  Random random(7, 0, 0, 0);
+  int read = 0, refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string bytes = wholes[i % 4];
+    const Kind kind = i % 4 == 3 ? Kind::vector : Kind::int4_array;
+    for (std::uint64_t change = 1 + random.below(3); change > 0; --change)
+      bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+    bytes.resize(bytes.size() - random.below(3));
+    // Where it ends, so does the memory.
+    const std::vector<char> exact(bytes.begin(), bytes.end());
+    const Field field{exact.data(), exact.size()};
+    if (!well_formed(kind, field)) {
+      ++refused;
+      continue;
+    }
+    Column lists =
+        lists_of(kind == Kind::vector ? Dtype::float32 : Dtype::int32);
+    if (!append_list(kind, field, lists)) {
+      EXPECT_THAT(shown_list(kind, field), HasSubstr("an array"));
+      continue;
+    }
+    ++read;
+    EXPECT_LE(lists.bytes(), exact.size() + 16);
+  }
+  EXPECT_GT(read, 1000);
+  EXPECT_GT(refused, 1000);
 }
 
 class PostgresArrays : public testing::Test {

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "penstock/sources/kinds.h"
+#include "penstock/sources/spec.h"
+
+namespace penstock {
+
+/// The kind that a URI or a connection string belongs to, by its beginning;
+/// null where there is none.
+const SourceKind* kind_of_uri(const std::string& uri);
+
+/// What a URI says, or the name of a file whose kind its end says. Throws
+/// Error(request), source.uri, with `path` in front, in which no part of the
+/// URI is shown that may be a password.
+SourceSpec spec_of_uri(const std::string& uri, const std::string& path);
+
+/// As it may be stored and shown.
+std::string without_secrets_of_uri(const std::string& uri);
+
+}  // namespace penstock
