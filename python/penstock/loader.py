@@ -292,6 +292,11 @@ class Loader(BaseLoader):
     run to run. `order` is "exact", or {"paged": {"page": 4096, "window": 16}}:
     pages of rows are shuffled, then the rows of each 16 pages.
 
+    `key`, `where`, `query` and `on_bad` are those of a job's `source` section:
+    the column (or columns) that identifies a row, a condition in SQL, a query
+    in place of a table, and what becomes of rows that cannot be used, "stop"
+    or "skip" (which goes with tables in memory, too).
+
     `weights` names a column of numbers, in proportion to which training draws
     rows, with replacement, as many an epoch as there are rows (of arrays it
     may be an array itself); `balance` names one of which it draws each value
@@ -325,6 +330,9 @@ class Loader(BaseLoader):
                  order: str | Settings = "exact",
                  weights: object = None, balance: str | None = None,
                  limit: int | str | None = None,
+                 key: str | Sequence[str] | None = None,
+                 where: str | None = None, query: str | None = None,
+                 on_bad: str | None = None,
                  pin_memory: bool | None = None, pin_memory_device: str = "",
                  persistent_workers: bool | None = None, timeout: float = 0,
                  multiprocessing_context: object = None,
@@ -373,11 +381,20 @@ class Loader(BaseLoader):
                 raise TypeError(f"weights is a {type(weights).__name__}: "
                                 "expected the name of a column; an array goes "
                                 "with a dict of arrays")
+            about = {name: value for name, value in (
+                ("key", key), ("where", where), ("query", query),
+                ("on_bad", on_bad)) if value is not None}
             if rows is None:
                 if isinstance(source, (str, os.PathLike)):
                     source = json.loads(
                         _engine.source_section(os.fspath(source)))
-                job["source"] = source
+                job["source"] = {**cast("Settings", source), **about}
+            elif about:
+                if set(about) != {"on_bad"} or not rows.has_fields:
+                    raise TypeError(
+                        ", ".join(about) + ": for files and databases; select "
+                        "the rows of arrays, tables and objects beforehand")
+                job["source"] = about
             if rows is None or rows.has_fields:
                 job["fields"] = rules or _rules(fields)
             super().__init__(job, (), side, ranks, rows)

@@ -1,8 +1,10 @@
 """Data frames and tables as rows of a loader. Each library is skipped where it
 is not installed; one of the tests needs none of them."""
 
+import contextlib
 import importlib.util
 import pathlib
+import sqlite3
 import tempfile
 import unittest
 
@@ -243,6 +245,42 @@ class DataFrames(unittest.TestCase):
                 with penstock.Loader(name, ["a"], batch_size=2) as loader:
                     self.assertEqual(
                         next(iter(loader)).numpy()["a"].tolist(), [[1], [2]])
+
+    def test_key_condition_and_query_are_arguments(self):
+        with tempfile.TemporaryDirectory() as folder:
+            base = str(pathlib.Path(folder) / "d.sqlite")
+            with contextlib.closing(sqlite3.connect(base)) as made:
+                made.execute("CREATE TABLE t (name TEXT UNIQUE NOT NULL, "
+                             "a REAL)")
+                made.executemany("INSERT INTO t VALUES (?, ?)",
+                                 [("d", 1), ("c", 2), ("b", "x"), ("a", 4)])
+                made.commit()
+
+            def values(*arguments, **more):
+                with penstock.Loader(*arguments, batch_size=9,
+                                     **more) as loader:
+                    return next(iter(loader)).numpy()["a"].ravel().tolist()
+
+            at = f"sqlite:{base}#t"
+            self.assertEqual(values(at, ["a"], key="name", on_bad="skip"),
+                             [4, 2, 1])
+            self.assertEqual(values(at, ["a"], where="a < 3"), [1, 2])
+            self.assertEqual(
+                values(f"sqlite:{base}", ["a"], query="SELECT name, a * 10 AS a "
+                       "FROM t WHERE name > 'b' ORDER BY name"), [20, 10])
+            with self.assertRaisesRegex(penstock.TransformError, "'x'"):
+                penstock.Loader(at, ["a"], cache="ram")
+        with self.assertRaisesRegex(TypeError, "where: for files"):
+            penstock.Loader({"a": numpy.zeros(3)}, where="a > 1")
+
+    @needs("pyarrow")
+    def test_bad_rows_of_a_table_are_left_out_where_that_is_asked(self):
+        import pyarrow
+        table = pyarrow.table({"a": [1.0, None, 3.0]})
+        with penstock.Loader(table, ["a"], batch_size=3,
+                             on_bad="skip") as loader:
+            self.assertEqual(next(iter(loader)).numpy()["a"].tolist(),
+                             [[1], [3]])
 
     def test_what_is_no_table_is_a_type_error(self):
         with self.assertRaisesRegex(TypeError, "a data frame or table"):
