@@ -165,16 +165,16 @@ void bind_as_mapping(BatchClass& batch) {
 void bind_arrays(BatchClass& batch) {
   batch
       .def(
-          "numpy", [](const NamedBatch& b) { return converted(b, to_numpy); },
-          nb::sig("def numpy(self) -> dict[str, "
-                  "numpy.typing.NDArray[typing.Any]]"),
-          "name -> numpy array, on the batch's own memory.")
-      .def(
           "host", [](const NamedBatch& b) { return converted(b, to_host); },
           nb::sig("def host(self) -> dict[str, "
                   "numpy.typing.NDArray[typing.Any]]"),
           "name -> numpy array of its own in host memory: a copy, wherever the "
           "batch is.")
+      .def(
+          "numpy", [](const NamedBatch& b) { return converted(b, to_numpy); },
+          nb::sig("def numpy(self) -> dict[str, "
+                  "numpy.typing.NDArray[typing.Any]]"),
+          "name -> numpy array, on the batch's own memory.")
       .def(
           "torch", [](const NamedBatch& b) { return converted(b, to_torch); },
           nb::sig("def torch(self) -> dict[str, typing.Any]"),
