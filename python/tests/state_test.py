@@ -180,7 +180,7 @@ class Numbers(Case):
 
     def test_a_slow_source_is_named_with_what_to_change(self):
         import time
-        loader = self.open(source__round_trip_ms=5, loader__cache="none",
+        loader = self.open(source__round_trip_ms=20, loader__cache="none",
                            loader__workers=1)
         for _ in loader.batches(20):
             time.sleep(0.001)
