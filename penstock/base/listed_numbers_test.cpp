@@ -15,7 +15,8 @@ std::vector<float> floats_of(const ListedNumbers& row) {
   std::vector<float> numbers(static_cast<std::size_t>(row.count));
   EXPECT_EQ(row.dtype, Dtype::float32);
   EXPECT_EQ(row.bytes.size(), numbers.size() * sizeof(float));
-  std::memcpy(numbers.data(), row.bytes.data(), row.bytes.size());
+  if (!row.bytes.empty())
+    std::memcpy(numbers.data(), row.bytes.data(), row.bytes.size());
   return numbers;
 }
 

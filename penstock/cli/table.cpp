@@ -78,19 +78,31 @@ std::string spread(const Json& column, std::int64_t rows) {
 
 }  // namespace
 
+std::string printable(const std::string& text) {
+  std::string shown;
+  for (char c : text) {
+    const std::string quoted =
+        c == 0x7f ? std::string(R"("\u007f")") : Json(std::string(1, c)).dump();
+    const bool plain = (c & 0x80) != 0 || (c >= 0x20 && c != 0x7f);
+    shown += plain ? std::string(1, c) : quoted.substr(1, quoted.size() - 2);
+  }
+  return shown;
+}
+
 std::string table_text(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows)
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (c == widths.size()) widths.push_back(0);
-      widths[c] = std::max(widths[c], places(row[c]));
+      widths[c] = std::max(widths[c], places(printable(row[c])));
     }
   std::string text;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
-      line += row[c];
-      line.append(widths[c] - places(row[c]) + 2, ' ');
+      const std::string cell = printable(row[c]);
+      line += cell;
+      line.append(widths[c] - places(cell) + 2, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

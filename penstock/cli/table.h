@@ -13,6 +13,10 @@ namespace penstock {
 /// character counts as one place.
 std::string table_text(const std::vector<std::vector<std::string>>& rows);
 
+/// A text on one line, without what a terminal would obey: control characters
+/// are written as in JSON.
+std::string printable(const std::string& text);
+
 /// The columns of a source as column_json() gives them, for people: type, share
 /// of NULL, different values, range, and how the values are spread.
 std::string columns_text(const Json& columns, std::int64_t rows);

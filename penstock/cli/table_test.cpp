@@ -16,6 +16,12 @@ TEST(Table, AColumnIsAsWideAsItsWidestCell) {
             "x\n");
 }
 
+TEST(Table, NothingInACellIsATerminalsBusiness) {
+  EXPECT_EQ(printable("größe"), "größe");
+  EXPECT_EQ(printable("a\nb\x1b[31m\x7f\t"), "a\\nb\\u001b[31m\\u007f\\t");
+  EXPECT_EQ(table_text({{"a\nb", "c"}}), "a\\nb  c\n");
+}
+
 TEST(Table, FewValuesAreNamedAndTheSpreadOfManyIsDrawn) {
   const std::string text =
       columns_text(Json::parse(R"([{"name": "class", "type": "text", "nulls": 1,

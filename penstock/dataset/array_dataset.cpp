@@ -74,6 +74,16 @@ void check_memory(std::span<const NamedArray> arrays) {
   }
 }
 
+bool is_real(Dtype dtype) {
+  return dtype == Dtype::float32 || dtype == Dtype::float64;
+}
+
+/// Equal for 0 and -0, and for every NaN.
+std::uint64_t hash_of_real(double value) {
+  if (std::isnan(value)) return 0;
+  return mix64(std::bit_cast<std::uint64_t>(value + 0.0) + 1);
+}
+
 const ArrayDatasetOptions& checked(const ArrayDatasetOptions& options,
                                    std::int64_t rows) {
   const std::string& cache = options.cache;
@@ -138,7 +148,10 @@ ArrayDataset::ArrayDataset(std::vector<NamedArray> arrays,
 
 void ArrayDataset::find_draws(const ArrayDatasetOptions& options) {
   if (!options.drawing) return;
-  PENSTOCK_ASSERT(options.drawn_by, "rows are drawn by an array");
+  if (!options.drawn_by)
+    refuse("weights", options.drawing.balance ? "balance" : "weights",
+           "there is no array '" + options.drawing.column + "'",
+           "name an array that is given");
   const NamedArray& by = *options.drawn_by;
   const TensorView& view = by.view;
   const bool balance = options.drawing.balance;
@@ -154,13 +167,18 @@ void ArrayDataset::find_draws(const ArrayDatasetOptions& options) {
       .length = info_.rows,
       .values = Bytes::borrow({view.data, view.bytes()}, by.owner)};
   auto value_of = [&](SampleId row) -> std::uint64_t {
+    if (balance && view.shape.size() == 1 && is_real(view.dtype))
+      return hash_of_real(numbers.as_float64(row));
     if (balance)
       return hash64(std::span<const std::byte>(
           view.data + static_cast<std::size_t>(row) * bytes, bytes));
     const double weight = numbers.as_float64(row);
     if (!(weight >= 0 && std::isfinite(weight)))
       refuse("weights", where(by) + ", row " + std::to_string(row),
-             "found " + Json(weight).dump() +
+             "found " +
+                 (std::isnan(weight)   ? "NaN"
+                  : std::isinf(weight) ? "an infinity"
+                                       : Json(weight).dump()) +
                  ", expected a finite number from 0 on",
              "correct the weight");
     return std::bit_cast<std::uint64_t>(weight);

@@ -22,15 +22,35 @@ bool knows_version(const Json& identity) {
   return version != nullptr && !version->is_null();
 }
 
-/// A condition or query that selects other rows at another time. A name that merely
+/// True for "name(...)" with one argument or none, which may hold others.
+bool calls_with_one(const std::string& text, const std::string& name) {
+  for (std::size_t at = 0; (at = text.find(name + "(", at)) != text.npos;
+       ++at) {
+    const std::size_t begin = at + name.size() + 1;
+    const std::size_t end = std::min(text.find(')', begin), text.size());
+    if (text.substr(begin, end - begin).find(',') == std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+/// A condition or query that selects other rows at another time, by the words
+/// of SQLite and PostgreSQL for the clock and for chance. A name that merely
 /// holds such a word costs a scan.
 bool changes_with_time(const SourceSpec& spec) {
-  std::string where = spec.where + " " + spec.query;
-  for (char& c : where)
+  std::string text;
+  for (char c : spec.where + " " + spec.query) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  auto names = [&](const char* word) { return where.find(word) != where.npos; };
-  return names("now") || names("random") || names("current_") ||
-         names("clock_timestamp") ||
+    if (c != ' ' && c != '\t' && c != '\n' && c != '\r') text += c;
+  }
+  static const char* const kWords[] = {
+      "now",         "random",      "current_",  "_timestamp",
+      "localtime",   "timeofday",   "date()",    "time()",
+      "julianday()", "unixepoch()", "changes()", "last_insert_rowid"};
+  return std::ranges::any_of(
+             kWords,
+             [&](const char* word) { return text.find(word) != text.npos; }) ||
+         calls_with_one(text, "strftime") || calls_with_one(text, "age") ||
          std::ranges::any_of(spec.sources, changes_with_time);
 }
 

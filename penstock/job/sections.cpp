@@ -164,9 +164,10 @@ void read_limit(Spec& spec, const SettingSchema& setting, Job::Loading& to) {
       std::from_chars(text.data(), text.data() + text.size(), percent);
   if (error != std::errc() || std::string_view(end) != "%" || !(percent > 0) ||
       percent > 100)
-    spec.refuse(setting.key,
-                "found " + given->dump() + ", expected a share above 0%",
-                "write \"10%\", or a number of rows: 1000");
+    spec.refuse(
+        setting.key,
+        "found " + given->dump() + ", expected a share above 0% and up to 100%",
+        "write \"10%\", or a number of rows: 1000");
   to.limit_share = percent / 100;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 
 #include "penstock/run/peek.h"
 
@@ -17,24 +18,33 @@ struct Found {
   Surveyor surveyor;
   std::int64_t bad_rows = 0;
   std::vector<BadRow> bad = {};
+  std::vector<std::uint64_t> keys = {};  ///< hashes of all
 };
 
 void look(const Schema& schema, const KeyList& keys, const Block& block,
           Found& found) {
   found.surveyor.add(block);
-  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < keys.size(); ++row)
+    found.keys.push_back(hash_of_key(keys, row));
+  std::set<std::int64_t> rows;
   for (const RowProblem& problem : block.problems) {
-    rows.push_back(problem.row);
+    if (!rows.insert(problem.row).second) continue;
+    ++found.bad_rows;
     if (found.bad.size() >= 2 * ParseNotes::kMostBad) continue;
-    found.bad.push_back(
-        {.key = {},
-         .shown_key = keys.size() == block.rows ? keys.shown(problem.row) : "?",
-         .column = schema.columns[problem.column].name,
-         .why = problem.why});
+    found.bad.push_back({.key = {},
+                         .shown_key = keys.shown(problem.row),
+                         .column = schema.columns[problem.column].name,
+                         .why = problem.why});
   }
-  std::ranges::sort(rows);
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  found.bad_rows += std::ssize(rows);
+}
+
+/// How many keys more than one row has.
+std::int64_t duplicates(std::vector<std::uint64_t> keys) {
+  std::ranges::sort(keys);
+  std::int64_t count = 0;
+  for (std::size_t i = 1; i < keys.size(); ++i)
+    count += keys[i] == keys[i - 1] && (i == 1 || keys[i - 2] != keys[i]);
+  return count;
 }
 
 bool before(const BadRow& a, const BadRow& b) {
@@ -91,11 +101,8 @@ void read_all(Source& source, const Schema& schema, std::vector<Found>& found,
 Json check_source(const SourceSpec& spec, int workers, StopFlag stop) {
   const Nanoseconds start = wall_clock().now();
   const Schema schema = read_schema(spec);
-  const bool keys =
-      !spec.key.empty() ||
-      std::ranges::any_of(schema.columns, &ColumnInfo::primary_key);
   std::unique_ptr<Source> source =
-      open_source(spec, surveyed_columns(schema), {.stop = stop, .keys = keys});
+      open_source(spec, surveyed_columns(schema), {.stop = stop});
   if (source->abilities().global_lock) workers = 1;
   std::vector<Found> found(static_cast<std::size_t>(std::max(1, workers)),
                            Found{Surveyor(schema, *source)});
@@ -105,6 +112,8 @@ Json check_source(const SourceSpec& spec, int workers, StopFlag stop) {
     all.surveyor.add(found[i].surveyor);
     all.bad_rows += found[i].bad_rows;
     std::ranges::move(found[i].bad, std::back_inserter(all.bad));
+    all.keys.insert(all.keys.end(), found[i].keys.begin(), found[i].keys.end());
+    found[i].keys = {};
   }
   const Survey& survey = all.surveyor.survey();
   Json json;
@@ -112,6 +121,8 @@ Json check_source(const SourceSpec& spec, int workers, StopFlag stop) {
   json["rows"] = survey.rows;
   json["bad_rows"] = all.bad_rows;
   json["bad"] = bad_json(std::move(all.bad));
+  if (const std::int64_t twice = duplicates(std::move(all.keys)); twice > 0)
+    json["duplicate_keys"] = twice;
   json["columns"] = Json::Array{};
   for (const ColumnSurvey& column : survey.columns)
     json["columns"].push_back(column_json(column, survey.rows));

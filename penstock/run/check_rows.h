@@ -10,8 +10,9 @@ namespace penstock {
 ///
 ///     {source, rows, seconds, bad_rows, bad: [{row, column, why}], columns}
 ///
-/// `bad` has the first 1,000 by key. Throws what the source throws, and the
-/// error of an interrupted read when `stop` is set.
+/// `bad` has at most 1,000, by key, one of each row; where keys come more than
+/// once, `duplicate_keys` says how many do. Throws what opening the source for
+/// a job throws, and the error of an interrupted read when `stop` is set.
 Json check_source(const SourceSpec& spec, int workers, StopFlag stop);
 
 /// The same with the eyes of a job: the rows that its fields, its split and its

@@ -85,9 +85,8 @@ std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
     return column.missing > 0
                ? "times, missing in " + counted(column.missing, "row")
                : "";
-  const bool one_number = column.min == column.max;
   if (column.real() || column.integer()) {
-    if (one_number) return "one value alone";
+    if (column.one_number()) return "one value alone";
     if (column.integer() && column.counts_up && column.missing == 0)
       return "numbers of the rows";
     return "";
@@ -196,13 +195,13 @@ const ColumnSurvey& target_of(const Survey& survey, const std::string& name) {
             " different texts in " + counted(present, "row") +
             ", expected classes that come again",
         another);
-  if (is_class(target) ? std::ssize(target.values) < 2
-                       : target.min == target.max)
+  if (is_class(target) ? std::ssize(target.values) < 2 : target.one_number())
     refuse_target(name, "all its values are the same", another);
   return target;
 }
 
-std::string source_text(const SourceSpec& spec, const ColumnSurvey& target) {
+std::string source_text(const SourceSpec& spec, const Survey& survey,
+                        const ColumnSurvey& target) {
   const Json ours = without_secrets_of_source(source_section(spec));
   const Json defaults =
       source_section(source_kind(spec.kind)->settings.defaults());
@@ -223,12 +222,20 @@ std::string source_text(const SourceSpec& spec, const ColumnSurvey& target) {
                     quoted(target.info.name) + " cannot be learned from, and " +
                     (target.missing == 1 ? "is" : "are") + " left out.",
                 "  ");
-    settings.push_back("\"where\": " +
-                       quoted("\"" + column + "\" IS NOT NULL"));
-    if (target.real()) settings.push_back("\"on_bad\": \"skip\"");
-  } else if (target.infinite > 0) {
-    settings.push_back("\"on_bad\": \"skip\"");
+    if (spec.query.empty() && spec.where.empty())
+      settings.push_back("\"where\": " +
+                         quoted("\"" + column + "\" IS NOT NULL"));
   }
+  if (survey.bad_rows > 0)
+    text += comment(counted(survey.bad_rows, "row") +
+                        " cannot be read whole ('penstock check' lists them), "
+                        "and would be left out.",
+                    "  ");
+  const bool in_the_way =
+      target.missing > 0 &&
+      (target.real() || !spec.query.empty() || !spec.where.empty());
+  if (in_the_way || target.infinite > 0 || survey.bad_rows > 0)
+    settings.push_back("\"on_bad\": \"skip\"");
   return text + lines_of(settings, "  \"source\": {", "             ", ",") +
          "},\n";
 }
@@ -357,6 +364,8 @@ std::string training_text(std::int64_t rows, const std::string& target) {
 
 std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
                          const std::string& name, StopFlag stop) {
+  // What a job cannot open is refused before anything is read or written.
+  open_source(spec, surveyed_columns(read_schema(spec)), {.stop = stop});
   const Survey survey = survey_rows(spec, stop);
   const ColumnSurvey& target = target_of(survey, target_name);
   const Plan plan = plan_of(survey, target);
@@ -380,7 +389,7 @@ std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
                  "") +
          "//   penstock train " + name +
          "\n// Every key: penstock schema, docs/job.md.\n{\n" +
-         source_text(spec, target) +
+         source_text(spec, survey, target) +
          fields_text(plan, target, target_field, names) +
          training_text(survey.rows - target.missing, target_field) + "}\n";
 }

@@ -97,9 +97,10 @@ Json time_json(double seconds, bool whole_days) {
   return shown_time(seconds, whole_days || std::fmod(seconds, 86400) == 0);
 }
 
-Json limit_json(const ColumnSurvey& column, double value) {
+Json limit_json(const ColumnSurvey& column, double value,
+                std::int64_t integer) {
   if (column.info.timestamp) return time_json(value, column.whole_days);
-  if (column.integer()) return static_cast<std::int64_t>(std::llround(value));
+  if (column.integer()) return integer;
   return value;
 }
 
@@ -156,10 +157,10 @@ Json column_json(const ColumnSurvey& column, std::int64_t rows) {
   if (column.infinite > 0) json["infinite"] = column.infinite;
   const bool numbers = !column.sample.empty();
   const bool texts = column.text() && column.any(rows);
-  json["min"] = numbers ? limit_json(column, column.min)
+  json["min"] = numbers ? limit_json(column, column.min, column.least)
                 : texts ? Json(beginning(column.first))
                         : Json();
-  json["max"] = numbers ? limit_json(column, column.max)
+  json["max"] = numbers ? limit_json(column, column.max, column.greatest)
                 : texts ? Json(beginning(column.last))
                         : Json();
   const bool counted = column.distinct.count() > 0 || !column.any(rows);

@@ -185,8 +185,8 @@ void check_goes_on(const SavedState& state, const Dataset& rows,
     refuse("resume.other_order", other->path,
            "found " + shown(other->found) + ", the run was made with " +
                shown(other->made),
-           "resume without changing split, batch_size, seed, shuffle, order or "
-           "tail");
+           "resume without changing split, batch_size, seed, shuffle, order, "
+           "weights, balance, limit or tail");
   if (state.position.step > 0 && state.position.step >= steps_per_epoch(order))
     refuse("resume.no_state", "state.json",
            "found step " + std::to_string(state.position.step) +

@@ -98,6 +98,9 @@ void Surveyor::add(const Block& block) {
   for (std::size_t i = 0; i < survey_.columns.size(); ++i)
     add(i, block.columns[i]);
   survey_.rows += block.rows;
+  std::set<std::int64_t> bad;
+  for (const RowProblem& problem : block.problems) bad.insert(problem.row);
+  survey_.bad_rows += std::ssize(bad);
 }
 
 void Surveyor::add(std::size_t column, const Column& values) {
@@ -152,13 +155,13 @@ void Surveyor::text(std::size_t column, std::string_view text) {
 }
 
 // A sample of all that were seen, each as likely as any other (Vitter 1985).
-bool Surveyor::number(std::size_t column, double value) {
+bool Surveyor::number(std::size_t column, double value, std::uint64_t hash) {
   ColumnSurvey& survey = survey_.columns[column];
   Numbers& known = numbers_[column];
   const bool first = known.seen == 0;
   survey.min = first ? value : std::min(survey.min, value);
   survey.max = first ? value : std::max(survey.max, value);
-  survey.distinct.add(hash_of(std::bit_cast<std::uint64_t>(value + 0.0)));
+  survey.distinct.add(hash);
   ++known.seen;
   if (survey.sample.size() < ColumnSurvey::kSample) {
     survey.sample.push_back(value);
@@ -176,7 +179,7 @@ void Surveyor::real(std::size_t column, double value) {
   } else if (!std::isfinite(value)) {
     ++survey.infinite;
   } else {
-    number(column, value);
+    number(column, value, hash_of(std::bit_cast<std::uint64_t>(value + 0.0)));
     survey.whole_days =
         survey.whole_days && std::fmod(value, kSecondsPerDay) == 0;
   }
@@ -185,7 +188,10 @@ void Surveyor::real(std::size_t column, double value) {
 void Surveyor::integer(std::size_t column, std::int64_t value) {
   ColumnSurvey& survey = survey_.columns[column];
   std::int64_t& last = numbers_[column].last;
-  const bool first = number(column, static_cast<double>(value));
+  const bool first = number(column, static_cast<double>(value),
+                            hash_of(static_cast<std::uint64_t>(value)));
+  survey.least = first ? value : std::min(survey.least, value);
+  survey.greatest = first ? value : std::max(survey.greatest, value);
   survey.counts_up = survey.counts_up && (first || value == last + 1);
   count(survey, std::to_string(value), 1);
   last = value;
@@ -211,6 +217,9 @@ void Surveyor::add(const Surveyor& other) {
     widen_texts(to, from.first, from.last, known.seen == 0);
     to.min = known.seen == 0 ? from.min : std::min(to.min, from.min);
     to.max = known.seen == 0 ? from.max : std::max(to.max, from.max);
+    to.least = known.seen == 0 ? from.least : std::min(to.least, from.least);
+    to.greatest =
+        known.seen == 0 ? from.greatest : std::max(to.greatest, from.greatest);
     // A place of the sample is the other's as often as its rows are.
     for (std::size_t at = 0; at < from.sample.size(); ++at) {
       if (to.sample.size() < ColumnSurvey::kSample)
@@ -223,6 +232,7 @@ void Surveyor::add(const Surveyor& other) {
     known.seen += others.seen;
   }
   survey_.rows += other.survey_.rows;
+  survey_.bad_rows += other.survey_.bad_rows;
 }
 
 Survey survey_rows(const SourceSpec& spec, StopFlag stop) {

@@ -43,7 +43,8 @@ struct ColumnSurvey {
   std::map<std::string, std::int64_t, std::less<>> values;
   bool many_values = false;  ///< more than kMostValues
   double min = 0, max = 0;   ///< of numbers and times; both 0 without any
-  std::string first, last;   ///< of texts, by their first 200 bytes
+  std::int64_t least = 0, greatest = 0;  ///< of integers, exactly
+  std::string first, last;               ///< of texts, by their first 200 bytes
   DistinctValues distinct;
   std::vector<double> sample;  ///< at most kSample of the numbers, at random
   bool counts_up = true;       ///< integers, each the one before it and 1
@@ -55,6 +56,8 @@ struct ColumnSurvey {
   bool integer() const;
   /// Numbers that may have a fraction.
   bool real() const;
+  /// No two numbers of it differ.
+  bool one_number() const { return integer() ? least == greatest : min == max; }
   /// There is a value at all.
   bool any(std::int64_t rows) const { return missing < rows; }
   /// Rows of `sample` in so many ranges of equal width from min to max.
@@ -69,6 +72,7 @@ struct ColumnSurvey {
 struct Survey {
   std::string shown;  ///< the source, without secrets
   std::int64_t rows = 0;
+  std::int64_t bad_rows = 0;  ///< with a cell that is not what its column holds
   std::vector<ColumnSurvey> columns;
 };
 
@@ -95,8 +99,8 @@ class Surveyor {
   void text(std::size_t column, std::string_view text);
   void integer(std::size_t column, std::int64_t value);
   void real(std::size_t column, double value);
-  /// True for the first number.
-  bool number(std::size_t column, double value);
+  /// True for the first number. `hash`: of the value.
+  bool number(std::size_t column, double value, std::uint64_t hash);
 
   Survey survey_;
   std::vector<Numbers> numbers_;  // by column

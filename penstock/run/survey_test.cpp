@@ -108,5 +108,16 @@ TEST_F(SurveyorTest, TellsWhatAColumnHolds) {
   }
 }
 
+TEST_F(SurveyorTest, LargeIntegersAreNotRounded) {
+  const std::int64_t large = std::int64_t{1} << 53;
+  for (std::size_t i = 0; i < table_.rows.size(); ++i)
+    table_.rows[i][0] = i % 2 == 0 ? large : large + 1;
+  table_.rows[7][0] = INT64_MAX;
+  const Json id = columns(2).array()[0];
+  EXPECT_EQ(*id.find("distinct"), Json(3));
+  EXPECT_EQ(*id.find("min"), Json(large));
+  EXPECT_EQ(*id.find("max"), Json(INT64_MAX));
+}
+
 }  // namespace
 }  // namespace penstock

@@ -108,7 +108,8 @@ def rows_of_arrays(arrays: Mapping[str, Any],
     found = [array(name, "fields", "name arrays: fields=[\"x\"], or "
                    "{\"new\": \"x\"}") for name in chosen.values()]
     if isinstance(drawn_by, str):
-        drawn_by = array(drawn_by, "weights", "name an array, or give one")
+        drawn_by = array(drawn_by, "weights' or 'balance",
+                         "name an array; weights may also be one")
     elif drawn_by is not None:
         drawn_by = _in_memory("weights", drawn_by)
     return _engine.array_rows(list(chosen), found, drawn_by)

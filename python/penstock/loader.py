@@ -361,6 +361,9 @@ class Loader(BaseLoader):
             loading["prefetch"] = ahead
             if order != "exact":
                 loading["order"] = order
+            if not isinstance(balance, (str, type(None))):
+                raise TypeError(f"balance is a {type(balance).__name__}: "
+                                "expected the name of a column or an array")
             drawn_by = balance if weights is None else weights
             if weights is not None:
                 loading["weights"] = (
@@ -442,10 +445,13 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
             job = _read(job)
         rows = None
         if not isinstance(job.get("source"), (Mapping, str, type(None))):
-            loading = job.get("loader", {})
+            chosen = {**job.get("loader", {}), **{
+                name.removeprefix("loader__"): value
+                for name, value in overrides.items()}}
             rows, rules, _ = _own_rows(
                 job["source"], job.get("fields"),
-                loading.get("weights", loading.get("balance")))
+                next((chosen[name] for name in ("weights", "balance")
+                      if name in chosen), None))
             own = {"source"} if rows and rows.has_fields else {
                 "source", "fields"}
             job = {name: section for name, section in job.items()

@@ -30,12 +30,14 @@ def rows_of_table(table: object, fields: object, drawn_by: object) -> tuple[
     """Rows of a table, the rules of its fields where none are given, and the
     columns that these leave out, with the reason; `drawn_by` as for
     rows_of_arrays(). None for what is no table."""
+    name = type(table).__name__
     table = _plain(table)
     if fields is None and (arrays := _arrays(table)) is not None:
         return rows_of_arrays(arrays, None, drawn_by), None, []
+    index = _names_of_index(table)
+    table = _without_index(table, name)
     if not isinstance(table, ArrowStream):
         return None
-    name = type(table).__name__
     found = _engine.Table(cast(Any, table).__arrow_c_stream__(), name)
     if found.rows < 1:
         raise refused("source.empty", "there are no rows to train on", name,
@@ -43,6 +45,8 @@ def rows_of_table(table: object, fields: object, drawn_by: object) -> tuple[
     if fields is not None:
         return found.source_rows(), None, []
     rules, left_out = _rules_of(found)
+    left_out += [f"'{column}' is the index: reset_index() makes it a column"
+                 for column in index]
     if not rules:
         raise refused("fields.none", "no column can be a field by itself", name,
                       "; ".join(left_out), "give 'fields'")
@@ -68,6 +72,29 @@ def _plain(table: object) -> object:
             table, "fetch_arrow_table"):
         return cast(Any, table).fetch_arrow_table()  # DuckDB
     return table
+
+
+def _names_of_index(table: object) -> list[str]:
+    names = getattr(getattr(table, "index", None), "names", None)
+    return [str(name) for name in names or () if name is not None]
+
+
+def _without_index(table: object, name: str) -> object:
+    """A frame of pandas as a table of its columns alone: the numbers of its
+    rows are no field."""
+    if (type(table).__module__.split(".")[0] != "pandas"
+            or not isinstance(table, ArrowStream)):
+        return table
+    import pyarrow
+
+    try:
+        return pyarrow.Table.from_pandas(cast(Any, table),
+                                         preserve_index=False)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+        raise refused("source.mixed", "cannot read the data frame", name,
+                      str(error), "give the column one type, for example "
+                      "with .astype(str), or leave it out: df.drop("
+                      "columns=[...])") from error
 
 
 def _arrays(table: object) -> dict[str, Any] | None:

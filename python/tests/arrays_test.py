@@ -64,12 +64,23 @@ class Arrays(unittest.TestCase):
                 (numpy.ones((100, 2)), "expected"),
                 (numpy.zeros(100), "are zero"),
                 (-self.y, "row 1.*found -1"),
-                (numpy.full(100, numpy.nan), "row 0"),
+                (numpy.full(100, numpy.nan), "row 0.*found NaN"),
                 ("z", "there is no array of that name")):
             with self.assertRaisesRegex(penstock.RequestError, f"(?s){why}"):
                 penstock.Loader({"y": self.y}, weights=weights)
         with self.assertRaisesRegex(TypeError, "the name of a column"):
             penstock.Loader("csv:/nowhere.csv", fields=["y"], weights=[1, 2])
+        with self.assertRaisesRegex(TypeError, "balance is a ndarray"):
+            penstock.Loader({"y": self.y}, balance=self.y)
+        with self.assertRaisesRegex(penstock.RequestError, "balance"):
+            penstock.Loader({"y": self.y}, balance="z")
+
+    def test_zeros_are_one_value_to_balance(self):
+        z = numpy.array([0.0] * 50 + [-0.0] * 40 + [1.0] * 10)
+        with penstock.Loader({"z": z}, batch_size=100, balance="z") as loader:
+            drawn = numpy.concatenate(
+                [rows_of(loader, "z") for _ in range(30)])
+        self.assertAlmostEqual((drawn == 1).mean(), 0.5, delta=0.06)
 
     def test_a_part_of_the_rows_is_used(self):
         for limit, rows in ((10, 10), (1000, 100), ("50%", None)):

@@ -201,6 +201,33 @@ class DataFrames(unittest.TestCase):
         with self.assertRaisesRegex(penstock.RequestError, "no such column"):
             penstock.Loader(pyarrow.table({"x": [1.0]}), {"y": "z"})
 
+    @needs("pandas")
+    def test_an_override_names_the_weights(self):
+        import pandas
+        frame = pandas.DataFrame({"x": numpy.arange(100.0),
+                                  "w": [0.0] * 90 + [1.0] * 10})
+        for loading in {"weights": "x"}, {}:
+            with penstock.open({"source": frame, "loader": {
+                    "batch_size": 50, **loading}},
+                    loader__weights="w") as loader:
+                self.assertGreaterEqual(
+                    next(iter(loader)).numpy()["x"].min(), 90)
+
+    @needs("pandas", "pyarrow")
+    def test_an_index_of_pandas_is_no_field(self):
+        import pandas
+        frame = pandas.DataFrame({"g": ["a", "b"] * 3, "x": [1.0] * 6})
+        for taken, named in ((frame.sample(frac=1, random_state=0), ""),
+                             (frame.set_index("g").assign(h="z"),
+                              "'g' is the index")):
+            with penstock.Loader(taken, batch_size=2) as loader:
+                self.assertLessEqual(set(next(iter(loader)).numpy()),
+                                     {"g", "x", "h"})
+                self.assertIn(named, repr(loader))
+        mixed = pandas.DataFrame({"x": [1.0, 2.0], "o": [1, "a"]})
+        with self.assertRaisesRegex(penstock.RequestError, "(?s)o.*one type"):
+            penstock.Loader(mixed, ["x"])
+
     @needs("pyarrow")
     def test_lists_are_arrays_padded_or_packed_or_of_one_shape(self):
         import pyarrow

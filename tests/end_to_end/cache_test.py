@@ -1,8 +1,10 @@
 """Rows that are kept on disk: what a run finds there, why, and what is left
 when it is removed, damaged, or its writer killed. PENSTOCK_TEST_KILLS says how
 many writers are (50; `./check --faults` kills more)."""
+import contextlib
 import os
 import random
+import sqlite3
 import time
 import unittest
 
@@ -56,6 +58,33 @@ class Stores(Case):
         self.assertNotIn("scan", second["plan"])
         self.assertIn("stores: 1, ", self.succeed("cache", "ls", "--dir",
                                                "stores").out)
+
+    def test_a_commit_is_seen_through_a_link_too(self):
+        """SQLite's log of commits lies beside the file, not beside the link."""
+        os.symlink("d.sqlite", self.folder / "link.sqlite")
+        link = ["--set", "source.path=link.sqlite"]
+        with contextlib.closing(
+                sqlite3.connect(self.folder / "d.sqlite")) as writer:
+            writer.execute("PRAGMA journal_mode=WAL")
+            writer.execute("UPDATE t SET y = 1 WHERE id = 2")
+            writer.commit()
+            first = self.train(*link)
+            self.assertTrue(self.cache("why", *link)["hit"])
+            writer.execute("UPDATE t SET y = 7 WHERE id = 2")
+            writer.commit()
+            self.assertFalse(self.cache("why", *link)["hit"])
+            self.assertNotEqual(self.train(*link)["dataset"]["fingerprint"],
+                                first["dataset"]["fingerprint"])
+
+    def test_what_depends_on_the_clock_is_read_again(self):
+        for ends, hit in (("y < unixepoch()", False),
+                          ("y < strftime('%s')", False),
+                          ("y < julianday ( )", False),
+                          ("date(y) IS NOT NULL", True),
+                          ("strftime('%s', y) IS NOT NULL", True)):
+            where = ["--set", "source.where=" + ends]
+            self.train(*where)
+            self.assertEqual(self.cache("why", *where)["hit"], hit, ends)
 
     def test_a_miss_names_what_differs(self):
         self.train()

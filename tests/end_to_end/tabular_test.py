@@ -2,6 +2,7 @@
 import csv
 import json
 import random
+import sqlite3
 import unittest
 
 from penstock_cli import Case, run
@@ -115,6 +116,31 @@ class Init(Case):
                              "species", "--json")
         self.refused(answer, "request", "trainer.part_missing")
         self.assertTrue((self.folder / "penguins.json").exists())
+
+    def test_a_query_with_gaps_and_a_table_with_bad_cells_make_jobs(self):
+        self.database([(i, f"k{i % 2}" if i % 9 else None, i / 2)
+                       for i in range(100)],
+                      "id INTEGER PRIMARY KEY, kind TEXT, x REAL")
+        query = "sqlite:d.sqlite?query=SELECT * FROM t ORDER BY id"
+        self.write_table([{**row, "body_mass": "?" if row["row"] == 200
+                           else row["body_mass"]} for row in penguins()])
+        for source, target in (query, "kind"), ("penguins.csv", "species"):
+            self.run_it("train", "--init", source, "--target", target,
+                        "--out", "made.json", "--set", "device=cpu",
+                        "--set", "train.max_steps=1")
+            found = self.run_it("check", "made.json", "--json").json()
+            self.assertGreater(found["val"], 0)
+            (self.folder / "made.json").unlink()
+
+    def test_what_a_job_cannot_open_leaves_no_file(self):
+        self.database([(1, 2.0)], "id INTEGER PRIMARY KEY, x REAL")
+        with sqlite3.connect(self.folder / "d.sqlite") as base:
+            base.execute("CREATE VIEW v AS SELECT * FROM t")
+        base.close()
+        self.refuse("request", "source.no_key", "v",
+                    arguments=["train", "--init", "sqlite:d.sqlite#v",
+                               "--target", "x"])
+        self.assertEqual(list(self.folder.glob("*.json")), [])
 
     def test_a_file_that_is_there_is_never_written_over(self):
         self.write_table(penguins())

@@ -204,6 +204,26 @@ class Check(Case):
                          ["a", "w"])
         self.assertEqual(list(self.folder.glob("runs")), [])
 
+    def test_what_no_job_could_read_is_told(self):
+        self.database([(1, 0.5, "a"), (2, 1.5, "a\x1b[31m\nb")],
+                      "id INTEGER PRIMARY KEY, y REAL, s TEXT")
+        with sqlite3.connect(self.folder / "d.sqlite") as base:
+            base.execute("CREATE VIEW v AS SELECT * FROM t")
+        base.close()
+        self.refuse("request", "source.no_key", "v",
+                    arguments=["check", "sqlite:d.sqlite#v"])
+        self.refuse("request", "source.query_order", "query",
+                    arguments=["check", "sqlite:d.sqlite?query="
+                               "SELECT * FROM t"])
+        twice = self.run_it("check", "sqlite:d.sqlite?key=k&query="
+                            "SELECT id / 4 AS k, y FROM t")
+        self.assertEqual(twice.code, 4, twice.out)
+        self.assertIn("1 keys are those of more than one row", twice.out)
+        for verb in "peek", "check":
+            text = self.succeed(verb, "sqlite:d.sqlite#t").out
+            self.assertIn("\\u001b[31m\\nb", text)
+            self.assertNotIn("\x1b", text)
+
     def test_what_cannot_be_read_is_an_error(self):
         self.refuse("source", "files.missing", "none.csv",
                     arguments=["check", "csv:none.csv"])

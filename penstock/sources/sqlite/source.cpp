@@ -80,8 +80,12 @@ SourceInfo info_of(const OpenTable& opened) {
       .identity = opened.format.identity()};
   if (spec.query.empty()) info.identity["where"] = spec.where;
   info.identity["version"] = version_of(spec.path);
-  // The latest commits may be only in there.
-  info.identity["wal"] = version_of(spec.path + "-wal", true);
+  // The latest commits may be only in there. SQLite follows links.
+  std::error_code unknown;
+  const std::filesystem::path file =
+      std::filesystem::canonical(spec.path, unknown);
+  info.identity["wal"] =
+      version_of((unknown ? spec.path : file.string()) + "-wal", true);
   return info;
 }
 
