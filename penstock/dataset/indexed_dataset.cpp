@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/sources/this_copy.h"
+
 namespace penstock {
 namespace {
 
@@ -32,6 +34,21 @@ std::vector<Json> statistics_for(const IndexedOptions& options,
                                    : bound[f]->unfitted().value_or(Json()));
   }
   return all;
+}
+
+/// A run may go on with a copy of its files.
+Json of_any_copy(const Json& identity) {
+  if (identity.is_array()) {
+    Json parts(Json::Array{});
+    for (const Json& part : identity.array())
+      parts.push_back(of_any_copy(part));
+    return parts;
+  }
+  if (!identity.is_object()) return identity;
+  Json json(Json::Object{});
+  for (const auto& [key, value] : identity.object())
+    if (key != kThisCopy) json[key] = of_any_copy(value);
+  return json;
 }
 
 }  // namespace
@@ -133,7 +150,7 @@ std::string IndexedDataset::fingerprint_of(const IndexedOptions& options,
   BoundFields bound = bind_fields(options.fields, source);
   std::vector<Json> statistics = statistics_for(options, bound);
   Json all;
-  all["identity"] = source.identity();
+  all["identity"] = of_any_copy(source.identity());
   all["rows"] = source.count().rows.value_or(0);
   all["fields"] = recipes_of(options.fields);
   for (std::size_t f = 0; f < statistics.size(); ++f)

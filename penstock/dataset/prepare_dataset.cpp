@@ -46,16 +46,21 @@ std::string scan_reason(const TableDatasetOptions& options,
   return "the rows are kept in '" + options.cache + "'";
 }
 
+std::string named_fingerprint(const TableDatasetOptions& options,
+                              const Source& source) {
+  if (!data_reason(options, source).empty()) return {};
+  return IndexedDataset::fingerprint_of(
+      {.fields = options.fields, .split = options.split}, source);
+}
+
 std::shared_ptr<const Dataset> prepare_dataset(
     const TableDatasetOptions& options, std::unique_ptr<Source> source,
     Device& device) {
   if (!data_reason(options, *source).empty())
     return TableDataset::prepare(options, std::move(source), device);
   if (keeps_rows(options, *source)) {
-    // A state that was saved without a scan goes on with kept rows, too.
     TableDatasetOptions kept = options;
-    kept.fingerprint = IndexedDataset::fingerprint_of(
-        {.fields = options.fields, .split = options.split}, *source);
+    kept.fingerprint = named_fingerprint(options, *source);
     return TableDataset::prepare(kept, std::move(source), device);
   }
   const std::string shown = source->shown();

@@ -15,6 +15,11 @@ namespace penstock {
 std::string scan_reason(const TableDatasetOptions& options,
                         const Source& source);
 
+/// What identifies rows that are kept though they could be read one by one: a
+/// state that was saved without a scan goes on with them. Empty for all others.
+std::string named_fingerprint(const TableDatasetOptions& options,
+                              const Source& source);
+
 /// What batches are made of, from a source that was opened with
 /// `requests_of(options)`: an IndexedDataset where nothing needs a scan, else
 /// what TableDataset::prepare() gives after one. Throws what these throw.

@@ -221,9 +221,10 @@ Json list_stores(const Path& dir) {
 }
 
 Json why_store(const Job& job) {
-  const TableDatasetOptions options = dataset_options(job);
+  TableDatasetOptions options = dataset_options(job);
   std::unique_ptr<Source> source =
       open_source(options.source, requests_of(options), {});
+  options.fingerprint = named_fingerprint(options, *source);
   const TableStore store = table_store(options, *source, false);
   Json json;
   json["source"] = source->shown();

@@ -2,14 +2,17 @@
 when it is removed, damaged, or its writer killed. PENSTOCK_TEST_KILLS says how
 many writers are (50; `./check --faults` kills more)."""
 import contextlib
+import json
 import os
 import random
 import sqlite3
 import time
 import unittest
 
-from penstock_cli import Case
+from penstock_cli import Case, run
 
+READS_CSV = next(part["there"] for part in json.loads(
+    run("doctor", "--json").out)["parts"] if part["part"] == "csv")
 KILLS = int(os.environ.get("PENSTOCK_TEST_KILLS", "50"))
 
 
@@ -75,6 +78,26 @@ class Stores(Case):
             self.assertFalse(self.cache("why", *link)["hit"])
             self.assertNotEqual(self.train(*link)["dataset"]["fingerprint"],
                                 first["dataset"]["fingerprint"])
+
+    @unittest.skipUnless(READS_CSV, "the part that reads CSV was not built")
+    def test_another_file_of_the_same_size_and_time_is_another_one(self):
+        file = self.folder / "m.csv"
+        job = {"source": {"kind": "csv", "path": "m.csv"},
+               "fields": {"v": {"column": "v"}},
+               "loader": {"batch_size": 2, "cache": "disk",
+                          "cache_dir": "stores"}}
+        self.write_job(job)
+        fingerprints, hits = set(), []
+        for text in ("v\n1111\n1112\n", "v\n2222\n2223\n"):
+            other = self.folder / "other.csv"
+            other.write_text(text)
+            os.utime(other, ns=(10**18, 10**18))
+            other.replace(file)
+            hits.append(self.cache("why")["hit"])
+            fingerprints.add(self.train()["dataset"]["fingerprint"])
+            hits.append(self.cache("why")["hit"])
+        self.assertEqual(hits, [False, True, False, True])
+        self.assertEqual(len(fingerprints), 1, "a copy may go on with a run")
 
     def test_what_depends_on_the_clock_is_read_again(self):
         for ends, hit in (("y < unixepoch()", False),

@@ -158,7 +158,8 @@ class Schema(Case):
             set(self.rules("source")["properties"]))
         keys = self.known_keys(self.job(), ["fields", "heard"])
         for kind in ({"columns": ["a"]}, {"column": "a"},
-                     {"category": {"column": "a"}}, {"time": {"column": "a"}}):
+                     {"category": {"column": "a"}}, {"array": {"column": "a"}},
+                     {"time": {"column": "a"}}):
             keys |= self.known_keys(self.job(fields={"y": kind}),
                                     ["fields", "y"])
             name = next(iter(kind))

@@ -170,8 +170,12 @@ class Face:
 
     def test_5_peek(self):
         seen = json.loads(call(self.folder, "peek", self.uri, "--json"))
+        # What the rows of a column hold came later, and has tests of its own.
+        kept = ("name", "type", "primary_key")
         GOLDEN.check(self, f"{self.prefix}peek", {
-            "columns": seen["columns"], "first": seen["first"]})
+            "columns": [{key: column[key] for key in kept if key in column}
+                        for column in seen["columns"]],
+            "first": seen["first"]})
 
 
 class OverSqlite(Face, unittest.TestCase):

@@ -161,6 +161,14 @@ std::string without_percent(const std::string& text) {
   return plain;
 }
 
+namespace {
+
+std::int64_t nanoseconds_of(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
 DataFile file_at(const std::string& path, std::string relative) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0)
@@ -174,8 +182,10 @@ DataFile file_at(const std::string& path, std::string relative) {
   return {.path = path,
           .relative = std::move(relative),
           .bytes = static_cast<std::int64_t>(found.st_size),
-          .changed_ns = std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
-                        found.st_mtim.tv_nsec};
+          .changed_ns = nanoseconds_of(found.st_mtim),
+          .number = std::to_string(found.st_dev) + ":" +
+                    std::to_string(found.st_ino) + " " +
+                    std::to_string(nanoseconds_of(found.st_ctim))};
 }
 
 void check_unchanged(const DataFile& file) {

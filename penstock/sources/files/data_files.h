@@ -15,6 +15,10 @@ struct DataFile {
   std::string relative;  ///< to what `path` of the job named, with '/'
   std::int64_t bytes = 0;
   std::int64_t changed_ns = 0;
+  /// Its number on this machine, and when it was last changed in any way, which
+  /// no program can choose: another file may have the size and time of this
+  /// one.
+  std::string number = {};
   /// What folders named "column=value" say of all its rows, outermost first.
   std::vector<std::pair<std::string, std::string>> partitions = {};
 };

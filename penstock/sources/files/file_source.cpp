@@ -8,6 +8,7 @@
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_reader.h"
 #include "penstock/sources/schema.h"
+#include "penstock/sources/this_copy.h"
 
 namespace penstock::files {
 namespace {
@@ -84,7 +85,7 @@ Json identity_of(const OpenedFiles& opened,
     identity["types"].push_back(name_of(opened.served[at].type));
   identity["where"] = opened.spec.where;
   const FileSet& set = *opened.set;
-  Sha256 files;
+  Sha256 files, numbers;
   std::int64_t bytes = 0;
   for (std::size_t f = 0; f < set.data.size(); ++f) {
     const DataFile& file = set.data[f];
@@ -92,10 +93,12 @@ Json identity_of(const OpenedFiles& opened,
     files.add(file.relative + "\n" + std::to_string(file.bytes) + " " +
               std::to_string(file.changed_ns) + " " +
               std::to_string(set.files[f]->rows()) + "\n");
+    numbers.add(file.number + "\n");
   }
   identity["files"] = std::ssize(set.data);
   identity["bytes"] = bytes;
   identity["version"] = files.hex();
+  identity[kThisCopy] = numbers.hex();
   const FileSettings& settings = file_settings_of(opened.spec);
   for (const auto& [name, type] : settings.columns)
     identity["chosen"][name] = type;
