@@ -40,8 +40,8 @@ void share_one_heap_where_addresses_are_few() {
 }
 
 /// Threads of OpenMP that wait for one another keep their processors, which
-/// those of the loader, or of other programs, then lack: a step of a small model
-/// takes ten times as long. It is read when libtorch is loaded.
+/// those of the loader, or of other programs, then lack: a step of a small
+/// model takes ten times as long. It is read when libtorch is loaded.
 void let_openmp_sleep() {
   if (std::getenv("GOMP_SPINCOUNT") == nullptr)
     ::setenv("OMP_WAIT_POLICY", "PASSIVE", 0);

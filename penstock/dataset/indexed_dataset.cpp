@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "penstock/sources/this_copy.h"
+#include "penstock/sources/sources.h"
 
 namespace penstock {
 namespace {

@@ -258,8 +258,8 @@ struct DeviceAllocator {
   std::function<std::byte*(std::size_t bytes, int number)> allocate = {};
   /// No work that is queued uses it any more. Must not throw.
   std::function<void(std::byte* memory, int number)> free = {};
-  /// What the pool holds of the GPU's memory and nobody uses, in bytes: it counts
-  /// as free. May be missing. Must not throw.
+  /// What the pool holds of the GPU's memory and nobody uses, in bytes: it
+  /// counts as free. May be missing. Must not throw.
   std::function<std::size_t(int number)> unused = {};
 };
 

@@ -58,8 +58,9 @@ TEST(Draws, DrawEachSampleInProportionToItsWeight) {
       for (std::size_t i = 0; i < samples; ++i)
         weights.push_back(kind == 0   ? 1
                           : kind == 1 ? random.uniform()
-                          : kind == 2 ? std::exp(6 * random.uniform())
-                                      : 1e-300 * static_cast<double>(i % 5 + 1));
+                          : kind == 2
+                              ? std::exp(6 * random.uniform())
+                              : 1e-300 * static_cast<double>(i % 5 + 1));
       const Draws draws(weights);
       EXPECT_EQ(draws.samples(), static_cast<std::int64_t>(samples));
       EXPECT_LT(excess(weights, counts(drawn(draws, 200'000), samples)), 5)

@@ -24,6 +24,7 @@
 #include "penstock/sources/source.h"
 #include "penstock/sources/spec.h"
 #include "penstock/sources/stop.h"
+#include "penstock/sources/this_copy.h"
 
 namespace penstock {
 
