@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
 
-std::vector<std::pair<std::string, Dtype>> dtypes() {
+/// `Value` is a Dtype, or an optional one.
+template <class Value>
+std::vector<std::pair<std::string, Value>> dtypes() {
   return {{"float32", Dtype::float32}, {"float64", Dtype::float64},
           {"int64", Dtype::int64},     {"int32", Dtype::int32},
           {"int16", Dtype::int16},     {"int8", Dtype::int8},
@@ -57,45 +59,28 @@ Json show_shape(const Arrays& from) {
   return shape;
 }
 
-void read_of(Spec& spec, const SettingSchema& setting, Arrays& to) {
-  if (spec.raw(setting.key) == nullptr) return;
-  std::vector<std::string> names;
-  for (const auto& [name, dtype] : dtypes()) names.push_back(name);
-  const std::string chosen = spec.choice(setting.key, names);
-  for (const auto& [name, dtype] : dtypes())
-    if (name == chosen) to.of = dtype;
-}
-
-Json of_rule() {
-  std::vector<std::string> names;
-  for (const auto& [name, dtype] : dtypes()) names.push_back(name);
-  return settings::choice_rule(
-      names, "what the bytes of a column of bytes are, little-endian");
-}
-
 const SettingsTable<Arrays>& array_settings() {
   static const SettingsTable<Arrays> table =
       SettingsTable<Arrays>()
-          .section("array",
-                   SettingsTable<Arrays>()
-                       .text("column", &Arrays::column, "")
-                       .required()
-                       .not_empty()
-                       .setting("shape", shape_rule(), read_shape, show_shape)
-                       .choice("lengths", &Arrays::lengths,
-                               {{"equal", Lengths::equal},
-                                {"padded", Lengths::padded},
-                                {"packed", Lengths::packed}},
-                               "\"padded\": rows differ in length, zeros fill "
-                               "them up to the longest of a batch; \"packed\": "
-                               "they stand one after the other")
-                       .choice("dtype", &Arrays::dtype, dtypes(), "")
-                       .setting("of", of_rule(), read_of,
-                                [](const Arrays& from) {
-                                  return from.of ? Json(name_of(*from.of))
-                                                 : Json();
-                                }),
-                   "A column of lists of numbers, tensors, or bytes.")
+          .section(
+              "array",
+              SettingsTable<Arrays>()
+                  .text("column", &Arrays::column, "")
+                  .required()
+                  .not_empty()
+                  .setting("shape", shape_rule(), read_shape, show_shape)
+                  .choice("lengths", &Arrays::lengths,
+                          {{"equal", Lengths::equal},
+                           {"padded", Lengths::padded},
+                           {"packed", Lengths::packed}},
+                          "\"padded\": rows differ in length, zeros fill "
+                          "them up to the longest of a batch; \"packed\": "
+                          "they stand one after the other")
+                  .choice("dtype", &Arrays::dtype, dtypes<Dtype>(), "")
+                  .choice("of", &Arrays::of, dtypes<std::optional<Dtype>>(),
+                          "what the bytes of a column of bytes are, "
+                          "little-endian"),
+              "A column of lists of numbers, tensors, or bytes.")
           .required();
   return table;
 }
