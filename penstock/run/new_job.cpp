@@ -364,8 +364,6 @@ std::string training_text(std::int64_t rows, const std::string& target) {
 
 std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
                          const std::string& name, StopFlag stop) {
-  // What a job cannot open is refused before anything is read or written.
-  open_source(spec, surveyed_columns(read_schema(spec)), {.stop = stop});
   const Survey survey = survey_rows(spec, stop);
   const ColumnSurvey& target = target_of(survey, target_name);
   const Plan plan = plan_of(survey, target);

@@ -237,8 +237,8 @@ void Surveyor::add(const Surveyor& other) {
 
 Survey survey_rows(const SourceSpec& spec, StopFlag stop) {
   const Schema schema = read_schema(spec);
-  std::unique_ptr<Source> source = open_source(spec, surveyed_columns(schema),
-                                               {.stop = stop, .keys = false});
+  std::unique_ptr<Source> source =
+      open_source(spec, surveyed_columns(schema), {.stop = stop});
   Surveyor surveyor(schema, *source);
   // One reader: that integers count up is seen in the order of the rows.
   for (const Partition& part : source->partitions(1))

@@ -110,8 +110,8 @@ class Surveyor {
 std::vector<ColumnRequest> surveyed_columns(const Schema& schema);
 
 /// Scans all rows of a source once. Holds at most kMostValues values of each
-/// column. Throws what the source throws, and the error of an interrupted read
-/// when `stop` is set.
+/// column. Throws what opening the source for a job throws, and the error of an
+/// interrupted read when `stop` is set.
 Survey survey_rows(const SourceSpec& spec, StopFlag stop);
 
 }  // namespace penstock
