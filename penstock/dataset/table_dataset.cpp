@@ -496,8 +496,7 @@ void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
   const auto unkept_rows = static_cast<std::int64_t>(std::clamp<std::size_t>(
       kUnkeptBytes / std::max<std::size_t>(layout_.row_bytes, 1), 1, 16384));
   std::vector<std::byte> unkept;
-  std::vector<std::int64_t> left;
-  left.resize(rows.blocks.size());
+  std::vector<std::int64_t> left(rows.blocks.size());
   for (RowRef ref : rows.refs) ++left[ref.block];
   const bool runs = std::ranges::any_of(
       runs_, [](const auto& table) { return table != nullptr; });

@@ -47,12 +47,8 @@ std::int64_t duplicates(std::vector<std::uint64_t> keys) {
   return count;
 }
 
-bool before(const BadRow& a, const BadRow& b) {
-  return shown_before(a.shown_key, b.shown_key);
-}
-
 Json bad_json(std::vector<BadRow> bad) {
-  std::ranges::stable_sort(bad, before);
+  std::ranges::stable_sort(bad, shown_before, &BadRow::shown_key);
   if (bad.size() > ParseNotes::kMostBad) bad.resize(ParseNotes::kMostBad);
   Json list(Json::Array{});
   for (BadRow& row : bad) {
