@@ -7,6 +7,7 @@ Their bytes are read where they lie, by Arrow's C stream interface.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Mapping, Protocol, cast, runtime_checkable
 
 from . import _engine
@@ -85,8 +86,13 @@ def _without_index(table: object, name: str) -> object:
     if (type(table).__module__.split(".")[0] != "pandas"
             or not isinstance(table, ArrowStream)):
         return table
-    import pyarrow
-
+    # By name, since some releases of pyarrow come with types and others not.
+    try:
+        pyarrow: Any = importlib.import_module("pyarrow")
+    except ModuleNotFoundError as error:
+        raise refused("source.part_missing", "cannot read the data frame", name,
+                      "pyarrow is not installed, and reads its columns that "
+                      "are not numbers", "pip install pyarrow") from error
     try:
         return pyarrow.Table.from_pandas(cast(Any, table),
                                          preserve_index=False)

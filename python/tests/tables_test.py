@@ -7,6 +7,7 @@ import pathlib
 import sqlite3
 import tempfile
 import unittest
+import unittest.mock
 
 import numpy
 
@@ -212,6 +213,15 @@ class DataFrames(unittest.TestCase):
                     loader__weights="w") as loader:
                 self.assertGreaterEqual(
                     next(iter(loader)).numpy()["x"].min(), 90)
+
+    @needs("pandas")
+    def test_texts_of_pandas_without_pyarrow_name_what_to_install(self):
+        import pandas
+        frame = pandas.DataFrame({"x": [1.0], "g": ["a"]})
+        with unittest.mock.patch.dict("sys.modules", pyarrow=None):
+            with self.assertRaisesRegex(penstock.RequestError,
+                                        "pip install pyarrow"):
+                penstock.Loader(frame)
 
     @needs("pandas", "pyarrow")
     def test_an_index_of_pandas_is_no_field(self):
