@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "penstock/advisor/fetch_window.h"
+#include "penstock/advisor/pipeline.h"
 #include "penstock/base/json.h"
 #include "penstock/monitor/monitor.h"
 

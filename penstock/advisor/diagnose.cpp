@@ -5,6 +5,7 @@
 #include "penstock/advisor/advisor.h"
 #include "penstock/advisor/pools.h"
 #include "penstock/advisor/thresholds.h"
+#include "penstock/advisor/trials.h"
 
 namespace penstock {
 namespace {
@@ -79,7 +80,8 @@ class Diagnosis {
       : window_(window),
         wall_(seconds(window.parts.wall)),
         compute_(seconds(window.parts.compute)),
-        tiers_(tiers_in(window)) {}
+        tiers_(tiers_in(window)),
+        pipeline_(pipeline_of(window)) {}
 
   Verdict make() {
     if (says_anything()) judge();
@@ -197,7 +199,7 @@ class Diagnosis {
     }
     verdict_.stage = slowest->busiest().name;
     bool quick = slowest->rate() > 1.05 * compute_rate();
-    if (quick && slowest->workers > 0) {
+    if (quick && slowest->workers > 0 && !pipeline_) {
       verdict_.cause = "every stage is fast enough, but batches come in bursts";
       verdict_.no_action =
           "no gain can be predicted: take more steps, then try a larger "
@@ -205,6 +207,8 @@ class Diagnosis {
       return;
     }
     explain(*slowest);
+    if (pipeline_)
+      return change_pipeline(static_cast<std::size_t>(slowest - pools.begin()));
     if (quick)
       verdict_.cause =
           "batches are made on the training thread, between the steps";
@@ -217,6 +221,28 @@ class Diagnosis {
     verdict_.no_action =
         std::string("neither another tier nor more ") + threads_of(*slowest) +
         "s would gain 2 %: make the stage '" + verdict_.stage + "' cheaper";
+  }
+
+  /// Each stage has a queue behind it, so that a change can be simulated.
+  void change_pipeline(std::size_t slowest) {
+    Trials trials = try_changes(*pipeline_, slowest);
+    verdict_.actions = std::move(trials.actions);
+    const bool order = trials.without_order > trials.faster_stage;
+    verdict_.limit = order ? Limit::order : Limit::data;
+    if (order)
+      verdict_.cause =
+          "later batches are complete, but an earlier one is missing: "
+          "without the order " +
+          format("the rate would be %.0f %% higher",
+                 100 * trials.without_order);
+    else if (slowest_rate(window_.stages) > 1.05 * compute_rate())
+      verdict_.cause =
+          "every stage is fast enough on average, but the queues are too "
+          "short for how their times vary";
+    verdict_.no_action =
+        "neither workers nor places of a queue would gain "
+        "2 %: make the stage '" +
+        verdict_.stage + "' cheaper";
   }
 
   void explain(const Pool& pool) {
@@ -364,6 +390,7 @@ class Diagnosis {
   const double wall_;
   const double compute_;
   const Tiers tiers_;
+  const std::optional<Pipeline> pipeline_;  ///< what can be simulated
   Verdict verdict_;
 };
 

@@ -81,10 +81,11 @@ void Options::add(const std::string& name, std::string& to,
 
 void Options::add(const std::string& name, std::vector<std::string>& to,
                   const std::string& help) {
-  app_->add_option(name, to, help)
-      ->take_all()
-      ->allow_extra_args(false)
-      ->default_str("");
+  CLI::Option* option = app_->add_option(name, to, help)->default_str("");
+  if (name.starts_with("-"))
+    option->take_all()->allow_extra_args(false);
+  else
+    option->expected(0, 1 << 20);
 }
 
 void Options::add(const std::string& name, std::int64_t& to,

@@ -45,7 +45,7 @@ class Options {
   void add(const std::string& name, std::string& to, const std::string& help,
            TextRule rule = {});
   void add(const std::string& name, std::vector<std::string>& to,
-           const std::string& help);  ///< given several times: one value each
+           const std::string& help);  ///< "--name" several times: a value each
   void add(const std::string& name, std::int64_t& to, const std::string& help,
            NumberRule<std::int64_t> rule);
   void add(const std::string& name, std::uint64_t& to, const std::string& help,

@@ -13,6 +13,7 @@ namespace penstock {
   VERB(cache)                \
   VERB(verify_resume)        \
   VERB(demo)                 \
+  VERB(sim)                  \
   VERB(doctor)               \
   VERB(schema)
 

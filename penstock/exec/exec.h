@@ -12,6 +12,7 @@
 ///     for (int i = 0; i < 100; ++i) numbers.push(i);
 ///     numbers.close();
 ///     adders.join();
+#include "penstock/exec/durations.h"
 #include "penstock/exec/meter.h"
 #include "penstock/exec/queue.h"
 #include "penstock/exec/ranges.h"

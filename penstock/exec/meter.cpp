@@ -22,7 +22,8 @@ StageNumbers StageMeter::numbers() const {
           .busy_cpu = std::min(time(busy_cpu_), time(busy_wall_)),
           .blocked_get = blocked_get_.value(),
           .blocked_put = blocked_put_.value(),
-          .bytes = bytes_.load(std::memory_order_relaxed)};
+          .bytes = bytes_.load(std::memory_order_relaxed),
+          .times = times_.read()};
 }
 
 }  // namespace penstock

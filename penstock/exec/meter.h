@@ -6,6 +6,7 @@
 #include <string>
 
 #include "penstock/base/clock.h"
+#include "penstock/exec/durations.h"
 
 namespace penstock {
 
@@ -25,6 +26,8 @@ struct StageNumbers {
   std::optional<Nanoseconds> blocked_get;  ///< for input; if ever measured
   std::optional<Nanoseconds> blocked_put;  ///< for room; if ever measured
   std::int64_t bytes = 0;                  ///< produced
+  Durations times;                         ///< that each piece of work took
+  int places = 0;  ///< of a queue behind it, in items; 0: it has none
 };
 
 /// Counts for one stage. Thread-safe and cheap: relaxed atomics, because each
@@ -46,6 +49,7 @@ class StageMeter {
   void add_busy(Nanoseconds wall, Nanoseconds cpu) {
     busy_wall_.fetch_add(wall.count(), std::memory_order_relaxed);
     busy_cpu_.fetch_add(cpu.count(), std::memory_order_relaxed);
+    times_.add(wall);
   }
   /// How many scopes' CPU time that of the one which begins now stands for; 0:
   /// another one stands for it. Throws nothing.
@@ -88,6 +92,7 @@ class StageMeter {
   std::atomic<std::int64_t> scopes_{0};
   std::atomic<std::int64_t> busy_wall_{0};
   std::atomic<std::int64_t> busy_cpu_{0};
+  DurationMeter times_;
   Blocked blocked_get_;
   Blocked blocked_put_;
 };

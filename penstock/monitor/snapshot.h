@@ -26,8 +26,13 @@ struct Snapshot {
   /// by the wall clock.
   bool virtual_time = false;
   std::vector<StageNumbers> stages;  ///< of the loader, in order of the data
-  Nanoseconds wait_order{0};        ///< part of wait_data: out-of-order results
-  std::vector<TierCapacity> tiers;  ///< the fastest first; empty: not measured
+  Nanoseconds wait_order{0};  ///< part of wait_data: out-of-order results
+  /// Where every stage has a queue behind it (`places`): each restores the
+  /// order of its batches.
+  bool restores_order = false;
+  std::optional<StageNumbers> copy;  ///< to the device; if measured
+  std::optional<double> step_cv;     ///< of the steps' times; if measured
+  std::vector<TierCapacity> tiers;   ///< the fastest first; empty: not measured
   HostLimits limits;
   HostUse use;
 };

@@ -56,6 +56,12 @@ Json stage_json(const StageNumbers& stage, double wall) {
   bool timed = stage.busy_wall.count() > 0;
   json["busy"] = timed ? share(stage.busy_wall) : Json();
   json["cpu"] = timed ? share(stage.busy_cpu) : Json();
+  auto quantile_ms = [&](double of) {
+    std::optional<Nanoseconds> time = stage.times.quantile(of);
+    return Json(time ? 1e3 * seconds(*time) : kUnknown);
+  };
+  json["p50_ms"] = quantile_ms(0.5);
+  json["p99_ms"] = quantile_ms(0.99);
   json["blocked_get"] = share(stage.blocked_get);
   json["blocked_put"] = share(stage.blocked_put);
   json["bytes"] = stage.bytes;
@@ -109,7 +115,29 @@ Json metrics_json(const RunNumbers& run) {
   return json;
 }
 
+Json stages_json(const Snapshot& window) {
+  Json json{Json::Array{}};
+  for (const StageNumbers& stage : window.stages)
+    json.push_back(stage_json(stage, seconds(window.parts.wall)));
+  return json;
+}
+
+double samples_per_s(const StepParts& parts) {
+  double wall = seconds(parts.wall);
+  return wall > 0 ? static_cast<double>(parts.samples) / wall : kUnknown;
+}
+
 }  // namespace
+
+Json window_json(const Snapshot& window) {
+  Json json;
+  json["au"] = utilisation(window.parts);
+  json["rate"] = samples_per_s(window.parts);
+  json["parts"] = parts_json(window.parts);
+  json["stages"] = stages_json(window);
+  json["verdict"] = diagnose(window).json();
+  return json;
+}
 
 Json run_json(const Job& job, const Device& device, const std::string& resumed,
               std::int64_t skipped) {
@@ -163,7 +191,6 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
                  const Device& device) {
   const auto* dataset = dynamic_cast<const TableDataset*>(rows);
   const Snapshot& snapshot = run.snapshot;
-  double wall = seconds(snapshot.parts.wall);
   Json json;
   json["run"] = run.folder;
   json["au"] = utilisation(snapshot.parts);
@@ -171,8 +198,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["steps"] = run.steps;
   json["samples"] = run.samples;
   json["bad_samples"] = run.bad_samples;
-  json["samples_per_s"] =
-      wall > 0 ? static_cast<double>(snapshot.parts.samples) / wall : kUnknown;
+  json["samples_per_s"] = samples_per_s(snapshot.parts);
   json["first_batch_ms"] =
       run.steps > 0 ? 1e3 * seconds(run.first_step - run.started) : kUnknown;
   json["epochs"] = Json::Array{};
@@ -185,9 +211,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["plan"] = rows == nullptr ? Json() : rows->plan().json();
   if (rows != nullptr) json["memory"] = memory_json(rows->plan(), run, device);
   json["dataset"] = rows == nullptr ? Json() : rows_json(*rows, dataset);
-  json["stages"] = Json::Array{};
-  for (const StageNumbers& stage : snapshot.stages)
-    json["stages"].push_back(stage_json(stage, wall));
+  json["stages"] = stages_json(snapshot);
   json["prepare"] = Json::Array{};
   if (dataset != nullptr)
     for (const StageNumbers& stage : dataset->stages())

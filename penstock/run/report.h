@@ -37,6 +37,10 @@ struct RunNumbers {
 Json run_json(const Job& job, const Device& device, const std::string& resumed,
               std::int64_t skipped = 0);
 
+/// What a window measured and what it means: {"au", "rate", "parts", "stages",
+/// "verdict"}; `rate` is in samples per second.
+Json window_json(const Snapshot& window);
+
 /// The document of report.json. Without rows (the run was stopped before there
 /// were any) what is not known is null. Rows that are no data set show no
 /// fingerprint, which could take long.

@@ -339,6 +339,7 @@ std::vector<StageNumbers> Session::stages() const {
     found->busy_wall += earlier.busy_wall;
     found->busy_cpu += earlier.busy_cpu;
     found->bytes += earlier.bytes;
+    found->times += earlier.times;
     add(found->blocked_get, earlier.blocked_get);
     add(found->blocked_put, earlier.blocked_put);
   }

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "penstock/advisor/advisor.h"
+#include "penstock/advisor/pipeline.h"
+
+namespace penstock {
+
+/// What single changes to a pipeline would give: each is simulated with the
+/// numbers that were measured, beside the pipeline as it is and with the same
+/// draws, so that what remains is what the change does.
+struct Trials {
+  std::vector<Action> actions;  ///< each gains kSmallestGain or more
+  /// If the order were not restored; 0 where it is not.
+  double without_order = 0;
+  /// If the slowest stage took half the time.
+  double faster_stage = 0;
+};
+Trials try_changes(Pipeline now, std::size_t slowest);
+
+}  // namespace penstock
