@@ -8,6 +8,7 @@
 ///       std::printf("set %s to %s\n", action.knob.c_str(),
 ///                   action.to.dump().c_str());
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,17 @@ Verdict diagnose(const Snapshot& window);
 Verdict diagnose(const FetchWindow& window);
 /// `unknown`, `data` or `compute`: the first part of that verdict.
 Limit limit_of(const FetchWindow& window);
+/// Why its items take long, in one sentence, and what could be done; empty
+/// where that was not measured or nothing stands out.
+struct ItemCause {
+  Limit limit = Limit::data;  ///< `order`: single items hold up the others
+  std::string stage;          ///< "__getitem__" or "collate_fn"
+  std::string cause;
+  std::string next;
+
+  friend bool operator==(const ItemCause&, const ItemCause&) = default;
+};
+std::optional<ItemCause> cause_in_items(const FetchWindow& window);
 /// Whether a loop waits for so long that its input limits it.
 bool waits_for_batches(double wait_s, double loop_s);
 

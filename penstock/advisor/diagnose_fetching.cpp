@@ -48,6 +48,7 @@ class FetchDiagnosis {
     }
     verdict_.because = measured();
     advise();
+    if (verdict_.limit == Limit::data) name_cause();
     if (verdict_.limit == Limit::compute) keeps_up();
     return std::move(verdict_);
   }
@@ -109,6 +110,16 @@ class FetchDiagnosis {
     } else {
       offer_workers();
     }
+  }
+
+  /// What makes items slow, where it was measured.
+  void name_cause() {
+    std::optional<ItemCause> found = cause_in_items(window_);
+    if (!found) return;
+    verdict_.limit = found->limit;
+    verdict_.stage = found->stage;
+    verdict_.cause += ": " + found->cause;
+    if (!verdict_.no_action.empty()) verdict_.no_action += "; " + found->next;
   }
 
   /// As few more workers as gain nearly as much as any number of them.

@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "penstock/monitor/monitor.h"
 
 namespace penstock {
 
@@ -29,6 +32,19 @@ struct FetchWindow {
     std::string why_not;  ///< why it cannot be moved; empty: it can
   };
   std::optional<Transfer> transfer;  ///< none: not measured
+
+  /// How the items were made, by whoever made them, and then put together.
+  struct Making {
+    double item_s = 0;      ///< of all items
+    double item_cpu_s = 0;  ///< part of it: on a processor
+    double collate_s = 0;   ///< items were put together to batches
+    double collate_cpu_s = 0;
+    std::vector<double> seconds;  ///< of each item, the newest ones
+    std::string slowest;          ///< which item took longest: "dataset[12]"
+    double slowest_s = 0;
+    ThreadSightings seen;  ///< of threads while they made an item
+  };
+  std::optional<Making> making;  ///< none: not measured
 
   int cpus = 1;
   /// Of the time in which the loop's thread could run, the share in which

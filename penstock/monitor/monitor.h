@@ -21,3 +21,4 @@
 #include "penstock/monitor/progress.h"
 #include "penstock/monitor/snapshot.h"
 #include "penstock/monitor/step_clock.h"
+#include "penstock/monitor/thread_sampler.h"

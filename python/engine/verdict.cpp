@@ -1,7 +1,9 @@
 #include "python/engine/verdict.h"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <string>
 
@@ -11,6 +13,9 @@ namespace penstock::python {
 namespace {
 
 namespace nb = nanobind;
+
+/// Running, in a lock, a file, the network, asleep, elsewhere.
+using Sightings = std::array<std::int64_t, 6>;
 
 /// As a run's report has it.
 std::string report_of(const FetchWindow& window) {
@@ -31,6 +36,38 @@ std::string report_of(const FetchWindow& window) {
   return report.dump();
 }
 
+void bind_making(nb::module_& module) {
+  using Making = FetchWindow::Making;
+  nb::class_<Making>(module, "Making",
+                     "How items were made and put together; seconds.")
+      .def(nb::init<>())
+      .def_rw("item_s", &Making::item_s)
+      .def_rw("item_cpu_s", &Making::item_cpu_s)
+      .def_rw("collate_s", &Making::collate_s)
+      .def_rw("collate_cpu_s", &Making::collate_cpu_s)
+      .def_rw("seconds", &Making::seconds)
+      .def_rw("slowest", &Making::slowest)
+      .def_rw("slowest_s", &Making::slowest_s)
+      .def("add_seen", [](Making& making, const Sightings& seen) {
+        making.seen.running += seen[0];
+        making.seen.in_lock += seen[1];
+        making.seen.in_file += seen[2];
+        making.seen.in_network += seen[3];
+        making.seen.asleep += seen[4];
+        making.seen.other += seen[5];
+      });
+  nb::class_<ThreadSampler>(module, "ThreadSampler",
+                            "Looks at what threads do while they work.")
+      .def("__init__", [](ThreadSampler* made) { new (made) ThreadSampler(); })
+      .def("begin", &ThreadSampler::begin)
+      .def("end", &ThreadSampler::end)
+      .def("take", [](ThreadSampler& sampler) {
+        ThreadSightings seen = sampler.take();
+        return Sightings{seen.running,    seen.in_lock, seen.in_file,
+                         seen.in_network, seen.asleep,  seen.other};
+      });
+}
+
 }  // namespace
 
 void bind_verdict(nb::module_& module) {
@@ -44,6 +81,7 @@ void bind_verdict(nb::module_& module) {
             new (made) Transfer{worker_s, loop_s, std::move(why_not)};
           },
           nb::arg("worker_s"), nb::arg("loop_s"), nb::arg("why_not"));
+  bind_making(module);
   nb::class_<FetchWindow>(module, "FetchWindow",
                           "What was counted of a loop; times are seconds.")
       .def(nb::init<>())
@@ -59,6 +97,7 @@ void bind_verdict(nb::module_& module) {
       .def_rw("worker_s", &FetchWindow::worker_s)
       .def_rw("worker_cpu_s", &FetchWindow::worker_cpu_s)
       .def_rw("transfer", &FetchWindow::transfer, nb::arg("transfer").none())
+      .def_rw("making", &FetchWindow::making, nb::arg("making").none())
       .def_rw("cpus", &FetchWindow::cpus)
       .def_rw("cpu_share", &FetchWindow::cpu_share)
       .def("limit",

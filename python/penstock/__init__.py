@@ -16,6 +16,11 @@ or over a data set of torch's kind:
 
     loader = penstock.DataLoader(dataset, batch_size=64, num_workers=4)
 
+What limits the loop that is there already:
+
+    for batch in penstock.watch(loader):
+        ...
+
 Neither torch nor numpy is imported before it is asked for, and no thread is
 started before a loader is opened. Messages go to the logger "penstock".
 """
@@ -33,7 +38,7 @@ from .progress import progress
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "InternalError", "Loader", "OutOfMemory", "RequestError",
            "SourceError", "TransformError", "__version__", "get_worker_info",
-           "open", "progress"]
+           "open", "progress", "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -42,14 +47,20 @@ except OSError:
 
 if TYPE_CHECKING:
     from .dataloader import DataLoader, get_worker_info
+    from .watching import watch
 else:
+    _LATER = {"DataLoader": "dataloader", "get_worker_info": "dataloader",
+              "watch": "watching"}
+
     def __getattr__(name):
-        """The drop-in needs numpy: it is imported when it is asked for."""
-        if name not in ("DataLoader", "get_worker_info"):
+        """What needs numpy is imported when it is asked for."""
+        if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute "
                                  f"{name!r}")
-        from . import dataloader
-        return globals().setdefault(name, getattr(dataloader, name))
+        import importlib
+
+        module = importlib.import_module(f"{__name__}.{_LATER[name]}")
+        return globals().setdefault(name, getattr(module, name))
 
     def __dir__():
         return sorted({*globals(), *__all__})

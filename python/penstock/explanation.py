@@ -20,6 +20,7 @@ class Explanation:
 
     def __init__(self, report: Mapping[str, Any]) -> None:
         verdict = report["verdict"]
+        self.report = dict(report)
         self.au: float | None = report["au"]
         self.parts: dict[str, float | None] = dict(report["parts"])
         self.samples_per_s: float | None = report["samples_per_s"]

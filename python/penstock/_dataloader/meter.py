@@ -134,7 +134,7 @@ class Meter:
 
     def stats(self, workers: int) -> dict[str, Any]:
         """A dict of numbers; None where nothing was measured."""
-        window = self._window(workers)
+        window = self.window(workers)
         spent, rate = self.wait_s + self.loop_s, window.worker_rate()
         return {
             "batches": self.batches, "items": self.items,
@@ -148,9 +148,10 @@ class Meter:
 
     def explain(self, workers: int) -> Explanation:
         """The engine's verdict on what was counted."""
-        return Explanation(json.loads(self._window(workers).report()))
+        return Explanation(json.loads(self.window(workers).report()))
 
-    def _window(self, workers: int) -> FetchWindow:
+    def window(self, workers: int) -> FetchWindow:
+        """What the engine makes a verdict of."""
         from .._engine import FetchWindow, Transfer
 
         window = FetchWindow()

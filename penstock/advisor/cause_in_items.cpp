@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "penstock/advisor/advisor.h"
+
+namespace penstock {
+namespace {
+
+using Making = FetchWindow::Making;
+
+constexpr double kLargest = 0.5;    // of the making: the collating is the stage
+constexpr double kSlow = 10;        // times the median: an item stands out
+constexpr double kSlowShare = 0.2;  // of the making, by those that stand out
+constexpr double kFewSlow = 0.05;   // of the items
+constexpr double kComputes = 0.7;   // of its time, on a processor
+constexpr double kWaitsIn = 0.35;   // of what was seen waiting
+constexpr std::int64_t kFewestSeen = 10;
+
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  char text[300];
+  std::snprintf(text, sizeof(text), pattern, values...);
+  return text;
+}
+
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+std::optional<ItemCause> collating(const Making& making, double batches) {
+  const double all = making.item_s + making.collate_s;
+  if (share(making.collate_s, all) < kLargest) return std::nullopt;
+  return ItemCause{
+      .stage = "collate_fn",
+      .cause = format("collate_fn takes %.2f ms of the %.2f ms that a batch "
+                      "takes, and %.0f %% of that is on a processor",
+                      1e3 * making.collate_s / batches, 1e3 * all / batches,
+                      100 * share(making.collate_cpu_s, making.collate_s)),
+      .next =
+          "make collate_fn cheaper: move what can be done for one item "
+          "into __getitem__, and copy arrays instead of lists"};
+}
+
+/// A few items take so long that those after them wait.
+std::optional<ItemCause> single_items(const FetchWindow& window) {
+  const Making& making = *window.making;
+  std::vector<double> times = making.seconds;
+  if (times.empty()) return std::nullopt;
+  auto middle = times.begin() + std::ssize(times) / 2;
+  std::ranges::nth_element(times, middle);
+  const double median = *middle;
+  double slow = 0;
+  std::int64_t count = 0;
+  for (double time : times) {
+    if (time <= kSlow * median) continue;
+    slow += time;
+    ++count;
+  }
+  const double all = std::accumulate(times.begin(), times.end(), 0.0);
+  const auto n = static_cast<double>(times.size());
+  if (share(slow, all) < kSlowShare ||
+      static_cast<double>(count) > kFewSlow * n)
+    return std::nullopt;
+  return ItemCause{
+      // One after the other, each item is waited for in any case.
+      .limit = window.workers > 0 ? Limit::order : Limit::data,
+      .stage = "__getitem__",
+      .cause = format("one item in %.0f takes more than ten times the median "
+                      "of %.2f ms, the longest, ",
+                      n / static_cast<double>(count), 1e3 * median) +
+               making.slowest + format(", %.0f ms", 1e3 * making.slowest_s) +
+               (window.workers > 0 ? "; the batches after it wait for it" : ""),
+      .next =
+          "look at that item; a larger prefetch_factor, or in_order=False, "
+          "lets the others go on"};
+}
+
+struct Waiting {
+  std::int64_t ThreadSightings::*seen;
+  const char* cause;
+  const char* next;
+};
+constexpr Waiting kWaits[] = {
+    {&ThreadSightings::in_lock,
+     "waits for a lock that another worker, thread or process holds",
+     "more workers wait for the same lock: hold it for less, or give each "
+     "worker its own file, connection or reader"},
+    {&ThreadSightings::in_network, "waits for answers from the network",
+     "read many items with one request: __getitems__ gets a batch's indices"},
+    {&ThreadSightings::in_file, "waits for storage",
+     "put the files on a faster drive, or read larger pieces"},
+    {&ThreadSightings::asleep, "sleeps", "look for a pause in it"},
+};
+
+/// What __getitem__ does while it takes its time.
+std::optional<ItemCause> items_in(const Making& making, double items) {
+  const std::string took =
+      format("__getitem__ takes %.2f ms, ", 1e3 * making.item_s / items);
+  const double computes = share(making.item_cpu_s, making.item_s);
+  if (computes > kComputes)
+    return ItemCause{.stage = "__getitem__",
+                     .cause = took + format("of which it computes for %.0f %%",
+                                            100 * computes),
+                     .next = "make an item cheaper, or keep what it makes"};
+  const ThreadSightings& seen = making.seen;
+  const std::int64_t waiting =
+      seen.in_lock + seen.in_file + seen.in_network + seen.asleep + seen.other;
+  for (const Waiting& kind : kWaits) {
+    const std::int64_t found = seen.*kind.seen;
+    if (waiting < kFewestSeen ||
+        share(double(found), double(waiting)) < kWaitsIn)
+      continue;
+    return ItemCause{.stage = "__getitem__",
+                     .cause = took + "and mostly " + kind.cause,
+                     .next = kind.next};
+  }
+  return ItemCause{
+      .stage = "__getitem__",
+      .cause = took + format("and is on a processor for %.0f %% of that: it "
+                             "waits for something",
+                             100 * computes),
+      .next = "look what it waits for: storage, a network, a lock"};
+}
+
+}  // namespace
+
+std::optional<ItemCause> cause_in_items(const FetchWindow& window) {
+  if (!window.making || window.items == 0 || window.batches == 0)
+    return std::nullopt;
+  const Making& making = *window.making;
+  if (making.item_s + making.collate_s <= 0) return std::nullopt;
+  // Workers are ahead of the loop: what they made may be more.
+  const auto items = static_cast<double>(
+      window.workers > 0 ? std::max(window.worker_items, window.items)
+                         : window.items);
+  const double batches = items * static_cast<double>(window.batches) /
+                         static_cast<double>(window.items);
+  if (auto found = collating(making, batches)) return found;
+  if (auto found = single_items(window)) return found;
+  return items_in(making, items);
+}
+
+}  // namespace penstock

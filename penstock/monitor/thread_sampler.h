@@ -1,0 +1,62 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "penstock/base/clock.h"
+
+namespace penstock {
+
+/// What a thread is doing at one moment.
+enum class ThreadDoes { running, in_lock, in_file, in_network, asleep, other };
+
+/// What a thread of this process does, from the system call that the kernel
+/// says it is in (/proc/self/task/TID/syscall). A thread that waits for a page
+/// of a mapped file is `in_file`. nullopt where the kernel does not tell, as in
+/// containers that hide it, or there is no such thread. `root` is "/" except in
+/// tests.
+std::optional<ThreadDoes> what_thread_does(
+    pid_t thread, const std::filesystem::path& root = "/");
+/// The same for a line of that file: "202 0x7f.. 0x80 ...", "running", "-1
+/// ...". `is_socket` says whether a descriptor is one.
+std::optional<ThreadDoes> what_line_says(std::string_view line,
+                                         bool (*is_socket)(int descriptor));
+
+/// How often threads were seen in each state.
+struct ThreadSightings {
+  std::int64_t running = 0;
+  std::int64_t in_lock = 0;
+  std::int64_t in_file = 0;
+  std::int64_t in_network = 0;
+  std::int64_t asleep = 0;
+  std::int64_t other = 0;
+};
+
+/// Looks at threads of this process from a thread of its own while they are at
+/// some work: 10 us each time, every 5 ms. Thread-safe. The thread does not
+/// live on in a forked process: make another sampler there, and never destroy
+/// the one that was copied.
+class ThreadSampler {
+ public:
+  explicit ThreadSampler(Nanoseconds period = Nanoseconds(5'000'000));
+  ~ThreadSampler();
+  ThreadSampler(const ThreadSampler&) = delete;
+  ThreadSampler& operator=(const ThreadSampler&) = delete;
+
+  /// The calling thread begins the work, and ends it.
+  void begin();
+  void end();
+  /// What was seen since the last call.
+  ThreadSightings take();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock

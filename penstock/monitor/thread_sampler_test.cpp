@@ -1,0 +1,94 @@
+#include "penstock/monitor/thread_sampler.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <thread>
+
+namespace penstock {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool never(int) { return false; }
+bool always(int) { return true; }
+
+std::optional<ThreadDoes> in_call(long call) {
+  return what_line_says(std::to_string(call) + " 0x3 0x7f 0x0", never);
+}
+
+TEST(WhatLineSays, NamesWhatAThreadIsIn) {
+  EXPECT_EQ(what_line_says("running", never), ThreadDoes::running);
+  EXPECT_EQ(what_line_says("-1 0x7f 0x55", never), ThreadDoes::in_file);
+  EXPECT_EQ(in_call(SYS_futex), ThreadDoes::in_lock);
+  EXPECT_EQ(in_call(SYS_flock), ThreadDoes::in_lock);
+  EXPECT_EQ(in_call(SYS_clock_nanosleep), ThreadDoes::asleep);
+  EXPECT_EQ(in_call(SYS_pread64), ThreadDoes::in_file);
+  EXPECT_EQ(in_call(SYS_ppoll), ThreadDoes::in_network);
+  EXPECT_EQ(in_call(SYS_getpid), ThreadDoes::other);
+  EXPECT_EQ(what_line_says(std::to_string(SYS_read) + " 0x3", always),
+            ThreadDoes::in_network);
+  EXPECT_EQ(what_line_says("", never), std::nullopt);
+  EXPECT_EQ(what_line_says("what?", never), std::nullopt);
+}
+
+TEST(WhatThreadDoes, IsUnknownWhereTheKernelDoesNotTell) {
+  EXPECT_EQ(what_thread_does(1, "/nowhere"), std::nullopt);
+}
+
+TEST(ThreadSampler, SeesWhatAThreadWaitsFor) {
+  if (!what_thread_does(::gettid())) GTEST_SKIP() << "the kernel tells nothing";
+  ThreadSampler sampler(1ms);
+  sampler.begin();
+  std::this_thread::sleep_for(50ms);
+  sampler.end();
+  ThreadSightings slept = sampler.take();
+  EXPECT_GT(slept.asleep, 5);
+  EXPECT_EQ(slept.in_lock + slept.in_network, 0);
+
+  std::mutex held;
+  held.lock();
+  std::thread other([&] {
+    sampler.begin();
+    held.lock();
+    sampler.end();
+    held.unlock();
+  });
+  std::this_thread::sleep_for(50ms);
+  held.unlock();
+  other.join();
+  ThreadSightings waited = sampler.take();
+  EXPECT_GT(waited.in_lock, 5);
+  EXPECT_GT(waited.in_lock, waited.asleep + waited.running);
+}
+
+TEST(ThreadSampler, LooksAtNobodyBetweenTwoPiecesOfWork) {
+  ThreadSampler sampler(1ms);
+  sampler.begin();
+  sampler.end();
+  (void)sampler.take();
+  std::this_thread::sleep_for(20ms);
+  const ThreadSightings seen = sampler.take();
+  EXPECT_EQ(seen.running + seen.in_lock + seen.in_file + seen.in_network +
+                seen.asleep + seen.other,
+            0);
+}
+
+TEST(ThreadSampler, TakesAnyNumberOfThreads) {
+  for (int threads : {0, 1, 2, 8}) {
+    ThreadSampler sampler(1ms);
+    std::vector<std::jthread> working;
+    for (int i = 0; i < threads; ++i)
+      working.emplace_back([&] {
+        for (int item = 0; item < 100; ++item) {
+          sampler.begin();
+          sampler.end();
+        }
+      });
+  }
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,353 @@
+"""What limits a loop that is there already: one line around whatever it
+iterates over.
+
+    for batch in penstock.watch(loader):
+        train(batch)
+
+A DataLoader of torch is measured inside, too: a copy of it is iterated over, in
+which the data set and collate_fn are timed where they run, in worker processes
+as well. Batches and their order stay as they are.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import sys
+import threading
+import time
+from array import array
+from typing import (TYPE_CHECKING, Any, Callable, Generic, Iterable, Iterator,
+                    TextIO, TypeVar)
+
+from ._dataloader.meter import Meter
+from ._dataloader.transfer_cost import measured_transfer
+from .explanation import Explanation
+
+if TYPE_CHECKING:
+    from ._engine import Making, ThreadSampler
+
+_Batch = TypeVar("_Batch")
+
+_SHOWN_AFTER_S = 30.0
+_KEPT_TIMES = 20_000  # of items
+
+
+class Made:
+    """How one process made items since this was handed on last."""
+
+    def __init__(self) -> None:
+        self.items = 0
+        self.item_s = self.item_cpu_s = 0.0
+        self.collate_s = self.collate_cpu_s = 0.0
+        self.seconds = array("d")
+        self.slowest, self.slowest_s = "", 0.0
+        self.seen: tuple[int, ...] = (0,) * 6
+
+    def add_item(self, index: object, wall: float, cpu: float,
+                 items: int) -> None:
+        self.items += items
+        self.item_s += wall
+        self.item_cpu_s += cpu
+        self.seconds.extend([wall / items] * items)
+        if wall / items > self.slowest_s:
+            shown = repr(index)
+            self.slowest = shown if len(shown) < 60 else shown[:57] + "..."
+            self.slowest_s = wall / items
+
+    def add(self, other: Made) -> None:
+        self.items += other.items
+        self.item_s += other.item_s
+        self.item_cpu_s += other.item_cpu_s
+        self.collate_s += other.collate_s
+        self.collate_cpu_s += other.collate_cpu_s
+        self.seconds.extend(other.seconds)
+        del self.seconds[:-_KEPT_TIMES]
+        if other.slowest_s > self.slowest_s:
+            self.slowest, self.slowest_s = other.slowest, other.slowest_s
+        self.seen = tuple(map(sum, zip(self.seen, other.seen)))
+
+    def making(self) -> Making:
+        from ._engine import Making
+
+        making = Making()
+        for name in ("item_s", "item_cpu_s", "collate_s", "collate_cpu_s",
+                     "slowest", "slowest_s"):
+            setattr(making, name, getattr(self, name))
+        making.seconds = list(self.seconds)
+        making.add_seen(list(self.seen))
+        return making
+
+
+class _Maker:
+    """Times what one process makes, thread by thread. Samplers of other
+    processes, which a fork has copied, are kept and never used."""
+
+    _of: dict[int, _Maker] = {}
+
+    def __init__(self) -> None:
+        from ._engine import ThreadSampler
+
+        self.sampler: ThreadSampler = ThreadSampler()
+        self._threads = threading.local()
+
+    @classmethod
+    def here(cls) -> _Maker:
+        if os.getpid() not in cls._of:
+            cls._of[os.getpid()] = cls()
+        return cls._of[os.getpid()]
+
+    @property
+    def made(self) -> Made:
+        """By this thread."""
+        if not hasattr(self._threads, "made"):
+            self._threads.made = Made()
+        made: Made = self._threads.made
+        return made
+
+    def take(self) -> Made:
+        made, self._threads.made = self.made, Made()
+        made.seen = tuple(self.sampler.take())
+        return made
+
+    def timed(self, index: object, make: Callable[[], Any],
+              items: int = 1) -> Any:
+        self.sampler.begin()
+        wall, cpu = time.perf_counter(), time.thread_time()
+        try:
+            return make()
+        finally:
+            cpu = time.thread_time() - cpu
+            wall = time.perf_counter() - wall
+            self.sampler.end()
+            self.made.add_item(index, wall, cpu, items)
+
+
+class _Timed:
+    """A data set whose items are timed; else it is the one behind it."""
+
+    def __init__(self, behind: Any) -> None:
+        self.__dict__["_behind"] = behind
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__getitems__":
+            raise AttributeError(name)  # while it is being unpickled
+        return getattr(self._behind, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(self._behind, name, value)
+
+    def __len__(self) -> int:
+        return len(self._behind)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._behind,)
+
+
+class _TimedMap(_Timed):
+    def __getitem__(self, index: Any) -> Any:
+        return _Maker.here().timed(f"dataset[{index!r}]",
+                                   lambda: self._behind[index])
+
+
+class _TimedMapOfMany(_TimedMap):
+    def __getitems__(self, indices: list[Any]) -> Any:
+        return _Maker.here().timed(
+            f"dataset.__getitems__({list(indices)!r})",
+            lambda: self._behind.__getitems__(indices), max(1, len(indices)))
+
+
+class _TimedIterable(_Timed):
+    def __iter__(self) -> Iterator[Any]:
+        items, maker, count = iter(self._behind), _Maker.here(), 0
+        while True:
+            try:
+                item = maker.timed(f"item {count}", lambda: next(items))
+            except StopIteration:
+                return
+            count += 1
+            yield item
+
+
+class _Stamped:
+    """A batch with how it was made, on its way to the loop."""
+
+    def __init__(self, batch: Any, made: Made) -> None:
+        self.batch, self.made = batch, made
+
+    def pin_memory(self, *device: Any) -> _Stamped:
+        """Called by torch's pinning thread, for what it does not know."""
+        pinning: Any = sys.modules["torch.utils.data._utils.pin_memory"]
+        return _Stamped(pinning.pin_memory(self.batch, *device), self.made)
+
+
+class _Stamping:
+    """A collate_fn that is timed, and whose batches say how they were made."""
+
+    def __init__(self, behind: Callable[[Any], Any]) -> None:
+        self._behind = behind
+
+    def __call__(self, items: Any) -> _Stamped:
+        maker = _Maker.here()
+        wall, cpu = time.perf_counter(), time.thread_time()
+        batch = self._behind(items)
+        made = maker.take()
+        made.collate_s += time.perf_counter() - wall
+        made.collate_cpu_s += time.thread_time() - cpu
+        return _Stamped(batch, made)
+
+
+def _torch_data() -> Any:
+    """torch.utils.data, where the program uses it."""
+    return sys.modules.get("torch.utils.data")
+
+
+def _timed_copy(loop: Any) -> Any | None:
+    """A copy of a DataLoader of torch that times what it makes; None for
+    anything else, and for a data set that torch treats in its own way."""
+    data = _torch_data()
+    if data is None or type(loop) is not data.DataLoader:
+        return None
+    dataset = loop.dataset
+    pipes = getattr(data, "IterDataPipe", ()), getattr(data, "MapDataPipe", ())
+    if isinstance(dataset, tuple(filter(None, pipes))):
+        return None
+    timed: _Timed
+    if isinstance(dataset, data.IterableDataset):
+        timed = _TimedIterable(dataset)
+    elif getattr(dataset, "__getitems__", None):
+        timed = _TimedMapOfMany(dataset)
+    else:
+        timed = _TimedMap(dataset)
+    again = copy.copy(loop)
+    # torch forbids to set these, for what it has made of them; not here.
+    vars(again).update(dataset=timed, collate_fn=_Stamping(loop.collate_fn),
+                       _iterator=None)
+    return again
+
+
+def _rows_of(batch: Any) -> int:
+    """The length of the first tensor or list in it; 1 where there is none."""
+    if isinstance(batch, dict):
+        batch = next(iter(batch.values()), None)
+    if isinstance(batch, (tuple, list)) and batch and hasattr(
+            batch[0], "__len__") and not isinstance(batch[0], (str, bytes)):
+        batch = batch[0]
+    try:
+        return max(1, len(batch))
+    except TypeError:
+        return 1
+
+
+class Watched(Generic[_Batch]):
+    """A loop's iterable, watched. `for`, `len()` and attributes are those of
+    what is behind it."""
+
+    def __init__(self, loop: Iterable[_Batch], file: TextIO | None,
+                 after_s: float) -> None:
+        self._loop, self._file, self._after_s = loop, file, after_s
+        self._meter = Meter()
+        self._made = Made()
+        self._copy = _timed_copy(loop)
+        self._is_ours = type(loop).__module__.startswith("penstock.")
+        self._shown = False
+        self._iterating = False
+
+    def __len__(self) -> int:
+        return len(self._loop)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._loop, name)
+
+    def __iter__(self) -> Iterator[_Batch]:
+        if self._iterating:  # a second loop inside the first: not counted
+            yield from self._loop
+            return
+        if self._is_ours:  # they count by themselves
+            yield from self._loop
+            self._show()
+            return
+        self._iterating = True
+        try:
+            yield from self._watched_epoch()
+            self._show()
+        finally:
+            self._meter.paused()
+            self._iterating = False
+
+    def _watched_epoch(self) -> Iterator[_Batch]:
+        meter, first = self._meter, True
+        asked = meter.asked()
+        batches = iter(self._copy if self._copy is not None else self._loop)
+        while True:
+            try:
+                batch: Any = next(batches)
+            except StopIteration:
+                return
+            if isinstance(batch, _Stamped):
+                self._count(batch.made)
+                batch = batch.batch
+            rows = _rows_of(batch)
+            meter.answered(asked, rows, first)
+            first = False
+            if self._workers() == 0 and meter.wants_transfer_cost():
+                meter.note_transfer(measured_transfer(batch, rows))
+            yield batch
+            del batch
+            if meter.wait_s + meter.loop_s > self._after_s:
+                self._show()
+            asked = meter.asked()
+
+    def _count(self, made: Made) -> None:
+        self._made.add(made)
+        if self._workers():
+            self._meter.worked(made.item_s + made.collate_s, made.items,
+                               made.item_cpu_s + made.collate_cpu_s)
+
+    def _workers(self) -> int:
+        return int(getattr(self._loop, "num_workers", 0))
+
+    def _show(self) -> None:
+        """The verdict, once; never a reason for the loop to end."""
+        if self._shown or (self._meter.batches < 8 and not self._is_ours):
+            return
+        self._shown = True
+        file = sys.stderr if self._file is None else self._file
+        try:
+            print(f"penstock: {self.explain()}", file=file, flush=True)
+        except (OSError, ValueError, AttributeError):
+            pass  # closed, full, or none
+
+    def explain(self) -> Explanation:
+        """What limits the loop, and what to change; any time."""
+        return Explanation(self.report())
+
+    def report(self) -> dict[str, Any]:
+        """The numbers and the verdict: {"au", "parts", "samples_per_s",
+        "verdict"}; `au` and `parts` are None and empty where there are too few
+        batches."""
+        import json
+
+        if self._is_ours:
+            told: Explanation = self._loop.explain()  # type: ignore[attr-defined]
+            return told.report
+        window = self._meter.window(self._workers())
+        if self._copy is not None:
+            window.making = self._made.making()
+        report: dict[str, Any] = json.loads(window.report())
+        return report
+
+
+def watch(loop: Iterable[_Batch], *, file: TextIO | None = None,
+          after_s: float = _SHOWN_AFTER_S) -> Watched[_Batch]:
+    """Watches a loop: `for batch in penstock.watch(loader): ...`.
+
+    `loop` is a DataLoader of torch, or anything else that gives batches. After
+    `after_s` seconds of the loop, or at the end of its first epoch, the verdict
+    is printed to `file` (standard error): what limits, why, what to change and
+    what that would give. `.explain()` gives it at any time, `.report()` as a
+    dictionary.
+    """
+    return Watched(loop, file, after_s)

@@ -1,0 +1,275 @@
+"""penstock.watch: what limits a loop that is there already. The loops are those
+of torch's DataLoader, each with a known fault."""
+
+import io
+import multiprocessing
+import os
+import pathlib
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy
+
+import penstock
+from penstock import watching
+from positions import has
+from entry import main
+
+FORK = multiprocessing.get_context("fork")
+
+
+def compute(seconds):
+    """On a processor until its clock has gone on so far."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+class Items:
+    """Each item is what `make` takes, then its own number."""
+
+    def __init__(self, length, make=lambda index: None):
+        self.length, self.make = length, make
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, index):
+        self.make(index)
+        return numpy.full(4, index, numpy.float32)
+
+
+class Locked:
+    def __init__(self, seconds):
+        self.lock, self.seconds = FORK.Lock(), seconds
+
+    def __call__(self, index):
+        with self.lock:
+            time.sleep(self.seconds)
+
+
+class WatchOfAnyLoop(unittest.TestCase):
+    def watched(self, loop, body=lambda: None, **options):
+        self.file = io.StringIO()
+        watched = penstock.watch(loop, file=self.file, **options)
+        for batch in watched:
+            body()
+        return watched
+
+    def test_a_generator_that_is_slow(self):
+        def slow():
+            for number in range(20):
+                time.sleep(0.005)
+                yield [number] * 3
+        told = self.watched(slow()).explain()
+        self.assertEqual(told.limit, "data")
+        self.assertIn("penstock: ", self.file.getvalue())
+        self.assertIn("the loop waited", self.file.getvalue())
+
+    def test_a_loop_that_is_slow(self):
+        told = self.watched([[1]] * 20, lambda: time.sleep(0.005)).explain()
+        self.assertEqual((told.limit, told.actions), ("compute", []))
+
+    def test_too_few_batches_say_nothing(self):
+        self.assertEqual(self.watched([1, 2]).explain().limit, "unknown")
+        self.assertEqual(self.file.getvalue(), "")
+
+    def test_is_told_once_and_again_when_asked(self):
+        watched = penstock.watch([1] * 20, file=(file := io.StringIO()),
+                                 after_s=0.0)
+        for _ in range(3):
+            self.assertEqual(list(watched), [1] * 20)
+        self.assertEqual(file.getvalue().count("penstock: "), 1)
+        self.assertEqual(watched.report()["verdict"]["limit"],
+                         watched.explain().limit)
+
+    def test_what_the_loop_raises_and_breaks_stays_its_own(self):
+        def broken():
+            yield 1
+            raise ValueError("mine")
+        with self.assertRaisesRegex(ValueError, "mine"):
+            list(penstock.watch(broken()))
+        watched = penstock.watch([1] * 30, file=io.StringIO())
+        for _ in watched:
+            break
+        with self.assertRaises(KeyError):
+            for _ in watched:
+                raise KeyError
+        self.assertEqual(len(list(watched)), 30)
+        self.assertEqual(len(watched), 30)
+
+    def test_a_loop_inside_of_the_loop_is_not_counted_twice(self):
+        watched = penstock.watch([1, 2], file=io.StringIO())
+        self.assertEqual([(a, b) for a in watched for b in watched],
+                         [(1, 1), (1, 2), (2, 1), (2, 2)])
+
+    def test_a_file_that_is_closed_ends_no_loop(self):
+        file = io.StringIO()
+        file.close()
+        self.assertEqual(list(penstock.watch([1] * 20, file=file)), [1] * 20)
+
+    def test_our_own_loaders_tell_themselves(self):
+        with penstock.Loader({"x": numpy.arange(100.0)},
+                             batch_size=10) as loader:
+            watched = self.watched(loader)
+            self.assertEqual(str(watched.explain()), str(loader.explain()))
+        loader = penstock.DataLoader(Items(40), batch_size=4)
+        self.watched(loader)
+        self.assertIn("penstock: ", self.file.getvalue())
+
+
+@unittest.skipUnless(has("torch"), "torch is not installed")
+class WatchOfTorch(unittest.TestCase):
+    def told(self, dataset, body=lambda: None, epochs=1, **options):
+        import torch.utils.data
+        options.setdefault("batch_size", 4)
+        if options.get("num_workers"):
+            options.setdefault("multiprocessing_context", FORK)
+        loader = torch.utils.data.DataLoader(dataset, **options)
+        self.watched = penstock.watch(loader, file=io.StringIO())
+        self.batches = []
+        for _ in range(epochs):
+            for batch in self.watched:
+                self.batches.append(batch)
+                body()
+        return self.watched.explain()
+
+    def test_batches_are_those_of_torch(self):
+        import torch.utils.data
+        for options in ({}, {"num_workers": 2}, {"shuffle": True},
+                        {"batch_size": None}, {"drop_last": True},
+                        {"num_workers": 1, "persistent_workers": True}):
+            options = {"batch_size": 4, **options}
+            if options.get("num_workers"):
+                options["multiprocessing_context"] = FORK
+            loader = torch.utils.data.DataLoader(Items(22), **options)
+            watched = penstock.watch(loader, file=io.StringIO())
+            self.assertEqual(len(watched), len(loader))
+            for _ in range(2):
+                torch.manual_seed(3)
+                plain = list(loader)
+                torch.manual_seed(3)
+                seen = list(watched)
+                self.assertEqual(len(plain), len(seen))
+                for one, other in zip(plain, seen):
+                    self.assertTrue(torch.equal(one, other), options)
+
+    def test_iterable_data_sets_and_those_that_take_many_indices(self):
+        import torch.utils.data
+
+        class Stream(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                return iter(numpy.arange(20.0))
+
+        class Many(Items):
+            def __getitems__(self, indices):
+                return [self[index] for index in indices]
+
+        for dataset in (Stream(), Many(20)):
+            for workers in (0, 1):
+                self.told(dataset, num_workers=workers)
+                self.assertEqual(len(self.batches), 5)
+                self.assertGreater(len(self.watched._made.seconds), 0)
+
+    def test_no_workers_and_items_that_compute(self):
+        told = self.told(Items(60, lambda i: compute(0.005)),
+                         lambda: time.sleep(0.005))
+        self.assertEqual((told.limit, told.stage), ("data", "__getitem__"))
+        self.assertIn("items are fetched by the loop itself", told.cause)
+        self.assertIn("it computes for", told.cause)
+        if len(os.sched_getaffinity(0)) > 1:
+            self.assertEqual(told.actions[0]["knob"], "num_workers")
+
+    def test_no_workers_and_items_that_wait(self):
+        told = self.told(Items(60, lambda i: time.sleep(0.005)))
+        self.assertIn("sleeps", told.cause)
+
+    def test_a_lock_that_all_workers_share(self):
+        told = self.told(Items(120, Locked(0.005)), num_workers=2)
+        self.assertEqual(told.stage, "__getitem__")
+        self.assertIn("waits for a lock", told.cause)
+
+    def test_one_slow_item_in_200(self):
+        told = self.told(
+            Items(400, lambda i: time.sleep(0.6 if i % 200 == 99 else 0.001)),
+            lambda: time.sleep(0.001), num_workers=2)
+        self.assertEqual(told.limit, "order")
+        self.assertRegex(told.cause, r"one item in 200.*dataset\[\d?99\]")
+
+    def test_a_fat_collate(self):
+        def fat(items):
+            compute(0.02)
+            return items
+        for workers in (0, 2):
+            told = self.told(Items(100), collate_fn=fat, num_workers=workers)
+            self.assertEqual(told.stage, "collate_fn", told.cause)
+
+    def test_a_loop_that_computes(self):
+        told = self.told(Items(60), lambda: compute(0.02), num_workers=1)
+        self.assertEqual((told.limit, told.stage), ("compute", None))
+
+    def test_a_pipe_and_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "pipe")
+            os.mkfifo(path)
+
+            def feed():
+                with open(path, "wb", buffering=0) as to:
+                    for _ in range(40):
+                        time.sleep(0.01)
+                        to.write(b"x")
+            thread = threading.Thread(target=feed)
+            thread.start()
+            with open(path, "rb", buffering=0) as source:
+                told = self.told(Items(40, lambda i: source.read(1)),
+                                 batch_size=1)
+            thread.join()
+        self.assertIn("answers from the network", told.cause)
+
+    def test_an_item_that_fails_stays_the_users_error(self):
+        def fails(index):
+            if index == 30:
+                raise KeyError("no such row")
+        for workers in (0, 1):
+            with self.assertRaisesRegex(KeyError, "no such row"):
+                self.told(Items(60, fails), num_workers=workers)
+
+    def test_worker_init_fn_sees_the_users_data_set(self):
+        import torch.utils.data
+
+        def init(worker):
+            torch.utils.data.get_worker_info().dataset.make = \
+                lambda index: time.sleep(0)
+        self.told(Items(8, None), num_workers=1, worker_init_fn=init)
+        self.assertEqual(len(self.batches), 2)
+
+    def test_spawned_workers_get_what_they_need(self):
+        self.told(SleepingItems(8), num_workers=1,
+                  multiprocessing_context="spawn")
+        self.assertEqual(len(self.batches), 2)
+        self.assertGreater(self.watched._made.item_s, 0.07)
+
+    def test_the_loader_itself_stays_as_it_was(self):
+        import torch.utils.data
+        dataset = Items(8)
+        loader = torch.utils.data.DataLoader(dataset, batch_size=4)
+        list(penstock.watch(loader, file=io.StringIO()))
+        self.assertIs(loader.dataset, dataset)
+        self.assertIs(type(next(iter(loader))), torch.Tensor)
+
+
+class SleepingItems(Items):
+    """Can be pickled."""
+
+    def __init__(self, length):
+        super().__init__(length, None)
+
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        return numpy.zeros(2)
+
+
+if __name__ == "__main__":
+    main()
