@@ -89,6 +89,12 @@ void monitor(Device& device, Stream& stream, const Event& ready) {
   }
   steps.finish();
   std::printf("AU %.2f\n", steps.total().utilisation());
+  MachineSeries series({});
+  for (int second = 0; second < 10; ++second) {
+    wall_clock().sleep_until(wall_clock().now() + from_seconds(1));
+    series.sample();
+  }
+  std::puts(series.summary().dump(2).c_str());
 }
 
 void dataset(Device& device, const SourceSpec& spec,

@@ -14,6 +14,7 @@ namespace penstock {
   VERB(verify_resume)        \
   VERB(demo)                 \
   VERB(sim)                  \
+  VERB(monitor)              \
   VERB(doctor)               \
   VERB(schema)
 

@@ -17,8 +17,10 @@
 ///     steps.finish();
 ///     std::printf("AU %.2f\n", steps.total().utilisation());
 #include "penstock/monitor/host.h"
+#include "penstock/monitor/machine.h"
 #include "penstock/monitor/nvml.h"
 #include "penstock/monitor/progress.h"
+#include "penstock/monitor/series.h"
 #include "penstock/monitor/snapshot.h"
 #include "penstock/monitor/step_clock.h"
 #include "penstock/monitor/thread_sampler.h"

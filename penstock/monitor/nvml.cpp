@@ -49,6 +49,16 @@ NvmlCalls open_nvml() {
   find(library, "nvmlDeviceGetUtilizationRates", calls.utilisation);
   find(library, "nvmlDeviceGetMemoryInfo_v2", calls.memory_2);
   find(library, "nvmlDeviceGetMemoryInfo", calls.memory);
+  find(library, "nvmlDeviceGetCount_v2", calls.count);
+  find(library, "nvmlDeviceGetHandleByIndex_v2", calls.by_index);
+  find(library, "nvmlDeviceGetPciInfo_v3", calls.pci);
+  find(library, "nvmlDeviceGetName", calls.name);
+  find(library, "nvmlDeviceGetClockInfo", calls.clock);
+  find(library, "nvmlDeviceGetCurrentClocksEventReasons", calls.clock_reasons);
+  if (calls.clock_reasons == nullptr)  // its name before driver 535
+    find(library, "nvmlDeviceGetCurrentClocksThrottleReasons",
+         calls.clock_reasons);
+  find(library, "nvmlDeviceGetPcieThroughput", calls.pcie);
   return calls;
 }
 
@@ -117,7 +127,46 @@ GpuUse GpuSensor::read() {
       good(calls_.utilisation(gpu_, &percent), "nvmlDeviceGetUtilizationRates"))
     use.utilisation = percent.gpu / 100.0;
   read_memory(use);
+  read_clocks(use);
   return use;
+}
+
+std::string GpuSensor::name() {
+  char name[96] = {};
+  if (gpu_ == nullptr || calls_.name == nullptr ||
+      !good(calls_.name(gpu_, name, sizeof(name) - 1), "nvmlDeviceGetName"))
+    return {};
+  return name;
+}
+
+void GpuSensor::read_pcie(GpuUse& use) {
+  if (gpu_ == nullptr || calls_.pcie == nullptr) return;
+  unsigned kb_s = 0;
+  if (good(calls_.pcie(gpu_, 0, &kb_s), "nvmlDeviceGetPcieThroughput"))
+    use.pcie_sent = 1e3 * kb_s;
+  if (good(calls_.pcie(gpu_, 1, &kb_s), "nvmlDeviceGetPcieThroughput"))
+    use.pcie_received = 1e3 * kb_s;
+}
+
+void GpuSensor::read_clocks(GpuUse& use) {
+  unsigned mhz = 0;
+  if (calls_.clock != nullptr &&
+      good(calls_.clock(gpu_, 1, &mhz), "nvmlDeviceGetClockInfo"))
+    use.sm_clock_mhz = mhz;
+  unsigned long long reasons = 0;
+  if (calls_.clock_reasons == nullptr ||
+      !good(calls_.clock_reasons(gpu_, &reasons),
+            "nvmlDeviceGetCurrentClocksEventReasons"))
+    return;
+  // As nvml.h numbers them.
+  static constexpr std::pair<unsigned long long, const char*> kReasons[] = {
+      {0x1, "idle"},        {0x2, "clocks set by an application"},
+      {0x4, "power limit"}, {0x8, "hardware slowdown"},
+      {0x20, "heat"},       {0x40, "heat (hardware)"},
+      {0x80, "power brake"}};
+  use.clock_reasons.emplace();
+  for (const auto& [bit, name] : kReasons)
+    if (reasons & bit) use.clock_reasons->emplace_back(name);
 }
 
 std::optional<double> GpuSensor::temperature() {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "penstock/base/json.h"
 #include "penstock/device/device.h"
@@ -21,6 +22,11 @@ struct GpuUse {
   std::optional<double> utilisation;
   std::optional<std::size_t> memory_used;
   std::optional<std::size_t> memory_total;
+  std::optional<double> sm_clock_mhz;
+  /// Why its clocks are not higher: "idle", "power limit", "heat", ...; empty
+  /// where nothing holds them down.
+  std::optional<std::vector<std::string>> clock_reasons;
+  std::optional<double> pcie_sent, pcie_received;  ///< bytes/s, over 20 ms
 
   /// For people: "GPU 97 % 64 C 512 W", `n/a` in the place of what is missing.
   /// The memory is not in it.
@@ -52,6 +58,12 @@ struct NvmlCalls {
     int celsius;
   };
 
+  struct Pci {
+    char bus_id_before_3[16];
+    unsigned domain, bus, device, id, subsystem;
+    char bus_id[32];
+  };
+
   Return (*init)() = nullptr;
   Return (*shutdown)() = nullptr;
   Return (*find)(const char* pci_bus_id, Device*) = nullptr;
@@ -61,6 +73,13 @@ struct NvmlCalls {
   Return (*utilisation)(Device, Utilisation*) = nullptr;
   Return (*memory_2)(Device, Memory2*) = nullptr;
   Return (*memory)(Device, Memory*) = nullptr;
+  Return (*count)(unsigned*) = nullptr;
+  Return (*by_index)(unsigned, Device*) = nullptr;
+  Return (*pci)(Device, Pci*) = nullptr;
+  Return (*name)(Device, char*, unsigned) = nullptr;
+  Return (*clock)(Device, int of, unsigned* mhz) = nullptr;  // 1: SM
+  Return (*clock_reasons)(Device, unsigned long long*) = nullptr;
+  Return (*pcie)(Device, int sent_0_received_1, unsigned* kb_s) = nullptr;
 };
 
 /// The library of this machine, opened the first time and kept; all null where
@@ -80,11 +99,16 @@ class GpuSensor {
   GpuSensor& operator=(const GpuSensor&) = delete;
 
   GpuUse read();
+  /// The model's name; empty where it is not known.
+  std::string name();
+  /// What passes between the host and the GPU; it takes 40 ms to measure.
+  void read_pcie(GpuUse& use);
 
  private:
   bool good(NvmlCalls::Return result, const char* call);
   std::optional<double> temperature();
   void read_memory(GpuUse& use);
+  void read_clocks(GpuUse& use);
 
   const NvmlCalls& calls_;
   const std::string pci_bus_id_;

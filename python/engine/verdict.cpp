@@ -56,16 +56,6 @@ void bind_making(nb::module_& module) {
         making.seen.asleep += seen[4];
         making.seen.other += seen[5];
       });
-  nb::class_<ThreadSampler>(module, "ThreadSampler",
-                            "Looks at what threads do while they work.")
-      .def("__init__", [](ThreadSampler* made) { new (made) ThreadSampler(); })
-      .def("begin", &ThreadSampler::begin)
-      .def("end", &ThreadSampler::end)
-      .def("take", [](ThreadSampler& sampler) {
-        ThreadSightings seen = sampler.take();
-        return Sightings{seen.running,    seen.in_lock, seen.in_file,
-                         seen.in_network, seen.asleep,  seen.other};
-      });
 }
 
 }  // namespace

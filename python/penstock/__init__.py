@@ -33,10 +33,11 @@ from ._engine import version as __version__
 from .errors import (DeviceError, Error, InternalError, OutOfMemory,
                      RequestError, SourceError, TransformError)
 from .loader import Loader, open
+from .monitor import Monitor
 from .progress import progress
 
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
-           "InternalError", "Loader", "OutOfMemory", "RequestError",
+           "InternalError", "Loader", "Monitor", "OutOfMemory", "RequestError",
            "SourceError", "TransformError", "__version__", "get_worker_info",
            "open", "progress", "watch"]
 

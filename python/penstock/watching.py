@@ -18,7 +18,7 @@ import threading
 import time
 from array import array
 from typing import (TYPE_CHECKING, Any, Callable, Generic, Iterable, Iterator,
-                    TextIO, TypeVar)
+                    TextIO, TypeVar, cast)
 
 from ._dataloader.meter import Meter
 from ._dataloader.transfer_cost import measured_transfer
@@ -44,16 +44,20 @@ class Made:
         self.slowest, self.slowest_s = "", 0.0
         self.seen: tuple[int, ...] = (0,) * 6
 
-    def add_item(self, index: object, wall: float, cpu: float,
-                 items: int) -> None:
-        self.items += items
-        self.item_s += wall
-        self.item_cpu_s += cpu
-        self.seconds.extend([wall / items] * items)
-        if wall / items > self.slowest_s:
-            shown = repr(index)
-            self.slowest = shown if len(shown) < 60 else shown[:57] + "..."
-            self.slowest_s = wall / items
+    def add_items(self, ends: list[float], cpu_s: float,
+                  name: Callable[[int], str]) -> None:
+        """One after the other; `ends` begins with the begin of the first, and
+        `name(i)` names the i-th."""
+        times = [end - begin for begin, end in zip(ends, ends[1:])]
+        self.items += len(times)
+        self.item_s += ends[-1] - ends[0]
+        self.item_cpu_s += cpu_s
+        self.seconds.extend(times)
+        slowest = max(times, default=0.0)
+        if slowest > self.slowest_s:
+            named = name(times.index(slowest))
+            self.slowest = named if len(named) < 60 else named[:57] + "..."
+            self.slowest_s = slowest
 
     def add(self, other: Made) -> None:
         self.items += other.items
@@ -110,17 +114,16 @@ class _Maker:
         made.seen = tuple(self.sampler.take())
         return made
 
-    def timed(self, index: object, make: Callable[[], Any],
-              items: int = 1) -> Any:
+    def timed(self, make: Callable[[list[float]], Any],
+              name: Callable[[int], str]) -> Any:
+        """What `make` makes; it notes when each of its items was there."""
         self.sampler.begin()
-        wall, cpu = time.perf_counter(), time.thread_time()
+        cpu, ends = time.thread_time(), [time.perf_counter()]
         try:
-            return make()
+            return make(ends)
         finally:
-            cpu = time.thread_time() - cpu
-            wall = time.perf_counter() - wall
+            self.made.add_items(ends, time.thread_time() - cpu, name)
             self.sampler.end()
-            self.made.add_item(index, wall, cpu, items)
 
 
 class _Timed:
@@ -146,23 +149,53 @@ class _Timed:
 
 class _TimedMap(_Timed):
     def __getitem__(self, index: Any) -> Any:
-        return _Maker.here().timed(f"dataset[{index!r}]",
-                                   lambda: self._behind[index])
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
+        """torch requests a batch so where it can: what is measured for each
+        item is then one look at the clock."""
+        def make(ends: list[float]) -> list[Any]:
+            items, dataset, now = [], self._behind, time.perf_counter
+            for index in indices:
+                items.append(dataset[index])
+                ends.append(now())
+            return items
+        return cast(list[Any], _Maker.here().timed(
+            make, lambda at: f"dataset[{indices[at]!r}]"))
 
 
 class _TimedMapOfMany(_TimedMap):
+    """The data set itself makes many items at once."""
+
+    def __getitem__(self, index: Any) -> Any:
+        def make(ends: list[float]) -> Any:
+            item = self._behind[index]
+            ends.append(time.perf_counter())
+            return item
+        return _Maker.here().timed(make, lambda at: f"dataset[{index!r}]")
+
     def __getitems__(self, indices: list[Any]) -> Any:
+        def make(ends: list[float]) -> Any:
+            items = self._behind.__getitems__(indices)
+            begin, took = ends[0], time.perf_counter() - ends[0]
+            count = max(1, len(indices))
+            ends.extend(begin + took * i / count for i in range(1, count + 1))
+            return items
         return _Maker.here().timed(
-            f"dataset.__getitems__({list(indices)!r})",
-            lambda: self._behind.__getitems__(indices), max(1, len(indices)))
+            make, lambda at: f"dataset.__getitems__({list(indices)!r})")
 
 
 class _TimedIterable(_Timed):
     def __iter__(self) -> Iterator[Any]:
         items, maker, count = iter(self._behind), _Maker.here(), 0
+
+        def make(ends: list[float]) -> Any:
+            item = next(items)
+            ends.append(time.perf_counter())
+            return item
         while True:
             try:
-                item = maker.timed(f"item {count}", lambda: next(items))
+                item = maker.timed(make, lambda at: f"item {count}")
             except StopIteration:
                 return
             count += 1

@@ -1,0 +1,216 @@
+#include "penstock/monitor/monitor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "penstock/cli/output.h"
+#include "penstock/cli/table.h"
+#include "penstock/cli/verb.h"
+#include "penstock/run/run.h"
+
+namespace penstock {
+namespace {
+
+struct Arguments {
+  double duration = 0, interval = 1;
+  int pid = 0;
+  std::string gpus = "auto", output, compare;
+};
+
+bool is_bytes(const std::string& name) {
+  return name.find("bytes") != name.npos;
+}
+
+std::string shown_value(const std::string& name, double value) {
+  if (is_bytes(name))
+    return shown_bytes(static_cast<std::size_t>(std::max(0.0, value))) +
+           (name.ends_with("_s") ? "/s" : "");
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.1f", value);
+  return text + std::string(name.ends_with("_percent") ? " %" : "");
+}
+
+/// What percentages are of stands still; others fill their own range.
+std::string curve(const std::string& name, const std::deque<double>& values) {
+  static constexpr const char* kBars[] = {" ", "▁", "▂", "▃", "▄",
+                                          "▅", "▆", "▇", "█"};
+  double most = name.ends_with("_percent") ? 100 : 0;
+  for (double value : values) most = std::max(most, value);
+  std::string text;
+  const auto first = values.size() > 40 ? values.size() - 40 : 0;
+  for (std::size_t i = first; i < values.size(); ++i)
+    text += kBars[most > 0 ? static_cast<int>(8 * values[i] / most) : 0];
+  return text;
+}
+
+/// The newest numbers, redrawn in place.
+class Screen {
+ public:
+  void draw(const Json& sample, const MachineSeries& series) {
+    std::vector<std::vector<std::string>> rows = {{"", "now", "", ""}};
+    for (const auto& [name, value] : sample.object()) {
+      if (name == "t_s") continue;
+      rows.push_back({name, shown_value(name, value.number()),
+                      curve(name, series.recent(name))});
+      rows.back().resize(4);
+    }
+    std::string text = lines_ > 0 ? "\x1b[" + std::to_string(lines_) + "A" : "";
+    lines_ = 0;
+    const std::string table = table_text(rows);
+    for (std::size_t at = 0; at < table.size();) {
+      const std::size_t end = table.find('\n', at);
+      text += "\x1b[2K" + table.substr(at, end - at) + "\n";
+      at = end + 1;
+      ++lines_;
+    }
+    print(text);
+  }
+
+ private:
+  int lines_ = 0;
+};
+
+std::string line_of(const Json& sample) {
+  std::string line;
+  for (const auto& [name, value] : sample.object()) {
+    if (name == "t_s" || name.ends_with("_used_bytes")) continue;
+    std::string shown = name;
+    if (shown.ends_with("_percent")) shown.resize(shown.size() - 8);
+    if (shown.ends_with("_bytes_s")) shown.resize(shown.size() - 8);
+    line += (line.empty() ? "" : "  ") + shown + " " +
+            shown_value(name, value.number());
+  }
+  return line + "\n";
+}
+
+std::string summary_of(const Json& json) {
+  std::vector<std::vector<std::string>> rows = {
+      {"", "mean", "min", "max", "p95"}};
+  for (const auto& [name, metric] : json.find("metrics")->object()) {
+    rows.push_back({name});
+    for (const char* key : {"mean", "min", "max", "p95"})
+      rows.back().push_back(shown_value(name, metric.find(key)->number()));
+  }
+  std::string text = table_text(rows);
+  if (const Json& process = *json.find("process"); !process.is_null()) {
+    text += "\nthreads of " + printable(process.find("name")->string()) +
+            " that used processors most:\n";
+    std::vector<std::vector<std::string>> threads = {{"thread", "name", "CPU"}};
+    for (const Json& thread : process.find("threads")->array())
+      threads.push_back(
+          {thread.find("tid")->dump(), printable(thread.find("name")->string()),
+           shown_value("_percent", thread.find("cpu_percent")->number())});
+    text += table_text(threads);
+  }
+  if (std::get<bool>(json.find("synthetic_gpu")->value()))
+    text += "\nthe GPU is synthetic: its numbers mean nothing\n";
+  text += "\n";
+  for (const Json& finding : json.find("assessment")->array())
+    text += finding.find("finding")->string() + ": " +
+            finding.find("because")->string() + "\n";
+  return text;
+}
+
+std::string comparison_of(const Json& changes) {
+  std::vector<std::vector<std::string>> rows = {{"", "before", "after"}};
+  for (const auto& [name, change] : changes.object())
+    rows.push_back({name, shown_value(name, change.find("before")->number()),
+                    shown_value(name, change.find("after")->number())});
+  return "\n" + table_text(rows);
+}
+
+Json read_summary(const std::string& file) {
+  std::string text;
+  try {
+    text = real_files().read(file);
+  } catch (const Error& error) {  // the user's file is no source of data
+    ErrorParts parts = error.parts();
+    parts.what = "cannot read the numbers to compare with";
+    throw Error(ErrorKind::request, std::move(parts));
+  }
+  Json json = Json::parse(text, file);
+  if (json.is_object() && json.find("metrics") != nullptr) return json;
+  throw Error(ErrorKind::request,
+              {.code = "monitor.compare",
+               .what = "cannot compare with an earlier summary",
+               .where = file,
+               .why = "it holds no 'metrics'",
+               .next = "write one with 'penstock monitor --output FILE'"});
+}
+
+bool stopped(const Invocation& invocation) {
+  return invocation.stop != nullptr && invocation.stop->load();
+}
+
+/// Waits in pieces, so that a signal is heard.
+void wait_until(Nanoseconds end, const Invocation& invocation) {
+  while (wall_clock().now() < end && !stopped(invocation))
+    wall_clock().sleep_until(
+        std::min(end, wall_clock().now() + from_seconds(0.1)));
+}
+
+void run_monitor(const Arguments& arguments, Invocation& invocation) {
+  Json before;
+  if (!arguments.compare.empty()) before = read_summary(arguments.compare);
+  MachineSeries series({.process = arguments.pid > 0
+                                       ? std::optional<pid_t>(arguments.pid)
+                                       : std::nullopt,
+                        .gpus = arguments.gpus});
+  const bool screen = !invocation.json && ::isatty(STDOUT_FILENO) == 1;
+  Screen drawn;
+  const Nanoseconds began = wall_clock().now();
+  for (std::int64_t n = 1; !stopped(invocation) && series.process_lives();
+       ++n) {
+    const double at = static_cast<double>(n) * arguments.interval;
+    const bool last = arguments.duration > 0 && at >= arguments.duration;
+    wait_until(began + from_seconds(last ? arguments.duration : at),
+               invocation);
+    const Json sample = series.sample();
+    if (screen)
+      drawn.draw(sample, series);
+    else if (!invocation.json)
+      print(line_of(sample));
+    if (last) break;
+  }
+  Json summary = series.summary();
+  if (!before.is_null())
+    summary["compared"] = compare_summaries(before, summary);
+  if (!arguments.output.empty())
+    real_files().write_atomic(arguments.output, summary.dump(1) + "\n");
+  if (invocation.json) return print_document(summary);
+  print("\n" + summary_of(summary));
+  if (!before.is_null()) print(comparison_of(*summary.find("compared")));
+}
+
+RunVerb add_monitor(Options& options, Invocation& invocation) {
+  auto arguments = std::make_shared<Arguments>();
+  options.add("--duration", arguments->duration,
+              "Seconds; 0: until Ctrl-C, or the process ends",
+              {.least = 0, .most = 1e7});
+  options.add("--interval", arguments->interval, "Seconds between two samples",
+              {.least = 0.05, .most = 3600});
+  options.add("--pid", arguments->pid, "A process to look at, with its threads",
+              {.least = 0});
+  options.add("--gpus", arguments->gpus, "Which GPUs",
+              {.one_of = {"auto", "synthetic", "none"}});
+  options.add("--output", arguments->output, "Write the summary to this file");
+  options.add("--compare", arguments->compare,
+              "A file of --output: show the changes since then");
+  add_json(options, invocation, "The summary as one JSON document");
+  return [arguments](Invocation& of) { run_monitor(*arguments, of); };
+}
+
+}  // namespace
+
+Verb monitor_verb() {
+  return {.name = "monitor",
+          .help = "Watch GPUs, processors, memory, drives, a process",
+          .example = "penstock monitor --duration 30 --pid 4711",
+          .ends_in_order = true,
+          .add = add_monitor};
+}
+
+}  // namespace penstock

@@ -1,0 +1,189 @@
+#include "penstock/monitor/machine.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "penstock/base/kernel_files.h"
+#include "penstock/monitor/host.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kSector = 512;  // bytes, whatever the drive has
+
+double ticks_in_seconds(double ticks) {
+  static const auto per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return ticks / per_second;
+}
+
+/// "cpu  user nice system idle iowait irq softirq steal guest guest_nice":
+/// guests are in user and nice already.
+void read_cpu(const std::filesystem::path& root, MachineCounters& to) {
+  std::ifstream file(root / "proc/stat");
+  std::string word;
+  if (!(file >> word) || word != "cpu") return;
+  double all = 0, idle = 0;
+  for (int i = 0; i < 8; ++i) {
+    double ticks = 0;
+    if (!(file >> ticks)) return;
+    all += ticks;
+    if (i == 3 || i == 4) idle += ticks;
+  }
+  to.cpu_total_s = ticks_in_seconds(all);
+  to.cpu_busy_s = ticks_in_seconds(all - idle);
+}
+
+void read_memory(const std::filesystem::path& root, MachineCounters& to) {
+  const std::filesystem::path info = root / "proc/meminfo";
+  auto total = number_in(info, "MemTotal:");
+  auto available = number_in(info, "MemAvailable:");
+  if (!total || !available) return;
+  to.memory_total = 1024 * static_cast<double>(*total);
+  to.memory_used = 1024 * static_cast<double>(*total - *available);
+}
+
+/// A whole drive, not one of its partitions, a loop or memory.
+bool is_drive(const std::filesystem::path& root, const std::string& name) {
+  std::error_code none;
+  return std::filesystem::exists(root / "sys/block" / name, none) &&
+         !name.starts_with("loop") && !name.starts_with("ram") &&
+         !name.starts_with("zram") && !name.starts_with("dm-");
+}
+
+void read_drives(const std::filesystem::path& root, MachineCounters& to) {
+  std::ifstream file(root / "proc/diskstats");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    int major = 0, minor = 0;
+    std::string name;
+    double numbers[10] = {};  // from "reads completed" on
+    words >> major >> minor >> name;
+    for (double& number : numbers) words >> number;
+    if (!words || !is_drive(root, name)) continue;
+    to.disk_read = to.disk_read.value_or(0) + kSector * numbers[2];
+    to.disk_written = to.disk_written.value_or(0) + kSector * numbers[6];
+    to.disk_busy_by_drive[name] = 1e-3 * numbers[9];
+  }
+  for (const auto& [name, busy_s] : to.disk_busy_by_drive)
+    to.disk_busy_s = std::max(to.disk_busy_s.value_or(0), busy_s);
+}
+
+void read_network(const std::filesystem::path& root, MachineCounters& to) {
+  std::ifstream file(root / "proc/net/dev");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == line.npos) continue;
+    std::string name = line.substr(0, colon);
+    name.erase(0, name.find_first_not_of(' '));
+    if (name == "lo") continue;
+    std::istringstream words(line.substr(colon + 1));
+    double numbers[9] = {};
+    for (double& number : numbers) words >> number;
+    if (!words) continue;
+    to.net_received = to.net_received.value_or(0) + numbers[0];
+    to.net_sent = to.net_sent.value_or(0) + numbers[8];
+  }
+}
+
+/// "some avg10=1.23 avg60=...": of the last ten seconds, the share in which
+/// somebody waited.
+std::optional<double> pressure(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::string some, average;
+  if (!(stream >> some >> average) || some != "some" ||
+      !average.starts_with("avg10="))
+    return std::nullopt;
+  return std::strtod(average.c_str() + 6, nullptr) / 100;
+}
+
+/// The numbers of /proc/PID/stat after the name, which may hold anything.
+std::vector<std::string> words_of_stat(const std::filesystem::path& file,
+                                       std::string& name) {
+  std::ifstream stream(file);
+  std::string line;
+  if (!std::getline(stream, line)) return {};
+  const std::size_t open = line.find('('), close = line.rfind(')');
+  if (open == line.npos || close == line.npos) return {};
+  name = line.substr(open + 1, close - open - 1);
+  std::istringstream rest(line.substr(close + 1));
+  std::vector<std::string> words;
+  for (std::string word; rest >> word;) words.push_back(std::move(word));
+  return words;
+}
+
+double number_of(const std::string& word) {
+  return std::strtod(word.c_str(), nullptr);
+}
+
+}  // namespace
+
+MachineCounters read_machine(const std::filesystem::path& root) {
+  MachineCounters counters;
+  read_cpu(root, counters);
+  read_memory(root, counters);
+  read_drives(root, counters);
+  read_network(root, counters);
+  if (auto throttled = read_host_use(root).throttled_us)
+    counters.throttled_s = 1e-6 * static_cast<double>(*throttled);
+  counters.cpu_pressure = pressure(root / "proc/pressure/cpu");
+  counters.io_pressure = pressure(root / "proc/pressure/io");
+  counters.memory_pressure = pressure(root / "proc/pressure/memory");
+  return counters;
+}
+
+std::optional<ProcessCounters> read_process(pid_t process,
+                                            const std::filesystem::path& root) {
+  const std::filesystem::path folder = root / "proc" / std::to_string(process);
+  ProcessCounters counters;
+  const auto words = words_of_stat(folder / "stat", counters.name);
+  const bool ended = !words.empty() && (words[0] == "Z" || words[0] == "X");
+  if (words.size() < 22 || ended) return std::nullopt;
+  counters.cpu_s =
+      ticks_in_seconds(number_of(words[11]) + number_of(words[12]));
+  counters.resident =
+      number_of(words[21]) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  auto in_io = [&](const char* key) -> std::optional<double> {
+    auto number = number_in(folder / "io", key);
+    if (!number) return std::nullopt;
+    return static_cast<double>(*number);
+  };
+  counters.read = in_io("read_bytes:");
+  counters.written = in_io("write_bytes:");
+  counters.asked_for = in_io("rchar:");
+  std::error_code none;
+  for (std::filesystem::directory_iterator it(folder / "task", none), end;
+       !none && it != end; it.increment(none)) {
+    ProcessCounters::Thread thread;
+    const auto of = words_of_stat(it->path() / "stat", thread.name);
+    if (of.size() < 13) continue;  // it has just ended
+    thread.state = of[0].empty() ? '?' : of[0][0];
+    thread.cpu_s = ticks_in_seconds(number_of(of[11]) + number_of(of[12]));
+    counters.threads.emplace(
+        static_cast<pid_t>(number_of(it->path().filename().string())),
+        std::move(thread));
+  }
+  return counters;
+}
+
+std::vector<std::string> gpus_of(const NvmlCalls& calls) {
+  std::vector<std::string> buses;
+  if (calls.init == nullptr || calls.shutdown == nullptr ||
+      calls.count == nullptr || calls.by_index == nullptr ||
+      calls.pci == nullptr || calls.init() != 0)
+    return buses;
+  unsigned count = 0;
+  if (calls.count(&count) == 0)
+    for (unsigned i = 0; i < count; ++i) {
+      NvmlCalls::Device gpu = nullptr;
+      NvmlCalls::Pci pci{};
+      if (calls.by_index(i, &gpu) == 0 && calls.pci(gpu, &pci) == 0)
+        buses.emplace_back(pci.bus_id);
+    }
+  calls.shutdown();
+  return buses;
+}
+
+}  // namespace penstock

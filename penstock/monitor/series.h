@@ -1,0 +1,88 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/base/clock.h"
+#include "penstock/monitor/machine.h"
+
+namespace penstock {
+
+/// What a machine, and if asked a process, does over time: samples in their
+/// turn, then mean, least, most and 95th percentile of each number and what
+/// they mean. One thread.
+///
+///     MachineSeries series({});
+///     for (int second = 0; second < 10; ++second) {
+///       wall_clock().sleep_until(wall_clock().now() + from_seconds(1));
+///       series.sample();
+///     }
+///     std::puts(series.summary().dump(2).c_str());
+class MachineSeries {
+ public:
+  struct Options {
+    std::optional<pid_t> process;  ///< looked at, too, with its threads
+    std::string gpus = "auto";     ///< "auto", "synthetic" or "none"
+    std::filesystem::path root = "/";
+  };
+  /// Throws Error(request) where there is no such process.
+  explicit MachineSeries(Options options);
+  ~MachineSeries();
+  MachineSeries(const MachineSeries&) = delete;
+  MachineSeries& operator=(const MachineSeries&) = delete;
+
+  /// The numbers of the time since the last sample, or since the series began:
+  /// {"cpu_percent": 12.5, "gpu0.utilisation_percent": 97, ...}. What is not
+  /// known is missing.
+  Json sample();
+  /// {"seconds", "samples", "gpus", "metrics": {NAME: {"mean", "min", "max",
+  /// "p95"}}, "process", "assessment": [{"finding", "because"}]}.
+  Json summary() const;
+  /// The newest values of a number, at most 64; empty where there are none.
+  const std::deque<double>& recent(const std::string& metric) const;
+  /// False once the process has ended.
+  bool process_lives() const { return lives_; }
+
+ private:
+  struct Gpu {
+    std::string name;
+    std::unique_ptr<GpuSensor> sensor;
+  };
+  struct Metric {
+    std::vector<double> values;  // every stride-th of all
+    std::int64_t seen = 0, stride = 1;
+    double sum = 0, least = 0, most = 0;
+    std::deque<double> recent;
+    void add(double value);
+    double percentile(double share) const;
+  };
+
+  void add(Json& sample, const std::string& name, double value);
+  void add_machine(Json& sample, const MachineCounters& now, double seconds);
+  void add_process(Json& sample, double seconds);
+  void add_gpus(Json& sample);
+  Json process_json() const;
+  std::optional<double> mean(const std::string& metric) const;
+  Json assessment() const;
+
+  const Options options_;
+  const Nanoseconds began_ = wall_clock().now();
+  Nanoseconds last_ = began_;
+  std::int64_t samples_ = 0;
+  MachineCounters before_;
+  std::optional<ProcessCounters> process_before_, process_first_;
+  bool lives_ = true;
+  std::vector<Gpu> gpus_;
+  std::map<std::string, Metric> metrics_;
+  std::map<std::string, std::int64_t> clock_reasons_;
+};
+
+/// Two summaries side by side: {NAME: {"before", "after", "change"}} of the
+/// means of all numbers that both have.
+Json compare_summaries(const Json& before, const Json& after);
+
+}  // namespace penstock

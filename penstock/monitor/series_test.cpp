@@ -1,0 +1,128 @@
+#include "penstock/monitor/series.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+/// A machine whose counters the test moves.
+class SeriesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/penstock-series-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    root_ = name;
+    cpu(0, 0);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+  void cpu(int busy, int idle) {
+    write("proc/stat", "cpu  " + std::to_string(busy) + " 0 0 " +
+                           std::to_string(idle) + " 0 0 0 0 0 0\n");
+  }
+  static double number(const Json& json, const char* name, const char* key) {
+    return json.find("metrics")->find(name)->find(key)->number();
+  }
+  static std::string findings(const Json& summary) {
+    return summary.find("assessment")->dump();
+  }
+  std::filesystem::path root_;
+};
+
+TEST_F(SeriesTest, SumsUpWhatItSampled) {
+  MachineSeries series({.gpus = "none", .root = root_});
+  for (int percent : {10, 20, 90}) {
+    static int busy = 0, idle = 0;
+    cpu(busy += percent, idle += 100 - percent);
+    EXPECT_NEAR(series.sample().find("cpu_percent")->number(), percent, 1e-9);
+  }
+  const Json summary = series.summary();
+  EXPECT_EQ(summary.find("samples")->integer(), 3);
+  EXPECT_NEAR(number(summary, "cpu_percent", "mean"), 40, 1e-9);
+  EXPECT_NEAR(number(summary, "cpu_percent", "min"), 10, 1e-9);
+  EXPECT_NEAR(number(summary, "cpu_percent", "max"), 90, 1e-9);
+  EXPECT_NEAR(number(summary, "cpu_percent", "p95"), 90, 1e-9);
+  EXPECT_EQ(series.recent("cpu_percent").size(), 3u);
+  EXPECT_THAT(findings(summary), HasSubstr("nothing stands out"));
+}
+
+TEST_F(SeriesTest, WhatIsNotKnownIsMissingAndNeverZero) {
+  std::filesystem::remove_all(root_ / "proc");
+  MachineSeries series({.gpus = "none", .root = root_});
+  EXPECT_EQ(series.sample().find("cpu_percent"), nullptr);
+  EXPECT_TRUE(series.summary().find("metrics")->object().empty());
+  EXPECT_TRUE(series.recent("cpu_percent").empty());
+}
+
+TEST_F(SeriesTest, LongOnesKeepABoundedNumberOfValues) {
+  MachineSeries series({.gpus = "none", .root = root_});
+  write("proc/meminfo", "MemTotal: 100 kB\nMemAvailable: 50 kB\n");
+  for (int i = 0; i < 70'000; ++i) series.sample();
+  EXPECT_NEAR(number(series.summary(), "memory_percent", "p95"), 50, 1e-9);
+  EXPECT_EQ(series.recent("memory_percent").size(), 64u);
+}
+
+TEST_F(SeriesTest, SaysThatMemoryIsNearlyFull) {
+  write("proc/meminfo", "MemTotal: 100 kB\nMemAvailable: 4 kB\n");
+  write("proc/pressure/memory", "some avg10=20.00 avg60=1\n");
+  MachineSeries series({.gpus = "none", .root = root_});
+  series.sample();
+  EXPECT_THAT(findings(series.summary()), HasSubstr("memory is nearly full"));
+  EXPECT_THAT(findings(series.summary()), HasSubstr("wait for memory"));
+}
+
+TEST_F(SeriesTest, HoldsASyntheticGpuWhereItIsAskedFor) {
+  MachineSeries series({.gpus = "synthetic", .root = root_});
+  const Json sample = series.sample();
+  EXPECT_NE(sample.find("gpu0.utilisation_percent"), nullptr);
+  EXPECT_NE(sample.find("gpu0.memory_percent"), nullptr);
+  const Json summary = series.summary();
+  EXPECT_EQ(summary.find("gpus")->dump(), R"(["synthetic GPU"])");
+  EXPECT_EQ(summary.find("synthetic_gpu")->dump(), "true");
+}
+
+TEST(Series, LooksAtAProcessAndItsThreads) {
+  MachineSeries series({.process = ::getpid(), .gpus = "none"});
+  const Json sample = series.sample();
+  EXPECT_NE(sample.find("process.cpu_percent"), nullptr);
+  EXPECT_GT(sample.find("process.resident_bytes")->number(), 0);
+  const Json summary = series.summary();
+  const Json& process = *summary.find("process");
+  EXPECT_EQ(process.find("pid")->integer(), ::getpid());
+  EXPECT_FALSE(process.find("threads")->array().empty());
+  EXPECT_TRUE(series.process_lives());
+}
+
+TEST(Series, NamesAProcessThatIsNotThere) {
+  try {
+    MachineSeries series({.process = 0x7ffffff0, .gpus = "none"});
+    FAIL() << "it took a process that is not there";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    EXPECT_EQ(error.parts().code, "monitor.process");
+  }
+}
+
+TEST(Series, ComparesTheMeansThatBothHave) {
+  const Json before = Json::parse(
+      R"({"metrics": {"a": {"mean": 1.0}, "b": {"mean": 2.0}}})", "test");
+  const Json after = Json::parse(
+      R"({"metrics": {"b": {"mean": 5.0}, "c": {"mean": 2.0}}})", "test");
+  EXPECT_EQ(compare_summaries(before, after).dump(),
+            R"({"b": {"before": 2.0, "after": 5.0, "change": 3.0}})");
+  EXPECT_EQ(compare_summaries(Json(Json::Object{}), after).dump(), "{}");
+}
+
+}  // namespace
+}  // namespace penstock

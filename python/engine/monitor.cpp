@@ -1,0 +1,45 @@
+#include "python/engine/monitor.h"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <array>
+
+#include "penstock/monitor/monitor.h"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+
+}  // namespace
+
+void bind_monitor(nb::module_& module) {
+  nb::class_<MachineSeries>(module, "MachineSeries",
+                            "What a machine and a process do over time.")
+      .def(
+          "__init__",
+          [](MachineSeries* made, std::optional<int> pid,
+             const std::string& gpus) {
+            new (made) MachineSeries({.process = pid, .gpus = gpus});
+          },
+          nb::arg("pid").none(), nb::arg("gpus"))
+      .def("sample",
+           [](MachineSeries& series) { return series.sample().dump(); })
+      .def("summary",
+           [](const MachineSeries& series) { return series.summary().dump(); });
+  nb::class_<ThreadSampler>(module, "ThreadSampler",
+                            "Looks at what threads do while they work.")
+      .def("__init__", [](ThreadSampler* made) { new (made) ThreadSampler(); })
+      .def("begin", &ThreadSampler::begin)
+      .def("end", &ThreadSampler::end)
+      .def("take", [](ThreadSampler& sampler) {
+        const ThreadSightings seen = sampler.take();
+        return std::array<std::int64_t, 6>{seen.running, seen.in_lock,
+                                           seen.in_file, seen.in_network,
+                                           seen.asleep,  seen.other};
+      });
+}
+
+}  // namespace penstock::python

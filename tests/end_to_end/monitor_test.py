@@ -1,0 +1,77 @@
+"""penstock monitor: a machine and a process over time."""
+import json
+import signal
+import subprocess
+import time
+import unittest
+
+from penstock_cli import PROGRAM, Case
+
+
+class Monitor(Case):
+    def test_sums_up_the_machine(self):
+        seen = self.succeed("monitor", "--duration=0.6", "--interval=0.1",
+                            "--gpus=none", "--json").json()
+        self.assertEqual(seen["samples"], 6)
+        self.assertAlmostEqual(seen["seconds"], 0.6, delta=0.4)
+        cpu = seen["metrics"]["cpu_percent"]
+        self.assertEqual(set(cpu), {"mean", "min", "max", "p95"})
+        self.assertLessEqual(cpu["min"], cpu["mean"])
+        self.assertLessEqual(cpu["mean"], cpu["max"])
+        self.assertIsNone(seen["process"])
+        self.assertTrue(seen["assessment"])
+
+    def test_shows_people_lines_and_a_table(self):
+        text = self.succeed("monitor", "--duration=0.3", "--interval=0.1",
+                            "--gpus=synthetic").out
+        self.assertEqual(text.count("gpu0.utilisation "), 3)
+        self.assertIn("the GPU is synthetic", text)
+        self.assertRegex(text, r"cpu_percent +\d+\.\d %")
+
+    def test_looks_at_a_process_until_it_ends(self):
+        busy = subprocess.Popen(
+            ["python3", "-c", "import time\nend = time.time() + 1\n"
+             "while time.time() < end: pass"])
+        seen = self.succeed("monitor", "--pid", str(busy.pid),
+                            "--interval=0.1", "--gpus=none", "--json").json()
+        busy.wait()
+        self.assertTrue(seen["process"]["ended"])
+        self.assertIn("python3", seen["process"]["name"])
+        self.assertGreater(
+            seen["metrics"]["process.cpu_percent"]["max"], 10)
+
+    def test_compares_with_an_earlier_summary(self):
+        self.succeed("monitor", "--duration=0.2", "--interval=0.1",
+                     "--gpus=none", "--output=before.json")
+        before = json.loads((self.folder / "before.json").read_text())
+        text = self.succeed("monitor", "--duration=0.2", "--interval=0.1",
+                            "--gpus=none", "--compare=before.json").out
+        self.assertRegex(text, r"before +after")
+        seen = self.succeed("monitor", "--duration=0.2", "--interval=0.1",
+                            "--gpus=none", "--compare=before.json",
+                            "--json").json()
+        self.assertEqual(seen["compared"]["cpu_percent"]["before"],
+                         before["metrics"]["cpu_percent"]["mean"])
+
+    def test_ends_with_its_summary_when_it_is_stopped(self):
+        running = subprocess.Popen(
+            [PROGRAM, "monitor", "--interval=0.1", "--gpus=none", "--json"],
+            stdout=subprocess.PIPE)
+        time.sleep(0.5)
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=20)
+        self.assertGreater(json.loads(out)["samples"], 0)
+
+    def test_names_what_is_wrong(self):
+        self.refused(self.run_it("monitor", "--pid=2147483632", "--json"),
+                     "request", "monitor.process", "2147483632")
+        (self.folder / "other.json").write_text("{}")
+        self.refused(self.run_it("monitor", "--compare=other.json", "--json"),
+                     "request", "monitor.compare", "other.json")
+        self.assertEqual(self.run_it("monitor", "--compare=none.json",
+                                     "--json").code, 2)
+        self.assertEqual(self.run_it("monitor", "--interval=0").code, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
