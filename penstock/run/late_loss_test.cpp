@@ -15,7 +15,8 @@ class LateStepper final : public Stepper {
  public:
   static constexpr std::size_t kBehind = 3;
 
-  void step(const Batch&, Stream&, std::int64_t number) override {
+  void step(const std::shared_ptr<Batch>&, Stream&,
+            std::int64_t number) override {
     if (number == fail_at) {
       failed_ = true;
       throw Error(ErrorKind::device, {.code = "test.step", .what = "no more"});

@@ -12,6 +12,10 @@ or without a job file:
                              fields={"x": ["a", "b"], "y": ["label"]},
                              batch_size=256, shuffle=True)
 
+or training a torch module of your own in the program's run:
+
+    penstock.train("job.json", model=Net)
+
 or over a data set of torch's kind:
 
     loader = penstock.DataLoader(dataset, batch_size=64, num_workers=4)
@@ -33,7 +37,7 @@ from .progress import progress
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "InternalError", "Loader", "OutOfMemory", "RequestError",
            "SourceError", "TransformError", "__version__", "get_worker_info",
-           "open", "progress"]
+           "open", "progress", "train"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -42,14 +46,19 @@ except OSError:
 
 if TYPE_CHECKING:
     from .dataloader import DataLoader, get_worker_info
+    from .training import train
 else:
+    _LATER = {"DataLoader": "dataloader", "get_worker_info": "dataloader",
+              "train": "training"}
+
     def __getattr__(name):
-        """The drop-in needs numpy: it is imported when it is asked for."""
-        if name not in ("DataLoader", "get_worker_info"):
+        """What few need is imported when it is asked for."""
+        if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute "
                                  f"{name!r}")
-        from . import dataloader
-        return globals().setdefault(name, getattr(dataloader, name))
+        import importlib
+        module = importlib.import_module(f"{__name__}.{_LATER[name]}")
+        return globals().setdefault(name, getattr(module, name))
 
     def __dir__():
         return sorted({*globals(), *__all__})
