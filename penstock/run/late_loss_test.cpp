@@ -157,7 +157,7 @@ TEST_F(LateLossTest, WhenTheDeviceFailsTheLinesOfItsLastStepsHaveNoLoss) {
 TEST_F(LateLossTest, ALossThatIsNoNumberEndsTheRunAndSavesNothingAfterIt) {
   LateStepper stepper;
   stepper.nan_at = 7;
-  expected_ = "train.loss";
+  expected_ = "model.not_finite";
   EXPECT_FALSE(run(stepper, {"train.checkpoint_every_steps=5"}));
   EXPECT_EQ(where_, "epoch 0, step 7");
   EXPECT_EQ(stepper.saves, 1);  // after step 5

@@ -217,7 +217,7 @@ void Loop::refuse_loss(double loss) {
   const Json at = log_.waiting();
   log_.add_loss(loss);
   throw Error(ErrorKind::request,
-              {.code = "train.loss",
+              {.code = "model.not_finite",
                .what = "the model cannot learn any further",
                .where = "epoch " + at.find("epoch")->dump() + ", step " +
                         at.find("step")->dump(),

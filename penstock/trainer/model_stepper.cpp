@@ -77,7 +77,7 @@ class ModelStepper final : public Stepper {
       at::Tensor loss =
           learn(*batch, {batch->at().epoch, batch->ids(), staging_, stream},
                 steps, number);
-      if (number + 1 == steps.end) move(number);
+      if (number + 1 == steps.end) move(steps.first);
       PENSTOCK_ASSERT(loss.scalar_type() == at::kFloat, "a loss is a float32");
       losses_.add(static_cast<const std::byte*>(loss.const_data_ptr()), stream);
     });
@@ -156,6 +156,7 @@ class ModelStepper final : public Stepper {
     }
   }
 
+  /// At the rate of the first of their steps: as one of all their rows would.
   void move(std::int64_t number) {
     at::Tensor left_out = scale_.unscale(gradients_.all());
     optimizer_.step(learning_rate(schedule_, number), left_out);

@@ -6,9 +6,11 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import sqlite3
 import tempfile
 import unittest
+import unittest.mock
 
 import penstock
 from positions import has
@@ -32,6 +34,10 @@ class Net(torch.nn.Module):
     def forward(self, x, kind):
         return self.layers(self.norm(torch.cat([x, self.kind(kind)], 1)))
 """
+
+
+_KINDS = {kind.kind: kind for kind in (penstock.RequestError,
+                                       penstock.OutOfMemory)}
 
 
 class Case(unittest.TestCase):
@@ -85,8 +91,25 @@ class Case(unittest.TestCase):
     def resume(self, folder, **arguments):
         return self.train(None, resume=folder, **arguments)
 
+    def stopped_after(self, steps, job):
+        """The folder of a run that Ctrl-C ended after so many steps."""
+        from penstock._training.stepper import Stepper
+        step = Stepper.step
+
+        def stops(stepper, batch, number):
+            step(stepper, batch, number)
+            if number + 1 == steps:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with unittest.mock.patch.object(Stepper, "step", stops), \
+                self.assertRaises(KeyboardInterrupt):
+            self.train(job)
+        folder = os.path.realpath("runs/latest")
+        self.assertEqual(len(steps_of(folder)), steps)
+        return folder
+
     def refused(self, kind, code, *names):
-        return Refused(self, kind, code, names)
+        return Refused(self, _KINDS[kind], code, names)
 
 
 def steps_of(run):

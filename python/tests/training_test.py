@@ -13,6 +13,8 @@ from entry import main
 from own_model import NET, Case, needs_torch, quietly, steps_of, weights_of
 from penstock import program
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
 
 def run_train(*arguments, env=None):
     """The program's `train` with this Python."""
@@ -29,7 +31,7 @@ def run_train(*arguments, env=None):
 @needs_torch
 class Runs(Case):
     def test_a_module_learns_and_is_measured_on_held_out_rows(self):
-        run = self.train(self.job(train={"epochs": 8}))
+        run = self.train(self.job(train={"epochs": 20, "lr": 0.05}))
         epochs = run.report["epochs"]
         self.assertLess(epochs[-1]["val_loss"], epochs[0]["val_loss"] / 2)
         self.assertEqual(set(run.report["metrics"]["val"]),
@@ -41,7 +43,7 @@ class Runs(Case):
         job = self.job(fields={"y": {"column": "y", "standardize": True}})
         metrics = self.train(job).report["metrics"]["val"]
         with penstock.open(job) as loader:
-            divisor = loader.statistics["y"]["columns"][0]["divisor"]
+            divisor = loader.statistics["y"]["y"]["divisor"]
         self.assertAlmostEqual(metrics["rmse"],
                                divisor * math.sqrt(metrics["loss"]), places=4)
 
@@ -137,9 +139,9 @@ class Net(torch.nn.Module):
         return torch.optim.SGD(self.parameters(), lr=0.05, momentum=0.9)
 """)
         whole = self.train(self.job())
-        part = self.train(self.job(train={"max_steps": 5}))
-        again = self.resume(part.folder, train__max_steps=18)
-        self.assertEqual(weights_of(again.folder), weights_of(whole.folder))
+        part = self.stopped_after(5, self.job())
+        self.assertEqual(weights_of(self.resume(part).folder),
+                         weights_of(whole.folder))
 
     def test_a_run_is_of_one_job_or_of_a_run(self):
         with self.refused("request", "model.job", "neither"):
@@ -159,48 +161,35 @@ class Net(torch.nn.Module):
 @needs_torch
 class Resuming(Case):
     def test_resumed_anywhere_it_ends_with_the_same_bytes(self):
-        whole = self.train(self.job(train={"ema": 0.9, "accumulate": 2}))
-        self.assertEqual(len(steps_of(whole.folder)), 18)
-        for steps in (1, 4, 9, 13):
+        job = self.job(train={"ema": 0.9, "accumulate": 4})
+        whole = self.train(job).folder
+        self.assertEqual(len(steps_of(whole)), 18)
+        for steps in (1, 4, 9, 17):
             with self.subTest(steps=steps):
-                part = self.train(self.job(train={
-                    "max_steps": steps, "ema": 0.9, "accumulate": 2}))
-                if steps == 1:  # its only group of two was closed early
-                    continue
-                again = self.resume(part.folder, train__max_steps=18)
-                if steps % 2 == 0:
-                    self.assertEqual(weights_of(again.folder),
-                                     weights_of(whole.folder))
+                part = self.stopped_after(steps, job)
+                again = self.resume(part).folder
+                self.assertEqual(weights_of(again), weights_of(whole))
+                self.assertEqual(steps_of(part) + steps_of(again),
+                                 steps_of(whole))
 
-    def stopping_after(self, steps):
-        """A job whose module sends this process SIGINT in that step."""
+    def test_ctrl_c_in_a_step_lets_it_end(self):
         self.write("stops.py", NET.replace(
-            "    def forward(self, x, kind):", f"""
-    steps = 0
+            "    def forward(self, x, kind):", """
     def forward(self, x, kind):
-        if self.training:
-            Net.steps += 1
-            if Net.steps == {steps}:
-                import os, signal
-                os.kill(os.getpid(), signal.SIGINT)
+        import os, signal
+        os.kill(os.getpid(), signal.SIGINT)
 """))
-        return self.job("stops.py:Net", train={"accumulate": 3})
+        with self.assertRaises(KeyboardInterrupt):
+            self.train(self.job("stops.py:Net"))
+        self.assertEqual(len(steps_of(os.path.realpath("runs/latest"))), 1)
 
-    def test_ctrl_c_ends_it_after_the_step_and_loses_nothing(self):
-        whole = self.train(self.job(train={"accumulate": 3}))
-        for steps in (4, 9):
-            sys.modules.pop("stops", None)
-            with self.assertRaises(KeyboardInterrupt):
-                self.train(self.stopping_after(steps))
-            part = os.path.realpath("runs/latest")
-            self.assertEqual(len(steps_of(part)), steps)
-            self.write("stops.py", NET)
-            sys.modules.pop("stops", None)
-            again = self.resume(part)
-            self.assertEqual(weights_of(again.folder),
-                             weights_of(whole.folder))
-            self.assertEqual(steps_of(part) + steps_of(again.folder),
-                             steps_of(whole.folder))
+    def test_held_out_rows_that_a_run_still_owes_are_seen_when_it_goes_on(self):
+        whole = self.train(self.job())
+        part = self.stopped_after(9, self.job())  # the end of an epoch
+        again = self.resume(part)
+        self.assertEqual(
+            *([epoch["val_loss"] for epoch in run.report["epochs"]]
+              for run in (again, whole)))
 
     def test_a_step_that_fails_leaves_the_state_before_it(self):
         self.write("fails.py", NET.replace(
@@ -231,16 +220,17 @@ class Resuming(Case):
         if Net.steps == 6:
             return self.layers[0](torch.ones(16, 5))[:, :1] * float("nan")
 """))
-        with self.refused("request", "train.loss", "not a number", "step 5"):
+        with self.refused("request", "model.not_finite", "not a number", "step 5"):
             self.train(self.job("nan.py:Net"))
         part = os.path.realpath("runs/latest")
         again = self.resume(part, skip=1)
         self.assertTrue(math.isfinite(again.report["epochs"][-1]["val_loss"]))
 
     def test_out_of_memory_is_an_error_of_that_kind(self):
-        self.write("big.py", NET + """
+        self.write("big.py", NET.replace(
+            "        return self.layers(", """
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to")
-""")
+        return self.layers("""))
         with self.refused("out_of_memory", "model.out_of_memory", "Tried to"):
             self.train(self.job("big.py:Net").copy())
 
@@ -266,7 +256,7 @@ class Resuming(Case):
         for one, other in zip(first.module.parameters(),
                               second.module.parameters()):
             self.assertTrue(torch.equal(one, other))
-        with self.refused("request", "model.weights", "layers.0.weight"):
+        with self.refused("request", "model.weights", "layers.0."):
             self.train(self.job(model={"path": "left/model.safetensors",
                                        "arguments": {"width": 3}}))
 
@@ -299,10 +289,9 @@ class Switches(Case):
                 found = whole.report["epochs"][-1]["val_loss"]
                 self.assertNotEqual(found, exact)
                 self.assertLess(abs(found - exact), 0.05 * exact)
-                part = self.train(self.job(train={"precision": precision,
-                                                  "max_steps": 7}))
-                again = self.resume(part.folder, train__max_steps=18)
-                self.assertEqual(weights_of(again.folder),
+                part = self.stopped_after(
+                    7, self.job(train={"precision": precision}))
+                self.assertEqual(weights_of(self.resume(part).folder),
                                  weights_of(whole.folder))
 
     def test_two_steps_together_are_one_of_twice_the_rows(self):
@@ -431,7 +420,7 @@ class Net(torch.nn.Module):
                        loss="cross_entropy")
         self.returning("self.layer(x) @ self.layer(x)", "model.raised",
                        "RuntimeError")
-        self.returning("(self.layer(x) * float('inf')).mean()", "train.loss",
+        self.returning("(self.layer(x) * float('inf')).mean()", "model.not_finite",
                        **none)
 
     @needs_torch
@@ -507,6 +496,16 @@ class Own(Extra):
                 self.train(self.job(**sections))
 
 
+class Document(unittest.TestCase):
+    def test_the_example_stands_in_the_document(self):
+        text = (ROOT / "docs/own_model.md").read_text()
+        example = ROOT / "examples/own_model"
+        net = (example / "net.py").read_text().partition('"""\n')[2]
+        self.assertGreater(len(net), 100)
+        self.assertIn(net, text)
+        self.assertIn((example / "job.json").read_text(), text)
+
+
 @needs_torch
 class Program(Case):
     """`penstock train`, which becomes this Python."""
@@ -567,13 +566,12 @@ class Program(Case):
         self.assertIn("'Net' object has no attribute 'layer'", last)
 
     def test_the_example_of_the_document_runs(self):
-        root = pathlib.Path(__file__).resolve().parents[2]
         subprocess.run([sys.executable,
-                        root / "examples/own_table/make_penguins.py"],
+                        ROOT / "examples/own_table/make_penguins.py"],
                        check=True, capture_output=True)
         for name in ("net.py", "job.json"):
             (self.folder / name).write_text(
-                (root / "examples/own_model" / name).read_text())
+                (ROOT / "examples/own_model" / name).read_text())
         done = run_train("job.json", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertGreater(

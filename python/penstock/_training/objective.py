@@ -112,11 +112,11 @@ class Named:
             self._metrics = Numbers(torch, _units(target))
 
     def loss(self, answer: Any, batch: Tensors) -> Any:
-        losses, weight, _, _ = self._rows(answer, batch)
+        losses, weight, _, _ = self._rows(answer, batch, self.smoothing)
         return (losses * weight).sum() / weight.sum().clamp_min(1)
 
     def look(self, answer: Any, batch: Tensors) -> None:
-        losses, weight, truth, prediction = self._rows(answer, batch)
+        losses, weight, truth, prediction = self._rows(answer, batch, 0.0)
         self._metrics.add(losses, weight, truth, prediction)
 
     def seen(self) -> dict[str, float | None]:
@@ -135,12 +135,13 @@ class Named:
                         "for each class")
         return found.float()
 
-    def _rows(self, answer: Any, batch: Tensors) -> tuple[Any, Any, Any, Any]:
+    def _rows(self, answer: Any, batch: Tensors,
+              smoothing: float) -> tuple[Any, Any, Any, Any]:
         """Of each truth: its loss, what it counts, itself, the prediction."""
         truth = batch[self._target.name]
         prediction = self._prediction(answer)
         if self._name == "cross_entropy":
-            return self._of_classes(prediction, truth, batch)
+            return self._of_classes(prediction, truth, batch, smoothing)
         prediction = self._alike(prediction, truth)
         weight = self._weight(truth, batch)
         if self._name == "binary_cross_entropy":
@@ -158,8 +159,8 @@ class Named:
                       prediction, truth.float(), reduction="none")
         return losses, weight, truth.float(), prediction
 
-    def _of_classes(self, prediction: Any, truth: Any,
-                    batch: Tensors) -> tuple[Any, Any, Any, Any]:
+    def _of_classes(self, prediction: Any, truth: Any, batch: Tensors,
+                    smoothing: float) -> tuple[Any, Any, Any, Any]:
         if truth.is_floating_point():
             refuse_loss(f"cross_entropy needs classes, and the target "
                         f"'{self._target.name}' is {truth.dtype}",
@@ -185,7 +186,7 @@ class Named:
         weight = self._weight(truth, batch) * (truth >= self._first)
         losses = self._torch.nn.functional.cross_entropy(
             prediction.flatten(0, -2), truth.flatten(), reduction="none",
-            label_smoothing=self.smoothing).reshape(truth.shape)
+            label_smoothing=smoothing).reshape(truth.shape)
         first = self._first  # no guess is what is unknown
         return losses, weight, truth - first, prediction[..., first:]
 

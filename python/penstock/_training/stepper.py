@@ -4,7 +4,7 @@ A step, from the batch to the new weights: random numbers are drawn anew for
 the step's number, so that it is the same whenever it is taken -> forward and
 loss -> backward leaves the gradients -> after `train.accumulate` of them the
 optimiser clips them and moves the weights, at the rate that the schedule has
-for the step. What raises before the optimiser begins leaves everything as it
+for the first of their steps. What raises before the optimiser begins leaves everything as it
 was before the step.
 """
 
@@ -110,7 +110,7 @@ class Stepper:
             self._torn = "its last step ended while the weights moved"
             with told("its weights were moved", self._file):
                 self._optimiser.move(factor(
-                    number, int(self._facts["learning"]["warmup_steps"]),
+                    first, int(self._facts["learning"]["warmup_steps"]),
                     steps))
             self._torn = ""
         self._remember(loss)
@@ -135,7 +135,7 @@ class Stepper:
         if math.isfinite(loss):
             return
         raise refused(
-            "train.loss", "the model cannot learn any further",
+            "model.not_finite", "the model cannot learn any further",
             f"epoch {batch.epoch}, step {batch.step}",
             "the loss is " + ("not a number" if math.isnan(loss)
                               else "infinite"),
