@@ -29,6 +29,7 @@ void choose_log_level(const std::string& option) {
                  .why = "there is no such level",
                  .next = "use debug, info, warning, error or off"});
   set_log_level(level);
+  ::setenv("PENSTOCK_LOG", option.c_str(), 1);  // for who takes over
 }
 
 /// Each heap of a thread's own reserves 64 MiB of addresses, which a limit on

@@ -26,6 +26,7 @@ struct Job {
     LoaderOptions options;       ///< of both sides: see loader_options()
     std::optional<int> workers;  ///< missing: from the processors we may use
     std::optional<Tail> tail;    ///< missing: drop for train, exact for val
+    std::optional<std::int64_t> val_batch_size;  ///< missing: batch_size
     std::string cache = "auto";
     Drawing drawing;              ///< "weights" or "balance"
     double limit_share = 1;       ///< "limit": of each side...
@@ -67,15 +68,21 @@ Job parse_job_of_rows(const Json& document);
 /// which may be missing, only `on_bad` and `fingerprint`.
 Job parse_job_of_source(const Json& document);
 
-/// Reads a job file and applies `sets`, each "section.key=value" (a value that
-/// parses as JSON is JSON, else text; "device.key" makes an object of a device
-/// that was given by its name).
+/// Reads a job file, not yet checked, and applies `sets`, each
+/// "section.key=value" (a value that parses as JSON is JSON, else text;
+/// "device.key" makes an object of a device that was given by its name).
+Json read_job(const std::string& path, const std::vector<std::string>& sets);
+/// The same, checked.
 Job load_job(const std::string& path, const std::vector<std::string>& sets);
 
 /// The settings as they may be stored and shown.
 Json without_secrets(Json document);
 
 void apply_setting(Json& document, const std::string& set);
+
+/// Makes a job's model one in Python, "FILE.py:NAME": what its section says of
+/// such a model stays, and of another kind its target.
+void use_own_model(Json& document, const std::string& named);
 
 /// The JSON Schema (draft 2020-12) of the job file.
 std::string job_schema();

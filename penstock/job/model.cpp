@@ -37,8 +37,42 @@ const SettingsTable<Learning>& learning_settings() {
           .number("clip_norm", &Learning::clip_norm, 0, 1e9,
                   "of all gradients together; 0: no clipping")
           .integer("threads", &Learning::threads, 0, 1024,
-                   "of the model's mathematics; 0: all that we may use");
+                   "of the model's mathematics; 0: all that we may use")
+          .choice("precision", &Learning::precision,
+                  {{"float32", Dtype::float32},
+                   {"bfloat16", Dtype::bfloat16},
+                   {"float16", Dtype::float16}},
+                  "of a network's mathematics; its weights stay float32")
+          .boolean("tf32", &Learning::tf32,
+                   "faster products of float32 on a GPU, less exact")
+          .integer("accumulate", &Learning::accumulate, 1, 1 << 20,
+                   "steps whose gradients together move the weights")
+          .number("ema", &Learning::ema, 0, 0.999999,
+                  "decay of a moving average of the weights, which is what is "
+                  "validated and left behind; 0: none")
+          .number("label_smoothing", &Learning::label_smoothing, 0, 0.999999,
+                  "share of a true class that is given to all classes");
   return table;
+}
+
+SettingsTable<ModelSpec> with_shared(SettingsTable<ModelSpec> own) {
+  return std::move(
+      own.text("path", &ModelSpec::path,
+               "a safetensors file of the first weights; default: they are "
+               "drawn"));
+}
+
+void check_switches(const Spec& train, const ModelSpec& model) {
+  if (model.none()) return;  // nothing is learned
+  const std::vector<std::string>& has = kind_named(model.kind).switches;
+  std::string list;
+  for (const std::string& key : has)
+    list += (list.empty() ? "train." : ", train.") + key;
+  for (const char* key :
+       {"precision", "tf32", "accumulate", "ema", "label_smoothing"})
+    if (train.has(key) && std::ranges::find(has, key) == has.end())
+      train.refuse(key, "the model \"" + model.kind + "\" has no such setting",
+                   "leave it out; of its kind the model has " + list);
 }
 
 const Field& field_named(const Spec& section, std::string_view key,

@@ -18,6 +18,12 @@ struct Learning {
   double weight_decay = 0.01;
   double clip_norm = 1;  ///< of all gradients together; 0: no clipping
   int threads = 0;       ///< of the model's mathematics; 0: all that we may use
+  /// Of a network's mathematics; its weights stay float32.
+  Dtype precision = Dtype::float32;
+  bool tf32 = false;            ///< float32 products of a GPU, less exact
+  std::int64_t accumulate = 1;  ///< steps whose gradients move the weights
+  double ema = 0;               ///< of the weights' mean over time; 0: none
+  double label_smoothing = 0;   ///< of true classes, given to all
 };
 const SettingsTable<Learning>& learning_settings();
 
@@ -27,9 +33,12 @@ struct ModelSpec {
   std::string kind = "none";  ///< "none", or the name of a ModelKind
   std::any own;               ///< the settings of which the kind knows the type
   Learning learning;
+  std::string path;  ///< of the first weights, safetensors; empty: drawn
 
   bool none() const { return kind == "none"; }
 };
+/// A kind's settings, and those that every kind has.
+SettingsTable<ModelSpec> with_shared(SettingsTable<ModelSpec> own);
 
 /// What the program knows of a kind of model without the trainer: its
 /// descriptor, trainer/models/NAME/descriptor.h.
@@ -40,6 +49,8 @@ struct ModelKind {
   /// Throws Error(request) for fields that do not fit.
   void (*check)(const Spec& section, const ModelSpec& model,
                 const std::vector<Field>& fields);
+  /// Those settings of `train` that not every model has, and this one has.
+  std::vector<std::string> switches;
 };
 /// All kinds, in the order in which hints name them.
 const std::vector<ModelKind>& model_kinds();
@@ -54,6 +65,9 @@ const Field& field_named(const Spec& section, std::string_view key,
 /// Error(request) with the JSON path, also for a model that does not fit the
 /// fields.
 ModelSpec parse_model(const Json* section, const std::vector<Field>& fields);
+/// Throws Error(request) for a setting of the section `train` that the model
+/// has not.
+void check_switches(const Spec& train, const ModelSpec& model);
 /// The settings of that section with every default: "none" or an object.
 Json model_section(const ModelSpec& model);
 /// The JSON Schema of that section.

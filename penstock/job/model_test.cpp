@@ -140,5 +140,70 @@ TEST(Model, ShowsEveryDefaultThatWasUsed) {
   EXPECT_EQ(model_section({}), Json("none"));
 }
 
+/// A job with that model, and a section `train`.
+Json job_with(const std::string& model, const std::string& train) {
+  return Json::parse(
+      R"({"source": {"kind": "sqlite", "path": "d", "table": "t"},
+          "fields": )" +
+          std::string(kFields) + R"(, "model": )" + model + R"(, "train": )" +
+          train + "}",
+      "test");
+}
+
+TEST(Switches, ThatAModelHasNotAreRefusedWithThoseItHas) {
+  Error error = error_of(
+      [&] { parse_job(job_with(kModel, R"({"label_smoothing": 0.1})")); });
+  EXPECT_EQ(error.kind(), ErrorKind::request);
+  EXPECT_EQ(error.parts().where, "train.label_smoothing");
+  EXPECT_THAT(error.parts().why, HasSubstr("\"set_position\""));
+  EXPECT_THAT(error.parts().next,
+              HasSubstr("train.precision, train.tf32, train.accumulate"));
+}
+
+TEST(Switches, ThatAModelHasAreRead) {
+  Job job =
+      parse_job(job_with(kModel, R"({"precision": "bfloat16", "accumulate": 4,
+                           "ema": 0.99, "tf32": true})"));
+  EXPECT_EQ(job.model.learning.precision, Dtype::bfloat16);
+  EXPECT_EQ(job.model.learning.accumulate, 4);
+  EXPECT_EQ(job.model.learning.ema, 0.99);
+  EXPECT_TRUE(job.model.learning.tf32);
+}
+
+TEST(Switches, WithoutAModelChangeNothing) {
+  EXPECT_TRUE(parse_job(job_with("\"none\"", R"({"label_smoothing": 0.1})"))
+                  .model.none());
+}
+
+TEST(OwnModel, TakesThePlaceOfAnotherKindButForItsTarget) {
+  Json document = job_with(R"({"kind": "tabular", "target": "target"})", "{}");
+  use_own_model(document, "net.py:Net");
+  EXPECT_EQ(document.find("model")->dump(),
+            R"({"class":"net.py:Net","kind":"own","target":"target"})");
+  EXPECT_EQ(parse_job(document).model.kind, "own");
+}
+
+TEST(OwnModel, KeepsWhatTheJobSaysOfSuchAModel) {
+  Json document = job_with(
+      R"({"kind": "own", "class": "a.py:A", "arguments": {"width": 3}})", "{}");
+  use_own_model(document, "b.py:B");
+  EXPECT_EQ(document.find("model")->dump(),
+            R"({"arguments":{"width":3},"class":"b.py:B","kind":"own"})");
+}
+
+TEST(OwnModel, RefusesATargetThatIsNoFieldAndALossOfNone) {
+  Error error = error_of([&] {
+    parse_job(job_with(R"({"kind": "own", "class": "a.py:A",
+                           "target": "targte"})",
+                       "{}"));
+  });
+  EXPECT_THAT(error.what(), HasSubstr("did you mean 'target'"));
+  error = error_of([&] {
+    parse_job(
+        job_with(R"({"kind": "own", "class": "a.py:A", "loss": "mse"})", "{}"));
+  });
+  EXPECT_EQ(error.parts().where, "model.loss");
+}
+
 }  // namespace
 }  // namespace penstock

@@ -21,6 +21,8 @@ LoaderOptions loader_options(const Job& job, Side side) {
   LoaderOptions options = job.loading.options;
   options.side = side;
   options.shuffle = train && options.shuffle;
+  if (!train && job.loading.val_batch_size)
+    options.batch_size = *job.loading.val_batch_size;
   options.tail = job.loading.tail.value_or(train ? Tail::drop : Tail::exact);
   options.workers = job.loading.workers.value_or(automatic_workers(job));
   return options;

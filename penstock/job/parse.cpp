@@ -59,6 +59,7 @@ Job checked_job(const Json& document, RowsFrom from) {
   Spec train = section("train");
   training_settings().read(train, job.training);
   learning_settings().read(train, job.model.learning);
+  check_switches(train, job.model);
   train.finish();
   const Json* device = spec.raw("device");
   job.device =
@@ -98,6 +99,20 @@ Json without_secrets(Json document) {
   if (const Json* source = document.find("source"))
     document["source"] = without_secrets_of_source(*source);
   return document;
+}
+
+void use_own_model(Json& document, const std::string& named) {
+  Json section;
+  if (const Json* before = document.find("model");
+      before != nullptr && before->is_object()) {
+    const Json* kind = before->find("kind");
+    const bool own = kind != nullptr && *kind == Json("own");
+    for (const auto& [key, value] : before->object())
+      if (own || key == "target") section[key] = value;
+  }
+  section["kind"] = "own";
+  section["class"] = named;
+  document["model"] = std::move(section);
 }
 
 void apply_setting(Json& document, const std::string& set) {
@@ -167,7 +182,7 @@ std::string without_comments(std::string text) {
 
 }  // namespace
 
-Job load_job(const std::string& path, const std::vector<std::string>& sets) {
+Json read_job(const std::string& path, const std::vector<std::string>& sets) {
   std::string text;
   try {
     text = real_files().read(path);
@@ -178,7 +193,11 @@ Job load_job(const std::string& path, const std::vector<std::string>& sets) {
   }
   Json document = Json::parse(without_comments(std::move(text)), path);
   for (const std::string& set : sets) apply_setting(document, set);
-  return parse_job(document);
+  return document;
+}
+
+Job load_job(const std::string& path, const std::vector<std::string>& sets) {
+  return parse_job(read_job(path, sets));
 }
 
 }  // namespace penstock

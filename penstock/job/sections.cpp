@@ -194,6 +194,8 @@ const SettingsTable<Job::Loading>& loading_settings() {
     made.inside(&Loading::options, options_settings())
         .integer("workers", &Loading::workers, 0, 1024,
                  "default: from the processors we may use");
+    made.integer("val_batch_size", &Loading::val_batch_size, 1, 1 << 24,
+                 "of the held-out rows; default: batch_size");
     add_drawing(made).setting("limit", limit_rule(), read_limit, shown_limit);
     add_cache_settings(made)
         .choice(

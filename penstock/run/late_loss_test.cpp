@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "penstock/demo/fake/positions_run.h"
@@ -15,12 +16,14 @@ class LateStepper final : public Stepper {
  public:
   static constexpr std::size_t kBehind = 3;
 
-  void step(const Batch&, Stream&, std::int64_t number) override {
+  void step(const std::shared_ptr<Batch>&, Stream&,
+            std::int64_t number) override {
     if (number == fail_at) {
       failed_ = true;
       throw Error(ErrorKind::device, {.code = "test.step", .what = "no more"});
     }
-    late_.push_back(static_cast<double>(number));
+    late_.push_back(number == nan_at ? std::nan("")
+                                     : static_cast<double>(number));
   }
   bool takes_time() const override { return true; }
   bool has_model() const override { return true; }
@@ -36,7 +39,13 @@ class LateStepper final : public Stepper {
     return known;
   }
 
-  std::int64_t fail_at = -1;
+  ModelState save() override {
+    ++saves;
+    return {};
+  }
+
+  std::int64_t fail_at = -1, nan_at = -1;
+  int saves = 0;
   int waits = 0;  // for losses that were not known
 
  private:
@@ -75,7 +84,8 @@ class LateLossTest : public testing::Test {
       numbers_ = session->numbers();
       return all;
     } catch (const Error& error) {
-      EXPECT_EQ(error.parts().code, "test.step");
+      EXPECT_EQ(error.parts().code, expected_);
+      where_ = error.parts().where;
       return false;
     }
   }
@@ -85,17 +95,18 @@ class LateLossTest : public testing::Test {
     for (std::string line; std::getline(text, line);) {
       Json entry = Json::parse(line, "steps.jsonl");
       const Json* loss = entry.find("loss");
-      lines.emplace_back(
-          entry.find("epoch")->integer() * each_ +
-              entry.find("step")->integer(),
-          loss == nullptr ? std::nullopt : std::optional(loss->number()));
+      lines.emplace_back(entry.find("epoch")->integer() * each_ +
+                             entry.find("step")->integer(),
+                         loss == nullptr || loss->is_null()
+                             ? std::nullopt
+                             : std::optional(loss->number()));
     }
     return lines;
   }
 
   PositionsRun positions_;
   RunNumbers numbers_;
-  std::string folder_;
+  std::string folder_, expected_ = "test.step", where_;
   std::int64_t each_ = 0;  // steps of an epoch
 };
 
@@ -141,6 +152,16 @@ TEST_F(LateLossTest, WhenTheDeviceFailsTheLinesOfItsLastStepsHaveNoLoss) {
   for (std::int64_t i = 4; i < 7; ++i) expected.emplace_back(i, std::nullopt);
   EXPECT_EQ(lines(), expected);
   EXPECT_THAT(logged, testing::ElementsAre(testing::HasSubstr("gone")));
+}
+
+TEST_F(LateLossTest, ALossThatIsNoNumberEndsTheRunAndSavesNothingAfterIt) {
+  LateStepper stepper;
+  stepper.nan_at = 7;
+  expected_ = "model.not_finite";
+  EXPECT_FALSE(run(stepper, {"train.checkpoint_every_steps=5"}));
+  EXPECT_EQ(where_, "epoch 0, step 7");
+  EXPECT_EQ(stepper.saves, 1);  // after step 5
+  EXPECT_EQ(lines().back(), Line(7, std::nullopt));
 }
 
 TEST_F(LateLossTest, WithoutAModelALineWaitsForNothing) {

@@ -1,6 +1,7 @@
 #include "penstock/run/loop.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -68,6 +69,11 @@ void StepLog::add(Position at, std::int64_t rows, Nanoseconds since_start,
   waiting_.push_back(std::move(line));
 }
 
+const Json& StepLog::waiting() const {
+  PENSTOCK_ASSERT(!waiting_.empty(), "each step has one loss");
+  return waiting_.front().entry;
+}
+
 void StepLog::add_loss(double loss) {
   PENSTOCK_ASSERT(!waiting_.empty(), "each step has one loss");
   waiting_.front().entry["loss"] = loss;
@@ -133,9 +139,9 @@ void Loop::take_steps() {
   if (held_out_ == nullptr) p_.state.to_validate.reset();
   if (p_.state.to_validate) validate(*p_.state.to_validate);
   while (!stopped()) {
-    std::optional<Batch> batch = next_batch();
-    if (!batch) break;
-    take(*batch);
+    std::shared_ptr<Batch> batch = next_batch();
+    if (batch == nullptr) break;
+    take(batch);
     Position at = batch->at();
     batch.reset();
     const bool ends = at.step + 1 == p_.session.steps_per_epoch() ||
@@ -151,15 +157,16 @@ void Loop::take_steps() {
 }
 
 /// No batch after the last one, and when a stop ended the reading of it.
-std::optional<Batch> Loop::next_batch() try {
-  return p_.session.next();
+std::shared_ptr<Batch> Loop::next_batch() try {
+  std::optional<Batch> batch = p_.session.next();
+  return batch ? p_.session.shared(std::move(*batch)) : nullptr;
 } catch (const Error& error) {
   if (!is_stop(error) || !stopped()) throw;
-  return std::nullopt;
+  return nullptr;
 }
 
 /// Where the model has no memory, it gets that of the rows on the device.
-void Loop::step(const Batch& batch) try {
+void Loop::step(const std::shared_ptr<Batch>& batch) try {
   p_.stepper.step(batch, p_.session.stream(), p_.state.steps_taken);
 } catch (const Error& error) {
   if (error.kind() != ErrorKind::out_of_memory) throw;
@@ -176,7 +183,7 @@ void Loop::step(const Batch& batch) try {
   p_.stepper.step(batch, p_.session.stream(), p_.state.steps_taken);
 }
 
-void Loop::take(Batch& batch) {
+void Loop::take(const std::shared_ptr<Batch>& batch) {
   Session& session = p_.session;
   step(batch);
   session.end_step();
@@ -185,10 +192,10 @@ void Loop::take(Batch& batch) {
   p_.state.position = session.position();
   ++p_.state.steps_taken;
   unsaved_ = true;
-  log_.add(batch.at(), batch.rows(), wall_clock().now() - run.started,
+  log_.add(batch->at(), batch->rows(), wall_clock().now() - run.started,
            p_.stepper.has_model());
-  if (!batch.rejected().empty())
-    p_.quarantine.add(batch, session.dataset().get());
+  if (!batch->rejected().empty())
+    p_.quarantine.add(*batch, session.dataset().get());
   take_losses(false);
   session.report_step();
   report_epochs();
@@ -196,11 +203,29 @@ void Loop::take(Batch& batch) {
 
 void Loop::take_losses(bool wait) {
   for (double loss : p_.stepper.losses(wait)) {
+    if (!std::isfinite(loss)) refuse_loss(loss);
     loss_sum_ += loss;
     ++losses_;
     p_.session.set_loss(loss);
     log_.add_loss(loss);
   }
+}
+
+/// The weights have moved by it: what was saved before is what is left.
+void Loop::refuse_loss(double loss) {
+  unsaved_ = false, lost_ = true;
+  const Json at = log_.waiting();
+  log_.add_loss(loss);
+  throw Error(ErrorKind::request,
+              {.code = "model.not_finite",
+               .what = "the model cannot learn any further",
+               .where = "epoch " + at.find("epoch")->dump() + ", step " +
+                        at.find("step")->dump(),
+               .why = std::string("the loss is ") +
+                      (std::isnan(loss) ? "not a number" : "infinite"),
+               .next = "lower train.lr, look at the rows of that step "
+                       "('penstock batch'), or leave them out: --resume RUN "
+                       "--skip STEPS"});
 }
 
 void Loop::end_epoch(std::int64_t at) {
@@ -260,7 +285,7 @@ bool Loop::see_held_out_rows() try {
     if (stopped()) return false;
     save_if_requested();
     Batch batch = promised(held_out_->next(stream));
-    p_.stepper.validate(batch, stream);
+    p_.stepper.validate(p_.session.shared(std::move(batch)), stream);
   }
   return true;
 } catch (const Error& error) {
@@ -279,6 +304,7 @@ void Loop::save_if_requested() {
 }
 
 void Loop::save() {
+  if (lost_) return log_.flush();
   take_losses(true);
   log_.flush();
   if (!unsaved_) return;

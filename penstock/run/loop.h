@@ -22,7 +22,8 @@ class StepLog {
   explicit StepLog(RunFolder& folder) : folder_(folder) {}
   void add(Position at, std::int64_t rows, Nanoseconds since_start,
            bool loss_follows);
-  /// The loss of the first step that has none yet.
+  /// The line of the first step that has no loss yet; its loss.
+  const Json& waiting() const;
   void add_loss(double loss);
   void flush();
   /// Writes those lines too whose loss will not come.
@@ -68,10 +69,11 @@ class Loop {
   bool stopped() const;
   void check_end() const;
   void take_steps();
-  std::optional<Batch> next_batch();
-  void step(const Batch& batch);
-  void take(Batch& batch);
+  std::shared_ptr<Batch> next_batch();  ///< null after the last
+  void step(const std::shared_ptr<Batch>& batch);
+  void take(const std::shared_ptr<Batch>& batch);
   void take_losses(bool wait);
+  [[noreturn]] void refuse_loss(double loss);
   /// Also where the run ends inside of it: one that is resumed with more steps
   /// goes on there, and ends it once more.
   void end_epoch(std::int64_t epoch);
@@ -99,6 +101,7 @@ class Loop {
   double loss_sum_ = 0;           // of the epoch's steps
   std::int64_t losses_ = 0;
   bool unsaved_ = false;
+  bool lost_ = false;  ///< the model is of no more use
 };
 
 }  // namespace penstock

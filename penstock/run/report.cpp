@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <limits>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/run/train.h"
 
 namespace penstock {
 namespace {
@@ -222,6 +224,35 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
     json["machine"]["peak_bytes"] = *snapshot.use.peak_bytes;
   json["settings"] = resolved_settings(job, device);
   return json;
+}
+
+namespace {
+
+double number_in(const Json& json, const char* key) {
+  const Json* found = json.find(key);
+  return found != nullptr && found->is_number() ? found->number() : 0.0;
+}
+
+}  // namespace
+
+std::string summary_of(const Json& report) {
+  char text[400];
+  const Json& verdict = *report.find("verdict");
+  const Json* au = report.find("au");
+  std::string utilisation = "n/a";
+  if (au->is_number()) {
+    std::snprintf(text, sizeof(text), "%.1f %%", 100 * au->number());
+    utilisation = text;
+  }
+  std::snprintf(text, sizeof(text),
+                "%.0f steps, %.0f samples/s, first batch after %.0f ms, "
+                "accelerator utilisation %s\n%s: %s\nreport: %s/report.json\n",
+                number_in(report, "steps"), number_in(report, "samples_per_s"),
+                number_in(report, "first_batch_ms"), utilisation.c_str(),
+                verdict.find("limit")->string().c_str(),
+                verdict.find("cause")->string().c_str(),
+                report.find("run")->string().c_str());
+  return text;
 }
 
 }  // namespace penstock

@@ -182,6 +182,13 @@ void Session::release(Batch batch) {
   Batch last = std::move(batch);
 }
 
+std::shared_ptr<Batch> Session::shared(Batch batch) {
+  return {new Batch(std::move(batch)), [this](Batch* last) {
+            release(std::move(*last));
+            delete last;
+          }};
+}
+
 void Session::wait_on(Batch& batch, Stream& other) {
   Lock lock(stream_mutex_);
   batch.wait_on(other);

@@ -48,9 +48,11 @@ class Session {
   std::size_t release_memory(std::size_t bytes);
   /// The batch that next() would give, made on this thread; it stays the next.
   std::optional<Batch> peek();
-  /// Destroys a batch. This and the next two may be called on any thread, also
-  /// for one batch on several: they use the streams one at a time.
+  /// Destroys a batch. This and the next three may be called on any thread,
+  /// also for one batch on several: they use the streams one at a time.
   void release(Batch batch);
+  /// The batch for several holders: the last one, on any thread, destroys it.
+  std::shared_ptr<Batch> shared(Batch batch);
   /// Batch::wait_on(): `other` waits for the data, and the memory for `other`.
   void wait_on(Batch& batch, Stream& other);
   /// The same for a stream of another library (see Device::borrow_stream).

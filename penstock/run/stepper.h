@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "penstock/loader/loader.h"
@@ -15,7 +17,15 @@ struct ModelState {
   Json json;  ///< what is no tensor: counts, the learning rate's place...
 };
 
+/// What was asked of a model by a setting of `train`, and what it does.
+struct SwitchInForce {
+  std::string name;  ///< of the setting
+  Json asked, got;
+  std::string why;  ///< they differ; empty where they do not
+};
+
 /// What is done with each batch. The trainer brings one with a model.
+/// A batch's memory is used again when nobody holds the batch.
 ///
 /// One thread. Its work is done in the order of the calls; what tells a number
 /// or a state waits for the device.
@@ -24,7 +34,7 @@ class Stepper {
   virtual ~Stepper() = default;
   /// Queues one step on `stream`, which already waits for the batch. One that
   /// throws Error(out_of_memory) has changed nothing that the next call uses.
-  virtual void step(const Batch& batch, Stream& stream,
+  virtual void step(const std::shared_ptr<Batch>& batch, Stream& stream,
                     std::int64_t number) = 0;
   /// False when a step is no work at all, so that utilisation means nothing.
   virtual bool takes_time() const = 0;
@@ -35,12 +45,15 @@ class Stepper {
 
   /// True: every step has a loss, and there is something to validate and save.
   virtual bool has_model() const { return false; }
+  /// The settings that not every model has, as this one follows them.
+  virtual std::vector<SwitchInForce> in_force() const { return {}; }
   /// Looks at a batch of held-out rows without learning from it.
-  virtual void validate(const Batch&, Stream&) {}
+  virtual void validate(const std::shared_ptr<Batch>&, Stream&) {}
   /// What validate() saw since the last call, by name: "val_loss" and what the
   /// model measures, "val_median_km" say. Starts anew.
   virtual Json validated() { return Json::Object{}; }
-  /// Weights, optimiser and all else that the next step depends on.
+  /// Weights ("model.NAME"), optimiser and all else that the next step depends
+  /// on.
   virtual ModelState save() { return {}; }
   /// Goes on from there, bit for bit. Throws Error(request) when `state` is
   /// of another model.
@@ -54,7 +67,7 @@ class NoModel : public Stepper {
   explicit NoModel(const Device& device)
       : takes_time_(device.memory_kind() == MemoryKind::sim) {}
   bool takes_time() const override { return takes_time_; }
-  void step(const Batch&, Stream&, std::int64_t) override {}
+  void step(const std::shared_ptr<Batch>&, Stream&, std::int64_t) override {}
   std::vector<double> losses(bool) override { return {}; }
 
  private:

@@ -4,6 +4,7 @@
 
 #include "penstock/run/loop.h"
 #include "penstock/run/trainer_plugin.h"
+#include "penstock/run/weights.h"
 
 namespace penstock {
 namespace {
@@ -28,10 +29,42 @@ const TableDataset& table_of(const Session& session) {
                .next = "set \"model\" to \"none\""});
 }
 
-std::unique_ptr<Stepper> make_stepper(const Job& job, Session& session) {
-  if (job.model.none()) return std::make_unique<NoModel>(session.device());
-  return open_model(job.model, table_of(session), session.device(),
-                    steps_in_all(job, session.order()));
+std::unique_ptr<Stepper> make_stepper(const Job& job,
+                                      const TrainOptions& options,
+                                      const std::shared_ptr<Session>& session) {
+  if (job.model.none()) return std::make_unique<NoModel>(session->device());
+  const std::int64_t steps = steps_in_all(job, session->order());
+  if (options.own) return options.own->make_stepper(job, session, steps);
+  return open_model(job.model, table_of(*session), session->device(), steps);
+}
+
+/// Says what is in force of what the job asks of its model; for `run.json`.
+Json told(const std::vector<SwitchInForce>& switches,
+          const TrainListener& listener) {
+  Json effective{Json::Object{}};
+  for (const SwitchInForce& one : switches) {
+    Json& entry = effective[one.name];
+    entry["asked"] = one.asked;
+    entry["got"] = one.got;
+    if (!one.why.empty()) entry["why"] = one.why;
+    auto shown = [](const Json& value) {
+      return value.is_string() ? value.string() : value.dump();
+    };
+    std::string line = one.name + ": " + shown(one.got);
+    if (!one.why.empty())
+      line += " (asked: " + shown(one.asked) + "): " + one.why;
+    if (listener.note) listener.note(line);
+  }
+  return effective;
+}
+
+[[noreturn]] void refuse_without_python() {
+  throw Error(ErrorKind::request,
+              {.code = "model.needs_python",
+               .what = "cannot train a model of your own here",
+               .where = "model",
+               .why = "\"kind\" is own: a module of torch, in Python",
+               .next = "use 'penstock train' or penstock.train() of Python"});
 }
 
 /// The numbers of a finished loop, for the report and the verdict.
@@ -46,12 +79,45 @@ RunNumbers numbers_of(Session& session, const Stepper& stepper,
   return run;
 }
 
+/// The folder of `--output`, made before the first step.
+std::optional<OutputFolder> output_of(const Job& job,
+                                      const TrainOptions& options) {
+  if (options.output.empty()) return std::nullopt;
+  if (job.model.none())
+    throw Error(ErrorKind::request,
+                {.code = "output.no_model",
+                 .what = "cannot leave the weights of the model",
+                 .where = "--output",
+                 .why = "\"model\" is none",
+                 .next = "name a model in the job, or leave out --output"});
+  return OutputFolder(real_files(), options.output, "--output");
+}
+
+void leave_weights(OutputFolder& folder, Stepper& stepper,
+                   const Session& session, bool all,
+                   const TrainOptions& options) {
+  const std::string place = folder.path().string();
+  std::string line = "nothing is in " + place + " yet: resume the run";
+  if (all) {
+    folder.write("model.safetensors", weights_file(stepper.save()));
+    if (auto table = session.dataset())
+      folder.write("statistics.json", text_of_statistics(table->statistics()));
+    line = "the weights are in " + place + "/model.safetensors";
+  }
+  if (options.listener.note) options.listener.note(line);
+}
+
 /// The device of a run: one that its model can be trained on.
-std::shared_ptr<Device> device_of(const Job& job) {
-  std::unique_ptr<Device> device = open_device(job.device);
+std::shared_ptr<Device> device_of(const Job& job, const TrainOptions& options) {
+  const std::optional<OwnTrainer>& own = options.own;
+  if (job.model.kind == "own" && !own) refuse_without_python();
+  std::unique_ptr<Device> device =
+      open_device(job.device, own ? own->allocator : DeviceAllocator{});
   check_model_device(job.model, device->memory_kind());
   if (!job.model.none())  // what is missing is heard before the table is read
-    device = training_device(std::move(device), job.device, load_trainer());
+    device = training_device(std::move(device), job.device,
+                             own ? own->cuda_unavailable_reason
+                                 : load_trainer().cuda_unavailable_reason);
   return device;
 }
 
@@ -212,6 +278,13 @@ Job job_of_run(const std::string& run_folder) {
   return parse_job(*job);
 }
 
+Json document_of_run(const std::string& run_folder,
+                     const std::vector<std::string>& sets) {
+  Json document = job_of_run(run_folder).document;
+  for (const std::string& set : sets) apply_setting(document, set);
+  return document;
+}
+
 TrainResult train(const Job& job, const TrainOptions& options) {
   Nanoseconds started = wall_clock().now();
   Resumption from;
@@ -223,9 +296,10 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
   check_same_fields(state, job);
 
-  std::shared_ptr<Device> device = device_of(job);
-  RunFolder folder(real_files(), job.output.dir,
-                   run_json(job, *device, resumed, options.skip));
+  std::shared_ptr<Device> device = device_of(job, options);
+  std::optional<OutputFolder> weights = output_of(job, options);
+  Json about = run_json(job, *device, resumed, options.skip);
+  RunFolder folder(real_files(), job.output.dir, about);
   log(LogLevel::info, "run folder " + folder.path().string());
   Checkpoints checkpoints(folder);
   // Where a run that skips has failed, `latest` still leads to the one before,
@@ -239,7 +313,14 @@ TrainResult train(const Job& job, const TrainOptions& options) {
     folder.write("report.json", result.report);
     return result;
   };
-  std::unique_ptr<Session> session = open_session(job, options, from, device);
+  std::shared_ptr<Session> session = open_session(job, options, from, device);
+  // A stepper in Python may leave batches behind, which hold the session.
+  struct Ends {
+    Session* session;
+    ~Ends() {
+      if (session != nullptr) session->close();
+    }
+  } ends{session.get()};
   if (session == nullptr) {
     if (skips && options.listener.note)
       options.listener.note("nothing was skipped: resume " + resumed +
@@ -255,8 +336,13 @@ TrainResult train(const Job& job, const TrainOptions& options) {
           note_rows(state, job, session->rows(), session->order()))
     checkpoints.save_statistics(*statistics, state);
 
-  std::unique_ptr<Stepper> stepper = make_stepper(job, *session);
-  if (from.model) stepper->restore(*from.model);
+  std::unique_ptr<Stepper> stepper = make_stepper(job, options, session);
+  if (from.model)
+    stepper->restore(*from.model);
+  else if (!job.model.path.empty())
+    stepper->restore(with_weights(stepper->save(), job.model.path));
+  about["effective"] = told(stepper->in_force(), options.listener);
+  folder.write("run.json", about);
   check_room(*stepper, folder.path(), job, options.listener);
   if (skips) {
     save_beginning(folder, checkpoints, from);
@@ -272,6 +358,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
              .state = state},
             steps_in_all(job, session->order()));
   bool all = loop.run();
+  if (weights) leave_weights(*weights, *stepper, *session, all, options);
   RunNumbers run = numbers_of(*session, *stepper, folder.path().string());
   warn_if_starved(run.snapshot, options.listener);
   return finish(run, &session->rows(), all);

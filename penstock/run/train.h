@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "penstock/job/job.h"
 #include "penstock/run/stepper.h"
@@ -17,8 +18,14 @@ struct TrainResult {
 /// Runs a job: prepares its data set, takes its steps, writes its run folder.
 TrainResult train(const Job& job, const TrainOptions& options);
 
+/// The report of a run, in a few lines for people.
+std::string summary_of(const Json& report);
+
 /// The job of an earlier run, for `--resume`. Throws Error(request) when the
 /// folder is no run of ours or is damaged.
 Job job_of_run(const std::string& run_folder);
+/// The same with some settings changed (see read_job()), not yet checked.
+Json document_of_run(const std::string& run_folder,
+                     const std::vector<std::string>& sets);
 
 }  // namespace penstock

@@ -3,16 +3,35 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/device/device.h"
 
 namespace penstock {
+
+class Session;
+class Stepper;
+struct Job;
 
 /// How a run talks while it goes on. All may be empty.
 struct TrainListener {
   std::function<void(const std::string& line)> note;  ///< plans, summaries
   std::function<void(const Progress&)> progress;      ///< at most 10 per second
+};
+
+/// Makes the steps of a model that the trainer's plugin does not know.
+struct OwnTrainer {
+  /// Why such models cannot be trained on a GPU here; empty when they can.
+  std::function<std::string()> cuda_unavailable_reason;
+  /// Of the job, on the session's device; `steps` in all.
+  std::function<std::unique_ptr<Stepper>(
+      const Job& job, const std::shared_ptr<Session>& session,
+      std::int64_t steps)>
+      make_stepper;
+  DeviceAllocator allocator = {};  ///< of a GPU's memory; may be empty
 };
 
 struct TrainOptions {
@@ -29,6 +48,11 @@ struct TrainOptions {
   /// skip_steps()). The run takes as many steps as it would without. Its folder
   /// can be resumed, and `latest` leads to it, once its rows are open.
   std::int64_t skip = 0;
+  /// A folder that gets the weights of a run that took all its steps,
+  /// `model.safetensors`, and the statistics of its rows. Empty: none.
+  std::string output;
+  /// For a job whose model is "own".
+  std::optional<OwnTrainer> own;
 };
 
 }  // namespace penstock

@@ -42,16 +42,16 @@ const TrainerPlugin& load_trainer(
       folders);
 }
 
-std::unique_ptr<Device> training_device(std::unique_ptr<Device> opened,
-                                        const DeviceSpec& wanted,
-                                        const TrainerPlugin& trainer) {
+std::unique_ptr<Device> training_device(
+    std::unique_ptr<Device> opened, const DeviceSpec& wanted,
+    const std::function<std::string()>& cuda_unavailable_reason) {
   bool ours_to_choose = wanted.kind == "auto";
   if (!ours_to_choose || opened->memory_kind() != MemoryKind::cuda)
     return opened;
-  std::string why = trainer.cuda_unavailable_reason();
+  std::string why = cuda_unavailable_reason();
   if (why.empty()) return opened;
   log(LogLevel::warning, "the device is 'cpu': " + opened->name() +
-                             " is there, but libtorch cannot use it: " + why);
+                             " is there, but torch cannot use it: " + why);
   return open_device({.kind = "cpu"});
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,7 +27,7 @@ std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
 /// The one symbol that is looked up in libpenstock_trainer.so. Program and part
 /// are built together; `version` refuses a stranger.
 struct TrainerPlugin {
-  static constexpr std::int64_t kVersion = 3;
+  static constexpr std::int64_t kVersion = 4;
 
   std::int64_t version;
   std::unique_ptr<Stepper> (*make_stepper)(const ModelSpec& spec,
@@ -40,11 +41,11 @@ struct TrainerPlugin {
 inline constexpr const char* kTrainerPartEntry = "penstock_trainer_part";
 
 /// The device to train on: `opened`, or the cpu with a warning that says why
-/// where the job left the choice to us and the trainer cannot use the GPU that
-/// was found.
-std::unique_ptr<Device> training_device(std::unique_ptr<Device> opened,
-                                        const DeviceSpec& wanted,
-                                        const TrainerPlugin& trainer);
+/// where the job left the choice to us and torch cannot use the GPU that was
+/// found.
+std::unique_ptr<Device> training_device(
+    std::unique_ptr<Device> opened, const DeviceSpec& wanted,
+    const std::function<std::string()>& cuda_unavailable_reason);
 
 /// The trainer out of the first of these folders that has it. Throws
 /// Error(request), "trainer.part_missing", with what to do.

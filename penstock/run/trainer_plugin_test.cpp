@@ -96,7 +96,8 @@ std::pair<std::string, std::vector<std::string>> trained_on(
     EXPECT_EQ(level, LogLevel::warning);
     lines.emplace_back(line);
   });
-  auto device = training_device(std::move(opened), {.kind = wanted}, trainer);
+  auto device = training_device(std::move(opened), {.kind = wanted},
+                                trainer.cuda_unavailable_reason);
   set_log_writer({});
   return {device->name(), lines};
 }

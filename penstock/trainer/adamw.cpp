@@ -9,6 +9,8 @@
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
+#include <optional>
+
 #include "penstock/base/error.h"
 
 namespace penstock {
@@ -50,7 +52,9 @@ void AdamW::clip(std::array<std::vector<at::Tensor>, 2>& gradients) const {
     if (!group.empty()) at::_foreach_mul_(group, factor);
 }
 
-void AdamW::step(double learning_rate) {
+void AdamW::step(double learning_rate, const at::Tensor& left_out) {
+  std::optional<at::Tensor> skipped;
+  if (left_out.defined()) skipped = left_out;
   at::NoGradGuard no_graph;
   std::array gradients{gradients_of(groups_[0]), gradients_of(groups_[1])};
   if (options_.clip_norm > 0) clip(gradients);
@@ -63,8 +67,10 @@ void AdamW::step(double learning_rate) {
     at::_fused_adamw_(group.values, gradients[g], group.first_moments,
                       group.second_moments, {}, steps, learning_rate,
                       options_.beta1, options_.beta2, group.weight_decay,
-                      options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+                      options_.epsilon, /*amsgrad=*/false, /*maximize=*/false,
+                      /*grad_scale=*/{}, skipped);
   }
+  if (skipped) steps_.sub_(*skipped);
   forget_gradients();
 }
 

@@ -1,5 +1,6 @@
 #include "penstock/trainer/model_stepper.h"
 
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 #include <c10/core/GradMode.h>
@@ -7,7 +8,9 @@
 #include <algorithm>
 
 #include "penstock/trainer/adamw.h"
+#include "penstock/trainer/averages.h"
 #include "penstock/trainer/borrowed.h"
+#include "penstock/trainer/gradients.h"
 #include "penstock/trainer/pending_losses.h"
 #include "penstock/trainer/schedule.h"
 #include "penstock/trainer/serial_stream.h"
@@ -43,25 +46,38 @@ class ModelStepper final : public Stepper {
         turns_(device, torch),
         staging_(device, 2 * kStagedSteps),
         losses_(device),
-        model_(turns_.now(
-            [&] { return make(at::TensorOptions(at::kFloat).device(torch)); })),
+        learning_(spec.learning),
+        on_gpu_(torch.is_cuda()),
+        model_(turns_.now([&] {
+          follow_tf32();
+          return make(at::TensorOptions(at::kFloat).device(torch));
+        })),
         optimizer_(turns_.now([&] {
           return AdamW(model_->parameters(),
                        {.weight_decay = spec.learning.weight_decay,
                         .clip_norm = spec.learning.clip_norm});
-        })) {}
+        })),
+        gradients_(model_->parameters()),
+        scale_(turns_.now([&] {
+          return LossScale(learning_.precision == Dtype::float16,
+                           at::TensorOptions().device(torch));
+        })),
+        averages_(turns_.now(
+            [&] { return Averages(model_->parameters(), learning_.ema); })) {}
   ~ModelStepper() override { turns_.finish(); }
 
   bool takes_time() const override { return true; }
   bool has_model() const override { return true; }
 
-  void step(const Batch& batch, Stream& stream, std::int64_t number) override {
+  void step(const std::shared_ptr<Batch>& batch, Stream& stream,
+            std::int64_t number) override {
     turn("taking a step of the model", stream, [&] {
-      optimizer_.forget_gradients();  // of a step that had no memory
-      at::Tensor loss = model_->loss(
-          batch, {batch.at().epoch, batch.ids(), staging_, stream});
-      loss.backward();
-      optimizer_.step(learning_rate(schedule_, number));
+      averages_.use(false);
+      const Together steps = together(number);
+      at::Tensor loss =
+          learn(*batch, {batch->at().epoch, batch->ids(), staging_, stream},
+                steps, number);
+      if (number + 1 == steps.end) move(steps.first);
       PENSTOCK_ASSERT(loss.scalar_type() == at::kFloat, "a loss is a float32");
       losses_.add(static_cast<const std::byte*>(loss.const_data_ptr()), stream);
     });
@@ -72,21 +88,28 @@ class ModelStepper final : public Stepper {
                     [&] { return losses_.take(wait); });
   }
 
-  void validate(const Batch& batch, Stream& stream) override {
+  std::vector<SwitchInForce> in_force() const override;
+
+  void validate(const std::shared_ptr<Batch>& batch, Stream& stream) override {
     turn("validating the model", stream, [&] {
       at::NoGradGuard no_graph;
-      model_->look(batch);
+      averages_.use(true);
+      model_->look(*batch);
     });
   }
 
   Json validated() override {
-    return turn_now("waiting for the validation of the model",
-                    [&] { return model_->seen(); });
+    return turn_now("waiting for the validation of the model", [&] {
+      averages_.use(false);
+      return model_->seen();
+    });
   }
 
   ModelState save() override {
     return turn_now("saving the model", [&] {
+      const bool averages = averages_.use(false);
       ModelState state = state_of(all_tensors());
+      averages_.use(averages);
       state.json = description();
       return state;
     });
@@ -95,11 +118,58 @@ class ModelStepper final : public Stepper {
   void restore(const ModelState& state) override {
     turn_now("restoring the model", [&] {
       check_description(state.json);
+      gradients_.begin_anew(
+          std::ranges::any_of(state.tensors, [](const NamedTensor& tensor) {
+            return tensor.name.starts_with("gradient.");
+          }));
       copy_state(state, all_tensors());
     });
   }
 
  private:
+  /// Steps [first, end) move the weights together.
+  struct Together {
+    std::int64_t first = 0, end = 0;
+  };
+  Together together(std::int64_t number) const {
+    const std::int64_t first =
+        number / learning_.accumulate * learning_.accumulate;
+    return {first, std::max(number + 1, std::min(first + learning_.accumulate,
+                                                 schedule_.steps))};
+  }
+
+  /// Adds the gradients of a batch to those of the steps before; its loss. One
+  /// that throws changes none.
+  at::Tensor learn(const Batch& batch, const DrawnFor& rows,
+                   const Together& steps, std::int64_t number) {
+    const std::vector<at::Tensor> earlier =
+        gradients_.set_aside(number == steps.first);
+    try {
+      at::Tensor loss = model_->loss(batch, rows);
+      const std::int64_t share = steps.end - steps.first;
+      scale_.scaled(share == 1 ? loss : loss / share).backward();
+      gradients_.add(earlier);
+      return loss;
+    } catch (...) {
+      gradients_.put_back(earlier);
+      throw;
+    }
+  }
+
+  /// At the rate of the first of their steps: as one of all their rows would.
+  void move(std::int64_t number) {
+    at::Tensor left_out = scale_.unscale(gradients_.all());
+    optimizer_.step(learning_rate(schedule_, number), left_out);
+    scale_.update();
+    averages_.update();
+  }
+
+  void follow_tf32() const {
+    if (!on_gpu_) return;
+    at::globalContext().setAllowTF32CuBLAS(learning_.tf32);
+    at::globalContext().setAllowTF32CuDNN(learning_.tf32);
+  }
+
   template <class Work>
   void turn(const char* doing, Stream& stream, Work work) {
     in_torch(doing, [&] { turns_.on(stream, work); });
@@ -113,6 +183,9 @@ class ModelStepper final : public Stepper {
     std::vector<Parameter> all;
     append(all, "model.", model_->parameters());
     append(all, "adamw.", optimizer_.state());
+    append(all, "gradient.", gradients_.kept());
+    append(all, "scale.", scale_.state());
+    append(all, "ema.", averages_.state());
     return all;
   }
 
@@ -129,9 +202,31 @@ class ModelStepper final : public Stepper {
   SerialStream turns_;
   Staging staging_;
   PendingLosses losses_;
+  const Learning learning_;
+  const bool on_gpu_;
   const std::unique_ptr<Model> model_;
   AdamW optimizer_;
+  Gradients gradients_;
+  LossScale scale_;
+  Averages averages_;
 };
+
+std::vector<SwitchInForce> ModelStepper::in_force() const {
+  const Json asked = learning_settings().shown(learning_);
+  std::vector<SwitchInForce> switches;
+  auto add = [&](const char* name, Json got, const char* why_not) {
+    const Json& wanted = *asked.find(name);
+    const bool same = got == wanted;
+    switches.push_back({name, wanted, std::move(got), same ? "" : why_not});
+  };
+  add("precision", *asked.find("precision"), "");
+  add("tf32", learning_.tf32 && on_gpu_, "the cpu has none");
+  add("accumulate", learning_.accumulate, "");
+  add("ema", learning_.ema, "");
+  if (std::optional<double> smoothing = model_->smoothing())
+    add("label_smoothing", *smoothing, "the target is a number, no class");
+  return switches;
+}
 
 // Threads may differ: then the last bits do, too.
 void ModelStepper::check_description(const Json& found) const {

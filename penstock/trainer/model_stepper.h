@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ class Model {
   virtual void look(const Batch& batch) = 0;
   /// What look() saw since the last call, as Stepper::validated() gives it.
   virtual Json seen() = 0;
+  /// The share of a true class that is given to all; missing for a model that
+  /// has no such setting.
+  virtual std::optional<double> smoothing() const { return std::nullopt; }
   /// What must be the same in a run that goes on from a checkpoint.
   virtual Json description() const = 0;
 };

@@ -9,7 +9,7 @@ namespace penstock {
   std::unique_ptr<Stepper> make_##name##_stepper(                      \
       const ModelSpec& spec, const TableDataset& data, Device& device, \
       std::int64_t steps);
-PENSTOCK_MODEL_KINDS(KIND)
+PENSTOCK_TRAINER_KINDS(KIND)
 #undef KIND
 
 std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
@@ -20,7 +20,7 @@ std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
 #define KIND(name)        \
   if (spec.kind == #name) \
     return make_##name##_stepper(spec, data, device, steps);
-    PENSTOCK_MODEL_KINDS(KIND)
+    PENSTOCK_TRAINER_KINDS(KIND)
 #undef KIND
     PENSTOCK_ASSERT(false, "a model is of one of the kinds");
     return nullptr;

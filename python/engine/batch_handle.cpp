@@ -37,12 +37,9 @@ void ForkGuard::check() const {
 }
 
 BatchHandle::~BatchHandle() {
-  if (fork_.forked()) {  // leaked on purpose: the parent's locks may be held
-    new auto(std::move(loader_));
-    new auto(std::move(batch_));
-    return;
-  }
-  loader_->release(std::move(batch_));
+  if (!fork_.forked()) return;
+  new auto(std::move(loader_));  // leaked on purpose: the parent's locks may be
+  new auto(std::move(batch_));   // held
 }
 
 bool BatchHandle::on_host() const {

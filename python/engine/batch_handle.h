@@ -25,27 +25,27 @@ class ForkGuard {
 /// whatever thread that is; it needs neither Python nor its lock.
 class BatchHandle {
  public:
-  BatchHandle(std::shared_ptr<Session> loader, Batch batch)
+  BatchHandle(std::shared_ptr<Session> loader, std::shared_ptr<Batch> batch)
       : loader_(std::move(loader)), batch_(std::move(batch)) {}
   ~BatchHandle();
   BatchHandle(const BatchHandle&) = delete;
   BatchHandle& operator=(const BatchHandle&) = delete;
 
-  const Batch& batch() const { return batch_; }
+  const Batch& batch() const { return *batch_; }
   Session& loader() const { return *loader_; }
   ForkGuard fork() const { return fork_; }
 
   /// True when host memory holds the data, so that anybody may read it.
   bool on_host() const;
   /// Waits for the data.
-  void wait() const { batch_.wait(); }
+  void wait() const { batch_->wait(); }
   /// Makes a stream of another library wait for the data, and the memory wait
   /// for what that stream does until the batch is given back. On any thread.
-  void wait_on(void* stream) { loader_->wait_on(batch_, stream); }
+  void wait_on(void* stream) { loader_->wait_on(*batch_, stream); }
 
  private:
   std::shared_ptr<Session> loader_;
-  Batch batch_;
+  std::shared_ptr<Batch> batch_;  ///< gone before the session
   ForkGuard fork_;
 };
 

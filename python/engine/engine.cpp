@@ -159,7 +159,8 @@ void Engine::follow_torch() {
 }
 
 std::shared_ptr<BatchHandle> Engine::held(Batch batch) const {
-  return std::make_shared<BatchHandle>(loader_, std::move(batch));
+  return std::make_shared<BatchHandle>(loader_,
+                                       loader_->shared(std::move(batch)));
 }
 
 std::int64_t Engine::upcoming_epoch() const {

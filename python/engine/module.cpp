@@ -13,6 +13,7 @@
 #include "python/engine/sampling.h"
 #include "python/engine/source.h"
 #include "python/engine/table.h"
+#include "python/engine/train.h"
 #include "python/engine/verdict.h"
 
 NB_MODULE(_engine, module) {
@@ -34,6 +35,7 @@ NB_MODULE(_engine, module) {
   bind_sampling(module);
   bind_source(module);
   bind_table(module);
+  bind_train(module);
   bind_verdict(module);
   module.def("end_of_python", &end_of_python,
              "To be called when Python ends, before loaders are closed.");

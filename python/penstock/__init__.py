@@ -12,6 +12,10 @@ or without a job file:
                              fields={"x": ["a", "b"], "y": ["label"]},
                              batch_size=256, shuffle=True)
 
+or training a torch module of your own in the program's run:
+
+    penstock.train("job.json", model=Net)
+
 or over a data set of torch's kind:
 
     loader = penstock.DataLoader(dataset, batch_size=64, num_workers=4)
@@ -39,7 +43,7 @@ from .progress import progress
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "InternalError", "Loader", "Monitor", "OutOfMemory", "RequestError",
            "SourceError", "TransformError", "__version__", "get_worker_info",
-           "open", "progress", "watch"]
+           "open", "progress", "train", "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -48,13 +52,14 @@ except OSError:
 
 if TYPE_CHECKING:
     from .dataloader import DataLoader, get_worker_info
+    from .training import train
     from .watching import watch
 else:
     _LATER = {"DataLoader": "dataloader", "get_worker_info": "dataloader",
-              "watch": "watching"}
+              "train": "training", "watch": "watching"}
 
     def __getattr__(name):
-        """What needs numpy is imported when it is asked for."""
+        """What few need is imported when it is asked for."""
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute "
                                  f"{name!r}")

@@ -67,7 +67,7 @@ class BaseLoader:
     def __init__(self, job: Settings, sets: Sequence[str], side: str,
                  ranks: Ranks, rows: _engine.Rows | None = None) -> None:
         self.rank, self.world = ranks.rank, ranks.world
-        self._engine = _engine.open(_dumped(job), list(sets), side, self.rank,
+        self._engine = _engine.open(dumped(job), list(sets), side, self.rank,
                                     self.world, rows, ranks.can_agree)
         _open.add(self._engine)
         ranks.compare(self._engine)
@@ -168,7 +168,7 @@ class BaseLoader:
         prefetch and cache may be others than before. Also takes the
         `state.json` of a run. Raises RequestError when rows, fields or the
         order are not the same."""
-        self._engine.load_state(_dumped(state))
+        self._engine.load_state(dumped(state))
 
     def progress(self, steps: int | None = None, *, epochs: int = 0,
                  file: TextIO | None = None) -> Iterator[_engine.Batch]:
@@ -410,7 +410,7 @@ class Loader(BaseLoader):
         rules = getattr(self, "_rules", None) or {}  # unset while it is opened
         if not rules:
             return text
-        lines = [f"  {name}: {_dumped(rule)}" for name, rule in rules.items()]
+        lines = [f"  {name}: {dumped(rule)}" for name, rule in rules.items()]
         lines += [f"  left out: {why}" for why in self._left_out]
         return "\n".join([text, *lines])
 
@@ -427,18 +427,7 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
     "val" come in the order of their keys. `train.epochs` does not end an
     iteration: you do. `rank`, `world` and `agree` are as for `Loader`.
     """
-    sections = json.loads(_engine.job_schema())["properties"]
-    for name in overrides:
-        section = name.split("__")[0]
-        if section in sections["loader"]["properties"]:
-            raise TypeError(f"open() has no argument '{name}': did you mean "
-                            f"'loader__{name}'?")
-        if section not in sections:
-            raise TypeError(
-                f"open() has no argument '{name}': " + did_you_mean(
-                    section, (*sections, "side", "rank", "world", "agree")))
-    sets = [name.replace("__", ".") + "=" + _dumped(value)
-            for name, value in overrides.items()]
+    sets = sets_of("open", overrides, ("side", "rank", "world", "agree"))
     ranks = Ranks(rank, world, agree)
     with ranks.opening():
         if not isinstance(job, Mapping):
@@ -489,6 +478,27 @@ def _own_rows(source: object, fields: Fields | None,
                     "torch Dataset goes to penstock.DataLoader")
 
 
+def sets_of(call: str, overrides: Mapping[str, Any],
+            others: Sequence[str] = ()) -> list[str]:
+    """Overrides that name a setting with "__" for the dot, as the engine takes
+    them; `others` are arguments that the call has.
+
+    >>> sets_of("open", {"loader__batch_size": 64})
+    ['loader.batch_size=64']
+    """
+    sections = json.loads(_engine.job_schema())["properties"]
+    for name in overrides:
+        section = name.split("__")[0]
+        if section in sections["loader"]["properties"]:
+            raise TypeError(f"{call}() has no argument '{name}': did you mean "
+                            f"'loader__{name}'?")
+        if section not in sections:
+            raise TypeError(f"{call}() has no argument '{name}': " +
+                            did_you_mean(section, (*sections, *others)))
+    return [name.replace("__", ".") + "=" + dumped(value)
+            for name, value in overrides.items()]
+
+
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     name = os.fspath(path)
     try:
@@ -534,10 +544,10 @@ def _rules(fields: Fields | None) -> Any:
     return rules
 
 
-def _dumped(value: object) -> str:
+def dumped(value: object) -> str:
     """JSON of settings, in which paths and numpy's integers may stand too.
 
-    >>> _dumped({"path": __import__("pathlib").PurePosixPath("a/b")})
+    >>> dumped({"path": __import__("pathlib").PurePosixPath("a/b")})
     '{"path": "a/b"}'
     """
     def other(thing: Any) -> object:

@@ -15,4 +15,6 @@ def path() -> pathlib.Path:
 def main() -> None:
     """Becomes the program, with this process's arguments."""
     program = str(path())
+    # By which the program trains models of one's own.
+    os.environ.setdefault("PENSTOCK_PYTHON", sys.executable)
     os.execv(program, [program, *sys.argv[1:]])

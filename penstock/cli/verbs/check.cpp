@@ -24,7 +24,7 @@ std::string counted(std::int64_t rows) {
   return std::to_string(rows) + (rows == 1 ? " row" : " rows");
 }
 
-std::string summary_of(const Json& json) {
+std::string summary_of_check(const Json& json) {
   const std::int64_t rows = json.find("rows")->integer();
   const std::int64_t bad = json.find("bad_rows")->integer();
   char time[32];
@@ -93,7 +93,7 @@ void run_check(const Arguments& arguments, Invocation& invocation) try {
       json.find("duplicate_keys") != nullptr)
     invocation.exit_code = exit_code_of(ErrorKind::transform);
   if (invocation.json) return print_document(json);
-  print(summary_of(json));
+  print(summary_of_check(json));
 } catch (const Error& error) {
   if (!is_stop(error)) throw;
   invocation.interrupted = true;

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-std::string summary_of(const Json& json) {
+std::string summary_of_table(const Json& json) {
   const Json& rows = *json.find("rows");
   const std::int64_t seen = json.find("seen")->integer();
   const bool exact = std::get<bool>(json.find("rows_exact")->value());
@@ -47,7 +47,7 @@ Verb peek_verb() {
             return [uri](Invocation& of) {
               const Json json = peek(*uri);
               if (of.json) return print_document(json);
-              print(summary_of(json));
+              print(summary_of_table(json));
             };
           }};
 }

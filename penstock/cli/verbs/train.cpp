@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "penstock/cli/output.h"
+#include "penstock/cli/python_program.h"
 #include "penstock/cli/terminal.h"
 #include "penstock/cli/verb.h"
 #include "penstock/run/run.h"
@@ -13,36 +14,11 @@ namespace penstock {
 namespace {
 
 struct Arguments {
-  std::string job, resume, init, target, out;
+  std::string job, resume, init, target, out, model, output;
   std::vector<std::string> sets;
   std::int64_t skip = 0;
   bool plan = false;
 };
-
-double number_in(const Json& json, const char* key) {
-  const Json* found = json.find(key);
-  return found != nullptr && found->is_number() ? found->number() : 0.0;
-}
-
-std::string summary_of(const Json& report) {
-  char text[400];
-  const Json& verdict = *report.find("verdict");
-  const Json* au = report.find("au");
-  std::string utilisation = "n/a";
-  if (au->is_number()) {
-    std::snprintf(text, sizeof(text), "%.1f %%", 100 * au->number());
-    utilisation = text;
-  }
-  std::snprintf(text, sizeof(text),
-                "%.0f steps, %.0f samples/s, first batch after %.0f ms, "
-                "accelerator utilisation %s\n%s: %s\nreport: %s/report.json\n",
-                number_in(report, "steps"), number_in(report, "samples_per_s"),
-                number_in(report, "first_batch_ms"), utilisation.c_str(),
-                verdict.find("limit")->string().c_str(),
-                verdict.find("cause")->string().c_str(),
-                report.find("run")->string().c_str());
-  return text;
-}
 
 [[noreturn]] void refuse(std::string where, std::string why, std::string next) {
   throw Error(ErrorKind::request, {.code = "cli.arguments",
@@ -123,10 +99,25 @@ Job job_of(const Arguments& arguments) {
          .why = arguments.plan ? "a plan takes no step" : "no run is resumed",
          .next = arguments.plan ? "leave out --skip or --plan"
                                 : "name the run with --resume"});
-  if (arguments.resume.empty()) return load_job(arguments.job, arguments.sets);
-  Json document = job_of_run(arguments.resume).document;
-  for (const std::string& set : arguments.sets) apply_setting(document, set);
+  Json document = arguments.resume.empty()
+                      ? read_job(arguments.job, arguments.sets)
+                      : document_of_run(arguments.resume, arguments.sets);
+  if (!arguments.model.empty()) use_own_model(document, arguments.model);
   return parse_job(document);
+}
+
+/// What penstock.training does in place of this program.
+Json request_of(const Arguments& arguments, bool json) {
+  Json request;
+  request["job"] = arguments.job;
+  request["resume"] = arguments.resume;
+  request["model"] = arguments.model;
+  request["output"] = arguments.output;
+  request["skip"] = arguments.skip;
+  request["sets"] = Json::Array{};
+  for (const std::string& set : arguments.sets) request["sets"].push_back(set);
+  request["json"] = json;
+  return request;
 }
 
 void show_plan(const Job& job, Terminal& terminal, Invocation& invocation) try {
@@ -161,6 +152,9 @@ void run_train(Arguments arguments, Invocation& invocation) {
   if (!write_if_asked(arguments, terminal, invocation)) return;
   Job job = job_of(arguments);
   if (arguments.plan) return show_plan(job, terminal, invocation);
+  if (job.model.kind == "own")
+    become_python("penstock.training",
+                  request_of(arguments, invocation.json).dump());
   TrainListener listener{
       .note = [&](const std::string& line) { terminal.note(line); },
       .progress = [&](const Progress& p) { terminal.progress(p); }};
@@ -168,7 +162,8 @@ void run_train(Arguments arguments, Invocation& invocation) {
                                    .save = invocation.save,
                                    .listener = std::move(listener),
                                    .resume = arguments.resume,
-                                   .skip = arguments.skip});
+                                   .skip = arguments.skip,
+                                   .output = arguments.output});
   terminal.end();
   invocation.interrupted = result.interrupted;
   if (invocation.json)
@@ -189,6 +184,11 @@ RunVerb add_train(Options& options, Invocation& invocation) {
               "With --init: the column to be predicted");
   options.add("--out", arguments->out,
               "With --init: the job file; default: the table's name + .json");
+  options.add("--model", arguments->model,
+              "A torch module of yours in place of the job's model: "
+              "FILE.py:NAME");
+  options.add("--output", arguments->output,
+              "A folder for the weights of the run that has ended");
   options.add("--skip", arguments->skip,
               "With --resume: steps of data to leave out; below 0: to take "
               "again",

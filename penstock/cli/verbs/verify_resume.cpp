@@ -27,7 +27,7 @@ std::string shown_ms(const Json& times) {
   return shown("median") + " (at most " + shown("max") + ")";
 }
 
-std::string summary_of(const Json& json) {
+std::string summary_of_walk(const Json& json) {
   auto count = [&](const char* key) { return json.find(key)->integer(); };
   auto number = [&](const char* key) { return std::to_string(count(key)); };
   std::string text =
@@ -64,7 +64,7 @@ void run_verify(Arguments& arguments, Invocation& invocation) try {
   if (json.find("divergences")->integer() > 0)
     invocation.exit_code = exit_code_of(ErrorKind::internal);
   if (invocation.json) return print_document(json);
-  print(summary_of(json));
+  print(summary_of_walk(json));
 } catch (const Error& error) {
   if (!is_stop(error)) throw;
   invocation.interrupted = true;

@@ -26,7 +26,7 @@ inline std::vector<double> take_steps(Stepper& stepper, LoaderOptions options,
   Loader loader(std::move(rows), options, device);
   std::unique_ptr<Stream> stream = device.make_stream();
   while (std::optional<Batch> batch = loader.next(*stream))
-    stepper.step(*batch, *stream, begin++);
+    stepper.step(std::make_shared<Batch>(std::move(*batch)), *stream, begin++);
   return stepper.losses(true);
 }
 
@@ -37,7 +37,7 @@ inline Json validate_rows(Stepper& stepper, LoaderOptions options,
   Loader loader(std::move(rows), options, device);
   std::unique_ptr<Stream> stream = device.make_stream();
   while (std::optional<Batch> batch = loader.next(*stream))
-    stepper.validate(*batch, *stream);
+    stepper.validate(std::make_shared<Batch>(std::move(*batch)), *stream);
   return stepper.validated();
 }
 

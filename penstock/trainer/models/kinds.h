@@ -1,5 +1,7 @@
 #pragma once
 
-// One line for each kind of model: its descriptor NAME_model() is in the folder
-// NAME and compiled into the program, make_NAME_stepper() into the trainer.
-#define PENSTOCK_MODEL_KINDS(KIND) KIND(set_position) KIND(tabular)
+// The kinds of models that the trainer has: make_NAME_stepper() is compiled
+// into it, the descriptor NAME_model(), in the folder NAME, into the program.
+#define PENSTOCK_TRAINER_KINDS(KIND) KIND(set_position) KIND(tabular)
+// All kinds: "own" is a user's, in Python.
+#define PENSTOCK_MODEL_KINDS(KIND) PENSTOCK_TRAINER_KINDS(KIND) KIND(own)

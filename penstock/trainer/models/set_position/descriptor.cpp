@@ -78,9 +78,11 @@ ModelKind set_position_model() {
   return {
       .name = "set_position",
       .about = "where something is, and how surely, from a set of receivers",
-      .settings = SettingsTable<ModelSpec>({.kind = "set_position"})
-                      .own(&ModelSpec::own, set_position_settings()),
-      .check = check_fields};
+      .settings =
+          with_shared(SettingsTable<ModelSpec>({.kind = "set_position"})
+                          .own(&ModelSpec::own, set_position_settings())),
+      .check = check_fields,
+      .switches = {"precision", "tf32", "accumulate", "ema"}};
 }
 
 const SetPosition& set_position_of(const ModelSpec& model) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "penstock/trainer/autocast.h"
 #include "penstock/trainer/model_stepper.h"
 #include "penstock/trainer/models/set_position/augment.h"
 #include "penstock/trainer/models/set_position/descriptor.h"
@@ -97,6 +98,8 @@ class SetPositionModel final : public Model {
         augment_{settings_.dropout,
                  settings_.noise_db / geography_.strength_scale.divisor,
                  settings_.seed},
+        precision_(spec.learning.precision),
+        device_(options.device()),
         network_({.inputs = keys_ + 2, .width = settings_.width},
                  settings_.seed, options) {}
 
@@ -157,7 +160,8 @@ class SetPositionModel final : public Model {
                       const LocalTangentPlane& plane) const {
     at::Tensor elements =
         at::cat({inputs.set, plane.receivers / spread_km_}, 2);
-    at::Tensor answers = network_(elements, inputs.mask);
+    const Autocast cast(device_, precision_);
+    at::Tensor answers = network_(elements, inputs.mask).to(at::kFloat);
     return {
         .place = answers.slice(1, 0, 2),
         .log_sigma = answers.select(1, 2).clamp(-kMostLogSigma, kMostLogSigma)};
@@ -176,6 +180,8 @@ class SetPositionModel final : public Model {
   const Geography geography_;
   const double spread_km_;
   const Augment augment_;
+  const Dtype precision_;
+  const at::Device device_;
   const SetNetwork network_;
   Validation validation_;
 };

@@ -91,14 +91,14 @@ TEST_F(StepperTurns, AllThatIsAskedOfLibtorchIsAskedInATurn) {
   Loader loader(positions_.data(),
                 loader_options(positions_.job(), Side::train), device_);
   WatchedStream stream;
-  std::optional<Batch> batch = loader.next();
+  auto batch = std::make_shared<Batch>(promised(loader.next()));
   watch = {};
   auto model = make_stepper(PositionsModel::spec(), *positions_.data(), device_,
                             PositionsModel::kSteps);
   expect_in_turns("making it", 2);
-  model->step(*batch, stream, 0);
+  model->step(batch, stream, 0);
   expect_in_turns("step", 1);
-  model->validate(*batch, stream);
+  model->validate(batch, stream);
   expect_in_turns("validate", 1);
   model->validated();
   expect_in_turns("validated", 1);
@@ -112,10 +112,10 @@ TEST_F(StepperTurns, LossesAskNothingOfLibtorch) {
   Loader loader(positions_.data(),
                 loader_options(positions_.job(), Side::train), device_);
   WatchedStream stream;
-  std::optional<Batch> batch = loader.next();
+  auto batch = std::make_shared<Batch>(promised(loader.next()));
   auto model = make_stepper(PositionsModel::spec(), *positions_.data(), device_,
                             PositionsModel::kSteps);
-  model->step(*batch, stream, 0);
+  model->step(batch, stream, 0);
   watch = {};
   EXPECT_EQ(model->losses(false).size(), 1u);
   EXPECT_EQ(watch.turns, 0u);

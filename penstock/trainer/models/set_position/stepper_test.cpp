@@ -78,6 +78,22 @@ TEST_F(StepperTest, Learns) {
   EXPECT_LT(number(after, "val_median_km"), 30);
 }
 
+TEST_F(StepperTest, LearnsInEveryPrecisionAndHasNoClassesToSmooth) {
+  for (Dtype precision : {Dtype::bfloat16, Dtype::float16}) {
+    ModelSpec wanted = spec();
+    wanted.learning.precision = precision;
+    auto model = stepper(wanted);
+    std::vector<double> losses = take(*model, 0, kSteps);
+    EXPECT_LT(losses.back(), losses.front() - 1);
+    EXPECT_THAT(
+        model->in_force(),
+        testing::ElementsAre(testing::Field(&SwitchInForce::name, "precision"),
+                             testing::Field(&SwitchInForce::name, "tf32"),
+                             testing::Field(&SwitchInForce::name, "accumulate"),
+                             testing::Field(&SwitchInForce::name, "ema")));
+  }
+}
+
 TEST_F(StepperTest, BeforeItLearnsItGuessesTheCentroid) {
   Json json = validate(*stepper(spec()));
   // A standard deviation of one spread in each direction, at the centroid.

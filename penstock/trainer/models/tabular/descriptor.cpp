@@ -119,11 +119,14 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 }  // namespace
 
 ModelKind tabular_model() {
-  return {.name = "tabular",
-          .about = "one field of a table from the others",
-          .settings = SettingsTable<ModelSpec>({.kind = "tabular"})
-                          .own(&ModelSpec::own, tabular_settings()),
-          .check = check_fields};
+  return {
+      .name = "tabular",
+      .about = "one field of a table from the others",
+      .settings = with_shared(SettingsTable<ModelSpec>({.kind = "tabular"})
+                                  .own(&ModelSpec::own, tabular_settings())),
+      .check = check_fields,
+      .switches = {"precision", "tf32", "accumulate", "ema",
+                   "label_smoothing"}};
 }
 
 const Tabular& tabular_of(const ModelSpec& model) {

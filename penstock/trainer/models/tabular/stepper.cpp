@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "penstock/trainer/autocast.h"
 #include "penstock/trainer/model_stepper.h"
 #include "penstock/trainer/models/tabular/descriptor.h"
 #include "penstock/trainer/models/tabular/metrics.h"
@@ -147,6 +148,9 @@ class TabularModel final : public Model {
       : settings_(tabular_of(spec)),
         inputs_(inputs_from(settings_, data)),
         target_(target_from(settings_, data)),
+        smoothing_(target_.classes > 0 ? spec.learning.label_smoothing : 0),
+        precision_(spec.learning.precision),
+        device_(options.device()),
         network_(shape_of(settings_, inputs_, target_), settings_.seed,
                  options) {}
 
@@ -158,7 +162,8 @@ class TabularModel final : public Model {
     const Truth truth = truth_of(batch);
     at::Tensor answers = answers_of(batch, kept(truth.weight, rows));
     at::Tensor all = truth.weight.sum().clamp_min(1);
-    return (losses(answers, truth.value) * truth.weight).sum() / all;
+    return (losses(answers, truth.value, smoothing_) * truth.weight).sum() /
+           all;
   }
 
   void look(const Batch& batch) override {
@@ -173,7 +178,7 @@ class TabularModel final : public Model {
       return tensor.to(at::kDouble);
     };
     seen_.push_back(
-        at::stack({exact(losses(answers, truth.value)), exact(truth.value),
+        at::stack({exact(losses(answers, truth.value, 0)), exact(truth.value),
                    exact(guess), exact(score), exact(truth.weight)},
                   1));
   }
@@ -183,6 +188,8 @@ class TabularModel final : public Model {
     return target_.classes > 0 ? class_metrics(rows, target_.classes)
                                : number_metrics(rows, target_.unit);
   }
+
+  std::optional<double> smoothing() const override { return smoothing_; }
 
   Json description() const override {
     Json json;
@@ -233,7 +240,8 @@ class TabularModel final : public Model {
     at::Tensor all;
     if (!numbers.empty())
       all = numbers.size() == 1 ? numbers[0] : at::cat(numbers, 1);
-    return network_(classes, all, kept);
+    const Autocast cast(device_, precision_);
+    return network_(classes, all, kept).to(at::kFloat);
   }
 
   /// What the inner numbers of the blocks are multiplied with, so that their
@@ -253,10 +261,13 @@ class TabularModel final : public Model {
   }
 
   /// [rows].
-  at::Tensor losses(const at::Tensor& answers, const at::Tensor& truth) const {
+  at::Tensor losses(const at::Tensor& answers, const at::Tensor& truth,
+                    double smoothing) const {
     if (target_.classes == 0) return (answers.select(1, 0) - truth).square();
-    return answers.log_softmax(1).gather(1, truth.unsqueeze(1)).select(1, 0) *
-           -1;
+    at::Tensor likely = answers.log_softmax(1);
+    at::Tensor of_truth = likely.gather(1, truth.unsqueeze(1)).select(1, 0);
+    if (smoothing == 0) return of_truth * -1;
+    return of_truth * (smoothing - 1) - likely.mean(1) * smoothing;
   }
 
   /// Of all rows that were looked at and have a truth. Starts anew.
@@ -278,6 +289,9 @@ class TabularModel final : public Model {
   const Tabular settings_;
   const std::vector<Input> inputs_;
   const Target target_;
+  const double smoothing_;
+  const Dtype precision_;
+  const at::Device device_;
   const TabularNetwork network_;
   std::vector<at::Tensor> seen_;  // [rows, 5] each
 };

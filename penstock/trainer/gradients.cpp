@@ -1,0 +1,93 @@
+#include "penstock/trainer/gradients.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/_amp_update_scale.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
+
+namespace penstock {
+namespace {
+
+// As PyTorch's GradScaler has them.
+constexpr double kFirstScale = 65536, kGrowth = 2, kBackoff = 0.5;
+constexpr std::int64_t kStepsUntilGrowth = 2000;
+
+}  // namespace
+
+std::vector<at::Tensor> Gradients::set_aside(bool first) {
+  std::vector<at::Tensor> earlier;
+  for (Parameter& parameter : parameters_) {
+    at::Tensor& gradient = parameter.value.mutable_grad();
+    earlier.push_back(first ? at::Tensor() : gradient);
+    gradient.reset();
+  }
+  return earlier;
+}
+
+void Gradients::put_back(const std::vector<at::Tensor>& earlier) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    parameters_[i].value.mutable_grad() = earlier[i];
+}
+
+void Gradients::add(const std::vector<at::Tensor>& earlier) {
+  at::NoGradGuard no_graph;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (earlier[i].defined())
+      parameters_[i].value.mutable_grad().add_(earlier[i]);
+}
+
+std::vector<Parameter> Gradients::kept() const {
+  std::vector<Parameter> kept;
+  for (const Parameter& parameter : parameters_)
+    if (parameter.value.grad().defined())
+      kept.push_back({parameter.name, parameter.value.grad()});
+  return kept;
+}
+
+void Gradients::begin_anew(bool kept) {
+  for (Parameter& parameter : parameters_)
+    parameter.value.mutable_grad() =
+        kept ? at::zeros_like(parameter.value.detach()) : at::Tensor();
+}
+
+std::vector<at::Tensor> Gradients::all() const {
+  std::vector<at::Tensor> all;
+  for (const Parameter& parameter : parameters_)
+    all.push_back(parameter.value.grad());
+  return all;
+}
+
+LossScale::LossScale(bool on, const at::TensorOptions& options) : on_(on) {
+  if (!on) return;
+  scale_ = at::full({1}, kFirstScale, options.dtype(at::kFloat));
+  since_ = at::zeros({1}, options.dtype(at::kInt));
+  infinite_ = at::zeros({1}, options.dtype(at::kFloat));
+}
+
+at::Tensor LossScale::scaled(const at::Tensor& loss) const {
+  return on_ ? loss * scale_[0] : loss;
+}
+
+at::Tensor LossScale::unscale(const std::vector<at::Tensor>& gradients) {
+  if (!on_) return {};
+  infinite_.zero_();
+  at::Tensor inverse = scale_.reciprocal();
+  at::_amp_foreach_non_finite_check_and_unscale_(gradients, infinite_, inverse);
+  return infinite_[0];
+}
+
+void LossScale::update() {
+  if (on_)
+    at::_amp_update_scale_(scale_, since_, infinite_, kGrowth, kBackoff,
+                           kStepsUntilGrowth);
+}
+
+std::vector<Parameter> LossScale::state() const {
+  if (!on_) return {};
+  return {{"scale", scale_}, {"since", since_}};
+}
+
+}  // namespace penstock

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "penstock/trainer/parameter.h"
+
+namespace penstock {
+
+/// The gradients of steps that together move the weights: those of the earlier
+/// ones are kept apart while a step is taken, so that one that fails changes
+/// none.
+class Gradients {
+ public:
+  explicit Gradients(std::vector<Parameter> parameters)
+      : parameters_(std::move(parameters)) {}
+
+  /// Backward() begins with none. Gives those of the earlier steps, of which
+  /// there are none where this is the first.
+  std::vector<at::Tensor> set_aside(bool first);
+  /// The step failed; or it has left its own, to which these are added.
+  void put_back(const std::vector<at::Tensor>& earlier);
+  void add(const std::vector<at::Tensor>& earlier);
+
+  /// What of steps that have not yet moved the weights is part of the state.
+  std::vector<Parameter> kept() const;
+  /// Makes gradients of 0, to be restored, or none.
+  void begin_anew(bool kept);
+  std::vector<at::Tensor> all() const;
+
+ private:
+  std::vector<Parameter> parameters_;
+};
+
+/// Loss scaling for float16, whose small numbers are 0: the loss is multiplied,
+/// the gradients divided; where one is infinite, the weights stay and the
+/// factor is halved. Does nothing for other precisions.
+class LossScale {
+ public:
+  LossScale(bool on, const at::TensorOptions& options);
+
+  at::Tensor scaled(const at::Tensor& loss) const;
+  /// Undoes it. Gives 1 where the step is to be left out, else 0: float32, [];
+  /// undefined where there is no scaling. Never waits for the device.
+  at::Tensor unscale(const std::vector<at::Tensor>& gradients);
+  void update();
+  /// By name; they share memory.
+  std::vector<Parameter> state() const;
+
+ private:
+  const bool on_;
+  at::Tensor scale_, since_, infinite_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,226 @@
+#include "python/engine/own_stepper.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+
+#include "python/engine/function.h"
+#include "python/engine/gil.h"
+#include "python/engine/messages.h"
+
+namespace penstock::python {
+namespace {
+
+using Bytes =
+    nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// Keeps an object of Python until the last error that holds it is gone.
+std::shared_ptr<PyObject> kept(nb::handle raised) {
+  return {raised.inc_ref().ptr(), [](PyObject* held) {
+            if (!Py_IsInitialized()) return;
+            GilAcquire lock;
+            Py_DECREF(held);
+          }};
+}
+
+/// Calls Python with its lock, and hands over what was logged meanwhile.
+template <class Work>
+auto in_python(Work work) {
+  GilAcquire lock;
+  try {
+    write_messages();
+    return work();
+  } catch (const nb::python_error& raised) {
+    throw error_in_python(raised);
+  }
+}
+
+struct SavedTensor {
+  std::string name;
+  Dtype dtype = Dtype::float32;
+  Shape shape;
+  Bytes bytes;
+};
+
+/// (name, dtype, shape, bytes), as Python has them.
+SavedTensor saved_tensor(nb::handle entry) {
+  SavedTensor tensor{.name = nb::cast<std::string>(entry[0]),
+                     .shape = nb::cast<Shape>(entry[2]),
+                     .bytes = nb::cast<Bytes>(entry[3])};
+  const auto dtype = nb::cast<std::string>(entry[1]);
+  PENSTOCK_ASSERT(dtype_from(dtype, tensor.dtype), "Python checks the dtypes");
+  PENSTOCK_ASSERT(tensor.bytes.size() ==
+                      static_cast<std::size_t>(elements_of(tensor.shape)) *
+                          size_of(tensor.dtype),
+                  "Python gives all bytes of a tensor");
+  return tensor;
+}
+
+}  // namespace
+
+Error error_in_python(const nb::python_error& raised) {
+  nb::handle value = raised.value();
+  auto text = [&](const char* part) {
+    nb::object found = nb::getattr(value, part, nb::none());
+    return nb::isinstance<nb::str>(found) ? nb::cast<std::string>(found)
+                                          : std::string();
+  };
+  const std::string kind = text("kind");
+  ErrorParts parts{.code = text("code"),
+                   .what = text("what"),
+                   .where = text("where"),
+                   .why = text("why"),
+                   .next = text("next")};
+  for (ErrorKind each :
+       {ErrorKind::request, ErrorKind::source, ErrorKind::transform,
+        ErrorKind::device, ErrorKind::out_of_memory, ErrorKind::internal})
+    if (kind == name_of(each))
+      return Error(each, std::move(parts)).caused_by(kept(value));
+  parts.code = "python.raised";
+  parts.what = "a call to Python ended badly";
+  parts.why =
+      nb::cast<std::string>(nb::str(nb::getattr(raised.type(), "__name__")));
+  return Error(ErrorKind::transform, std::move(parts)).caused_by(kept(value));
+}
+
+OwnStepper::~OwnStepper() {
+  GilAcquire lock;
+  stepper_.reset();
+}
+
+NamedBatch OwnStepper::named(const std::shared_ptr<Batch>& batch) const {
+  return NamedBatch(std::make_shared<BatchHandle>(session_, batch));
+}
+
+void OwnStepper::step(const std::shared_ptr<Batch>& batch, Stream&,
+                      std::int64_t number) {
+  in_python([&] { stepper_.attr("step")(named(batch), number); });
+}
+
+std::vector<double> OwnStepper::losses(bool wait) {
+  return in_python([&] {
+    return nb::cast<std::vector<double>>(stepper_.attr("losses")(wait));
+  });
+}
+
+void OwnStepper::validate(const std::shared_ptr<Batch>& batch, Stream&) {
+  in_python([&] { stepper_.attr("validate")(named(batch)); });
+}
+
+Json OwnStepper::validated() {
+  return Json::parse(
+      in_python(
+          [&] { return nb::cast<std::string>(stepper_.attr("validated")()); }),
+      "what was validated");
+}
+
+std::vector<SwitchInForce> OwnStepper::in_force() const {
+  const Json list =
+      Json::parse(in_python([&] {
+                    return nb::cast<std::string>(stepper_.attr("in_force")());
+                  }),
+                  "what is in force");
+  std::vector<SwitchInForce> switches;
+  for (const Json& one : list.array())
+    switches.push_back({.name = one.find("name")->string(),
+                        .asked = *one.find("asked"),
+                        .got = *one.find("got"),
+                        .why = one.find("why")->string()});
+  return switches;
+}
+
+ModelState OwnStepper::save() {
+  ModelState state;
+  std::string text = in_python([&] {
+    nb::object saved = stepper_.attr("save")();
+    std::vector<SavedTensor> tensors;
+    std::size_t bytes = 0;
+    for (nb::handle entry : nb::object(saved[0])) {
+      tensors.push_back(saved_tensor(entry));
+      bytes += tensors.back().bytes.size();
+    }
+    state.memory.resize(bytes);
+    std::byte* to = state.memory.data();
+    for (SavedTensor& one : tensors) {
+      if (one.bytes.size() > 0)
+        std::memcpy(to, one.bytes.data(), one.bytes.size());
+      state.tensors.push_back(
+          {std::move(one.name),
+           {.data = to, .dtype = one.dtype, .shape = std::move(one.shape)}});
+      to += one.bytes.size();
+    }
+    return nb::cast<std::string>(saved[1]);
+  });
+  state.json = Json::parse(text, "the model's state");
+  return state;
+}
+
+void OwnStepper::restore(const ModelState& state) {
+  in_python([&] {
+    nb::list tensors;
+    for (const NamedTensor& tensor : state.tensors) {
+      TensorView bytes{
+          .data = tensor.view.data,
+          .dtype = Dtype::uint8,
+          .shape = {static_cast<std::int64_t>(tensor.view.bytes())}};
+      tensors.append(
+          nb::make_tuple(tensor.name, std::string(name_of(tensor.view.dtype)),
+                         tensor.view.shape, numpy_array(bytes, nullptr)));
+    }
+    stepper_.attr("restore")(tensors, state.json.dump());
+  });
+}
+
+namespace {
+
+Json facts_of_fields(const Job& job, const Session& session) {
+  Json fields{Json::Object{}};
+  const auto table = session.dataset();
+  for (const penstock::Field& field : job.fields) {
+    Json& facts = fields[field.name];
+    facts["recipe"] = field.kind->recipe();
+    facts["statistics"] =
+        table == nullptr ? Json() : table->statistics_of(field.name);
+    facts["tensors"] = Json::Array{};
+    for (const Output& output : field.kind->outputs())
+      facts["tensors"].push_back(output.name);
+  }
+  return fields;
+}
+
+Json facts_of_tensors(Session& session) {
+  Json tensors{Json::Object{}};
+  for (const BatchTensor& tensor : session.tensors()) {
+    Json& facts = tensors[tensor.name];
+    facts["dtype"] = std::string(name_of(tensor.dtype));
+    facts["shape"] = Json::Array{};
+    for (std::int64_t extent : tensor.row_shape)
+      facts["shape"].push_back(extent);
+  }
+  return tensors;
+}
+
+}  // namespace
+
+Json facts_of(const Job& job, Session& session, std::int64_t steps) {
+  Json facts;
+  const Device& device = session.device();
+  facts["device"] = device.memory_kind() == MemoryKind::cuda
+                        ? "cuda:" + std::to_string(device.number())
+                        : std::string("cpu");
+  facts["model"] = model_section(job.model);
+  Learning learning = job.model.learning;
+  learning.threads = threads_of(job.model);
+  facts["learning"] = learning_settings().shown(learning);
+  facts["steps"] = steps;
+  facts["steps_per_epoch"] = session.steps_per_epoch();
+  facts["rows"]["train"] = session.rows().rows_on(Side::train);
+  facts["rows"]["val"] = session.rows().rows_on(Side::val);
+  facts["fields"] = facts_of_fields(job, session);
+  facts["tensors"] = facts_of_tensors(session);
+  return facts;
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/run/run.h"
+#include "python/engine/batch.h"
+
+namespace penstock::python {
+
+namespace nb = nanobind;
+
+/// Steps that an object of Python takes (penstock._training.stepper.Stepper has
+/// its methods). What it raises is an Error that keeps it.
+///
+/// Called without Python's lock, which each call takes.
+class OwnStepper final : public Stepper {
+ public:
+  OwnStepper(std::shared_ptr<Session> session, nb::object stepper)
+      : session_(std::move(session)), stepper_(std::move(stepper)) {}
+  ~OwnStepper() override;
+
+  bool takes_time() const override { return true; }
+  bool has_model() const override { return true; }
+  void step(const std::shared_ptr<Batch>& batch, Stream& stream,
+            std::int64_t number) override;
+  std::vector<double> losses(bool wait) override;
+  std::vector<SwitchInForce> in_force() const override;
+  void validate(const std::shared_ptr<Batch>& batch, Stream& stream) override;
+  Json validated() override;
+  ModelState save() override;
+  void restore(const ModelState& state) override;
+
+ private:
+  NamedBatch named(const std::shared_ptr<Batch>& batch) const;
+
+  const std::shared_ptr<Session> session_;
+  nb::object stepper_;
+};
+
+/// What a call of Python raised. One of `penstock.errors` keeps its kind and
+/// parts.
+Error error_in_python(const nb::python_error& raised);
+
+/// What a module's maker is told of the job and its rows, as JSON.
+Json facts_of(const Job& job, Session& session, std::int64_t steps);
+
+}  // namespace penstock::python

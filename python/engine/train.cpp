@@ -1,0 +1,163 @@
+#include "python/engine/train.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "penstock/monitor/monitor.h"
+#include "python/engine/gil.h"
+#include "python/engine/messages.h"
+#include "python/engine/own_stepper.h"
+#include "python/engine/signals_ask.h"
+#include "python/engine/torch_memory.h"
+
+namespace penstock::python {
+namespace {
+
+/// What penstock.training asks for, beside the job.
+struct RunRequest {
+  std::string job;  ///< the document
+  nb::object maker, listener;
+  std::string resume;
+  std::int64_t skip = 0;
+  std::string output;
+  std::vector<int> ending, saving;  ///< signals
+};
+
+/// Calls of Python from the run, which has let its lock go.
+template <class Work>
+auto with_python(Work work) {
+  GilAcquire lock;
+  try {
+    write_messages();
+    return work();
+  } catch (const nb::python_error& raised) {
+    throw error_in_python(raised);
+  }
+}
+
+/// Work of the run is queued where torch queues its own.
+void follow_torch(Session& session, const nb::object& maker) {
+  if (session.device().memory_kind() != MemoryKind::cuda) return;
+  auto stream =
+      nb::cast<std::uintptr_t>(maker.attr("stream")(session.device().number()));
+  session.use_stream(reinterpret_cast<void*>(stream));
+}
+
+OwnTrainer trainer_of(const nb::object& maker) {
+  return {.cuda_unavailable_reason =
+              [&maker] {
+                return with_python([&] {
+                  return nb::cast<std::string>(
+                      maker.attr("cuda_unavailable_reason")());
+                });
+              },
+          .make_stepper =
+              [&maker](const Job& job, const std::shared_ptr<Session>& session,
+                       std::int64_t steps) {
+                const std::string facts = facts_of(job, *session, steps).dump();
+                return with_python([&]() -> std::unique_ptr<Stepper> {
+                  follow_torch(*session, maker);
+                  return std::make_unique<OwnStepper>(
+                      session, maker.attr("stepper")(facts));
+                });
+              },
+          .allocator = torch_allocator()};
+}
+
+TrainListener listener_of(const nb::object& listener) {
+  return {.note =
+              [&listener](const std::string& line) {
+                with_python([&] { listener.attr("note")(line); });
+              },
+          .progress =
+              [&listener](const Progress& progress) {
+                const std::string line = progress_line(progress);
+                with_python([&] { listener.attr("progress")(line); });
+              }};
+}
+
+/// (report, whether it was stopped, the signal that did or 0).
+std::tuple<std::string, bool, int> run(const RunRequest& request) {
+  const Job job = parse_job(Json::parse(request.job, "the job"));
+  TrainOptions options{.listener = listener_of(request.listener),
+                       .resume = request.resume,
+                       .skip = request.skip,
+                       .output = request.output,
+                       .own = trainer_of(request.maker)};
+  if (job.model.kind != "own") options.own.reset();
+  SignalsAsk signals(request.ending, request.saving);
+  options.stop = &SignalsAsk::stop();
+  options.save = &SignalsAsk::save();
+  TrainResult result;
+  {
+    GilRelease meanwhile;
+    result = train(job, options);
+  }
+  return {result.report.dump(), result.interrupted, SignalsAsk::first()};
+}
+
+std::tuple<std::string, bool, int> run_with_messages(
+    std::string job, nb::object maker, nb::object listener, std::string resume,
+    std::int64_t skip, std::string output, std::vector<int> ending,
+    std::vector<int> saving) {
+  const RunRequest request{std::move(job),
+                           std::move(maker),
+                           std::move(listener),
+                           std::move(resume),
+                           skip,
+                           std::move(output),
+                           std::move(ending),
+                           std::move(saving)};
+  try {
+    auto result = run(request);
+    write_messages();
+    return result;
+  } catch (...) {
+    write_messages();
+    throw;
+  }
+}
+
+/// The settings of a run: of `path`, of a run that is resumed, or the document
+/// itself; with a model of one's own where `model` names one.
+std::string run_document(const std::string& path, const std::string& document,
+                         const std::string& resume,
+                         const std::vector<std::string>& sets,
+                         const std::string& model) {
+  Json made;
+  if (!resume.empty()) {
+    made = document_of_run(resume, sets);
+  } else if (!path.empty()) {
+    made = read_job(path, sets);
+  } else {
+    made = Json::parse(document, "the job");
+    for (const std::string& set : sets) apply_setting(made, set);
+  }
+  if (!model.empty()) use_own_model(made, model);
+  parse_job(made);
+  return made.dump();
+}
+
+}  // namespace
+
+void bind_train(nb::module_& module) {
+  module.def("run_document", &run_document, nb::arg("path"),
+             nb::arg("document"), nb::arg("resume"), nb::arg("sets"),
+             nb::arg("model"));
+  module.def(
+      "summary",
+      [](const std::string& report) {
+        return summary_of(Json::parse(report, "the report"));
+      },
+      nb::arg("report"));
+  module.def("train", &run_with_messages, nb::arg("job"), nb::arg("maker"),
+             nb::arg("listener"), nb::arg("resume"), nb::arg("skip"),
+             nb::arg("output"), nb::arg("ending"), nb::arg("saving"));
+}
+
+}  // namespace penstock::python

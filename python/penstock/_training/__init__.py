@@ -1,0 +1,1 @@
+"""The steps of a torch module of the user's, for `penstock.train`."""

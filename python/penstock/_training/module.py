@@ -1,0 +1,196 @@
+"""The module that a run trains: found by its name, and made of what the data
+set knows."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import math
+import os
+import sys
+from typing import Any, Callable, Mapping, NoReturn
+
+from ..arguments import did_you_mean
+from ..errors import RequestError, refused, said, worded
+from .raised import place_in, told
+
+
+class Field:
+    """What is known of a field of the job, or of a tensor beside it, when a
+    module is made.
+
+    >>> about = Field("species", "int64", (), {"classes": ["a", "b"]}, True)
+    >>> about.classes, about.shape, about.size
+    ([None, 'a', 'b'], (), 1)
+    """
+
+    def __init__(self, name: str, dtype: str, shape: tuple[int, ...],
+                 statistics: Mapping[str, Any], unknown: bool = False) -> None:
+        self.name = name
+        #: As torch names it: "float32", "int64".
+        self.dtype = dtype
+        #: Of one row; of samples that differ in length, of one element.
+        self.shape = shape
+        #: What was found over the train rows, as in statistics.json.
+        self.statistics = statistics
+        #: Of a category, by number: its length is what an embedding and the
+        #: last layer need. None stands for what is unknown. Else None.
+        self.classes: list[Any] | None = None
+        if isinstance(statistics, Mapping) and "classes" in statistics:
+            self.classes = ([None] if unknown else []) + list(
+                statistics["classes"])
+
+    @property
+    def size(self) -> int:
+        """Numbers of a row."""
+        return math.prod(self.shape)
+
+    def __repr__(self) -> str:
+        classes = f", {len(self.classes)} classes" if self.classes else ""
+        return f"<Field {self.name}: {self.dtype} {list(self.shape)}{classes}>"
+
+
+def fields_of(facts: Mapping[str, Any]) -> dict[str, Field]:
+    """By the names of a batch's tensors, in their order."""
+    recipes = {tensor: field for field in facts["fields"].values()
+               for tensor in field["tensors"]}
+    made = {}
+    for name, tensor in facts["tensors"].items():
+        field = recipes.get(name, {})
+        category = field.get("recipe", {}).get("category", {})
+        made[name] = Field(name, tensor["dtype"], tuple(tensor["shape"]),
+                           field.get("statistics") or {},
+                           category.get("unknown") == "class")
+    return made
+
+
+def _refuse(named: str, why: str, next: str,
+            cause: BaseException | None = None) -> NoReturn:
+    raise worded(RequestError, "model.class", "cannot use the model",
+                 f"model.class, '{named}'", why, next) from cause
+
+
+_EXAMPLE = 'name it as "FILE.py:NAME": a class of torch.nn.Module, or a ' \
+    "function that makes one"
+
+
+def found(named: str) -> Any:
+    """What "FILE.py:NAME" names."""
+    file, colon, name = named.rpartition(":")
+    if not colon or not file.endswith(".py") or not name:
+        _refuse(named, "it does not say which file and what in it", _EXAMPLE)
+    if not os.path.isfile(file):
+        _refuse(named, f"there is no file '{file}' in {os.getcwd()}",
+                "name it from the folder that penstock is called in, or by its "
+                "whole path")
+    path = os.path.abspath(file)
+    known = sys.modules.get(os.path.basename(file)[:-len(".py")])
+    module = known if known is not None and getattr(
+        known, "__file__", None) == path else _imported(path, named)
+    if not hasattr(module, name):
+        _refuse(named, f"'{file}' has no '{name}'", did_you_mean(
+            name, [each for each in vars(module)
+                   if inspect.isclass(getattr(module, each))
+                   and getattr(module, each).__module__ == module.__name__]
+            or ["a class of torch.nn.Module"]))
+    return getattr(module, name)
+
+
+def _imported(path: str, named: str) -> Any:
+    """The file as a module; what lies beside it can be imported in it."""
+    name = os.path.basename(path)[:-len(".py")]
+    if name in sys.modules:
+        name = "penstock_model_" + name
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    folder = os.path.dirname(path)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        _refuse(named, f"importing it failed at {place_in(error, path)}: "
+                f"{said(error)}", "correct it there", error)
+    return module
+
+
+def file_of(model: Any) -> str:
+    """Where it was written, or ""."""
+    try:
+        return inspect.getsourcefile(
+            model if inspect.isclass(model) or inspect.isfunction(model)
+            else type(model)) or ""
+    except TypeError:
+        return ""
+
+
+def name_of(model: Any) -> str:
+    """As a job names it: "FILE.py:NAME" where it can be found again so.
+
+    >>> from collections import OrderedDict
+    >>> name_of(OrderedDict).split("/")[-1]
+    '__init__.py:OrderedDict'
+    """
+    name = getattr(model, "__qualname__", type(model).__qualname__)
+    file = file_of(model)
+    known = "." not in name and file.endswith(".py")
+    return f"{os.path.relpath(file)}:{name}" if known else name
+
+
+def made(torch: Any, model: Any, facts: Mapping[str, Any],
+         fields: Mapping[str, Field]) -> Any:
+    """The module: `model` itself, or what the class or function makes."""
+    named = facts["model"]["class"]
+    if isinstance(model, torch.nn.Module):
+        return model
+    if not callable(model):
+        _refuse(named, f"it is a {type(model).__name__}", _EXAMPLE)
+    if inspect.isclass(model) and not issubclass(model, torch.nn.Module):
+        _refuse(named, f"the class '{model.__name__}' is no torch.nn.Module",
+                "derive it from torch.nn.Module")
+    given = _arguments(model, facts, fields)
+    with told("it was made", file_of(model)):
+        module = model(**given)
+    if not isinstance(module, torch.nn.Module):
+        _refuse(named, f"it made a {type(module).__name__}, no torch.nn.Module",
+                "return the module")
+    return module
+
+
+def _arguments(model: Callable[..., Any], facts: Mapping[str, Any],
+               fields: Mapping[str, Field]) -> dict[str, Any]:
+    """For the constructor's parameters, by their names: the job's
+    "arguments", then fields, then the rest of what is known."""
+    target = facts["model"].get("target", "")
+    known: dict[str, Any] = {
+        "fields": dict(fields), "target": fields.get(target),
+        "statistics": {name: field.statistics
+                       for name, field in fields.items()},
+        "steps": facts["steps"], **fields}
+    wanted = facts["model"].get("arguments", {})
+    parameters = inspect.signature(model).parameters
+    takes_any = any(each.kind is each.VAR_KEYWORD
+                    for each in parameters.values())
+    for name in wanted:
+        if name not in parameters and not takes_any:
+            raise refused("model.arguments", "cannot make the model",
+                          f"model.arguments.{name}",
+                          "its constructor has no such parameter",
+                          did_you_mean(name, parameters))
+    given = dict(wanted)
+    for name, each in parameters.items():
+        if name in given or each.kind in (each.VAR_KEYWORD,
+                                          each.VAR_POSITIONAL):
+            continue
+        if name in known and known[name] is not None:
+            given[name] = known[name]
+        elif each.default is each.empty:
+            raise refused("model.arguments", "cannot make the model",
+                          f"its constructor's parameter '{name}'",
+                          "nothing of that name is known", "give it in "
+                          "model.arguments, a default, or one of these names: "
+                          + ", ".join(known))
+    return given

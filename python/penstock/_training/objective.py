@@ -1,0 +1,241 @@
+"""What a step minimises and a validation measures: the loss that the module
+gives, or one that is named, of what it predicts."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NoReturn, Protocol
+
+from ..errors import refused
+from .metrics import Classes, Numbers
+from .module import Field
+
+Tensors = Mapping[str, Any]
+
+
+class Objective(Protocol):
+    """Both are given what the module returned for a batch."""
+
+    def loss(self, answer: Any, batch: Tensors) -> Any:
+        """The mean loss of the batch's rows, a tensor []."""
+
+    def look(self, answer: Any, batch: Tensors) -> None:
+        """Takes a batch of held-out rows into account."""
+
+    def seen(self) -> dict[str, float | None]:
+        """What look() saw since the last call; "val_loss" and others."""
+
+
+def refuse_loss(why: str, next: str) -> NoReturn:
+    raise refused("model.loss", "cannot learn from what the model gives",
+                  "the model's forward()", why, next)
+
+
+def _described(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return f"a {type(value).__name__}"
+    return f"a tensor of shape {list(shape)}"
+
+
+def parts_of(answer: Any) -> dict[str, Any]:
+    """What a forward() returned, by name: a mapping, or an object such as
+    Transformers' that has `loss` or `logits`; else {}."""
+    if isinstance(answer, Mapping):
+        return dict(answer)
+    return {name: getattr(answer, name) for name in ("loss", "logits")
+            if getattr(answer, name, None) is not None}
+
+
+def checked_loss(torch: Any, loss: Any) -> Any:
+    if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+        refuse_loss(f"it returned {_described(loss)}, expected a loss: one "
+                    "number", "return the mean over the rows; or return "
+                    "predictions, and name the field that they are of in "
+                    "model.target")
+    if not loss.is_floating_point():
+        refuse_loss(f"the loss is {loss.dtype}", "return a float")
+    return loss.reshape(()).float()
+
+
+class Returned:
+    """The module gives its loss: a tensor [], or a mapping with "loss" and
+    other numbers, which a validation measures too."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._sums: dict[str, Any] = {}
+        self._rows: Any = 0
+
+    def _loss_in(self, answer: Any) -> Any:
+        return parts_of(answer).get("loss", answer)
+
+    def loss(self, answer: Any, batch: Tensors) -> Any:
+        return checked_loss(self._torch, self._loss_in(answer))
+
+    def look(self, answer: Any, batch: Tensors) -> None:
+        found = {"loss": checked_loss(self._torch, self._loss_in(answer))}
+        for name, value in parts_of(answer).items():
+            if name != "loss" and isinstance(
+                    value, (int, float, self._torch.Tensor)) and (
+                    not hasattr(value, "numel") or value.numel() == 1):
+                found[name] = value
+        weight = batch.get("weight")
+        rows = (len(next(iter(batch.values()))) if weight is None
+                else weight.sum().double())
+        for name, value in found.items():
+            value = value.detach().reshape(()).double() if hasattr(
+                value, "detach") else float(value)
+            self._sums[name] = self._sums.get(name, 0) + value * rows
+        self._rows = self._rows + rows
+
+    def seen(self) -> dict[str, float | None]:
+        rows, sums = float(self._rows), self._sums
+        self._rows, self._sums = 0, {}
+        return {"val_" + name: float(value) / rows
+                for name, value in sums.items()} if rows else {}
+
+
+class Named:
+    """A loss by its name, of predictions and a field of the batch. Rows that
+    are padding, are masked, or have no truth weigh nothing."""
+
+    def __init__(self, torch: Any, name: str, target: Field,
+                 smoothing: float) -> None:
+        self._torch, self._target = torch, target
+        self._name = _chosen(name, target)
+        self.smoothing = smoothing if self._name == "cross_entropy" else 0.0
+        unknown = target.classes is not None and target.classes[:1] == [None]
+        self._first = 1 if unknown else 0
+        if self._name in ("cross_entropy", "binary_cross_entropy"):
+            self._metrics: Classes | Numbers = Classes(torch)
+        else:
+            self._metrics = Numbers(torch, _units(target))
+
+    def loss(self, answer: Any, batch: Tensors) -> Any:
+        losses, weight, _, _ = self._rows(answer, batch, self.smoothing)
+        return (losses * weight).sum() / weight.sum().clamp_min(1)
+
+    def look(self, answer: Any, batch: Tensors) -> None:
+        losses, weight, truth, prediction = self._rows(answer, batch, 0.0)
+        self._metrics.add(losses, weight, truth, prediction)
+
+    def seen(self) -> dict[str, float | None]:
+        return self._metrics.take()
+
+    def _prediction(self, answer: Any) -> Any:
+        parts = parts_of(answer)
+        found = parts.get("prediction", parts.get("logits", answer))
+        if not isinstance(found, self._torch.Tensor):
+            refuse_loss(f"it returned {_described(found)}, expected a tensor "
+                        "of predictions", "return the tensor, or a mapping "
+                        'with "prediction"')
+        if not found.is_floating_point():
+            refuse_loss(f"its predictions are {found.dtype}",
+                        "return them before a decision is made: one number "
+                        "for each class")
+        return found.float()
+
+    def _rows(self, answer: Any, batch: Tensors,
+              smoothing: float) -> tuple[Any, Any, Any, Any]:
+        """Of each truth: its loss, what it counts, itself, the prediction."""
+        truth = batch[self._target.name]
+        prediction = self._prediction(answer)
+        if self._name == "cross_entropy":
+            return self._of_classes(prediction, truth, batch, smoothing)
+        prediction = self._alike(prediction, truth)
+        weight = self._weight(truth, batch)
+        if self._name == "binary_cross_entropy":
+            if self._first:
+                weight = weight * (truth >= self._first)
+                truth = (truth - self._first).clamp_min(0)
+            logits = prediction
+            losses = self._torch.nn.functional.binary_cross_entropy_with_logits(
+                logits, truth.float(), reduction="none")
+            prediction = self._torch.stack((-logits, logits), -1) / 2
+            return losses, weight, truth.long(), prediction
+        losses = {"mse": self._torch.nn.functional.mse_loss,
+                  "mae": self._torch.nn.functional.l1_loss,
+                  "huber": self._torch.nn.functional.huber_loss}[self._name](
+                      prediction, truth.float(), reduction="none")
+        return losses, weight, truth.float(), prediction
+
+    def _of_classes(self, prediction: Any, truth: Any, batch: Tensors,
+                    smoothing: float) -> tuple[Any, Any, Any, Any]:
+        if truth.is_floating_point():
+            refuse_loss(f"cross_entropy needs classes, and the target "
+                        f"'{self._target.name}' is {truth.dtype}",
+                        'make it a "category" field, or choose another '
+                        "model.loss")
+        if prediction.dim() == truth.dim() and prediction.dim() > 1:
+            truth = truth.squeeze(-1)
+        if prediction.dim() != truth.dim() + 1 or \
+                prediction.shape[:-1] != truth.shape:
+            refuse_loss(f"its predictions have the shape "
+                        f"{list(prediction.shape)}, expected "
+                        f"{[*truth.shape, len(self._target.classes or []) or 'classes']}: one "
+                        "number for each class",
+                        "return one number per class in the last dimension")
+        classes = prediction.shape[-1]
+        known = self._target.classes
+        if known is not None and classes < len(known):
+            refuse_loss(f"its predictions have {classes} classes, and "
+                        f"'{self._target.name}' has {len(known)}",
+                        "make the last layer as wide as the constructor's "
+                        "target.classes")
+        truth = truth.long()
+        weight = self._weight(truth, batch) * (truth >= self._first)
+        losses = self._torch.nn.functional.cross_entropy(
+            prediction.flatten(0, -2), truth.flatten(), reduction="none",
+            label_smoothing=smoothing).reshape(truth.shape)
+        first = self._first  # no guess is what is unknown
+        return losses, weight, truth - first, prediction[..., first:]
+
+    def _alike(self, prediction: Any, truth: Any) -> Any:
+        """[rows, 1] and [rows] are alike, and nothing else is stretched."""
+        if prediction.numel() != truth.numel() or \
+                prediction.shape[:1] != truth.shape[:1]:
+            refuse_loss(f"its predictions have the shape "
+                        f"{list(prediction.shape)}, and the target "
+                        f"'{self._target.name}' {list(truth.shape)}",
+                        "return as many numbers for a row as the target has")
+        return prediction.reshape(truth.shape)
+
+    def _weight(self, truth: Any, batch: Tensors) -> Any:
+        weight = self._torch.ones(truth.shape, dtype=self._torch.float32,
+                                  device=truth.device)
+        mask = batch.get(self._target.name + "_mask")
+        if mask is not None:
+            weight = weight * mask.reshape(truth.shape)
+        rows = batch.get("weight")
+        if rows is not None:
+            weight = weight * rows.reshape((-1,) + (1,) * (truth.dim() - 1))
+        return weight
+
+
+def _chosen(name: str, target: Field) -> str:
+    if name != "auto":
+        return name
+    if target.classes is not None:
+        return "cross_entropy"
+    return "binary_cross_entropy" if target.dtype == "bool" else "mse"
+
+
+def _units(target: Field) -> list[float]:
+    """What 1 is in the target's own units, of each of its numbers."""
+    found = [entry for entry in _entries(target.statistics)
+             if "divisor" in entry]
+    if len(found) != max(1, target.size):
+        return []
+    return [float(entry["divisor"]) if entry.get("standardize", True) else 1.0
+            for entry in found]
+
+
+def _entries(statistics: Any) -> list[Mapping[str, Any]]:
+    if isinstance(statistics, Mapping):
+        if "divisor" in statistics:
+            return [statistics]
+        return [entry for value in statistics.values()
+                for entry in _entries(value)]
+    if isinstance(statistics, list):
+        return [entry for value in statistics for entry in _entries(value)]
+    return []

@@ -1,0 +1,185 @@
+"""AdamW as the trainer's, or the module's own optimiser: gradients, the rate,
+the average of the weights over time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Mapping
+
+from ..errors import refused
+from .raised import told
+from .saving import copied, refuse_other
+from .switches import Switches
+
+
+def factor(number: int, warmup: int, steps: int) -> float:
+    """The learning rate of step `number`, as a share of the peak: up in a
+    straight line, then down along half a cosine.
+
+    >>> [round(factor(n, 2, 6), 3) for n in range(7)]
+    [0.5, 1.0, 1.0, 0.854, 0.5, 0.146, 0.0]
+    """
+    if number >= steps:
+        return 0.0
+    if number < warmup:
+        return (number + 1) / warmup
+    return 0.5 * (1 + math.cos(math.pi * (number - warmup) / (steps - warmup)))
+
+
+class Optimiser:
+    """Of the module's weights that are learned."""
+
+    def __init__(self, torch: Any, module: Any, learning: Mapping[str, Any],
+                 switches: Switches, file: str) -> None:
+        self._torch = torch
+        self._clip = float(learning["clip_norm"])
+        self._named = {name: weight for name, weight
+                       in module.named_parameters() if weight.requires_grad}
+        if not self._named:
+            raise refused("model.class", "cannot use the model",
+                          "its parameters()", "it has none to be learned",
+                          "give it a layer; set requires_grad of some weight")
+        self._weights = list(self._named.values())
+        with told("its optimiser was made", file):
+            self._optimiser = self._made(module, learning)
+        self._rates = [group["lr"] for group in self._optimiser.param_groups]
+        self._scaler = switches.scaler()
+        self._decay = switches.ema
+        self._averages = [weight.detach().clone() for weight in self._weights
+                          ] if self._decay else []
+        self._averaged = False  # the averages are in the module
+
+    def _made(self, module: Any, learning: Mapping[str, Any]) -> Any:
+        own = getattr(module, "configure_optimizers", None)
+        if own is not None:
+            made = own()
+            if not isinstance(made, self._torch.optim.Optimizer):
+                raise refused(
+                    "model.class", "cannot use the model",
+                    "configure_optimizers()",
+                    f"it returned a {type(made).__name__}, expected an "
+                    "optimizer of torch", "return one optimizer: the schedule "
+                    "is that of the job")
+            return made
+        # As the trainer does: decay is for matrices, never for biases.
+        matrices = [each for each in self._weights if each.dim() >= 2]
+        others = [each for each in self._weights if each.dim() < 2]
+        fused = all(each.is_floating_point() and each.device.type in (
+            "cpu", "cuda") for each in self._weights)
+        return self._torch.optim.AdamW(
+            [{"params": matrices, "weight_decay": learning["weight_decay"]},
+             {"params": others, "weight_decay": 0.0}],
+            lr=float(learning["lr"]), fused=fused)
+
+    # -- gradients of the steps that move the weights together
+
+    def set_aside(self, first: bool) -> list[Any]:
+        """The gradients of earlier steps, which put_back() or add() takes."""
+        earlier = [None if first else weight.grad for weight in self._weights]
+        for weight in self._weights:
+            weight.grad = None
+        return earlier
+
+    def put_back(self, earlier: list[Any]) -> None:
+        for weight, gradient in zip(self._weights, earlier):
+            weight.grad = gradient
+
+    def add(self, earlier: list[Any]) -> None:
+        for weight, gradient in zip(self._weights, earlier):
+            if gradient is not None:
+                weight.grad = gradient if weight.grad is None else \
+                    weight.grad.add_(gradient)
+
+    def scaled(self, loss: Any) -> Any:
+        return self._scaler.scale(loss)
+
+    def move(self, share: float) -> None:
+        """The weights, at that share of the rate; then the averages."""
+        for group, rate in zip(self._optimiser.param_groups, self._rates):
+            group["lr"] = rate * share
+        self._scaler.unscale_(self._optimiser)
+        if self._clip > 0:
+            self._torch.nn.utils.clip_grad_norm_(self._weights, self._clip)
+        self._scaler.step(self._optimiser)
+        self._scaler.update()
+        self._optimiser.zero_grad(set_to_none=True)
+        if self._averages:
+            with self._torch.no_grad():
+                self._torch._foreach_lerp_(
+                    self._averages, [each.detach() for each in self._weights],
+                    1 - self._decay)
+
+    def average(self, on: bool) -> bool:
+        """Puts the averages into the module, or the weights that learn;
+        whether they were the averages before."""
+        before = self._averaged
+        if self._averages and on != before:
+            for place, weight in enumerate(self._weights):
+                weight.data, self._averages[place] = (
+                    self._averages[place], weight.data)
+            self._averaged = on
+        return before
+
+    # -- state
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Tensors by name, and what is none."""
+        tensors: dict[str, Any] = {}
+        numbers: dict[str, Any] = {}
+        names = {id(weight): name for name, weight in self._named.items()}
+        for weight, entries in self._optimiser.state.items():
+            name = names[id(weight)]
+            for key, value in entries.items():
+                if isinstance(value, self._torch.Tensor):
+                    tensors[f"optimiser.{key}.{name}"] = value
+                else:
+                    numbers.setdefault(name, {})[key] = value
+        for name, weight in self._named.items():
+            if weight.grad is not None:
+                tensors[f"gradient.{name}"] = weight.grad
+        for name, average in zip(self._named, self._averages):
+            tensors[f"ema.{name}"] = average
+        return tensors, {"numbers": numbers, "kind": self._kind(),
+                         "scaler": self._scaler.state_dict()}
+
+    def _kind(self) -> str:
+        return type(self._optimiser).__name__
+
+    def restore(self, tensors: Mapping[str, Any],
+                about: Mapping[str, Any]) -> None:
+        if about["kind"] != self._kind():
+            refuse_other("the optimiser", f"found {about['kind']}, expected "
+                         f"{self._kind()}")
+        copied(self._torch, {name: tensor for name, tensor in tensors.items()
+                             if name.startswith("ema.")},
+               {f"ema.{name}": average for name, average
+                in zip(self._named, self._averages)})
+        for name, weight in self._named.items():
+            gradient = tensors.get(f"gradient.{name}")
+            weight.grad = None if gradient is None else \
+                gradient.to(weight.device)
+        self._restore_moments(tensors, about["numbers"])
+        if about["scaler"]:
+            self._scaler.load_state_dict(about["scaler"])
+
+    def _restore_moments(self, tensors: Mapping[str, Any],
+                         numbers: Mapping[str, Any]) -> None:
+        found: dict[str, dict[str, Any]] = {
+            name: dict(entries) for name, entries in numbers.items()}
+        for full, tensor in tensors.items():
+            if full.startswith("optimiser."):
+                _, key, name = full.split(".", 2)
+                found.setdefault(name, {})[key] = tensor
+        for name in found:
+            if name not in self._named:
+                refuse_other(f"the optimiser's '{name}'",
+                             "the model of this job has no such weight")
+        names = {id(weight): name for name, weight in self._named.items()}
+        groups = self._optimiser.state_dict()["param_groups"]
+        places = {names[id(weight)]: place
+                  for group, saved in zip(self._optimiser.param_groups, groups)
+                  for weight, place in zip(group["params"], saved["params"])}
+        self._optimiser.load_state_dict({
+            "state": {places[name]: entries
+                      for name, entries in found.items()},
+            "param_groups": groups})

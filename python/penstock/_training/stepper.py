@@ -1,0 +1,249 @@
+"""The steps of a torch module in the engine's loop.
+
+A step, from the batch to the new weights: random numbers are drawn anew for
+the step's number, so that it is the same whenever it is taken -> forward and
+loss -> backward leaves the gradients -> after `train.accumulate` of them the
+optimiser clips them and moves the weights, at the rate that the schedule has
+for the first of their steps. What raises before the optimiser begins leaves everything as it
+was before the step.
+"""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import json
+import logging
+import math
+import random
+import sys
+from typing import Any, Mapping
+
+from ..errors import refused
+from . import module as modules
+from .inputs import Inputs
+from .objective import Named, Objective, Returned, refuse_loss
+from .optimiser import Optimiser, factor
+from .raised import told
+from .saving import Saved, copied, loaded, refuse_other, saved
+from .switches import Switches
+
+
+class Stepper:
+    """Called by the engine alone, from one thread, in the turn of its loop."""
+
+    def __init__(self, torch: Any, model: Any, facts: Mapping[str, Any]) -> None:
+        self._torch, self._facts = torch, facts
+        settings = facts["model"]
+        self._file = modules.file_of(model)
+        self._seed = int(settings["seed"])
+        fields = modules.fields_of(facts)
+        self._objective = self._chosen(settings, fields)
+        self._switches = Switches(torch, facts, self._objective)
+        self._apply(facts)
+        self._draw("weights", 0)
+        made = modules.made(torch, model, facts, fields)
+        with told("it was moved to its device", self._file):
+            self._module = made.to(self._switches.device)
+        self._module.train()
+        self._inputs = Inputs(self._module, settings.get("target", ""))
+        self._optimiser = Optimiser(torch, self._module, facts["learning"],
+                                    self._switches, self._file)
+        self._buffers = [buffer for _, buffer in self._module.named_buffers()]
+        self._kept = [buffer.clone() for buffer in self._buffers]
+        self._losses: collections.deque[tuple[Any, Any]] = collections.deque()
+        self._validated = 0  # batches, since the weights moved
+        self._torn = ""
+
+    def _chosen(self, settings: Mapping[str, Any],
+                fields: Mapping[str, modules.Field]) -> Objective:
+        target = settings.get("target", "")
+        if not target:
+            return Returned(self._torch)
+        if target not in fields:
+            raise refused("model.target", "cannot learn the target",
+                          f"model.target, '{target}'",
+                          "a batch has no tensor of that name",
+                          "name one of: " + ", ".join(fields))
+        return Named(self._torch, settings["loss"], fields[target],
+                     float(self._facts["learning"]["label_smoothing"]))
+
+    def _apply(self, facts: Mapping[str, Any]) -> None:
+        self._torch.set_num_threads(int(facts["learning"]["threads"]))
+        if self._switches.device.type == "cuda":
+            self._torch.backends.cuda.matmul.allow_tf32 = self._switches.tf32
+            self._torch.backends.cudnn.allow_tf32 = self._switches.tf32
+
+    def _draw(self, purpose: str, number: int) -> None:
+        """Random numbers that depend on the seed, the purpose and the number
+        alone."""
+        text = f"{self._seed} {purpose} {number}".encode()
+        drawn = int.from_bytes(
+            hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+        self._torch.manual_seed(drawn)
+        random.seed(drawn)
+        numpy = sys.modules.get("numpy")
+        if numpy is not None:
+            numpy.random.seed(drawn & 0xffffffff)
+
+    # -- learning
+
+    def step(self, batch: Any, number: int) -> None:
+        self._end_validation()
+        steps, each = int(self._facts["steps"]), self._switches.accumulate
+        first = number // each * each
+        last = max(number, min(first + each, steps) - 1)
+        self._draw("step", number)
+        earlier = self._optimiser.set_aside(number == first)
+        if self._buffers:
+            self._torch._foreach_copy_(self._kept, self._buffers)
+        try:
+            loss = self._learn(batch, last + 1 - first, number)
+        except BaseException:
+            self._optimiser.put_back(earlier)
+            with self._torch.no_grad():
+                if self._buffers:
+                    self._torch._foreach_copy_(self._buffers, self._kept)
+            raise
+        self._optimiser.add(earlier)
+        if number == last:
+            self._torn = "its last step ended while the weights moved"
+            with told("its weights were moved", self._file):
+                self._optimiser.move(factor(
+                    first, int(self._facts["learning"]["warmup_steps"]),
+                    steps))
+            self._torn = ""
+        self._remember(loss)
+
+    def _learn(self, batch: Any, share: int, number: int) -> Any:
+        """Leaves gradients; the loss."""
+        tensors = batch.torch()
+        with told("a step was taken", self._file):
+            with self._switches.autocast():
+                answer = self._module(**self._inputs.of(tensors))
+                loss = self._objective.loss(answer, tensors)
+            if not loss.requires_grad:
+                refuse_loss("the loss depends on no weight that is learned",
+                            "compute it from what the layers give, without "
+                            "detach(), item() or no_grad()")
+            if loss.device.type == "cpu":
+                self._check_finite(float(loss.detach()), batch)
+            self._optimiser.scaled(loss / share).backward()
+        return loss.detach()
+
+    def _check_finite(self, loss: float, batch: Any) -> None:
+        if math.isfinite(loss):
+            return
+        raise refused(
+            "model.not_finite", "the model cannot learn any further",
+            f"epoch {batch.epoch}, step {batch.step}",
+            "the loss is " + ("not a number" if math.isnan(loss)
+                              else "infinite"),
+            "lower train.lr, look at the rows of that step ('penstock batch'), "
+            "or leave them out: --resume RUN --skip 1")
+
+    def _remember(self, loss: Any) -> None:
+        """On a GPU the loss is copied to the host behind the step."""
+        if loss.device.type != "cuda":
+            self._losses.append((loss, None))
+            return
+        here = self._torch.empty((), dtype=loss.dtype, pin_memory=True)
+        here.copy_(loss, non_blocking=True)
+        arrived = self._torch.cuda.Event()
+        arrived.record()
+        self._losses.append((here, arrived))
+
+    def losses(self, wait: bool) -> list[float]:
+        known = []
+        while self._losses:
+            loss, arrived = self._losses[0]
+            if arrived is not None and not arrived.query():
+                if not wait:
+                    break
+                arrived.synchronize()
+            known.append(float(loss))
+            self._losses.popleft()
+        return known
+
+    # -- held-out rows
+
+    def validate(self, batch: Any) -> None:
+        if self._validated == 0:
+            self._optimiser.average(True)
+            self._module.eval()
+        self._draw("validation", self._validated)
+        self._validated += 1
+        tensors = batch.torch()
+        with self._torch.no_grad(), told("it was validated", self._file):
+            with self._switches.autocast():
+                answer = self._module(**self._inputs.of(tensors))
+                self._objective.look(answer, tensors)
+
+    def finished(self) -> Any:
+        """The module as the run leaves it."""
+        self._end_validation()
+        self._optimiser.average(True)
+        return self._module.eval()
+
+    def _end_validation(self) -> None:
+        """The weights that learn are in the module."""
+        if self._validated:
+            self._validated = 0
+            self._module.train()
+        self._optimiser.average(False)
+
+    def validated(self) -> str:
+        self._end_validation()
+        with told("it was validated", self._file):
+            return json.dumps(self._objective.seen())
+
+    # -- state
+
+    def in_force(self) -> str:
+        return json.dumps(self._switches.told())
+
+    def save(self) -> tuple[list[Saved], str]:
+        if self._torn:
+            raise refused("model.torn", "cannot save the model", "this run",
+                          self._torn, "resume from the checkpoint before it")
+        averages = self._optimiser.average(False)
+        try:
+            tensors = {f"model.{name}": tensor for name, tensor
+                       in self._state().items()}
+            more, numbers = self._optimiser.state()
+            return saved(self._torch, {**tensors, **more}), json.dumps({
+                "kind": "own", "threads": self._torch.get_num_threads(),
+                "optimiser": numbers})
+        finally:
+            self._optimiser.average(averages)
+
+    def _state(self) -> dict[str, Any]:
+        state = {}
+        for name, tensor in self._module.state_dict().items():
+            if not isinstance(tensor, self._torch.Tensor):
+                raise refused("model.state", "cannot save the model",
+                              f"'{name}' of its state_dict()",
+                              f"it is a {type(tensor).__name__}, no tensor",
+                              "keep it as a buffer: register_buffer()")
+            state[name] = tensor
+        return state
+
+    def restore(self, entries: list[Saved], text: str) -> None:
+        about = json.loads(text)
+        if about.get("kind") != "own":
+            refuse_other("model.kind", f"found {about.get('kind')!r}, expected "
+                         "'own'")
+        threads = self._torch.get_num_threads()
+        if about["threads"] != threads:
+            logging.getLogger("penstock").warning(
+                "the checkpoint was written with another number of threads "
+                "(found %s, expected %s): the run continues, but not bit for "
+                "bit", about["threads"], threads)
+        found = loaded(self._torch, entries)
+        weights = {name: tensor for name, tensor in found.items()
+                   if name.startswith("model.")}
+        rest = {name: tensor for name, tensor in found.items()
+                if name not in weights}
+        copied(self._torch, weights, {f"model.{name}": tensor for name, tensor
+                                      in self._state().items()})
+        self._optimiser.restore(rest, about["optimiser"])

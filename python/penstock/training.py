@@ -1,0 +1,247 @@
+"""Training a torch module of your own, in the run of `penstock train`.
+
+    import penstock
+
+    run = penstock.train("job.json", model=Net, output="weights")
+    print(run.report["metrics"], run.folder)
+    run.module                       # with the weights of the last step
+
+`Net` is a torch.nn.Module whose forward() takes tensors of a batch by their
+names and returns predictions of the field that the job's `model.target` names,
+or a loss (docs/own_model.md). Steps, validation, checkpoints, resuming and the
+report are the program's; `penstock train job.json --model net.py:Net` runs the
+same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import traceback
+from typing import Any, Mapping, NoReturn, Sequence, TextIO
+
+from . import _engine
+from ._training import module as modules
+from ._training.raised import torch_or_refused
+from ._training.stepper import Stepper
+from ._training.switches import torch_as_asked
+from .errors import Error, refused
+from .loader import dumped, sets_of
+from .progress import Screen
+
+__all__ = ["Trained", "train"]
+
+
+class Trained:
+    """What a run has left."""
+
+    def __init__(self, report: dict[str, Any], module: Any) -> None:
+        #: As in the run's report.json.
+        self.report = report
+        #: The run's folder, which `resume` takes.
+        self.folder = str(report["run"])
+        #: With the weights of the last step (with `train.ema` their average),
+        #: in eval(), on its device.
+        self.module = module
+
+    def __repr__(self) -> str:
+        return (f"<penstock.Trained: {self.report['steps']} steps, "
+                f"{self.folder}>")
+
+
+def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+          model: Any = None, *, resume: str | os.PathLike[str] = "",
+          skip: int = 0, output: str | os.PathLike[str] = "",
+          progress: bool = True, **overrides: Any) -> Trained:
+    """Runs a job, a file or the same as a dict, whose model is a torch module.
+
+    `model` is a class of torch.nn.Module or a function that makes one, whose
+    parameters get by their names what is known of the data (fields, classes,
+    statistics) and the job's `model.arguments`; or a module that is made
+    already; or "FILE.py:NAME". Without it, the job's `model.class` names it.
+    `resume` names a run's folder to go on from, in place of a job, `skip` steps
+    of data to leave out then; `output` a folder for the weights at the end.
+    `progress` shows a line on standard error. An override names a setting with
+    "__" for the dot: `train__max_steps=100`.
+
+    Ctrl-C and SIGTERM end the run after the step at hand, save its state, and
+    then do what they would have done; sent twice, at once. Raises RequestError
+    for settings and for what the module does wrong, with what it raised as the
+    cause, and what reading and preparing raise.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    ending = [signal.SIGINT, signal.SIGTERM] if main else []
+    trained, stopped_by = _run(
+        job, model, sets_of("train", overrides), os.fspath(resume), skip,
+        os.fspath(output), _Listener(None if progress else _NOWHERE), ending,
+        [])
+    if stopped_by:
+        logging.getLogger("penstock").warning(
+            "the run was interrupted and is saved: go on with resume=%r",
+            trained.folder)
+        signal.raise_signal(stopped_by)
+    return trained
+
+
+def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
+         output: str, listener: _Listener, ending: Sequence[int],
+         saving: Sequence[int]) -> tuple[Trained, int]:
+    """The run, and the signal that stopped it or 0."""
+    if (job is None) == (not resume):
+        raise refused("model.job", "cannot start the training", "train()",
+                      "both a job and a run are named" if resume else
+                      "neither a job nor a run is named",
+                      "give a job, or resume=RUN")
+    document = job if isinstance(job, Mapping) else None
+    path = "" if job is None or document is not None else os.fspath(job)
+    if isinstance(model, str) or model is None:
+        named = model or ""
+    else:
+        named = modules.name_of(model)
+    settings = _engine.run_document(
+        path, dumped(document) if document is not None else "", resume,
+        list(sets), named)
+    section = json.loads(settings).get("model")
+    if not isinstance(section, dict) or section["kind"] != "own":
+        raise refused("model.class", "cannot use the model", "the job's model",
+                      "it is none of your own", "give model=Net, or name it in "
+                      'the job: {"kind": "own", "class": "net.py:Net"}')
+    torch = torch_or_refused()
+    if isinstance(model, str) or model is None:
+        model = modules.found(section["class"])
+    maker = _Maker(torch, model)
+    try:
+        with torch_as_asked(torch):
+            report, _, stopped_by = _engine.train(
+                settings, maker, listener, resume, skip, output, list(ending),
+                list(saving))
+    finally:
+        listener.end()
+    module = maker.made.finished() if maker.made is not None else None
+    return Trained(json.loads(report), module), stopped_by
+
+
+class _Maker:
+    """What the engine asks for when the rows are open."""
+
+    def __init__(self, torch: Any, model: Any) -> None:
+        self._torch, self._model = torch, model
+        self.made: Stepper | None = None
+
+    def cuda_unavailable_reason(self) -> str:
+        """Why torch cannot compute on a GPU here; "" where it can."""
+        if self._torch.version.cuda is None:
+            return f"torch {self._torch.__version__} was built without CUDA"
+        if not self._torch.cuda.is_available():
+            return "torch.cuda.is_available() is false"
+        return ""
+
+    def stream(self, gpu: int) -> int:
+        return int(self._torch.cuda.current_stream(gpu).cuda_stream)
+
+    def stepper(self, facts: str) -> Stepper:
+        self.made = Stepper(self._torch, self._model, json.loads(facts))
+        return self.made
+
+
+class _Nowhere:
+    """A file that keeps nothing."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return False
+
+
+_NOWHERE: Any = _Nowhere()
+
+
+class _Listener:
+    """Shows what the run says, as the program does."""
+
+    def __init__(self, file: TextIO | None) -> None:
+        self._file = file
+        self._screen = Screen(file)
+        self._last = ""
+
+    def note(self, line: str) -> None:
+        self.end()
+        with contextlib.suppress(OSError, ValueError):
+            print(line, file=self._file or sys.stderr, flush=True)
+
+    def progress(self, line: str) -> None:
+        self._last = line
+        if self._screen.is_due():
+            self._screen.show(line)
+
+    def end(self) -> None:
+        self._screen.end(self._last)
+        self._last = ""
+
+
+_EXIT_CODES = {"request": 2, "source": 3, "transform": 4, "device": 5,
+               "out_of_memory": 6, "internal": 70}
+
+
+class _Words(logging.Formatter):
+    """As the program writes its log."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"penstock {record.levelname.lower()}: {record.getMessage()}"
+
+
+def main() -> NoReturn:
+    """What the program becomes when a job's model is one's own:
+    `python3 -m penstock.training REQUEST`, REQUEST being JSON."""
+    request = json.loads(sys.argv[1])
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Words())
+    logging.getLogger("penstock").addHandler(handler)
+    logging.getLogger("penstock").setLevel(logging.DEBUG)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        code = _program(request)
+    except Error as error:
+        code = _report(error, request["json"])
+    sys.stdout.flush()
+    sys.exit(code)
+
+
+def _program(request: Mapping[str, Any]) -> int:
+    trained, stopped_by = _run(
+        request["job"] or None, request["model"] or None, request["sets"],
+        request["resume"], request["skip"], request["output"],
+        _Listener(sys.stderr),
+        [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU],
+        [signal.SIGUSR1, signal.SIGUSR2])
+    if request["json"]:
+        print(json.dumps(trained.report, indent=2))
+    else:
+        print(_engine.summary(json.dumps(trained.report)), end="")
+    return 128 + stopped_by if stopped_by else 0
+
+
+def _report(error: Error, as_json: bool) -> int:
+    """Says what went wrong, as the program does; its exit code."""
+    if error.__cause__ is not None:
+        traceback.print_exception(error.__cause__)
+    if as_json:
+        print(json.dumps({"error": {
+            "kind": error.kind, "code": error.code, "what": error.what,
+            "where": error.where, "why": error.why, "next": error.next}}))
+    else:
+        print(f"penstock: {error}", file=sys.stderr)
+    return _EXIT_CODES[error.kind]
+
+
+if __name__ == "__main__":
+    main()

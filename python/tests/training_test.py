@@ -1,0 +1,582 @@
+"""penstock.train: a torch module of one's own in the program's run."""
+import json
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+import penstock
+from entry import main
+from own_model import NET, Case, needs_torch, quietly, steps_of, weights_of
+from penstock import program
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run_train(*arguments, env=None):
+    """The program's `train` with this Python."""
+    package = str(pathlib.Path(penstock.__file__).parent.parent)
+    path = os.pathsep.join(filter(None, [package,
+                                         os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [str(program.path()), "train", *map(str, arguments)],
+        capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": path,
+             "PENSTOCK_PYTHON": sys.executable, **(env or {})})
+
+
+@needs_torch
+class Runs(Case):
+    def test_a_module_learns_and_is_measured_on_held_out_rows(self):
+        run = self.train(self.job(train={"epochs": 20, "lr": 0.05}))
+        epochs = run.report["epochs"]
+        self.assertLess(epochs[-1]["val_loss"], epochs[0]["val_loss"] / 2)
+        self.assertEqual(set(run.report["metrics"]["val"]),
+                         {"loss", "rmse", "mae"})
+        self.assertFalse(run.module.training)
+        self.assertEqual(type(run.module).__name__, "Net")
+
+    def test_metrics_of_numbers_are_in_the_targets_own_units(self):
+        job = self.job(fields={"y": {"column": "y", "standardize": True}})
+        metrics = self.train(job).report["metrics"]["val"]
+        with penstock.open(job) as loader:
+            divisor = loader.statistics["y"]["y"]["divisor"]
+        self.assertAlmostEqual(metrics["rmse"],
+                               divisor * math.sqrt(metrics["loss"]), places=4)
+
+    def test_a_category_is_learned_by_cross_entropy(self):
+        text = NET.replace("def __init__(self, kind,",
+                           "def __init__(self, kind, big,").replace(
+            "Linear(width, 1)", "Linear(width, len(big.classes))")
+        self.write("net.py", text)
+        run = self.train(self.job(model={"target": "big"},
+                                  train={"epochs": 20, "lr": 0.03}))
+        metrics = run.report["metrics"]["val"]
+        self.assertGreater(metrics["accuracy"], 0.8)
+        self.assertGreater(metrics["auc"], 0.8)
+        self.assertIn("macro_f1", metrics)
+
+    def test_a_module_may_give_its_loss_and_other_numbers(self):
+        self.write("net.py", """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+    def forward(self, batch):
+        off = self.layer(batch["x"])[:, 0] - batch["y"]
+        return {"loss": (off ** 2).mean(), "bias": off.mean()}
+""")
+        run = self.train(self.job(model={"target": None}))
+        self.assertEqual(set(run.report["metrics"]["val"]), {"loss", "bias"})
+
+    def test_a_class_a_function_and_a_module_do_as_well_as_a_name(self):
+        import torch
+
+        class Line(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(2, 1)
+
+            def forward(self, x):
+                return self.layer(x)
+
+        class Few(Line):
+            def forward(self, x):
+                return super().forward(x)[:, 0]
+
+        def made(fields):
+            self.assertEqual(fields["x"].size, 2)
+            return torch.nn.Sequential(torch.nn.Linear(2, 1))
+
+        job = self.job(fields={"kind": None, "big": None})
+        losses = [self.train(job, model).report["epochs"][0]["train_loss"]
+                  for model in (Line, Few, made)]
+        self.assertEqual(losses, losses[:1] * 3)
+        self.train(job, torch.nn.Linear(2, 1))
+
+    def test_numbers_do_not_depend_on_workers(self):
+        runs = [self.train(self.job(loader={"workers": workers}))
+                for workers in (0, 1, 2, 8)]
+        for run in runs[1:]:
+            self.assertEqual(steps_of(run.folder), steps_of(runs[0].folder))
+            self.assertEqual(weights_of(run.folder),
+                             weights_of(runs[0].folder))
+
+    def test_constructors_take_arguments_of_the_job_by_name(self):
+        run = self.train(self.job(model={"arguments": {"width": 32}}))
+        self.assertEqual(run.module.layers[0].out_features, 32)
+
+    def test_no_random_number_of_the_process_is_used_or_moved(self):
+        import torch
+        torch.manual_seed(1)
+        expected = torch.rand(3)
+        torch.manual_seed(1)
+        first = self.train(self.job())
+        self.assertTrue(torch.equal(torch.rand(3), expected))
+        self.assertEqual(steps_of(self.train(self.job()).folder),
+                         steps_of(first.folder))
+
+    def test_padding_and_masked_numbers_weigh_nothing(self):
+        job = self.job(
+            fields={"y": {"column": "y", "missing": "mask"}},
+            source={"where": "id < 100"}, loader={"tail": "pad"})
+        plain = self.job(source={"where": "id < 100"},
+                         loader={"tail": "exact"})
+        for section in (job, plain):
+            section["split"] = {"train": 0.5, "val": 0.5, "seed": 1}
+            section["train"] = {"max_steps": 1, "threads": 1, "lr": 0}
+        found = [self.train(each).report["metrics"]["val"]["loss"]
+                 for each in (job, plain)]
+        self.assertAlmostEqual(found[0], found[1], places=4)
+
+    def test_an_optimiser_of_ones_own_follows_the_jobs_schedule(self):
+        self.write("net.py", NET + """
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.05, momentum=0.9)
+""")
+        whole = self.train(self.job())
+        part = self.stopped_after(5, self.job())
+        self.assertEqual(weights_of(self.resume(part).folder),
+                         weights_of(whole.folder))
+
+    def test_a_run_is_of_one_job_or_of_a_run(self):
+        with self.refused("request", "model.job", "neither"):
+            penstock.train()
+        with self.refused("request", "model.job", "both"):
+            penstock.train("job.json", resume="runs/latest")
+
+    def test_a_model_of_the_trainer_is_the_programs(self):
+        job = self.job()
+        job["model"] = {"kind": "tabular", "target": "y"}
+        with self.refused("request", "model.class", "none of your own"):
+            penstock.train(job)
+        run = self.train(job, "net.py:Net")  # whose target is the same
+        self.assertIn("rmse", run.report["metrics"]["val"])
+
+
+@needs_torch
+class Resuming(Case):
+    def test_resumed_anywhere_it_ends_with_the_same_bytes(self):
+        job = self.job(train={"ema": 0.9, "accumulate": 4})
+        whole = self.train(job).folder
+        self.assertEqual(len(steps_of(whole)), 18)
+        for steps in (1, 4, 9, 17):
+            with self.subTest(steps=steps):
+                part = self.stopped_after(steps, job)
+                again = self.resume(part).folder
+                self.assertEqual(weights_of(again), weights_of(whole))
+                self.assertEqual(steps_of(part) + steps_of(again),
+                                 steps_of(whole))
+
+    def test_ctrl_c_in_a_step_lets_it_end(self):
+        self.write("stops.py", NET.replace(
+            "    def forward(self, x, kind):", """
+    def forward(self, x, kind):
+        import os, signal
+        os.kill(os.getpid(), signal.SIGINT)
+"""))
+        with self.assertRaises(KeyboardInterrupt):
+            self.train(self.job("stops.py:Net"))
+        self.assertEqual(len(steps_of(os.path.realpath("runs/latest"))), 1)
+
+    def test_held_out_rows_that_a_run_still_owes_are_seen_when_it_goes_on(self):
+        whole = self.train(self.job())
+        part = self.stopped_after(9, self.job())  # the end of an epoch
+        again = self.resume(part)
+        self.assertEqual(
+            *([epoch["val_loss"] for epoch in run.report["epochs"]]
+              for run in (again, whole)))
+
+    def test_a_step_that_fails_leaves_the_state_before_it(self):
+        self.write("fails.py", NET.replace(
+            "    def forward(self, x, kind):", """
+    steps = 0
+    def forward(self, x, kind):
+        Net.steps += 1
+        if Net.steps == 6:
+            self.norm(torch.ones(4, 5))
+            raise ZeroDivisionError("no more")
+"""))
+        with self.refused("request", "model.raised", "no more", "fails.py"):
+            self.train(self.job("fails.py:Net"))
+        part = os.path.realpath("runs/latest")
+        self.assertEqual(len(steps_of(part)), 5)
+        self.write("fails.py", NET)
+        sys.modules.pop("fails", None)
+        again = self.resume(part)
+        self.assertEqual(weights_of(again.folder),
+                         weights_of(self.train(self.job()).folder))
+
+    def test_a_loss_that_is_no_number_ends_it_before_the_weights_move(self):
+        self.write("nan.py", NET.replace(
+            "    def forward(self, x, kind):", """
+    steps = 0
+    def forward(self, x, kind):
+        Net.steps += 1
+        if Net.steps == 6:
+            return self.layers[0](torch.ones(16, 5))[:, :1] * float("nan")
+"""))
+        with self.refused("request", "model.not_finite", "not a number", "step 5"):
+            self.train(self.job("nan.py:Net"))
+        part = os.path.realpath("runs/latest")
+        again = self.resume(part, skip=1)
+        self.assertTrue(math.isfinite(again.report["epochs"][-1]["val_loss"]))
+
+    def test_out_of_memory_is_an_error_of_that_kind(self):
+        self.write("big.py", NET.replace(
+            "        return self.layers(", """
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to")
+        return self.layers("""))
+        with self.refused("out_of_memory", "model.out_of_memory", "Tried to"):
+            self.train(self.job("big.py:Net").copy())
+
+    def test_another_module_does_not_go_on_from_a_checkpoint(self):
+        run = self.train(self.job(train={"max_steps": 2}))
+        with self.refused("request", "resume.other_model", "layers.0.weight",
+                          "expected float32 [9, 5]"):
+            self.resume(run.folder, train__max_steps=4,
+                        model__arguments={"width": 9})
+        self.write("net.py", NET.replace("self.norm", "self.normal"))
+        sys.modules.pop("net", None)
+        with self.refused("request", "resume.other_model", "model.normal"):
+            self.resume(run.folder, train__max_steps=4)
+
+    def test_weights_are_left_and_a_run_begins_with_them(self):
+        import torch
+        first = self.train(self.job(), output="left")
+        found = (self.folder / "left/model.safetensors").read_bytes()
+        self.assertIn(b"layers.0.weight", found)
+        self.assertTrue((self.folder / "left/statistics.json").exists())
+        second = self.train(self.job(model={"path": "left/model.safetensors"},
+                                     train={"max_steps": 1, "lr": 0}))
+        for one, other in zip(first.module.parameters(),
+                              second.module.parameters()):
+            self.assertTrue(torch.equal(one, other))
+        with self.refused("request", "model.weights", "layers.0."):
+            self.train(self.job(model={"path": "left/model.safetensors",
+                                       "arguments": {"width": 3}}))
+
+
+@needs_torch
+class Switches(Case):
+    def effective(self, run):
+        return json.loads((pathlib.Path(run.folder) / "run.json").read_text())[
+            "effective"]
+
+    def test_what_is_in_force_is_said_and_kept(self):
+        told, run = quietly(lambda: penstock.train(self.job(train={
+            "precision": "bfloat16", "tf32": True, "label_smoothing": 0.1,
+            "max_steps": 3})))
+        self.assertIn("precision: bfloat16\n", told)
+        self.assertIn("tf32: false (asked: true): the cpu has none", told)
+        found = self.effective(run)
+        self.assertEqual(found["precision"],
+                         {"asked": "bfloat16", "got": "bfloat16"})
+        self.assertEqual(found["tf32"]["why"], "the cpu has none")
+        self.assertEqual(found["label_smoothing"]["got"], 0)
+        self.assertEqual(set(found), {"precision", "tf32", "accumulate", "ema",
+                                      "label_smoothing"})
+
+    def test_every_precision_learns_and_resumes(self):
+        exact = self.train(self.job()).report["epochs"][-1]["val_loss"]
+        for precision in ("bfloat16", "float16"):
+            with self.subTest(precision):
+                whole = self.train(self.job(train={"precision": precision}))
+                found = whole.report["epochs"][-1]["val_loss"]
+                self.assertNotEqual(found, exact)
+                self.assertLess(abs(found - exact), 0.05 * exact)
+                part = self.stopped_after(
+                    7, self.job(train={"precision": precision}))
+                self.assertEqual(weights_of(self.resume(part).folder),
+                                 weights_of(whole.folder))
+
+    def test_two_steps_together_are_one_of_twice_the_rows(self):
+        text = NET.replace("torch.nn.Dropout(0.1)", "torch.nn.Identity()"
+                           ).replace("self.norm(torch.cat", "(torch.cat")
+        self.write("net.py", text.replace(
+            "        self.norm = torch.nn.BatchNorm1d(5)\n", ""))
+        job = {"clip_norm": 0, "warmup_steps": 0, "max_steps": 2}
+        two = self.train(self.job(train={**job, "accumulate": 2}))
+        one = self.train(self.job(train={**job, "max_steps": 1},
+                                  loader={"batch_size": 32}))
+        self.assertAlmostEqual(two.report["metrics"]["val"]["loss"],
+                               one.report["metrics"]["val"]["loss"], delta=0.05)
+
+    def test_the_average_of_the_weights_is_validated_and_left(self):
+        import torch
+        job = {"ema": 0.5, "lr": 0.05}
+        run = self.train(self.job(train=job), output="left")
+        plain = self.train(self.job(train={**job, "ema": 0}))
+        self.assertEqual(run.report["epochs"][0]["train_loss"],
+                         plain.report["epochs"][0]["train_loss"])
+        self.assertNotEqual(run.report["metrics"]["val"]["loss"],
+                            plain.report["metrics"]["val"]["loss"])
+        whole = self.train(self.job(
+            model={"path": "left/model.safetensors"},
+            train={"max_steps": 1, "lr": 0}))
+        for one, other in zip(run.module.parameters(),
+                              whole.module.parameters()):
+            self.assertTrue(torch.equal(one, other))
+
+    def test_smoothing_changes_what_is_learned_and_not_what_is_measured(self):
+        text = NET.replace("Linear(width, 1)", "Linear(width, 2)")
+        self.write("net.py", text)
+        job = {"model": {"target": "big"}}
+        rest = {"lr": 0, "max_steps": 2}
+        plain = self.train(self.job(**job, train=rest)).report
+        smooth = self.train(self.job(**job, train={
+            **rest, "label_smoothing": 0.2})).report
+        self.assertNotEqual(smooth["epochs"][0]["train_loss"],
+                            plain["epochs"][0]["train_loss"])
+        self.assertEqual(smooth["metrics"]["val"], plain["metrics"]["val"])
+
+    def test_held_out_rows_have_a_batch_size_of_their_own(self):
+        self.write("sizes.py", NET.replace(
+            "    def forward(self, x, kind):", """
+    def forward(self, x, kind):
+        assert len(x) == (16 if self.training else 25), len(x)
+"""))
+        run = self.train(self.job("sizes.py:Net",
+                                  source={"where": "id < 200"},
+                                  split={"train": 0.5, "val": 0.5},
+                                  loader={"val_batch_size": 25, "tail": "drop"}))
+        self.assertIn("rmse", run.report["metrics"]["val"])
+
+
+class Refusals(Case):
+    """What a user may get wrong, told by name."""
+
+    @needs_torch
+    def test_of_a_name_that_leads_nowhere(self):
+        for named, words in (
+                ("Net", "which file"), ("net.txt:Net", "which file"),
+                ("gone.py:Net", "there is no file 'gone.py'"),
+                ("net.py:Nett", "did you mean 'Net'?"),
+                ("net.py:torch", "it is a module"),
+                ("other.py:Other", "is no torch.nn.Module"),
+                ("other.py:made", "it made a int")):
+            self.write("other.py", "class Other: pass\ndef made(): return 3\n")
+            with self.subTest(named), self.refused(
+                    "request", "model.class", words):
+                self.train(self.job(named))
+
+    @needs_torch
+    def test_of_a_file_that_cannot_be_imported(self):
+        self.write("broken.py", "import torch\nimport nowhere_to_be_found\n")
+        with self.refused("request", "model.class", "nowhere_to_be_found",
+                          "line 2"):
+            self.train(self.job("broken.py:Net"))
+        self.write("syntax.py", "class Net(\n")
+        with self.refused("request", "model.class", "SyntaxError"):
+            self.train(self.job("syntax.py:Net"))
+
+    @needs_torch
+    def test_of_a_constructor(self):
+        self.write("net.py", NET.replace("kind, width=8", "kinds, width=8"))
+        with self.refused("request", "model.arguments", "'kinds'", "kind"):
+            self.train(self.job())
+        self.write("other.py", NET.replace("super().__init__()",
+                                           "super().__init__(); 1 / 0"))
+        with self.refused("request", "model.raised", "ZeroDivisionError",
+                          "other.py"):
+            self.train(self.job("other.py:Net"))
+        with self.refused("request", "model.arguments", "widht",
+                          "did you mean 'width'?"):
+            self.train(self.job("other.py:Net",
+                                model={"arguments": {"widht": 3}}))
+
+    def returning(self, text, code, *words, **model):
+        name = f"r{abs(hash(text))}.py"
+        self.write(name, f"""
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 3)
+    def forward(self, x, y, kind):
+        return {text}
+""")
+        with self.subTest(text), self.refused("request", code, *words):
+            self.train(self.job(f"{name}:Net", model=model))
+
+    @needs_torch
+    def test_of_what_forward_returns(self):
+        none = {"target": None}
+        self.returning("self.layer(x)", "model.loss", "shape [16, 3]",
+                       "one number", **none)
+        self.returning("None", "model.loss", "a NoneType", **none)
+        self.returning("y.mean()", "model.loss", "no weight", **none)
+        self.returning("kind.sum()", "model.loss", "int64", **none)
+        self.returning("self.layer(x)", "model.loss", "[16, 3]", "'y' [16]")
+        self.returning("3.0", "model.loss", "a float", "predictions")
+        self.returning("kind", "model.loss", "int64")
+        self.returning("self.layer(x)", "model.loss", "3 classes",
+                       "'kind' has 4", target="kind")
+        self.returning("self.layer(x)", "model.loss", "needs classes",
+                       loss="cross_entropy")
+        self.returning("self.layer(x) @ self.layer(x)", "model.raised",
+                       "RuntimeError")
+        self.returning("(self.layer(x) * float('inf')).mean()", "model.not_finite",
+                       **none)
+
+    @needs_torch
+    def test_of_what_forward_takes(self):
+        self.write("net.py", NET.replace("def forward(self, x, kind):",
+                                         "def forward(self, x, sort):"))
+        with self.refused("request", "model.forward", "'sort'", "x, kind"):
+            self.train(self.job())
+
+    @needs_torch
+    def test_of_a_module_without_weights_or_with_odd_ones(self):
+        self.write("net.py", """
+import torch
+class Net(torch.nn.Module):
+    def forward(self, x): return x[:, 0]
+class Odd(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(2))
+        self.register_buffer("c", torch.ones(2, dtype=torch.complex64))
+    def forward(self, x): return x @ self.w
+class Extra(Net):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(2))
+    def get_extra_state(self): return {1, 2}
+    def set_extra_state(self, state): pass
+    def forward(self, x): return x @ self.w
+class Own(Extra):
+    def configure_optimizers(self): return 3
+""")
+        with self.refused("request", "model.class", "none to be learned"):
+            self.train(self.job())
+        with self.refused("request", "model.state", "complex64"):
+            self.train(self.job("net.py:Odd"))
+        with self.refused("request", "model.state", "a set"):
+            self.train(self.job("net.py:Extra"))
+        with self.refused("request", "model.class", "configure_optimizers"):
+            self.train(self.job("net.py:Own"))
+
+    @needs_torch
+    def test_of_a_target_that_no_batch_has(self):
+        job = self.job(model={"target": "y"},
+                       fields={"y": {"time": {"column": "y",
+                                              "parts": ["hour"]}}})
+        job["fields"]["list"] = {"array": {"column": "kind"}}
+        with self.refused("request", "settings.value", "model.target"):
+            self.train(self.job(model={"target": "z"}))
+
+    def test_of_a_python_without_torch(self):
+        folder = self.folder / "no_torch"
+        folder.mkdir()
+        (folder / "torch.py").write_text("raise ImportError('none here')\n")
+        self.write("job.json", json.dumps(self.job()))
+        done = run_train("job.json", "--json", env={"PYTHONPATH": os.pathsep.join(
+            [str(folder), str(pathlib.Path(penstock.__file__).parent.parent),
+             os.environ.get("PYTHONPATH", "")])})
+        error = json.loads(done.stdout)["error"]
+        self.assertEqual((done.returncode, error["code"]), (2, "model.no_torch"))
+        self.assertIn("pip install torch", error["next"])
+
+    def test_of_settings_that_the_job_cannot_have(self):
+        for sections, words in (
+                ({"model": {"loss": "mse", "target": None}}, "model.loss"),
+                ({"model": {"loss": "square"}}, "square"),
+                ({"model": {"arguments": [1]}}, "model.arguments"),
+                ({"train": {"precision": "float8"}}, "train.precision"),
+                ({"train": {"accumulate": 0}}, "train.accumulate"),
+                ({"train": {"ema": 1}}, "train.ema"),
+                ({"loader": {"val_batch_size": 0}}, "loader.val_batch_size")):
+            with self.subTest(words), self.refused("request", "settings.value",
+                                                   words):
+                self.train(self.job(**sections))
+
+
+class Document(unittest.TestCase):
+    def test_the_example_stands_in_the_document(self):
+        text = (ROOT / "docs/own_model.md").read_text()
+        example = ROOT / "examples/own_model"
+        net = (example / "net.py").read_text().partition('"""\n')[2]
+        self.assertGreater(len(net), 100)
+        self.assertIn(net, text)
+        self.assertIn((example / "job.json").read_text(), text)
+
+
+@needs_torch
+class Program(Case):
+    """`penstock train`, which becomes this Python."""
+
+    def test_the_same_run_as_from_python(self):
+        self.write("job.json", json.dumps(self.job()))
+        done = run_train("job.json", "--json", "--output", "left")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertIn("the weights are in", done.stderr)
+        self.assertEqual(weights_of(report["run"]),
+                         weights_of(self.train(self.job()).folder))
+
+    def test_model_names_it_in_place_of_the_jobs(self):
+        job = self.job()
+        job["model"] = "none"
+        self.write("job.json", json.dumps(job))
+        self.write("net.py", NET.replace("def forward(self, x, kind):",
+                                         "def forward(self, x, kind, y):")
+                   .replace("        return self.layers(",
+                            "        return ((y - self.layers(")
+                   .replace("], 1)))", "], 1)))[:, 0]) ** 2).mean()"))
+        done = run_train("job.json", "--model", "net.py:Net")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("steps, ", done.stdout)
+        part = run_train("--resume", "runs/latest", "--set",
+                         "train.max_steps=20", "--set", "train.epochs=3",
+                         "--json")
+        self.assertEqual(json.loads(part.stdout)["steps"], 2)
+
+    def test_a_signal_ends_it_with_its_state_saved(self):
+        self.write("slow.py", NET.replace(
+            "    def forward(self, x, kind):", """
+    def forward(self, x, kind):
+        import os, signal, time
+        if self.training and not os.path.exists("sent"):
+            open("sent", "w").close()
+            os.kill(os.getpid(), signal.SIGTERM)
+"""))
+        self.write("job.json", json.dumps(self.job("slow.py:Net")))
+        done = run_train("job.json", "--json")
+        self.assertEqual(done.returncode, 128 + signal.SIGTERM, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertTrue(report["interrupted"])
+        self.assertEqual(report["steps"], 1)
+        again = run_train("--resume", report["run"], "--json")
+        self.assertEqual(json.loads(again.stdout)["steps"], 17)
+
+    def test_what_the_module_raises_is_told_with_its_traceback(self):
+        self.write("bad.py", NET.replace("return self.layers(",
+                                         "return self.layer("))
+        self.write("job.json", json.dumps(self.job("bad.py:Net")))
+        done = run_train("job.json")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("Traceback", done.stderr)
+        last = done.stderr.splitlines()[-1]
+        self.assertTrue(last.startswith("penstock: the model failed"), last)
+        self.assertIn("'Net' object has no attribute 'layer'", last)
+
+    def test_the_example_of_the_document_runs(self):
+        subprocess.run([sys.executable,
+                        ROOT / "examples/own_table/make_penguins.py"],
+                       check=True, capture_output=True)
+        for name in ("net.py", "job.json"):
+            (self.folder / name).write_text(
+                (ROOT / "examples/own_model" / name).read_text())
+        done = run_train("job.json", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(
+            json.loads(done.stdout)["metrics"]["val"]["accuracy"], 0.7)
+
+
+if __name__ == "__main__":
+    main()
