@@ -13,6 +13,7 @@ namespace penstock {
   VERB(cache)                \
   VERB(verify_resume)        \
   VERB(demo)                 \
+  VERB(bench)                \
   VERB(sim)                  \
   VERB(monitor)              \
   VERB(doctor)               \

@@ -14,6 +14,7 @@
 #include "penstock/run/session.h"
 #include "penstock/run/stepper.h"
 #include "penstock/run/stores.h"
+#include "penstock/run/sweep.h"
 #include "penstock/run/train.h"
 #include "penstock/run/trainer_plugin.h"
 #include "penstock/run/verify_resume.h"

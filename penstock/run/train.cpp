@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "penstock/run/loop.h"
-#include "penstock/run/trainer_plugin.h"
+#include "penstock/run/model_stepper.h"
 #include "penstock/run/weights.h"
 
 namespace penstock {
@@ -14,28 +14,6 @@ StepParts without_compute(StepParts parts) {
   parts.host += parts.compute;
   parts.compute = Nanoseconds(0);
   return parts;
-}
-
-/// The rows that a model is made for.
-const TableDataset& table_of(const Session& session) {
-  auto table = session.dataset();
-  if (table != nullptr) return *table;  // the session holds it too
-  throw Error(ErrorKind::request,
-              {.code = "model.needs_table",
-               .what = "cannot train a model on these rows",
-               .where = "model",
-               .why = "they are read by position, without the initial scan "
-                      "that the model needs",
-               .next = "set \"model\" to \"none\""});
-}
-
-std::unique_ptr<Stepper> make_stepper(const Job& job,
-                                      const TrainOptions& options,
-                                      const std::shared_ptr<Session>& session) {
-  if (job.model.none()) return std::make_unique<NoModel>(session->device());
-  const std::int64_t steps = steps_in_all(job, session->order());
-  if (options.own) return options.own->make_stepper(job, session, steps);
-  return open_model(job.model, table_of(*session), session->device(), steps);
 }
 
 /// Says what is in force of what the job asks of its model; for `run.json`.
@@ -56,15 +34,6 @@ Json told(const std::vector<SwitchInForce>& switches,
     if (listener.note) listener.note(line);
   }
   return effective;
-}
-
-[[noreturn]] void refuse_without_python() {
-  throw Error(ErrorKind::request,
-              {.code = "model.needs_python",
-               .what = "cannot train a model of your own here",
-               .where = "model",
-               .why = "\"kind\" is own: a module of torch, in Python",
-               .next = "use 'penstock train' or penstock.train() of Python"});
 }
 
 /// The numbers of a finished loop, for the report and the verdict.
@@ -105,20 +74,6 @@ void leave_weights(OutputFolder& folder, Stepper& stepper,
     line = "the weights are in " + place + "/model.safetensors";
   }
   if (options.listener.note) options.listener.note(line);
-}
-
-/// The device of a run: one that its model can be trained on.
-std::shared_ptr<Device> device_of(const Job& job, const TrainOptions& options) {
-  const std::optional<OwnTrainer>& own = options.own;
-  if (job.model.kind == "own" && !own) refuse_without_python();
-  std::unique_ptr<Device> device =
-      open_device(job.device, own ? own->allocator : DeviceAllocator{});
-  check_model_device(job.model, device->memory_kind());
-  if (!job.model.none())  // what is missing is heard before the table is read
-    device = training_device(std::move(device), job.device,
-                             own ? own->cuda_unavailable_reason
-                                 : load_trainer().cuda_unavailable_reason);
-  return device;
 }
 
 const char* place_of(Tier tier) {
@@ -296,7 +251,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
   check_same_fields(state, job);
 
-  std::shared_ptr<Device> device = device_of(job, options);
+  std::shared_ptr<Device> device = device_of_run(job, options);
   std::optional<OutputFolder> weights = output_of(job, options);
   Json about = run_json(job, *device, resumed, options.skip);
   RunFolder folder(real_files(), job.output.dir, about);

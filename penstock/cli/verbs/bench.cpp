@@ -1,0 +1,146 @@
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "penstock/cli/output.h"
+#include "penstock/cli/table.h"
+#include "penstock/cli/terminal.h"
+#include "penstock/cli/verb.h"
+#include "penstock/run/run.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock {
+namespace {
+
+struct Arguments {
+  std::string job;
+  std::vector<std::string> sets;
+  double seconds = 1;
+  int repeats = 3;
+  bool ceiling = false, apply = false;
+};
+
+std::string rate(double value) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.0f", value);
+  return text;
+}
+
+std::string percent(const Json& share) {
+  char text[40];
+  if (share.is_null()) return "n/a";
+  std::snprintf(text, sizeof(text), "%.1f %%", 100 * share.number());
+  return text;
+}
+
+std::string named(const Json& setting) {
+  return "workers " + setting.find("loader.workers")->dump() + ", prefetch " +
+         setting.find("loader.prefetch")->dump();
+}
+
+std::string ceiling_of(const Json& json) {
+  const Json& ceiling = *json.find("ceiling");
+  if (ceiling.is_null())
+    return "the steps take no time here, so that the rates are those of the "
+           "input alone\n";
+  return "the steps alone, without any input: " + rate(ceiling.number()) +
+         " samples/s\n";
+}
+
+std::string summary_of(const Json& json) {
+  if (json.find("settings") == nullptr) return ceiling_of(json);
+  const auto& settings = json.find("settings")->array();
+  const auto at = [&](const char* key) {
+    return static_cast<std::size_t>(json.find(key)->integer());
+  };
+  std::vector<std::vector<std::string>> rows = {
+      {"workers", "prefetch", "samples/s", "min", "max", "AU", ""}};
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const Json& of = *settings[i].find("rate");
+    rows.push_back(
+        {settings[i].find("loader.workers")->dump(),
+         settings[i].find("loader.prefetch")->dump(),
+         rate(of.find("median")->number()), rate(of.find("min")->number()),
+         rate(of.find("max")->number()), percent(*settings[i].find("au")),
+         std::string(i == at("best") ? "best" : "") +
+             (i == at("present") ? " (present)" : "")});
+  }
+  std::string text = table_text(rows) + "\n";
+  for (const Json& step : json.find("cumulative")->array())
+    text += step.find("what")->string() + ": " +
+            rate(step.find("rate")->number()) + " samples/s\n";
+  text += ceiling_of(json);
+  if (const Json* of = json.find("best_of_ceiling"))
+    text += "the best reaches " + percent(*of) + " of that\n";
+  if (at("best") == at("present"))
+    return text + "the present settings are the best: no other gained 2 %\n";
+  return text + "best: " + named(settings[at("best")]) + ", " +
+         percent(*json.find("gain")) + " faster than the present " +
+         named(settings[at("present")]) + "\n";
+}
+
+/// Writes the job with its best settings beside it; the file's name.
+std::string write_tuned(const Arguments& arguments, const Json& json) {
+  Json document = read_job(arguments.job, arguments.sets);
+  const auto best = static_cast<std::size_t>(json.find("best")->integer());
+  for (const char* key : {"loader.workers", "loader.prefetch"})
+    apply_setting(document,
+                  std::string(key) + "=" +
+                      json.find("settings")->array()[best].find(key)->dump());
+  std::filesystem::path path = arguments.job;
+  path.replace_extension(".tuned.json");
+  real_files().write_atomic(path, document.dump(2) + "\n");
+  return path.string();
+}
+
+void run_bench(const Arguments& arguments, Invocation& invocation) try {
+  Terminal terminal;
+  Sweep sweep{
+      .seconds = arguments.seconds,
+      .repeats = arguments.repeats,
+      .ceiling_only = arguments.ceiling,
+      .stop = invocation.stop,
+      .progress = [&](const std::string& line) { terminal.progress(line); }};
+  Json json = sweep_settings(load_job(arguments.job, arguments.sets), sweep);
+  terminal.end();
+  std::string written;
+  if (arguments.apply && !arguments.ceiling)
+    written = write_tuned(arguments, json);
+  if (!written.empty()) json["written"] = written;
+  if (invocation.json) return print_document(json);
+  print(summary_of(json));
+  if (!written.empty()) print("wrote " + written + "\n");
+} catch (const Error& error) {
+  if (!is_stop(error)) throw;
+  invocation.interrupted = true;
+}
+
+RunVerb add_bench(Options& options, Invocation& invocation) {
+  auto arguments = std::make_shared<Arguments>();
+  options.add("job", arguments->job, "The job file", {.required = true});
+  options.flag("--ceiling", arguments->ceiling,
+               "Only the steps, over one batch: the most that input can give");
+  options.flag("--apply", arguments->apply,
+               "Write the job with the best settings as JOB.tuned.json");
+  options.add("--seconds", arguments->seconds,
+              "Of steps, for each setting and round",
+              {.least = 0.01, .most = 3600});
+  options.add("--repeats", arguments->repeats, "Rounds over all settings",
+              {.least = 1, .most = 1000});
+  add_sets(options, arguments->sets);
+  add_json(options, invocation, "One JSON document");
+  return [arguments](Invocation& of) { run_bench(*arguments, of); };
+}
+
+}  // namespace
+
+Verb bench_verb() {
+  return {.name = "bench",
+          .help = "Measure a job under other numbers of workers and batches",
+          .example = "penstock bench job.json --apply",
+          .ends_in_order = true,
+          .add = add_bench};
+}
+
+}  // namespace penstock
