@@ -8,11 +8,14 @@ import pathlib
 import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import unittest
 import unittest.mock
 
 import penstock
+from penstock import program
 from positions import has
 from refused import Refused
 
@@ -123,6 +126,18 @@ def weights_of(run):
     """The bytes of the newest checkpoint, but for what names no tensor."""
     state = json.loads((pathlib.Path(run) / "state.json").read_text())
     return (pathlib.Path(run) / state["checkpoint"]).read_bytes()
+
+
+def run_train(*arguments, env=None):
+    """The program's `train` with this Python."""
+    package = str(pathlib.Path(penstock.__file__).parent.parent)
+    path = os.pathsep.join(filter(None, [package,
+                                         os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [str(program.path()), "train", *map(str, arguments)],
+        capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": path,
+             "PENSTOCK_PYTHON": sys.executable, **(env or {})})
 
 
 def quietly(work):

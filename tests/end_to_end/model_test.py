@@ -159,6 +159,55 @@ class Model(Positions):
         tensors = read_safetensors(newest)
         self.assertGreater(len(tensors), 10)
 
+    def test_output_leaves_weights_that_another_run_begins_with(self):
+        self.positions(epochs=2, ema=0.9)
+        report = self.train("--output", "left")
+        left = read_safetensors(self.folder / "left/model.safetensors")
+        newest = read_safetensors(self.checkpoints(report["run"])[-1])
+        self.assertEqual(left, {name.removeprefix("ema."): tensor
+                                for name, tensor in newest.items()
+                                if name.startswith("ema.")})
+        self.assertTrue((self.folder / "left/statistics.json").exists())
+        again = self.train("--set", "model.path=left/model.safetensors",
+                           "--set", "train.lr=0", "--set", "train.ema=0",
+                           "--set", "train.epochs=1")
+        begun = read_safetensors(self.checkpoints(again["run"])[-1])
+        for name, tensor in left.items():
+            self.assertEqual(begun["model." + name], tensor)
+        self.refuse("request", "model.weights", "expected float32", sets=[
+                        "model.path=left/model.safetensors", "model.width=8"])
+
+    def test_output_that_cannot_be_written_is_heard_before_the_first_step(self):
+        self.positions(epochs=1)
+        (self.folder / "left").write_text("")
+        answer = self.run_it("train", "job.json", "--json", "--output", "left")
+        error = self.refused(answer, "request", "file.write", "left")
+        self.assertIn("--output", error["next"] + error["where"] + error["what"])
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_what_is_in_force_is_said_and_stands_in_run_json(self):
+        self.positions(epochs=1)
+        answer = self.succeed("train", "job.json", "--json", "--set",
+                              "train.tf32=true", "--set",
+                              "train.precision=bfloat16", "--set",
+                              "train.accumulate=2")
+        self.assertIn("precision: bfloat16\n", answer.err)
+        self.assertIn("tf32: false (asked: true): the cpu has none",
+                      answer.err)
+        run = self.folder / answer.json()["run"] / "run.json"
+        found = json.loads(run.read_text())["effective"]
+        self.assertEqual(found, {
+            "precision": {"asked": "bfloat16", "got": "bfloat16"},
+            "tf32": {"asked": True, "got": False, "why": "the cpu has none"},
+            "accumulate": {"asked": 2, "got": 2},
+            "ema": {"asked": 0, "got": 0}})
+
+    def test_a_switch_that_the_model_has_not_is_refused(self):
+        self.positions(epochs=1)
+        self.refuse("request", "settings.value", "train.label_smoothing",
+                    "set_position", "train.precision, train.tf32",
+                    sets=["train.label_smoothing=0.1"])
+
     def test_training_that_fails_loses_nothing_of_the_quick_start(self):
         self.positions()
         job = json.loads((self.folder / "job.json").read_text())
@@ -188,6 +237,21 @@ class Model(Positions):
 
 @unittest.skipIf(trainer_is_there(), "the trainer was built")
 class NoModel(Positions):
+    def test_output_without_a_model_is_refused(self):
+        self.good_start()
+        answer = self.run_it("train", "job.json", "--json", "--output", "left")
+        self.refused(answer, "request", "output.no_model", "--output")
+
+    def test_a_model_of_ones_own_needs_a_python_with_this_package(self):
+        self.good_start(device="cpu")
+        for python, words in (("/nowhere/python", "No such file"),
+                              ("true", "does not import penstock")):
+            answer = self.run_it("train", "job.json", "--json", "--model",
+                                 "net.py:Net", PENSTOCK_PYTHON=python)
+            error = self.refused(answer, "request", "cli.python", words)
+            self.assertIn("PENSTOCK_PYTHON", error["next"])
+        self.assertFalse((self.folder / "runs").exists())
+
     def test_a_job_with_a_model_says_what_is_missing(self):
         self.positions()
         self.refused(self.run_it("train", "job.json", "--json"), "request",
