@@ -194,6 +194,11 @@ const SettingsTable<Job::Loading>& loading_settings() {
     made.inside(&Loading::options, options_settings())
         .integer("workers", &Loading::workers, 0, 1024,
                  "default: from the processors we may use");
+    made.choice("exhausted", &Loading::exhausted,
+                {{"stop", Exhausted::stop}, {"repeat", Exhausted::repeat}},
+                "of \"sources\", when an epoch ends: \"stop\" (default), "
+                "before one of them would begin again; \"repeat\", once all "
+                "were used up");
     add_drawing(made).setting("limit", limit_rule(), read_limit, shown_limit);
     add_cache_settings(made)
         .choice(

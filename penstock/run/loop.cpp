@@ -187,8 +187,7 @@ void Loop::take(Batch& batch) {
   unsaved_ = true;
   log_.add(batch.at(), batch.rows(), wall_clock().now() - run.started,
            p_.stepper.has_model());
-  if (!batch.rejected().empty())
-    p_.quarantine.add(batch, session.dataset().get());
+  if (!batch.rejected().empty()) p_.quarantine.add(batch, *session.opened());
   take_losses(false);
   session.report_step();
   report_epochs();
