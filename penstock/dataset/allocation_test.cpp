@@ -100,7 +100,8 @@ TEST(Allocations, EncodingTakesNone) {
   for (std::uint32_t row = 0; row < kRows; ++row) rows.refs.push_back({0, row});
   RowLayout layout = layout_of(fields);
   BoundFields bound = bound_to_float64(fields);
-  RowEncoder encoder(bound, fields, layout, fit_fields(bound, notes, rows, {}));
+  RowEncoder encoder(bound, fields, layout,
+                     fit_fields({bound, notes, rows, {}}));
   std::vector<std::byte> out(layout.row_bytes * kRows);
   encoder.encode(rows, 0, kRows, out.data());
   std::int64_t before = allocations;

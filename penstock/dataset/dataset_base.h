@@ -32,6 +32,8 @@ struct DatasetInfo {
   /// I/O threads that gain something where batches are read from a source; 0
   /// where they are not.
   int most_readers = 0;
+  /// How the train side is taken from several sources; null: it has one.
+  std::shared_ptr<const Mixture> mixture = {};
   /// What a device finishes, on the train side and on others.
   std::array<std::vector<DeviceField>, 2> device_fields = {};
 
@@ -72,6 +74,12 @@ class Dataset {
   virtual void select(Side side, std::span<SampleId> ranks) const = 0;
   /// What the samples of the train side are drawn by; null: each comes once.
   virtual std::shared_ptr<const Draws> draws() const { return nullptr; }
+  /// What was found over the train rows, by the fields' names; null where
+  /// nothing is fitted.
+  virtual Json statistics() const { return {}; }
+  /// How a person finds a sample, which is none of padding: its key, or its
+  /// number where the rows have no keys.
+  virtual Json key_of(SampleId sample) const { return Json(sample); }
   /// Turns the samples of a plan, whose ranges hold ids, into the ranges that
   /// make up its bins. As it is: each sample is a bin, whole.
   virtual void expand(Plan& /*plan*/) const {}

@@ -213,6 +213,10 @@ void FunctionDataset::select(Side side, std::span<SampleId> ranks) const {
   if (source_ != nullptr) source_->select(side, ranks);
 }
 
+std::shared_ptr<const Draws> FunctionDataset::draws() const {
+  return source_ != nullptr ? source_->draws() : nullptr;
+}
+
 const std::string& FunctionDataset::fingerprint() const {
   std::call_once(hashed_, [this] {
     Sha256 all;

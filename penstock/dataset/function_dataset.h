@@ -54,6 +54,8 @@ class FunctionDataset final : public Dataset {
   /// The plan is that of the rows it maps, with nothing kept of what it makes.
   const DatasetInfo& info() const override { return info_; }
   void select(Side side, std::span<SampleId> ranks) const override;
+  /// Those of the rows that it maps.
+  std::shared_ptr<const Draws> draws() const override;
   /// Of the function, and of the rows that it maps.
   const std::string& fingerprint() const override;
   std::unique_ptr<SlotFiller> open_filler(

@@ -48,7 +48,7 @@ class Golden : public testing::TestWithParam<std::string> {
     std::ranges::sort(rows_.refs, [&](RowRef a, RowRef b) {
       return keys().compare(a.row, b.row) < 0;
     });
-    statistics_ = fit_fields(bound, notes_, rows_, {});
+    statistics_ = fit_fields({bound, notes_, rows_, {}});
     encoder_ =
         std::make_unique<RowEncoder>(bound, fields_, layout_, statistics_);
   }

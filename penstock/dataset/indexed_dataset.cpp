@@ -185,7 +185,8 @@ void IndexedDataset::lengths(std::size_t varying,
 
 std::unique_ptr<ReadAhead> IndexedDataset::open_read_ahead(
     ReadAhead::Options options) const {
-  return std::make_unique<ReadAhead>(*source_, nullptr, std::move(options));
+  return std::make_unique<SourceReadAhead>(*source_, nullptr,
+                                           std::move(options));
 }
 
 }  // namespace penstock

@@ -58,16 +58,23 @@ void run_pass(const Fits& fits, const RowsById& rows,
 
 }  // namespace
 
-std::vector<Json> fit_fields(const BoundFields& fields, const ParseNotes& notes,
-                             const RowsById& rows, const ShareOut& share_out) {
+namespace {
+
+FieldNotes* notes_of(const FitRows& rows, std::size_t field) {
+  return field < rows.notes.fields.size() ? rows.notes.fields[field].get()
+                                          : nullptr;
+}
+
+}  // namespace
+
+std::vector<Json> fit_fields(const FitRows& of) {
   Fits fits;
-  for (std::size_t f = 0; f < fields.size(); ++f)
-    fits.push_back(fields[f]->fit(
-        f < notes.fields.size() ? notes.fields[f].get() : nullptr));
-  std::vector<Json> statistics(fields.size());
-  auto running = [](const auto& fit) { return fit != nullptr; };
-  while (std::ranges::any_of(fits, running)) {
-    run_pass(fits, rows, share_out);
+  for (std::size_t f = 0; f < of.fields.size(); ++f)
+    fits.push_back(of.fields[f]->fit(notes_of(of, f)));
+  std::vector<Json> statistics(of.fields.size());
+  auto unfinished = [](const auto& fit) { return fit != nullptr; };
+  while (std::ranges::any_of(fits, unfinished)) {
+    run_pass(fits, of.rows, of.share_out);
     for (std::size_t f = 0; f < fits.size(); ++f) {
       if (fits[f] == nullptr || fits[f]->again()) continue;
       statistics[f] = fits[f]->statistics();
@@ -75,6 +82,29 @@ std::vector<Json> fit_fields(const BoundFields& fields, const ParseNotes& notes,
     }
   }
   return statistics;
+}
+
+// A source's own fit knows how its rows were parsed.
+Json fit_together(std::size_t field, std::span<const FitRows> sources) {
+  Fits own;
+  for (const FitRows& source : sources)
+    own.push_back(source.fields[field]->fit(notes_of(source, field)));
+  if (own.front() == nullptr) return {};
+  FieldNotes* notes = notes_of(sources.front(), field);
+  for (const FitRows& source : sources.subspan(1))
+    if (FieldNotes* more = notes_of(source, field);
+        notes != nullptr && more != nullptr)
+      notes->merge(*more);
+  Fits fits(sources.front().fields.size());
+  std::unique_ptr<FieldFit>& fit = fits[field];
+  fit = sources.front().fields[field]->fit(notes);
+  do {
+    for (std::size_t s = 0; s < sources.size(); ++s) {
+      fit->read_as(*own[s]);
+      run_pass(fits, sources[s].rows, sources[s].share_out);
+    }
+  } while (fit->again());
+  return fit->statistics();
 }
 
 RowEncoder::RowEncoder(const BoundFields& fields,

@@ -42,12 +42,22 @@ std::vector<std::uint64_t> draws_in(const RowsById& rows);
 /// unused, or, where not `keep_ids`, are left out.
 void keep_most(const Split& split, bool keep_ids, RowsById& rows);
 
+/// Rows of one source over which fields are fitted.
+struct FitRows {
+  const BoundFields& fields;
+  const ParseNotes& notes;
+  const RowsById& rows;
+  const ShareOut& share_out;
+};
+
 /// Finds the statistics of all fields over rows whose side is 0 (train), in
 /// fixed blocks of ids, so that threads, blocks and sources change no bit. One
 /// entry per field; null for a field without statistics. Throws
 /// Error(transform).
-std::vector<Json> fit_fields(const BoundFields& fields, const ParseNotes& notes,
-                             const RowsById& rows, const ShareOut& share_out);
+std::vector<Json> fit_fields(const FitRows& rows);
+/// Those of one field, whose settings are the same everywhere, over the rows of
+/// several sources, one after the other. Null where it has none.
+Json fit_together(std::size_t field, std::span<const FitRows> sources);
 
 /// Writes stored rows, all fields of them. One per thread.
 class RowEncoder {

@@ -8,7 +8,8 @@ Block ItemRead::take() {
   return std::move(block_);
 }
 
-ReadAhead::ReadAhead(Source& source, const KeyList* keys, Options options)
+SourceReadAhead::SourceReadAhead(Source& source, const KeyList* keys,
+                                 Options options)
     : source_(source),
       keys_(keys),
       options_(std::move(options)),
@@ -18,9 +19,10 @@ ReadAhead::ReadAhead(Source& source, const KeyList* keys, Options options)
                 .failed = [this](std::exception_ptr) { queue_.close(); },
                 .last = {}}) {}
 
-ReadAhead::~ReadAhead() { queue_.close(); }
+SourceReadAhead::~SourceReadAhead() { queue_.close(); }
 
-std::shared_ptr<ItemRead> ReadAhead::begin(std::span<const SampleId> ids) {
+std::shared_ptr<ItemRead> SourceReadAhead::begin(
+    std::span<const SampleId> ids) {
   std::vector<std::size_t> order;
   reading_order(ids, order, options_.first);
   if (order.empty()) return nullptr;
@@ -34,7 +36,7 @@ std::shared_ptr<ItemRead> ReadAhead::begin(std::span<const SampleId> ids) {
 
 // Whatever goes wrong, a reader that cannot be opened too, is the outcome of
 // the read at hand, so it is heard in the turn of the batch that needs it.
-void ReadAhead::work() {
+void SourceReadAhead::work() {
   std::unique_ptr<SampleReader> reader;
   while (std::optional<std::weak_ptr<ItemRead>> next = queue_.pop()) {
     std::shared_ptr<ItemRead> read = next->lock();

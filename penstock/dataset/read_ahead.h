@@ -12,21 +12,32 @@
 
 namespace penstock {
 
-/// The rows of one item of a batch, on their way from the source.
+/// The rows of one item of a batch, on their way from the source, or from
+/// several.
 class ItemRead {
  public:
   explicit ItemRead(std::vector<SampleId> ids) : ids_(std::move(ids)) {}
+  /// Of rows of several sources, by source; null: there are none of it to read.
+  explicit ItemRead(std::vector<std::shared_ptr<ItemRead>> parts)
+      : parts_(std::move(parts)) {}
 
-  /// True when take() has something to give.
-  bool done() const { return done_.load(std::memory_order_acquire); }
+  /// True when take() has something to give, that of each part where there are
+  /// some.
+  bool done() const {
+    for (const std::shared_ptr<ItemRead>& part : parts_)
+      if (part != nullptr && !part->done()) return false;
+    return !parts_.empty() || done_.load(std::memory_order_acquire);
+  }
+  ItemRead* part(std::size_t source) const { return parts_[source].get(); }
   /// The rows, in reading order. Throws what reading threw. Once, and only when
   /// done.
   Block take();
 
  private:
-  friend class ReadAhead;
+  friend class SourceReadAhead;
 
   const std::vector<SampleId> ids_;
+  const std::vector<std::shared_ptr<ItemRead>> parts_;
   Block block_;
   std::exception_ptr error_;
   /// Released when the two before are written, which nobody writes later.
@@ -49,13 +60,20 @@ class ReadAhead {
     SampleId first = 0;             ///< those before it are not read
   };
 
+  virtual ~ReadAhead() = default;
+  /// Begins to read the samples of an item; null where there are none to read.
+  virtual std::shared_ptr<ItemRead> begin(std::span<const SampleId> ids) = 0;
+};
+
+/// That of one source.
+class SourceReadAhead final : public ReadAhead {
+ public:
   /// As for SampleReader; `source` and `keys` outlive it. Throws
   /// Error(request), code exec.threads.
-  ReadAhead(Source& source, const KeyList* keys, Options options);
-  ~ReadAhead();
+  SourceReadAhead(Source& source, const KeyList* keys, Options options);
+  ~SourceReadAhead() override;
 
-  /// Begins to read the samples of an item; null where there are none to read.
-  std::shared_ptr<ItemRead> begin(std::span<const SampleId> ids);
+  std::shared_ptr<ItemRead> begin(std::span<const SampleId> ids) override;
 
  private:
   void work();

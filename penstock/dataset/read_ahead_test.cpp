@@ -26,7 +26,7 @@ class ReadAheadTest : public testing::Test {
 
   ReadAhead& open() {
     store_ = counting_store(kRows, {{.column = "value"}}, trouble_);
-    reads_ = std::make_unique<ReadAhead>(
+    reads_ = std::make_unique<SourceReadAhead>(
         *store_, nullptr,
         ReadAhead::Options{.threads = 1, .meter = meter_, .arrived = [this] {
                              ++arrived_;

@@ -4,9 +4,7 @@
 #include <map>
 
 #include "penstock/dataset/arrival_packing.h"
-#include "penstock/dataset/expected_rows.h"
-#include "penstock/dataset/key_order.h"
-#include "penstock/dataset/scan.h"
+#include "penstock/dataset/table_preparation.h"
 
 // A table becomes a data set in one scan: read and parse, order by key (a
 // sample's id is its rank), split into sides, fit statistics on the train side,
@@ -42,50 +40,6 @@ std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options) {
 namespace {
 
 constexpr std::size_t kFingerprintRun = 1024;  // rows
-
-[[noreturn]] void refuse_bad_rows(const TableDataset& set,
-                                  const std::string& source) {
-  const std::vector<BadRow>& bad = set.quarantine();
-  std::string first;
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, bad.size()); ++i) {
-    const BadRow& row = bad[i];
-    first += (i == 0 ? "" : "; ") + std::string("row ") + row.shown_key +
-             ", column '" + row.column + "'";
-    if (row.byte >= 0) first += ", byte " + std::to_string(row.byte);
-    first += ": " + row.why;
-  }
-  throw Error(
-      ErrorKind::transform,
-      {.code = "data.bad_rows",
-       .what = std::to_string(set.bad_rows()) +
-               (set.bad_rows() == 1 ? " row is" : " rows are") + " not usable",
-       .where = source,
-       .why = first,
-       .next = "correct them, leave them out with 'source.where', or set "
-               "\"source.on_bad\": \"skip\" to leave out and list all such "
-               "rows"});
-}
-
-[[noreturn]] void refuse_no_key(const std::string& source) {
-  throw Error(ErrorKind::request,
-              {.code = "source.no_key",
-               .what = "cannot identify the rows of " + source,
-               .where = "source",
-               .why = "they have neither keys nor positions",
-               .next = "name a column whose values are unique as source.key"});
-}
-
-[[noreturn]] void refuse_no_rows(const TableDataset& set,
-                                 const std::string& source) {
-  throw Error(
-      ErrorKind::source,
-      {.code = "source.empty",
-       .what = "there are no rows to train on",
-       .where = source,
-       .why = std::to_string(set.too_short()) + " rows were too short and " +
-              std::to_string(set.bad_rows()) + " not usable",
-       .next = "check 'source.where' and the fields' 'min'"});
-}
 
 /// Where a device keeps the rows that it finishes, nothing is copied there.
 DatasetInfo kept_on_device(DatasetInfo info) {
@@ -125,67 +79,10 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
 std::shared_ptr<const TableDataset> TableDataset::prepare(
     const TableDatasetOptions& options, std::unique_ptr<Source> opened,
     Device& device) {
-  std::shared_ptr<TableDataset> set(new TableDataset(options));
-  set->layout_ = layout_of(options.fields);
-  set->source_ = std::move(opened);
-  const std::string source = set->source_->shown();
-  if (!set->source_->abilities().by_key &&
-      !set->source_->abilities().by_position)
-    refuse_no_key(source);
-  set->bind();
-  set->info_.outputs = outputs_of(options.fields);
-  FileLock turn;
-  if (set->take_from_store(device) || set->take_in_turn(turn, device)) {
-    check_fingerprint(*set, options.source.fingerprint, source);
-    return set;
-  }
-
-  const ScanLimit limit = scan_limit(options.scan_bytes);
-  Spill spill(real_files(), store_dir(options), source);
-  set->announce_scan("the initial scan may hold " + limit.text() + "; " +
-                     spill.text());
-  BlockParser::Options parsing = set->parsing_;
-  parsing.keeps_values = !set->needs_no_values();
-  Scan pass = scan_table(*set->source_, parsing, options, limit, spill);
-  set->too_short_ = pass.notes.too_short;
-  set->bad_rows_ = pass.notes.bad_rows;
-  set->bad_ = std::move(pass.notes.bad);
-  if (set->bad_rows_ > 0 && !options.source.skip_bad)
-    refuse_bad_rows(*set, source);
-
-  StageMeter meter("pack", std::max(1, options.workers));
-  ShareOut share_out = [&](std::int64_t count, const RangeWork& work) {
-    in_ranges(
-        options.workers, count, [&](std::int64_t begin, std::int64_t end) {
-          std::optional<BusyScope> busy;  // the first range is this thread's
-          if (begin > 0) busy.emplace(meter);
-          work(begin, end);
-        });
-  };
-  {
-    BusyScope busy(meter);
-    RowsById rows{pass.blocks,
-                  rows_by_key(pass.blocks, source, options.workers)};
-    refuse_left_out_twice(pass.notes.left_out, pass.blocks, source);
-    // Rows by position keep their ids, which are their positions.
-    keep_most(options.split, !set->source_->abilities().by_key, rows);
-    if (rows.refs.empty()) refuse_no_rows(*set, source);
-    if (options.drawing)
-      set->draws_ = draws_of(options.drawing, draws_in(rows));
-    set->split(rows.count(),
-               set->one_side() ? std::vector<std::byte>() : sides_of(rows));
-    set->find_statistics(pass.notes, rows, share_out);
-    set->measure_runs(rows);
-    set->plan_tier(rows.count(), device, pass.memory);
-    if (options.plan_only) return set;
-    set->pack(rows, device, share_out);
-    meter.add_items(rows.count(), static_cast<std::int64_t>(
-                                      set->table_ ? set->table_->bytes() : 0));
-  }
-  check_fingerprint(*set, options.source.fingerprint, source);
-  set->stages_ = std::move(pass.stages);
-  set->stages_.push_back(meter.numbers());
-  return set;
+  TablePreparation rows(options, std::move(opened), device);
+  std::vector<Json> statistics = rows.known_statistics();
+  if (statistics.empty()) statistics = fit_fields(rows.fit_rows());
+  return rows.finish(std::move(statistics), options.budgets);
 }
 
 /// Where there is no store yet, and others may be making it: waits for them.
@@ -249,21 +146,6 @@ void TableDataset::check_weights() const {
               std::string(name_of(type)) + ", expected numbers",
        .next = "name a column of numbers; \"loader.balance\" draws each "
                "value of a column equally often"});
-}
-
-void TableDataset::find_statistics(const ParseNotes& notes,
-                                   const RowsById& rows,
-                                   const ShareOut& share_out) {
-  if (!options_.statistics) {
-    statistics_ = fit_fields(bound_, notes, rows, share_out);
-    return;
-  }
-  Spec saved(*options_.statistics, "statistics");
-  for (const Field& field : options_.fields) {
-    const Json* found = saved.raw(field.name);
-    statistics_.push_back(found == nullptr ? Json() : *found);
-  }
-  saved.finish();
 }
 
 Json TableDataset::statistics() const {
@@ -580,7 +462,8 @@ std::unique_ptr<ReadAhead> TableDataset::open_read_ahead(
     ReadAhead::Options options) const {
   if (plan().tier != Tier::none) return nullptr;
   options.first = plan().first_in(Tier::none);
-  return std::make_unique<ReadAhead>(*source_, &keys(), std::move(options));
+  return std::make_unique<SourceReadAhead>(*source_, &keys(),
+                                           std::move(options));
 }
 
 }  // namespace penstock

@@ -63,8 +63,8 @@ class TableDataset final : public Dataset {
     return side == Side::train ? train_ : val_;
   }
   const std::vector<Field>& fields() const { return options_.fields; }
-  /// What was found over the train rows, by the fields' names.
-  Json statistics() const;
+  Json statistics() const override;
+  Json key_of(SampleId sample) const override { return keys().json(sample); }
   /// Those of one field. Throws Error(internal) where there is no such field.
   const Json& statistics_of(const std::string& field) const;
   RowEncoder encoder() const;
@@ -104,6 +104,7 @@ class TableDataset final : public Dataset {
   };
 
  private:
+  friend class TablePreparation;
   explicit TableDataset(TableDatasetOptions options);
   /// Shares what does not depend on where the rows are.
   TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
@@ -115,8 +116,6 @@ class TableDataset final : public Dataset {
   bool one_side() const { return options_.split.whole(); }
   /// `sides`: of each row, a Side; not looked at where there is one.
   void split(std::int64_t rows, std::span<const std::byte> sides);
-  void find_statistics(const ParseNotes& notes, const RowsById& rows,
-                       const ShareOut& share_out);
   /// Nothing but keys, sides and hashes is needed of the scan.
   bool needs_no_values() const;
   void measure_runs(const RowsById& rows);

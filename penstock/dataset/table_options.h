@@ -36,6 +36,11 @@ struct TableDatasetOptions {
   std::function<bool(const Device&)> batches_on_host;
   /// Statistics of an earlier run, to be applied instead of fitting.
   std::optional<Json> statistics;
+  /// Of rows whose fields are fitted over others too: what these others are, so
+  /// that a store is that of all of them. Null: they are fitted alone.
+  Json fitted_with = {};
+  /// Some of these others do not say when their rows change.
+  bool fitted_with_unknown = false;
   /// What identifies the rows, where their contents do not; empty: they do.
   std::string fingerprint;
   /// Bytes of host memory that the scan may hold before values go to temporary

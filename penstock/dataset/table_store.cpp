@@ -58,6 +58,11 @@ constexpr std::chrono::milliseconds kAskAgain{50};
 
 }  // namespace
 
+bool says_when_it_changes(const SourceSpec& spec, const Source& source) {
+  return (!spec.version.empty() || knows_version(source.identity())) &&
+         !changes_with_time(spec);
+}
+
 std::filesystem::path default_store_dir() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
@@ -98,6 +103,8 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
         options.drawing.column;
   recipe["bad_rows_left_out"] = options.source.skip_bad;
   if (statistics) recipe["statistics"] = *options.statistics;
+  if (!options.fitted_with.is_null())
+    recipe["fitted_with"] = options.fitted_with;
   recipe["named_fingerprint"] = options.fingerprint;
   Sha256 hash;
   hash.add(recipe.dump());
@@ -106,6 +113,10 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
     store.why_not = source.shown() +
                     " does not say whether its rows have changed since then; "
                     "name their version as 'source.version'";
+  if (options.fitted_with_unknown)
+    store.why_not =
+        "its fields are fitted over the rows of several sources, and not all "
+        "of them say whether these have changed";
   if (changes_with_time(options.source))
     store.why_not =
         "its condition or query ('source.where', 'source.query') selects other "

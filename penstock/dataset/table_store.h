@@ -29,6 +29,9 @@ struct TableStore {
 TableStore table_store(const TableDatasetOptions& options, const Source& source,
                        bool statistics);
 
+/// False where rows may have changed since an earlier run and nobody knows.
+bool says_when_it_changes(const SourceSpec& spec, const Source& source);
+
 /// Waits while another process, such as another rank of this job, scans these
 /// rows to write their store; the turn then lasts as long as `turn`. Only where
 /// a scan writes a store that others can use. Throws as a stopped read does.

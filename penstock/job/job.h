@@ -28,7 +28,9 @@ struct Job {
     std::optional<Tail> tail;    ///< missing: drop for train, exact for val
     std::optional<std::int64_t> val_batch_size;  ///< missing: batch_size
     std::string cache = "auto";
-    Drawing drawing;              ///< "weights" or "balance"
+    Drawing drawing;  ///< "weights" or "balance"
+    /// Of several sources; missing: "stop".
+    std::optional<Exhausted> exhausted;
     double limit_share = 1;       ///< "limit": of each side...
     std::int64_t limit_rows = 0;  ///< ...or rows; 0: all
     TierBudgets budgets;          ///< of `auto`
@@ -42,15 +44,24 @@ struct Job {
     std::optional<std::int64_t> checkpoint_every_steps;
   };
 
+  /// One entry of `sources`.
+  struct MixedSource {
+    SourceSpec source;
+    std::vector<Field> fields;  ///< its own, or the job's
+    Split split;                ///< the same
+    double weight = 1;
+  };
+
   /// The `output` section.
   struct Output {
     std::string dir = "runs";
   };
 
-  Json document;  ///< the settings as given, overrides included
-  SourceSpec source;
-  std::vector<Field> fields;
+  Json document;              ///< the settings as given, overrides included
+  SourceSpec source;          ///< empty where there are several
+  std::vector<Field> fields;  ///< of several sources those of the first
   Split split;
+  std::vector<MixedSource> sources;  ///< that are mixed; none: there is one
   Loading loading;
   DeviceSpec device;
   Training training;
@@ -96,6 +107,8 @@ Json recipes_of(const Job& job);
 /// that is less; at most INT64_MAX.
 std::int64_t steps_in_all(const Job& job, const Order& order);
 TableDatasetOptions dataset_options(const Job& job);
+/// Those of each source that is mixed.
+std::vector<MixedSourceOptions> mixed_options(const Job& job);
 
 /// The settings with every default filled in, for the report.
 Json resolved_settings(const Job& job, const Device& device);

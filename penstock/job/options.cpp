@@ -30,6 +30,11 @@ LoaderOptions loader_options(const Job& job, Side side) {
 
 Json recipes_of(const Job& job) {
   Json recipes = recipes_of(job.fields);
+  for (std::size_t s = 0; s < job.sources.size(); ++s) {
+    if (s == 0) recipes = Json(Json::Object{});
+    recipes["sources[" + std::to_string(s) + "]"] =
+        recipes_of(job.sources[s].fields);
+  }
   if (!job.loading.options.operations.empty())
     recipes["loader.operations"] = recipes_of(job.loading.options.operations);
   return recipes;
@@ -71,6 +76,17 @@ TableDatasetOptions dataset_options(const Job& job) {
           [operations = job.loading.options.operations](const Device& device) {
             return !queue_on(operations, device.memory_kind());
           }};
+}
+
+std::vector<MixedSourceOptions> mixed_options(const Job& job) {
+  std::vector<MixedSourceOptions> all;
+  for (const Job::MixedSource& one : job.sources) {
+    all.push_back({.rows = dataset_options(job), .weight = one.weight});
+    all.back().rows.source = one.source;
+    all.back().rows.fields = one.fields;
+    all.back().rows.split = one.split;
+  }
+  return all;
 }
 
 Json resolved_settings(const Job& job, const Device& device) {

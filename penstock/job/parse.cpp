@@ -2,6 +2,7 @@
 
 #include "penstock/base/connection_string.h"
 #include "penstock/job/job.h"
+#include "penstock/job/mixed_sources.h"
 #include "penstock/job/sections.h"
 
 namespace penstock {
@@ -26,17 +27,31 @@ enum class RowsFrom { source, own_source, own_rows };
 void parse_rows(Spec& spec, RowsFrom from, Job& job) {
   if (from == RowsFrom::own_rows) return;
   const bool own = from == RowsFrom::own_source;
-  if (!own && !spec.has("source"))
+  // Both are keys that a job may have, whichever it has.
+  spec.raw("source");
+  const bool several = !own && spec.raw("sources") != nullptr;
+  if (!own && !several && !spec.has("source"))
     spec.refuse("source", "this section is missing", "add " + source_example());
-  if (!spec.has("fields"))
+  if (!several && !spec.has("fields"))
     spec.refuse("fields", "this section is missing",
                 "name the tensors that a batch shall hold");
-  if (spec.has("source")) {
+  if (!several && spec.has("source")) {
     const Json& section = *section_of(spec, "source");
     job.source = own ? parse_own_source_spec(section, "source")
                      : parse_source_spec(section, "source");
   }
-  job.fields = parse_fields(*spec.raw("fields"), "fields");
+  if (const Json* fields = spec.raw("fields"))
+    job.fields = parse_fields(*fields, "fields");
+}
+
+/// The sources that are mixed: what else there is has been read.
+void parse_several(Spec& spec, RowsFrom from, Job& job) {
+  if (from == RowsFrom::source && spec.has("sources"))
+    return parse_mixed_sources(spec, job);
+  if (!job.loading.exhausted) return;
+  Spec(*spec.raw("loader"), "loader")
+      .refuse("exhausted", "it is of \"sources\", and there is one",
+              "leave it out");
 }
 
 Job checked_job(const Json& document, RowsFrom from) {
@@ -53,9 +68,16 @@ Job checked_job(const Json& document, RowsFrom from) {
   job.loading = loading_settings().parse(section("loader"));
   job.split.share = job.loading.limit_share;
   job.split.most = job.loading.limit_rows;
+  parse_several(spec, from, job);
   if (from != RowsFrom::own_rows)  // before anything is read
     BatchOperations(job.loading.options, {.outputs = outputs_of(job.fields)});
   job.model = parse_model(spec.raw("model"), job.fields);
+  if (!job.model.none() && !job.sources.empty())
+    spec.refuse("model",
+                "it is trained on the rows of one source, and there "
+                "are several",
+                "set it to \"none\", or make one source of them: \"kind\": "
+                "\"concatenated\"");
   Spec train = section("train");
   training_settings().read(train, job.training);
   learning_settings().read(train, job.model.learning);
@@ -98,6 +120,16 @@ Job parse_job_of_source(const Json& document) {
 Json without_secrets(Json document) {
   if (const Json* source = document.find("source"))
     document["source"] = without_secrets_of_source(*source);
+  const Json* sources = document.find("sources");
+  if (sources == nullptr || !sources->is_array()) return document;
+  Json shown{Json::Array{}};
+  for (Json entry : sources->array()) {
+    if (entry.is_object())
+      if (const Json* source = entry.find("source"))
+        entry["source"] = without_secrets_of_source(*source);
+    shown.push_back(std::move(entry));
+  }
+  document["sources"] = std::move(shown);
   return document;
 }
 

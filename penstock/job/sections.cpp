@@ -196,6 +196,11 @@ const SettingsTable<Job::Loading>& loading_settings() {
                  "default: from the processors we may use");
     made.integer("val_batch_size", &Loading::val_batch_size, 1, 1 << 24,
                  "of the held-out rows; default: batch_size");
+    made.choice("exhausted", &Loading::exhausted,
+                {{"stop", Exhausted::stop}, {"repeat", Exhausted::repeat}},
+                "of \"sources\", when an epoch ends: \"stop\" (default), "
+                "before one of them would begin again; \"repeat\", once all "
+                "were used up");
     add_drawing(made).setting("limit", limit_rule(), read_limit, shown_limit);
     add_cache_settings(made)
         .choice(

@@ -158,6 +158,21 @@ TEST_P(DrawnTest, ItGoesOnAtAnyBatchAndOnAnyNumberOfRanks) {
     EXPECT_EQ(together[b], all[b].ids);
 }
 
+TEST_P(DrawnTest, MappedRowsAreDrawnAsTheyAre) {
+  words_.options.drawing = {.column = "number"};
+  auto set = words_.prepare(*device_);
+  RowFunction function{
+      .layout = layout_of_tensors({{.name = "same", .row_shape = {1}}}),
+      .fingerprint = "same",
+      .call = [](const RowCall& call) {
+        std::memcpy(call.out[0].data, call.in[0].data, call.out[0].bytes());
+      }};
+  auto mapped = std::make_shared<FunctionDataset>(set, function, *device_);
+  options_.batches = 5;
+  const auto seen = seen_batches(mapped, options_, *device_);
+  EXPECT_EQ(ids(seen), ids(seen_batches(set, options_, *device_)));
+}
+
 TEST_P(DrawnTest, WeightsAreInTheStoreOfASecondRun) {
   words_.options.drawing = {.column = "number"};
   const std::vector<SeenBatch> first = batches();

@@ -42,7 +42,10 @@ namespace {
 
 Order order_of(const LoaderOptions& options, const Dataset& rows) {
   Order order = order_of(options, rows.rows_on(options.side));
-  if (options.side == Side::train) order.draws = rows.draws();
+  if (options.side != Side::train) return order;
+  order.draws = rows.draws();
+  order.mixture = rows.info().mixture;
+  if (order.mixture != nullptr) order.samples = order.mixture->epoch_samples();
   return order;
 }
 

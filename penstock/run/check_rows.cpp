@@ -126,9 +126,10 @@ Json check_source(const SourceSpec& spec, int workers, StopFlag stop) {
   return json;
 }
 
-Json check_job(const Job& job, StopFlag stop) {
-  const Nanoseconds start = wall_clock().now();
-  TableDatasetOptions options = dataset_options(job);
+namespace {
+
+/// The rows of one source, with the eyes of a job.
+Json check_rows_of(TableDatasetOptions options, StopFlag stop) {
   options.stop = stop;
   options.source.skip_bad = true;
   options.source.fingerprint.clear();
@@ -149,7 +150,38 @@ Json check_job(const Job& job, StopFlag stop) {
   json["train"] = rows->rows_on(Side::train);
   json["val"] = rows->rows_on(Side::val);
   json["fields"] = Json::Array{};
-  for (const Field& field : job.fields) json["fields"].push_back(field.name);
+  for (const Field& field : options.fields)
+    json["fields"].push_back(field.name);
+  return json;
+}
+
+/// Of each source of several, and their sums.
+Json check_mixed(const Job& job, StopFlag stop) {
+  Json all;
+  all["source"] = std::to_string(job.sources.size()) + " sources";
+  for (const char* key : {"rows", "bad_rows", "too_short", "train", "val"})
+    all[key] = 0;
+  all["sources"] = Json::Array{};
+  all["bad"] = Json::Array{};
+  for (MixedSourceOptions& one : mixed_options(job)) {
+    Json json = check_rows_of(std::move(one.rows), stop);
+    for (const char* key : {"rows", "bad_rows", "too_short", "train", "val"})
+      all[key] = all.find(key)->integer() + json.find(key)->integer();
+    for (Json bad : json.find("bad")->array()) {
+      bad["source"] = std::ssize(all.find("sources")->array());
+      all["bad"].push_back(std::move(bad));
+    }
+    all["sources"].push_back(std::move(json));
+  }
+  return all;
+}
+
+}  // namespace
+
+Json check_job(const Job& job, StopFlag stop) {
+  const Nanoseconds start = wall_clock().now();
+  Json json = job.sources.empty() ? check_rows_of(dataset_options(job), stop)
+                                  : check_mixed(job, stop);
   json["seconds"] = seconds(wall_clock().now() - start);
   return json;
 }

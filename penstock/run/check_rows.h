@@ -20,8 +20,9 @@ Json check_source(const SourceSpec& spec, int workers, StopFlag stop);
 ///
 ///     {too_short, train, val, fields: [NAME, ...]}
 ///
-/// Nothing is kept. Throws what preparing these rows throws but for rows that
-/// are not usable.
+/// Of several sources the sums, each of "bad" with its "source", and "sources",
+/// the same of each. Nothing is kept. Throws what preparing these rows throws
+/// but for rows that are not usable.
 Json check_job(const Job& job, StopFlag stop);
 
 }  // namespace penstock

@@ -104,9 +104,9 @@ std::optional<std::string> note_rows(SavedState& state, const Job& job,
   state.fingerprint = rows.fingerprint();
   state.order = order_json(order, job.split);
   state.fields = recipes_of(job);
-  const auto* table = dynamic_cast<const TableDataset*>(&rows);
-  if (table == nullptr) return std::nullopt;
-  std::string text = text_of_statistics(table->statistics());
+  const Json statistics = rows.statistics();
+  if (statistics.is_null()) return std::nullopt;
+  std::string text = text_of_statistics(statistics);
   state.statistics_sha256 = sha256_of(text);
   return text;
 }

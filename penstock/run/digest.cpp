@@ -13,13 +13,12 @@
 namespace penstock {
 namespace {
 
-Json describe(const Batch& batch, const HostCopy& copy,
-              const TableDataset* table) {
+Json describe(const Batch& batch, const HostCopy& copy, const Dataset& rows) {
   Json json;
   json["epoch"] = batch.at().epoch;
   json["step"] = batch.at().step;
   json["keys"] = Json::Array{};
-  for (SampleId id : batch.ids()) json["keys"].push_back(key_of(table, id));
+  for (SampleId id : batch.ids()) json["keys"].push_back(key_of(rows, id));
   Sha256 order, bytes;
   order.add(std::as_bytes(batch.ids()));
   bytes.add(copy.bytes());
@@ -52,7 +51,7 @@ void look(const Job& job, const BatchQuery& query,
     Batch batch = promised(session->next());
     HostCopy copy(batch, session->stream());
     if (out) out->write(file_of(batch.at()), safetensors(copy.tensors()));
-    each(describe(batch, copy, session->dataset().get()));
+    each(describe(batch, copy, *session->opened()));
     end_if_stopped(query.stop);
   }
 }

@@ -195,7 +195,7 @@ void Loop::take(const std::shared_ptr<Batch>& batch) {
   log_.add(batch->at(), batch->rows(), wall_clock().now() - run.started,
            p_.stepper.has_model());
   if (!batch->rejected().empty())
-    p_.quarantine.add(*batch, session.dataset().get());
+    p_.quarantine.add(*batch, *session.opened());
   take_losses(false);
   session.report_step();
   report_epochs();

@@ -6,16 +6,62 @@ namespace penstock {
 
 namespace {
 
+/// Says of the source, where there is one of several, which one it is.
+void tell(TableDatasetOptions& wanted, const OpenOptions& options,
+          const std::string& source = {}) {
+  if (!options.note) return;
+  wanted.scanning = [note = options.note, source](const std::string& line) {
+    note(source + line);
+  };
+  wanted.planned = [note = options.note, source](const TierPlan& plan) {
+    note(source + "where the rows will be stored:\n" + plan.text());
+  };
+}
+
 TableDatasetOptions dataset_options(const Job& job,
                                     const OpenOptions& options) {
   TableDatasetOptions wanted = dataset_options(job);
   wanted.statistics = options.statistics;
-  if (!options.note) return wanted;
-  wanted.scanning = options.note;
-  wanted.planned = [note = options.note](const TierPlan& plan) {
-    note("where the rows will be stored:\n" + plan.text());
-  };
+  tell(wanted, options);
   return wanted;
+}
+
+/// Of a mixture's statistics those of one source: of the fields that it shares
+/// with all others, and its own.
+Json statistics_of_source(const Json& all, std::size_t source) {
+  Json own(Json::Object{});
+  for (const auto& [field, found] : all.object())
+    if (field != "sources") own[field] = found;
+  const Json* rest = all.find("sources");
+  if (rest == nullptr || !rest->is_array() || source >= rest->array().size())
+    return own;
+  for (const auto& [field, found] : rest->array()[source].object())
+    own[field] = found;
+  return own;
+}
+
+std::vector<MixedSourceOptions> mixed_options(const Job& job,
+                                              const OpenOptions& options) {
+  std::vector<MixedSourceOptions> wanted = mixed_options(job);
+  for (std::size_t s = 0; s < wanted.size(); ++s) {
+    if (options.statistics)
+      wanted[s].rows.statistics = statistics_of_source(*options.statistics, s);
+    tell(wanted[s].rows, options, "sources[" + std::to_string(s) + "]: ");
+  }
+  return wanted;
+}
+
+std::shared_ptr<const Dataset> prepare_mixed_rows(
+    std::vector<MixedSourceOptions> wanted, const Job& job, Device& device,
+    StopFlag stop) {
+  std::vector<std::unique_ptr<Source>> sources;
+  for (MixedSourceOptions& one : wanted) {
+    one.rows.stop = stop;
+    sources.push_back(
+        open_source(one.rows.source, requests_of(one.rows), {stop}));
+  }
+  return prepare_mixed(std::move(wanted), std::move(sources),
+                       job.loading.exhausted.value_or(Exhausted::stop), device);
 }
 
 std::shared_ptr<const Dataset> prepare_rows(TableDatasetOptions wanted,
@@ -58,6 +104,8 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
     if (job.loading.drawing && rows->draws() == nullptr) refuse_drawing(job);
     return rows;
   }
+  if (!job.sources.empty())
+    return prepare_mixed_rows(mixed_options(job, options), job, device, stop);
   return prepare_rows(dataset_options(job, options), device, stop);
 }
 
@@ -65,6 +113,15 @@ DatasetInfo plan_rows(const Job& job,
                       std::function<void(const std::string& line)> note,
                       StopFlag stop) {
   std::unique_ptr<Device> device = open_device(job.device);
+  if (!job.sources.empty()) {
+    std::vector<MixedSourceOptions> several =
+        mixed_options(job, {.note = std::move(note)});
+    for (MixedSourceOptions& one : several) {
+      one.rows.planned = nullptr;
+      one.rows.plan_only = true;
+    }
+    return prepare_mixed_rows(std::move(several), job, *device, stop)->info();
+  }
   TableDatasetOptions wanted = dataset_options(job, {.note = std::move(note)});
   wanted.planned = nullptr;  // it is the result
   wanted.plan_only = true;
@@ -72,7 +129,24 @@ DatasetInfo plan_rows(const Job& job,
 }
 
 Order train_order(const Job& job, const DatasetInfo& info) {
-  return order_of(loader_options(job, Side::train), info.on_side[0]);
+  Order order = order_of(loader_options(job, Side::train), info.on_side[0]);
+  order.mixture = info.mixture;
+  if (order.mixture != nullptr) order.samples = order.mixture->epoch_samples();
+  return order;
+}
+
+std::string mixture_text(const Job& job, const DatasetInfo& info) {
+  if (info.mixture == nullptr) return {};
+  const Mixture& mixture = *info.mixture;
+  std::string text = "an epoch of " + std::to_string(mixture.epoch_samples()) +
+                     " rows takes\n";
+  for (std::size_t s = 0; s < mixture.sources(); ++s)
+    text += "  " + std::to_string(mixture.taken()[s]) + " of the " +
+            std::to_string(mixture.shares()[s].samples) +
+            " train rows of sources[" + std::to_string(s) + "] (" +
+            job.sources[s].source.kind + "), weight " +
+            Json(job.sources[s].weight).dump() + "\n";
+  return text;
 }
 
 std::string order_line(const Order& order) {
@@ -98,6 +172,17 @@ Json plan_json(const Job& job, const DatasetInfo& info) {
   json["train_rows"] = info.on_side[0];
   json["val_rows"] = info.on_side[1];
   json["plan"] = info.plan.json();
+  if (info.mixture != nullptr) {
+    const Mixture& mixture = *info.mixture;
+    json["epoch_rows"] = mixture.epoch_samples();
+    for (std::size_t s = 0; s < mixture.sources(); ++s) {
+      Json source;
+      source["train_rows"] = mixture.shares()[s].samples;
+      source["weight"] = mixture.shares()[s].weight;
+      source["epoch_rows"] = mixture.taken()[s];
+      json["sources"].push_back(std::move(source));
+    }
+  }
   if (Order order = train_order(job, info); order.shuffle && order.pages) {
     Json& shown = json["order"];
     shown["page"] = order.pages.page;

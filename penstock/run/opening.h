@@ -71,13 +71,16 @@ std::shared_ptr<const Dataset> open_rows(const Job& job, Device& device,
 DatasetInfo plan_rows(const Job& job,
                       std::function<void(const std::string& line)> note,
                       StopFlag stop);
-/// For people and scripts: "rows", "train_rows", "val_rows", "plan", and of an
-/// order in pages "order".
+/// For people and scripts: "rows", "train_rows", "val_rows", "plan", of an
+/// order in pages "order", and of several sources "epoch_rows" and "sources".
 Json plan_json(const Job& job, const DatasetInfo& info);
 /// "order: pages of 4096 rows, shuffled in windows of 16: ...", with how evenly
 /// a batch is spread over the rows, and how evenly one of the exact order would
 /// be. Empty for the exact order.
 std::string order_line(const Order& order);
+/// What an epoch takes of several sources, for people; empty where there is
+/// one.
+std::string mixture_text(const Job& job, const DatasetInfo& info);
 /// Of the train side of rows that were planned.
 Order train_order(const Job& job, const DatasetInfo& info);
 

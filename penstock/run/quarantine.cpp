@@ -13,15 +13,15 @@ Json entry_of(const BadRow& row) {
 }
 
 Json entry_of(const RejectedSample& bad, const Batch& batch,
-              const TableDataset* table) {
+              const Dataset& rows) {
   Json entry;
-  entry["key"] = key_of(table, bad.sample);
+  entry["key"] = key_of(rows, bad.sample);
   entry["column"] = bad.place;
   entry["why"] = bad.why;
   entry["epoch"] = batch.at().epoch;
   entry["step"] = batch.at().step;
   entry["row"] = bad.row;
-  entry["substitute"] = key_of(table, bad.substitute);
+  entry["substitute"] = key_of(rows, bad.substitute);
   return entry;
 }
 
@@ -29,25 +29,41 @@ void add_line(std::string& lines, const Json& entry) {
   lines += (lines.empty() ? "" : "\n") + entry.dump();
 }
 
+/// `source`: which of several it is; else null.
+void add_left_out(std::string& lines, const Dataset& dataset,
+                  const Json& source) {
+  const auto* table = dynamic_cast<const TableDataset*>(&dataset);
+  if (table == nullptr) return;
+  auto add = [&](Json entry) {
+    if (!source.is_null()) entry["source"] = source;
+    add_line(lines, entry);
+  };
+  for (const BadRow& row : table->quarantine()) add(entry_of(row));
+  const std::int64_t more = table->bad_rows() - std::ssize(table->quarantine());
+  if (more <= 0) return;
+  Json entry;
+  entry["more"] = more;
+  add(std::move(entry));
+}
+
 }  // namespace
 
-void Quarantine::add(const TableDataset& dataset) {
+void Quarantine::add(const Dataset& dataset) {
   std::string lines;
-  for (const BadRow& row : dataset.quarantine()) add_line(lines, entry_of(row));
-  std::int64_t more = dataset.bad_rows() - std::ssize(dataset.quarantine());
-  if (more > 0) {
-    Json entry;
-    entry["more"] = more;
-    add_line(lines, entry);
+  if (const auto* mixed = dynamic_cast<const MixedDataset*>(&dataset)) {
+    for (std::size_t s = 0; s < mixed->parts().size(); ++s)
+      add_left_out(lines, *mixed->parts()[s].rows, Json(std::int64_t(s)));
+  } else {
+    add_left_out(lines, dataset, {});
   }
   folder_.append("quarantine.jsonl", lines);
 }
 
-void Quarantine::add(const Batch& batch, const TableDataset* table) {
+void Quarantine::add(const Batch& batch, const Dataset& rows) {
   std::string lines;
   for (const RejectedSample& bad : batch.rejected())
     if (listed_.size() < kMost && listed_.insert(bad.sample).second)
-      add_line(lines, entry_of(bad, batch, table));
+      add_line(lines, entry_of(bad, batch, rows));
   folder_.append("quarantine.jsonl", lines);
 }
 

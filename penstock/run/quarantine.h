@@ -20,10 +20,9 @@ class Quarantine {
 
   explicit Quarantine(RunFolder& folder) : folder_(folder) {}
   /// The rows that `source.on_bad: "skip"` left out.
-  void add(const TableDataset& dataset);
-  /// What `loader.on_bad` masked or substituted in a batch; `table` as for
-  /// key_of().
-  void add(const Batch& batch, const TableDataset* table);
+  void add(const Dataset& dataset);
+  /// What `loader.on_bad` masked or substituted in a batch of these rows.
+  void add(const Batch& batch, const Dataset& rows);
 
  private:
   RunFolder& folder_;

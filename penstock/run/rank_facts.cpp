@@ -1,5 +1,7 @@
 #include "penstock/run/rank_facts.h"
 
+#include <algorithm>
+
 #include "penstock/run/state.h"
 
 namespace penstock {
@@ -50,6 +52,13 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
   facts["world"] = rank.world;
   facts["side"] = side == Side::val ? "val" : "train";
   if (!job.source.kind.empty()) facts["source"] = source_json(job.source);
+  for (std::size_t s = 0; s < job.sources.size(); ++s) {
+    const Job::MixedSource& one = job.sources[s];
+    Json& fact = facts["sources[" + std::to_string(s) + "]"];
+    fact["source"] = source_json(one.source);
+    fact["weight"] = one.weight;
+    fact["split"] = *order_json({}, one.split).find("split");
+  }
   facts["fields"] = recipes_of(job);
   Json settings = order_json(order, job.split);
   for (const char* key : {"batch_size", "seed", "shuffle", "tail"})
@@ -69,9 +78,34 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
   return facts;
 }
 
-void check_named_rows(const Rank& rank, const SourceSpec& source,
-                      const Dataset& rows) {
-  if (rank.world == 1 || !source.fingerprint.empty()) return;
+namespace {
+
+/// What names the rows that were read, where nothing compares them.
+std::string fingerprints(const Job& job, const Dataset& rows) {
+  auto shown = [](const std::string& setting, const Dataset& of) {
+    return "'" + setting + "source.fingerprint' would be \"" +
+           of.fingerprint().substr(0, 16) + "\"";
+  };
+  const auto* mixed = dynamic_cast<const MixedDataset*>(&rows);
+  if (mixed == nullptr || job.sources.empty()) return shown("", rows);
+  std::string all;
+  for (std::size_t s = 0; s < mixed->parts().size(); ++s)
+    all += (s == 0 ? "" : ", ") + shown("sources[" + std::to_string(s) + "].",
+                                        *mixed->parts()[s].rows);
+  return all;
+}
+
+bool named(const Job& job) {
+  if (job.sources.empty()) return !job.source.fingerprint.empty();
+  return std::ranges::none_of(job.sources, [](const Job::MixedSource& one) {
+    return one.source.fingerprint.empty();
+  });
+}
+
+}  // namespace
+
+void check_named_rows(const Rank& rank, const Job& job, const Dataset& rows) {
+  if (rank.world == 1 || named(job)) return;
   throw Error(
       ErrorKind::request,
       {.code = "ranks.agree",
@@ -80,9 +114,8 @@ void check_named_rows(const Rank& rank, const SourceSpec& source,
        .why = "the ranks have no way to compare the rows that they read: there "
               "is neither a process group of torch nor an 'agree'",
        .next = "open it after torch.distributed.init_process_group(), give "
-               "'agree' (an all-gather), or name the rows: the job's "
-               "'source.fingerprint' would be \"" +
-               rows.fingerprint().substr(0, 16) + "\" for those just read"});
+               "'agree' (an all-gather), or name the rows: the job's " +
+               fingerprints(job, rows) + " for those just read"});
 }
 
 }  // namespace penstock

@@ -12,8 +12,8 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
               const Order& order, const Dataset& rows);
 
 /// For one of several ranks that cannot ask the others: throws Error(request)
-/// where the job does not name its rows by `source.fingerprint`.
-void check_named_rows(const Rank& rank, const SourceSpec& source,
-                      const Dataset& rows);
+/// where the job does not name its rows by `source.fingerprint`, of several
+/// sources those of each.
+void check_named_rows(const Rank& rank, const Job& job, const Dataset& rows);
 
 }  // namespace penstock

@@ -72,6 +72,24 @@ Json stage_json(const StageNumbers& stage, double wall) {
   return json;
 }
 
+Json rows_json(const Dataset& rows, const TableDataset* dataset);
+
+/// Of all sources, and of each as of one alone.
+Json mixed_json(const MixedDataset& mixed, Json json) {
+  json["fingerprint"] = mixed.fingerprint();
+  if (const auto& mixture = mixed.info().mixture)
+    json["epoch_rows"] = mixture->epoch_samples();
+  const Json of_mixture = mixed.sources_json();
+  for (std::size_t s = 0; s < mixed.parts().size(); ++s) {
+    const Dataset& rows = *mixed.parts()[s].rows;
+    Json source = rows_json(rows, dynamic_cast<const TableDataset*>(&rows));
+    for (const char* key : {"weight", "epoch_rows"})
+      source[key] = *of_mixture.array()[s].find(key);
+    json["sources"].push_back(std::move(source));
+  }
+  return json;
+}
+
 /// The fingerprint of arrays could take long.
 Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   Json json;
@@ -80,6 +98,8 @@ Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   json["val"] = rows.rows_on(Side::val);
   if (dynamic_cast<const IndexedDataset*>(&rows) != nullptr)
     json["fingerprint"] = rows.fingerprint();
+  if (const auto* mixed = dynamic_cast<const MixedDataset*>(&rows))
+    return mixed_json(*mixed, std::move(json));
   if (dataset == nullptr) return json;
   json["left_out"] = dataset->left_out();
   for (const Field& field : dataset->fields())
@@ -215,10 +235,20 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["dataset"] = rows == nullptr ? Json() : rows_json(*rows, dataset);
   json["stages"] = stages_json(snapshot);
   json["prepare"] = Json::Array{};
-  if (dataset != nullptr)
-    for (const StageNumbers& stage : dataset->stages())
-      json["prepare"].push_back(
-          stage_json(stage, seconds(run.first_step - run.started)));
+  auto add_prepared = [&](const TableDataset* table, const Json& source) {
+    if (table == nullptr) return;
+    for (const StageNumbers& stage : table->stages()) {
+      Json entry = stage_json(stage, seconds(run.first_step - run.started));
+      if (!source.is_null()) entry["source"] = source;
+      json["prepare"].push_back(std::move(entry));
+    }
+  };
+  add_prepared(dataset, {});
+  if (const auto* mixed = dynamic_cast<const MixedDataset*>(rows))
+    for (std::size_t s = 0; s < mixed->parts().size(); ++s)
+      add_prepared(
+          dynamic_cast<const TableDataset*>(mixed->parts()[s].rows.get()),
+          static_cast<std::int64_t>(s));
   json["machine"] = machine_of(device);
   if (snapshot.use.peak_bytes)
     json["machine"]["peak_bytes"] = *snapshot.use.peak_bytes;

@@ -5,11 +5,9 @@
 
 namespace penstock {
 
-/// How a person finds a sample: its key in `table`, or its number where the
-/// rows have no keys (null). Null for padding.
-inline Json key_of(const TableDataset* table, SampleId sample) {
-  if (sample < 0) return {};
-  return table != nullptr ? table->keys().json(sample) : Json(sample);
+/// How a person finds a sample: see Dataset::key_of(). Null for padding.
+inline Json key_of(const Dataset& rows, SampleId sample) {
+  return sample < 0 ? Json() : rows.key_of(sample);
 }
 
 }  // namespace penstock

@@ -72,14 +72,14 @@ const Dataset& Session::rows() const {
   return *rows_;
 }
 
-std::shared_ptr<const Dataset> Session::source() const {
+std::shared_ptr<const Dataset> Session::opened() const {
   Lock lock(source_mutex_);
   if (source_ == nullptr) refuse_closed();
   return source_;
 }
 
 std::shared_ptr<const TableDataset> Session::dataset() const {
-  return std::dynamic_pointer_cast<const TableDataset>(source());
+  return std::dynamic_pointer_cast<const TableDataset>(opened());
 }
 
 const Loader& Session::loader() const {
@@ -304,7 +304,7 @@ void Session::use_source(std::shared_ptr<const Dataset> source) {
 std::size_t Session::release_memory(std::size_t bytes) {
   check_open();
   const std::size_t before = rows_->plan().device_bytes();
-  std::shared_ptr<const Dataset> less = source()->off_device(bytes, *device_);
+  std::shared_ptr<const Dataset> less = opened()->off_device(bytes, *device_);
   if (less == nullptr) return 0;
   const Position at = position();
   end_loader();
@@ -364,7 +364,7 @@ RunNumbers Session::numbers(bool wait) {
   snapshot.stages = stages();
   snapshot.wait_order = wait_order_ + loader_->wait_order();
   snapshot.virtual_time = job_.device.virtual_time;
-  std::shared_ptr<const Dataset> source = this->source();
+  std::shared_ptr<const Dataset> source = this->opened();
   snapshot.tiers = tiers_of(source->plan());
   snapshot.limits = read_host_limits();
   snapshot.use = read_host_use();
@@ -373,7 +373,7 @@ RunNumbers Session::numbers(bool wait) {
 
 Json Session::report(bool wait) {
   RunNumbers numbers = this->numbers(wait);
-  return report_json(numbers, job_, source().get(), *device_);
+  return report_json(numbers, job_, opened().get(), *device_);
 }
 
 Json Session::rank_facts() const {
@@ -406,7 +406,7 @@ std::unique_ptr<Session> open_loader(const Job& job,
   if (options.agree)
     compare_ranks(options.agree, options.rank, loader->rank_facts());
   else if (!options.rows && !options.agrees_later)
-    check_named_rows(options.rank, job.source, *loader->rows_);
+    check_named_rows(options.rank, job, *loader->rows_);
   return loader;
 }
 

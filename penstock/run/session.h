@@ -118,6 +118,8 @@ class Session {
   /// The rows of the job's source, which may outlive close(); null for rows of
   /// one's own. From any thread.
   std::shared_ptr<const TableDataset> dataset() const;
+  /// The rows as they were opened, before any map(). From any thread.
+  std::shared_ptr<const Dataset> opened() const;
   const Loader& loader() const;
 
   /// What was counted up to now. A loop that validates or saves adds what that
@@ -141,7 +143,6 @@ class Session {
   void check_open() const;
   /// A batch goes to the loop.
   void take(Position at, std::int64_t rows, std::int64_t rejected);
-  std::shared_ptr<const Dataset> source() const;
   /// Where `state` says, once it is known to be of these rows and this order.
   Position first_position();
   void check_state_of_run(const SavedState& state) const;

@@ -53,9 +53,9 @@ void Session::check_state_of_run(const SavedState& state) const {
                  "open the job's side \"train\"");
   check_same_fields(state, job_);
   check_goes_on(state, *rows_, order_, job_.split);
-  auto table = std::dynamic_pointer_cast<const TableDataset>(source());
-  if (state.statistics_sha256.empty() || table == nullptr) return;
-  std::string ours = sha256_of_statistics(table->statistics());
+  const Json statistics = opened()->statistics();
+  if (state.statistics_sha256.empty() || statistics.is_null()) return;
+  std::string ours = sha256_of_statistics(statistics);
   if (ours != state.statistics_sha256)
     refuse_state("resume.other_statistics", "state.statistics_sha256",
                  "found " + ours.substr(0, kDigits) +

@@ -167,7 +167,7 @@ TEST_F(OpenLoaderTest, BadSamplesAreCountedAndListedOnceEach) {
     RunFolder folder(real_files(), positions_.path("runs"), Json::Object{});
     Quarantine quarantine(folder);
     while (std::optional<Batch> batch = loader->next())
-      quarantine.add(*batch, loader->dataset().get());
+      quarantine.add(*batch, *loader->opened());
     std::string lines =
         real_files().read(folder.path().string() + "/quarantine.jsonl");
     EXPECT_EQ(std::ranges::count(lines, '\n'), 2) << lines;

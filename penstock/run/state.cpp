@@ -103,6 +103,14 @@ Json order_json(const Order& order, const Split& split) {
   }
   if (order.draws != nullptr)
     json["weights"] = std::to_string(order.draws->digest());
+  if (order.mixture != nullptr) {
+    for (std::size_t s = 0; s < order.mixture->sources(); ++s) {
+      Json source;
+      source["samples"] = order.mixture->shares()[s].samples;
+      source["taken"] = order.mixture->taken()[s];
+      json["sources"].push_back(std::move(source));
+    }
+  }
   json["batch_size"] = order.batch_size;
   json["tail"] = order.tail == Tail::drop  ? "drop"
                  : order.tail == Tail::pad ? "pad"
@@ -186,7 +194,7 @@ void check_goes_on(const SavedState& state, const Dataset& rows,
            "found " + shown(other->found) + ", the run was made with " +
                shown(other->made),
            "resume without changing split, batch_size, seed, shuffle, order, "
-           "weights, balance, limit or tail");
+           "weights, balance, limit, tail, or the sources and their weights");
   if (state.position.step > 0 && state.position.step >= steps_per_epoch(order))
     refuse("resume.no_state", "state.json",
            "found step " + std::to_string(state.position.step) +

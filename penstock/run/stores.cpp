@@ -220,14 +220,14 @@ Json list_stores(const Path& dir) {
                   [](const Found& found) { return found.json(); });
 }
 
-Json why_store(const Job& job) {
-  TableDatasetOptions options = dataset_options(job);
-  std::unique_ptr<Source> source =
-      open_source(options.source, requests_of(options), {});
-  options.fingerprint = named_fingerprint(options, *source);
-  const TableStore store = table_store(options, *source, false);
+namespace {
+
+/// The same of rows of one source.
+Json why_store_of(TableDatasetOptions options, const Source& source) {
+  options.fingerprint = named_fingerprint(options, source);
+  const TableStore store = table_store(options, source, false);
   Json json;
-  json["source"] = source->shown();
+  json["source"] = source.shown();
   json["store"] = store.path.string();
   json["hit"] = false;
   std::error_code unknown;
@@ -248,6 +248,25 @@ Json why_store(const Job& job) {
   } else {
     add_nearest(json, store.path.parent_path(), store.recipe);
   }
+  return json;
+}
+
+}  // namespace
+
+Json why_store(const Job& job) {
+  if (job.sources.empty()) {
+    const TableDatasetOptions options = dataset_options(job);
+    return why_store_of(options,
+                        *open_source(options.source, requests_of(options), {}));
+  }
+  std::vector<MixedSourceOptions> options = mixed_options(job);
+  std::vector<std::unique_ptr<Source>> sources;
+  for (const MixedSourceOptions& one : options)
+    sources.push_back(open_source(one.rows.source, requests_of(one.rows), {}));
+  note_what_fits(options, sources);
+  Json json;
+  for (std::size_t s = 0; s < sources.size(); ++s)
+    json["sources"].push_back(why_store_of(options[s].rows, *sources[s]));
   return json;
 }
 

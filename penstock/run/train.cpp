@@ -286,7 +286,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   }
   session->counted().started = started;
   Quarantine quarantine(folder);
-  if (auto table = session->dataset()) quarantine.add(*table);
+  quarantine.add(*session->opened());
   if (auto statistics =
           note_rows(state, job, session->rows(), session->order()))
     checkpoints.save_statistics(*statistics, state);

@@ -354,10 +354,10 @@ Json Verification::description(const Found& found) {
                           : packed_     ? rows.ids.size()
                                     : first_other(rows.hashes, whole.hashes);
   if (row < std::min(rows.ids.size(), whole.ids.size())) {
-    std::shared_ptr<const TableDataset> table = whole_->dataset();
+    std::shared_ptr<const Dataset> opened = whole_->opened();
     json["row"] = row;
-    json["key"] = key_of(table.get(), rows.ids[row]);
-    json["expected_key"] = key_of(table.get(), whole.ids[row]);
+    json["key"] = key_of(*opened, rows.ids[row]);
+    json["expected_key"] = key_of(*opened, whole.ids[row]);
   }
   json["differs"] = other_samples ? "the samples"
                     : rows.hashes != whole.hashes

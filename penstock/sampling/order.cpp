@@ -3,6 +3,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "penstock/base/error.h"
 #include "penstock/base/random.h"
@@ -32,9 +33,33 @@ void fill_from(const Shuffled& shuffled, std::int64_t first,
   }
 }
 
+void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
+                  std::span<SampleRange> ranges);
+
+/// The samples of a mixture: each is the one that stands in its place in the
+/// order of its source, whose epochs are the passes over it.
+void fill_mixed(const Order& order, std::int64_t epoch, std::int64_t first,
+                std::span<SampleRange> ranges) {
+  const Mixture& mixture = *order.mixture;
+  std::vector<Order> within;
+  for (std::size_t s = 0; s < mixture.sources(); ++s)
+    within.push_back({.samples = mixture.shares()[s].samples,
+                      .seed = seed_of_source(order.seed, s),
+                      .shuffle = order.shuffle,
+                      .pages = order.pages});
+  std::vector<MixturePlace> places(ranges.size());
+  mixture.places(order.seed, order.shuffle, epoch, first, places);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const MixturePlace& at = places[i];
+    fill_samples(within[at.source], at.pass, at.at, ranges.subspan(i, 1));
+    ranges[i].sample += mixture.first_of(at.source);
+  }
+}
+
 /// Writes the samples at the positions from `first` on.
 void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
                   std::span<SampleRange> ranges) {
+  if (order.mixture != nullptr) return fill_mixed(order, epoch, first, ranges);
   if (order.draws != nullptr)
     return order.draws->draw(order.seed, epoch, first, ranges);
   if (!order.shuffle) {
@@ -104,7 +129,7 @@ void plan_step(const Order& order, Rank rank, Position at, Plan& plan) {
   if (!rows.empty()) fill_samples(order, at.epoch, first + begin, rows);
   for (SampleRange& padded : std::span(plan.ranges).subspan(rows.size()))
     padded = {.sample = -1};
-  if (order.draws != nullptr) {
+  if (order.draws != nullptr || order.mixture != nullptr) {
     plan.occurrences.resize(plan.ranges.size());
     std::iota(plan.occurrences.begin(), plan.occurrences.end(), first + begin);
   }
@@ -122,6 +147,7 @@ double effective_batch(const Order& of) {
   constexpr std::int64_t kDraws = std::int64_t{1} << 18;
   constexpr std::uint64_t kStep = 0x6d69786564;  // "mixed"
   const std::int64_t steps = steps_per_epoch(order);
+  const std::int64_t there = order.samples_there();
   const std::int64_t batches =
       std::clamp<std::int64_t>(kDraws / order.batch_size, 32, 1024);
   double squares = 0;
@@ -135,10 +161,10 @@ double effective_batch(const Order& of) {
     std::int64_t count = 0;
     for (const SampleRange& range : plan.ranges) {
       if (range.sample < 0) continue;
-      sum += static_cast<double>(2 * range.sample + 1 - order.samples);
+      sum += static_cast<double>(2 * range.sample + 1 - there);
       ++count;
     }
-    double mean = sum / static_cast<double>(2 * count * order.samples);
+    double mean = sum / static_cast<double>(2 * count * there);
     squares += mean * mean;
   }
   double variance = squares / static_cast<double>(batches);

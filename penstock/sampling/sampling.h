@@ -21,6 +21,7 @@
 #include "penstock/base/sample.h"
 #include "penstock/base/settings.h"
 #include "penstock/sampling/draws.h"
+#include "penstock/sampling/mixture.h"
 #include "penstock/sampling/paged.h"
 #include "penstock/sampling/permutation.h"
 #include "penstock/sampling/side_index.h"
@@ -36,7 +37,7 @@ enum class Tail {
 
 /// Everything that decides which sample comes when. A value.
 struct Order {
-  std::int64_t samples = 0;  ///< of this side of the split
+  std::int64_t samples = 0;  ///< of an epoch: those of this side of the split
   std::uint64_t seed = 0;
   bool shuffle = true;
   std::int64_t batch_size = 256;  ///< global, over all ranks
@@ -44,6 +45,14 @@ struct Order {
   Pages pages = {};  ///< where it is shuffled
   /// Draws an epoch's samples, as many as there are; null: each comes once.
   std::shared_ptr<const Draws> draws = {};
+  /// Takes an epoch's samples from several sources, `samples` in all; within
+  /// each they are in the order that the above says. Null: there is one.
+  std::shared_ptr<const Mixture> mixture = {};
+
+  /// Of this side: those that sample_at() may give.
+  std::int64_t samples_there() const {
+    return mixture == nullptr ? samples : mixture->first_of(mixture->sources());
+  }
 };
 
 /// A place in the endless run over epochs: what is saved and resumed.
@@ -83,7 +92,7 @@ struct Plan {
   std::vector<std::int32_t> bin_ends;
   /// By range, where a sample may come more than once in an epoch: a number
   /// that is different each time. Empty: each sample comes once. An order that
-  /// draws with replacement gives the position in the epoch.
+  /// draws with replacement, or mixes sources, gives the position in the epoch.
   std::vector<std::int64_t> occurrences = {};
 };
 

@@ -225,6 +225,10 @@ class FieldFit {
   /// 1 where the row is on that side.
   virtual void add(std::span<const ValueRow> rows,
                    std::span<const std::uint8_t> train) = 0;
+  /// From here on rows are parsed as those of `other`, a fit of the same field
+  /// over another source: a part of this one then adds rows of that source.
+  /// Throws Error(request) where their values cannot be fitted together.
+  virtual void read_as(const FieldFit& /*other*/) {}
   /// Adds a partial fit of the ids that follow.
   virtual void merge(FieldFit& later) = 0;
   /// Ends a pass; true: another one is needed.

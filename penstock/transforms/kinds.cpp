@@ -9,7 +9,8 @@ namespace penstock {
   KIND(number)                     \
   KIND(category)                   \
   KIND(array)                      \
-  KIND(time)
+  KIND(time)                       \
+  KIND(text)
 
 #define KIND(name) FieldDescriptor name##_field();
 PENSTOCK_FIELD_KINDS(KIND)

@@ -14,6 +14,22 @@ constexpr double kSmall = 0x1p-64;
 /// A scale of squares, and its reciprocal, is a power of two up to this one's.
 constexpr int kMostExponent = 1000;
 
+/// A list of numbers that may be missing.
+std::vector<double> ascending(Spec& spec, std::string_view key) {
+  std::vector<double> numbers;
+  const Json* found = spec.raw(key);
+  if (found == nullptr) return numbers;
+  bool good = found->is_array() &&
+              std::ranges::all_of(found->array(), &Json::is_number);
+  if (good)
+    for (const Json& number : found->array())
+      numbers.push_back(number.number());
+  if (!good || !std::ranges::is_sorted(numbers))
+    spec.refuse(key, "it is no ascending list of numbers",
+                "fit the data set again");
+  return numbers;
+}
+
 Standardization read_one(Spec spec, const std::string& name) {
   Standardization number{.name = name};
   number.boolean = spec.boolean("boolean", false);
@@ -27,6 +43,9 @@ Standardization read_one(Spec spec, const std::string& name) {
   number.count = spec.integer("count", {}, 0, INT64_MAX);
   number.missing = spec.integer("missing", {}, 0, INT64_MAX);
   if (spec.has("fill")) number.fill = spec.number("fill", {}, -kMost, kMost);
+  number.edges = ascending(spec, "edges");
+  number.quantiles = ascending(spec, "quantiles");
+  number.normal = spec.boolean("normal", false);
   spec.finish();
   return number;
 }
@@ -61,6 +80,10 @@ class NumbersFit final : public FieldFit {
     for (std::size_t i = 0; i < sums_.size(); ++i)
       part->sums_[i] = {.mean = sums_[i].mean, .scale = sums_[i].scale};
     return part;
+  }
+
+  void read_as(const FieldFit& other) override {
+    rows_ = static_cast<const NumbersFit&>(other).rows_->clone();
   }
 
   void add(std::span<const ValueRow> rows,
@@ -205,7 +228,7 @@ class NumbersFit final : public FieldFit {
 
   std::vector<Standardization> numbers_;
   const NumberPlace place_;
-  const std::unique_ptr<NumberRows> rows_;
+  std::unique_ptr<NumberRows> rows_;
   std::vector<Sum> sums_;
   std::vector<double> blocks_;  // the sums of each block, one after the other
   Pass pass_ = Pass::means;
@@ -227,6 +250,10 @@ Json json_of(const std::vector<Standardization>& numbers) {
     to["count"] = number.count;
     to["missing"] = number.missing;
     if (number.fill) to["fill"] = *number.fill;
+    for (auto [key, list] : {std::pair("edges", &number.edges),
+                             std::pair("quantiles", &number.quantiles)})
+      for (double value : *list) to[key].push_back(value);
+    if (number.normal) to["normal"] = true;
   }
   return json;
 }

@@ -28,6 +28,15 @@ struct Standardization {
   bool fill_mean = false;    ///< the mean is to be found as the fill
   /// What a missing value becomes before standardising; none: see `mean`.
   std::optional<double> fill = {};
+  /// Ascending, where a number becomes the number of those edges that are not
+  /// above it; empty: it does not.
+  std::vector<double> edges = {};
+  /// Ascending: the values at equal steps of the train rows, the least and the
+  /// greatest among them, where a number becomes its place among these, from 0
+  /// to 1; empty: it does not.
+  std::vector<double> quantiles = {};
+  bool normal = false;  ///< and that place the number of a standard normal
+                        ///< distribution which stands there
 };
 
 /// {"lat": {"boolean": false, "mean": ...}, ...}: a field's statistics.

@@ -76,8 +76,8 @@ nb::object ids_of(const NamedBatch& batch) {
 }
 
 /// None for padding.
-nb::object python_key(const TableDataset* dataset, SampleId id) {
-  Json key = key_of(dataset, id);
+nb::object python_key(const Dataset& rows, SampleId id) {
+  Json key = key_of(rows, id);
   if (key.is_null()) return nb::none();
   return key.is_string() ? nb::cast(key.string()) : nb::cast(key.integer());
 }
@@ -85,26 +85,50 @@ nb::object python_key(const TableDataset* dataset, SampleId id) {
 nb::list row_keys_of(const NamedBatch& batch) {
   batch.held().fork().check();
   nb::list made;
-  std::shared_ptr<const TableDataset> dataset = batch.held().loader().dataset();
+  std::shared_ptr<const Dataset> rows = batch.held().loader().opened();
   for (SampleId id : batch.held().batch().ids())
-    made.append(python_key(dataset.get(), id));
+    made.append(python_key(*rows, id));
   return made;
 }
 
 nb::list rejected_of(const NamedBatch& batch) {
   batch.held().fork().check();
   nb::list made;
-  std::shared_ptr<const TableDataset> dataset = batch.held().loader().dataset();
+  std::shared_ptr<const Dataset> rows = batch.held().loader().opened();
   for (const RejectedSample& bad : batch.held().batch().rejected()) {
     nb::dict entry;
     entry["row"] = bad.row;
-    entry["key"] = python_key(dataset.get(), bad.sample);
+    entry["key"] = python_key(*rows, bad.sample);
     entry["column"] = bad.place;
     entry["why"] = bad.why;
-    entry["substitute"] = python_key(dataset.get(), bad.substitute);
+    entry["substitute"] = python_key(*rows, bad.substitute);
     made.append(std::move(entry));
   }
   return made;
+}
+
+/// The texts of a field of packed bytes.
+nb::list texts_of(const NamedBatch& batch, const std::string& name) {
+  batch.held().fork().check();
+  const NamedTensor* bytes = batch.find(name);
+  const NamedTensor* ends = batch.find(name + "_cu_seqlens");
+  if (bytes == nullptr || ends == nullptr ||
+      bytes->view.dtype != Dtype::uint8 || bytes->view.shape.size() != 1) {
+    std::string text = "the batch has no texts '" + name +
+                       "': name a field of the kind \"text\"";
+    throw nb::key_error(text.c_str());
+  }
+  const nb::bytes all(to_host(batch.field(*bytes)).attr("tobytes")());
+  const auto offsets = nb::cast<std::vector<std::int64_t>>(
+      to_host(batch.field(*ends)).attr("tolist")());
+  nb::list texts;
+  for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
+    nb::object text = nb::steal(PyUnicode_DecodeUTF8(
+        all.c_str() + offsets[row], offsets[row + 1] - offsets[row], "strict"));
+    if (!text.is_valid()) throw nb::python_error();
+    texts.append(std::move(text));
+  }
+  return texts;
 }
 
 std::string shown(const NamedBatch& batch) {
@@ -199,6 +223,12 @@ void bind_arrays(BatchClass& batch) {
 
 void bind_facts(BatchClass& batch) {
   batch
+      .def(
+          "texts", &texts_of, nb::arg("name"),
+          nb::sig("def texts(self, name: str) -> list[str]"),
+          "The rows of a field of the kind \"text\", each a str, wherever "
+          "the batch is; padding is empty. Raises UnicodeDecodeError for bytes "
+          "that are no UTF-8.")
       .def_prop_ro("ids", &ids_of,
                    nb::sig("def ids(self) -> "
                            "numpy.typing.NDArray[numpy.int64]"),
@@ -207,7 +237,8 @@ void bind_facts(BatchClass& batch) {
           "row_keys", &row_keys_of,
           nb::sig("def row_keys(self) -> list[int | str | None]"),
           "The rows' keys in the source, or their numbers where rows have no "
-          "keys; None marks padding. Raises "
+          "keys; of several sources \"1:KEY\", the source and the key within "
+          "it. None marks padding. Raises "
           "RequestError when the loader was closed.")
       .def_prop_ro(
           "rejected", &rejected_of,

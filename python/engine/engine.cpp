@@ -324,8 +324,8 @@ std::string Engine::rank_facts() {
 
 std::string Engine::statistics() {
   return with_loader([](Session& loader) {
-    auto data = loader.dataset();
-    return data ? data->statistics().dump() : "{}";
+    const Json found = loader.opened()->statistics();
+    return found.is_null() ? "{}" : found.dump();
   });
 }
 

@@ -8,13 +8,15 @@ import json
 import operator
 import os
 import weakref
-from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping,
-                    Sequence, TextIO, Union, cast)
+from typing import (TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence,
+                    TextIO, cast)
 
 from . import _engine
-from .arguments import ELSEWHERE, checked, did_you_mean, tell_no_meaning
+from .arguments import ELSEWHERE, checked, tell_no_meaning
 from .errors import RequestError, refused
 from .explanation import Explanation
+from .job_sections import (Fields, Settings, dumped, mixed_sources,
+                           sections_of_rows, sets_of)
 from .notebook import loader_html
 from .progress import Screen, shown
 from .ranks import Agree, Ranks
@@ -25,9 +27,6 @@ if TYPE_CHECKING:
 
     from .callables import Source
     from .sources import PositionSource
-
-Settings = Mapping[str, Any]
-Fields = Union[Mapping[str, Any], Sequence[str]]
 
 # Iterations keep the engines of loaders that are gone.
 _open: weakref.WeakSet[_engine.Engine] = weakref.WeakSet()
@@ -207,7 +206,10 @@ class BaseLoader:
         """What values were standardised with, as in a run's statistics.json:
         of each field, by its columns or keys, "mean" and "divisor" (and what
         else was counted). `tensor * divisor + mean` is in the column's units,
-        where "standardize" is true, and expm1 of it where "log1p" is. Empty for arrays and sources of your own.
+        where "standardize" is true, and expm1 of it where "log1p" is. Buckets
+        have their "edges", places among the rows their "quantiles". Of several
+        sources "sources" lists, by source, what is not the same in all. Empty
+        for arrays and sources of your own.
         """
         return dict(json.loads(self._engine.statistics()))
 
@@ -292,6 +294,13 @@ class Loader(BaseLoader):
     run to run. `order` is "exact", or {"paged": {"page": 4096, "window": 16}}:
     pages of rows are shuffled, then the rows of each 16 pages.
 
+    A list of sources is mixed: of files, URIs and `source` sections, or of
+    mappings {"source": one of these, "weight": 1, "fields": ..., "split": ...},
+    of which all but the source may be left out. Training takes rows of each in
+    proportion to its weight; `batch["source"]` says which one a row came from.
+    `exhausted` is "stop" (an epoch ends before a source would begin again) or
+    "repeat" (once each was used up).
+
     `key`, `where`, `query` and `on_bad` are those of a job's `source` section:
     the column (or columns) that identifies a row, a condition in SQL, a query
     in place of a table, and what becomes of rows that cannot be used, "stop"
@@ -330,6 +339,7 @@ class Loader(BaseLoader):
                  order: str | Settings = "exact",
                  weights: object = None, balance: str | None = None,
                  limit: int | str | None = None,
+                 exhausted: str | None = None,
                  key: str | Sequence[str] | None = None,
                  where: str | None = None, query: str | None = None,
                  on_bad: str | None = None,
@@ -374,11 +384,15 @@ class Loader(BaseLoader):
                 loading["shuffle"] = True
             if limit is not None:
                 loading["limit"] = limit
+            if exhausted is not None:
+                loading["exhausted"] = exhausted
             job: dict[str, Any] = {"loader": loading, "device": device}
             if split is not None:
                 job["split"] = split
-            rows, rules, self._left_out = _own_rows(source, fields,
-                                                       drawn_by)
+            mixed = mixed_sources(source)
+            rows, rules, self._left_out = (
+                _own_rows(source, fields, drawn_by) if mixed is None
+                else (None, None, []))
             if not isinstance(weights, (str, type(None))) and (
                     rows is None or rows.has_fields):
                 raise TypeError(f"weights is a {type(weights).__name__}: "
@@ -387,19 +401,8 @@ class Loader(BaseLoader):
             about = {name: value for name, value in (
                 ("key", key), ("where", where), ("query", query),
                 ("on_bad", on_bad)) if value is not None}
-            if rows is None:
-                if isinstance(source, (str, os.PathLike)):
-                    source = json.loads(
-                        _engine.source_section(os.fspath(source)))
-                job["source"] = {**cast("Settings", source), **about}
-            elif about:
-                if set(about) != {"on_bad"} or not rows.has_fields:
-                    raise TypeError(
-                        ", ".join(about) + ": for files and databases; select "
-                        "the rows of arrays, tables and objects beforehand")
-                job["source"] = about
-            if rows is None or rows.has_fields:
-                job["fields"] = rules or _rules(fields)
+            job.update(sections_of_rows(source, mixed, rows, rules or fields,
+                                         about))
             super().__init__(job, (), side, ranks, rows)
             self._rules = rules
 
@@ -478,27 +481,6 @@ def _own_rows(source: object, fields: Fields | None,
                     "torch Dataset goes to penstock.DataLoader")
 
 
-def sets_of(call: str, overrides: Mapping[str, Any],
-            others: Sequence[str] = ()) -> list[str]:
-    """Overrides that name a setting with "__" for the dot, as the engine takes
-    them; `others` are arguments that the call has.
-
-    >>> sets_of("open", {"loader__batch_size": 64})
-    ['loader.batch_size=64']
-    """
-    sections = json.loads(_engine.job_schema())["properties"]
-    for name in overrides:
-        section = name.split("__")[0]
-        if section in sections["loader"]["properties"]:
-            raise TypeError(f"{call}() has no argument '{name}': did you mean "
-                            f"'loader__{name}'?")
-        if section not in sections:
-            raise TypeError(f"{call}() has no argument '{name}': " +
-                            did_you_mean(section, (*sections, *others)))
-    return [name.replace("__", ".") + "=" + dumped(value)
-            for name, value in overrides.items()]
-
-
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     name = os.fspath(path)
     try:
@@ -515,55 +497,3 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise refused("settings.type", "cannot use the job file", name,
                       "it is not an object", "write {\"source\": ...}")
     return found
-
-
-def _rules(fields: Fields | None) -> Any:
-    """Fields as a job file writes them.
-
-    >>> _rules(["a", "b"])
-    {'a': {'columns': ['a']}, 'b': {'columns': ['b']}}
-    >>> _rules({"x": ["a", "b"], "y": "c", "z": {"columns": ["d"]}})["x"]
-    {'columns': ['a', 'b']}
-    """
-    if fields is None:
-        raise TypeError("Loader() needs 'fields': names of columns, or "
-                        "{\"x\": [\"column\", ...], ...}")
-    if not isinstance(fields, Mapping):
-        if isinstance(fields, str):
-            fields = [fields]
-        return {name: {"columns": [name]} for name in fields}
-    rules: dict[str, Any] = {}
-    for name, rule in fields.items():
-        if isinstance(rule, str):
-            rule = [rule]
-        if isinstance(rule, (set, frozenset)) or not isinstance(rule, Iterable):
-            raise TypeError(f"fields[{name!r}] is a {type(rule).__name__}: "
-                            "expected a list of columns, a column, or a rule")
-        rules[name] = rule if isinstance(rule, Mapping) else {
-            "columns": list(rule)}
-    return rules
-
-
-def dumped(value: object) -> str:
-    """JSON of settings, in which paths and numpy's integers may stand too.
-
-    >>> dumped({"path": __import__("pathlib").PurePosixPath("a/b")})
-    '{"path": "a/b"}'
-    """
-    def other(thing: Any) -> object:
-        if hasattr(thing, "__index__"):
-            return operator.index(thing)
-        if isinstance(thing, os.PathLike):
-            return os.fspath(thing)
-        if isinstance(thing, Mapping):
-            return dict(thing)
-        raise TypeError(f"{thing!r} cannot stand in settings: expected what "
-                        "JSON knows, or a path")
-
-    try:
-        return json.dumps(value, default=other, allow_nan=False)
-    except ValueError as error:  # nan, or something that holds itself
-        raise refused("settings.value", "cannot write the settings as JSON",
-                      "the settings", str(error),
-                      "give finite numbers, and nothing that holds itself"
-                      ) from None

@@ -31,7 +31,7 @@ from ._training.raised import torch_or_refused
 from ._training.stepper import Stepper
 from ._training.switches import torch_as_asked
 from .errors import Error, refused
-from .loader import dumped, sets_of
+from .job_sections import dumped, sets_of
 from .progress import Screen
 
 __all__ = ["Trained", "train"]

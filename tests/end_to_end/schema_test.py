@@ -159,7 +159,7 @@ class Schema(Case):
         keys = self.known_keys(self.job(), ["fields", "heard"])
         for kind in ({"columns": ["a"]}, {"column": "a"},
                      {"category": {"column": "a"}}, {"array": {"column": "a"}},
-                     {"time": {"column": "a"}}):
+                     {"time": {"column": "a"}}, {"text": {"column": "a"}}):
             keys |= self.known_keys(self.job(fields={"y": kind}),
                                     ["fields", "y"])
             name = next(iter(kind))
@@ -175,6 +175,13 @@ class Schema(Case):
         for section in ("split", "loader", "train", "output"):
             self.assertEqual(self.known_keys(self.job(), [section]),
                              set(self.rules(section)["properties"]), section)
+        entry = {"source": "sqlite:d.sqlite#t", PROBE: 1}
+        self.write_job(self.job(source=None, sources=[entry, entry]))
+        error = self.refused(self.run_it("train", "job.json", "--json"),
+                             "request", "settings.unknown_key", PROBE)
+        self.assertEqual(
+            error["next"], "choose one of: " + ", ".join(
+                self.schema["properties"]["sources"]["items"]["properties"]))
         self.assertEqual(self.known_keys(self.job(), []),
                          set(self.schema["properties"]))
         device = self.rules("device")["oneOf"][-1]
@@ -242,6 +249,30 @@ class Schema(Case):
             {"kind": "joined", "sources": [place, "sqlite:d.sqlite#t"]},
             {"kind": "joined", "sources": [place, place, place]})
 
+    def jobs_with_several_sources(self):
+        one = {"source": "sqlite:d.sqlite#t"}
+        two = {"source": self.job()["source"], "weight": 2.5}
+        own = {**one, "fields": self.job()["fields"]}
+
+        def mixed(*entries, **sections):
+            return self.job(**{"source": None, "sources": list(entries),
+                               **sections})
+        yield mixed(one, two)
+        yield mixed(one)
+        yield mixed(one, two, source=self.job()["source"])
+        yield mixed(own, own, fields=None)
+        yield mixed(own, one, fields=None)
+        yield mixed(one, {**two, "split": {"val": 0.1}})
+        yield mixed(one, {"weight": 1})
+        yield mixed(one, "sqlite:d.sqlite#t")
+        yield mixed(one, {**one, "key": "id"})
+        for weight in (0, -1, "1", 1e6, 1e-6, 1e7):
+            yield mixed(one, {**one, "weight": weight})
+        for exhausted in ("stop", "repeat", "end", 3):
+            yield mixed(one, two, loader={"exhausted": exhausted,
+                                          "batch_size": 16})
+        yield self.job(source=None, sources=one)
+
     def jobs_with_fields(self):
         fields = self.job()["fields"]
         yield self.job(fields=None)
@@ -251,6 +282,16 @@ class Schema(Case):
             {"y": {"columns": ["y"], "dtype": "float64"}},
             {"y": {"columns": ["id"], "dtype": "int64"}},
             {"y": {"columns": ["y"], "dtype": "half"}},
+            {"y": {"column": "y", "bucketize": [1, 2]}},
+            {"y": {"column": "y", "bucketize": 4}},
+            {"y": {"column": "y", "bucketize": 1}},
+            {"y": {"column": "y", "bucketize": []}},
+            {"y": {"column": "y", "quantile": "normal"}},
+            {"y": {"column": "y", "quantile": "none"}},
+            {"y": {"category": {"column": "id", "one_hot": 0}}},
+            {"y": {"category": {"column": "id", "one_hot": 100}}},
+            {"y": {"text": {"column": "heard"}}},
+            {"y": {"text": {"column": "heard", "missing": "zero"}}},
             {"y": {"columns": ["y"], "standardize": 1}},
             {"y": {**fields["y"], **fields["heard"]}},
             {"heard": {**fields["heard"], "dtype": "float32"}})
@@ -322,7 +363,8 @@ class Schema(Case):
         self.database(self.rows())
         with open(self.folder / "d.csv", "w", newline="") as file:
             csv.writer(file).writerows([("id", "heard", "y"), *self.rows()])
-        jobs = [*self.jobs_with_sources(), *self.jobs_with_fields(),
+        jobs = [*self.jobs_with_sources(), *self.jobs_with_several_sources(),
+                *self.jobs_with_fields(),
                 *self.jobs_with_loaders(), *self.jobs_with_devices(),
                 *self.jobs_with_models()]
         accepted = 0
@@ -346,6 +388,8 @@ class Schema(Case):
                 rules = [kind for kind in rule["oneOf"] if "properties" in kind]
             elif section == "fields":
                 rules = [rule["additionalProperties"]]
+            elif section == "sources":
+                rules = [rule["items"]]
             else:
                 rules = [rule]
             for rule in rules:
@@ -363,7 +407,9 @@ class Schema(Case):
     def test_is_a_schema_of_a_known_draft_and_explains_the_sections(self):
         self.assertEqual(self.schema["$schema"],
                          "https://json-schema.org/draft/2020-12/schema")
-        self.assertEqual(self.schema["required"], ["source", "fields"])
+        self.assertNotIn("required", self.schema)  # "sources" may do
+        self.assertEqual([rule["required"] for rule in self.schema["oneOf"]],
+                         [["source"], ["sources"]])
 
 
 if __name__ == "__main__":

@@ -39,9 +39,7 @@ void run_ls(const Arguments& arguments, Invocation& invocation) {
         " in " + arguments.dir + "\n");
 }
 
-void run_why(const Arguments& arguments, Invocation& invocation) {
-  Json json = why_store(load_job(arguments.job, arguments.sets));
-  if (invocation.json) return print_document(json);
+void print_why(const Json& json) {
   const bool hit = std::get<bool>(json.find("hit")->value());
   print(std::string(hit ? "hit: the next run makes no scan"
                         : "miss: the next run scans ") +
@@ -55,6 +53,18 @@ void run_why(const Arguments& arguments, Invocation& invocation) {
       print("    " + part.find("part")->string() + ": " +
             part.find("stored")->dump() + " there, " +
             part.find("now")->dump() + " now\n");
+}
+
+void run_why(const Arguments& arguments, Invocation& invocation) {
+  const Json json = why_store(load_job(arguments.job, arguments.sets));
+  if (invocation.json) return print_document(json);
+  const Json* sources = json.find("sources");
+  if (sources == nullptr) return print_why(json);
+  std::int64_t number = 0;
+  for (const Json& source : sources->array()) {
+    print("sources[" + std::to_string(number++) + "]: ");
+    print_why(source);
+  }
 }
 
 void run_prune(const Arguments& arguments, Invocation& invocation) {

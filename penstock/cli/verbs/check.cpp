@@ -31,6 +31,11 @@ std::string summary_of_check(const Json& json) {
   std::snprintf(time, sizeof(time), "%.1f s", json.find("seconds")->number());
   std::string text = json.find("source")->string() + ": " + counted(rows) +
                      " read in " + time + "\n";
+  if (const Json* sources = json.find("sources"))
+    for (const Json& source : sources->array())
+      text += "  " + source.find("source")->string() + ": " +
+              counted(source.find("rows")->integer()) + ", " +
+              source.find("bad_rows")->dump() + " not usable\n";
   if (const Json* columns = json.find("columns"))
     text += "\n" + columns_text(*columns, rows) + "\n";
   if (const Json* train = json.find("train"))
@@ -47,7 +52,10 @@ std::string summary_of_check(const Json& json) {
   std::int64_t shown = 0;
   for (const Json& row : json.find("bad")->array()) {
     if (++shown > kShown) break;
-    text += "  row " + printable(row.find("row")->string()) + ", column '" +
+    const Json* source = row.find("source");
+    text += "  " +
+            (source == nullptr ? "" : "sources[" + source->dump() + "], ") +
+            "row " + printable(row.find("row")->string()) + ", column '" +
             printable(row.find("column")->string() +
                       "': " + row.find("why")->string()) +
             "\n";

@@ -127,6 +127,7 @@ void show_plan(const Job& job, Terminal& terminal, Invocation& invocation) try {
   print(std::to_string(info.on_side[0]) + " train + " +
         std::to_string(info.on_side[1]) +
         " val rows; where they will be stored:\n" + info.plan.text());
+  print(mixture_text(job, info));
   if (std::string line = order_line(train_order(job, info)); !line.empty())
     print(line + "\n");
 } catch (const Error& error) {

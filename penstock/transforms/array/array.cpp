@@ -177,7 +177,9 @@ class Parser final : public FieldParser {
             ? std::to_string(each_) + (each_ == 1 ? " number" : " numbers")
         : each_ == 1 ? std::string("a list of numbers")
                      : "a multiple of " + std::to_string(each_) + " numbers";
-    if (!column.valid(row)) return "is NULL, expected " + expected;
+    if (!column.valid(row))
+      return array_.null_is_empty ? std::string()
+                                  : "is NULL, expected " + expected;
     const std::optional<ListedNumbers> found = numbers_in(column, row);
     if (!found)
       return "holds " + std::string(name_of(column.type)) + ", expected " +
@@ -207,6 +209,8 @@ class Parser final : public FieldParser {
   std::optional<ListedNumbers> numbers_in(const Column& column,
                                           std::int64_t row) const {
     const ColumnKind kind = column.type.kind;
+    if (kind == ColumnKind::dictionary)
+      return numbers_in(column.children[0], column.as_int64(row));
     if (kind != ColumnKind::binary && kind != ColumnKind::utf8)
       return listed_numbers(column, row);
     if (!array_.of) return std::nullopt;
@@ -299,7 +303,9 @@ class ArrayKind final : public FieldKind {
     const bool lists = kind == ColumnKind::list || kind == ColumnKind::fixed;
     if (lists && !array_.of)
       return std::make_shared<BoundArray>(array_, columns.at[0]);
-    if ((bytes || kind == ColumnKind::utf8) && array_.of)
+    const bool texts =
+        kind == ColumnKind::utf8 || kind == ColumnKind::dictionary;
+    if ((bytes || texts) && array_.of)
       return std::make_shared<BoundArray>(array_, columns.at[0]);
     const ColumnInfo& info = columns.info[0];
     throw Error(

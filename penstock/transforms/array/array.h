@@ -16,7 +16,8 @@ struct Arrays {
   std::vector<std::int64_t> shape;
   Lengths lengths = Lengths::equal;
   Dtype dtype = Dtype::float32;
-  std::optional<Dtype> of;  ///< of a column of bytes: what they are
+  std::optional<Dtype> of;     ///< of a column of bytes: what they are
+  bool null_is_empty = false;  ///< where rows differ in length; else it is bad
 };
 
 /// The kind `array`. A row's numbers, in C order, become the tensor NAME of

@@ -17,6 +17,7 @@ namespace penstock {
 namespace {
 
 constexpr char kMissing = 0, kPresent = 1;
+constexpr std::int64_t kMostOneHot = 65'536;
 
 const SettingsTable<Category>& category_settings() {
   static const SettingsTable<Category> table =
@@ -36,6 +37,21 @@ const SettingsTable<Category>& category_settings() {
                           "bad, and classes begin at 0")
                   .choice("order", &Category::by_frequency,
                           {{"sorted", false}, {"frequency", true}}, "")
+                  .setting(
+                      "one_hot",
+                      settings::integer_rule(
+                          1, kMostOneHot,
+                          "float32 [one_hot], 1 in the place of the class, in "
+                          "place of its number"),
+                      [](Spec& spec, const SettingSchema& setting,
+                         Category& to) {
+                        if (spec.raw(setting.key) != nullptr)
+                          to.one_hot =
+                              spec.integer(setting.key, {}, 1, kMostOneHot);
+                      },
+                      [](const Category& from) {
+                        return from.one_hot > 0 ? Json(from.one_hot) : Json();
+                      })
                   .check([](Spec& section, Category& category) {
                     if (!category.unknown_is_class && category.min_count > 1)
                       section.refuse(
@@ -45,7 +61,8 @@ const SettingsTable<Category>& category_settings() {
                           "use \"unknown\": \"class\", which takes the rarer "
                           "values, or leave out min_count");
                   }),
-              "A column of texts, integers or booleans -> int64 classes [].")
+              "A column of texts, integers or booleans -> int64 classes [], or "
+              "float32 [one_hot].")
           .required();
   return table;
 }
@@ -98,6 +115,12 @@ std::optional<std::string_view> value_of(ValueRow row) {
   return bytes.substr(1);
 }
 
+const char* word_of(ClassType type) {
+  return type == ClassType::text      ? "texts"
+         : type == ClassType::integer ? "integers"
+                                      : "booleans";
+}
+
 class Fit final : public FieldFit {
  public:
   Fit(const Category& settings, ClassType type)
@@ -114,6 +137,18 @@ class Fit final : public FieldFit {
       missing_in_train_ += !value && train[i] != 0;
       if (value && train[i] != 0) counts_.add(*value);
     }
+  }
+  void read_as(const FieldFit& other) override {
+    const ClassType type = static_cast<const Fit&>(other).type_;
+    if (type == type_) return;
+    throw Error(
+        ErrorKind::request,
+        {.code = "fields.category",
+         .what = "cannot find the classes of several sources",
+         .where = "column '" + settings_.column + "'",
+         .why = std::string("it holds ") + word_of(type_) +
+                " in one of them and " + word_of(type) + " in another",
+         .next = "give it one type: \"columns\" of files, a CAST in a query"});
   }
   void merge(FieldFit& later) override {
     auto& from = static_cast<Fit&>(later);
@@ -152,7 +187,9 @@ class Encoder final : public FieldEncoder {
       : name_(name),
         settings_(settings),
         type_(type),
-        vocabulary_(statistics, type, settings.unknown_is_class, path) {}
+        vocabulary_(statistics, type, settings.unknown_is_class, path) {
+    if (settings_.one_hot > 0) check_width(statistics);
+  }
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
               Faults& faults) override {
@@ -163,11 +200,35 @@ class Encoder final : public FieldEncoder {
       if (number < 0 && !settings_.unknown_is_class)
         reject(*value, static_cast<std::int64_t>(i), faults);
       number = std::max<std::int64_t>(number, 0);
-      std::memcpy(to, &number, sizeof(number));
+      if (settings_.one_hot == 0) {
+        std::memcpy(to, &number, sizeof(number));
+        continue;
+      }
+      constexpr float kOne = 1;
+      std::memset(to, 0,
+                  static_cast<std::size_t>(settings_.one_hot) * sizeof(kOne));
+      std::memcpy(to + static_cast<std::size_t>(number) * sizeof(kOne), &kOne,
+                  sizeof(kOne));
     }
   }
 
  private:
+  void check_width(const Json& statistics) const {
+    const std::int64_t classes =
+        std::ssize(statistics.find("classes")->array()) +
+        (settings_.unknown_is_class ? 1 : 0);
+    if (classes <= settings_.one_hot) return;
+    throw Error(
+        ErrorKind::request,
+        {.code = "fields.one_hot",
+         .what = "there are more classes than places",
+         .where = "fields." + name_ + ".category.one_hot",
+         .why = "found " + std::to_string(classes) + " classes" +
+                (settings_.unknown_is_class ? ", with the unknown one" : "") +
+                ", and " + std::to_string(settings_.one_hot) + " places",
+         .next = "set one_hot to " + std::to_string(classes) +
+                 ", or raise min_count"});
+  }
   void reject(std::string_view value, std::int64_t row, Faults& faults) const {
     faults.reject(
         {.row = row,
@@ -197,7 +258,10 @@ class CategoryKind final : public FieldKind {
   }
   StoredForm stored() const override {
     RowLayout layout;
-    layout.append({{.name = name_, .dtype = Dtype::int64, .row_shape = {}}});
+    if (category_.one_hot > 0)
+      layout.append({{.name = name_, .row_shape = {category_.one_hot}}});
+    else
+      layout.append({{.name = name_, .dtype = Dtype::int64, .row_shape = {}}});
     return {.tensors = std::move(layout.tensors)};
   }
   Json recipe() const override { return category_settings().shown(category_); }

@@ -16,6 +16,9 @@ struct Category {
   /// such a row is bad, and classes begin at 0.
   bool unknown_is_class = true;
   bool by_frequency = false;  ///< the most frequent first; else sorted
+  /// Instead of the class a row of so many float32, 1 in its class's place and
+  /// 0 elsewhere; 0: the class.
+  std::int64_t one_hot = 0;
 };
 
 /// The kind `category`. Its classes are the values of the train rows: texts
@@ -23,7 +26,7 @@ struct Category {
 /// frequent ones the first so sorted. They are the statistics of the field:
 /// {"classes": [...], "counts": [...], "unknown": train rows of class 0,
 /// "missing": rows without a value}. What is stored is the tensor NAME, int64,
-/// of shape [].
+/// of shape [], or float32 [one_hot].
 std::shared_ptr<const FieldKind> make_category(std::string name,
                                                Category category);
 

@@ -102,6 +102,34 @@ TEST(Category, BooleansAreFalseThenTrue) {
   EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(2, 1, 2));
 }
 
+TEST(Category, OneHotIsAOneInThePlaceOfTheClass) {
+  FieldRun run(section(R"(, "one_hot": 3)"),
+               column_of({{"b"}, {"a"}, {}, {"b"}}));
+  run.fit();
+  EXPECT_THAT(run.tensor<float>(),
+              ElementsAre(0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 1));
+  EXPECT_THAT(run.tensors()[0].row_shape, ElementsAre(3));
+  EXPECT_EQ(run.tensors()[0].dtype, Dtype::float32);
+  EXPECT_EQ(run.statistics().find("classes")->dump(), R"(["a", "b"])");
+  FieldRun wide(section(kError + R"(, "one_hot": 4)"),
+                column_of({{"b"}, {"a"}}));
+  wide.fit();
+  EXPECT_THAT(wide.tensor<float>(), ElementsAre(0, 1, 0, 0, 1, 0, 0, 0));
+}
+
+TEST(Category, MoreClassesThanPlacesAreRefusedWithTheirNumber) {
+  FieldRun run(section(R"(, "one_hot": 3)"), column_of({{"b"}, {"a"}, {"c"}}));
+  EXPECT_THAT(refused([&] { run.fit(); }),
+              HasSubstr("found 4 classes, with the unknown one, and 3 places"));
+  FieldRun none(section(kError + R"(, "one_hot": 2)"),
+                column_of({{"b"}, {"a"}, {"c"}}));
+  EXPECT_THAT(refused([&] { none.fit(); }), HasSubstr("set one_hot to 3"));
+  EXPECT_THAT(refused([] {
+                FieldRun(section(R"(, "one_hot": 0)"), column_of({{"a"}}));
+              }),
+              HasSubstr("one_hot"));
+}
+
 TEST(Category, SavedStatisticsGiveTheSameClasses) {
   FieldRun first(section(), column_of({{"b"}, {"a"}}));
   first.fit();

@@ -7,183 +7,19 @@
 #include <limits>
 #include <utility>
 
-#include "penstock/base/settings.h"
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/number_encoder.h"
-#include "penstock/transforms/numbers/median.h"
+#include "penstock/transforms/numbers/number_map.h"
 #include "penstock/transforms/numbers/number_parser.h"
 #include "penstock/transforms/numbers/number_row.h"
+#include "penstock/transforms/numbers/numbers_settings.h"
+#include "penstock/transforms/numbers/quantiles.h"
 
 namespace penstock {
 namespace {
 
 using Missing = Numbers::Missing;
-
-const std::pair<const char*, Missing> kMissing[] = {{"mean", Missing::mean},
-                                                    {"median", Missing::median},
-                                                    {"zero", Missing::zero},
-                                                    {"nan", Missing::nan},
-                                                    {"mask", Missing::mask}};
-
-Json missing_rule() {
-  Json names;
-  names["enum"] = Json(Json::Array{});
-  for (const auto& [name, missing] : kMissing) names["enum"].push_back(name);
-  Json number;
-  number["type"] = "number";
-  Json rule;
-  rule["anyOf"] = Json(Json::Array{names, number});
-  rule["description"] =
-      "what becomes of NULL and NaN; \"mask\": 0, and NAME_mask says so. Left "
-      "out, such a row is bad.";
-  return rule;
-}
-
-void read_missing(Spec& spec, const SettingSchema& setting, Numbers& to) {
-  const Json* found = spec.raw(setting.key);
-  if (found == nullptr) return;
-  if (found->is_number()) {
-    to.missing = Missing::number;
-    to.fill = found->number();
-    return;
-  }
-  for (const auto& [name, missing] : kMissing)
-    if (*found == Json(name)) {
-      to.missing = missing;
-      return;
-    }
-  spec.refuse(setting.key, "found " + found->dump(),
-              "use \"mean\", \"median\", \"zero\", \"nan\", \"mask\" or a "
-              "number");
-}
-
-Json show_missing(const Numbers& from) {
-  if (from.missing == Missing::number) return Json(from.fill);
-  for (const auto& [name, missing] : kMissing)
-    if (missing == from.missing) return Json(name);
-  return Json();
-}
-
-bool is_integer(Dtype dtype) {
-  return dtype != Dtype::float32 && dtype != Dtype::float64;
-}
-
-void read_clip(Spec& spec, const SettingSchema& setting, Numbers& to) {
-  const Json* found = spec.raw(setting.key);
-  if (found == nullptr) return;
-  const bool two = found->is_array() && found->array().size() == 2 &&
-                   std::ranges::all_of(found->array(), &Json::is_number);
-  if (!two || found->array()[0].number() > found->array()[1].number())
-    spec.refuse(setting.key, "found " + found->dump(),
-                "write the least and the greatest number: [0, 100]");
-  to.maths.least = found->array()[0].number();
-  to.maths.most = found->array()[1].number();
-}
-
-Json show_clip(const Numbers& from) {
-  if (!from.maths.clips()) return Json();
-  return Json(Json::Array{from.maths.least, from.maths.most});
-}
-
-Json clip_rule() {
-  Json rule = settings::rule_of(
-      "array", "the least and the greatest number: others become these");
-  rule["items"]["type"] = "number";
-  rule["minItems"] = 2;
-  rule["maxItems"] = 2;
-  return rule;
-}
-
-void check_maths(Spec& section, const Numbers& numbers) {
-  if (numbers.standardize && numbers.min_max)
-    section.refuse("min_max", "found true, and standardize is true",
-                   "choose one of them");
-  if (numbers.missing == Missing::number && !numbers.maths.takes(numbers.fill))
-    section.refuse(
-        "missing",
-        "found " + Json(numbers.fill).dump() + ", of which there is no log1p",
-        "use a number above -1, or \"mean\"");
-}
-
-/// Integers hold neither NaN nor a mean.
-void check_integers(Spec& section, const Numbers& numbers) {
-  check_maths(section, numbers);
-  if (!is_integer(numbers.dtype)) return;
-  const std::string but =
-      ", but dtype is \"" + std::string(name_of(numbers.dtype)) + "\"";
-  for (auto [key, set] : {std::pair("standardize", numbers.standardize),
-                          std::pair("min_max", numbers.min_max),
-                          std::pair("log1p", numbers.maths.log1p),
-                          std::pair("clip", numbers.maths.clips())})
-    if (set)
-      section.refuse(key, "found " + section.raw(key)->dump() + but,
-                     "use float32 or float64, or leave it out");
-  const bool whole = std::abs(numbers.fill) < 0x1p63 &&
-                     numbers.fill == std::trunc(numbers.fill);
-  if (numbers.missing == Missing::mean || numbers.missing == Missing::median ||
-      numbers.missing == Missing::nan || !whole)
-    section.refuse("missing", "found " + show_missing(numbers).dump() + but,
-                   "use \"zero\", \"mask\" or an integer, or float32 or "
-                   "float64");
-}
-
-SettingsTable<Numbers> with_rest(SettingsTable<Numbers> table) {
-  return table
-      .choice("dtype", &Numbers::dtype,
-              {{"float32", Dtype::float32},
-               {"float64", Dtype::float64},
-               {"int64", Dtype::int64},
-               {"int32", Dtype::int32},
-               {"int16", Dtype::int16},
-               {"int8", Dtype::int8},
-               {"uint32", Dtype::uint32},
-               {"uint16", Dtype::uint16},
-               {"uint8", Dtype::uint8},
-               {"bool", Dtype::boolean}},
-              "")
-      .setting("clip", clip_rule(), read_clip, show_clip)
-      .setting(
-          "log1p", settings::rule_of("boolean", "log(1 + value)"),
-          [](Spec& spec, const SettingSchema& setting, Numbers& to) {
-            to.maths.log1p = spec.boolean(setting.key, false);
-          },
-          [](const Numbers& from) {
-            return from.maths.log1p ? Json(true) : Json();
-          })
-      .boolean("standardize", &Numbers::standardize, "")
-      .setting(
-          "min_max",
-          settings::rule_of("boolean",
-                            "from 0 to 1 over the rows of the train side"),
-          [](Spec& spec, const SettingSchema& setting, Numbers& to) {
-            to.min_max = spec.boolean(setting.key, false);
-          },
-          [](const Numbers& from) {
-            return from.min_max ? Json(true) : Json();
-          })
-      .setting("missing", missing_rule(), read_missing, show_missing)
-      .check(check_integers);
-}
-
-/// Of the kind `column`, where there is one, or `columns`.
-const SettingsTable<Numbers>& numbers_settings(bool single) {
-  static const SettingsTable<Numbers> many = with_rest(
-      SettingsTable<Numbers>().names("columns", &Numbers::columns, ""));
-  static const SettingsTable<Numbers> one = with_rest(
-      SettingsTable<Numbers>()
-          .setting(
-              "column", settings::rule_of("string", ""),
-              [](Spec& spec, const SettingSchema& setting, Numbers& to) {
-                to.columns = {settings::read_text(spec, setting, "")};
-                to.single = true;
-              },
-              [](const Numbers& from) {
-                return from.columns.empty() ? Json() : Json(from.columns[0]);
-              })
-          .required()
-          .not_empty());
-  return single ? one : many;
-}
+using Quantile = Numbers::Quantile;
 
 /// A row is one element; what keeps its 64 bits is counted, never summed.
 class RowNumbers final : public NumberRows {
@@ -215,7 +51,7 @@ RowLayout layout_of(const std::string& name, const Numbers& numbers) {
   const Shape shape =
       numbers.single ? Shape{} : Shape{std::ssize(numbers.columns)};
   std::vector<TensorSpec> tensors = {
-      {.name = name, .dtype = numbers.dtype, .row_shape = shape}};
+      {.name = name, .dtype = numbers.made(), .row_shape = shape}};
   if (numbers.missing == Missing::mask)
     tensors.push_back({.name = name + "_mask", .row_shape = shape});
   RowLayout layout;
@@ -254,13 +90,15 @@ bool write_integer(Dtype dtype, std::int64_t number, std::byte* to,
 class Encoder final : public FieldEncoder {
  public:
   Encoder(NumberEncoder numbers, NumberRow row, const Numbers& settings,
-          const std::vector<Standardization>& statistics)
+          std::vector<Standardization> statistics)
       : numbers_(std::move(numbers)),
         row_(std::move(row)),
         settings_(settings),
+        statistics_(std::move(statistics)),
+        maps_(settings.bucketized() || settings.quantile != Quantile::none),
         mask_at_(layout_of({}, settings).tensors.back().offset),
         raw_(row_.places.size()) {
-    for (const Standardization& number : statistics)
+    for (const Standardization& number : statistics_)
       fills_.push_back(number.fill.value_or(row_.maths.of(settings.fill)));
   }
 
@@ -270,7 +108,10 @@ class Encoder final : public FieldEncoder {
     for (std::size_t i = 0; i < rows.size(); ++i, to += out.stride) {
       row_.prepare(rows[i].data(), raw_.data());
       if (row_.masked) fill(rows[i].data());
-      if (row_.exact)
+      if (maps_) map();
+      if (settings_.bucketized())
+        write_buckets(to);
+      else if (row_.exact)
         write_integers(to, static_cast<std::int64_t>(i), faults);
       else if (!numbers_.encode(raw_.data(), to)) [[unlikely]]
         faults.reject(numbers_.what_does_not_fit(raw_.data(),
@@ -280,6 +121,18 @@ class Encoder final : public FieldEncoder {
   }
 
  private:
+  void map() {
+    for (std::size_t c = 0; c < raw_.size(); ++c)
+      raw_[c] = mapped(statistics_[c], raw_[c]);
+  }
+  /// A number that is missing is in bucket 0.
+  void write_buckets(std::byte* to) const {
+    for (std::size_t c = 0; c < raw_.size(); ++c) {
+      const auto bucket =
+          static_cast<std::int64_t>(std::isnan(raw_[c]) ? 0.0 : raw_[c]);
+      std::memcpy(to + c * sizeof(bucket), &bucket, sizeof(bucket));
+    }
+  }
   void write_integers(std::byte* to, std::int64_t row, Faults& faults) const {
     if (settings_.dtype == Dtype::int64) {
       std::memcpy(to, raw_.data(), raw_.size() * sizeof(double));
@@ -331,10 +184,15 @@ class Encoder final : public FieldEncoder {
   const NumberEncoder numbers_;
   const NumberRow row_;
   const Numbers settings_;
+  const std::vector<Standardization> statistics_;  // by column
+  const bool maps_;
   const std::size_t mask_at_;
   std::vector<double> fills_;  // by column
   std::vector<double> raw_;
 };
+
+/// Steps between the least and the greatest value, of a quantile transform.
+constexpr std::int64_t kQuantiles = 1000;
 
 class NumbersKind final : public FieldKind {
  public:
@@ -360,10 +218,13 @@ class NumbersKind final : public FieldKind {
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;
 
   bool exact() const { return is_integer(numbers_.dtype); }
-  /// Becomes float32 without standardising.
+  /// Becomes float32 as it is.
   bool rounded() const {
     return numbers_.dtype == Dtype::float32 && !numbers_.standardize &&
-           !numbers_.min_max;
+           !numbers_.min_max && !maps();
+  }
+  bool maps() const {
+    return numbers_.bucketized() || numbers_.quantile != Quantile::none;
   }
   const std::string& name() const { return name_; }
   const Numbers& numbers() const { return numbers_; }
@@ -386,14 +247,27 @@ class BoundNumbers final : public BoundField {
     return number_parser(kind_.numbers().columns, columns_, row_);
   }
   std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-    auto rows = std::make_unique<RowNumbers>(row_);
-    auto fit = fit_numbers(standardizations(), place_, rows->clone());
-    if (kind_.numbers().missing != Missing::median) return fit;
-    return with_medians(std::move(fit), kind_.numbers().columns,
-                        std::move(rows));
+    const Numbers& settings = kind_.numbers();
+    const RowNumbers rows(row_);
+    auto fit = fit_numbers(standardizations(), place_, rows.clone());
+    auto add = [&](QuantilePlaces places, const char* key) {
+      fit = with_quantiles(std::move(fit), settings.columns, rows.clone(),
+                           places, key);
+    };
+    if (settings.missing == Missing::median)
+      add({.first = 1, .last = 1, .of = 2}, "fill");
+    if (settings.buckets > 0)
+      add({.first = 1, .last = settings.buckets - 1, .of = settings.buckets},
+          "edges");
+    if (settings.quantile != Quantile::none)
+      add({.first = 0, .last = kQuantiles, .of = kQuantiles}, "quantiles");
+    return fit;
   }
   std::optional<Json> unfitted() const override {
-    if (kind_.numbers().missing == Missing::median) return std::nullopt;
+    const Numbers& settings = kind_.numbers();
+    if (settings.missing == Missing::median || settings.buckets > 0 ||
+        settings.quantile != Quantile::none)
+      return std::nullopt;
     return unfitted_numbers(standardizations());
   }
   std::vector<Standardization> standardizations() const {
@@ -408,7 +282,9 @@ class BoundNumbers final : public BoundField {
                (settings.standardize || settings.min_max) && !boolean,
            .min_max = settings.min_max && !boolean,
            .log1p = settings.maths.log1p,
-           .fill_mean = settings.missing == Missing::mean});
+           .fill_mean = settings.missing == Missing::mean,
+           .edges = settings.edges,
+           .normal = settings.quantile == Quantile::normal});
     }
     return numbers;
   }
@@ -441,7 +317,7 @@ std::shared_ptr<const BoundField> NumbersKind::bind(
                                      .why = std::move(why),
                                      .next = std::move(next)});
   };
-  bool holds_times = numbers_.standardize || numbers_.min_max ||
+  bool holds_times = numbers_.standardize || numbers_.min_max || maps() ||
                      numbers_.dtype == Dtype::float64;
   for (const ColumnInfo& column : columns.info) {
     std::string shown =

@@ -29,8 +29,20 @@ struct Numbers {
   NumberMaths maths;  ///< before standardising
   bool standardize = false;
   bool min_max = false;  ///< from 0 to 1 over the train rows, in its place
+  /// In place of these two: a bucket, int64, from 0 on, between `edges`, or so
+  /// many `buckets` of as many train rows each. 0: numbers stay numbers.
+  std::vector<double> edges = {};
+  std::int64_t buckets = 0;
+  /// Or the place among the train rows, from 0 to 1, or as of a normal
+  /// distribution.
+  enum class Quantile : std::uint8_t { none, uniform, normal };
+  Quantile quantile = Quantile::none;
   Missing missing = Missing::bad;
   double fill = 0;  ///< before `maths`; mean and median are behind it
+
+  bool bucketized() const { return buckets > 0 || !edges.empty(); }
+  /// What the tensor holds.
+  Dtype made() const { return bucketized() ? Dtype::int64 : dtype; }
 };
 
 /// The kinds `columns` and `column`. A row's values are one number per column,

@@ -89,6 +89,12 @@ void check_number(const Spec& spec, const Numbers& target,
                     "' are NaN, which no prediction can be compared with",
                 "set its \"missing\" to \"mask\": such rows then count for "
                 "nothing");
+  if (target.bucketized() || target.quantile != Numbers::Quantile::none)
+    spec.refuse("target",
+                "field '" + name + "' holds " +
+                    (target.bucketized() ? "buckets" : "quantiles") +
+                    ", and errors are measured in the column's own unit",
+                "use \"standardize\", \"min_max\" or \"log1p\" instead");
   if (classes && target.dtype != Dtype::boolean)
     spec.refuse("task",
                 "found \"classification\", but field '" + name +

@@ -1,0 +1,286 @@
+#include "penstock/dataset/mixed_dataset.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "penstock/dataset/mixed_filler.h"
+
+namespace penstock {
+namespace {
+
+std::string shown(const Output& output) {
+  return "'" + output.name + "' " + std::string(name_of(output.dtype)) + " " +
+         text_of(output.row_shape) +
+         (output.lengths == Lengths::equal    ? ""
+          : output.lengths == Lengths::padded ? " padded"
+                                              : " packed");
+}
+
+std::string shown(const std::vector<Output>& outputs, std::size_t at) {
+  return at < outputs.size() ? shown(outputs[at]) : "none";
+}
+
+[[noreturn]] void refuse(std::string code, std::size_t source, std::string why,
+                         std::string next) {
+  throw Error(ErrorKind::request,
+              {.code = std::move(code),
+               .what = "cannot mix these sources",
+               .where = "sources[" + std::to_string(source) + "]",
+               .why = std::move(why),
+               .next = std::move(next)});
+}
+
+/// Begins to read the rows of each part.
+class MixedReadAhead final : public ReadAhead {
+ public:
+  MixedReadAhead(const MixedDataset& dataset, const Options& options)
+      : dataset_(dataset) {
+    for (const MixedRows& part : dataset.parts()) {
+      Options own = options;
+      own.threads = std::min(options.threads, part.rows->info().most_readers);
+      reads_.push_back(own.threads > 0 ? part.rows->open_read_ahead(own)
+                                       : nullptr);
+    }
+  }
+
+  std::shared_ptr<ItemRead> begin(std::span<const SampleId> ids) override {
+    std::vector<std::vector<SampleId>> of(reads_.size());
+    for (SampleId id : ids) {
+      if (id < 0) continue;
+      const std::size_t source = dataset_.source_of(id);
+      of[source].push_back(dataset_.within(source, id));
+    }
+    std::vector<std::shared_ptr<ItemRead>> parts;
+    bool any = false;
+    for (std::size_t s = 0; s < of.size(); ++s) {
+      parts.push_back(of[s].empty() || reads_[s] == nullptr
+                          ? nullptr
+                          : reads_[s]->begin(of[s]));
+      any |= parts.back() != nullptr;
+    }
+    return any ? std::make_shared<ItemRead>(std::move(parts)) : nullptr;
+  }
+
+ private:
+  const MixedDataset& dataset_;
+  std::vector<std::unique_ptr<ReadAhead>> reads_;
+};
+
+}  // namespace
+
+void check_same_tensors(const std::vector<std::vector<Output>>& sources) {
+  const std::vector<Output>& first = sources.front();
+  for (std::size_t s = 0; s < sources.size(); ++s) {
+    const std::vector<Output>& outputs = sources[s];
+    for (std::size_t o = 0; o < std::max(first.size(), outputs.size()); ++o)
+      if (shown(outputs, o) != shown(first, o))
+        refuse("mixing.tensors", s,
+               "its tensor " + std::to_string(o) + " is " + shown(outputs, o) +
+                   ", and that of sources[0] is " + shown(first, o),
+               "let the fields of all sources make the same tensors, under the "
+               "same names");
+    for (const Output& output : outputs)
+      if (output.name == kSourceTensor)
+        refuse("mixing.tensors", s,
+               "it has a tensor 'source', which says where a row of a mixture "
+               "came from",
+               "give the field another name");
+  }
+}
+
+MixedDataset::MixedDataset(std::vector<MixedRows> parts, Exhausted exhausted)
+    : parts_(std::move(parts)) {
+  PENSTOCK_ASSERT(!parts_.empty(), "a mixture has a source");
+  std::vector<std::vector<Output>> tensors;
+  for (const MixedRows& part : parts_) tensors.push_back(part.rows->outputs());
+  check_same_tensors(tensors);
+  add_sides();
+  add_plan();
+  mix(exhausted);
+}
+
+void MixedDataset::add_sides() {
+  const DatasetInfo& first = parts_.front().rows->info();
+  info_.outputs = first.outputs;
+  info_.outputs.push_back(
+      {.name = kSourceTensor, .dtype = Dtype::int32, .row_shape = {}});
+  info_.longest.assign(first.longest.size(), 0);
+  for (const MixedRows& part : parts_) {
+    const DatasetInfo& info = part.rows->info();
+    PENSTOCK_ASSERT(
+        info.device_fields[0].empty() && info.device_fields[1].empty(),
+        "the rows of a mixture are finished on the host");
+    firsts_.push_back(info_.rows);
+    info_.rows += info.rows;
+    for (std::size_t side = 0; side < info.on_side.size(); ++side)
+      info_.on_side[side] += info.on_side[side];
+    for (std::size_t v = 0; v < info.longest.size(); ++v)
+      info_.longest[v] = std::max(info_.longest[v], info.longest[v]);
+    info_.whole_batches |= info.whole_batches;
+    info_.repeats |= info.repeats;
+    info_.most_readers = std::max(info_.most_readers, info.most_readers);
+  }
+  firsts_.push_back(info_.rows);
+}
+
+/// What each tier takes of all parts; the tier is the slowest of them.
+void MixedDataset::add_plan() {
+  TierPlan& plan = info_.plan;
+  plan.tier = Tier::device;
+  for (const MixedRows& part : parts_)  // of one that was planned, if any
+    if (!plan.limits.ram_free) plan.limits = part.rows->plan().limits;
+  for (std::size_t s = 0; s < parts_.size(); ++s) {
+    const TierPlan& of = parts_[s].rows->plan();
+    plan.tier = std::max(plan.tier, of.tier);
+    for (const TierPlan::Line& line : of.lines) {
+      if (!line.chosen) continue;
+      auto sum =
+          std::ranges::find(plan.lines, line.tier, &TierPlan::Line::tier);
+      if (sum == plan.lines.end())
+        sum = plan.lines.insert(
+            sum, {.tier = line.tier, .fits = true, .chosen = true, .why = {}});
+      sum->rows_bytes += line.rows_bytes;
+      sum->host_bytes += line.host_bytes;
+      sum->device_bytes += line.device_bytes;
+      sum->disk_bytes += line.disk_bytes;
+      sum->rows += line.rows;
+      sum->why += (sum->why.empty() ? "sources[" : "; sources[") +
+                  std::to_string(s) + "]: " + line.why;
+    }
+  }
+  std::ranges::sort(plan.lines, {}, &TierPlan::Line::tier);
+  plan.places = {{plan.tier, info_.rows}};
+}
+
+void MixedDataset::mix(Exhausted exhausted) {
+  if (info_.on_side[0] == 0) return;  // the loader says what is wrong
+  std::vector<MixtureShare> shares;
+  for (std::size_t s = 0; s < parts_.size(); ++s) {
+    shares.push_back({.samples = parts_[s].rows->rows_on(Side::train),
+                      .weight = parts_[s].weight});
+    if (shares.back().samples == 0)
+      refuse("mixing.empty", s,
+             "none of its " + std::to_string(parts_[s].rows->rows()) +
+                 " rows is on the side 'train'",
+             "raise its split.train, or leave the source out");
+  }
+  info_.mixture = std::make_shared<const Mixture>(std::move(shares), exhausted);
+}
+
+const std::string& MixedDataset::fingerprint() const {
+  std::call_once(hashed_, [this] {
+    Sha256 all;
+    for (const MixedRows& part : parts_)
+      all.add(part.rows->fingerprint() + " " + Json(part.weight).dump() + " " +
+              part.about.dump() + "\n");
+    if (info_.mixture != nullptr)
+      all.add(info_.mixture->exhausted() == Exhausted::stop ? "stop"
+                                                            : "repeat");
+    fingerprint_ = all.hex();
+  });
+  return fingerprint_;
+}
+
+void MixedDataset::select(Side side, std::span<SampleId> ranks) const {
+  for (SampleId& rank : ranks) {
+    if (rank < 0) continue;
+    std::size_t source = 0;
+    for (std::int64_t rows = 0;
+         rank >= (rows = parts_[source].rows->rows_on(side)); ++source)
+      rank -= rows;
+    parts_[source].rows->select(side, std::span(&rank, 1));
+    rank += firsts_[source];
+  }
+}
+
+std::size_t MixedDataset::source_of(SampleId sample) const {
+  auto next = std::ranges::upper_bound(firsts_, sample);
+  return static_cast<std::size_t>(next - firsts_.begin()) - 1;
+}
+
+Json MixedDataset::key_of(SampleId sample) const {
+  const std::size_t source = source_of(sample);
+  const Json key = parts_[source].rows->key_of(within(source, sample));
+  return Json(std::to_string(source) + ":" +
+              (key.is_string() ? key.string() : key.dump()));
+}
+
+Json MixedDataset::statistics() const {
+  std::vector<Json> all;
+  for (const MixedRows& part : parts_) {
+    all.push_back(part.rows->statistics());
+    if (all.back().is_null()) all.back() = Json(Json::Object{});
+  }
+  Json shared(Json::Object{});
+  bool differ = false;
+  for (const auto& [field, found] : all.front().object()) {
+    const bool same =
+        std::ranges::all_of(all, [&, name = field](const Json& of) {
+          const Json* there = of.find(name);
+          return there != nullptr && *there == *all.front().find(name);
+        });
+    if (same) shared[field] = found;
+  }
+  Json::Array list;
+  for (const Json& of : all) {
+    Json rest(Json::Object{});
+    for (const auto& [field, found] : of.object())
+      if (shared.find(field) == nullptr) rest[field] = found;
+    differ |= !rest.object().empty();
+    list.push_back(std::move(rest));
+  }
+  if (differ) shared["sources"] = Json(std::move(list));
+  return shared;
+}
+
+void MixedDataset::lengths(std::size_t varying,
+                           std::span<const SampleRange> ranges,
+                           std::span<std::int32_t> out) const {
+  std::vector<SampleRange> own;
+  std::vector<std::size_t> places;
+  std::vector<std::int32_t> found;
+  std::ranges::fill(out, 0);
+  for (std::size_t s = 0; s < parts_.size(); ++s) {
+    own.clear();
+    places.clear();
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      SampleRange range = ranges[i];
+      if (range.sample < firsts_[s] || range.sample >= firsts_[s + 1]) continue;
+      range.sample = within(s, range.sample);
+      own.push_back(range);
+      places.push_back(i);
+    }
+    if (own.empty()) continue;
+    found.resize(own.size());
+    parts_[s].rows->lengths(varying, own, found);
+    for (std::size_t i = 0; i < places.size(); ++i) out[places[i]] = found[i];
+  }
+}
+
+std::unique_ptr<SlotFiller> MixedDataset::open_filler(
+    FillMeters& meters, const FillerOptions& options) const {
+  return std::make_unique<MixedFiller>(*this, meters, options);
+}
+
+std::unique_ptr<ReadAhead> MixedDataset::open_read_ahead(
+    ReadAhead::Options options) const {
+  if (info_.most_readers == 0) return nullptr;
+  return std::make_unique<MixedReadAhead>(*this, options);
+}
+
+Json MixedDataset::sources_json() const {
+  Json list(Json::Array{});
+  for (std::size_t s = 0; s < parts_.size(); ++s) {
+    Json one;
+    one["rows"] = parts_[s].rows->rows();
+    one["train_rows"] = parts_[s].rows->rows_on(Side::train);
+    one["val_rows"] = parts_[s].rows->rows_on(Side::val);
+    one["weight"] = parts_[s].weight;
+    one["epoch_rows"] =
+        info_.mixture == nullptr ? 0 : info_.mixture->taken()[s];
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+}  // namespace penstock

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "penstock/dataset/dataset_base.h"
+
+namespace penstock {
+
+/// One of the data sets that are mixed.
+struct MixedRows {
+  std::shared_ptr<const Dataset> rows;
+  double weight = 1;
+  Json about = {};  ///< what decides its sides; part of the fingerprint
+};
+
+/// The tensor that says which source a row came from: int32 [], from 0 on. 0 of
+/// padding, too.
+inline constexpr const char* kSourceTensor = "source";
+
+/// Throws Error(request), code mixing.tensors, where these sources do not all
+/// make the same tensors, or one makes a tensor 'source'.
+void check_same_tensors(const std::vector<std::vector<Output>>& sources);
+
+/// Rows of several data sets that make the same tensors. Their samples are
+/// numbered one data set after the other, as are the ranks within a side. On
+/// the side train they are mixed by their weights (`info().mixture`); elsewhere
+/// each row comes once.
+///
+/// Batches are put together on the host: no part keeps or finishes rows on a
+/// device with memory of its own. What is drawn of a sample, by its number in
+/// its own data set, is drawn under another seed in each of them.
+class MixedDataset final : public Dataset {
+ public:
+  /// Throws Error(request), codes mixing.tensors and mixing.empty: for parts
+  /// that make other tensors than the first, and for one without a row to train
+  /// on where others have some.
+  MixedDataset(std::vector<MixedRows> parts, Exhausted exhausted);
+
+  const DatasetInfo& info() const override { return info_; }
+  /// Of all parts, what decides their sides, and their weights.
+  const std::string& fingerprint() const override;
+  void select(Side side, std::span<SampleId> ranks) const override;
+  /// What is the same in all parts, by field; then "sources", what is not, by
+  /// source.
+  Json statistics() const override;
+  /// "1:42": the source, and the key within it.
+  Json key_of(SampleId sample) const override;
+  void lengths(std::size_t varying, std::span<const SampleRange> ranges,
+               std::span<std::int32_t> out) const override;
+  std::unique_ptr<SlotFiller> open_filler(
+      FillMeters& meters, const FillerOptions& options) const override;
+  /// Each part that is read has I/O threads of its own.
+  std::unique_ptr<ReadAhead> open_read_ahead(
+      ReadAhead::Options options) const override;
+
+  const std::vector<MixedRows>& parts() const { return parts_; }
+  /// The part that has a sample. Not of padding.
+  std::size_t source_of(SampleId sample) const;
+  /// Its number there.
+  SampleId within(std::size_t source, SampleId sample) const {
+    return sample - firsts_[source];
+  }
+  /// By source: {"rows", "train_rows", "val_rows", "weight", and of an epoch of
+  /// the side train "epoch_rows"}.
+  Json sources_json() const;
+
+ private:
+  void add_sides();
+  void add_plan();
+  void mix(Exhausted exhausted);
+
+  const std::vector<MixedRows> parts_;
+  std::vector<SampleId> firsts_;  // and how many there are in all
+  DatasetInfo info_;
+  mutable std::once_flag hashed_;
+  mutable std::string fingerprint_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,154 @@
+#include "penstock/dataset/table_preparation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "penstock/dataset/expected_rows.h"
+#include "penstock/dataset/key_order.h"
+
+namespace penstock {
+namespace {
+
+[[noreturn]] void refuse_bad_rows(const TableDataset& set,
+                                  const std::string& source) {
+  const std::vector<BadRow>& bad = set.quarantine();
+  std::string first;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, bad.size()); ++i) {
+    const BadRow& row = bad[i];
+    first += (i == 0 ? "" : "; ") + std::string("row ") + row.shown_key +
+             ", column '" + row.column + "'";
+    if (row.byte >= 0) first += ", byte " + std::to_string(row.byte);
+    first += ": " + row.why;
+  }
+  throw Error(
+      ErrorKind::transform,
+      {.code = "data.bad_rows",
+       .what = std::to_string(set.bad_rows()) +
+               (set.bad_rows() == 1 ? " row is" : " rows are") + " not usable",
+       .where = source,
+       .why = first,
+       .next = "correct them, leave them out with 'source.where', or set "
+               "\"source.on_bad\": \"skip\" to leave out and list all such "
+               "rows"});
+}
+
+[[noreturn]] void refuse_no_key(const std::string& source) {
+  throw Error(ErrorKind::request,
+              {.code = "source.no_key",
+               .what = "cannot identify the rows of " + source,
+               .where = "source",
+               .why = "they have neither keys nor positions",
+               .next = "name a column whose values are unique as source.key"});
+}
+
+[[noreturn]] void refuse_no_rows(const TableDataset& set,
+                                 const std::string& source) {
+  throw Error(
+      ErrorKind::source,
+      {.code = "source.empty",
+       .what = "there are no rows to train on",
+       .where = source,
+       .why = std::to_string(set.too_short()) + " rows were too short and " +
+              std::to_string(set.bad_rows()) + " not usable",
+       .next = "check 'source.where' and the fields' 'min'"});
+}
+
+}  // namespace
+
+TablePreparation::TablePreparation(const TableDatasetOptions& options,
+                                   std::unique_ptr<Source> source,
+                                   Device& device)
+    : set_(new TableDataset(options)),
+      shown_(source->shown()),
+      device_(device),
+      meter_("pack", std::max(1, options.workers)),
+      share_out_([this](std::int64_t count, const RangeWork& work) {
+        in_ranges(set_->options_.workers, count,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    std::optional<BusyScope> busy;  // the first range is this
+                    if (begin > 0) busy.emplace(meter_);  // thread's
+                    work(begin, end);
+                  });
+      }) {
+  TableDataset& set = *set_;
+  set.layout_ = layout_of(options.fields);
+  set.source_ = std::move(source);
+  if (!set.source_->abilities().by_key && !set.source_->abilities().by_position)
+    refuse_no_key(shown_);
+  set.bind();
+  set.info_.outputs = outputs_of(options.fields);
+  in_store_ = set.take_from_store(device) || set.take_in_turn(turn_, device);
+  if (!in_store_) scan();
+}
+
+TablePreparation::~TablePreparation() = default;
+
+void TablePreparation::scan() {
+  TableDataset& set = *set_;
+  const TableDatasetOptions& options = set.options_;
+  const ScanLimit limit = scan_limit(options.scan_bytes);
+  spill_.emplace(real_files(), store_dir(options), shown_);
+  set.announce_scan("the initial scan may hold " + limit.text() + "; " +
+                    spill_->text());
+  BlockParser::Options parsing = set.parsing_;
+  parsing.keeps_values = !set.needs_no_values();
+  pass_ = scan_table(*set.source_, parsing, options, limit, *spill_);
+  set.too_short_ = pass_.notes.too_short;
+  set.bad_rows_ = pass_.notes.bad_rows;
+  set.bad_ = std::move(pass_.notes.bad);
+  if (set.bad_rows_ > 0 && !options.source.skip_bad)
+    refuse_bad_rows(set, shown_);
+  BusyScope busy(meter_);
+  rows_.emplace(RowsById{pass_.blocks,
+                         rows_by_key(pass_.blocks, shown_, options.workers)});
+  refuse_left_out_twice(pass_.notes.left_out, pass_.blocks, shown_);
+  // Rows by position keep their ids, which are their positions.
+  keep_most(options.split, !set.source_->abilities().by_key, *rows_);
+  if (rows_->refs.empty()) refuse_no_rows(set, shown_);
+  if (options.drawing) set.draws_ = draws_of(options.drawing, draws_in(*rows_));
+  set.split(rows_->count(),
+            set.one_side() ? std::vector<std::byte>() : sides_of(*rows_));
+}
+
+std::vector<Json> TablePreparation::known_statistics() const {
+  if (in_store_) return set_->statistics_;
+  std::vector<Json> known;
+  const TableDatasetOptions& options = set_->options_;
+  if (!options.statistics) return known;
+  Spec saved(*options.statistics, "statistics");
+  for (const Field& field : options.fields) {
+    const Json* found = saved.raw(field.name);
+    known.push_back(found == nullptr ? Json() : *found);
+  }
+  saved.finish();
+  return known;
+}
+
+FitRows TablePreparation::fit_rows() {
+  PENSTOCK_ASSERT(rows_.has_value(), "rows are scanned to be fitted over");
+  return {set_->bound_, pass_.notes, *rows_, share_out_};
+}
+
+std::shared_ptr<const TableDataset> TablePreparation::finish(
+    std::vector<Json> statistics, const TierBudgets& budgets) {
+  TableDataset& set = *set_;
+  const TableDatasetOptions& options = set.options_;
+  if (!in_store_) {
+    set.options_.budgets = budgets;
+    BusyScope busy(meter_);
+    set.statistics_ = std::move(statistics);
+    set.measure_runs(*rows_);
+    set.plan_tier(rows_->count(), device_, pass_.memory);
+    if (options.plan_only) return set_;
+    set.pack(*rows_, device_, share_out_);
+    meter_.add_items(rows_->count(), static_cast<std::int64_t>(
+                                         set.table_ ? set.table_->bytes() : 0));
+  }
+  check_fingerprint(set, options.source.fingerprint, shown_);
+  if (in_store_) return set_;
+  set.stages_ = std::move(pass_.stages);
+  set.stages_.push_back(meter_.numbers());
+  return set_;
+}
+
+}  // namespace penstock

@@ -1,0 +1,115 @@
+#include "penstock/job/mixed_sources.h"
+
+#include <algorithm>
+
+#include "penstock/base/settings.h"
+
+namespace penstock {
+namespace {
+
+constexpr const char* kSection = "sources";
+
+/// Fields in the order of those of the first source, where they have the same
+/// names: so a batch has its tensors in one order, whatever a source's own.
+std::vector<Field> in_order_of(const std::vector<Field>& first,
+                               std::vector<Field> fields) {
+  std::ranges::stable_sort(fields, {}, [&](const Field& field) {
+    return std::ranges::find(first, field.name, &Field::name) - first.begin();
+  });
+  return fields;
+}
+
+/// `own` fields, or the job's.
+std::vector<Field> fields_of(Spec& entry, const Job& job) {
+  if (const Json* own = entry.raw("fields"))
+    return parse_fields(*own, entry.path_of("fields"));
+  if (job.fields.empty())
+    entry.refuse("fields", "there are no fields here, nor in the job",
+                 "name the tensors that a batch shall hold: in the job, for "
+                 "all sources that have none of their own");
+  return job.fields;
+}
+
+Job::MixedSource parse_entry(const Json& json, const std::string& path,
+                             const Job& job) {
+  Spec entry(json, path);
+  const Json* source = entry.raw("source");
+  if (source == nullptr)
+    entry.refuse("source", "this section is missing",
+                 "write {\"source\": {\"kind\": ...}, \"weight\": 1}");
+  Job::MixedSource made;
+  made.source = parse_source_spec(*source, entry.path_of("source"));
+  made.fields = fields_of(entry, job);
+  made.split = job.split;
+  if (const Json* split = entry.raw("split")) {
+    made.split = parse_split(split, entry.path_of("split"));
+    made.split.share = job.split.share;
+    made.split.most = job.split.most;
+  }
+  made.weight =
+      entry.number("weight", 1, Mixture::kLeastWeight, Mixture::kMostWeight);
+  entry.finish();
+  for (const Field& field : made.fields)
+    if (field.name == kSection || field.name == kSourceTensor)
+      entry.refuse("fields", "a field has the name '" + field.name + "'",
+                   "give it another: the tensor 'source' says where a row came "
+                   "from");
+  return made;
+}
+
+void check_beside(Spec& document, const Job& job) {
+  if (document.has("source"))
+    document.refuse(kSection, "there is \"source\" too",
+                    "put it into the list, or leave one of them out");
+  if (job.loading.drawing)
+    document.refuse(
+        job.loading.drawing.balance ? "loader.balance" : "loader.weights",
+        "rows are drawn by a column, and \"sources\" are mixed",
+        "give the sources weights: \"sources\": [{\"source\": ..., "
+        "\"weight\": 2}, ...]");
+}
+
+}  // namespace
+
+void parse_mixed_sources(Spec& document, Job& job) {
+  check_beside(document, job);
+  const Json& list = *document.raw(kSection);
+  if (!list.is_array() || list.array().size() < 2)
+    document.refuse(kSection, "expected a list of at least two sources",
+                    "write [{\"source\": ..., \"weight\": 2}, {\"source\": "
+                    "..., \"weight\": 1}]");
+  for (std::size_t i = 0; i < list.array().size(); ++i) {
+    job.sources.push_back(parse_entry(
+        list.array()[i], kSection + ("[" + std::to_string(i) + "]"), job));
+    std::vector<Field>& fields = job.sources.back().fields;
+    fields = in_order_of(job.sources.front().fields, std::move(fields));
+  }
+  job.fields = job.sources.front().fields;
+}
+
+Json mixed_sources_schema() {
+  auto same_as = [](const char* section) {
+    Json rule;
+    rule["$ref"] = std::string("#/properties/") + section;
+    return rule;
+  };
+  Json source;
+  source["anyOf"] = Json::Array{};
+  source["anyOf"].push_back(settings::rule_of("string", "a URI"));
+  source["anyOf"].push_back(same_as("source"));
+  Json weight =
+      settings::number_rule(Mixture::kLeastWeight, Mixture::kMostWeight,
+                            "in proportion to the others'");
+  weight["default"] = 1;
+  Json rule = settings::rule_of(
+      "array", "in place of \"source\": several, mixed by their weights");
+  rule["minItems"] = 2;
+  rule["items"] = object_schema(
+      {{.key = "source", .rule = std::move(source), .required = true},
+       {.key = "fields", .rule = same_as("fields")},
+       {.key = "split", .rule = same_as("split")},
+       {.key = "weight", .rule = std::move(weight)}});
+  return rule;
+}
+
+}  // namespace penstock

@@ -1,0 +1,264 @@
+#include "penstock/transforms/numbers/numbers_settings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kMostBuckets = 65'536;
+
+using Missing = Numbers::Missing;
+using Quantile = Numbers::Quantile;
+
+const std::pair<const char*, Missing> kMissing[] = {{"mean", Missing::mean},
+                                                    {"median", Missing::median},
+                                                    {"zero", Missing::zero},
+                                                    {"nan", Missing::nan},
+                                                    {"mask", Missing::mask}};
+
+Json missing_rule() {
+  Json names;
+  names["enum"] = Json(Json::Array{});
+  for (const auto& [name, missing] : kMissing) names["enum"].push_back(name);
+  Json number;
+  number["type"] = "number";
+  Json rule;
+  rule["anyOf"] = Json(Json::Array{names, number});
+  rule["description"] =
+      "what becomes of NULL and NaN; \"mask\": 0, and NAME_mask says so. Left "
+      "out, such a row is bad.";
+  return rule;
+}
+
+void read_missing(Spec& spec, const SettingSchema& setting, Numbers& to) {
+  const Json* found = spec.raw(setting.key);
+  if (found == nullptr) return;
+  if (found->is_number()) {
+    to.missing = Missing::number;
+    to.fill = found->number();
+    return;
+  }
+  for (const auto& [name, missing] : kMissing)
+    if (*found == Json(name)) {
+      to.missing = missing;
+      return;
+    }
+  spec.refuse(setting.key, "found " + found->dump(),
+              "use \"mean\", \"median\", \"zero\", \"nan\", \"mask\" or a "
+              "number");
+}
+
+Json show_missing(const Numbers& from) {
+  if (from.missing == Missing::number) return Json(from.fill);
+  for (const auto& [name, missing] : kMissing)
+    if (missing == from.missing) return Json(name);
+  return Json();
+}
+
+void read_clip(Spec& spec, const SettingSchema& setting, Numbers& to) {
+  const Json* found = spec.raw(setting.key);
+  if (found == nullptr) return;
+  const bool two = found->is_array() && found->array().size() == 2 &&
+                   std::ranges::all_of(found->array(), &Json::is_number);
+  if (!two || found->array()[0].number() > found->array()[1].number())
+    spec.refuse(setting.key, "found " + found->dump(),
+                "write the least and the greatest number: [0, 100]");
+  to.maths.least = found->array()[0].number();
+  to.maths.most = found->array()[1].number();
+}
+
+Json show_clip(const Numbers& from) {
+  if (!from.maths.clips()) return Json();
+  return Json(Json::Array{from.maths.least, from.maths.most});
+}
+
+Json clip_rule() {
+  Json rule = settings::rule_of(
+      "array", "the least and the greatest number: others become these");
+  rule["items"]["type"] = "number";
+  rule["minItems"] = 2;
+  rule["maxItems"] = 2;
+  return rule;
+}
+
+void read_bucketize(Spec& spec, const SettingSchema& setting, Numbers& to) {
+  const Json* found = spec.raw(setting.key);
+  if (found == nullptr) return;
+  if (!found->is_array()) {
+    to.buckets = spec.integer(setting.key, {}, 2, kMostBuckets);
+    return;
+  }
+  const Json::Array& edges = found->array();
+  bool ascending = !edges.empty() && std::ssize(edges) < kMostBuckets &&
+                   std::ranges::all_of(edges, &Json::is_number);
+  for (std::size_t i = 1; ascending && i < edges.size(); ++i)
+    ascending = edges[i - 1].number() < edges[i].number();
+  if (!ascending)
+    spec.refuse(setting.key, "found " + found->dump().substr(0, 200),
+                "write ascending edges, [0, 18, 65], or how many buckets of as "
+                "many rows each there shall be: 10");
+  for (const Json& edge : edges) to.edges.push_back(edge.number());
+}
+
+Json show_bucketize(const Numbers& from) {
+  if (from.buckets > 0) return Json(from.buckets);
+  if (from.edges.empty()) return Json();
+  Json edges(Json::Array{});
+  for (double edge : from.edges) edges.push_back(edge);
+  return edges;
+}
+
+void read_quantile(Spec& spec, const SettingSchema& setting, Numbers& to) {
+  if (spec.raw(setting.key) == nullptr) return;
+  to.quantile = spec.choice(setting.key, {"uniform", "normal"}) == "normal"
+                    ? Quantile::normal
+                    : Quantile::uniform;
+}
+
+Json show_quantile(const Numbers& from) {
+  if (from.quantile == Quantile::none) return Json();
+  return from.quantile == Quantile::normal ? "normal" : "uniform";
+}
+
+Json bucketize_rule() {
+  Json edges = settings::rule_of("array", "between buckets, ascending");
+  edges["items"]["type"] = "number";
+  edges["minItems"] = 1;
+  Json rule;
+  rule["description"] =
+      "int64 buckets: between these edges, or so many of as many train rows "
+      "each";
+  rule["oneOf"].push_back(std::move(edges));
+  rule["oneOf"].push_back(settings::integer_rule(2, kMostBuckets, ""));
+  return rule;
+}
+
+/// What takes the place of a number: at most one of these.
+std::vector<const char*> replacements(const Numbers& numbers) {
+  std::vector<const char*> found;
+  for (auto [key, set] :
+       {std::pair("standardize", numbers.standardize),
+        std::pair("min_max", numbers.min_max),
+        std::pair("bucketize", numbers.bucketized()),
+        std::pair("quantile", numbers.quantile != Quantile::none)})
+    if (set) found.push_back(key);
+  return found;
+}
+
+void check_maths(Spec& section, const Numbers& numbers) {
+  if (auto set = replacements(numbers); set.size() > 1)
+    section.refuse(set[1],
+                   "found " + section.raw(set[1])->dump() + ", and " + set[0] +
+                       " is " + section.raw(set[0])->dump(),
+                   "choose one of them");
+  if (numbers.bucketized() && section.has("dtype"))
+    section.refuse(
+        "dtype",
+        "found " + section.raw("dtype")->dump() + ", and buckets are int64",
+        "leave it out");
+  if (numbers.bucketized() && numbers.missing == Missing::nan)
+    section.refuse("missing", "found \"nan\", and there is no such bucket",
+                   "use \"mask\", or what takes the place of the number");
+  if (numbers.missing == Missing::number && !numbers.maths.takes(numbers.fill))
+    section.refuse(
+        "missing",
+        "found " + Json(numbers.fill).dump() + ", of which there is no log1p",
+        "use a number above -1, or \"mean\"");
+}
+
+/// Integers hold neither NaN nor a mean.
+void check_integers(Spec& section, const Numbers& numbers) {
+  check_maths(section, numbers);
+  if (!is_integer(numbers.dtype)) return;
+  const std::string but =
+      ", but dtype is \"" + std::string(name_of(numbers.dtype)) + "\"";
+  for (auto [key, set] :
+       {std::pair("standardize", numbers.standardize),
+        std::pair("min_max", numbers.min_max),
+        std::pair("quantile", numbers.quantile != Quantile::none),
+        std::pair("log1p", numbers.maths.log1p),
+        std::pair("clip", numbers.maths.clips())})
+    if (set)
+      section.refuse(key, "found " + section.raw(key)->dump() + but,
+                     "use float32 or float64, or leave it out");
+  const bool whole = std::abs(numbers.fill) < 0x1p63 &&
+                     numbers.fill == std::trunc(numbers.fill);
+  if (numbers.missing == Missing::mean || numbers.missing == Missing::median ||
+      numbers.missing == Missing::nan || !whole)
+    section.refuse("missing", "found " + show_missing(numbers).dump() + but,
+                   "use \"zero\", \"mask\" or an integer, or float32 or "
+                   "float64");
+}
+
+SettingsTable<Numbers> with_rest(SettingsTable<Numbers> table) {
+  return table
+      .choice("dtype", &Numbers::dtype,
+              {{"float32", Dtype::float32},
+               {"float64", Dtype::float64},
+               {"int64", Dtype::int64},
+               {"int32", Dtype::int32},
+               {"int16", Dtype::int16},
+               {"int8", Dtype::int8},
+               {"uint32", Dtype::uint32},
+               {"uint16", Dtype::uint16},
+               {"uint8", Dtype::uint8},
+               {"bool", Dtype::boolean}},
+              "")
+      .setting("clip", clip_rule(), read_clip, show_clip)
+      .setting(
+          "log1p", settings::rule_of("boolean", "log(1 + value)"),
+          [](Spec& spec, const SettingSchema& setting, Numbers& to) {
+            to.maths.log1p = spec.boolean(setting.key, false);
+          },
+          [](const Numbers& from) {
+            return from.maths.log1p ? Json(true) : Json();
+          })
+      .boolean("standardize", &Numbers::standardize, "")
+      .setting(
+          "min_max",
+          settings::rule_of("boolean",
+                            "from 0 to 1 over the rows of the train side"),
+          [](Spec& spec, const SettingSchema& setting, Numbers& to) {
+            to.min_max = spec.boolean(setting.key, false);
+          },
+          [](const Numbers& from) {
+            return from.min_max ? Json(true) : Json();
+          })
+      .setting("bucketize", bucketize_rule(), read_bucketize, show_bucketize)
+      .setting("quantile",
+               settings::choice_rule({"uniform", "normal"},
+                                     "the place among the train rows: from 0 "
+                                     "to 1, or as of a normal distribution"),
+               read_quantile, show_quantile)
+      .setting("missing", missing_rule(), read_missing, show_missing)
+      .check(check_integers);
+}
+
+}  // namespace
+
+bool is_integer(Dtype dtype) {
+  return dtype != Dtype::float32 && dtype != Dtype::float64;
+}
+
+const SettingsTable<Numbers>& numbers_settings(bool single) {
+  static const SettingsTable<Numbers> many = with_rest(
+      SettingsTable<Numbers>().names("columns", &Numbers::columns, ""));
+  static const SettingsTable<Numbers> one = with_rest(
+      SettingsTable<Numbers>()
+          .setting(
+              "column", settings::rule_of("string", ""),
+              [](Spec& spec, const SettingSchema& setting, Numbers& to) {
+                to.columns = {settings::read_text(spec, setting, "")};
+                to.single = true;
+              },
+              [](const Numbers& from) {
+                return from.columns.empty() ? Json() : Json(from.columns[0]);
+              })
+          .required()
+          .not_empty());
+  return single ? one : many;
+}
+
+}  // namespace penstock

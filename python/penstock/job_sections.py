@@ -1,0 +1,144 @@
+"""What a loader's arguments come to as the sections of a job."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+from typing import Any, Iterable, Mapping, Sequence, Union, cast
+
+from . import _engine
+from .arguments import did_you_mean
+from .errors import refused
+
+Settings = Mapping[str, Any]
+Fields = Union[Mapping[str, Any], Sequence[str]]
+
+
+def sections_of_rows(source: object, mixed: list[dict[str, Any]] | None,
+                      rows: _engine.Rows | None, fields: Fields | None,
+                      about: Mapping[str, object]) -> dict[str, Any]:
+    """The sections of a job that say which rows there are. `about` is what the
+    loader's arguments say of its source."""
+    job: dict[str, Any] = {}
+    if mixed is not None:
+        if about:
+            raise TypeError(", ".join(about) + ": of one source; put it into "
+                            "the \"source\" of an entry, or into its URI")
+        job["sources"] = mixed
+        if fields is None and all("fields" in one for one in mixed):
+            return job
+    elif rows is None:
+        if isinstance(source, (str, os.PathLike)):
+            source = json.loads(_engine.source_section(os.fspath(source)))
+        job["source"] = {**cast("Settings", source), **about}
+    elif about:
+        if set(about) != {"on_bad"} or not rows.has_fields:
+            raise TypeError(
+                ", ".join(about) + ": for files and databases; select the "
+                "rows of arrays, tables and objects beforehand")
+        job["source"] = dict(about)
+    if rows is None or rows.has_fields:
+        job["fields"] = rules_of_fields(fields)
+    return job
+
+
+def mixed_sources(source: object) -> list[dict[str, Any]] | None:
+    """The entries of a job's `sources`; None where `source` is no list.
+
+    >>> mixed_sources(["a.csv", {"source": "b.csv", "weight": 2, "fields": ["x"]}])[1]
+    {'source': 'b.csv', 'weight': 2, 'fields': {'x': {'columns': ['x']}}}
+    """
+    if not isinstance(source, (list, tuple)):
+        return None
+    entries: list[dict[str, Any]] = []
+    for at, one in enumerate(source):
+        if isinstance(one, (str, os.PathLike)) or (
+                isinstance(one, Mapping) and isinstance(one.get("kind"), str)):
+            one = {"source": one}
+        if not isinstance(one, Mapping) or not isinstance(
+                one.get("source"), (str, os.PathLike, Mapping)):
+            raise TypeError(
+                f"sources[{at}] is a {type(one).__name__}: expected a file, a "
+                "URI, a job's source section, or {\"source\": one of these, "
+                "\"weight\": 1}; rows in memory are not mixed")
+        entry = dict(one)
+        if isinstance(one["source"], os.PathLike):
+            entry["source"] = os.fspath(one["source"])
+        if "fields" in one:
+            entry["fields"] = rules_of_fields(one["fields"])
+        entries.append(entry)
+    return entries
+
+
+def rules_of_fields(fields: Fields | None) -> Any:
+    """Fields as a job file writes them.
+
+    >>> rules_of_fields(["a", "b"])
+    {'a': {'columns': ['a']}, 'b': {'columns': ['b']}}
+    >>> rules_of_fields({"x": ["a", "b"], "y": "c", "z": {"columns": ["d"]}})["x"]
+    {'columns': ['a', 'b']}
+    """
+    if fields is None:
+        raise TypeError("Loader() needs 'fields': names of columns, or "
+                        "{\"x\": [\"column\", ...], ...}")
+    if not isinstance(fields, Mapping):
+        if isinstance(fields, str):
+            fields = [fields]
+        return {name: {"columns": [name]} for name in fields}
+    rules: dict[str, Any] = {}
+    for name, rule in fields.items():
+        if isinstance(rule, str):
+            rule = [rule]
+        if isinstance(rule, (set, frozenset)) or not isinstance(rule, Iterable):
+            raise TypeError(f"fields[{name!r}] is a {type(rule).__name__}: "
+                            "expected a list of columns, a column, or a rule")
+        rules[name] = rule if isinstance(rule, Mapping) else {
+            "columns": list(rule)}
+    return rules
+
+
+def sets_of(call: str, overrides: Mapping[str, Any],
+            others: Sequence[str] = ()) -> list[str]:
+    """Overrides that name a setting with "__" for the dot, as the engine takes
+    them; `others` are arguments that the call has.
+
+    >>> sets_of("open", {"loader__batch_size": 64})
+    ['loader.batch_size=64']
+    """
+    sections = json.loads(_engine.job_schema())["properties"]
+    for name in overrides:
+        section = name.split("__")[0]
+        if section in sections["loader"]["properties"]:
+            raise TypeError(f"{call}() has no argument '{name}': did you mean "
+                            f"'loader__{name}'?")
+        if section not in sections:
+            raise TypeError(f"{call}() has no argument '{name}': " +
+                            did_you_mean(section, (*sections, *others)))
+    return [name.replace("__", ".") + "=" + dumped(value)
+            for name, value in overrides.items()]
+
+
+def dumped(value: object) -> str:
+    """JSON of settings, in which paths and numpy's integers may stand too.
+
+    >>> dumped({"path": __import__("pathlib").PurePosixPath("a/b")})
+    '{"path": "a/b"}'
+    """
+    def other(thing: Any) -> object:
+        if hasattr(thing, "__index__"):
+            return operator.index(thing)
+        if isinstance(thing, os.PathLike):
+            return os.fspath(thing)
+        if isinstance(thing, Mapping):
+            return dict(thing)
+        raise TypeError(f"{thing!r} cannot stand in settings: expected what "
+                        "JSON knows, or a path")
+
+    try:
+        return json.dumps(value, default=other, allow_nan=False)
+    except ValueError as error:  # nan, or something that holds itself
+        raise refused("settings.value", "cannot write the settings as JSON",
+                      "the settings", str(error),
+                      "give finite numbers, and nothing that holds itself"
+                      ) from None
