@@ -20,9 +20,9 @@ RAISED = re.compile(r"\.code =(.*?)\.what|(?:refused\(|worded\(\s*\w+,)\s*"
 # like a code: settings, and the families in which files are.
 OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "device.key", "loader.balance", "loader.batch_size", "loader.cache",
-          "loader.read",
-          "loader.readers", "loader.weights", "model.kind", "model.safetensors", "loader.workers", "source.columns",
-          "source.key",
+          "loader.prefetch", "loader.read", "loader.readers",
+          "loader.weights", "loader.workers", "model.kind",
+          "model.safetensors", "source.columns", "source.key",
           "source.part_", "source.path"}
 OF_FILES = {"memory", "run"}
 

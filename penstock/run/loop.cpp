@@ -194,8 +194,7 @@ void Loop::take(const std::shared_ptr<Batch>& batch) {
   unsaved_ = true;
   log_.add(batch->at(), batch->rows(), wall_clock().now() - run.started,
            p_.stepper.has_model());
-  if (!batch->rejected().empty())
-    p_.quarantine.add(*batch, *session.opened());
+  if (!batch->rejected().empty()) p_.quarantine.add(*batch, *session.opened());
   take_losses(false);
   session.report_step();
   report_epochs();
