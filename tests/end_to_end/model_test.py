@@ -237,6 +237,13 @@ class Model(Positions):
 
 @unittest.skipIf(trainer_is_there(), "the trainer was built")
 class NoModel(Positions):
+    def test_a_job_with_a_model_says_what_is_missing(self):
+        self.positions()
+        self.refused(self.run_it("train", "job.json", "--json"), "request",
+                     "trainer.part_missing", "libpenstock_trainer.so")
+
+
+class OwnModel(Case):
     def test_output_without_a_model_is_refused(self):
         self.good_start()
         answer = self.run_it("train", "job.json", "--json", "--output", "left")
@@ -251,11 +258,6 @@ class NoModel(Positions):
             error = self.refused(answer, "request", "cli.python", words)
             self.assertIn("PENSTOCK_PYTHON", error["next"])
         self.assertFalse((self.folder / "runs").exists())
-
-    def test_a_job_with_a_model_says_what_is_missing(self):
-        self.positions()
-        self.refused(self.run_it("train", "job.json", "--json"), "request",
-                     "trainer.part_missing", "libpenstock_trainer.so")
 
 
 if __name__ == "__main__":
