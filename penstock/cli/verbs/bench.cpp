@@ -48,7 +48,7 @@ std::string ceiling_of(const Json& json) {
          " samples/s\n";
 }
 
-std::string summary_of(const Json& json) {
+std::string summary_of_sweep(const Json& json) {
   if (json.find("settings") == nullptr) return ceiling_of(json);
   const auto& settings = json.find("settings")->array();
   const auto at = [&](const char* key) {
@@ -109,7 +109,7 @@ void run_bench(const Arguments& arguments, Invocation& invocation) try {
     written = write_tuned(arguments, json);
   if (!written.empty()) json["written"] = written;
   if (invocation.json) return print_document(json);
-  print(summary_of(json));
+  print(summary_of_sweep(json));
   if (!written.empty()) print("wrote " + written + "\n");
 } catch (const Error& error) {
   if (!is_stop(error)) throw;

@@ -86,7 +86,7 @@ std::string line_of(const Json& sample) {
   return line + "\n";
 }
 
-std::string summary_of(const Json& json) {
+std::string summary_of_machine(const Json& json) {
   std::vector<std::vector<std::string>> rows = {
       {"", "mean", "min", "max", "p95"}};
   for (const auto& [name, metric] : json.find("metrics")->object()) {
@@ -181,7 +181,7 @@ void run_monitor(const Arguments& arguments, Invocation& invocation) {
   if (!arguments.output.empty())
     real_files().write_atomic(arguments.output, summary.dump(1) + "\n");
   if (invocation.json) return print_document(summary);
-  print("\n" + summary_of(summary));
+  print("\n" + summary_of_machine(summary));
   if (!before.is_null()) print(comparison_of(*summary.find("compared")));
 }
 

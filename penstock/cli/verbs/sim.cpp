@@ -24,7 +24,7 @@ std::string per_second(const Json* rate) {
   return text;
 }
 
-std::string summary_of(const Json& json) {
+std::string summary_of_pipeline(const Json& json) {
   std::string text = "AU " + percent(json.find("au")) + ", " +
                      per_second(json.find("rate")) + " batches\n";
   std::vector<std::vector<std::string>> rows = {
@@ -76,7 +76,7 @@ void run_sim(const std::vector<std::string>& files, Invocation& invocation) {
   if (invocation.json)
     return print_document(list ? Json(std::move(results)) : results.front());
   for (std::size_t i = 0; i < results.size(); ++i)
-    print((i > 0 ? "\n" : "") + summary_of(results[i]));
+    print((i > 0 ? "\n" : "") + summary_of_pipeline(results[i]));
 }
 
 }  // namespace
