@@ -60,7 +60,6 @@ Json opened(const Session& session) {
 
 Json line_of(const Batch& batch, Session& session) {
   const HostCopy copy(batch, session.stream());
-  const auto table = dynamic_cast<const TableDataset*>(&session.rows());
   const auto rows = static_cast<std::size_t>(batch.rows());
   Json json;
   json["epoch"] = batch.at().epoch;
@@ -73,7 +72,7 @@ Json line_of(const Batch& batch, Session& session) {
       digest.add(std::span(tensor.view.data + r * bytes, bytes));
     }
     Json sample;
-    sample.push_back(key_of(table, batch.ids()[r]));
+    sample.push_back(key_of(session.rows(), batch.ids()[r]));
     sample.push_back(digest.hex());
     json["samples"].push_back(std::move(sample));
   }
