@@ -14,7 +14,9 @@ double place_of(const std::vector<double>& quantiles, double number) {
   if (number > quantiles.back()) return 1;
   const auto last = static_cast<double>(quantiles.size() - 1);
   if (last == 0) return 0.5;
-  const auto [low, high] = std::ranges::equal_range(quantiles, number);
+  // Not of std::ranges: clang 14 cannot read the subrange of libstdc++ 12.
+  const auto [low, high] =
+      std::equal_range(quantiles.begin(), quantiles.end(), number);
   const auto first = static_cast<double>(low - quantiles.begin());
   if (low != high)
     return (first + static_cast<double>(high - low - 1) / 2) / last;
