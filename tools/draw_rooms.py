@@ -34,6 +34,8 @@ LEVELS = [
 EXPLAINED = {
     ("penstock/dataset/array_dataset.h", "penstock/dataset/function_dataset.h"):
         "each data set declares the functions of `Dataset`",
+    ("penstock/dataset/indexed_dataset.h", "penstock/dataset/mixed_dataset.h"):
+        "each data set declares the functions of `Dataset`",
     ("penstock/sources/postgres/postgres.h", "penstock/sources/sqlite/sqlite.h"):
         "each kind of source declares the three functions of a plugin",
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "penstock/dataset/mixed_filler.h"
+#include "penstock/dataset/mixed_refusal.h"
 
 namespace penstock {
 namespace {
@@ -18,16 +18,6 @@ std::string shown(const Output& output) {
 
 std::string shown(const std::vector<Output>& outputs, std::size_t at) {
   return at < outputs.size() ? shown(outputs[at]) : "none";
-}
-
-[[noreturn]] void refuse(std::string code, std::size_t source, std::string why,
-                         std::string next) {
-  throw Error(ErrorKind::request,
-              {.code = std::move(code),
-               .what = "cannot mix these sources",
-               .where = "sources[" + std::to_string(source) + "]",
-               .why = std::move(why),
-               .next = std::move(next)});
 }
 
 /// Begins to read the rows of each part.
@@ -74,17 +64,19 @@ void check_same_tensors(const std::vector<std::vector<Output>>& sources) {
     const std::vector<Output>& outputs = sources[s];
     for (std::size_t o = 0; o < std::max(first.size(), outputs.size()); ++o)
       if (shown(outputs, o) != shown(first, o))
-        refuse("mixing.tensors", s,
-               "its tensor " + std::to_string(o) + " is " + shown(outputs, o) +
-                   ", and that of sources[0] is " + shown(first, o),
-               "let the fields of all sources make the same tensors, under the "
-               "same names");
+        refuse_source(
+            "mixing.tensors", s,
+            "its tensor " + std::to_string(o) + " is " + shown(outputs, o) +
+                ", and that of sources[0] is " + shown(first, o),
+            "let the fields of all sources make the same tensors, under the "
+            "same names");
     for (const Output& output : outputs)
       if (output.name == kSourceTensor)
-        refuse("mixing.tensors", s,
-               "it has a tensor 'source', which says where a row of a mixture "
-               "came from",
-               "give the field another name");
+        refuse_source(
+            "mixing.tensors", s,
+            "it has a tensor 'source', which says where a row of a mixture "
+            "came from",
+            "give the field another name");
   }
 }
 
@@ -159,10 +151,10 @@ void MixedDataset::mix(Exhausted exhausted) {
     shares.push_back({.samples = parts_[s].rows->rows_on(Side::train),
                       .weight = parts_[s].weight});
     if (shares.back().samples == 0)
-      refuse("mixing.empty", s,
-             "none of its " + std::to_string(parts_[s].rows->rows()) +
-                 " rows is on the side 'train'",
-             "raise its split.train, or leave the source out");
+      refuse_source("mixing.empty", s,
+                    "none of its " + std::to_string(parts_[s].rows->rows()) +
+                        " rows is on the side 'train'",
+                    "raise its split.train, or leave the source out");
   }
   info_.mixture = std::make_shared<const Mixture>(std::move(shares), exhausted);
 }
@@ -255,11 +247,6 @@ void MixedDataset::lengths(std::size_t varying,
     parts_[s].rows->lengths(varying, own, found);
     for (std::size_t i = 0; i < places.size(); ++i) out[places[i]] = found[i];
   }
-}
-
-std::unique_ptr<SlotFiller> MixedDataset::open_filler(
-    FillMeters& meters, const FillerOptions& options) const {
-  return std::make_unique<MixedFiller>(*this, meters, options);
 }
 
 std::unique_ptr<ReadAhead> MixedDataset::open_read_ahead(

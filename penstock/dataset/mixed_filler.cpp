@@ -159,4 +159,9 @@ void MixedFiller::write_sources(const FillItem& item) const {
   }
 }
 
+std::unique_ptr<SlotFiller> MixedDataset::open_filler(
+    FillMeters& meters, const FillerOptions& options) const {
+  return std::make_unique<MixedFiller>(*this, meters, options);
+}
+
 }  // namespace penstock

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "penstock/dataset/mixed_refusal.h"
 #include "penstock/dataset/prepare_dataset.h"
 #include "penstock/dataset/table_preparation.h"
 
@@ -20,16 +21,6 @@ namespace {
 using Options = std::vector<MixedSourceOptions>;
 using Sources = std::vector<std::unique_ptr<Source>>;
 
-[[noreturn]] void refuse(std::string code, std::size_t source, std::string why,
-                         std::string next) {
-  throw Error(ErrorKind::request,
-              {.code = std::move(code),
-               .what = "cannot mix these sources",
-               .where = "sources[" + std::to_string(source) + "]",
-               .why = std::move(why),
-               .next = std::move(next)});
-}
-
 std::string named(const std::vector<Field>& fields) {
   std::string names;
   for (const Field& field : fields)
@@ -42,10 +33,10 @@ void check_fields(const Options& options) {
   for (std::size_t s = 1; s < options.size(); ++s) {
     const std::vector<Field>& fields = options[s].rows.fields;
     if (!std::ranges::equal(fields, first, {}, &Field::name, &Field::name))
-      refuse("mixing.fields", s,
-             "its fields are " + named(fields) + ", those of sources[0] are " +
-                 named(first),
-             "give all sources fields of the same names");
+      refuse_source("mixing.fields", s,
+                    "its fields are " + named(fields) +
+                        ", those of sources[0] are " + named(first),
+                    "give all sources fields of the same names");
   }
   std::vector<std::vector<Output>> tensors;
   for (const MixedSourceOptions& one : options)
@@ -237,13 +228,14 @@ void check_classes(const std::vector<MixedRows>& rows, const Options& options) {
       if (classes == nullptr) continue;
       if (first == nullptr) first = classes;
       if (*classes != *first)
-        refuse("mixing.classes", s,
-               "field '" + fields[f].name + "' has the classes " +
-                   classes->dump().substr(0, 200) + ", another source has " +
-                   first->dump().substr(0, 200),
-               "give the field the same settings in all sources, with a column "
-               "of one name ('source.query' or 'columns' can name it), so that "
-               "its classes are found over all of them");
+        refuse_source(
+            "mixing.classes", s,
+            "field '" + fields[f].name + "' has the classes " +
+                classes->dump().substr(0, 200) + ", another source has " +
+                first->dump().substr(0, 200),
+            "give the field the same settings in all sources, with a column "
+            "of one name ('source.query' or 'columns' can name it), so that "
+            "its classes are found over all of them");
     }
   }
 }

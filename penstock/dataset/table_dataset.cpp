@@ -4,7 +4,6 @@
 #include <map>
 
 #include "penstock/dataset/arrival_packing.h"
-#include "penstock/dataset/table_preparation.h"
 
 // A table becomes a data set in one scan: read and parse, order by key (a
 // sample's id is its rank), split into sides, fit statistics on the train side,
@@ -74,15 +73,6 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
     const TableDatasetOptions& options, Device& device) {
   return prepare(options, open_source(options.source, requests_of(options)),
                  device);
-}
-
-std::shared_ptr<const TableDataset> TableDataset::prepare(
-    const TableDatasetOptions& options, std::unique_ptr<Source> opened,
-    Device& device) {
-  TablePreparation rows(options, std::move(opened), device);
-  std::vector<Json> statistics = rows.known_statistics();
-  if (statistics.empty()) statistics = fit_fields(rows.fit_rows());
-  return rows.finish(std::move(statistics), options.budgets);
 }
 
 /// Where there is no store yet, and others may be making it: waits for them.

@@ -151,4 +151,13 @@ std::shared_ptr<const TableDataset> TablePreparation::finish(
   return set_;
 }
 
+std::shared_ptr<const TableDataset> TableDataset::prepare(
+    const TableDatasetOptions& options, std::unique_ptr<Source> opened,
+    Device& device) {
+  TablePreparation rows(options, std::move(opened), device);
+  std::vector<Json> statistics = rows.known_statistics();
+  if (statistics.empty()) statistics = fit_fields(rows.fit_rows());
+  return rows.finish(std::move(statistics), options.budgets);
+}
+
 }  // namespace penstock

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "penstock/base/settings.h"
-#include "penstock/transforms/numbers/numbers.h"
+#include "penstock/transforms/numbers/number_options.h"
 
 namespace penstock {
 
