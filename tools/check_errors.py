@@ -21,7 +21,8 @@ RAISED = re.compile(r"\.code =(.*?)\.what|(?:refused\(|worded\(\s*\w+,)\s*"
 OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "device.key", "loader.balance", "loader.batch_size", "loader.cache",
           "loader.read",
-          "loader.readers", "loader.weights", "loader.workers", "source.columns",
+          "loader.readers", "loader.weights", "loader.workers", "output.dir",
+          "source.columns",
           "source.key",
           "source.part_", "source.path"}
 OF_FILES = {"memory", "run"}

@@ -3,17 +3,11 @@
 #include <cstdio>
 
 #include "penstock/run/loop.h"
+#include "penstock/run/report_html.h"
 #include "penstock/run/trainer_plugin.h"
 
 namespace penstock {
 namespace {
-
-/// What a device that takes no steps did is the host's time.
-StepParts without_compute(StepParts parts) {
-  parts.host += parts.compute;
-  parts.compute = Nanoseconds(0);
-  return parts;
-}
 
 /// The rows that a model is made for.
 const TableDataset& table_of(const Session& session) {
@@ -39,10 +33,7 @@ RunNumbers numbers_of(Session& session, const Stepper& stepper,
                       const std::string& folder) {
   RunNumbers run = session.numbers();
   run.folder = folder;
-  if (stepper.takes_time()) return run;
-  run.snapshot.parts = without_compute(run.snapshot.parts);
-  for (auto& [number, epoch] : run.epochs)
-    epoch.parts = without_compute(epoch.parts);
+  if (!stepper.takes_time()) run.leave_out_compute();
   return run;
 }
 
@@ -237,6 +228,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
                        .interrupted = !all};
     result.report["interrupted"] = result.interrupted;
     folder.write("report.json", result.report);
+    folder.write_bytes("report.html", report_html(result.report));
     return result;
   };
   std::unique_ptr<Session> session = open_session(job, options, from, device);
