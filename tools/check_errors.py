@@ -22,7 +22,7 @@ OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "device.key", "loader.balance", "loader.batch_size", "loader.cache",
           "loader.prefetch", "loader.read", "loader.readers",
           "loader.weights", "loader.workers", "model.kind",
-          "model.safetensors", "source.columns", "source.key",
+          "model.safetensors", "output.dir", "source.columns", "source.key",
           "source.part_", "source.path"}
 OF_FILES = {"memory", "run"}
 

@@ -7,6 +7,7 @@ namespace penstock {
 #define PENSTOCK_VERBS(VERB) \
   VERB(quickstart)           \
   VERB(train)                \
+  VERB(explain)              \
   VERB(batch)                \
   VERB(peek)                 \
   VERB(check)                \

@@ -10,14 +10,17 @@
 
 namespace penstock {
 
+std::optional<double> cpu_seconds_used() {
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return std::nullopt;
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec +
+                                    usage.ru_stime.tv_usec);
+}
+
 HostUse read_host_use(const std::filesystem::path& root) {
   HostUse use;
-  rusage usage{};
-  if (::getrusage(RUSAGE_SELF, &usage) == 0)
-    use.cpu_seconds =
-        static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-        1e-6 * static_cast<double>(usage.ru_utime.tv_usec +
-                                   usage.ru_stime.tv_usec);
+  use.cpu_seconds = cpu_seconds_used();
   std::filesystem::path status = root / "proc/self/status";
   if (auto kib = number_in(status, "VmRSS:"))
     use.resident_bytes = static_cast<std::size_t>(*kib) * 1024;

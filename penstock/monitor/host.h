@@ -21,6 +21,8 @@ struct HostUse {
   std::optional<std::int64_t> throttled_us;  ///< by the cgroup's CPU quota
   std::optional<std::int64_t> read_bytes;    ///< from storage devices
 };
+/// Of those the processor time alone, which takes about a microsecond.
+std::optional<double> cpu_seconds_used();
 /// `root` is "/" except in tests, which hand in a made-up tree.
 HostUse read_host_use(const std::filesystem::path& root = "/");
 

@@ -60,6 +60,7 @@ void StepClock::after_step(Stream& stream) {
   current_.after_step = stream.record();
   current_.group = group_;
   current_.samples = samples_;
+  current_.number = std::exchange(number_, -1);
   current_.starts_clock = std::exchange(starts_clock_, false);
   pending_.push_back(std::move(current_));
   current_ = Step();
@@ -72,8 +73,20 @@ void StepClock::pause() {
 }
 
 void StepClock::add(const StepParts& step, std::int64_t label) {
+  add(step, label, -1);
+}
+
+void StepClock::add(const StepParts& step, std::int64_t label,
+                    std::int64_t number) {
   total_ += step;
   by_group_[label] += step;
+  const bool full = slowest_.size() == kSlowest;
+  if (full && step.wall <= slowest_.back().parts.wall) return;
+  if (full) slowest_.pop_back();
+  auto faster = std::ranges::find_if(slowest_, [&](const SlowStep& other) {
+    return other.parts.wall < step.wall;
+  });
+  slowest_.insert(faster, {.group = label, .number = number, .parts = step});
 }
 
 void StepClock::finish() { collect(true); }
@@ -86,6 +99,11 @@ const StepParts& StepClock::total() {
 const std::map<std::int64_t, StepParts>& StepClock::by_group() {
   collect(false);
   return by_group_;
+}
+
+const std::vector<SlowStep>& StepClock::slowest() {
+  collect(false);
+  return slowest_;
 }
 
 void StepClock::collect(bool wait) {
@@ -116,7 +134,7 @@ void StepClock::account(const Step& step) {
   parts.host = idle - parts.wait_data;
   parts.wait_copy = after - before;
   parts.compute = end - after;
-  add(parts, step.group);
+  add(parts, step.group, step.number);
   last_end_ = end;
 }
 

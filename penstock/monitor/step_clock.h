@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <vector>
 
 #include "penstock/base/clock.h"
 #include "penstock/device/device.h"
@@ -29,6 +30,13 @@ struct StepParts {
   double utilisation() const;
   StepParts& operator+=(const StepParts& other);
   StepParts operator-(const StepParts& earlier) const;
+};
+
+/// A step that took long, to be looked at.
+struct SlowStep {
+  std::int64_t group = 0;    ///< as group() labelled it
+  std::int64_t number = -1;  ///< and numbered it; -1: timed elsewhere
+  StepParts parts;
 };
 
 /// Splits wall time by three events per step on the consumer's stream: before
@@ -59,15 +67,21 @@ class StepClock {
   void finish();
 
   /// Labels the steps from here on, by epoch for example, and says how many
-  /// samples each consumes.
-  void group(std::int64_t label, std::int64_t samples = 0) {
+  /// samples each consumes. `number`: of the next step alone, by which it is
+  /// known among the slowest.
+  void group(std::int64_t label, std::int64_t samples = 0,
+             std::int64_t number = -1) {
     group_ = label;
     samples_ = samples;
+    number_ = number;
   }
   /// Sums over all steps that are known to have ended.
   const StepParts& total();
   /// The same by label. A label's first step carries the seam before it.
   const std::map<std::int64_t, StepParts>& by_group();
+  /// The steps that took longest, at most kSlowest, the slowest first.
+  const std::vector<SlowStep>& slowest();
+  static constexpr std::size_t kSlowest = 10;
   /// The sums of that label are not needed any more.
   void forget(std::int64_t label) { by_group_.erase(label); }
 
@@ -75,10 +89,11 @@ class StepClock {
   struct Step {
     Nanoseconds asked{0}, got{0};
     Event before_wait, after_wait, after_step;
-    std::int64_t group = 0, samples = 0;
+    std::int64_t group = 0, samples = 0, number = -1;
     bool starts_clock = false;
   };
   void account(const Step& step);
+  void add(const StepParts& step, std::int64_t label, std::int64_t number);
   void collect(bool wait);
 
   Clock* clock_;
@@ -87,9 +102,10 @@ class StepClock {
   bool starts_clock_ = true;
   bool paused_ = false;
   Nanoseconds last_end_{0};
-  std::int64_t group_ = 0, samples_ = 0;
+  std::int64_t group_ = 0, samples_ = 0, number_ = -1;
   StepParts total_;
   std::map<std::int64_t, StepParts> by_group_;
+  std::vector<SlowStep> slowest_;
 };
 
 }  // namespace penstock

@@ -131,5 +131,30 @@ TEST_F(StepClockTest, CountsTheSamplesOfStepsThatHaveEnded) {
   EXPECT_EQ((clock_->total() - clock_->total()).samples, 0);
 }
 
+TEST_F(StepClockTest, KeepsTheStepsThatTookLongest) {
+  step(0ms, 0ms);  // only starts the clock
+  for (int i = 0; i < 30; ++i) {
+    clock_->group(i / 10, 1, i % 10);
+    step(std::chrono::milliseconds(i % 7), 0ms);
+  }
+  clock_->finish();
+  const std::vector<SlowStep>& slowest = clock_->slowest();
+  ASSERT_EQ(slowest.size(), StepClock::kSlowest);
+  for (std::size_t i = 0; i < slowest.size(); ++i) {
+    EXPECT_EQ(slowest[i].parts.wait_data, i < 4 ? 6ms : i < 8 ? 5ms : 4ms);
+    EXPECT_EQ((10 * slowest[i].group + slowest[i].number) % 7, i < 4   ? 6
+                                                               : i < 8 ? 5
+                                                                       : 4);
+  }
+}
+
+TEST_F(StepClockTest, AStepThatWasTimedElsewhereHasNoNumber) {
+  clock_->group(2, 1, 7);
+  clock_->add({.steps = 1, .wall = 5ms, .compute = 5ms}, 2);
+  ASSERT_EQ(clock_->slowest().size(), 1u);
+  EXPECT_EQ(clock_->slowest().front().group, 2);
+  EXPECT_EQ(clock_->slowest().front().number, -1);
+}
+
 }  // namespace
 }  // namespace penstock

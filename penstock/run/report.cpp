@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstdio>
 #include <limits>
+#include <utility>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/run/sample_key.h"
 #include "penstock/run/train.h"
 
 namespace penstock {
@@ -110,7 +112,24 @@ Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   return json;
 }
 
-Json epoch_json(std::int64_t number, const RunNumbers::Epoch& epoch) {
+Json worst_steps_json(const RunNumbers& run, const TableDataset* dataset) {
+  Json json{Json::Array{}};
+  for (const WorstStep& step : run.worst_steps) {
+    Json entry;
+    entry["epoch"] = step.at.epoch;
+    entry["step"] = step.at.step < 0 ? Json() : Json(step.at.step);
+    entry["ms"] = 1e3 * seconds(step.parts.wall);
+    entry["parts"] = parts_json(step.parts);
+    entry["samples"] = Json::Array{};
+    for (SampleId sample : step.samples)
+      entry["samples"].push_back(key_of(dataset, sample));
+    json.push_back(std::move(entry));
+  }
+  return json;
+}
+
+Json epoch_json(std::int64_t number, const RunNumbers::Epoch& epoch,
+                const TimelineNumbers& timeline) {
   bool timed = epoch.parts.steps > 0;
   Json json;
   json["epoch"] = number;
@@ -120,6 +139,8 @@ Json epoch_json(std::int64_t number, const RunNumbers::Epoch& epoch) {
   json["train_loss"] = epoch.train_loss.value_or(kUnknown);
   json["val_loss"] = nullptr;
   for (const auto& [name, value] : epoch.validated.object()) json[name] = value;
+  auto use = timeline.epochs.find(number);
+  if (use != timeline.epochs.end()) json["use"] = use->second.json();
   return json;
 }
 
@@ -164,7 +185,7 @@ Json window_json(const Snapshot& window) {
 Json run_json(const Job& job, const Device& device, const std::string& resumed,
               std::int64_t skipped) {
   Json json;
-  json["version"] = 1;
+  json["version"] = kReportVersion;
   json["started"] = utc_text(std::chrono::system_clock::now());
   json["job"] = without_secrets(job.document);
   json["settings"] = resolved_settings(job, device);
@@ -209,11 +230,22 @@ Json memory_json(const TierPlan& plan, const RunNumbers& run,
 
 }  // namespace
 
+void RunNumbers::leave_out_compute() {
+  auto leave_out = [](StepParts& parts) {
+    parts.host += std::exchange(parts.compute, Nanoseconds(0));
+  };
+  leave_out(snapshot.parts);
+  for (auto& [number, epoch] : epochs) leave_out(epoch.parts);
+  for (TimelineNumbers::Point& point : timeline.points) leave_out(point.parts);
+  for (WorstStep& step : worst_steps) leave_out(step.parts);
+}
+
 Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
                  const Device& device) {
   const auto* dataset = dynamic_cast<const TableDataset*>(rows);
   const Snapshot& snapshot = run.snapshot;
   Json json;
+  json["version"] = kReportVersion;
   json["run"] = run.folder;
   json["au"] = utilisation(snapshot.parts);
   json["parts"] = parts_json(snapshot.parts);
@@ -225,8 +257,10 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
       run.steps > 0 ? 1e3 * seconds(run.first_step - run.started) : kUnknown;
   json["epochs"] = Json::Array{};
   for (const auto& [number, epoch] : run.epochs)
-    json["epochs"].push_back(epoch_json(number, epoch));
+    json["epochs"].push_back(epoch_json(number, epoch, run.timeline));
   json["metrics"] = metrics_json(run);
+  json["timeline"] = run.timeline.json();
+  json["worst_steps"] = worst_steps_json(run, dataset);
   json["validation_s"] = seconds(run.validation);
   json["checkpoint_s"] = seconds(run.checkpoints);
   json["verdict"] = diagnose(snapshot).json();

@@ -4,11 +4,24 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "penstock/job/job.h"
 #include "penstock/monitor/monitor.h"
+#include "penstock/run/timeline.h"
 
 namespace penstock {
+
+/// The form of `run.json` and `report.json`. A key that is added changes
+/// nothing; one that goes, or means something else, makes it higher.
+constexpr std::int64_t kReportVersion = 1;
+
+/// One of the steps that took longest.
+struct WorstStep {
+  Position at;  ///< a step below 0: not known
+  StepParts parts;
+  std::vector<SampleId> samples;  ///< the first of its batch
+};
 
 /// What a run measured, to be reported.
 struct RunNumbers {
@@ -21,6 +34,7 @@ struct RunNumbers {
   std::int64_t bad_samples = 0;  ///< masked or substituted, in all batches
   Nanoseconds validation{0};     ///< outside the time of the steps,
   Nanoseconds checkpoints{0};    ///< and so is this
+  Nanoseconds outside() const { return validation + checkpoints; }
   struct Epoch {
     std::int64_t samples = 0;
     StepParts parts;
@@ -28,7 +42,12 @@ struct RunNumbers {
     Json validated{Json::Object{}};  ///< "val_loss", "val_median_km"...
   };
   std::map<std::int64_t, Epoch> epochs;
+  TimelineNumbers timeline;
+  std::vector<WorstStep> worst_steps;  ///< the slowest first
   Snapshot snapshot;
+
+  /// Steps that are no work: what they computed is the host's time.
+  void leave_out_compute();
 };
 
 /// The first thing a run folder holds. Here and in the report `machine.gpu` is

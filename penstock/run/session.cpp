@@ -48,6 +48,7 @@ Session::Session(const Job& job, const OpenOptions& options)
     options_.batches =
         std::max<std::int64_t>(0, steps_in_all(job_, order_) - steps_before_);
   loader_ = std::make_unique<Loader>(rows_, options_at(first), *device_);
+  if (options_.timed) timeline_ = std::make_unique<Timeline>(*device_);
 }
 
 Session::~Session() { close(); }
@@ -96,7 +97,15 @@ void Session::ask() {
 
 void Session::report_step() {
   std::optional<Position> done = std::exchange(taken_, std::nullopt);
-  if (reporter_ != nullptr && done) reporter_->step(*done, loss_);
+  if (!done) return;
+  if (timeline_ != nullptr)
+    timeline_->step(done->epoch, clock_, numbers_.outside());
+  if (reporter_ != nullptr) reporter_->step(*done, loss_);
+}
+
+void Session::set_loss(double loss) {
+  loss_ = loss;
+  if (timeline_ != nullptr) timeline_->loss(loss);
 }
 
 bool Session::ready_within(Nanoseconds time) {
@@ -147,7 +156,7 @@ void Session::take(Position at, std::int64_t rows, std::int64_t rejected) {
   in_step_ = options_.timed && !elsewhere_;
   if (in_step_) {
     clock_.got();
-    clock_.group(at.epoch, rows);
+    clock_.group(at.epoch, rows, at.step);
   }
   if (numbers_.steps == 0) numbers_.first_step = wall_clock().now();
   ++numbers_.steps;
@@ -162,6 +171,7 @@ void Session::count_epoch(std::int64_t at, std::int64_t rows) {
   auto oldest = numbers_.epochs.begin();
   if (oldest->first == at) ++oldest;
   clock_.forget(oldest->first);
+  if (timeline_ != nullptr) timeline_->forget(oldest->first);
   numbers_.epochs.erase(oldest);
 }
 
@@ -353,6 +363,35 @@ std::vector<StageNumbers> Session::stages() const {
   return stages;
 }
 
+/// The first samples of a batch that was, as the loader had planned it.
+std::vector<SampleId> Session::samples_at(Position at) const {
+  constexpr std::size_t kShown = 5;
+  Plan plan;
+  plan_step(order_, options_.rank, at, plan);
+  std::vector<SampleId> ids;
+  for (const SampleRange& range : plan.ranges) ids.push_back(range.sample);
+  if (rows_->info().repeats && plan.occurrences.empty()) plan.occurrences = ids;
+  rows_->select(options_.side, ids);
+  for (std::size_t i = 0; i < ids.size(); ++i) plan.ranges[i].sample = ids[i];
+  rows_->expand(plan);
+  std::vector<SampleId> first;
+  for (const SampleRange& range : plan.ranges)
+    if (range.sample >= 0 && first.size() < kShown)
+      first.push_back(range.sample);
+  return first;
+}
+
+std::vector<WorstStep> Session::worst_steps() {
+  std::vector<WorstStep> worst;
+  for (const SlowStep& slow : clock_.slowest()) {
+    WorstStep step{.at = {.epoch = slow.group, .step = slow.number},
+                   .parts = slow.parts};
+    if (slow.number >= 0) step.samples = samples_at(step.at);
+    worst.push_back(std::move(step));
+  }
+  return worst;
+}
+
 RunNumbers Session::numbers(bool wait) {
   check_open();
   if (wait) clock_.finish();
@@ -361,6 +400,9 @@ RunNumbers Session::numbers(bool wait) {
   snapshot.parts = clock_.total();
   for (const auto& [epoch, parts] : clock_.by_group())
     numbers.epochs[epoch].parts = parts;
+  if (timeline_ != nullptr)
+    numbers.timeline = timeline_->numbers(clock_, numbers_.outside());
+  numbers.worst_steps = worst_steps();
   snapshot.stages = stages();
   snapshot.wait_order = wait_order_ + loader_->wait_order();
   snapshot.virtual_time = job_.device.virtual_time;

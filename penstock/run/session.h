@@ -12,6 +12,7 @@
 #include "penstock/run/opening.h"
 #include "penstock/run/progress_reporter.h"
 #include "penstock/run/report.h"
+#include "penstock/run/timeline.h"
 
 namespace penstock {
 
@@ -77,8 +78,8 @@ class Session {
                        std::int64_t steps_left);
   /// Reports the step that has ended now, not at the next call of next().
   void report_step();
-  /// The newest loss that is known, for the progress.
-  void set_loss(double loss) { loss_ = loss; }
+  /// The newest loss that is known, for the progress and the time line.
+  void set_loss(double loss);
   /// An epoch has ended with these numbers.
   void report_epoch(const EpochNumbers& epoch);
 
@@ -157,6 +158,8 @@ class Session {
       PENSTOCK_REQUIRES(stream_mutex_);
   void count_epoch(std::int64_t at, std::int64_t rows);
   std::vector<StageNumbers> stages() const;
+  std::vector<SampleId> samples_at(Position at) const;
+  std::vector<WorstStep> worst_steps();
 
   const Job job_;
   OpenOptions options_;
@@ -182,6 +185,7 @@ class Session {
   std::optional<double> loss_;
   TrainListener listener_;
   std::unique_ptr<ProgressReporter> reporter_;  ///< null: nobody listens
+  std::unique_ptr<Timeline> timeline_;          ///< null: steps are not timed
   std::unique_ptr<Loader> loader_;
   std::vector<StageNumbers> stages_;  ///< of the loaders before a seek
   Nanoseconds wait_order_{0};

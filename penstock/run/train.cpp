@@ -4,17 +4,11 @@
 
 #include "penstock/run/loop.h"
 #include "penstock/run/model_stepper.h"
+#include "penstock/run/report_html.h"
 #include "penstock/run/weights.h"
 
 namespace penstock {
 namespace {
-
-/// What a device that takes no steps did is the host's time.
-StepParts without_compute(StepParts parts) {
-  parts.host += parts.compute;
-  parts.compute = Nanoseconds(0);
-  return parts;
-}
 
 /// Says what is in force of what the job asks of its model; for `run.json`.
 Json told(const std::vector<SwitchInForce>& switches,
@@ -41,10 +35,7 @@ RunNumbers numbers_of(Session& session, const Stepper& stepper,
                       const std::string& folder) {
   RunNumbers run = session.numbers();
   run.folder = folder;
-  if (stepper.takes_time()) return run;
-  run.snapshot.parts = without_compute(run.snapshot.parts);
-  for (auto& [number, epoch] : run.epochs)
-    epoch.parts = without_compute(epoch.parts);
+  if (!stepper.takes_time()) run.leave_out_compute();
   return run;
 }
 
@@ -266,6 +257,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
                        .interrupted = !all};
     result.report["interrupted"] = result.interrupted;
     folder.write("report.json", result.report);
+    folder.write_bytes("report.html", report_html(result.report));
     return result;
   };
   std::shared_ptr<Session> session = open_session(job, options, from, device);

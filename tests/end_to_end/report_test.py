@@ -214,7 +214,7 @@ class RunFolder(Case):
         self.assertEqual((folder / "report.json").read_text(), answer.out)
         self.assertEqual({path.name for path in folder.iterdir()},
                          {"run.json", "state.json", "statistics.json",
-                          "steps.jsonl", "report.json"})
+                          "steps.jsonl", "report.json", "report.html"})
 
     def test_holds_run_json_from_the_first_moment(self):
         self.write_job()  # there is no database

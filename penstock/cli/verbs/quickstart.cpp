@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "penstock/cli/output.h"
+#include "penstock/cli/report_text.h"
 #include "penstock/cli/terminal.h"
 #include "penstock/cli/verb.h"
 #include "penstock/demo/demo.h"
@@ -10,6 +11,17 @@ namespace {
 
 // The most that a job may say.
 constexpr double kLongestStepMs = 3.6e6, kLongestRoundTripMs = 60'000;
+
+/// Of the run that trained the model or, without one, of the first with
+/// Penstock.
+std::string explanation_of(const Json& result) {
+  const Json::Array& runs = result.find("runs")->array();
+  const Json* report = runs.size() > 1 ? runs[1].find("report") : nullptr;
+  if (const Json& model = *result.find("model"); model.is_object())
+    report = model.find("report");
+  if (report == nullptr) return "";
+  return "\n" + run_text({.report = *report, .notes = {}});
+}
 
 void run_quickstart(QuickstartOptions& options, Invocation& invocation) {
   Terminal terminal;
@@ -26,7 +38,8 @@ void run_quickstart(QuickstartOptions& options, Invocation& invocation) {
   print("\n" + result.find("table")->string());
   std::size_t runs = result.find("runs")->array().size() +
                      (result.find("model")->is_null() ? 0 : 1);
-  print("\nreports: " + options.output + "/*/report.json (" +
+  print(explanation_of(result));
+  print("\nreports: " + options.output + "/*/report.html (" +
         std::to_string(runs) + " runs)\n");
 }
 

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "penstock/base/json.h"
+
+namespace penstock {
+
+/// A run that was found on disk.
+struct FoundRun {
+  /// The document of report.json. Of a run that has none (it is still going on,
+  /// or was killed) as much of one as run.json and steps.jsonl tell, and
+  /// `"unfinished": true`.
+  Json report;
+  /// What a reader should know before: that it is not finished, was stopped, is
+  /// of a newer version, or that a file is damaged.
+  std::vector<std::string> notes;
+};
+
+/// Looks for a run at `path`: a run folder, a link to one, or a report.json.
+/// Throws Error(request), code explain.no_run, where there is none.
+FoundRun find_run(const std::string& path);
+
+}  // namespace penstock
