@@ -112,7 +112,7 @@ Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   return json;
 }
 
-Json worst_steps_json(const RunNumbers& run, const TableDataset* dataset) {
+Json worst_steps_json(const RunNumbers& run, const Dataset* rows) {
   Json json{Json::Array{}};
   for (const WorstStep& step : run.worst_steps) {
     Json entry;
@@ -122,7 +122,7 @@ Json worst_steps_json(const RunNumbers& run, const TableDataset* dataset) {
     entry["parts"] = parts_json(step.parts);
     entry["samples"] = Json::Array{};
     for (SampleId sample : step.samples)
-      entry["samples"].push_back(key_of(dataset, sample));
+      if (rows != nullptr) entry["samples"].push_back(key_of(*rows, sample));
     json.push_back(std::move(entry));
   }
   return json;
@@ -260,7 +260,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
     json["epochs"].push_back(epoch_json(number, epoch, run.timeline));
   json["metrics"] = metrics_json(run);
   json["timeline"] = run.timeline.json();
-  json["worst_steps"] = worst_steps_json(run, dataset);
+  json["worst_steps"] = worst_steps_json(run, rows);
   json["validation_s"] = seconds(run.validation);
   json["checkpoint_s"] = seconds(run.checkpoints);
   json["verdict"] = diagnose(snapshot).json();
