@@ -33,7 +33,7 @@ struct CountingStepper final : Stepper {
     return std::vector<double>(
         static_cast<std::size_t>(steps - std::exchange(told, steps)));
   }
-  void step(const Batch&, Stream&, std::int64_t) override {
+  void step(const std::shared_ptr<Batch>&, Stream&, std::int64_t) override {
     if (steps == trouble.fail_at_step) throw std::bad_alloc();
     if (steps == trouble.full_at_step) {
       trouble.full_at_step = -1;
@@ -41,7 +41,7 @@ struct CountingStepper final : Stepper {
     }
     ++steps;
   }
-  void validate(const Batch&, Stream&) override {
+  void validate(const std::shared_ptr<Batch>&, Stream&) override {
     std::atomic<bool> asked{true};
     if (looks == trouble.stop_error_at_look) end_if_stopped(&asked);
     if (looks++ == trouble.stop_at_look) *stop = true;
