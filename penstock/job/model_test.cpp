@@ -179,7 +179,7 @@ TEST(OwnModel, TakesThePlaceOfAnotherKindButForItsTarget) {
   Json document = job_with(R"({"kind": "tabular", "target": "target"})", "{}");
   use_own_model(document, "net.py:Net");
   EXPECT_EQ(document.find("model")->dump(),
-            R"({"target":"target","kind":"own","class":"net.py:Net"})");
+            R"({"target": "target", "kind": "own", "class": "net.py:Net"})");
   EXPECT_EQ(parse_job(document).model.kind, "own");
 }
 
@@ -188,7 +188,7 @@ TEST(OwnModel, KeepsWhatTheJobSaysOfSuchAModel) {
       R"({"kind": "own", "class": "a.py:A", "arguments": {"width": 3}})", "{}");
   use_own_model(document, "b.py:B");
   EXPECT_EQ(document.find("model")->dump(),
-            R"({"kind":"own","class":"b.py:B","arguments":{"width":3}})");
+            R"({"kind": "own", "class": "b.py:B", "arguments": {"width": 3}})");
 }
 
 TEST(OwnModel, RefusesATargetThatIsNoFieldAndALossOfNone) {

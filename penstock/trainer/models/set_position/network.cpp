@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kAnswers = 3;
 // Finite: where everything is absent the shares are equal, not NaN.
-constexpr double kUnseen = -1e9;
+constexpr double kUnseen = -3e4;  // which float16 holds
 
 }  // namespace
 

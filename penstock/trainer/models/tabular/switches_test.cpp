@@ -130,9 +130,9 @@ TEST(TabularSwitches, SayWhatIsInForceAndWhyNot) {
                         "train.tf32=true", "train.label_smoothing=0.1"}));
   Json found = in_force(*table.stepper());
   EXPECT_EQ(found.find("precision")->dump(),
-            R"({"asked":"bfloat16","got":"bfloat16","why":""})");
+            R"({"asked": "bfloat16", "got": "bfloat16", "why": ""})");
   EXPECT_EQ(found.find("tf32")->dump(),
-            R"({"asked":true,"got":false,"why":"the cpu has none"})");
+            R"({"asked": true, "got": false, "why": "the cpu has none"})");
   EXPECT_EQ(*found.find("label_smoothing")->find("got"), Json(0.0));
   EXPECT_THAT(found.find("label_smoothing")->find("why")->string(),
               testing::HasSubstr("no class"));
