@@ -66,6 +66,11 @@ TEST(RunText, DrawsThePartsOverTime) {
   EXPECT_THAT(text, HasSubstr("- validation and checkpoints"));
 }
 
+TEST(RunText, NamesTheTwoPartsThatMadeAStepLong) {
+  EXPECT_THAT(text_of(sample_report()),
+              HasSubstr("1      8     120  data 94 %, compute 6 %"));
+}
+
 TEST(RunText, MarksTheRateThatIsNeeded) {
   const std::string text = text_of(sample_report());
   EXPECT_THAT(text, HasSubstr("(| what the accelerator would take: 3,200)"));
@@ -96,6 +101,15 @@ TEST(ComparisonText, TellsWhatWasPredictedAndWhatWasGained) {
               HasSubstr("predicted 2\nx the rate, measured 90.0 % faster."));
   EXPECT_THAT(text, HasSubstr("loader.cache"));
   EXPECT_LE(longest_line(text), 80u);
+}
+
+TEST(ComparisonText, FitsIn80Columns) {
+  Json second = sample_report();
+  second["settings"][std::string(50, 'k')] = std::string(90, 'v');
+  second["settings"]["source"]["path"] = std::string(90, 'p');
+  EXPECT_LE(
+      longest_line(comparison_text(compare_runs(sample_report(), second))),
+      80u);
 }
 
 TEST(ComparisonText, DoesNotCreditAdviceThatWasNotFollowed) {

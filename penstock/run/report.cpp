@@ -8,7 +8,6 @@
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/run/sample_key.h"
-#include "penstock/run/train.h"
 
 namespace penstock {
 namespace {
@@ -310,7 +309,8 @@ std::string summary_of(const Json& report) {
   }
   std::snprintf(text, sizeof(text),
                 "%.0f steps, %.0f samples/s, first batch after %.0f ms, "
-                "accelerator utilisation %s\n%s: %s\nreport: %s/report.json\n",
+                "accelerator utilisation %s\n%s: %s\nreport: %s/report.json "
+                "and report.html\n",
                 number_in(report, "steps"), number_in(report, "samples_per_s"),
                 number_in(report, "first_batch_ms"), utilisation.c_str(),
                 verdict.find("limit")->string().c_str(),

@@ -66,4 +66,7 @@ Json window_json(const Snapshot& window);
 Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
                  const Device& device);
 
+/// The report of a run, in a few lines for people.
+std::string summary_of(const Json& report);
+
 }  // namespace penstock

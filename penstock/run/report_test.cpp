@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <tuple>
+
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/run/sample_key.h"
+#include "penstock/run/session.h"
 
 namespace penstock {
 namespace {
@@ -67,6 +72,49 @@ TEST(Report, HasTheMeasuresOfTheLastEpochThatWasValidated) {
   EXPECT_EQ(
       metrics(),
       R"({"train": {"loss": 2.0}, "val": {"loss": 1.5, "accuracy": 0.5}})");
+}
+
+class ReportOfLoop
+    : public testing::TestWithParam<std::tuple<int, const char*>> {};
+
+TEST_P(ReportOfLoop, NamesTheSamplesOfTheLongestSteps) {
+  const auto [workers, device] = GetParam();
+  PositionsRun positions;
+  Job job = positions.job({"device=" + std::string(device),
+                           "loader.workers=" + std::to_string(workers),
+                           "train.epochs=3"});
+  auto session = open_loader(job, {.timed = true});
+  std::map<std::pair<std::int64_t, std::int64_t>, Json> first;
+  while (std::optional<Batch> batch = session->next()) {
+    Json& keys = first[{batch->at().epoch, batch->at().step}];
+    keys = Json::Array{};
+    for (SampleId id : batch->ids().first(5))
+      keys.push_back(key_of(session->dataset().get(), id));
+  }
+  const Json report = session->report();
+  const Json::Array& worst = report.find("worst_steps")->array();
+  ASSERT_EQ(worst.size(), StepClock::kSlowest);
+  for (const Json& step : worst)
+    EXPECT_EQ(
+        *step.find("samples"),
+        (first[{step.find("epoch")->integer(), step.find("step")->integer()}]));
+  std::int64_t steps = 0;
+  for (const Json& count : report.find("timeline")->find("steps")->array())
+    steps += count.integer();
+  EXPECT_EQ(steps, std::ssize(first) - 1) << "the first only starts the clock";
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, ReportOfLoop,
+                         testing::Combine(testing::Values(0, 1, 2, 8),
+                                          testing::Values("cpu", "sim")));
+
+TEST(Report, OfALoopThatIsNotTimedHasAnEmptyTimeLine) {
+  PositionsRun positions;
+  auto session = open_loader(positions.job());
+  while (session->next()) continue;
+  const Json report = session->report();
+  EXPECT_TRUE(report.find("timeline")->find("seconds")->array().empty());
+  EXPECT_TRUE(report.find("worst_steps")->array().empty());
 }
 
 }  // namespace

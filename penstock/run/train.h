@@ -18,9 +18,6 @@ struct TrainResult {
 /// Runs a job: prepares its data set, takes its steps, writes its run folder.
 TrainResult train(const Job& job, const TrainOptions& options);
 
-/// The report of a run, in a few lines for people.
-std::string summary_of(const Json& report);
-
 /// The job of an earlier run, for `--resume`. Throws Error(request) when the
 /// folder is no run of ours or is damaged.
 Job job_of_run(const std::string& run_folder);

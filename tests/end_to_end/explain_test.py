@@ -197,6 +197,13 @@ class Ended(Explained):
             self.explain(run, "--html", "again.html")
             self.assertEqual((self.folder / "again.html").read_text(), there)
 
+    def test_a_page_that_cannot_be_written_is_refused(self):
+        self.good_start()
+        self.train()
+        self.refused(self.run_it("explain", "runs/latest", "--html",
+                                 "job.json/page.html", "--json"),
+                     "request", "file.write", "job.json/page.html")
+
     def test_json_is_one_document(self):
         report = self.run_job(self.compute_bound())
         answer = self.succeed("explain", "runs/latest", "--json")
@@ -220,7 +227,7 @@ class Ended(Explained):
         self.assertEqual(compared["advice"]["measured_gain"],
                          compared["gain"])
         text = self.explain(first["run"], second["run"])
-        self.assertRegex(text, r"predicted\s.*\smeasured")
+        self.assertRegex(" ".join(text.split()), "predicted .* measured")
         self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
         self.refused(self.run_it("explain", first["run"], second["run"],
                                  "--html", "x.html", "--json"),

@@ -334,6 +334,23 @@ class Quickstart(Case):
         self.assertIn("n/a", answer.out)
         self.assertNotIn("nan", answer.out + answer.err)
 
+    def test_ends_with_the_explanation_of_its_run(self):
+        self.write_job(self.job(
+            source={"kind": "sqlite", "path": "anything",
+                    "table": "measurements"},
+            fields={"target": {"columns": ["tx_lat", "tx_lon"]}},
+            loader={"batch_size": 32}))
+        answer = self.succeed(
+            "quickstart", "--job", "job.json", "--rows", "400", "--step-ms",
+            "2", "--round-trip-ms", "0.1", "--epochs", "1")
+        table, explained = answer.out.split("\nrun ")
+        self.assertIn("round trip", table)
+        run = explained.split()[0]
+        self.assertIn("where the time went", explained)
+        self.assertIn("longest steps", explained)
+        self.assertEqual(self.succeed("explain", run).out,
+                         "run " + explained.split("\nreports: ")[0])
+
 
 class VerifyResume(Case):
     def test_proves_that_restarts_change_nothing(self):
