@@ -89,7 +89,7 @@ TEST_P(ReportOfLoop, NamesTheSamplesOfTheLongestSteps) {
     Json& keys = first[{batch->at().epoch, batch->at().step}];
     keys = Json::Array{};
     for (SampleId id : batch->ids().first(5))
-      keys.push_back(key_of(session->dataset().get(), id));
+      keys.push_back(key_of(session->rows(), id));
   }
   const Json report = session->report();
   const Json::Array& worst = report.find("worst_steps")->array();
