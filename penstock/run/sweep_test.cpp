@@ -77,9 +77,10 @@ TEST_F(SweepSettings, ThereIsNoCeilingWhereStepsTakeNoTime) {
 
 TEST_F(SweepSettings, FindsThatWorkersHelpWhereReadingIsSlow) {
   Sweep sweep = quick();
-  sweep.seconds = 0.2;
+  sweep.seconds = 0.4;
+  sweep.repeats = 1;
   const Json json =
-      sweep_settings(job({"source.round_trip_ms=4", "loader.cache=none",
+      sweep_settings(job({"source.round_trip_ms=25", "loader.cache=none",
                           "loader.workers=0", "loader.prefetch=0"}),
                      sweep);
   const auto best = static_cast<std::size_t>(json.find("best")->integer());
