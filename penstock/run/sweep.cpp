@@ -62,9 +62,9 @@ class Sweeping {
  public:
   Sweeping(const Job& job, const Sweep& sweep)
       : job_(job), sweep_(sweep), device_(device_of_run(job, {})) {
-    session_ = open(loading());
-    rows_ = session_->dataset();
-    stepper_ = make_stepper(job_, {}, session_);
+    opened_ = open(loading());
+    rows_ = opened_->dataset();
+    stepper_ = make_stepper(job_, {}, opened_);
   }
 
   Json run() {
@@ -112,8 +112,8 @@ class Sweeping {
   std::optional<double> measure_ceiling() {
     if (!stepper_->takes_time()) return std::nullopt;
     say("the steps alone, without any input");
-    auto batch = std::make_shared<Batch>(*session_->next());
-    Stream& stream = session_->stream();
+    auto batch = std::make_shared<Batch>(*opened_->next());
+    Stream& stream = opened_->stream();
     auto one = [&] {
       if (stepper_->has_model())
         stepper_->step(batch, stream, number_++);
@@ -238,6 +238,9 @@ class Sweeping {
   const Job& job_;
   const Sweep& sweep_;
   std::shared_ptr<Device> device_;
+  // Opened the rows, which hear its end: it lives as long as they are used. Its
+  // threads wait, for nobody takes its batches.
+  std::shared_ptr<Session> opened_;
   std::shared_ptr<Session> session_;
   std::shared_ptr<const TableDataset> rows_;  // null: read by position
   std::unique_ptr<Stepper> stepper_;
