@@ -74,11 +74,12 @@ class Explained(Case):
             train={"epochs": 10}, **sections)
 
     def copy_bound(self):
-        """Batches of some kilobytes at a megabyte per second."""
+        """Batches of 512 rows at a megabyte per second, so that their copy
+        takes longer than a busy machine keeps the loader waiting."""
         return self.wall_job(
-            device={"step_ms": 1, "copy_gb_s": 0.001},
-            loader={"cache": "ram", "batch_size": 64},
-            train={"epochs": 400})
+            device={"step_ms": 5, "copy_gb_s": 0.001},
+            loader={"cache": "ram", "batch_size": 512},
+            train={"epochs": 60})
 
     def compute_bound(self):
         return self.wall_job(device={"step_ms": 20}, train={"epochs": 20})
@@ -167,7 +168,7 @@ class Ended(Explained):
         self.assertIn("Input-bound: ", self.check_all(report))
 
     def test_a_run_that_waits_for_the_copy(self):
-        report = self.run_job(self.copy_bound())
+        report = self.run_job(self.copy_bound(), rows=1024)
         self.assertEqual(report["verdict"]["limit"], "copy")
         self.assertRegex(self.explain(), r"\n\nCopy-bound: ")
         self.assertIn("Copy-bound: ", self.check_all(report))
