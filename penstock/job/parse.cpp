@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "penstock/base/connection_string.h"
+#include "penstock/base/user_file.h"
 #include "penstock/job/job.h"
 #include "penstock/job/mixed_sources.h"
 #include "penstock/job/sections.h"
@@ -215,15 +216,8 @@ std::string without_comments(std::string text) {
 }  // namespace
 
 Json read_job(const std::string& path, const std::vector<std::string>& sets) {
-  std::string text;
-  try {
-    text = real_files().read(path);
-  } catch (const Error& error) {
-    ErrorParts parts = error.parts();
-    parts.what = "cannot read the job file";
-    throw Error(ErrorKind::request, std::move(parts));
-  }
-  Json document = Json::parse(without_comments(std::move(text)), path);
+  Json document = Json::parse(
+      without_comments(read_user_file(path, "cannot read the job file")), path);
   for (const std::string& set : sets) apply_setting(document, set);
   return document;
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "penstock/base/user_file.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
@@ -123,15 +124,8 @@ std::string comparison_of(const Json& changes) {
 }
 
 Json read_summary(const std::string& file) {
-  std::string text;
-  try {
-    text = real_files().read(file);
-  } catch (const Error& error) {  // the user's file is no source of data
-    ErrorParts parts = error.parts();
-    parts.what = "cannot read the numbers to compare with";
-    throw Error(ErrorKind::request, std::move(parts));
-  }
-  Json json = Json::parse(text, file);
+  Json json = Json::parse(
+      read_user_file(file, "cannot read the numbers to compare with"), file);
   if (json.is_object() && json.find("metrics") != nullptr) return json;
   throw Error(ErrorKind::request,
               {.code = "monitor.compare",

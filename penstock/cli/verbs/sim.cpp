@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/base/user_file.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
@@ -51,19 +52,12 @@ std::string summary_of_pipeline(const Json& json) {
   return text;
 }
 
-std::string text_of(const std::string& file) try {
-  return real_files().read(file);
-} catch (const Error& error) {  // the user's file is no source of data
-  ErrorParts parts = error.parts();
-  parts.what = "cannot read the pipeline";
-  throw Error(ErrorKind::request, std::move(parts));
-}
-
 void run_sim(const std::vector<std::string>& files, Invocation& invocation) {
   std::vector<Json> results;
   bool list = files.size() > 1;
   for (const std::string& file : files) {
-    const Json document = Json::parse(text_of(file), file);
+    const Json document =
+        Json::parse(read_user_file(file, "cannot read the pipeline"), file);
     if (!document.is_array()) {
       results.push_back(window_json(simulate(parse_pipeline(document, file))));
       continue;
