@@ -101,11 +101,13 @@ class Sweeping {
     return open_loader(job, options);
   }
 
-  void step(Session& session) {
+  /// The rows of its batch.
+  std::int64_t step(Session& session) {
     std::optional<Batch> batch = session.next();
-    if (!batch) return;  // there is no last one
+    if (!batch) return 0;  // there is no last one
     auto kept = std::make_shared<Batch>(std::move(*batch));
     stepper_->step(kept, session.stream(), number_++);
+    return kept->rows();
   }
 
   /// Steps over one batch that is there already.
@@ -182,9 +184,7 @@ class Sweeping {
     std::int64_t rows = 0;
     while (seconds(device_->clock().now() - begin) < sweep_.seconds) {
       check_stop();
-      rows -= session_->numbers(false).samples;
-      step(*session_);
-      rows += session_->numbers(false).samples;
+      rows += step(*session_);
     }
     session_->pause();
     (void)stepper_->losses(true);
