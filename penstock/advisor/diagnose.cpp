@@ -208,7 +208,8 @@ class Diagnosis {
     }
     explain(*slowest);
     if (pipeline_)
-      return change_pipeline(static_cast<std::size_t>(slowest - pools.begin()));
+      return change_pipeline(static_cast<std::size_t>(slowest - pools.begin()),
+                             quick);
     if (quick)
       verdict_.cause =
           "batches are made on the training thread, between the steps";
@@ -224,7 +225,7 @@ class Diagnosis {
   }
 
   /// Each stage has a queue behind it, so that a change can be simulated.
-  void change_pipeline(std::size_t slowest) {
+  void change_pipeline(std::size_t slowest, bool quick) {
     Trials trials = try_changes(*pipeline_, slowest);
     verdict_.actions = std::move(trials.actions);
     const bool order = trials.without_order > trials.faster_stage;
@@ -235,7 +236,7 @@ class Diagnosis {
           "without the order " +
           format("the rate would be %.0f %% higher",
                  100 * trials.without_order);
-    else if (slowest_rate(window_.stages) > 1.05 * compute_rate())
+    else if (quick)
       verdict_.cause =
           "every stage is fast enough on average, but the queues are too "
           "short for how their times vary";
