@@ -25,18 +25,6 @@ std::shared_ptr<PyObject> kept(nb::handle raised) {
           }};
 }
 
-/// Calls Python with its lock, and hands over what was logged meanwhile.
-template <class Work>
-auto in_python(Work work) {
-  GilAcquire lock;
-  try {
-    write_messages();
-    return work();
-  } catch (const nb::python_error& raised) {
-    throw error_in_python(raised);
-  }
-}
-
 struct SavedTensor {
   std::string name;
   Dtype dtype = Dtype::float32;

@@ -8,6 +8,8 @@
 
 #include "penstock/run/run.h"
 #include "python/engine/batch.h"
+#include "python/engine/gil.h"
+#include "python/engine/messages.h"
 
 namespace penstock::python {
 
@@ -47,5 +49,17 @@ Error error_in_python(const nb::python_error& raised);
 
 /// What a module's maker is told of the job and its rows, as JSON.
 Json facts_of(const Job& job, Session& session, std::int64_t steps);
+
+/// Calls Python with its lock, and hands over what was logged meanwhile.
+template <class Work>
+auto in_python(Work work) {
+  GilAcquire lock;
+  try {
+    write_messages();
+    return work();
+  } catch (const nb::python_error& raised) {
+    throw error_in_python(raised);
+  }
+}
 
 }  // namespace penstock::python

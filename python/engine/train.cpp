@@ -28,18 +28,6 @@ struct RunRequest {
   std::vector<int> ending, saving;  ///< signals
 };
 
-/// Calls of Python from the run, which has let its lock go.
-template <class Work>
-auto with_python(Work work) {
-  GilAcquire lock;
-  try {
-    write_messages();
-    return work();
-  } catch (const nb::python_error& raised) {
-    throw error_in_python(raised);
-  }
-}
-
 /// Work of the run is queued where torch queues its own.
 void follow_torch(Session& session, const nb::object& maker) {
   if (session.device().memory_kind() != MemoryKind::cuda) return;
@@ -51,7 +39,7 @@ void follow_torch(Session& session, const nb::object& maker) {
 OwnTrainer trainer_of(const nb::object& maker) {
   return {.cuda_unavailable_reason =
               [&maker] {
-                return with_python([&] {
+                return in_python([&] {
                   return nb::cast<std::string>(
                       maker.attr("cuda_unavailable_reason")());
                 });
@@ -60,7 +48,7 @@ OwnTrainer trainer_of(const nb::object& maker) {
               [&maker](const Job& job, const std::shared_ptr<Session>& session,
                        std::int64_t steps) {
                 const std::string facts = facts_of(job, *session, steps).dump();
-                return with_python([&]() -> std::unique_ptr<Stepper> {
+                return in_python([&]() -> std::unique_ptr<Stepper> {
                   follow_torch(*session, maker);
                   return std::make_unique<OwnStepper>(
                       session, maker.attr("stepper")(facts));
@@ -72,12 +60,12 @@ OwnTrainer trainer_of(const nb::object& maker) {
 TrainListener listener_of(const nb::object& listener) {
   return {.note =
               [&listener](const std::string& line) {
-                with_python([&] { listener.attr("note")(line); });
+                in_python([&] { listener.attr("note")(line); });
               },
           .progress =
               [&listener](const Progress& progress) {
                 const std::string line = progress_line(progress);
-                with_python([&] { listener.attr("progress")(line); });
+                in_python([&] { listener.attr("progress")(line); });
               }};
 }
 
