@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <fstream>
+#include "penstock/monitor/fake/kernel_tree.h"
 
 namespace penstock {
 namespace {
@@ -11,21 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-/// A made-up tree of the files that the kernel would show.
-class HostTest : public testing::Test {
- protected:
-  void SetUp() override {
-    char name[] = "/tmp/penstock-host-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    root_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-  void write(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
-  }
-  std::filesystem::path root_;
-};
+using HostTest = KernelTree;
 
 TEST_F(HostTest, KnowsHowLongTheQuotaHeldItBack) {
   write("proc/self/cgroup", "0::/job\n");

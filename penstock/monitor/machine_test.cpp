@@ -3,26 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <fstream>
+#include "penstock/monitor/fake/kernel_tree.h"
 
 namespace penstock {
 namespace {
 
-/// A made-up tree of the files that the kernel would show.
-class MachineTest : public testing::Test {
- protected:
-  void SetUp() override {
-    char name[] = "/tmp/penstock-machine-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    root_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-  void write(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
-  }
-  std::filesystem::path root_;
-};
+using MachineTest = KernelTree;
 
 TEST_F(MachineTest, ReadsWhatTheKernelCounts) {
   const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));

@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <fstream>
-
 #include "penstock/base/error.h"
+#include "penstock/monitor/fake/kernel_tree.h"
 
 namespace penstock {
 namespace {
@@ -14,18 +13,11 @@ namespace {
 using testing::HasSubstr;
 
 /// A machine whose counters the test moves.
-class SeriesTest : public testing::Test {
+class SeriesTest : public KernelTree {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/penstock-series-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    root_ = name;
+    KernelTree::SetUp();
     cpu(0, 0);
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-  void write(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
   }
   void cpu(int busy, int idle) {
     write("proc/stat", "cpu  " + std::to_string(busy) + " 0 0 " +
@@ -37,7 +29,6 @@ class SeriesTest : public testing::Test {
   static std::string findings(const Json& summary) {
     return summary.find("assessment")->dump();
   }
-  std::filesystem::path root_;
 };
 
 TEST_F(SeriesTest, SumsUpWhatItSampled) {
