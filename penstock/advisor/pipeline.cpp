@@ -24,7 +24,9 @@ const SettingsTable<PipelineStage>& stage_settings() {
                   "standard deviation of the service time / its mean")
           .integer("workers", &PipelineStage::workers, 1, 1024, "")
           .integer("queue", &PipelineStage::queue, 1, 1 << 20,
-                   "places behind the stage, in batches");
+                   "places behind the stage, in batches")
+          .number("scaling", &PipelineStage::scaling, 0, 1,
+                  "n workers do the work of n to the power of this");
   return table;
 }
 

@@ -16,6 +16,8 @@ struct PipelineStage {
   double cv = 0;          ///< standard deviation of that / its mean
   int workers = 1;
   int queue = 1;  ///< places behind the stage, in batches
+  /// n workers do the work of n^scaling: below 1 they hinder each other.
+  double scaling = 1;
 };
 
 /// In which order batches leave a stage.

@@ -124,8 +124,12 @@ class Simulation {
 
   struct Working {
     Working(const PipelineStage& of, Delivery delivery)
-        : description(&of), idle(of.workers), behind(of.queue, delivery) {}
+        : description(&of),
+          service_ms(of.service_ms * std::pow(of.workers, 1 - of.scaling)),
+          idle(of.workers),
+          behind(of.queue, delivery) {}
     const PipelineStage* description;
+    double service_ms;
     int idle;                           // workers
     std::vector<std::int64_t> blocked;  // batches whose worker waits for room
     Places behind;
@@ -184,7 +188,8 @@ class Simulation {
     bool moved = false;
     for (; stage.idle > 0 && has_input(i); moved = true) {
       const std::int64_t batch = i == 0 ? source_++ : before(i).take();
-      const double ms = draw(as.service_ms, as.cv, batch, static_cast<int>(i));
+      const double ms =
+          draw(stage.service_ms, as.cv, batch, static_cast<int>(i));
       stage.busy.add(ms);
       --stage.idle;
       begin(ms, static_cast<int>(i), batch);

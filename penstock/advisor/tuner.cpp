@@ -1,0 +1,327 @@
+#include "penstock/advisor/tuner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "penstock/advisor/pools.h"
+#include "penstock/advisor/thresholds.h"
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kCalm = 0.02;   // of the wall time, spent waiting
+constexpr double kSpare = 1.3;   // of the steps' rate: one thread too many
+constexpr double kPool = 1.05;   // of its own rate: a pool that became faster
+constexpr double kBurst = 1.05;  // of the steps' rate: fast enough on average
+constexpr std::int64_t kCalmWindows = 5;
+
+const std::string& name_of(const Pool& pool) {
+  return pool.name.empty() ? pool.stages.front().name : pool.name;
+}
+
+/// Processors that one thread of a pool uses while it is busy.
+double cpu_share(const Pool& pool) {
+  double wall = 0, cpu = 0;
+  for (const StageNumbers& stage : pool.stages) {
+    wall += seconds(stage.busy_wall);
+    cpu += seconds(stage.busy_cpu);
+  }
+  return wall <= 0 ? 0 : std::min(1.0, cpu / wall);
+}
+
+double rate_in(const Snapshot& window) {
+  return static_cast<double>(window.parts.samples) / seconds(window.parts.wall);
+}
+
+/// Of the steps alone; endless where they take no time.
+double step_rate(const Snapshot& window) {
+  if (!window.parts.steps_take_time())
+    return std::numeric_limits<double>::infinity();
+  return static_cast<double>(window.parts.samples) /
+         seconds(window.parts.compute);
+}
+
+double waits_in(const Snapshot& window) {
+  return seconds(window.parts.wait_data) / seconds(window.parts.wall);
+}
+
+double pool_rate(const Snapshot& window, const std::string& name) {
+  for (const Pool& pool : pools_of(window.stages))
+    if (name_of(pool) == name) return pool.rate();
+  return 0;
+}
+
+/// One pool of threads while its number is looked for.
+struct Vessel {
+  std::string name;
+  double each = 0;  ///< samples per second of one thread
+  double cpu = 0;
+  int threads = 1;
+  int most = 1;  ///< `threads` where it may not be changed
+
+  double rate() const { return each * threads; }
+};
+
+std::string rounded(double number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), number < 100 ? "%.1f" : "%.0f", number);
+  return text;
+}
+
+}  // namespace
+
+Json Decision::json() const {
+  Json json;
+  json["window"] = window;
+  json["at_s"] = at_s;
+  json["knob"] = knob;
+  json["from"] = from;
+  json["to"] = to;
+  json["reason"] = reason;
+  json["predicted_gain"] = predicted_gain;
+  json["measured_gain"] = measured_gain ? Json(*measured_gain) : Json();
+  json["undone"] = undone;
+  return json;
+}
+
+Tuner::Tuner(TunerBudget budget, std::vector<Knob> knobs)
+    : budget_(budget), knobs_(std::move(knobs)) {
+  for (const Knob& knob : knobs_)
+    PENSTOCK_ASSERT(knob.least <= knob.value && knob.value <= knob.most,
+                    "a knob is outside of its limits");
+}
+
+std::optional<Decision> Tuner::next(const Snapshot& window) {
+  if (window.parts.steps < 1 || window.parts.wall <= Nanoseconds(0) ||
+      window.virtual_time)
+    return std::nullopt;
+  ++windows_;
+  seconds_ += seconds(window.parts.wall);
+  rests_.clear();
+  if (pending_) {
+    std::optional<Decision> undone = judge(window);
+    if (undone || pending_) return undone;
+  }
+  if (waits_in(window) > kCalm) {
+    calm_ = 0;
+    return hurry(window);
+  }
+  deep_after_.reset();
+  rests_ = "the loop does not wait for its input";
+  return ++calm_ < kCalmWindows ? std::nullopt : relax(window);
+}
+
+bool Tuner::frozen(const Knob& knob) const {
+  auto found = frozen_.find(knob.name);
+  return found != frozen_.end() && windows_ < found->second.until;
+}
+
+const Knob* Tuner::of_pool(const std::string& pool) const {
+  auto found = std::ranges::find(knobs_, pool, &Knob::pool);
+  return found == knobs_.end() ? nullptr : &*found;
+}
+
+std::optional<Decision> Tuner::judge(const Snapshot& window) {
+  Pending& pending = *pending_;
+  Decision& decision = decisions_.back();
+  double rate = rate_in(window);
+  if (pending.doubted > 0) rate = (rate + pending.doubted) / 2;
+  const std::string& pool = knobs_[pending.knob].pool;
+  bool paid = rate > (1 + kSmallestGain) * pending.rate;
+  if (decision.to < decision.from)
+    paid = rate >= (1 - kSmallestGain) * pending.rate &&
+           waits_in(window) <= pending.waits + kCalm;
+  else if (!paid && !pool.empty())
+    paid = rate >= (1 - kSmallestGain) * pending.rate &&
+           pool_rate(window, pool) >= kPool * pending.pool_rate;
+  if (!paid && pending.doubted == 0) {
+    // One window may be a bad one.
+    pending.doubted = rate;
+    rests_ = "looks once more at the last change";
+    return std::nullopt;
+  }
+  decision.measured_gain = rate / pending.rate - 1;
+  if (!paid) return undo(rate);
+  if (rate > (1 + kSmallestGain) * pending.rate) frozen_.clear();
+  pending_.reset();
+  return std::nullopt;
+}
+
+std::optional<Decision> Tuner::undo(double rate) {
+  const std::size_t at = std::exchange(pending_, std::nullopt)->knob;
+  decisions_.back().undone = true;
+  Knob& knob = knobs_[at];
+  Freeze& freeze = frozen_[knob.name];
+  freeze.until = windows_ + freeze.next;
+  freeze.next *= 2;
+  calm_ = 0;
+  Decision back{.window = windows_,
+                .at_s = seconds_,
+                .knob = knob.name,
+                .from = knob.value,
+                .to = decisions_.back().from,
+                .reason = "the change did not pay: " + rounded(rate) +
+                          " samples/s with it"};
+  knob.value = back.to;
+  return decisions_.emplace_back(std::move(back));
+}
+
+Decision Tuner::change(const Snapshot& window, std::size_t at, int to,
+                       std::string reason, double gain) {
+  Knob& knob = knobs_[at];
+  pending_ =
+      Pending{.knob = at,
+              .rate = rate_in(window),
+              .pool_rate = knob.pool.empty() ? 0 : pool_rate(window, knob.pool),
+              .waits = waits_in(window)};
+  calm_ = 0;
+  rests_.clear();
+  Decision decision{.window = windows_,
+                    .at_s = seconds_,
+                    .knob = knob.name,
+                    .from = knob.value,
+                    .to = to,
+                    .reason = std::move(reason),
+                    .predicted_gain = gain};
+  knob.value = to;
+  return decisions_.emplace_back(std::move(decision));
+}
+
+std::map<std::string, int> Tuner::fill(const Snapshot& window) {
+  std::vector<Vessel> vessels;
+  double cpus = 0;
+  int threads = 0;
+  for (const Pool& pool : pools_of(window.stages)) {
+    if (pool.workers == 0 || std::isinf(pool.rate())) continue;
+    const Knob* knob = of_pool(name_of(pool));
+    Vessel vessel{.name = name_of(pool),
+                  .each = pool.rate() / pool.workers,
+                  .cpu = cpu_share(pool),
+                  .threads = pool.workers,
+                  .most = pool.workers};
+    if (knob != nullptr && !frozen(*knob)) {
+      vessel.threads = knob->least;
+      vessel.most = knob->most;
+    }
+    cpus += vessel.threads * vessel.cpu;
+    threads += vessel.threads;
+    vessels.push_back(std::move(vessel));
+  }
+  const double enough = kAhead * step_rate(window);
+  while (!vessels.empty()) {
+    Vessel& lowest = *std::ranges::min_element(vessels, {}, &Vessel::rate);
+    if (lowest.rate() >= enough) break;
+    const bool room =
+        cpus + lowest.cpu <= budget_.cpus + 1e-9 && threads < budget_.threads;
+    if (lowest.threads >= lowest.most || !room) {
+      rests_ = "'" + lowest.name + "' gives " + rounded(lowest.rate()) +
+               " samples/s with " + std::to_string(lowest.threads) +
+               (lowest.threads == 1 ? " thread" : " threads") +
+               (room ? ", its most"
+                     : ", and all " + rounded(budget_.cpus) +
+                           " processors of the budget are used");
+      break;
+    }
+    ++lowest.threads;
+    ++threads;
+    cpus += lowest.cpu;
+  }
+  std::map<std::string, int> aim;
+  for (const Vessel& vessel : vessels) aim[vessel.name] = vessel.threads;
+  return aim;
+}
+
+std::optional<Decision> Tuner::hurry(const Snapshot& window) {
+  const std::map<std::string, int> aim = fill(window);
+  double reached = step_rate(window), cpus = 0;
+  int threads = 0;
+  struct Place {
+    std::size_t knob;
+    double rate, cpu;
+    int aim;
+  };
+  std::vector<Place> places;
+  for (const Pool& pool : pools_of(window.stages)) {
+    if (!aim.contains(name_of(pool))) continue;
+    const int to = aim.at(name_of(pool));
+    reached = std::min(reached, pool.rate() / pool.workers * to);
+    cpus += pool.workers * cpu_share(pool);
+    threads += pool.workers;
+    if (const Knob* knob = of_pool(name_of(pool)))
+      places.push_back({static_cast<std::size_t>(knob - knobs_.data()),
+                        pool.rate(), cpu_share(pool), to});
+  }
+  const double gain = reached / rate_in(window) - 1;
+  auto lacks = [&](const Place& place) {
+    return place.aim > knobs_[place.knob].value && !frozen(knobs_[place.knob]);
+  };
+  std::ranges::sort(places, {}, &Place::rate);
+  auto slow = std::ranges::find_if(places, lacks);
+  if (slow == places.end() || !(gain >= kSmallestGain)) return deepen(window);
+
+  const Knob& knob = knobs_[slow->knob];
+  int to = knob.value + std::min(slow->aim - knob.value, knob.value);
+  while (to > knob.value &&
+         (cpus + (to - knob.value) * slow->cpu > budget_.cpus + 1e-9 ||
+          threads + to - knob.value > budget_.threads))
+    --to;
+  if (to > knob.value)
+    return change(window, slow->knob, to,
+                  "'" + knob.pool + "' gives " + rounded(slow->rate) +
+                      " samples/s, the lowest",
+                  gain);
+  // The budget is used: threads that a faster pool does not need.
+  for (const Place& place : places)
+    if (knobs_[place.knob].value > place.aim && !frozen(knobs_[place.knob]))
+      return change(window, place.knob, place.aim,
+                    "'" + knob.pool + "' needs its processors", gain);
+  return std::nullopt;
+}
+
+std::optional<Decision> Tuner::deepen(const Snapshot& window) {
+  auto deepest = [&](const Knob& knob) {
+    return !knob.pool.empty() || knob.value >= knob.most || frozen(knob);
+  };
+  auto deeper = [&](std::size_t at, std::string reason, double gain) {
+    const Knob& knob = knobs_[at];
+    return change(window, at, std::min(2 * std::max(1, knob.value), knob.most),
+                  std::move(reason), gain);
+  };
+  if (deep_after_ == decisions_.size()) return std::nullopt;
+  // Where each stage has a queue, what a change gives was simulated.
+  for (const Action& action : diagnose(window).actions)
+    for (std::size_t i = 0; i < knobs_.size(); ++i)
+      if (knobs_[i].name == action.knob && !deepest(knobs_[i]))
+        return deeper(i, "the times of the stages vary", action.predicted_gain);
+  // Else only where the threads keep up on average.
+  const double steps = step_rate(window);
+  if (pipeline_of(window) || std::isinf(steps) ||
+      slowest_rate(window.stages) < kBurst * steps) {
+    deep_after_ = decisions_.size();
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < knobs_.size(); ++i)
+    if (!deepest(knobs_[i]))
+      return deeper(i, "each stage is fast enough on average",
+                    steps / rate_in(window) - 1);
+  deep_after_ = decisions_.size();
+  return std::nullopt;
+}
+
+std::optional<Decision> Tuner::relax(const Snapshot& window) {
+  const double steps = step_rate(window);
+  for (std::size_t i = 0; i < knobs_.size(); ++i) {
+    const Knob& knob = knobs_[i];
+    if (knob.pool.empty() || knob.value <= knob.least || frozen(knob)) continue;
+    const double rate = pool_rate(window, knob.pool);
+    if (rate * (knob.value - 1) / knob.value < kSpare * steps) continue;
+    return change(window, i, knob.value - 1,
+                  "one thread less of '" + knob.pool + "' is enough", 0);
+  }
+  return std::nullopt;
+}
+
+}  // namespace penstock
