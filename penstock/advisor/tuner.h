@@ -43,7 +43,7 @@ struct Decision {
 
 /// Sets the knobs of an input pipeline by what its meters measured.
 ///
-///     Tuner tuner({.cpus = 4}, {{"read.workers", "read", 1, 1, 16}});
+///     Tuner tuner({.cpus = 8}, knobs);
 ///     if (std::optional<Decision> change = tuner.next(window))
 ///       set(change->knob, change->to);
 ///

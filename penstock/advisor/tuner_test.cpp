@@ -68,6 +68,17 @@ TEST(TunerTest, GivesTheSlowestPoolAsManyThreadsAsTheStepsNeed) {
   EXPECT_EQ(tuner.decisions()[1].window, 2);
 }
 
+TEST(TunerTest, NamesAKeyOfTheJobAndItsNewValue) {
+  std::map<std::string, int> settings;
+  auto set = [&](const std::string& knob, int to) { settings[knob] = to; };
+  const std::vector<Knob> knobs = two_pools();
+  const Snapshot window = Window();
+  Tuner tuner({.cpus = 8}, knobs);
+  if (std::optional<Decision> change = tuner.next(window))
+    set(change->knob, change->to);
+  EXPECT_EQ(settings, (std::map<std::string, int>{{"loader.workers", 2}}));
+}
+
 TEST(TunerTest, StaysWithinTheProcessorsOfItsBudgetAndSaysSo) {
   Tuner tuner({.cpus = 2.5}, two_pools());
   EXPECT_EQ(tuner.next(Window())->to, 2);
