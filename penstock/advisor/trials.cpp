@@ -95,4 +95,16 @@ Trials try_changes(Pipeline now, std::size_t slowest) {
   return trials;
 }
 
+void deepen_queues(Pipeline& pipeline, int times, int most) {
+  for (PipelineStage& stage : pipeline.stages)
+    stage.queue = std::max(stage.queue, std::min(times * stage.queue, most));
+}
+
+double gain_of_deeper_queues(Pipeline now, int most) {
+  now.batches = std::clamp(now.batches, kFewest, kMost);
+  Pipeline deeper = now;
+  deepen_queues(deeper, 2, most);
+  return Trial(now).gain_of(deeper);
+}
+
 }  // namespace penstock

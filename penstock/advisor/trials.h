@@ -19,4 +19,10 @@ struct Trials {
 };
 Trials try_changes(Pipeline now, std::size_t slowest);
 
+/// The gain, by the same means, of twice as many places in every queue, where
+/// that is not more than `most` or what the queue has.
+double gain_of_deeper_queues(Pipeline now, int most);
+/// Makes them so.
+void deepen_queues(Pipeline& pipeline, int times, int most);
+
 }  // namespace penstock

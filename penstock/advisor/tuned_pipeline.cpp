@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/advisor/trials.h"
+
 namespace penstock {
 namespace {
 
@@ -9,41 +11,37 @@ constexpr int kMostWorkers = 256;
 
 std::vector<Knob> knobs_of(const Pipeline& pipeline) {
   std::vector<Knob> knobs;
-  for (const PipelineStage& stage : pipeline.stages) {
+  for (const PipelineStage& stage : pipeline.stages)
     knobs.push_back({.name = stage.name + ".workers",
                      .pool = stage.name,
                      .value = stage.workers,
                      .most = std::max(stage.workers, kMostWorkers)});
-    knobs.push_back({.name = stage.name + ".queue",
-                     .value = stage.queue,
-                     .most = std::max(stage.queue, Tuner::kDeepest)});
-  }
+  knobs.push_back({.name = "queues", .most = Tuner::kDeepest});
   return knobs;
 }
 
-/// As the knobs of knobs_of() are.
-void set(Pipeline& pipeline, const std::vector<Knob>& knobs) {
-  for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
-    pipeline.stages[i].workers = knobs[2 * i].value;
-    pipeline.stages[i].queue = knobs[2 * i + 1].value;
-  }
+/// `from` with the values of the knobs of knobs_of().
+Pipeline with(const Pipeline& from, const std::vector<Knob>& knobs) {
+  Pipeline pipeline = from;
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i)
+    pipeline.stages[i].workers = knobs[i].value;
+  deepen_queues(pipeline, knobs.back().value, Tuner::kDeepest);
+  return pipeline;
 }
 
 }  // namespace
 
-TunedPipeline tune(Pipeline pipeline, std::int64_t windows) {
-  const std::int64_t seed = pipeline.seed;
-  Tuner tuner({.cpus = static_cast<double>(pipeline.cpus),
-               .threads = 2 * pipeline.cpus},
-              knobs_of(pipeline));
+TunedPipeline tune(const Pipeline& from, std::int64_t windows) {
+  Tuner tuner(
+      {.cpus = static_cast<double>(from.cpus), .threads = 2 * from.cpus},
+      knobs_of(from));
   for (std::int64_t i = 0; i < windows; ++i) {
+    Pipeline now = with(from, tuner.knobs());
     // Draws are keyed by seed and batch: other ones for the next window.
-    pipeline.seed = seed + i * 1'000'003 % INT32_MAX;
-    tuner.next(simulate(pipeline));
-    set(pipeline, tuner.knobs());
+    now.seed = from.seed + i * 1'000'003 % INT32_MAX;
+    tuner.next(simulate(now));
   }
-  pipeline.seed = seed;
-  TunedPipeline tuned{.pipeline = std::move(pipeline),
+  TunedPipeline tuned{.pipeline = with(from, tuner.knobs()),
                       .decisions = tuner.decisions(),
                       .rests = tuner.rests()};
   for (const Decision& decision : tuned.decisions)

@@ -16,9 +16,10 @@ struct TunedPipeline {
   Json json() const;
 };
 
-/// Lets the tuner set workers and queues of a pipeline within `pipeline.cpus`,
-/// over windows of `pipeline.batches` that are simulated one after the other,
-/// each with draws of its own. A pure function.
-TunedPipeline tune(Pipeline pipeline, std::int64_t windows);
+/// Lets the tuner set the workers of a pipeline's stages within its `cpus`, and
+/// all its queues by one knob, how many times as long they are, over windows of
+/// `batches` that are simulated one after the other, each with draws of its
+/// own. A pure function.
+TunedPipeline tune(const Pipeline& pipeline, std::int64_t windows);
 
 }  // namespace penstock

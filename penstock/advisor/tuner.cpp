@@ -7,6 +7,7 @@
 
 #include "penstock/advisor/pools.h"
 #include "penstock/advisor/thresholds.h"
+#include "penstock/advisor/trials.h"
 #include "penstock/base/error.h"
 
 namespace penstock {
@@ -16,6 +17,8 @@ constexpr double kCalm = 0.02;   // of the wall time, spent waiting
 constexpr double kSpare = 1.3;   // of the steps' rate: one thread too many
 constexpr double kPool = 1.05;   // of its own rate: a pool that became faster
 constexpr double kBurst = 1.05;  // of the steps' rate: fast enough on average
+// It takes two changes, and the first one makes a pool slower.
+constexpr double kWorthMoving = 0.05;
 constexpr std::int64_t kCalmWindows = 5;
 
 const std::string& name_of(const Pool& pool) {
@@ -273,42 +276,39 @@ std::optional<Decision> Tuner::hurry(const Snapshot& window) {
                   "'" + knob.pool + "' gives " + rounded(slow->rate) +
                       " samples/s, the lowest",
                   gain);
+  if (std::optional<Decision> deeper = deepen(window)) return deeper;
   // The budget is used: threads that a faster pool does not need.
   for (const Place& place : places)
-    if (knobs_[place.knob].value > place.aim && !frozen(knobs_[place.knob]))
+    if (knobs_[place.knob].value > place.aim && !frozen(knobs_[place.knob]) &&
+        gain >= kWorthMoving)
       return change(window, place.knob, place.aim,
                     "'" + knob.pool + "' needs its processors", gain);
   return std::nullopt;
 }
 
 std::optional<Decision> Tuner::deepen(const Snapshot& window) {
-  auto deepest = [&](const Knob& knob) {
-    return !knob.pool.empty() || knob.value >= knob.most || frozen(knob);
-  };
-  auto deeper = [&](std::size_t at, std::string reason, double gain) {
-    const Knob& knob = knobs_[at];
-    return change(window, at, std::min(2 * std::max(1, knob.value), knob.most),
-                  std::move(reason), gain);
-  };
-  if (deep_after_ == decisions_.size()) return std::nullopt;
-  // Where each stage has a queue, what a change gives was simulated.
-  for (const Action& action : diagnose(window).actions)
-    for (std::size_t i = 0; i < knobs_.size(); ++i)
-      if (knobs_[i].name == action.knob && !deepest(knobs_[i]))
-        return deeper(i, "the times of the stages vary", action.predicted_gain);
-  // Else only where the threads keep up on average.
+  auto depth = std::ranges::find_if(knobs_, [this](const Knob& knob) {
+    return knob.pool.empty() && knob.value < knob.most && !frozen(knob);
+  });
+  if (depth == knobs_.end() || deep_after_ == decisions_.size())
+    return std::nullopt;
   const double steps = step_rate(window);
-  if (pipeline_of(window) || std::isinf(steps) ||
-      slowest_rate(window.stages) < kBurst * steps) {
+  std::string reason = "each stage is fast enough on average";
+  double gain = steps / rate_in(window) - 1;
+  if (std::optional<Pipeline> pipeline = pipeline_of(window)) {
+    reason = "the times of the stages vary";
+    gain = gain_of_deeper_queues(*pipeline, kDeepest);
+  } else if (std::isinf(steps) ||
+             slowest_rate(window.stages) < kBurst * steps) {
+    gain = 0;
+  }
+  if (gain < kSmallestGain) {
     deep_after_ = decisions_.size();
     return std::nullopt;
   }
-  for (std::size_t i = 0; i < knobs_.size(); ++i)
-    if (!deepest(knobs_[i]))
-      return deeper(i, "each stage is fast enough on average",
-                    steps / rate_in(window) - 1);
-  deep_after_ = decisions_.size();
-  return std::nullopt;
+  return change(window, static_cast<std::size_t>(depth - knobs_.begin()),
+                std::min(2 * std::max(1, depth->value), depth->most),
+                std::move(reason), gain);
 }
 
 std::optional<Decision> Tuner::relax(const Snapshot& window) {

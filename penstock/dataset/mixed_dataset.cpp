@@ -27,7 +27,7 @@ class MixedReadAhead final : public ReadAhead {
       : dataset_(dataset) {
     for (const MixedRows& part : dataset.parts()) {
       Options own = options;
-      own.threads = std::min(options.threads, part.rows->info().most_readers);
+      own.threads = threads_of(part, options.threads);
       reads_.push_back(own.threads > 0 ? part.rows->open_read_ahead(own)
                                        : nullptr);
     }
@@ -51,7 +51,17 @@ class MixedReadAhead final : public ReadAhead {
     return any ? std::make_shared<ItemRead>(std::move(parts)) : nullptr;
   }
 
+  void set_threads(int threads) override {
+    for (std::size_t s = 0; s < reads_.size(); ++s)
+      if (reads_[s] != nullptr)
+        reads_[s]->set_threads(threads_of(dataset_.parts()[s], threads));
+  }
+
  private:
+  static int threads_of(const MixedRows& part, int threads) {
+    return std::min(threads, part.rows->info().most_readers);
+  }
+
   const MixedDataset& dataset_;
   std::vector<std::unique_ptr<ReadAhead>> reads_;
 };

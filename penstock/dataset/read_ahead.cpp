@@ -13,6 +13,7 @@ SourceReadAhead::SourceReadAhead(Source& source, const KeyList* keys,
     : source_(source),
       keys_(keys),
       options_(std::move(options)),
+      count_(options_.threads),
       threads_({.name = "read",
                 .workers = options_.threads,
                 .body = [this](int) { work(); },
@@ -53,7 +54,12 @@ void SourceReadAhead::work() {
     read->done_.store(true, std::memory_order_release);
     read.reset();
     options_.arrived();
+    if (count_.leaves()) return;
   }
+}
+
+void SourceReadAhead::set_threads(int threads) {
+  threads_.add(count_.set(threads));
 }
 
 void read_rows(SampleReader& reader, std::span<const SampleId> ids,

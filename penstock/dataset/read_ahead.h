@@ -63,6 +63,10 @@ class ReadAhead {
   virtual ~ReadAhead() = default;
   /// Begins to read the samples of an item; null where there are none to read.
   virtual std::shared_ptr<ItemRead> begin(std::span<const SampleId> ids) = 0;
+  /// Reads with so many threads from here on, one or more: those that are too
+  /// many finish the read that they are at. By the thread that destroys it.
+  /// Throws Error(request), code exec.threads.
+  virtual void set_threads(int threads) = 0;
 };
 
 /// That of one source.
@@ -74,6 +78,7 @@ class SourceReadAhead final : public ReadAhead {
   ~SourceReadAhead() override;
 
   std::shared_ptr<ItemRead> begin(std::span<const SampleId> ids) override;
+  void set_threads(int threads) override;
 
  private:
   void work();
@@ -83,6 +88,7 @@ class SourceReadAhead final : public ReadAhead {
   const Options options_;
   // Waits for room where more is planned than this, which harms nothing.
   Queue<std::weak_ptr<ItemRead>> queue_{4096};
+  Headcount count_;
   Stage threads_;  // last: they use all the above
 };
 

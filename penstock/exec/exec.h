@@ -13,6 +13,7 @@
 ///     numbers.close();
 ///     adders.join();
 #include "penstock/exec/durations.h"
+#include "penstock/exec/headcount.h"
 #include "penstock/exec/meter.h"
 #include "penstock/exec/queue.h"
 #include "penstock/exec/ranges.h"

@@ -32,15 +32,9 @@ Stage::Stage(Options options) : state_(std::make_unique<State>()) {
   int workers = options.workers;
   state_->options = std::move(options);
   state_->running = workers > 0 ? workers : 1;
-  const std::string& stage = state_->options.name;
   threads_.reserve(static_cast<std::size_t>(workers));
   try {
-    for (int i = 0; i < workers; ++i) {
-      threads_.emplace_back([state = state_.get(), i] { state->run(i); });
-      // Linux shows 15 letters: "read-0".
-      std::string name = stage.substr(0, 12) + "-" + std::to_string(i);
-      pthread_setname_np(threads_.back().native_handle(), name.c_str());
-    }
+    for (int i = 0; i < workers; ++i) start(static_cast<std::size_t>(i));
     return;
   } catch (const std::exception& error) {
     // Lack of memory may be the reason, so nothing is allocated before the
@@ -49,15 +43,46 @@ Stage::Stage(Options options) : state_(std::make_unique<State>()) {
     if (state_->options.failed)
       state_->options.failed(std::current_exception());
     join();
-    throw Error(
-        ErrorKind::request,
-        {.code = "exec.threads",
-         .what = stage + ": cannot start thread " +
-                 std::to_string(started + 1) + " of " + std::to_string(workers),
-         .where = "this process",
-         .why = error.what(),
-         .next = "request fewer workers, or raise the limits on "
-                 "threads and memory of this process"});
+    refuse(error, started, static_cast<std::size_t>(workers));
+  }
+}
+
+void Stage::start(std::size_t number) {
+  threads_.emplace_back(
+      [state = state_.get(), number] { state->run(static_cast<int>(number)); });
+  // Linux shows 15 letters: "read-0".
+  std::string name =
+      state_->options.name.substr(0, 12) + "-" + std::to_string(number);
+  pthread_setname_np(threads_.back().native_handle(), name.c_str());
+}
+
+void Stage::refuse(const std::exception& error, std::size_t started,
+                   std::size_t workers) const {
+  throw Error(
+      ErrorKind::request,
+      {.code = "exec.threads",
+       .what = state_->options.name + ": cannot start thread " +
+               std::to_string(started + 1) + " of " + std::to_string(workers),
+       .where = "this process",
+       .why = error.what(),
+       .next = "request fewer workers, or raise the limits on "
+               "threads and memory of this process"});
+}
+
+void Stage::add(int workers) {
+  for (int i = 0; i < workers; ++i) {
+    int running = state_->running;
+    do {
+      if (running == 0) return;  // the last one has closed the output
+    } while (!state_->running.compare_exchange_weak(running, running + 1));
+    try {
+      start(threads_.size());
+    } catch (const std::exception& error) {
+      if (state_->running.fetch_sub(1) == 1 && state_->options.last)
+        state_->options.last();
+      refuse(error, threads_.size(),
+             threads_.size() + static_cast<std::size_t>(workers - i));
+    }
   }
 }
 

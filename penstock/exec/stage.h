@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -38,10 +39,17 @@ class Stage {
   Stage& operator=(const Stage&) = delete;
 
   void run_inline();
+  /// Starts that many more threads while others run; the next numbers are
+  /// theirs. Nothing where all have ended already. By the thread that joins.
+  /// Throws as the constructor does; the others go on then.
+  void add(int workers);
   void join();
 
  private:
   struct State;
+  void start(std::size_t number);
+  [[noreturn]] void refuse(const std::exception& error, std::size_t started,
+                           std::size_t workers) const;
   std::unique_ptr<State> state_;
   std::vector<std::thread> threads_;
 };

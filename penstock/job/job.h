@@ -24,8 +24,12 @@ struct Job {
   /// The `loader` section.
   struct Loading {
     LoaderOptions options;       ///< of both sides: see loader_options()
-    std::optional<int> workers;  ///< missing: from the processors we may use
-    std::optional<Tail> tail;    ///< missing: drop for train, exact for val
+    std::optional<int> workers;  ///< missing: as many as `cpus`
+    /// Processors that the threads of the loader may use; missing: those that
+    /// we may use.
+    std::optional<int> cpus;
+    bool tune = true;          ///< what the job leaves open, while it runs
+    std::optional<Tail> tail;  ///< missing: drop for train, exact for val
     std::optional<std::int64_t> val_batch_size;  ///< missing: batch_size
     std::string cache = "auto";
     Drawing drawing;  ///< "weights" or "balance"
@@ -98,6 +102,8 @@ void use_own_model(Json& document, const std::string& named);
 /// The JSON Schema (draft 2020-12) of the job file.
 std::string job_schema();
 
+/// Processors that the threads of a job's loader may use.
+double loader_cpus(const Job& job);
 /// The options of the loader and of the data set for a job.
 LoaderOptions loader_options(const Job& job, Side side);
 /// What decides the tensors of a batch, by the fields' names; where there are

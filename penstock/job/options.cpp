@@ -10,11 +10,15 @@ namespace {
 
 int automatic_workers(const Job& job) {
   if (job.loading.options.per_sample) return 0;
-  double cpus = read_host_limits().cpus;
-  return std::clamp(static_cast<int>(std::floor(cpus)), 1, 16);
+  return std::clamp(static_cast<int>(std::floor(loader_cpus(job))), 1, 16);
 }
 
 }  // namespace
+
+double loader_cpus(const Job& job) {
+  const double cpus = read_host_limits().cpus;
+  return job.loading.cpus ? std::min<double>(*job.loading.cpus, cpus) : cpus;
+}
 
 LoaderOptions loader_options(const Job& job, Side side) {
   bool train = side == Side::train;

@@ -193,7 +193,14 @@ const SettingsTable<Job::Loading>& loading_settings() {
     SettingsTable<Loading> made;
     made.inside(&Loading::options, options_settings())
         .integer("workers", &Loading::workers, 0, 1024,
-                 "default: from the processors we may use");
+                 "default: from the processors we may use")
+        .integer("cpus", &Loading::cpus, 1, 4096,
+                 "processors that the loader's threads may use; default: all "
+                 "that we may use")
+        .choice("tune", &Loading::tune, {{"auto", true}, {"off", false}},
+                "\"auto\" (default): while it runs, workers, readers and "
+                "prefetch are set by what is measured, unless the job sets "
+                "them");
     made.integer("val_batch_size", &Loading::val_batch_size, 1, 1 << 24,
                  "of the held-out rows; default: batch_size");
     made.choice("exhausted", &Loading::exhausted,

@@ -30,6 +30,15 @@ struct FilledBatch {
   std::vector<RejectedSample> rejected;
 };
 
+/// What may change while a loader runs: see LoaderOptions.
+struct LoaderThreads {
+  int workers = 1;
+  int readers = 0;  ///< 0: there are none, the workers read
+  int prefetch = 2;
+
+  friend bool operator==(const LoaderThreads&, const LoaderThreads&) = default;
+};
+
 /// Hands out batches of samples in order, epoch after epoch, prepared
 /// ahead across the seam between epochs.
 ///
@@ -72,6 +81,14 @@ class Loader {
   /// Waits at most so long for the next batch, the end or an error; false when
   /// none is there. True at once with 0 workers: next() does the work itself.
   bool ready_within(Nanoseconds time);
+
+  /// As they are set; nullopt where batches are made on the consumer's thread.
+  std::optional<LoaderThreads> threads() const;
+  /// From here on; batches and their order stay the same. Threads that are too
+  /// many finish what they are at. Memory of batches that may no longer lie
+  /// ready is kept. Only where threads() are, with one or more of each of them;
+  /// called by the consumer. Throws Error(request), code exec.threads.
+  void set_threads(const LoaderThreads& to);
 
   /// Where the batch after the last one handed out begins: to be saved.
   Position position() const;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+
 #include "penstock/dataset/dataset.h"
 #include "penstock/loader/options.h"
 #include "penstock/loader/slot.h"
@@ -7,7 +9,7 @@
 namespace penstock {
 
 /// Turns a position into a planned slot: which samples, how large, and how the
-/// work is shared. Immutable, so thread-safe; a slot belongs to one thread.
+/// work is shared. Thread-safe; a slot belongs to one thread.
 class BatchPlanner {
  public:
   /// `sharers`: threads that fill one batch together.
@@ -18,6 +20,7 @@ class BatchPlanner {
   /// Sets plan, ids, layout and item_ends. Throws Error(request), code
   /// loader.batch_bytes, for a batch that is larger than allowed.
   void plan(Position at, Slot& slot) const;
+  void share_among(int sharers) { sharers_ = sharers; }
 
  private:
   void share_out(Slot& slot) const;
@@ -27,7 +30,7 @@ class BatchPlanner {
   const LoaderOptions& options_;
   const Order& order_;
   const std::vector<BatchTensor>& tensors_;
-  const int sharers_;
+  std::atomic<int> sharers_;
 };
 
 }  // namespace penstock

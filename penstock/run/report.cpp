@@ -227,6 +227,27 @@ Json memory_json(const TierPlan& plan, const RunNumbers& run,
   return json;
 }
 
+/// What the tuner changed and left so.
+Json applied_json(const RunNumbers& run) {
+  Json list = Json::Array{};
+  if (run.tuning)
+    for (const Decision& decision : run.tuning->decisions)
+      if (!decision.undone && decision.measured_gain)
+        list.push_back(decision.json());
+  return list;
+}
+
+Json tuner_json(const RunNumbers& run) {
+  Json json;
+  json["on"] = run.tuning.has_value();
+  json["decisions"] = Json::Array{};
+  if (!run.tuning) return json;
+  for (const Decision& decision : run.tuning->decisions)
+    json["decisions"].push_back(decision.json());
+  json["rests"] = run.tuning->rests;
+  return json;
+}
+
 }  // namespace
 
 void RunNumbers::leave_out_compute() {
@@ -234,6 +255,7 @@ void RunNumbers::leave_out_compute() {
     parts.host += std::exchange(parts.compute, Nanoseconds(0));
   };
   leave_out(snapshot.parts);
+  if (tuning && tuning->settled) leave_out(tuning->settled->parts);
   for (auto& [number, epoch] : epochs) leave_out(epoch.parts);
   for (TimelineNumbers::Point& point : timeline.points) leave_out(point.parts);
   for (WorstStep& step : worst_steps) leave_out(step.parts);
@@ -262,7 +284,9 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["worst_steps"] = worst_steps_json(run, rows);
   json["validation_s"] = seconds(run.validation);
   json["checkpoint_s"] = seconds(run.checkpoints);
-  json["verdict"] = diagnose(snapshot).json();
+  json["verdict"] = diagnose(run.last_window()).json();
+  json["verdict"]["applied"] = applied_json(run);
+  json["tuner"] = tuner_json(run);
   json["plan"] = rows == nullptr ? Json() : rows->plan().json();
   if (rows != nullptr) json["memory"] = memory_json(rows->plan(), run, device);
   json["dataset"] = rows == nullptr ? Json() : rows_json(*rows, dataset);

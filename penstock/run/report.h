@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/advisor/tuner.h"
 #include "penstock/job/job.h"
 #include "penstock/monitor/monitor.h"
 #include "penstock/run/timeline.h"
@@ -45,6 +46,20 @@ struct RunNumbers {
   TimelineNumbers timeline;
   std::vector<WorstStep> worst_steps;  ///< the slowest first
   Snapshot snapshot;
+  /// What the tuner changed, and why it went no further; none: it was off, or
+  /// had nothing to change.
+  struct Tuning {
+    std::vector<Decision> decisions;
+    std::string rests;
+    /// Since its last change; none: there was no change, or too few steps
+    /// since.
+    std::optional<Snapshot> settled;
+  };
+  std::optional<Tuning> tuning;
+  /// What the verdict is about: the settings that were left in the end.
+  const Snapshot& last_window() const {
+    return tuning && tuning->settled ? *tuning->settled : snapshot;
+  }
 
   /// Steps that are no work: what they computed is the host's time.
   void leave_out_compute();

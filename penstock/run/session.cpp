@@ -48,7 +48,9 @@ Session::Session(const Job& job, const OpenOptions& options)
     options_.batches =
         std::max<std::int64_t>(0, steps_in_all(job_, order_) - steps_before_);
   loader_ = std::make_unique<Loader>(rows_, options_at(first), *device_);
-  if (options_.timed) timeline_ = std::make_unique<Timeline>(*device_);
+  if (!options_.timed) return;
+  timeline_ = std::make_unique<Timeline>(*device_);
+  tuner_ = LiveTuner::of(job_, *rows_, options_at(first), *loader_);
 }
 
 Session::~Session() { close(); }
@@ -101,6 +103,16 @@ void Session::report_step() {
   if (timeline_ != nullptr)
     timeline_->step(done->epoch, clock_, numbers_.outside());
   if (reporter_ != nullptr) reporter_->step(*done, loss_);
+  if (tuner_ != nullptr && !closed()) tune();
+}
+
+void Session::tune() {
+  tuner_->step(
+      *loader_, [this] { return snapshot(); },
+      [this](const std::string& line) {
+        log(LogLevel::info, "tuned: " + line);
+        if (listener_.note) listener_.note("tuned: " + line);
+      });
 }
 
 void Session::set_loss(double loss) {
@@ -241,6 +253,7 @@ void Session::pause() {
   asked_ = false;
   clock_.pause();
   if (reporter_ != nullptr) reporter_->pause();
+  if (tuner_ != nullptr) tuner_->pause();
 }
 
 void Session::time_elsewhere(bool elsewhere) {
@@ -294,6 +307,7 @@ void Session::end_loader() {
 void Session::open_at(Position at) {
   try {
     loader_ = std::make_unique<Loader>(rows_, options_at(at), *device_);
+    if (tuner_ != nullptr) tuner_->use(*loader_);
   } catch (...) {
     close();
     throw;
@@ -392,17 +406,10 @@ std::vector<WorstStep> Session::worst_steps() {
   return worst;
 }
 
-RunNumbers Session::numbers(bool wait) {
-  check_open();
-  if (wait) clock_.finish();
-  RunNumbers numbers = numbers_;
-  Snapshot& snapshot = numbers.snapshot;
+/// All numbers of the loop and its loaders up to now.
+Snapshot Session::snapshot() {
+  Snapshot snapshot;
   snapshot.parts = clock_.total();
-  for (const auto& [epoch, parts] : clock_.by_group())
-    numbers.epochs[epoch].parts = parts;
-  if (timeline_ != nullptr)
-    numbers.timeline = timeline_->numbers(clock_, numbers_.outside());
-  numbers.worst_steps = worst_steps();
   snapshot.stages = stages();
   snapshot.wait_order = wait_order_ + loader_->wait_order();
   snapshot.virtual_time = job_.device.virtual_time;
@@ -410,6 +417,24 @@ RunNumbers Session::numbers(bool wait) {
   snapshot.tiers = tiers_of(source->plan());
   snapshot.limits = read_host_limits();
   snapshot.use = read_host_use();
+  return snapshot;
+}
+
+RunNumbers Session::numbers(bool wait) {
+  check_open();
+  if (wait) clock_.finish();
+  RunNumbers numbers = numbers_;
+  numbers.snapshot = snapshot();
+  for (const auto& [epoch, parts] : clock_.by_group())
+    numbers.epochs[epoch].parts = parts;
+  if (timeline_ != nullptr)
+    numbers.timeline = timeline_->numbers(clock_, numbers_.outside());
+  numbers.worst_steps = worst_steps();
+  if (tuner_ == nullptr) return numbers;
+  numbers.tuning.emplace(
+      RunNumbers::Tuning{.decisions = tuner_->tuner().decisions(),
+                         .rests = tuner_->tuner().rests(),
+                         .settled = tuner_->settled(numbers.snapshot)});
   return numbers;
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "penstock/run/live_tuner.h"
 #include "penstock/run/opening.h"
 #include "penstock/run/progress_reporter.h"
 #include "penstock/run/report.h"
@@ -156,6 +157,9 @@ class Session {
   void ask();
   std::shared_ptr<Stream> borrowed(void* handle)
       PENSTOCK_REQUIRES(stream_mutex_);
+  Snapshot snapshot();
+  /// Lets the tuner look at the step that has ended.
+  void tune();
   void count_epoch(std::int64_t at, std::int64_t rows);
   std::vector<StageNumbers> stages() const;
   std::vector<SampleId> samples_at(Position at) const;
@@ -187,6 +191,7 @@ class Session {
   std::unique_ptr<ProgressReporter> reporter_;  ///< null: nobody listens
   std::unique_ptr<Timeline> timeline_;          ///< null: steps are not timed
   std::unique_ptr<Loader> loader_;
+  std::unique_ptr<LiveTuner> tuner_;  ///< null: nothing is to be tuned
   std::vector<StageNumbers> stages_;  ///< of the loaders before a seek
   Nanoseconds wait_order_{0};
 };

@@ -21,7 +21,7 @@ class Report(Case):
         for epoch in report["epochs"]:
             self.assertLessEqual({"epoch", "seconds", "au", "train_loss",
                                   "val_loss"}, set(epoch))
-        self.assertEqual(set(report["verdict"]), {"limit", "stage", "cause",
+        self.assertEqual(set(report["verdict"]), {"limit", "stage", "applied", "cause",
                                                   "because", "actions",
                                                   "no_action"})
         self.assertIn(report["verdict"]["limit"], LIMITS)
@@ -74,7 +74,7 @@ class Report(Case):
         self.assertTrue(report["machine"]["memory_from"])
         settings = report["settings"]
         self.assertEqual(settings["loader"], {
-            "batch_size": 16, "seed": 3, "shuffle": True, "workers": 2,
+            "batch_size": 16, "seed": 3, "shuffle": True, "tune": "auto", "workers": 2,
             "prefetch": 2, "readers": 4, "cache": "auto", "on_bad": "stop", "read": "batch", "tail": "drop"})
         self.assertEqual(settings["train"]["epochs"], 1)
         self.assertEqual(settings["output"]["dir"], "runs")

@@ -21,6 +21,29 @@ class Sim(Case):
         (self.folder / name).write_text(json.dumps(document))
         return name
 
+    def test_tunes_a_described_pipeline_within_its_processors(self):
+        described = {**PIPELINE, "cpus": 5}
+        self.write("five.json", described)
+        seen = self.succeed("sim", "five.json", "--tune", "--json").json()
+        tuned = seen["tuned"]
+        workers = {stage["name"]: stage["workers"]
+                   for stage in tuned["stages"]}
+        self.assertEqual(workers, {"read": 4, "decode": 1})
+        self.assertGreater(tuned["rate"], 49)  # of the 50 of the steps
+        first = tuned["decisions"][0]
+        self.assertEqual((first["knob"], first["from"], first["to"]),
+                         ("read.workers", 2, 4))
+        self.assertAlmostEqual(first["predicted_gain"], 0.5, delta=0.05)
+        self.assertAlmostEqual(first["measured_gain"], 0.5, delta=0.05)
+        text = self.succeed("sim", "five.json", "--tune").out
+        self.assertIn("'read' gives 33", text)
+        described["cpus"] = 3
+        self.write("three.json", described)
+        none = self.succeed("sim", "three.json", "--tune", "--json").json()
+        self.assertEqual(none["tuned"]["decisions"], [])
+        self.assertIn("all 3.0 processors of the budget are used",
+                      none["tuned"]["rests"])
+
     def test_says_what_limits_a_described_pipeline(self):
         seen = self.succeed("sim", self.write("one.json", PIPELINE),
                             "--json").json()

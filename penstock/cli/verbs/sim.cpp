@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/advisor/tuned_pipeline.h"
 #include "penstock/base/user_file.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
@@ -23,6 +24,21 @@ std::string per_second(const Json* rate) {
   char text[40];
   std::snprintf(text, sizeof(text), "%.1f/s", rate->number());
   return text;
+}
+
+/// What the tuner changed, line by line.
+std::string summary_of_tuned(const Json& tuned) {
+  std::vector<std::vector<std::string>> rows = {
+      {"window", "set", "from", "to", "predicted", "measured", "because"}};
+  for (const Json& change : tuned.find("decisions")->array())
+    rows.push_back({change.find("window")->dump(),
+                    printable(change.find("knob")->string()),
+                    change.find("from")->dump(), change.find("to")->dump(),
+                    percent(change.find("predicted_gain")),
+                    percent(change.find("measured_gain")),
+                    printable(change.find("reason")->string())});
+  return "\ntuned: " + per_second(tuned.find("rate")) + " batches\n" +
+         table_text(rows) + printable(tuned.find("rests")->string()) + "\n";
 }
 
 std::string summary_of_pipeline(const Json& json) {
@@ -49,23 +65,44 @@ std::string summary_of_pipeline(const Json& json) {
             action.find("cost")->string() + ")\n";
   if (const Json& none = *verdict.find("no_action"); !none.is_null())
     text += none.string() + "\n";
+  if (const Json* tuned = json.find("tuned")) text += summary_of_tuned(*tuned);
   return text;
 }
 
-void run_sim(const std::vector<std::string>& files, Invocation& invocation) {
+/// Windows that the tuner is given.
+constexpr std::int64_t kWindows = 60;
+
+struct Arguments {
+  std::vector<std::string> files;
+  bool tune = false;
+};
+
+Json result_of(const Json& document, const std::string& origin, bool tunes) {
+  const Pipeline pipeline = parse_pipeline(document, origin);
+  Json result = window_json(simulate(pipeline));
+  if (!tunes) return result;
+  const TunedPipeline tuned = tune(pipeline, kWindows);
+  result["tuned"] = tuned.json();
+  result["tuned"]["rate"] = rate_of(simulate(tuned.pipeline));
+  return result;
+}
+
+void run_sim(const Arguments& arguments, Invocation& invocation) {
+  const std::vector<std::string>& files = arguments.files;
   std::vector<Json> results;
   bool list = files.size() > 1;
   for (const std::string& file : files) {
     const Json document =
         Json::parse(read_user_file(file, "cannot read the pipeline"), file);
     if (!document.is_array()) {
-      results.push_back(window_json(simulate(parse_pipeline(document, file))));
+      results.push_back(result_of(document, file, arguments.tune));
       continue;
     }
     list = true;
     for (std::size_t i = 0; i < document.array().size(); ++i)
-      results.push_back(window_json(simulate(parse_pipeline(
-          document.array()[i], file + "[" + std::to_string(i) + "]"))));
+      results.push_back(result_of(document.array()[i],
+                                  file + "[" + std::to_string(i) + "]",
+                                  arguments.tune));
   }
   if (invocation.json)
     return print_document(list ? Json(std::move(results)) : results.front());
@@ -80,20 +117,23 @@ Verb sim_verb() {
           .help = "Run described pipelines in virtual time, say what limits",
           .example = "penstock sim pipeline.json",
           .add = [](Options& options, Invocation& invocation) -> RunVerb {
-            auto files = std::make_shared<std::vector<std::string>>();
-            options.add("file", *files,
+            auto arguments = std::make_shared<Arguments>();
+            options.add("file", arguments->files,
                         "A pipeline as JSON, or a list of them; several files");
+            options.flag("--tune", arguments->tune,
+                         "Set workers and queues as the tuner would, within "
+                         "\"cpus\"");
             add_json(options, invocation,
                      "One JSON document, or a list of them");
-            return [files](Invocation& of) {
-              if (files->empty())
+            return [arguments](Invocation& of) {
+              if (arguments->files.empty())
                 throw Error(ErrorKind::request,
                             {.code = "cli.arguments",
                              .what = "there is nothing to simulate",
                              .where = "the command line",
                              .why = "no file is named",
                              .next = "penstock sim pipeline.json"});
-              run_sim(*files, of);
+              run_sim(*arguments, of);
             };
           }};
 }

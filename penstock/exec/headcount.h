@@ -1,0 +1,34 @@
+#pragma once
+
+#include <atomic>
+
+namespace penstock {
+
+/// How many threads a stage is to have: those that are too many end when they
+/// ask, between two pieces of work. Thread-safe, but for set().
+class Headcount {
+ public:
+  explicit Headcount(int threads) : wanted_(threads) {}
+
+  int wanted() const { return wanted_; }
+  /// True for a thread that is to end now.
+  bool leaves() {
+    int surplus = surplus_;
+    while (surplus > 0)
+      if (surplus_.compare_exchange_weak(surplus, surplus - 1)) return true;
+    return false;
+  }
+  /// Gives how many threads are to be started. By one thread at a time.
+  int set(int threads) {
+    int more = threads - wanted_.exchange(threads);
+    if (more < 0) surplus_ -= more;
+    while (more > 0 && leaves()) --more;  // one that would end stays instead
+    return more > 0 ? more : 0;
+  }
+
+ private:
+  std::atomic<int> wanted_;
+  std::atomic<int> surplus_{0};
+};
+
+}  // namespace penstock

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/advisor/tuner.h"
+#include "penstock/job/job.h"
+
+namespace penstock {
+
+/// Sets the threads of a loader while a loop takes its batches: a window of two
+/// seconds or more after the other, and by each at most one change. Whatever it
+/// does, batches and their order stay the same.
+///
+/// It may change `loader.workers` up to `loader.cpus`, `loader.readers` up to
+/// as many as the source can use, and `loader.prefetch` while the batches that
+/// lie ready take less than 256 MiB: each only where the job leaves it open.
+/// One thread, the loop's.
+class LiveTuner {
+ public:
+  /// Null where nothing is to be tuned: "loader.tune" is "off", the steps are
+  /// timed by a virtual clock, batches are made on the loop's own thread, or
+  /// the job sets all that could be.
+  static std::unique_ptr<LiveTuner> of(const Job& job, const Dataset& rows,
+                                       const LoaderOptions& options,
+                                       const Loader& loader,
+                                       const Clock& clock = wall_clock());
+
+  /// A step has ended. `now` gives all numbers up to here, and is called once
+  /// in a while. `note` gets a line for people for each change; may be empty.
+  void step(Loader& loader, const std::function<Snapshot()>& now,
+            const std::function<void(const std::string&)>& note);
+  /// The loop turns to something else: the window at hand is not used.
+  void pause() { steps_ = 0; }
+  /// The loop has another loader now: it gets the threads as they were set.
+  void use(Loader& loader);
+
+  const Tuner& tuner() const { return tuner_; }
+  /// What was counted since the last change, where `now` is all up to now;
+  /// none: there was no change, or there were too few steps since.
+  std::optional<Snapshot> settled(const Snapshot& now) const;
+
+ private:
+  LiveTuner(Tuner tuner, LoaderThreads threads, const Clock& clock)
+      : tuner_(std::move(tuner)), threads_(threads), clock_(clock) {}
+  LoaderThreads threads() const;
+
+  Tuner tuner_;
+  LoaderThreads threads_;  // of the job, where there is no knob
+  const Clock& clock_;
+  std::int64_t steps_ = 0;  // of this window; 0: it has not begun
+  std::int64_t skip_ = 0;   // steps until it may begin
+  Nanoseconds began_{0};
+  Snapshot before_;  // the numbers when it began
+  std::optional<Snapshot> changed_at_;
+};
+
+/// What was counted between two snapshots of one loop.
+Snapshot since(const Snapshot& earlier, const Snapshot& now);
+
+}  // namespace penstock
