@@ -15,6 +15,8 @@
 
 #include "penstock/advisor/fetch_window.h"
 #include "penstock/advisor/pipeline.h"
+#include "penstock/advisor/tuned_pipeline.h"
+#include "penstock/advisor/tuner.h"
 #include "penstock/base/json.h"
 #include "penstock/monitor/monitor.h"
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "penstock/advisor/pipeline.h"
 #include "penstock/advisor/tuner.h"
 
 namespace penstock {

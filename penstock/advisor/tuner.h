@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "penstock/advisor/advisor.h"
+#include "penstock/base/json.h"
+#include "penstock/monitor/monitor.h"
 
 namespace penstock {
 

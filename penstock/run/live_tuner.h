@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/advisor/tuner.h"
+#include "penstock/advisor/advisor.h"
 #include "penstock/job/job.h"
 
 namespace penstock {

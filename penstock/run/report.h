@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/advisor/tuner.h"
+#include "penstock/advisor/advisor.h"
 #include "penstock/job/job.h"
 #include "penstock/monitor/monitor.h"
 #include "penstock/run/timeline.h"

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "penstock/advisor/advisor.h"
-#include "penstock/advisor/tuned_pipeline.h"
 #include "penstock/base/user_file.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
