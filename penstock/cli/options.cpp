@@ -88,6 +88,11 @@ void Options::add(const std::string& name, std::vector<std::string>& to,
     option->expected(0, 1 << 20);
 }
 
+void Options::add_pair(const std::string& name, std::vector<std::string>& to,
+                       const std::string& help) {
+  app_->add_option(name, to, help)->expected(2)->default_str("");
+}
+
 void Options::add(const std::string& name, std::int64_t& to,
                   const std::string& help, NumberRule<std::int64_t> rule) {
   add_number(*app_, name, to, help, rule);

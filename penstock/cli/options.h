@@ -46,6 +46,9 @@ class Options {
            TextRule rule = {});
   void add(const std::string& name, std::vector<std::string>& to,
            const std::string& help);  ///< "--name" several times: a value each
+  /// "--name FIRST SECOND": both, or none.
+  void add_pair(const std::string& name, std::vector<std::string>& to,
+                const std::string& help);
   void add(const std::string& name, std::int64_t& to, const std::string& help,
            NumberRule<std::int64_t> rule);
   void add(const std::string& name, std::uint64_t& to, const std::string& help,

@@ -11,6 +11,7 @@ namespace penstock {
   VERB(batch)                \
   VERB(peek)                 \
   VERB(check)                \
+  VERB(prepare)              \
   VERB(cache)                \
   VERB(verify_resume)        \
   VERB(demo)                 \

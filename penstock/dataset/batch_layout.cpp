@@ -20,28 +20,35 @@ std::vector<BatchTensor> batch_tensors(const DatasetInfo& info, Side side,
   std::size_t varying = 0;
   for (std::size_t o = 0; o < info.outputs.size(); ++o) {
     const Output& output = info.outputs[o];
-    BatchTensor tensor{
-        .name = output.name,
-        .dtype = output.dtype,
-        .row_shape = output.row_shape,
-        .bytes = output.bytes(),
-        .queued = std::ranges::any_of(on_device, [&](const DeviceField& field) {
-          return o - field.first_output < field.outputs;
-        })};
+    BatchTensor tensor{.name = output.name,
+                       .dtype = output.dtype,
+                       .row_shape = output.row_shape,
+                       .bytes = output.bytes(),
+                       .queued = std::ranges::any_of(
+                           on_device,
+                           [&](const DeviceField& field) {
+                             return o - field.first_output < field.outputs;
+                           }),
+                       .shares = output.shares,
+                       .padding = output.padding};
     if (output.lengths == Lengths::equal) {
       tensors.push_back(std::move(tensor));
       continue;
     }
-    bool padded = output.lengths == Lengths::padded;
-    tensor.what = padded ? What::padded : What::packed;
-    tensor.varying = varying;
+    const bool padded = output.lengths == Lengths::padded;
+    tensor.what =
+        output.lengths == Lengths::packed ? What::packed : What::padded;
+    if (!output.shares) ++varying;
+    tensor.varying = varying - 1;
     tensors.push_back(std::move(tensor));
+    if (output.shares) continue;
+    const char* ending = padded ? "_lengths" : "_cu_seqlens";
     tensors.push_back(
-        {.name = output.name + (padded ? "_lengths" : "_cu_seqlens"),
+        {.name = output.beside.empty() ? output.name + ending : output.beside,
          .what = padded ? What::lengths : What::offsets,
          .dtype = Dtype::int32,
          .bytes = sizeof(std::int32_t),
-         .varying = varying++});
+         .varying = varying - 1});
   }
   for (const Output& output : added)
     tensors.push_back({.name = output.name,
@@ -149,7 +156,8 @@ void add_tensors(const Dataset& dataset,
       if (layout.varying.size() <= tensor.varying)
         layout.varying.resize(tensor.varying + 1);
       BatchLayout::Varying& of = layout.varying[tensor.varying];
-      place_varying(dataset, tensor.varying, tensor, plan, of);
+      if (!tensor.shares)
+        place_varying(dataset, tensor.varying, tensor, plan, of);
       longest = static_cast<std::size_t>(of.longest);
       elements = static_cast<std::size_t>(of.elements);
     } else if (tensor.what == What::rows && ranges != rows) {

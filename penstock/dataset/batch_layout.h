@@ -24,10 +24,12 @@ struct BatchTensor {
   std::string name;
   What what = What::rows;
   Dtype dtype = Dtype::float32;
-  Shape row_shape;          ///< of a row, or of an element
-  std::size_t bytes = 0;    ///< of a row, or of an element
-  std::size_t varying = 0;  ///< which of the outputs whose lengths differ
-  bool queued = false;      ///< made on the device, not copied there
+  Shape row_shape;           ///< of a row, or of an element
+  std::size_t bytes = 0;     ///< of a row, or of an element
+  std::size_t varying = 0;   ///< which of the outputs whose lengths differ
+  bool queued = false;       ///< made on the device, not copied there
+  bool shares = false;       ///< its elements are where the one before has its
+  std::int64_t padding = 0;  ///< what stands where no sample does
 };
 
 /// The tensor that marks rows, 1, and padding, 0.

@@ -15,6 +15,7 @@
 #include "penstock/dataset/function_dataset.h"
 #include "penstock/dataset/indexed_dataset.h"
 #include "penstock/dataset/mixed_dataset.h"
+#include "penstock/dataset/packed_dataset.h"
 #include "penstock/dataset/prepare_dataset.h"
 #include "penstock/dataset/prepare_mixed.h"
 #include "penstock/dataset/table_dataset.h"

@@ -136,7 +136,7 @@ void IndexedDataset::find_lengths() {
     source_->lengths(first_request(options_.fields, kind), 0, lengths);
     for (std::int32_t& length : lengths) length = kind.length(length);
     for (const Output& output : kind.outputs()) {
-      if (output.lengths == Lengths::equal) continue;
+      if (!output.own_lengths()) continue;
       varying_.push_back(f);
       info_.longest.push_back(
           lengths.empty() ? 0 : *std::ranges::max_element(lengths));

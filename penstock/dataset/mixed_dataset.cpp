@@ -13,7 +13,8 @@ std::string shown(const Output& output) {
          text_of(output.row_shape) +
          (output.lengths == Lengths::equal    ? ""
           : output.lengths == Lengths::padded ? " padded"
-                                              : " packed");
+          : output.lengths == Lengths::packed ? " packed"
+                                              : " in bins");
 }
 
 std::string shown(const std::vector<Output>& outputs, std::size_t at) {

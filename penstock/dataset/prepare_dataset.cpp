@@ -1,6 +1,7 @@
 #include "penstock/dataset/prepare_dataset.h"
 
 #include "penstock/dataset/expected_rows.h"
+#include "penstock/dataset/packed_dataset.h"
 
 namespace penstock {
 
@@ -53,7 +54,10 @@ std::string named_fingerprint(const TableDatasetOptions& options,
       {.fields = options.fields, .split = options.split}, source);
 }
 
-std::shared_ptr<const Dataset> prepare_dataset(
+namespace {
+
+/// As prepare_dataset(), before samples are packed.
+std::shared_ptr<const Dataset> prepare_samples(
     const TableDatasetOptions& options, std::unique_ptr<Source> source,
     Device& device) {
   if (!data_reason(options, *source).empty())
@@ -76,6 +80,15 @@ std::shared_ptr<const Dataset> prepare_dataset(
   if (options.planned) options.planned(set->plan());
   check_fingerprint(*set, options.source.fingerprint, shown);
   return set;
+}
+
+}  // namespace
+
+std::shared_ptr<const Dataset> prepare_dataset(
+    const TableDatasetOptions& options, std::unique_ptr<Source> source,
+    Device& device) {
+  packing_of(options);  // throws before anything is read
+  return packed(prepare_samples(options, std::move(source), device), options);
 }
 
 }  // namespace penstock

@@ -22,7 +22,8 @@ std::string named_fingerprint(const TableDatasetOptions& options,
 
 /// What batches are made of, from a source that was opened with
 /// `requests_of(options)`: an IndexedDataset where nothing needs a scan, else
-/// what TableDataset::prepare() gives after one. Throws what these throw.
+/// what TableDataset::prepare() gives after one; a PackedDataset of these where
+/// a field packs its samples. Throws what these throw, and packing_of().
 /// `options.planned` is called in both cases, `options.scanning` before a scan.
 std::shared_ptr<const Dataset> prepare_dataset(
     const TableDatasetOptions& options, std::unique_ptr<Source> source,

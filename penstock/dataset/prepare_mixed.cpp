@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "penstock/dataset/mixed_refusal.h"
+#include "penstock/dataset/packed_dataset.h"
 #include "penstock/dataset/prepare_dataset.h"
 #include "penstock/dataset/table_preparation.h"
 
@@ -38,6 +39,12 @@ void check_fields(const Options& options) {
                         ", those of sources[0] are " + named(first),
                     "give all sources fields of the same names");
   }
+  for (std::size_t s = 0; s < options.size(); ++s)
+    if (packing_of(options[s].rows))
+      refuse_source("packing.mixed", s,
+                    "its samples are packed, and mixed with those of others",
+                    "make one source of them (\"kind\": \"concatenated\"), or "
+                    "set \"pack\": \"none\"");
   std::vector<std::vector<Output>> tensors;
   for (const MixedSourceOptions& one : options)
     tensors.push_back(outputs_of(one.rows.fields));

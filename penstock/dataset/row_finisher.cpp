@@ -23,6 +23,7 @@ RowFinisher::RowFinisher(const std::vector<Field>& fields,
         .offset = stored.tensors.empty() ? 0 : layout.tensors[tensor].offset,
         .run_bytes = stored.element_bytes,
         .finisher = kind.finisher(options.side == Side::train)};
+    part.pads = part.finisher != nullptr && part.finisher->pads();
     if (part.finisher == nullptr)
       for (std::size_t t = 0; t < stored.tensors.size(); ++t)
         copied_.push_back({.output = output + t,
@@ -92,13 +93,14 @@ void RowFinisher::find_rows(const Part& part, const FillItem& item,
   rows_.clear();
   at_.clear();
   for (std::size_t i = 0; i < item.ids.size(); ++i) {
-    if (item.ids[i] < 0) continue;
+    const bool padding = item.ids[i] < 0;
+    if (padding && !part.pads) continue;
     StoredRow row{
-        .tensors = rows.empty() ? nullptr : rows[i] + part.offset,
+        .tensors = rows.empty() || padding ? nullptr : rows[i] + part.offset,
         .range = item.ranges.empty() ? SampleRange{.sample = item.ids[i]}
                                      : item.ranges[i],
         .occurrence = item.occurrences.empty() ? 0 : item.occurrences[i]};
-    if (part.run_bytes != 0) row.run = run_of(part.field, i);
+    if (part.run_bytes != 0 && !padding) row.run = run_of(part.field, i);
     rows_.push_back(row);
     at_.push_back(i);
   }

@@ -58,6 +58,7 @@ class RowFinisher {
     std::size_t tensor_bytes = 0;             // in a stored row
     // Where its whole stored rows are copied for the device; 0: they are not.
     std::size_t staged = 0;
+    bool pads = false;  // it writes padding, too
   };
   void stage(Part& part, const DeviceField& field, std::size_t place);
   void find_rows(const Part& part, const FillItem& item,

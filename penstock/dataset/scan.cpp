@@ -96,12 +96,16 @@ constexpr std::size_t kLongestRun = std::size_t{1} << 30;
 class SharedParser {
  public:
   SharedParser(const BlockParser::Options& options, StageMeter& meter,
-               const ScanLimit& limit, Spill& spill, const std::string& source)
+               const ScanLimit& limit, Spill& spill, const std::string& source,
+               std::function<void(const ScanProgress&)> scanned,
+               ScanProgress progress)
       : options_(options),
         meter_(meter),
         limit_(limit),
         spill_(spill),
-        source_(source) {}
+        source_(source),
+        scanned_(std::move(scanned)),
+        progress_(progress) {}
 
   BlockParser parser() const { return BlockParser(options_); }
   void parse(BlockParser& parser, const KeyList& keys, const Block& block) {
@@ -114,6 +118,9 @@ class SharedParser {
     }
     Lock lock(mutex_);
     notes_.merge(std::move(notes));
+    progress_.rows += block.rows;
+    progress_.bytes += static_cast<std::int64_t>(block.bytes());
+    if (scanned_) scanned_(progress_);
     if (rows.rows() == 0) return;
     bytes_ += memory_of(rows);
     rows_ += rows.rows();
@@ -159,7 +166,9 @@ class SharedParser {
   const ScanLimit& limit_;
   Spill& spill_;
   const std::string& source_;
+  const std::function<void(const ScanProgress&)> scanned_;
   Mutex mutex_;
+  ScanProgress progress_ PENSTOCK_GUARDED_BY(mutex_);
   std::size_t bytes_ PENSTOCK_GUARDED_BY(mutex_) = 0;  // of memory, held now
   std::size_t most_ PENSTOCK_GUARDED_BY(mutex_) = 0;
   std::int64_t rows_ PENSTOCK_GUARDED_BY(mutex_) = 0;
@@ -329,7 +338,10 @@ Scan scan_table(Source& source, const BlockParser::Options& parse,
   const bool pipeline = readers != workers || readers == 1;
   StageMeter read("read", alone ? 1 : readers);
   StageMeter prepare("prepare", workers);
-  SharedParser parsing(parse, prepare, limit, spill, source.shown());
+  ScanProgress progress;
+  if (options.scanned) progress.expected = source.count().rows;
+  SharedParser parsing(parse, prepare, limit, spill, source.shown(),
+                       options.scanned, progress);
   if (alone)
     read_and_parse(partitions, parsing, read);
   else if (pipeline)

@@ -190,6 +190,13 @@ void TableDataset::measure_runs(const RowsById& rows) {
   }
 }
 
+/// A bin holds no more, however long the longest sample is.
+std::int32_t TableDataset::longest_in_batch(std::size_t field,
+                                            std::int32_t longest) const {
+  const auto packing = options_.fields[field].kind->packing();
+  return packing ? packing->size : longest;
+}
+
 void TableDataset::measure_stored_runs() {
   key_bytes_ = keys_->bytes();
   for (std::size_t f = 0; f < runs_.size(); ++f) {
@@ -220,7 +227,8 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
   const bool batches_on_host = find_device_fields(device);
   for (auto [f, longest] : longest_runs_)
     for (const Output& output : options_.fields[f].kind->outputs())
-      if (output.lengths != Lengths::equal) info_.longest.push_back(longest);
+      if (output.own_lengths())
+        info_.longest.push_back(longest_in_batch(f, longest));
   HostLimits host = read_host_limits();
   auto rings = [&](const DatasetInfo& info) {
     return options_.ring_bytes ? options_.ring_bytes(info) : RingBytes();
@@ -411,10 +419,10 @@ void TableDataset::find_lengths() {
   info_.longest.clear();
   for (std::size_t f = 0; f < options_.fields.size(); ++f)
     for (const Output& output : options_.fields[f].kind->outputs()) {
-      if (output.lengths == Lengths::equal) continue;
+      if (!output.own_lengths()) continue;
       PENSTOCK_ASSERT(runs_[f] != nullptr, "what differs in length has a run");
       varying_.push_back(f);
-      info_.longest.push_back(runs_[f]->longest());
+      info_.longest.push_back(longest_in_batch(f, runs_[f]->longest()));
     }
 }
 

@@ -120,6 +120,7 @@ class TableDataset final : public Dataset {
   bool needs_no_values() const;
   void measure_runs(const RowsById& rows);
   void measure_stored_runs();
+  std::int32_t longest_in_batch(std::size_t field, std::int32_t longest) const;
   /// True where batches are finished on the host, for all their rows.
   bool find_device_fields(const Device& device);
   void plan_tier(std::int64_t rows, const Device& device,

@@ -16,6 +16,12 @@
 
 namespace penstock {
 
+/// How far a scan has come.
+struct ScanProgress {
+  std::int64_t rows = 0, bytes = 0;         ///< read and parsed
+  std::optional<std::int64_t> expected = {};  ///< rows in all, where known
+};
+
 /// What belongs to a data set and how it is prepared.
 struct TableDatasetOptions {
   SourceSpec source;
@@ -27,8 +33,9 @@ struct TableDatasetOptions {
   std::int64_t batch_rows = 1;  ///< of the largest batch, for messages
   /// Where stores and temporary files are; empty: default_store_dir().
   std::string store_dir;
-  StopFlag stop;    ///< ends what waits for other processes
-  int workers = 1;  ///< threads that parse; 0: on the caller's
+  StopFlag stop;           ///< ends what waits for other processes
+  std::uint64_t seed = 0;  ///< of what is packed in a keyed order
+  int workers = 1;         ///< threads that parse; 0: on the caller's
   /// What the loaders' rings will take; empty: nothing.
   std::function<RingBytes(const DatasetInfo&)> ring_bytes;
   /// True where batches are changed on the host after they are filled, so that
@@ -49,6 +56,9 @@ struct TableDatasetOptions {
   /// Called before the scan, with a line for people each: what is expected,
   /// marked ~, where the source can say so, and what it may hold. May be empty.
   std::function<void(const std::string& line)> scanning;
+  /// Called after each block of the scan, by one thread at a time, which waits
+  /// for it. May be empty.
+  std::function<void(const ScanProgress&)> scanned = {};
   /// Called with the tier plan before the memory is allocated. May be empty.
   std::function<void(const TierPlan&)> planned;
   /// Ends with the plan: of the result, only what info() says of rows and plan

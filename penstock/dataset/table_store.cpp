@@ -89,7 +89,7 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
   recipe["source"] = source.identity();
   if (!options.source.version.empty())
     recipe["source_version"] = options.source.version;
-  recipe["fields"] = recipes_of(options.fields);
+  recipe["fields"] = stored_recipes_of(options.fields);
   recipe["split"]["train"] = options.split.train;
   recipe["split"]["val"] = options.split.val;
   recipe["split"]["seed"] = std::to_string(options.split.seed);

@@ -64,6 +64,7 @@ TableDatasetOptions dataset_options(const Job& job) {
       .budgets = job.loading.budgets,
       .batch_rows = job.loading.options.batch_size,
       .store_dir = job.loading.cache_dir,
+      .seed = job.loading.options.seed,
       .workers =
           job.loading.workers.value_or(std::max(1, automatic_workers(job))),
       .ring_bytes =

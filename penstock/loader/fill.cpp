@@ -149,7 +149,24 @@ void BatchFiller::write_lengths(const Slot& slot, const Part& part) const {
   }
 }
 
-/// Zeros after the last element of each row.
+namespace {
+
+/// Writes `count` elements from `first` on. What is not 0 is an integer.
+void write_padding(const BatchTensor& tensor, std::byte* data,
+                   std::int64_t first, std::int64_t count) {
+  data += static_cast<std::size_t>(first) * tensor.bytes;
+  const auto times = static_cast<std::size_t>(count);
+  if (tensor.padding == 0) {
+    std::memset(data, 0, times * tensor.bytes);
+    return;
+  }
+  for (std::size_t i = 0; i < times; ++i)
+    std::memcpy(data + i * tensor.bytes, &tensor.padding, tensor.bytes);
+}
+
+}  // namespace
+
+/// What follows the last element of each row.
 void BatchFiller::clear_padding(const Slot& slot, const BatchTensor& tensor,
                                 std::byte* data, const Part& part) const {
   const BatchLayout::Varying& of = slot.layout.varying[tensor.varying];
@@ -160,8 +177,7 @@ void BatchFiller::clear_padding(const Slot& slot, const BatchTensor& tensor,
       used += of.lengths[range];
     std::int64_t first = static_cast<std::int64_t>(row) * of.longest + used;
     if (of.longest > used)
-      std::memset(data + static_cast<std::size_t>(first) * tensor.bytes, 0,
-                  static_cast<std::size_t>(of.longest - used) * tensor.bytes);
+      write_padding(tensor, data, first, of.longest - used);
   }
 }
 
@@ -176,20 +192,19 @@ void BatchFiller::write_weights(const Slot& slot, const Part& part) const {
   }
 }
 
-/// Writes zeros for a range, which is a row of its own where rows have a
-/// weight.
+/// Writes what stands for padding in the place of a range. A row has weight 0
+/// where it is all that is in it.
 void BatchFiller::mask(const Slot& slot, std::size_t range) const {
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
     const BatchTensor& tensor = tensors_[t];
     std::byte* data = slot.fill[t];
     if (data == nullptr) continue;  // the device sees that it is masked
     if (tensor.what == What::rows || tensor.what == What::weight) {
+      if (slot.ids.size() != slot.plan.bin_ends.size()) continue;  // a bin
       std::memset(data + range * tensor.bytes, 0, tensor.bytes);
     } else if (tensor.what == What::padded || tensor.what == What::packed) {
       const BatchLayout::Varying& of = slot.layout.varying[tensor.varying];
-      std::memset(
-          data + static_cast<std::size_t>(of.starts[range]) * tensor.bytes, 0,
-          static_cast<std::size_t>(of.lengths[range]) * tensor.bytes);
+      write_padding(tensor, data, of.starts[range], of.lengths[range]);
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "penstock/run/quarantine.h"
 
+#include "penstock/run/scanned_rows.h"
+
 namespace penstock {
 namespace {
 
@@ -32,7 +34,7 @@ void add_line(std::string& lines, const Json& entry) {
 /// `source`: which of several it is; else null.
 void add_left_out(std::string& lines, const Dataset& dataset,
                   const Json& source) {
-  const auto* table = dynamic_cast<const TableDataset*>(&dataset);
+  const TableDataset* table = scanned_rows(&dataset);
   if (table == nullptr) return;
   auto add = [&](Json entry) {
     if (!source.is_null()) entry["source"] = source;

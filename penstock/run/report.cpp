@@ -8,6 +8,7 @@
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/run/sample_key.h"
+#include "penstock/run/scanned_rows.h"
 
 namespace penstock {
 namespace {
@@ -83,7 +84,7 @@ Json mixed_json(const MixedDataset& mixed, Json json) {
   const Json of_mixture = mixed.sources_json();
   for (std::size_t s = 0; s < mixed.parts().size(); ++s) {
     const Dataset& rows = *mixed.parts()[s].rows;
-    Json source = rows_json(rows, dynamic_cast<const TableDataset*>(&rows));
+    Json source = rows_json(rows, scanned_rows(&rows));
     for (const char* key : {"weight", "epoch_rows"})
       source[key] = *of_mixture.array()[s].find(key);
     json["sources"].push_back(std::move(source));
@@ -101,6 +102,8 @@ Json rows_json(const Dataset& rows, const TableDataset* dataset) {
     json["fingerprint"] = rows.fingerprint();
   if (const auto* mixed = dynamic_cast<const MixedDataset*>(&rows))
     return mixed_json(*mixed, std::move(json));
+  if (const auto* bins = dynamic_cast<const PackedDataset*>(&rows))
+    json["packing"] = bins->numbers(Side::train).json();
   if (dataset == nullptr) return json;
   json["left_out"] = dataset->left_out();
   for (const Field& field : dataset->fields())
@@ -263,7 +266,7 @@ void RunNumbers::leave_out_compute() {
 
 Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
                  const Device& device) {
-  const auto* dataset = dynamic_cast<const TableDataset*>(rows);
+  const TableDataset* dataset = scanned_rows(rows);
   const Snapshot& snapshot = run.snapshot;
   Json json;
   json["version"] = kReportVersion;

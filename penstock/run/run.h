@@ -12,6 +12,7 @@
 #include "penstock/run/find_run.h"
 #include "penstock/run/new_job.h"
 #include "penstock/run/peek.h"
+#include "penstock/run/prepare.h"
 #include "penstock/run/report_facts.h"
 #include "penstock/run/report_html.h"
 #include "penstock/run/sample_key.h"

@@ -82,7 +82,10 @@ std::shared_ptr<const Dataset> Session::opened() const {
 }
 
 std::shared_ptr<const TableDataset> Session::dataset() const {
-  return std::dynamic_pointer_cast<const TableDataset>(opened());
+  std::shared_ptr<const Dataset> rows = opened();
+  if (auto bins = std::dynamic_pointer_cast<const PackedDataset>(rows))
+    rows = bins->samples();
+  return std::dynamic_pointer_cast<const TableDataset>(rows);
 }
 
 const Loader& Session::loader() const {

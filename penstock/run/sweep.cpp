@@ -63,7 +63,7 @@ class Sweeping {
   Sweeping(const Job& job, const Sweep& sweep)
       : job_(job), sweep_(sweep), device_(device_of_run(job, {})) {
     opened_ = open(loading());
-    rows_ = opened_->dataset();
+    if (opened_->dataset() != nullptr) rows_ = opened_->opened();
     stepper_ = make_stepper(job_, {}, opened_);
   }
 
@@ -96,7 +96,7 @@ class Sweeping {
       options.stop = {std::shared_ptr<void>(), sweep_.stop};
     if (rows_ != nullptr)  // they are read once
       options.rows = [rows = rows_](const Job&, Device&, StopFlag) {
-        return std::static_pointer_cast<const Dataset>(rows);
+        return rows;
       };
     return open_loader(job, options);
   }
@@ -242,7 +242,7 @@ class Sweeping {
   // threads wait, for nobody takes its batches.
   std::shared_ptr<Session> opened_;
   std::shared_ptr<Session> session_;
-  std::shared_ptr<const TableDataset> rows_;  // null: read by position
+  std::shared_ptr<const Dataset> rows_;  // null: read by position
   std::unique_ptr<Stepper> stepper_;
   std::int64_t number_ = 0;
   std::vector<Setting> settings_;

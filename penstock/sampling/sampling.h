@@ -22,6 +22,7 @@
 #include "penstock/base/settings.h"
 #include "penstock/sampling/draws.h"
 #include "penstock/sampling/mixture.h"
+#include "penstock/sampling/packing.h"
 #include "penstock/sampling/paged.h"
 #include "penstock/sampling/permutation.h"
 #include "penstock/sampling/side_index.h"

@@ -12,6 +12,8 @@ namespace penstock {
   KIND(arrow)                       \
   KIND(csv)                         \
   KIND(jsonl)                       \
+  KIND(text)                        \
+  KIND(token_store)                 \
   KIND(hf)
 
 #define KIND(name) SourceKind name##_source();

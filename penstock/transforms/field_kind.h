@@ -38,6 +38,21 @@ enum class Lengths : std::uint8_t {
   equal,   ///< they do not: [rows, ...]
   padded,  ///< [rows, longest, ...], zeros after each row's last element
   packed,  ///< [elements of all rows, ...], one after the other
+  /// [rows, size, ...]: each row is a bin that samples and padding fill, as the
+  /// field's Packing says, beside the offsets of all of them
+  bins,
+};
+
+/// How a field puts its samples into bins, which then are the rows of batches.
+struct Packing {
+  enum class How : std::uint8_t {
+    best_fit,  ///< each where the least room is left, the longest first
+    wrapped,   ///< one after the other, cut where a bin ends
+  };
+  How how = How::best_fit;
+  std::int32_t size = 0;    ///< elements of a bin
+  bool repack = false;      ///< other bins in every epoch
+  std::int64_t window = 0;  ///< samples that are packed together; 0: all
 };
 
 /// What a field puts into a batch: a tensor, seen per sample.
@@ -46,7 +61,15 @@ struct Output {
   Dtype dtype = Dtype::float32;
   Shape row_shape;  ///< of a sample; of one element where lengths differ
   Lengths lengths = Lengths::equal;
+  /// Where lengths differ: the name of the tensor that says them; empty:
+  /// NAME_lengths, or NAME_cu_seqlens.
+  std::string beside = {};
+  /// It has the lengths of the output before it, and none beside it.
+  bool shares = false;
+  std::int64_t padding = 0;  ///< what stands where no sample does, an integer
 
+  /// The lengths of a run of the stored form: one of each group that shares.
+  bool own_lengths() const { return lengths != Lengths::equal && !shares; }
   /// Of a sample, or of one element.
   std::size_t bytes() const {
     return static_cast<std::size_t>(elements_of(row_shape)) * size_of(dtype);
@@ -254,6 +277,9 @@ class FieldFinisher {
   /// throws ends the loader.
   virtual void finish(std::span<const StoredRow> rows, const DrawKey& key,
                       std::span<const TensorPlace> to) = 0;
+  /// True where it also writes the padding of bins: it then gets rows of sample
+  /// -1, without a run, whose `lengths` in their places are not 0.
+  virtual bool pads() const { return false; }
   /// True where this can be queued on devices with such memory: the stored form
   /// then goes there, and finish() is not called. Only fields whose outputs are
   /// of equal size are finished there.
@@ -302,20 +328,28 @@ class FieldKind {
   virtual std::vector<ColumnRequest> columns() const = 0;
   virtual StoredForm stored() const = 0;
   /// What comes into a batch. The first has the field's name, others begin with
-  /// it. Where there is no finisher they are the stored tensors in their order,
-  /// and then the run, whose range is copied.
+  /// it, but for names that the kind says. Where there is no finisher they are
+  /// the stored tensors in their order, and then the run, whose range is
+  /// copied.
   virtual std::vector<Output> outputs() const;
   /// The elements of a sample's run, given those of the first column that it
   /// reads (bytes, for text and binary); -1: only parsing shows it.
   virtual std::int32_t length(std::int32_t /*column_elements*/) const {
     return -1;
   }
+  /// How its samples are put into bins; nullopt: they are not. The outputs of
+  /// such a field, and of no other, are Lengths::bins.
+  virtual std::optional<Packing> packing() const { return std::nullopt; }
   /// For the train side or another; null: the stored form is copied as it is.
   virtual std::unique_ptr<FieldFinisher> finisher(bool /*train*/) const {
     return nullptr;
   }
   /// Everything that decides the bytes of a batch, defaults filled in.
   virtual Json recipe() const = 0;
+  /// Of these, what decides the stored form: a store is named by it.
+  virtual Json stored_recipe() const { return recipe(); }
+  /// The same field where it is a job's only one; null: it is no other then.
+  virtual std::shared_ptr<const FieldKind> alone() const { return nullptr; }
   /// Throws Error(request) where the columns cannot be what the field needs.
   virtual std::shared_ptr<const BoundField> bind(
       FieldColumns columns) const = 0;

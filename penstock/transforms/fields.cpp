@@ -93,6 +93,8 @@ std::vector<Field> parse_fields(const Json& section, const std::string& path) {
                                      .where = path,
                                      .why = "it has no fields",
                                      .next = "describe at least one field"});
+  if (fields.size() == 1)
+    if (auto alone = fields[0].kind->alone()) fields[0].kind = std::move(alone);
   check_tensor_names(spec, fields);
   check_column_uses(spec, fields);
   return fields;
@@ -196,6 +198,13 @@ std::vector<ColumnRequest> requests_of(const std::vector<Field>& fields) {
       found->rounded |= wanted.rounded;
     }
   return requests;
+}
+
+Json stored_recipes_of(const std::vector<Field>& fields) {
+  Json json{Json::Object{}};
+  for (const Field& field : fields)
+    json[field.name] = field.kind->stored_recipe();
+  return json;
 }
 
 Json recipes_of(const std::vector<Field>& fields) {

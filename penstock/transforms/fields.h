@@ -24,6 +24,8 @@ RowLayout layout_of(const std::vector<Field>& fields);
 /// that asks gives its setting.
 std::vector<ColumnRequest> requests_of(const std::vector<Field>& fields);
 
+/// Of the same, what decides the stored rows.
+Json stored_recipes_of(const std::vector<Field>& fields);
 /// A field's recipe by its name, in field order: {"receivers": {...}, ...}.
 Json recipes_of(const std::vector<Field>& fields);
 

@@ -153,13 +153,18 @@ class Schema(Case):
                               ["source"])
             | self.known_keys(self.job(source={"kind": "hf", "path": "x"}),
                               ["source"])
+            | self.known_keys(self.job(source={"kind": "token_store",
+                                               "path": "x"}), ["source"])
+            | self.known_keys(self.job(source={"kind": "text", "path": "x"}),
+                              ["source"])
             | self.known_keys(self.job(source={"kind": "arrow", "path": "x"}),
                               ["source"]),
             set(self.rules("source")["properties"]))
         keys = self.known_keys(self.job(), ["fields", "heard"])
         for kind in ({"columns": ["a"]}, {"column": "a"},
                      {"category": {"column": "a"}}, {"array": {"column": "a"}},
-                     {"time": {"column": "a"}}, {"text": {"column": "a"}}):
+                     {"time": {"column": "a"}}, {"text": {"column": "a"}},
+                     {"tokens": {"column": "a"}}):
             keys |= self.known_keys(self.job(fields={"y": kind}),
                                     ["fields", "y"])
             name = next(iter(kind))

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,11 @@ struct FileSettings {
   std::string encoding = "utf-8";
   bool header = true;
   std::vector<std::string> na = default_na();
+
+  // Of token stores that do not say it themselves.
+  std::string dtype;               ///< "uint16", "uint32"; empty: not known
+  std::int64_t document_end = -1;  ///< the token that ends a document; -1: none
+  bool by_line = false;  ///< of text: its lines are documents, not its files
 
   std::string part;  ///< of a data set that has several: "train"
 

@@ -63,4 +63,17 @@ SourceKind jsonl_source() {
                    SettingsTable<FileSettings>());
 }
 
+SourceKind text_source() {
+  return text_kind(
+      "text", "text", {".txt", ".md"},
+      SettingsTable<FileSettings>()
+          .choice("by", &FileSettings::by_line,
+                  {{"file", false}, {"line", true}},
+                  "what a document is: a whole file, or a line that is not "
+                  "empty")
+          .text("encoding", &FileSettings::encoding,
+                "of the text, as iconv names it")
+          .not_empty());
+}
+
 }  // namespace penstock

@@ -6,13 +6,15 @@ namespace penstock {
 // In the descriptor.
 SourceKind csv_source();
 SourceKind jsonl_source();
+SourceKind text_source();
 
 namespace text {
 
 const files::FileKind& kind_of(const SourceSpec& spec) {
   static const files::FileKind csv{csv_source(), open_csv};
   static const files::FileKind jsonl{jsonl_source(), open_jsonl};
-  return spec.kind == "csv" ? csv : jsonl;
+  static const files::FileKind documents{text_source(), open_documents};
+  return spec.kind == "csv" ? csv : spec.kind == "text" ? documents : jsonl;
 }
 
 }  // namespace text

@@ -43,6 +43,9 @@ class ChunkBuffer {
 std::vector<std::shared_ptr<const files::RowFile>> open_csv(
     const SourceSpec& spec, const std::vector<files::DataFile>& files,
     StopFlag stop);
+std::vector<std::shared_ptr<const files::RowFile>> open_documents(
+    const SourceSpec& spec, const std::vector<files::DataFile>& files,
+    StopFlag stop);
 std::vector<std::shared_ptr<const files::RowFile>> open_jsonl(
     const SourceSpec& spec, const std::vector<files::DataFile>& files,
     StopFlag stop);

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""How fast do rows for a language model come from a store of tokens in Python?
+
+Documents with the lengths of web text (lognormal, median 600 tokens, sigma 1.1)
+are written as a store of Megatron. Penstock packs them into rows of 2,048 and
+hands out batches of 16 from its own store (`loader.cache` is `disk`), on the
+caller's own thread and with one worker: input_ids, labels, position_ids,
+document_ids, cu_seqlens. Beside it stands the loop of nanoGPT in numpy: 16
+random places of a memory map, x and y of 2,048 tokens as int64, two tensors in
+place of five and no boundaries of documents. All run in turns; each number is
+the median over the rounds, in tokens per second of the clock and of the
+processor.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+
+import penstock
+
+SIZE, BATCH, VOCABULARY = 2048, 16, 50257
+
+
+def spread(values):
+    return {"median": statistics.median(values), "min": min(values),
+            "max": max(values), "repeats": len(values)}
+
+
+def write_store(folder, tokens, seed=1):
+    """A store of Megatron of about so many tokens; its documents' number."""
+    random = numpy.random.default_rng(seed)
+    lengths = []
+    while sum(lengths) < tokens:
+        some = numpy.exp(random.normal(numpy.log(600), 1.1, 10000))
+        lengths += numpy.clip(some, 8, 200000).astype(numpy.int32).tolist()
+    lengths = numpy.array(lengths, numpy.int32)
+    ids = random.integers(0, VOCABULARY, int(lengths.sum()), numpy.uint16)
+    ids.tofile(folder / "tokens.bin")
+    starts = numpy.concatenate([[0], numpy.cumsum(lengths)[:-1]]) * 2
+    with open(folder / "tokens.idx", "wb") as index:
+        index.write(b"MMIDIDX\0\0" + struct.pack(
+            "<QBQQ", 1, 8, len(lengths), len(lengths) + 1))
+        index.write(lengths.tobytes() + starts.astype(numpy.int64).tobytes())
+        index.write(numpy.arange(len(lengths) + 1).astype(
+            numpy.int64).tobytes())
+    return len(lengths)
+
+
+def nanogpt(path):
+    """Batches as train.py of nanoGPT makes them, without torch."""
+    random = numpy.random.default_rng(0)
+    while True:
+        data = numpy.memmap(path, dtype=numpy.uint16, mode="r")
+        places = random.integers(0, len(data) - SIZE, BATCH)
+        yield (numpy.stack([data[i:i + SIZE].astype(numpy.int64)
+                            for i in places]),
+               numpy.stack([data[i + 1:i + 1 + SIZE].astype(numpy.int64)
+                            for i in places]))
+
+
+def tokens_per_second(batches, count):
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in range(count):
+        next(batches)
+    taken = BATCH * SIZE * count
+    return (taken / (time.perf_counter() - wall),
+            taken / (time.process_time() - cpu))
+
+
+def opened(folder, workers):
+    return penstock.Loader(
+        {"kind": "token_store", "path": str(folder / "tokens.bin")},
+        {"tokens": {"tokens": {"column": "input_ids", "max_length": SIZE,
+                               "vocab_size": VOCABULARY}}},
+        BATCH, num_workers=workers, device="cpu", cache="disk",
+        cache_dir=str(folder / "stores"))
+
+
+def commit():
+    told = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"],
+                          cwd=pathlib.Path(__file__).parent,
+                          capture_output=True, text=True, check=False)
+    return told.stdout.strip() or None
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--batches", type=int, default=500)
+    arguments.add_argument("--tokens", type=int, default=100_000_000)
+    given = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        documents = write_store(folder, given.tokens)
+        begun = time.perf_counter()
+        opened(folder, 0).close()
+        prepared = time.perf_counter() - begun
+        begun = time.perf_counter()
+        alone = opened(folder, 0)
+        again = time.perf_counter() - begun
+        worker = opened(folder, 1)
+        machine = alone.stats()["machine"]
+        ways = {
+            "penstock, 0 workers": alone.batches(1 << 40),
+            "penstock, 1 worker": worker.batches(1 << 40),
+            "nanoGPT, memmap": nanogpt(folder / "tokens.bin")}
+        taken = {way: [] for way in ways}
+        for batches in ways.values():
+            tokens_per_second(batches, given.batches // 5)
+        for _ in range(given.rounds):
+            for way, batches in ways.items():
+                taken[way].append(tokens_per_second(batches, given.batches))
+        alone.close()
+        worker.close()
+    results = [{"workload": way, "rows": BATCH, "max_length": SIZE,
+                "tokens_per_s": spread([wall for wall, _ in values]),
+                "tokens_per_cpu_s": spread([cpu for _, cpu in values])}
+               for way, values in taken.items()]
+    for result in results[:2]:
+        result["must_reach"] = "tokens_per_cpu_s at least 50e6"
+    results.append({"workload": "open", "documents": documents,
+                    "tokens": given.tokens, "first_s": prepared,
+                    "from_store_s": again})
+    json.dump({
+        "bench": "packed_batches", "question": __doc__.splitlines()[0],
+        "command": f"bench/run packed_batches --rounds {given.rounds} "
+                   f"--batches {given.batches} --tokens {given.tokens}",
+        "commit": commit(),
+        "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime(
+            "%Y-%m-%dT%H:%M:%S.000Z"),
+        "machine": machine,
+        "versions": {"python": platform.python_version(),
+                     "numpy": numpy.__version__},
+        "load_before": os.getloadavg()[0], "results": results},
+        sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()

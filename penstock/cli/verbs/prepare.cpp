@@ -1,0 +1,131 @@
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "penstock/cli/output.h"
+#include "penstock/cli/terminal.h"
+#include "penstock/cli/verb.h"
+#include "penstock/run/run.h"
+
+namespace penstock {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> jobs, sets, also;
+};
+
+/// "1.2 GiB of rows read, 41 % of 1000000 rows [00:12<00:17]".
+std::string shown(const ScanProgress& progress, double taken) {
+  std::string text =
+      shown_bytes(static_cast<std::size_t>(progress.bytes)) + " read, ";
+  if (!progress.expected || *progress.expected == 0)
+    return text + std::to_string(progress.rows) + " rows [" +
+           shown_time(taken) + "]";
+  const double share = static_cast<double>(progress.rows) /
+                       static_cast<double>(*progress.expected);
+  const double left = share > 0 ? taken * (1 - share) / share : -1;
+  return text + std::to_string(static_cast<int>(100 * share)) + " % of " +
+         std::to_string(*progress.expected) + " rows [" + shown_time(taken) +
+         "<" + shown_time(left) + "]";
+}
+
+std::string number_of(const Json& json, const char* key) {
+  const Json* found = json.find(key);
+  return found == nullptr ? "" : found->dump();
+}
+
+std::string summary_of(const Json& json) {
+  char time[32];
+  std::snprintf(time, sizeof(time), "%.1f s", json.find("seconds")->number());
+  std::string text = number_of(json, "documents") + " documents";
+  if (json.find("tokens") != nullptr)
+    text += ", " + number_of(json, "tokens") + " tokens";
+  text += std::get<bool>(json.find("already")->value())
+              ? " were prepared before"
+              : std::string(" prepared in ") + time;
+  const Json* bytes = json.find("bytes");
+  text += ": " + json.find("store")->string();
+  if (!bytes->is_null())
+    text += ", " + shown_bytes(static_cast<std::size_t>(bytes->integer()));
+  text += "\n";
+  if (json.find("invalid_utf8") != nullptr &&
+      json.find("invalid_utf8")->integer() > 0)
+    text += number_of(json, "invalid_utf8") +
+            " documents held bytes that are not UTF-8\n";
+  return text;
+}
+
+Json prepare_one(const std::string& path, const Arguments& arguments,
+                 Invocation& invocation) {
+  Terminal terminal;
+  const Nanoseconds begun = wall_clock().now();
+  PrepareListener listener{
+      .note = [&](const std::string& line) { terminal.note(line); },
+      .progress =
+          [&](const ScanProgress& progress) {
+            terminal.progress(
+                shown(progress, seconds(wall_clock().now() - begun)));
+          }};
+  TokenExport also;
+  if (arguments.also.size() == 2)
+    also = {.format = arguments.also[0], .dir = arguments.also[1]};
+  Json json = prepare_job(load_job(path, arguments.sets), listener,
+                          StopFlag(invocation.stop), also);
+  json["job"] = path;
+  return json;
+}
+
+void run_prepare(const Arguments& arguments, Invocation& invocation) {
+  if (arguments.jobs.empty())
+    throw Error(ErrorKind::request, {.code = "cli.arguments",
+                                     .what = "cannot prepare anything",
+                                     .where = "job",
+                                     .why = "no job file is named",
+                                     .next = "penstock prepare job.json"});
+  if (!arguments.also.empty() && arguments.jobs.size() > 1)
+    throw Error(ErrorKind::request,
+                {.code = "cli.arguments",
+                 .what = "cannot export the tokens of several jobs",
+                 .where = "--export",
+                 .why = "they would be written to the same files",
+                 .next = "export one job after the other"});
+  Json all(Json::Array{});
+  try {
+    for (const std::string& path : arguments.jobs) {
+      all.push_back(prepare_one(path, arguments, invocation));
+      if (!invocation.json) print(summary_of(all.array().back()));
+    }
+  } catch (const Error& error) {
+    if (!is_stop(error)) throw;
+    invocation.interrupted = true;
+  }
+  if (!invocation.json) return;
+  if (arguments.jobs.size() == 1 && all.array().size() == 1)
+    return print_document(all.array().front());
+  Json json;
+  json["jobs"] = std::move(all);
+  print_document(json);
+}
+
+RunVerb add_prepare(Options& options, Invocation& invocation) {
+  auto arguments = std::make_shared<Arguments>();
+  options.add("job", arguments->jobs, "The job files");
+  options.add_pair("--export", arguments->also,
+                   "FORMAT DIR: write the tokens there, too, as megatron, llmc "
+                   "or raw");
+  add_sets(options, arguments->sets);
+  add_json(options, invocation, "One JSON document");
+  return [arguments](Invocation& invoked) { run_prepare(*arguments, invoked); };
+}
+
+}  // namespace
+
+Verb prepare_verb() {
+  return {.name = "prepare",
+          .help = "Fill the stores of jobs ahead of training",
+          .example = "penstock prepare job.json --json",
+          .ends_in_order = true,
+          .add = add_prepare};
+}
+
+}  // namespace penstock

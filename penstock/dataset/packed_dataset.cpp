@@ -1,0 +1,186 @@
+#include "penstock/dataset/packed_dataset.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+namespace penstock {
+namespace {
+
+/// Samples whose lengths are asked for at once.
+constexpr std::int64_t kAtOnce = std::int64_t{1} << 16;
+
+std::vector<std::int32_t> lengths_on(const Dataset& rows, Side side) {
+  std::vector<std::int32_t> lengths(
+      static_cast<std::size_t>(rows.rows_on(side)));
+  std::vector<SampleId> ids;
+  std::vector<SampleRange> ranges;
+  for (std::int64_t first = 0; first < std::ssize(lengths); first += kAtOnce) {
+    const std::int64_t end = std::min(first + kAtOnce, std::ssize(lengths));
+    ids.clear();
+    for (std::int64_t rank = first; rank < end; ++rank) ids.push_back(rank);
+    rows.select(side, ids);
+    ranges.clear();
+    for (SampleId id : ids) ranges.push_back({.sample = id});
+    rows.lengths(0, ranges,
+                 std::span(lengths).subspan(static_cast<std::size_t>(first),
+                                            ids.size()));
+  }
+  return lengths;
+}
+
+BinRules rules_of(const Packing& packing, std::uint64_t seed) {
+  return {.size = packing.size,
+          .wrapped = packing.how == Packing::How::wrapped,
+          .window = packing.window,
+          .repack = packing.repack,
+          .seed = seed};
+}
+
+std::string percent(double share) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.2f %%", 100 * share);
+  return text.data();
+}
+
+}  // namespace
+
+std::string PackedNumbers::text() const {
+  std::string line = std::to_string(samples) + " documents, " +
+                     std::to_string(elements) + " tokens in " +
+                     std::to_string(bins) + " rows of " + std::to_string(size) +
+                     ": " + percent(efficiency) + " full, " +
+                     percent(1 - efficiency) + " padding, " +
+                     std::to_string(cut) + " documents cut";
+  if (empty > 0) line += ", " + std::to_string(empty) + " without a token";
+  return line;
+}
+
+Json PackedNumbers::json() const {
+  Json json;
+  json["efficiency"] = efficiency;
+  json["cut"] = cut;
+  json["rows"] = bins;
+  json["max_length"] = size;
+  json["documents"] = samples;
+  json["tokens"] = elements;
+  json["empty"] = empty;
+  json["padding"] = 1 - efficiency;
+  return json;
+}
+
+PackedDataset::PackedDataset(std::shared_ptr<const Dataset> rows,
+                             const Packing& packing, std::uint64_t seed)
+    : rows_(std::move(rows)), size_(packing.size), info_(rows_->info()) {
+  for (Side side : {Side::train, Side::val}) {
+    const std::size_t s = side == Side::train ? 0 : 1;
+    bins_[s] = Bins(lengths_on(*rows_, side), rules_of(packing, seed));
+    info_.on_side[s] = bins_[s].count();
+  }
+  info_.rows = info_.on_side[0] + info_.on_side[1];
+}
+
+void PackedDataset::select(Side side, std::span<SampleId> ranks) const {
+  if (side == Side::train) return;
+  for (SampleId& rank : ranks)
+    if (rank >= 0) rank += info_.on_side[0];
+}
+
+void PackedDataset::expand(Plan& plan) const {
+  std::vector<SampleRange> ranges;
+  std::vector<std::int64_t> occurrences;
+  std::vector<SampleId> ids;
+  ranges.reserve(plan.ranges.size() * 4);
+  for (std::size_t row = 0; row < plan.ranges.size(); ++row) {
+    const SampleId number = plan.ranges[row].sample;
+    const std::size_t first = ranges.size();
+    std::int32_t left = size_;
+    if (number >= 0) {
+      const Side side = number < info_.on_side[0] ? Side::train : Side::val;
+      left = bins(side).append(
+          side == Side::train ? number : number - info_.on_side[0],
+          plan.at.epoch, ranges);
+      ids.clear();
+      for (std::size_t r = first; r < ranges.size(); ++r)
+        ids.push_back(ranges[r].sample);
+      rows_->select(side, ids);
+      for (std::size_t r = first; r < ranges.size(); ++r)
+        ranges[r].sample = ids[r - first];
+    }
+    if (left > 0) ranges.push_back({.sample = -1, .begin = 0, .end = left});
+    if (!plan.occurrences.empty())
+      occurrences.resize(ranges.size(), plan.occurrences[row]);
+    plan.bin_ends[row] = static_cast<std::int32_t>(ranges.size());
+  }
+  plan.ranges = std::move(ranges);
+  plan.occurrences = std::move(occurrences);
+}
+
+void PackedDataset::lengths(std::size_t, std::span<const SampleRange> ranges,
+                            std::span<std::int32_t> out) const {
+  // Every piece lies within its sample.
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    out[i] = ranges[i].end - ranges[i].begin;
+}
+
+PackedNumbers PackedDataset::numbers(Side side) const {
+  const Bins& of = bins(side);
+  return {.samples = of.samples(),
+          .empty = of.empty(),
+          .cut = of.cut(),
+          .elements = of.elements(),
+          .bins = of.count(),
+          .size = size_,
+          .efficiency = of.efficiency()};
+}
+
+std::optional<Packing> packing_of(const TableDatasetOptions& options) {
+  const std::string* name = nullptr;
+  std::optional<Packing> found;
+  for (const Field& field : options.fields)
+    if (std::optional<Packing> packing = field.kind->packing()) {
+      found = packing;
+      name = &field.name;
+    }
+  if (!found) return found;
+  if (options.fields.size() > 1)
+    throw Error(
+        ErrorKind::request,
+        {.code = "packing.fields",
+         .what = "cannot pack the samples of a field beside others",
+         .where = "fields." + *name,
+         .why =
+             "a row of a batch then holds several samples, and the job has " +
+             std::to_string(options.fields.size()) + " fields",
+         .next = "leave the other fields out, or set \"pack\": \"none\""});
+  if (options.drawing)
+    throw Error(
+        ErrorKind::request,
+        {.code = "packing.drawn",
+         .what = "cannot draw samples by a column and pack them",
+         .where = options.drawing.balance ? "loader.balance" : "loader.weights",
+         .why = "bins are drawn, and a bin holds several samples",
+         .next = "leave it out, or set \"pack\": \"none\""});
+  return found;
+}
+
+std::shared_ptr<const Dataset> packed(std::shared_ptr<const Dataset> rows,
+                                      const TableDatasetOptions& options) {
+  const std::optional<Packing> packing = packing_of(options);
+  if (!packing || options.plan_only) return rows;
+  auto bins =
+      std::make_shared<PackedDataset>(std::move(rows), *packing, options.seed);
+  for (Side side : {Side::train, Side::val}) {
+    if (bins->rows_on(side) == 0) continue;
+    const std::string line =
+        (side == Side::train ? "packed: " : "packed, held out: ") +
+        bins->numbers(side).text();
+    log(LogLevel::info, line);
+    if (options.scanning) options.scanning(line);
+  }
+  return bins;
+}
+
+}  // namespace penstock

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "penstock/dataset/dataset_base.h"
+#include "penstock/dataset/table_options.h"
+
+namespace penstock {
+
+/// How full the bins of one side are.
+struct PackedNumbers {
+  std::int64_t samples = 0;   ///< in bins
+  std::int64_t empty = 0;     ///< without an element, so in none
+  std::int64_t cut = 0;       ///< in more than one piece
+  std::int64_t elements = 0;  ///< of all samples
+  std::int64_t bins = 0;
+  std::int32_t size = 0;  ///< elements of a bin
+  double efficiency = 1;  ///< the share of the bins that elements fill
+
+  /// "1000 documents, 812345 tokens in 397 rows of 2048: 99.91 % full, ..."
+  std::string text() const;
+  Json json() const;
+};
+
+/// The samples of a data set in bins: a bin is one sample of the order, so that
+/// epochs, ranks, tails and resuming are those of any other data set. Its
+/// number is the rank within its side, those of the side val behind those of
+/// train.
+class PackedDataset final : public Dataset {
+ public:
+  /// `rows`: outputs of Lengths::bins alone, packed as `packing` says.
+  PackedDataset(std::shared_ptr<const Dataset> rows, const Packing& packing,
+                std::uint64_t seed);
+
+  const DatasetInfo& info() const override { return info_; }
+  /// That of the samples: how they are packed, the fields' recipes say.
+  const std::string& fingerprint() const override {
+    return rows_->fingerprint();
+  }
+  void select(Side side, std::span<SampleId> ranks) const override;
+  Json statistics() const override { return rows_->statistics(); }
+  Json key_of(SampleId sample) const override { return rows_->key_of(sample); }
+  /// Pieces of the rows' samples, and what is left of each bin as a range of
+  /// sample -1.
+  void expand(Plan& plan) const override;
+  void lengths(std::size_t varying, std::span<const SampleRange> ranges,
+               std::span<std::int32_t> out) const override;
+  std::unique_ptr<SlotFiller> open_filler(
+      FillMeters& meters, const FillerOptions& options) const override {
+    return rows_->open_filler(meters, options);
+  }
+  std::unique_ptr<ReadAhead> open_read_ahead(
+      ReadAhead::Options options) const override {
+    return rows_->open_read_ahead(std::move(options));
+  }
+
+  /// What is packed.
+  const std::shared_ptr<const Dataset>& samples() const { return rows_; }
+  PackedNumbers numbers(Side side) const;
+
+ private:
+  const Bins& bins(Side side) const {
+    return bins_[side == Side::train ? 0 : 1];
+  }
+
+  const std::shared_ptr<const Dataset> rows_;
+  const std::int32_t size_;
+  std::array<Bins, 2> bins_;  // train, val
+  DatasetInfo info_;
+};
+
+/// How the fields of a job want their samples packed; nullopt: not at all.
+/// Throws Error(request), code packing.fields, for what cannot be packed beside
+/// others, and packing.drawn for rows that are drawn by a column.
+std::optional<Packing> packing_of(const TableDatasetOptions& options);
+
+/// `rows` packed as the fields of `options` say, or as they are.
+std::shared_ptr<const Dataset> packed(std::shared_ptr<const Dataset> rows,
+                                      const TableDatasetOptions& options);
+
+}  // namespace penstock

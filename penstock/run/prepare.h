@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "penstock/job/job.h"
+
+namespace penstock {
+
+/// What prepare_job() tells while it works. All may be empty.
+struct PrepareListener {
+  /// A line for people: what is expected, and where the rows will be stored.
+  std::function<void(const std::string& line)> note;
+  /// How far the scan has come. Called by one thread at a time.
+  std::function<void(const ScanProgress&)> progress;
+};
+
+/// Where else prepare_job() writes the tokens, as export_tokens() does.
+struct TokenExport {
+  std::string format, dir;  ///< no format: nowhere
+};
+
+/// Fills the store of a job's rows ahead of training, wherever the job keeps
+/// them: its runs then make no scan. Gives, for people and scripts, "documents"
+/// (rows, where there are no tokens), "tokens", "invalid_utf8", "seconds",
+/// "store", "bytes" of it, "already" (the store was there), "statistics", and
+/// where samples are packed "packing": of the side train "efficiency", "cut",
+/// "rows", "max_length", "padding"; "export" as export_tokens() gives it.
+/// Throws what reading throws, and Error(request), code prepare.sources, for
+/// several sources. What is interrupted leaves no store, and is begun again by
+/// the next call.
+Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
+                 const TokenExport& also = {});
+
+}  // namespace penstock

@@ -1,0 +1,137 @@
+#include <string>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/base/utf8.h"
+#include "penstock/sources/text/text_file.h"
+
+// Text without any structure: a file is a document, or each of its lines is
+// one. A document is bytes, not UTF-8: what shall be done with others than
+// that, the field that reads them says.
+
+namespace penstock::text {
+namespace {
+
+using files::FileColumn;
+
+constexpr std::int64_t kLongestDocument = std::int64_t{1} << 30;
+
+[[noreturn]] void refuse_long(const PlainText& text) {
+  throw Error(ErrorKind::source,
+              {.code = "files.too_long",
+               .what = "cannot take '" + text.file().path + "' as one document",
+               .where = text.file().path,
+               .why = "it has " + std::to_string(text.size()) +
+                      " bytes of text, and must have less than 1 GiB",
+               .next = "cut it into several files, or set source.by to "
+                       "\"line\""});
+}
+
+struct DocumentsFile final : files::RowFile,
+                             std::enable_shared_from_this<DocumentsFile> {
+  DocumentsFile(const files::DataFile& file, const FileSettings& settings,
+                StopFlag stop)
+      : text(file, settings.encoding, stop), by_line(settings.by_line) {
+    FileColumn document{
+        .name = "text", .declared = "text", .type = ColumnType::binary};
+    if (!chosen_for(settings, document.name).empty())
+      document.type = ColumnType::text;
+    columns_ = {document,
+                {.name = "path", .declared = "text", .type = ColumnType::text}};
+    if (by_line) {
+      rows_found = find_rows(text, 0, 1, {}, stop);
+      return;
+    }
+    if (text.size() >= kLongestDocument) refuse_long(text);
+    rows_found.chunks.push_back({.bytes = text.size()});
+    rows_found.ends.push_back(1);
+  }
+  const std::vector<FileColumn>& columns() const override { return columns_; }
+  const std::vector<std::int64_t>& chunk_ends() const override {
+    return rows_found.ends;
+  }
+  std::unique_ptr<files::ChunkReader> open(
+      const std::vector<std::size_t>& columns) const override;
+
+  const PlainText text;
+  const bool by_line;
+  TextRows rows_found;
+  std::vector<FileColumn> columns_;
+};
+
+class DocumentsReader final : public files::ChunkReader {
+ public:
+  DocumentsReader(std::shared_ptr<const DocumentsFile> file,
+                  std::vector<std::size_t> columns)
+      : file_(std::move(file)), columns_(std::move(columns)) {}
+
+  void read(std::int64_t chunk, const files::PieceSink& sink) override {
+    const TextChunk& of =
+        file_->rows_found.chunks[static_cast<std::size_t>(chunk)];
+    const std::string_view bytes = buffer_.read(file_->text, of);
+    Block block;
+    for (std::size_t column : columns_)
+      block.columns.emplace_back().type = file_->columns_[column].type;
+    if (file_->by_line)
+      append_lines(bytes, of.line, block);
+    else
+      append(bytes, 1, block);
+    sink(std::move(block));
+  }
+
+ private:
+  void append_lines(std::string_view bytes, std::int64_t line, Block& block) {
+    const RowRules rules;
+    const char* end = bytes.data() + bytes.size();
+    for (const char* at = bytes.data(); at < end; ++line) {
+      const char* next = rules.end_of_row(at, end);
+      if (next == nullptr) next = end;
+      const std::string_view row = content_of(at, next);
+      at = next;
+      if (!row.empty()) append(row, line, block);
+    }
+  }
+
+  void append(std::string_view document, std::int64_t line, Block& block) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      Column& to = block.columns[c];
+      if (columns_[c] == 1) {
+        to.append_text(file_->text.file().path);
+      } else if (to.type.is_text() && !is_utf8(document)) {
+        block.problems.push_back(
+            {block.rows, c,
+             "holds " + shown_text(document) + " (" + file_->text.place(line) +
+                 "); name its encoding as source.encoding"});
+        to.append_null();
+      } else {
+        to.append_text(document);
+      }
+    }
+    ++block.rows;
+  }
+
+  const std::shared_ptr<const DocumentsFile> file_;
+  const std::vector<std::size_t> columns_;
+  ChunkBuffer buffer_;
+};
+
+std::unique_ptr<files::ChunkReader> DocumentsFile::open(
+    const std::vector<std::size_t>& columns) const {
+  return std::make_unique<DocumentsReader>(shared_from_this(), columns);
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<const files::RowFile>> open_documents(
+    const SourceSpec& spec, const std::vector<files::DataFile>& data,
+    StopFlag stop) {
+  const FileSettings& settings = file_settings_of(spec);
+  std::vector<std::shared_ptr<const files::RowFile>> all;
+  for (const files::DataFile& file : data) {
+    end_if_stopped(stop);
+    all.push_back(std::make_shared<DocumentsFile>(file, settings, stop));
+  }
+  return all;
+}
+
+}  // namespace penstock::text

@@ -1,0 +1,156 @@
+#include "penstock/sources/token_store/token_file.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "penstock/base/file.h"
+#include "penstock/sources/files/file_settings.h"
+#include "penstock/sources/token_store/layout.h"
+
+namespace penstock::token_store {
+namespace {
+
+/// Tokens that are decoded together, about.
+constexpr std::int64_t kChunk = 1 << 20;
+
+struct TokenFile final : files::RowFile,
+                         std::enable_shared_from_this<TokenFile> {
+  TokenFile(const files::DataFile& file, const FileSettings& settings,
+            StopFlag stop) {
+    if (file.bytes > 0) mapping = real_files().map(file.path);
+    layout = find_layout(file, settings, bytes(), stop);
+    columns_ = {{.name = "input_ids",
+                 .declared = std::string(name_of(layout.dtype)) + "[]",
+                 .type = ColumnType::list}};
+    std::int64_t tokens = 0;
+    for (std::size_t d = 0; d < layout.lengths.size(); ++d) {
+      tokens += layout.lengths[d];
+      if (tokens < kChunk && d + 1 < layout.lengths.size()) continue;
+      ends.push_back(static_cast<std::int64_t>(d) + 1);
+      tokens = 0;
+    }
+  }
+  /// An index: no rows, of the columns that a store has.
+  TokenFile() {
+    columns_ = {{.name = "input_ids",
+                 .declared = "uint16[]",
+                 .type = ColumnType::list}};
+  }
+
+  std::span<const std::byte> bytes() const {
+    return mapping == nullptr ? std::span<const std::byte>() : mapping->bytes();
+  }
+  const std::vector<files::FileColumn>& columns() const override {
+    return columns_;
+  }
+  const std::vector<std::int64_t>& chunk_ends() const override { return ends; }
+  std::unique_ptr<files::ChunkReader> open(
+      const std::vector<std::size_t>& columns) const override;
+
+  std::shared_ptr<const FileMapping> mapping;
+  Layout layout;
+  std::vector<std::int64_t> ends;
+  std::vector<files::FileColumn> columns_;
+};
+
+/// The tokens of documents that stand one after the other are borrowed.
+class TokenReader final : public files::ChunkReader {
+ public:
+  TokenReader(std::shared_ptr<const TokenFile> file, std::size_t columns)
+      : file_(std::move(file)), columns_(columns) {}
+
+  void read(std::int64_t chunk, const files::PieceSink& sink) override {
+    const auto c = static_cast<std::size_t>(chunk);
+    const auto first =
+        static_cast<std::size_t>(c == 0 ? 0 : file_->ends[c - 1]);
+    const auto end = static_cast<std::size_t>(file_->ends[c]);
+    Block block;
+    block.rows = static_cast<std::int64_t>(end - first);
+    for (std::size_t at = 0; at < columns_; ++at)
+      block.columns.push_back(column_of(first, end));
+    sink(std::move(block));
+  }
+
+ private:
+  Column column_of(std::size_t first, std::size_t end) const {
+    const Layout& layout = file_->layout;
+    const std::size_t width = size_of(layout.dtype);
+    Column column;
+    column.type = ColumnType::list;
+    column.length = static_cast<std::int64_t>(end - first);
+    std::int64_t tokens = 0;
+    bool consecutive = true;
+    column.offsets.append_value(tokens);
+    for (std::size_t d = first; d < end; ++d) {
+      consecutive &=
+          layout.begins[d] ==
+          layout.begins[first] + tokens * static_cast<std::int64_t>(width);
+      tokens += layout.lengths[d];
+      column.offsets.append_value(tokens);
+    }
+    Column& child = column.children.emplace_back();
+    child.type = ColumnType::number(layout.dtype);
+    child.length = tokens;
+    const std::span<const std::byte> bytes = file_->bytes();
+    auto begin = [&](std::size_t d) {
+      return static_cast<std::size_t>(layout.begins[d]);
+    };
+    const bool aligned =
+        reinterpret_cast<std::uintptr_t>(bytes.data() + begin(first)) % width ==
+        0;
+    if (consecutive && aligned && tokens > 0) {
+      child.values = Bytes::borrow(
+          bytes.subspan(begin(first), static_cast<std::size_t>(tokens) * width),
+          file_->mapping);
+      return column;
+    }
+    for (std::size_t d = first; d < end; ++d)
+      child.values.append(bytes.data() + begin(d),
+                          static_cast<std::size_t>(layout.lengths[d]) * width);
+    return column;
+  }
+
+  const std::shared_ptr<const TokenFile> file_;
+  const std::size_t columns_;
+};
+
+std::unique_ptr<files::ChunkReader> TokenFile::open(
+    const std::vector<std::size_t>& columns) const {
+  return std::make_unique<TokenReader>(shared_from_this(), columns.size());
+}
+
+bool is_index(const files::DataFile& file) {
+  return file.path.ends_with(".idx") || file.path.ends_with(".index");
+}
+
+}  // namespace
+
+std::vector<files::DataFile> find_stores(const SourceSpec& spec,
+                                         const SourceKind& kind) {
+  std::vector<files::DataFile> all;
+  for (files::DataFile& file : files::find_files(spec, kind)) {
+    const std::string index = index_of(file.path);
+    const std::string relative =
+        file.relative + (file.path.ends_with(".ds") ? ".index" : ".idx");
+    all.push_back(std::move(file));
+    if (!index.empty()) all.push_back(files::file_at(index, relative));
+  }
+  return all;
+}
+
+std::vector<std::shared_ptr<const files::RowFile>> open_stores(
+    const SourceSpec& spec, const std::vector<files::DataFile>& data,
+    StopFlag stop) {
+  const FileSettings& settings = file_settings_of(spec);
+  std::vector<std::shared_ptr<const files::RowFile>> all;
+  for (const files::DataFile& file : data) {
+    end_if_stopped(stop);
+    if (is_index(file))
+      all.push_back(std::make_shared<TokenFile>());
+    else
+      all.push_back(std::make_shared<TokenFile>(file, settings, stop));
+  }
+  return all;
+}
+
+}  // namespace penstock::token_store

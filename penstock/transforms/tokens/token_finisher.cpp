@@ -1,0 +1,86 @@
+#include "penstock/transforms/tokens/token_finisher.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace penstock {
+namespace {
+
+/// Writes one document, or a piece of one, into each tensor.
+template <class Token>
+class Finisher final : public FieldFinisher {
+ public:
+  explicit Finisher(const Tokens& tokens)
+      : pad_(tokens.pad_id), bins_(tokens.pack != Tokens::Pack::none) {}
+
+  bool pads() const override { return bins_; }
+
+  void finish(std::span<const StoredRow> rows, const DrawKey&,
+              std::span<const TensorPlace> to) override {
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const auto count = static_cast<std::size_t>(to[0].lengths[r]);
+      if (count == 0) continue;
+      auto* ids = reinterpret_cast<std::int64_t*>(to[0].row(r));
+      auto* labels = reinterpret_cast<std::int64_t*>(to[1].row(r));
+      auto* positions = reinterpret_cast<std::int64_t*>(to[2].row(r));
+      auto* last = reinterpret_cast<std::int64_t*>(to[3].row(r));
+      const StoredRow& row = rows[r];
+      if (row.range.sample < 0) {
+        std::fill_n(ids, count, pad_);
+        std::fill_n(labels, count, kIgnored);
+      } else {
+        const std::byte* run =
+            row.run.data() +
+            static_cast<std::size_t>(row.range.begin) * sizeof(Token);
+        const auto* from = reinterpret_cast<const Token*>(run);
+        for (std::size_t i = 0; i < count; ++i) ids[i] = labels[i] = from[i];
+        labels[0] = kIgnored;
+      }
+      std::iota(positions, positions + count, std::int64_t{0});
+      std::fill_n(last, count, bins_ ? row.range.sample : 1);
+    }
+  }
+
+ private:
+  const std::int64_t pad_;
+  const bool bins_;
+};
+
+}  // namespace
+
+std::size_t stored_token_bytes(const Tokens& tokens) {
+  const bool narrow = tokens.vocab_size > 0 && tokens.vocab_size <= 1 << 16;
+  return narrow ? sizeof(std::uint16_t) : sizeof(std::uint32_t);
+}
+
+std::vector<Output> token_outputs(const std::string& prefix,
+                                  const Tokens& tokens) {
+  const bool bins = tokens.pack != Tokens::Pack::none;
+  std::vector<Output> outputs;
+  auto add = [&](const char* name, std::int64_t padding) {
+    outputs.push_back({.name = prefix + name,
+                       .dtype = Dtype::int64,
+                       .row_shape = {},
+                       .lengths = bins ? Lengths::bins : Lengths::padded,
+                       .shares = !outputs.empty(),
+                       .padding = padding});
+  };
+  add("input_ids", tokens.pad_id);
+  add("labels", kIgnored);
+  add("position_ids", 0);
+  if (bins)
+    add("document_ids", -1);
+  else
+    add("attention_mask", 0);
+  if (bins) outputs[0].beside = prefix + "cu_seqlens";
+  return outputs;
+}
+
+std::unique_ptr<FieldFinisher> token_finisher(const Tokens& tokens) {
+  if (stored_token_bytes(tokens) == sizeof(std::uint16_t))
+    return std::make_unique<Finisher<std::uint16_t>>(tokens);
+  return std::make_unique<Finisher<std::uint32_t>>(tokens);
+}
+
+}  // namespace penstock

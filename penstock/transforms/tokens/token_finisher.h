@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/transforms/tokens/tokens.h"
+
+namespace penstock {
+
+/// What is no target of the loss, as PyTorch's `ignore_index`.
+inline constexpr std::int64_t kIgnored = -100;
+
+/// Bytes of a stored token.
+std::size_t stored_token_bytes(const Tokens& tokens);
+
+/// The tensors of a batch, in the order in which the finisher writes them.
+/// `prefix` stands before their names.
+std::vector<Output> token_outputs(const std::string& prefix,
+                                  const Tokens& tokens);
+std::unique_ptr<FieldFinisher> token_finisher(const Tokens& tokens);
+
+}  // namespace penstock

@@ -1,0 +1,251 @@
+#include "penstock/transforms/tokens/tokens.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "penstock/base/settings.h"
+#include "penstock/transforms/kinds.h"
+#include "penstock/transforms/tokens/token_finisher.h"
+#include "penstock/transforms/tokens/token_lists.h"
+#include "penstock/transforms/tokens/token_notes.h"
+
+// What is parsed, hashed and stored are the ids of a document, of 2 bytes each
+// where the vocabulary allows it. How they are packed is not part of what is
+// stored, so that other rows are made of the same store; only Pack::none cuts
+// documents before that.
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kLongestRow = std::int64_t{1} << 24;
+constexpr std::int64_t kMostIds = std::int64_t{1} << 31;
+
+void check_packing(Spec& spec, Tokens& of) {
+  const bool best_fit = of.pack == Tokens::Pack::best_fit;
+  if (of.repack && !best_fit)
+    spec.refuse("repack", "only \"best_fit\" packs anew",
+                "leave it out, or set \"pack\": \"best_fit\"");
+  if (of.pack_window > 0 && !best_fit)
+    spec.refuse("pack_window", "only \"best_fit\" packs in windows",
+                "leave it out, or set \"pack\": \"best_fit\"");
+  if (of.vocab_size > 0 && of.pad_id >= of.vocab_size)
+    spec.refuse("pad_id",
+                "it is " + std::to_string(of.pad_id) +
+                    ", and the vocabulary has " +
+                    std::to_string(of.vocab_size) + " tokens",
+                "name a token of the vocabulary");
+}
+
+const SettingsTable<Tokens>& tokens_settings() {
+  static const SettingsTable<Tokens> table =
+      SettingsTable<Tokens>()
+          .section(
+              "tokens",
+              SettingsTable<Tokens>()
+                  .text("column", &Tokens::column, "lists of token ids")
+                  .required()
+                  .not_empty()
+                  .integer("max_length", &Tokens::max_length, 1, kLongestRow,
+                           "tokens of a row of a batch")
+                  .choice("pack", &Tokens::pack,
+                          {{"best_fit", Tokens::Pack::best_fit},
+                           {"wrapped", Tokens::Pack::wrapped},
+                           {"none", Tokens::Pack::none}},
+                          "\"best_fit\": whole documents where they fit, cut "
+                          "only where longer than a row; \"wrapped\": one "
+                          "after the other, cut at every row; \"none\": a "
+                          "document a row, padded")
+                  .integer("vocab_size", &Tokens::vocab_size, 0, kMostIds,
+                           "of the model: an id that is not below it makes its "
+                           "row bad; 0: not known")
+                  .integer("pad_id", &Tokens::pad_id, 0, kMostIds - 1,
+                           "what fills rows up")
+                  .boolean("repack", &Tokens::repack,
+                           "documents have other neighbours in every epoch")
+                  .integer("pack_window", &Tokens::pack_window, 0,
+                           std::int64_t{1} << 32,
+                           "documents that are packed together; 0: all")
+                  .check(check_packing),
+              "A column of lists of token ids -> rows for a language model.")
+          .required();
+  return table;
+}
+
+class Parser final : public FieldParser {
+ public:
+  Parser(Tokens tokens, std::size_t column)
+      : tokens_(std::move(tokens)),
+        column_(column),
+        narrow_(stored_token_bytes(tokens_) == sizeof(std::uint16_t)),
+        lists_(tokens_.vocab_size) {}
+
+  void parse(const Block& block, Values& out, Faults& faults) override {
+    const Column& column = block.columns[column_];
+    found_.assign(static_cast<std::size_t>(block.rows), {});
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      std::string why = column.valid(row)
+                            ? lists_.read(column, row)
+                            : "is NULL, expected a list of token ids";
+      if (why.empty())
+        append(lists_.ids(), out, found_[static_cast<std::size_t>(row)]);
+      else
+        faults.reject(
+            {.row = row, .place = tokens_.column, .why = std::move(why)});
+      out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+    }
+  }
+
+  void keep(std::span<const std::int64_t> rows, const KeyList&) override {
+    if (notes_ == nullptr) notes_ = std::make_unique<TokenNotes>();
+    for (std::int64_t row : rows)
+      notes_->add(found_[static_cast<std::size_t>(row)]);
+  }
+  std::unique_ptr<FieldNotes> take_notes() override {
+    return std::move(notes_);
+  }
+
+ private:
+  void append(std::span<const std::uint32_t> ids, Values& out,
+              DocumentNote& note) {
+    const auto most = static_cast<std::size_t>(tokens_.max_length);
+    if (tokens_.pack == Tokens::Pack::none && ids.size() > most) {
+      ids = ids.first(most);
+      note.cut = true;
+    }
+    note.tokens = static_cast<std::int32_t>(ids.size());
+    if (!narrow_) {
+      out.bytes.append(ids.data(), ids.size_bytes());
+      return;
+    }
+    const std::size_t begin = out.bytes.size();
+    out.bytes.resize(begin + ids.size() * sizeof(std::uint16_t));
+    auto* to = reinterpret_cast<std::uint16_t*>(
+        out.bytes.mutable_data<std::byte>() + begin);
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      to[i] = static_cast<std::uint16_t>(ids[i]);
+  }
+
+  const Tokens tokens_;
+  const std::size_t column_;
+  const bool narrow_;
+  TokenLists lists_;
+  std::vector<DocumentNote> found_;  // of the block, by row
+  std::unique_ptr<TokenNotes> notes_;
+};
+
+class Encoder final : public FieldEncoder {
+ public:
+  void encode(std::span<const ValueRow> rows, const StoredRows& out,
+              Faults&) override {
+    for (ValueRow row : rows) {
+      out.runs->bytes.append(row.data(), row.size());
+      out.runs->ends.push_back(
+          static_cast<std::uint32_t>(out.runs->bytes.size()));
+    }
+  }
+};
+
+class BoundTokens final : public BoundField {
+ public:
+  BoundTokens(Tokens tokens, std::size_t column)
+      : tokens_(std::move(tokens)), column_(column) {}
+  std::unique_ptr<FieldParser> parser() const override {
+    return std::make_unique<Parser>(tokens_, column_);
+  }
+  std::unique_ptr<FieldFit> fit(const FieldNotes* notes) const override {
+    return std::make_unique<TokenFit>(static_cast<const TokenNotes*>(notes));
+  }
+  std::optional<Json> unfitted() const override { return Json(); }
+  std::unique_ptr<FieldEncoder> encoder(const Json&,
+                                        const std::string&) const override {
+    return std::make_unique<Encoder>();
+  }
+
+ private:
+  const Tokens tokens_;
+  const std::size_t column_;
+};
+
+class TokensKind final : public FieldKind {
+ public:
+  TokensKind(std::string name, Tokens tokens, bool alone)
+      : name_(std::move(name)), tokens_(std::move(tokens)), alone_(alone) {}
+
+  std::vector<ColumnRequest> columns() const override {
+    return {{.column = tokens_.column,
+             .as = ReadAs::value,
+             .setting = "fields." + name_ + ".tokens.column"}};
+  }
+  StoredForm stored() const override {
+    return {.element_bytes = stored_token_bytes(tokens_)};
+  }
+  std::vector<Output> outputs() const override {
+    return token_outputs(alone_ || name_ == "tokens" ? "" : name_ + "_",
+                         tokens_);
+  }
+  std::optional<Packing> packing() const override {
+    if (tokens_.pack == Tokens::Pack::none) return std::nullopt;
+    return Packing{.how = tokens_.pack == Tokens::Pack::wrapped
+                              ? Packing::How::wrapped
+                              : Packing::How::best_fit,
+                   .size = tokens_.max_length,
+                   .repack = tokens_.repack,
+                   .window = tokens_.pack_window};
+  }
+  std::unique_ptr<FieldFinisher> finisher(bool) const override {
+    return token_finisher(tokens_);
+  }
+  Json recipe() const override { return tokens_settings().shown(tokens_); }
+  Json stored_recipe() const override {
+    Tokens stored;
+    stored.column = tokens_.column;
+    stored.vocab_size = tokens_.vocab_size;
+    stored.pack = tokens_.pack == Tokens::Pack::none ? Tokens::Pack::none
+                                                     : Tokens::Pack::best_fit;
+    if (stored.pack == Tokens::Pack::none)
+      stored.max_length = tokens_.max_length;
+    return tokens_settings().shown(stored);
+  }
+  std::shared_ptr<const FieldKind> alone() const override {
+    return std::make_shared<TokensKind>(name_, tokens_, true);
+  }
+  std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
+    const ColumnType& type = columns.types[0];
+    const bool texts = tokens_.loaded != nullptr;
+    if (texts ? TokenTexts::reads(type) : TokenLists::reads(type))
+      return std::make_shared<BoundTokens>(tokens_, columns.at[0]);
+    const ColumnInfo& info = columns.info[0];
+    throw Error(ErrorKind::request,
+                {.code = "fields.tokens",
+                 .what = "cannot use the settings",
+                 .where = "fields." + name_ + ".tokens.column",
+                 .why = "column '" + info.name + "' (" + info.declared +
+                        ") holds " + std::string(name_of(columns.types[0])) +
+                        ", expected lists of token ids",
+                 .next = "name the column that holds them"});
+  }
+
+ private:
+  const std::string name_;
+  const Tokens tokens_;
+  const bool alone_;  // the only field
+};
+
+}  // namespace
+
+std::shared_ptr<const FieldKind> make_tokens(std::string name, Tokens tokens) {
+  return std::make_shared<TokensKind>(std::move(name), std::move(tokens),
+                                      false);
+}
+
+FieldDescriptor tokens_field() {
+  return {.key = "tokens",
+          .settings = tokens_settings().schemas(),
+          .make = [](const std::string& name, Spec& section) {
+            Tokens tokens;
+            tokens_settings().read(section, tokens);
+            return make_tokens(name, std::move(tokens));
+          }};
+}
+
+}  // namespace penstock
