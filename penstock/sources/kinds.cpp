@@ -12,7 +12,8 @@ namespace penstock {
   KIND(arrow)                       \
   KIND(csv)                         \
   KIND(jsonl)                       \
-  KIND(hf)
+  KIND(hf)                          \
+  KIND(images)
 
 #define KIND(name) SourceKind name##_source();
 PENSTOCK_SOURCE_KINDS(KIND)

@@ -10,7 +10,8 @@ namespace penstock {
   KIND(category)                   \
   KIND(array)                      \
   KIND(time)                       \
-  KIND(text)
+  KIND(text)                       \
+  KIND(image)
 
 #define KIND(name) FieldDescriptor name##_field();
 PENSTOCK_FIELD_KINDS(KIND)
