@@ -88,9 +88,11 @@ void RowFinisher::finish(const FillItem& item,
   if (faults.rows.size() == before) return;
   std::span found = std::span(faults.rows).subspan(before);
   std::ranges::stable_sort(found, {}, &RowFault::row);
-  auto [first, last] = std::ranges::unique(found, {}, &RowFault::row);
-  faults.rows.resize(faults.rows.size() -
-                     static_cast<std::size_t>(last - first));
+  auto same = [](const RowFault& a, const RowFault& b) {
+    return a.row == b.row;
+  };
+  const auto end = std::unique(found.begin(), found.end(), same);
+  faults.rows.resize(before + static_cast<std::size_t>(end - found.begin()));
 }
 
 void RowFinisher::find_rows(const Part& part, const FillItem& item,

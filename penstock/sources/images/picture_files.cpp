@@ -64,8 +64,8 @@ void number_classes(std::vector<FoundPicture>& found, PictureFiles& into) {
         (into.classes.empty() || into.classes.back() != picture.of_class))
       into.classes.push_back(picture.of_class);
   std::ranges::sort(into.classes);
-  auto [first, last] = std::ranges::unique(into.classes);
-  into.classes.erase(first, last);
+  into.classes.erase(std::unique(into.classes.begin(), into.classes.end()),
+                     into.classes.end());
   for (FoundPicture& picture : found)
     if (picture.has_class)
       picture.place.of_class = static_cast<std::int32_t>(

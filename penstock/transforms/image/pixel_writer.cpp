@@ -15,6 +15,21 @@ float normalised(const Image& image, std::size_t channel, int byte) {
          static_cast<float>(image.std[channel]);
 }
 
+/// Channels lie `plane` numbers apart; 1: beside one another.
+template <std::size_t kChannels, class Table, class Number>
+void write_row(const std::uint8_t* from, std::size_t width, bool flipped,
+               const Table& table, std::size_t plane, Number* to) {
+  const std::size_t between = plane == 1 ? kChannels : 1;
+  std::ptrdiff_t step = kChannels;
+  if (flipped) {
+    from += (width - 1) * kChannels;
+    step = -step;
+  }
+  for (std::size_t x = 0; x < width; ++x, from += step, to += between)
+    for (std::size_t c = 0; c < kChannels; ++c)
+      to[c * plane] = table[c][from[c]];
+}
+
 }  // namespace
 
 std::uint16_t bfloat16_bits(float value) {
@@ -66,23 +81,16 @@ void PixelWriter::write_as(const Pixels& pixels, bool flipped,
       return halves_;
   }
   ();
-  const std::size_t channels = bytes_of(pixels.mode);
   const auto width = static_cast<std::size_t>(pixels.width);
   const std::size_t area = width * static_cast<std::size_t>(pixels.height);
-  const std::size_t between = channels_last_ ? channels : 1;
-  const std::size_t plane = channels_last_ ? 1 : area;
-  const std::ptrdiff_t step =
-      static_cast<std::ptrdiff_t>(channels) * (flipped ? -1 : 1);
   for (int y = 0; y < pixels.height; ++y) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      const std::uint8_t* from =
-          pixels.row(y) + c + (flipped ? (width - 1) * channels : 0);
-      const auto& own = table[c];
-      Number* out =
-          to + c * plane + static_cast<std::size_t>(y) * width * between;
-      for (std::size_t x = 0; x < width; ++x, from += step, out += between)
-        *out = own[*from];
-    }
+    const std::size_t first = static_cast<std::size_t>(y) * width;
+    if (pixels.mode == PictureMode::grey)
+      write_row<1>(pixels.row(y), width, flipped, table, 0, to + first);
+    else if (channels_last_)
+      write_row<3>(pixels.row(y), width, flipped, table, 1, to + first * 3);
+    else
+      write_row<3>(pixels.row(y), width, flipped, table, area, to + first);
   }
 }
 

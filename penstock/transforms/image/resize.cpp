@@ -40,21 +40,20 @@ double lanczos(double x) {
   return -3.0 <= x && x < 3.0 ? sinc(x) * sinc(x / 3) : 0.0;
 }
 
-struct Filter {
-  double (*weight)(double);
-  double support;
-};
-
-Filter filter_of(Interpolation interpolation) {
+double support_of(Interpolation interpolation) {
   switch (interpolation) {
     case Interpolation::bicubic:
-      return {cubic, 2.0};
+      return 2.0;
     case Interpolation::lanczos:
-      return {lanczos, 3.0};
+      return 3.0;
     default:
       break;
   }
-  return {triangle, 1.0};
+  return 1.0;
+}
+
+double scale_of(const ResizeAxis& axis) {
+  return static_cast<double>(axis.end - axis.begin) / axis.out;
 }
 
 constexpr double kOne = 1 << resizing::kBits;
@@ -66,7 +65,7 @@ std::int32_t fixed(double weight) {
 /// The pixel under the middle of each; Pillow adds the steps up, so they must
 /// be added up from the first one.
 void make_nearest(const ResizeAxis& axis, ResizeTaps& taps) {
-  const double step = (axis.end - axis.begin) / axis.out;
+  const double step = scale_of(axis);
   double at = axis.begin + step * 0.5;
   for (int x = 0; x < axis.first + axis.count; ++x, at += step) {
     if (x < axis.first) continue;
@@ -77,11 +76,12 @@ void make_nearest(const ResizeAxis& axis, ResizeTaps& taps) {
   }
 }
 
-void make_filtered(const Filter& filter, const ResizeAxis& axis,
+template <double (*kWeight)(double)>
+void make_filtered(double filter_support, const ResizeAxis& axis,
                    ResizeTaps& taps) {
-  const double scale = (axis.end - axis.begin) / axis.out;
+  const double scale = scale_of(axis);
   const double filter_scale = std::max(scale, 1.0);
-  const double support = filter.support * filter_scale;
+  const double support = filter_support * filter_scale;
   const double inverse = 1.0 / filter_scale;
   std::vector<double> exact(static_cast<std::size_t>(taps.most));
   for (int i = 0; i < axis.count; ++i) {
@@ -92,7 +92,7 @@ void make_filtered(const Filter& filter, const ResizeAxis& axis,
         std::min(static_cast<int>(centre + support + 0.5), axis.size);
     double sum = 0;
     for (int x = 0; x < end - begin; ++x) {
-      const double weight = filter.weight((x + begin - centre + 0.5) * inverse);
+      const double weight = kWeight((x + begin - centre + 0.5) * inverse);
       exact[static_cast<std::size_t>(x)] = weight;
       sum += weight;
     }
@@ -123,21 +123,27 @@ int ResizeTaps::end() const {
 
 void make_taps(Interpolation interpolation, const ResizeAxis& axis,
                ResizeTaps& taps) {
-  const bool nearest = interpolation == Interpolation::nearest;
-  const Filter filter = filter_of(interpolation);
-  const double scale = std::max((axis.end - axis.begin) / axis.out, 1.0);
+  const double support = support_of(interpolation);
+  const double scale = std::max(scale_of(axis), 1.0);
   taps.size = axis.size;
   taps.out = axis.out;
-  taps.most =
-      nearest ? 1 : static_cast<int>(std::ceil(filter.support * scale)) * 2 + 1;
+  taps.most = interpolation == Interpolation::nearest
+                  ? 1
+                  : static_cast<int>(std::ceil(support * scale)) * 2 + 1;
   const auto count = static_cast<std::size_t>(axis.count);
   taps.first.assign(count, 0);
   taps.count.assign(count, 0);
   taps.weights.assign(count * static_cast<std::size_t>(taps.most), 0);
-  if (nearest)
-    make_nearest(axis, taps);
-  else
-    make_filtered(filter, axis, taps);
+  switch (interpolation) {
+    case Interpolation::nearest:
+      return make_nearest(axis, taps);
+    case Interpolation::bilinear:
+      return make_filtered<triangle>(support, axis, taps);
+    case Interpolation::bicubic:
+      return make_filtered<cubic>(support, axis, taps);
+    case Interpolation::lanczos:
+      return make_filtered<lanczos>(support, axis, taps);
+  }
 }
 
 namespace resizing {
@@ -150,11 +156,10 @@ std::uint8_t byte_of(std::int32_t sum) {
 }
 
 template <std::size_t kBytes>
-void row_pass(const std::uint8_t* in, int left, const ResizeTaps& taps,
-              std::uint8_t* out) {
+void resize_row(const std::uint8_t* in, int left, const ResizeTaps& taps,
+                std::uint8_t* out) {
   for (std::size_t x = 0; x < taps.first.size(); ++x) {
-    const std::int32_t* weights =
-        taps.weights.data() + x * static_cast<std::size_t>(taps.most);
+    const std::int32_t* weights = taps.weights_of(x);
     const std::uint8_t* from =
         in + static_cast<std::size_t>(taps.first[x] - left) * kBytes;
     for (std::size_t c = 0; c < kBytes; ++c) {
@@ -166,19 +171,32 @@ void row_pass(const std::uint8_t* in, int left, const ResizeTaps& taps,
   }
 }
 
-void column_pass(const std::uint8_t* in, std::size_t stride,
-                 const std::int32_t* weights, int count, std::size_t bytes,
-                 std::uint8_t* out) {
-  for (std::size_t x = 0; x < bytes; ++x) {
-    std::int32_t sum = kHalf;
-    for (std::size_t t = 0; t < static_cast<std::size_t>(count); ++t)
-      sum += in[t * stride + x] * weights[t];
-    out[x] = byte_of(sum);
+void along_rows(const Pixels& in, int left, int first, int end,
+                const ResizeTaps& columns, std::vector<std::int32_t>&,
+                Pixels& out) {
+  for (int y = first; y < end; ++y)
+    if (in.mode == PictureMode::rgb)
+      resize_row<3>(in.row(y), left, columns, out.row(y - first));
+    else
+      resize_row<1>(in.row(y), left, columns, out.row(y - first));
+}
+
+void along_columns(const Pixels& in, int top, const ResizeTaps& rows,
+                   std::vector<std::int32_t>&, Pixels& out) {
+  for (int y = 0; y < out.height; ++y) {
+    const auto at = static_cast<std::size_t>(y);
+    const std::int32_t* weights = rows.weights_of(at);
+    for (std::size_t x = 0; x < out.row_bytes(); ++x) {
+      std::int32_t sum = kHalf;
+      for (int t = 0; t < rows.count[at]; ++t)
+        sum += in.row(rows.first[at] - top + t)[x] * weights[t];
+      out.row(y)[x] = byte_of(sum);
+    }
   }
 }
 
-constexpr Passes kPlain{
-    .rgb_row = row_pass<3>, .grey_row = row_pass<1>, .column = column_pass};
+constexpr Passes kPlain{.along_rows = along_rows,
+                        .along_columns = along_columns};
 
 }  // namespace
 
@@ -203,43 +221,27 @@ bool columns_first(const ResizeTaps& columns, const ResizeTaps& rows) {
   return lower > 0 && lower > 2 * (columns.size - columns.out);
 }
 
-/// `in` begins at column `left`.
-void along_rows(resizing::RowPass pass, const Pixels& in, int left,
-                const ResizeTaps& columns, int first, int end, Pixels& out) {
-  out.reshape(static_cast<int>(columns.first.size()), end - first, in.mode);
-  for (int y = first; y < end; ++y)
-    pass(in.row(y), left, columns, out.row(y - first));
-}
-
-/// `in` begins at row `top`.
-void along_columns(resizing::ColumnPass pass, const Pixels& in, int top,
-                   const ResizeTaps& rows, Pixels& out) {
-  out.reshape(in.width, static_cast<int>(rows.first.size()), in.mode);
-  for (int y = 0; y < out.height; ++y) {
-    const auto at = static_cast<std::size_t>(y);
-    pass(in.row(rows.first[at] - top), in.row_bytes(),
-         rows.weights.data() + at * static_cast<std::size_t>(rows.most),
-         rows.count[at], out.row_bytes(), out.row(y));
-  }
-}
-
 }  // namespace
 
 void Resizer::resize(const Pixels& in, int left, int top,
                      const ResizeTaps& columns, const ResizeTaps& rows,
                      Pixels& out) {
   const resizing::Passes& passes = resizing::passes_of(code_);
-  const resizing::RowPass row_pass =
-      in.mode == PictureMode::rgb ? passes.rgb_row : passes.grey_row;
+  const auto width = static_cast<int>(columns.first.size());
+  const auto height = static_cast<int>(rows.first.size());
   if (columns_first(columns, rows)) {
-    along_columns(passes.column, in, top, rows, between_);
-    along_rows(row_pass, between_, left, columns, 0, between_.height, out);
+    between_.reshape(in.width, height, in.mode);
+    passes.along_columns(in, top, rows, scratch_, between_);
+    out.reshape(width, height, in.mode);
+    passes.along_rows(between_, left, 0, height, columns, scratch_, out);
     return;
   }
-  const int first = rows.begin();
-  along_rows(row_pass, in, left, columns, first - top, rows.end() - top,
-             between_);
-  along_columns(passes.column, between_, first, rows, out);
+  const int first = rows.begin(), end = rows.end();
+  between_.reshape(width, end - first, in.mode);
+  passes.along_rows(in, left, first - top, end - top, columns, scratch_,
+                    between_);
+  out.reshape(width, height, in.mode);
+  passes.along_columns(between_, first, rows, scratch_, out);
 }
 
 }  // namespace penstock

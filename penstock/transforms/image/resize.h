@@ -13,7 +13,7 @@ enum class Interpolation : std::uint8_t { nearest, bilinear, bicubic, lanczos };
 /// `size` become `out` pixels, of which `count` from `first` on are wanted.
 struct ResizeAxis {
   int size = 0;
-  double begin = 0, end = 0;
+  float begin = 0, end = 0;  // Pillow subtracts in float32
   int out = 0;
   int first = 0, count = 0;
 
@@ -21,7 +21,7 @@ struct ResizeAxis {
   static ResizeAxis whole(int size, int out) {
     return {.size = size,
             .begin = 0,
-            .end = static_cast<double>(size),
+            .end = static_cast<float>(size),
             .out = out,
             .first = 0,
             .count = out};
@@ -36,6 +36,9 @@ struct ResizeTaps {
   std::vector<int> first, count;
   std::vector<std::int32_t> weights;
 
+  const std::int32_t* weights_of(std::size_t pixel) const {
+    return weights.data() + pixel * static_cast<std::size_t>(most);
+  }
   /// The pixels of the source that any of them uses: [begin, end).
   int begin() const;
   int end() const;
@@ -66,6 +69,7 @@ class Resizer {
  private:
   const ResizeCode code_;
   Pixels between_;  // after the first pass
+  std::vector<std::int32_t> scratch_;
 };
 
 }  // namespace penstock

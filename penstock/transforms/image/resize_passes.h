@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "penstock/transforms/image/resize.h"
 
@@ -9,18 +10,18 @@ namespace penstock::resizing {
 
 constexpr int kBits = 22;  ///< of the weights behind the point
 
-/// Pixels of `out`, a row, from those of `in`, of which column `left` is the
-/// first.
-using RowPass = void (*)(const std::uint8_t* in, int left,
-                         const ResizeTaps& taps, std::uint8_t* out);
-/// Bytes of `out`, a row, from those of rows that begin `stride` apart.
-using ColumnPass = void (*)(const std::uint8_t* in, std::size_t stride,
-                            const std::int32_t* weights, int count,
-                            std::size_t bytes, std::uint8_t* out);
+/// Rows [first, end) of `in`, of which column `left` is the first, become the
+/// rows of `out`, which has its size.
+using RowPass = void (*)(const Pixels& in, int left, int first, int end,
+                         const ResizeTaps& columns,
+                         std::vector<std::int32_t>& scratch, Pixels& out);
+/// The same along columns; row `top` is the first of `in`.
+using ColumnPass = void (*)(const Pixels& in, int top, const ResizeTaps& rows,
+                            std::vector<std::int32_t>& scratch, Pixels& out);
 
 struct Passes {
-  RowPass rgb_row, grey_row;
-  ColumnPass column;
+  RowPass along_rows;
+  ColumnPass along_columns;
 };
 const Passes& passes_of(ResizeCode code);
 /// Null where this processor, or this compiler's, has no such code.
