@@ -41,6 +41,9 @@ struct ColumnInfo {
   /// Text: where a number is wanted, only an ISO-8601 time in it is one.
   bool text = false;
   bool primary_key = false;  ///< the only column of the primary key
+  /// All texts that the column can hold, sorted by UTF-8 bytes, where the
+  /// source knows them without reading a row; empty: it does not.
+  std::vector<std::string> values = {};
 };
 
 /// The columns that a source has, in its own order.

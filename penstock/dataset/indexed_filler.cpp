@@ -39,8 +39,20 @@ void IndexedFiller::fill(const FillItem& item, Stream&, Faults& faults) {
   }
   check_lengths(item);
   BusyScope busy(meters_.pack);
-  finish(item);
+  finish(item, faults);
   std::ranges::sort(faults.rows, {}, &RowFault::row);
+  for (RowFault& fault : faults.rows)
+    name(item.ids[static_cast<std::size_t>(fault.row)], fault);
+}
+
+/// Where a row is all that its part holds, as of a folder of pictures, the part
+/// names it.
+void IndexedFiller::name(SampleId sample, RowFault& fault) const {
+  const std::vector<NamedRows>& parts = dataset_.source_->info().parts;
+  auto part = std::ranges::upper_bound(parts, sample, {}, &NamedRows::end);
+  if (part == parts.end()) return;
+  const std::int64_t first = part == parts.begin() ? 0 : std::prev(part)->end;
+  if (part->end - first == 1) fault.place += " of '" + part->name + "'";
 }
 
 void IndexedFiller::read(const FillItem& item) {
@@ -157,7 +169,7 @@ void IndexedFiller::check_lengths(const FillItem& item) const {
   }
 }
 
-void IndexedFiller::finish(const FillItem& item) {
+void IndexedFiller::finish(const FillItem& item, Faults& faults) {
   const std::size_t row_bytes = dataset_.layout_.row_bytes;
   stored_.clear();
   for (std::size_t i = 0; i < ids_.size(); ++i)
@@ -169,9 +181,12 @@ void IndexedFiller::finish(const FillItem& item) {
   if (finisher_.idle()) return;
   FillItem good = item;
   good.ids = ids_;
-  finisher_.finish(good, stored_, [&](std::size_t field, std::size_t i) {
-    return runs_[field].row(number_[i]);
-  });
+  finisher_.finish(
+      good, stored_,
+      [&](std::size_t field, std::size_t i) {
+        return runs_[field].row(number_[i]);
+      },
+      faults);
 }
 
 void IndexedFiller::queue(const FillItem& batch, std::byte* scratch,

@@ -26,7 +26,8 @@ class IndexedFiller final : public SlotFiller {
   /// The rows that nothing rejects, into `rows_` and `runs_`.
   void encode(const FillItem& item, Faults& faults);
   void check_lengths(const FillItem& item) const;
-  void finish(const FillItem& item);
+  void finish(const FillItem& item, Faults& faults);
+  void name(SampleId sample, RowFault& fault) const;
 
   const IndexedDataset& dataset_;
   FillMeters& meters_;

@@ -83,8 +83,17 @@ void RowFinisher::copy(const FillItem& item,
 
 void RowFinisher::finish(const FillItem& item,
                          std::span<const std::byte* const> rows,
-                         const RunOf& run_of) {
-  for (const Part& part : parts_) finish(part, item, rows, run_of);
+                         const RunOf& run_of, Faults& faults) {
+  const std::size_t before = faults.rows.size();
+  for (const Part& part : parts_) finish(part, item, rows, run_of, faults);
+  if (faults.rows.size() == before) return;
+  std::span found = std::span(faults.rows).subspan(before);
+  std::ranges::stable_sort(found, {}, &RowFault::row);
+  auto same = [](const RowFault& a, const RowFault& b) {
+    return a.row == b.row;
+  };
+  const auto end = std::unique(found.begin(), found.end(), same);
+  faults.rows.resize(before + static_cast<std::size_t>(end - found.begin()));
 }
 
 void RowFinisher::find_rows(const Part& part, const FillItem& item,
@@ -134,7 +143,7 @@ void RowFinisher::find_places(const Part& part, const FillItem& item) {
 
 void RowFinisher::finish(const Part& part, const FillItem& item,
                          std::span<const std::byte* const> rows,
-                         const RunOf& run_of) {
+                         const RunOf& run_of, Faults& faults) {
   find_rows(part, item, rows, run_of);
   if (part.finisher != nullptr) {
     find_places(part, item);
@@ -143,9 +152,14 @@ void RowFinisher::finish(const Part& part, const FillItem& item,
       for (std::size_t i = 0; to.starts.empty() && i < item.ids.size(); ++i)
         if (item.ids[i] < 0) std::memset(to.row(i), 0, to.bytes);
     }
-    if (!rows_.empty())
-      part.finisher->finish(rows_, {.seed = seed_, .epoch = item.at.epoch},
-                            places_);
+    if (rows_.empty()) return;
+    part.finisher->finish(rows_, {.seed = seed_, .epoch = item.at.epoch},
+                          places_);
+    for (RowFault fault : part.finisher->rejected()) {
+      fault.row =
+          static_cast<std::int64_t>(at_[static_cast<std::size_t>(fault.row)]);
+      faults.reject(std::move(fault));
+    }
     return;
   }
   const TensorPlace& to = item.to[part.first_output + part.outputs - 1];

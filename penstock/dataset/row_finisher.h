@@ -39,9 +39,10 @@ class RowFinisher {
   using RunOf = std::function<std::span<const std::byte>(std::size_t field,
                                                          std::size_t i)>;
   /// `rows[i]` is the stored row of range i's sample; null for padding, of
-  /// which zeros are written in tensors of equal size.
+  /// which zeros are written in tensors of equal size. Adds the ranges that a
+  /// kind rejects now, ascending, each once.
   void finish(const FillItem& item, std::span<const std::byte* const> rows,
-              const RunOf& run_of);
+              const RunOf& run_of, Faults& faults);
   /// Queues what a device finishes, from what was copied for the batch.
   void queue(const FillItem& batch, std::byte* scratch, Stream& stream);
   /// The same where the device keeps the stored rows.
@@ -65,7 +66,8 @@ class RowFinisher {
                  std::span<const std::byte* const> rows, const RunOf& run_of);
   void find_places(const Part& part, const FillItem& item);
   void finish(const Part& part, const FillItem& item,
-              std::span<const std::byte* const> rows, const RunOf& run_of);
+              std::span<const std::byte* const> rows, const RunOf& run_of,
+              Faults& faults);
   void queue(const Part& part, const FillItem& batch, std::byte* scratch,
              Stream& stream);
 

@@ -37,7 +37,7 @@ class TableFiller final : public SlotFiller {
       fields_.push_back({.row_stride = row_bytes_, .bytes = copied.bytes});
   }
 
-  void fill(const FillItem& item, Stream& stream, Faults&) override {
+  void fill(const FillItem& item, Stream& stream, Faults& faults) override {
     if (missing_) missing_->read(item.ids, item.read);
     if (const Table* table = dataset_.table()) table->check(item.ids);
     BusyScope busy(meter_);
@@ -46,11 +46,14 @@ class TableFiller final : public SlotFiller {
     std::size_t bytes = gather(item, stream);
     if (!finisher_.idle()) {
       find_stored();
-      finisher_.finish(item, stored_, [&](std::size_t field, std::size_t i) {
-        std::span<const std::byte> run = run_of(item, field, i);
-        bytes += run.size();
-        return run;
-      });
+      finisher_.finish(
+          item, stored_,
+          [&](std::size_t field, std::size_t i) {
+            std::span<const std::byte> run = run_of(item, field, i);
+            bytes += run.size();
+            return run;
+          },
+          faults);
     }
     meter_.add_items(std::ssize(item.ids), static_cast<std::int64_t>(bytes));
   }

@@ -20,7 +20,7 @@ namespace penstock {
 /// One thread, the loop's.
 class LiveTuner {
  public:
-  /// Null where nothing is to be tuned: "loader.tune" is "off", the steps are
+  /// Null where nothing is to be tuned: the job turns tuning off, the steps are
   /// timed by a virtual clock, batches are made on the loop's own thread, or
   /// the job sets all that could be.
   static std::unique_ptr<LiveTuner> of(const Job& job, const Dataset& rows,

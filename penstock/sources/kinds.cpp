@@ -14,7 +14,8 @@ namespace penstock {
   KIND(jsonl)                       \
   KIND(text)                        \
   KIND(token_store)                 \
-  KIND(hf)
+  KIND(hf)                          \
+  KIND(images)
 
 #define KIND(name) SourceKind name##_source();
 PENSTOCK_SOURCE_KINDS(KIND)

@@ -273,13 +273,17 @@ class FieldFinisher {
  public:
   virtual ~FieldFinisher() = default;
   /// Writes every byte of every row, in each of the field's outputs. What it
-  /// draws depends on `key` and the row alone. It cannot reject a row: what it
-  /// throws ends the loader.
+  /// draws depends on `key` and the row alone. What it throws ends the loader.
   virtual void finish(std::span<const StoredRow> rows, const DrawKey& key,
                       std::span<const TensorPlace> to) = 0;
   /// True where it also writes the padding of bins: it then gets rows of sample
   /// -1, without a run, whose `lengths` in their places are not 0.
   virtual bool pads() const { return false; }
+  /// Rows of the last finish() that turned out to be bad, ascending, where that
+  /// shows only when they are finished: damaged pictures. Whether a row is bad
+  /// depends on its stored form alone, never on what is drawn. A device rejects
+  /// none.
+  virtual std::span<const RowFault> rejected() const { return {}; }
   /// True where this can be queued on devices with such memory: the stored form
   /// then goes there, and finish() is not called. Only fields whose outputs are
   /// of equal size are finished there.
@@ -320,7 +324,8 @@ class BoundField {
 /// A record goes through three steps: parse (once; hashed for the
 /// fingerprint), encode (once, with the statistics; its result is what a cache
 /// keeps), finish (every time, into the batch: by a copy, or with random
-/// numbers that depend on seed, epoch and sample). All are pure.
+/// numbers that depend on seed, epoch and sample). All are pure, and each may
+/// reject a row.
 class FieldKind {
  public:
   virtual ~FieldKind() = default;

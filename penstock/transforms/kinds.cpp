@@ -11,7 +11,8 @@ namespace penstock {
   KIND(array)                      \
   KIND(time)                       \
   KIND(text)                       \
-  KIND(tokens)
+  KIND(tokens)                     \
+  KIND(image)
 
 #define KIND(name) FieldDescriptor name##_field();
 PENSTOCK_FIELD_KINDS(KIND)

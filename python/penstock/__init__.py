@@ -20,6 +20,10 @@ or over a data set of torch's kind:
 
     loader = penstock.DataLoader(dataset, batch_size=64, num_workers=4)
 
+or over a folder of pictures, as torchvision's ImageFolder:
+
+    loader = penstock.ImageFolder("train", transform, batch_size=64)
+
 What limits the loop that is there already:
 
     for batch in penstock.watch(loader):
@@ -41,9 +45,9 @@ from .monitor import Monitor
 from .progress import progress
 
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
-           "InternalError", "Loader", "Monitor", "OutOfMemory", "RequestError",
+           "ImageFolder", "InternalError", "Loader", "Monitor", "OutOfMemory", "RequestError",
            "SourceError", "TransformError", "__version__", "get_worker_info",
-           "open", "progress", "train", "watch"]
+           "open", "progress", "show", "train", "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -52,10 +56,12 @@ except OSError:
 
 if TYPE_CHECKING:
     from .dataloader import DataLoader, get_worker_info
+    from .images import ImageFolder, show
     from .training import train
     from .watching import watch
 else:
     _LATER = {"DataLoader": "dataloader", "get_worker_info": "dataloader",
+              "ImageFolder": "images", "show": "images",
               "train": "training", "watch": "watching"}
 
     def __getattr__(name):

@@ -158,13 +158,15 @@ class Schema(Case):
             | self.known_keys(self.job(source={"kind": "text", "path": "x"}),
                               ["source"])
             | self.known_keys(self.job(source={"kind": "arrow", "path": "x"}),
+                              ["source"])
+            | self.known_keys(self.job(source={"kind": "images", "path": "x"}),
                               ["source"]),
             set(self.rules("source")["properties"]))
         keys = self.known_keys(self.job(), ["fields", "heard"])
         for kind in ({"columns": ["a"]}, {"column": "a"},
                      {"category": {"column": "a"}}, {"array": {"column": "a"}},
                      {"time": {"column": "a"}}, {"text": {"column": "a"}},
-                     {"tokens": {"column": "a"}}):
+                     {"tokens": {"column": "a"}}, {"image": {"column": "a"}}):
             keys |= self.known_keys(self.job(fields={"y": kind}),
                                     ["fields", "y"])
             name = next(iter(kind))

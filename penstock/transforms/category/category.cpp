@@ -11,7 +11,9 @@
 
 // A parsed value is a byte that says whether there is one, and its bytes. The
 // classes are counted over the train rows, so that what the other side alone
-// has is unknown there, as it would be later.
+// has is unknown there, as it would be later. A source that knows the values
+// beforehand, as a folder of folders does, needs no row to be counted: all of
+// them are classes.
 
 namespace penstock {
 namespace {
@@ -123,11 +125,12 @@ const char* word_of(ClassType type) {
 
 class Fit final : public FieldFit {
  public:
-  Fit(const Category& settings, ClassType type)
-      : settings_(settings), type_(type) {}
+  Fit(const Category& settings, ClassType type,
+      const std::vector<std::string>& known)
+      : settings_(settings), type_(type), known_(known) {}
 
   std::unique_ptr<FieldFit> part() const override {
-    return std::make_unique<Fit>(settings_, type_);
+    return std::make_unique<Fit>(settings_, type_, known_);
   }
   void add(std::span<const ValueRow> rows,
            std::span<const std::uint8_t> train) override {
@@ -158,12 +161,14 @@ class Fit final : public FieldFit {
   }
   bool again() override { return false; }
   Json statistics() override {
+    for (const std::string& value : known_) counts_.add(value, 0);
     Json json;
     json["classes"] = Json(Json::Array{});
     json["counts"] = Json(Json::Array{});
     std::int64_t known = 0;
     for (const auto& [value, count] :
-         counts_.classes(type_, settings_.min_count, settings_.by_frequency)) {
+         counts_.classes(type_, known_.empty() ? settings_.min_count : 0,
+                         settings_.by_frequency)) {
       json["classes"].push_back(json_of_class(type_, value));
       json["counts"].push_back(count);
       known += count;
@@ -176,6 +181,7 @@ class Fit final : public FieldFit {
  private:
   const Category settings_;
   const ClassType type_;
+  const std::vector<std::string> known_;  // classes, whatever their count
   ClassCounts counts_;
   std::int64_t missing_ = 0, missing_in_train_ = 0;
 };
@@ -277,14 +283,21 @@ class CategoryKind final : public FieldKind {
 
 class BoundCategory final : public BoundField {
  public:
-  BoundCategory(const CategoryKind& kind, std::size_t column, ClassType type)
-      : kind_(kind), column_(column), type_(type) {}
+  BoundCategory(const CategoryKind& kind, std::size_t column, ClassType type,
+                std::vector<std::string> known)
+      : kind_(kind), column_(column), type_(type), known_(std::move(known)) {}
 
   std::unique_ptr<FieldParser> parser() const override {
     return std::make_unique<Parser>(kind_.category(), column_, type_);
   }
   std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-    return std::make_unique<Fit>(kind_.category(), type_);
+    return std::make_unique<Fit>(kind_.category(), type_, known_);
+  }
+  std::optional<Json> unfitted() const override {
+    if (known_.empty()) return std::nullopt;
+    Json json;
+    json["classes"] = settings::list_of(known_);
+    return json;
   }
   std::unique_ptr<FieldEncoder> encoder(
       const Json& statistics, const std::string& path) const override {
@@ -296,6 +309,7 @@ class BoundCategory final : public BoundField {
   const CategoryKind kind_;
   const std::size_t column_;
   const ClassType type_;
+  const std::vector<std::string> known_;
 };
 
 bool is_floating(Dtype dtype) {
@@ -332,7 +346,11 @@ std::shared_ptr<const BoundField> CategoryKind::bind(
                 std::string(name_of(columns.types[0])) +
                 ", and classes are texts, integers or booleans",
          .next = "name another column, or use \"columns\" for numbers"});
-  return std::make_shared<BoundCategory>(*this, columns.at[0], *type);
+  // Which classes are rare or frequent, only rows can tell.
+  const bool by_count = category_.min_count > 1 || category_.by_frequency;
+  return std::make_shared<BoundCategory>(
+      *this, columns.at[0], *type,
+      by_count ? std::vector<std::string>() : info.values);
 }
 
 }  // namespace

@@ -130,6 +130,21 @@ TEST(Category, MoreClassesThanPlacesAreRefusedWithTheirNumber) {
               HasSubstr("one_hot"));
 }
 
+// As a folder of folders does: their names are the classes, seen or not.
+TEST(Category, ValuesThatTheSourceKnowsAreClassesWithoutAScan) {
+  FieldRun run(R"({"category": {"column": "c", "unknown": "error"}})",
+               column_of({"cat", "dog"}), {.values = {"bird", "cat", "dog"}});
+  EXPECT_EQ(run.unfitted()->find("classes")->array().size(), 3U);
+  run.encode(*run.unfitted());
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(1, 2));
+  run.fit();
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(1, 2));
+  FieldRun counted(R"({"category": {"column": "c", "order": "frequency"}})",
+                   column_of({"cat", "dog"}),
+                   {.values = {"bird", "cat", "dog"}});
+  EXPECT_EQ(counted.unfitted(), std::nullopt);
+}
+
 TEST(Category, SavedStatisticsGiveTheSameClasses) {
   FieldRun first(section(), column_of({{"b"}, {"a"}}));
   first.fit();

@@ -71,6 +71,8 @@ class FieldRun {
     encode(statistics_);
   }
 
+  std::optional<Json> unfitted() const { return bound_->unfitted(); }
+
   void encode(const Json& statistics) {
     std::vector<ValueRow> rows;
     for (std::int64_t row = 0; row < block_.rows; ++row)

@@ -1,0 +1,227 @@
+// How many pictures a second does a core decode, crop, resize and normalise?
+//
+// Photo-like JPEG files of 500 x 375 pixels (noise whose spectrum falls as that
+// of photos does, quality 90, 4:2:0) become float32 [3, 224, 224] as an `image`
+// field makes them: (a) RandomResizedCrop, flip, normalise; (b) Resize 256,
+// CenterCrop 224, normalise; (c) and (d) the same crop from pixels that are
+// kept with a longer side of 341, as float32 and as uint8. Beside them the
+// floors: (e) the parts of (a) decoded alone, (f) whole pictures decoded. All
+// in turns on one thread, of which processor time counts.
+//
+//     bench_images [PICTURES [REPEATS]]
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <numbers>
+
+#include "bench/measure.h"
+#include "penstock/transforms/image/decoder.h"
+#include "penstock/transforms/image/view.h"
+#include "penstock/transforms/transforms.h"
+
+// It needs what stands above.
+#include <jpeglib.h>
+
+namespace penstock {
+namespace {
+
+constexpr int kWidth = 500, kHeight = 375;
+
+/// Smooth noise with a knot every `step` pixels.
+class Octave {
+ public:
+  Octave(Random& random, int step) : step_(step), columns_(kWidth / step + 2) {
+    knots_.resize(static_cast<std::size_t>(columns_) *
+                  static_cast<std::size_t>(kHeight / step + 2));
+    for (double& knot : knots_) knot = random.normal();
+  }
+  double at(int x, int y) const {
+    const double u = smooth(x % step_), v = smooth(y % step_);
+    auto knot = [&](int dx, int dy) {
+      return knots_[static_cast<std::size_t>((y / step_ + dy) * columns_ +
+                                             x / step_ + dx)];
+    };
+    const double upper = knot(0, 0) * (1 - u) + knot(1, 0) * u;
+    const double lower = knot(0, 1) * (1 - u) + knot(1, 1) * u;
+    return upper * (1 - v) + lower * v;
+  }
+
+ private:
+  double smooth(int within) const {
+    const double t = static_cast<double>(within) / step_;
+    return t * t * (3 - 2 * t);
+  }
+  const int step_, columns_;
+  std::vector<double> knots_;
+};
+
+std::vector<std::uint8_t> photo(Random& random) {
+  std::vector<double> sums(std::size_t{kWidth} * kHeight * 3);
+  for (int step = 1; step <= 128; step *= 2) {
+    // One for the light, one for each colour.
+    const double strength = 4.5 * std::pow(step, 0.6);
+    for (std::size_t c = 0; c < 4; ++c) {
+      const Octave octave(random, step);
+      for (int y = 0; y < kHeight; ++y)
+        for (int x = 0; x < kWidth; ++x) {
+          double* pixel = sums.data() + (static_cast<std::size_t>(y) * kWidth +
+                                         static_cast<std::size_t>(x)) *
+                                            3;
+          const double value = octave.at(x, y) * strength;
+          if (c == 3)
+            for (std::size_t of = 0; of < 3; ++of) pixel[of] += value;
+          else
+            pixel[c] += 0.3 * value;
+        }
+    }
+  }
+  std::vector<std::uint8_t> bytes;
+  for (double sum : sums)
+    bytes.push_back(
+        static_cast<std::uint8_t>(std::clamp(sum + 120.0, 0.0, 255.0)));
+  return bytes;
+}
+
+std::string jpeg_of(const std::vector<std::uint8_t>& rgb) {
+  jpeg_compress_struct jpeg{};
+  jpeg_error_mgr errors{};
+  jpeg.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&jpeg);
+  unsigned char* memory = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&jpeg, &memory, &size);
+  jpeg.image_width = kWidth;
+  jpeg.image_height = kHeight;
+  jpeg.input_components = 3;
+  jpeg.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&jpeg);
+  jpeg_set_quality(&jpeg, 90, TRUE);
+  jpeg_start_compress(&jpeg, TRUE);
+  while (jpeg.next_scanline < jpeg.image_height) {
+    // libjpeg does not write to it.
+    auto* row = const_cast<JSAMPROW>(
+        rgb.data() + std::size_t{jpeg.next_scanline} * kWidth * 3);
+    jpeg_write_scanlines(&jpeg, &row, 1);
+  }
+  jpeg_finish_compress(&jpeg);
+  jpeg_destroy_compress(&jpeg);
+  std::string file(reinterpret_cast<const char*>(memory), size);
+  std::free(memory);
+  return file;
+}
+
+/// An `image` field over the files.
+class Pipeline {
+ public:
+  Pipeline(const std::vector<std::string>& files, const Image& image,
+           bool train)
+      : kind_(make_image("x", image)), finisher_(kind_->finisher(train)) {
+    Block block;
+    block.rows = std::ssize(files);
+    Column& column = block.columns.emplace_back();
+    column.type = ColumnType::binary;
+    for (const std::string& file : files) column.append_text(file);
+    auto bound = kind_->bind(
+        {.info = {{.name = "image"}}, .types = {column.type}, .at = {0}});
+    Faults faults;
+    Values values;
+    bound->parser()->parse(block, values, faults);
+    std::vector<ValueRow> rows;
+    for (std::int64_t row = 0; row < block.rows; ++row)
+      rows.push_back(values.row(row));
+    bound->encoder(Json(), "x")->encode(rows, {.runs = &runs_}, faults);
+    PENSTOCK_ASSERT(faults.rows.empty(), "all pictures are good");
+    out_.resize(kind_->outputs()[0].bytes());
+  }
+  /// Pictures per second of processor time.
+  double rate() {
+    const double seconds = cpu_seconds([&] {
+      for (std::int64_t row = 0; row < runs_.rows(); ++row) {
+        const TensorPlace place{.data = out_.data(), .bytes = out_.size()};
+        const StoredRow stored{.run = runs_.row(row), .range = {.sample = row}};
+        finisher_->finish(std::span(&stored, 1), {.seed = 1, .epoch = epoch_},
+                          std::span(&place, 1));
+        PENSTOCK_ASSERT(finisher_->rejected().empty(), "all are good");
+      }
+    });
+    ++epoch_;
+    return static_cast<double>(runs_.rows()) / seconds;
+  }
+
+ private:
+  std::shared_ptr<const FieldKind> kind_;
+  std::unique_ptr<FieldFinisher> finisher_;
+  Values runs_;
+  std::vector<std::byte> out_;
+  std::int64_t epoch_ = 0;
+};
+
+double decoding_rate(const std::vector<std::string>& files, bool parts) {
+  static std::unique_ptr<PictureDecoder> decoder = make_decoder();
+  static std::int64_t epoch = 0;
+  const Image image;
+  Pixels pixels;
+  const double seconds = cpu_seconds([&] {
+    for (std::size_t at = 0; at < files.size(); ++at) {
+      const auto bytes = std::as_bytes(std::span(files[at]));
+      PictureHeader header;
+      read_header(bytes, header);
+      const Random random(1, static_cast<std::uint64_t>(epoch), at, 0);
+      PictureBox box{0, 0, header.width, header.height};
+      if (parts)
+        box = view_of(image, image.train, header.width, header.height, random,
+                      random, true)
+                  .crop;
+      decoder->decode(bytes, header, box, PictureMode::rgb, pixels);
+    }
+  });
+  ++epoch;
+  return static_cast<double>(files.size()) / seconds;
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int count, char** arguments) {
+  using namespace penstock;
+  const std::int64_t pictures = argument(count, arguments, 1, 64);
+  const auto repeats = static_cast<int>(argument(count, arguments, 2, 9));
+  Json result = result_of("images",
+                          "How many pictures a second does a core decode, "
+                          "crop, resize and normalise?",
+                          count, arguments);
+  Random random(1, 0, 0, 0);
+  std::vector<std::string> files;
+  std::size_t bytes = 0;
+  for (std::int64_t at = 0; at < pictures; ++at) {
+    files.push_back(jpeg_of(photo(random)));
+    bytes += files.back().size();
+  }
+  Image image{.dtype = Dtype::float32,
+              .mean = {0.485, 0.456, 0.406},
+              .std = {0.229, 0.224, 0.225}};
+  Pipeline train(files, image, true), val(files, image, false);
+  image.store_decoded = true;
+  image.max_side = 341;
+  Pipeline kept(files, image, true);
+  image.dtype = Dtype::uint8;
+  image.mean.clear();
+  image.std.clear();
+  Pipeline kept_bytes(files, image, true);
+  std::vector<Repeats> rates = in_turns(
+      repeats, {[&] { return train.rate(); }, [&] { return val.rate(); },
+                [&] { return kept.rate(); }, [&] { return kept_bytes.rate(); },
+                [&] { return decoding_rate(files, true); },
+                [&] { return decoding_rate(files, false); }});
+  result["pictures"] = pictures;
+  result["bytes_per_picture"] =
+      static_cast<double>(bytes) / static_cast<double>(pictures);
+  const char* const names[] = {"random_resized_crop", "resize_center",
+                               "kept_float32",        "kept_uint8",
+                               "parts_decoded_alone", "whole_decoded_alone"};
+  for (std::size_t at = 0; at < rates.size(); ++at)
+    result["pictures_per_cpu_second"][names[at]] = rates[at].json();
+  result["of_the_floor"] = rates[0].median() / rates[4].median();
+  return finish(result);
+}

@@ -1,0 +1,177 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "penstock/sources/images/picture_files.h"
+
+// A folder of a million files takes seconds to look through, most of which the
+// system works on names: so classes are looked through side by side.
+
+namespace penstock::images {
+namespace {
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+using Folder = std::unique_ptr<DIR, CloseFolder>;
+
+Folder open_folder(const std::string& path) {
+  Folder folder(::opendir(path.c_str()));
+  if (folder == nullptr)
+    refuse(errno == ENOENT || errno == ENOTDIR ? "files.missing"
+                                               : "files.unreadable",
+           path, std::strerror(errno),
+           "name the folder that holds a folder for each class; a relative "
+           "path starts where the program does");
+  return folder;
+}
+
+bool is_folder(int parent, const dirent& entry) {
+  if (entry.d_type == DT_DIR) return true;
+  if (entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) return false;
+  struct stat found {};
+  return ::fstatat(parent, entry.d_name, &found, 0) == 0 &&
+         S_ISDIR(found.st_mode);
+}
+
+bool is_self_or_parent(const char* name) {
+  return std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
+}
+
+void stat_picture(int parent, const char* name, PicturePlace& place) {
+  struct stat found {};
+  // What has gone since, or cannot be read, is a bad sample when it is read.
+  if (::fstatat(parent, name, &found, 0) != 0) return;
+  place.bytes = found.st_size;
+  place.changed_ns = std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
+                     found.st_mtim.tv_nsec;
+}
+
+/// All pictures below a class's folder. A link to a folder above would never
+/// end: `above` holds the folders on the way.
+class ClassFolder {
+ public:
+  ClassFolder(const std::string& root, const std::string& name, StopFlag stop)
+      : root_(root), class_(name), stop_(stop) {}
+
+  std::vector<FoundPicture> search() {
+    search(class_);
+    return std::move(found_);
+  }
+
+ private:
+  using Number = std::pair<dev_t, ino_t>;
+
+  void search(const std::string& relative) {
+    end_if_stopped(stop_);
+    Folder folder = open_folder(root_ + "/" + relative);
+    const int number = ::dirfd(folder.get());
+    struct stat self {};
+    ::fstat(number, &self);
+    const auto [entered, is_new] = above_.insert({self.st_dev, self.st_ino});
+    if (!is_new) return;
+    while (const dirent* entry = ::readdir(folder.get())) {
+      const std::string name = entry->d_name;
+      if (is_self_or_parent(entry->d_name)) continue;
+      if (is_folder(number, *entry)) {
+        search(relative + "/" + name);
+      } else if (is_picture_name(name)) {
+        FoundPicture& picture = found_.emplace_back();
+        picture.name = relative + "/" + name;
+        picture.of_class = class_;
+        picture.has_class = true;
+        stat_picture(number, entry->d_name, picture.place);
+      }
+    }
+    above_.erase(entered);
+  }
+
+  const std::string& root_;
+  const std::string class_;
+  const StopFlag stop_;
+  std::set<Number> above_;
+  std::vector<FoundPicture> found_;
+};
+
+std::vector<std::string> classes_of(const std::string& root,
+                                    std::size_t& loose) {
+  Folder folder = open_folder(root);
+  std::vector<std::string> classes;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    if (is_self_or_parent(entry->d_name)) continue;
+    if (is_folder(::dirfd(folder.get()), *entry))
+      classes.emplace_back(entry->d_name);
+    else
+      loose += is_picture_name(entry->d_name) ? 1 : 0;
+  }
+  std::ranges::sort(classes);
+  return classes;
+}
+
+/// Each class's pictures, looked for on several threads.
+std::vector<std::vector<FoundPicture>> search_all(
+    const std::string& root, const std::vector<std::string>& classes,
+    StopFlag stop) {
+  std::vector<std::vector<FoundPicture>> found(classes.size());
+  std::atomic<std::size_t> next = 0;
+  // By thread: what it threw.
+  const std::size_t threads = std::clamp<std::size_t>(
+      std::thread::hardware_concurrency(), 1,
+      std::min<std::size_t>(16, std::max<std::size_t>(classes.size(), 1)));
+  std::vector<std::exception_ptr> errors(threads);
+  auto work = [&](std::size_t thread) {
+    try {
+      for (std::size_t at = next++; at < classes.size(); at = next++)
+        found[at] = ClassFolder(root, classes[at], stop).search();
+    } catch (...) {
+      errors[thread] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t thread = 1; thread < threads; ++thread)
+      others.emplace_back(work, thread);
+    work(0);
+  }
+  for (const std::exception_ptr& error : errors)
+    if (error != nullptr) std::rethrow_exception(error);
+  return found;
+}
+
+}  // namespace
+
+std::vector<FoundPicture> pictures_in_folders(const std::string& root,
+                                              StopFlag stop) {
+  std::size_t loose = 0;
+  const std::vector<std::string> classes = classes_of(root, loose);
+  if (classes.empty())
+    refuse("images.none", root,
+           loose > 0 ? "it has " + std::to_string(loose) +
+                           " pictures, and no folder for each class"
+                     : "it has no folder for each class",
+           "put the pictures of each class into a folder, or name a file as "
+           "\"labels\" that says which class each has");
+  std::vector<std::vector<FoundPicture>> found =
+      search_all(root, classes, stop);
+  std::vector<FoundPicture> all;
+  for (std::size_t at = 0; at < classes.size(); ++at) {
+    if (found[at].empty())
+      refuse("images.empty_class", root + "/" + classes[at],
+             "this folder has no picture, so its class has none",
+             "remove the folder, or put pictures into it");
+    std::ranges::move(found[at], std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace penstock::images

@@ -1,0 +1,228 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "penstock/base/error.h"
+#include "penstock/base/hash.h"
+#include "penstock/sources/blocks.h"
+#include "penstock/sources/files/file_source.h"
+#include "penstock/sources/images/open_file.h"
+#include "penstock/sources/images/picture_files.h"
+#include "penstock/sources/plugin.h"
+#include "penstock/sources/schema.h"
+#include "penstock/sources/sources.h"
+
+namespace penstock::images {
+namespace {
+
+enum class Part : std::uint8_t { image, path, of_class };
+
+Schema schema_of(const PictureFiles& files) {
+  return {.columns = {{.name = "image", .declared = "bytes"},
+                      {.name = "path", .declared = "text", .text = true},
+                      {.name = "class",
+                       .declared = "text",
+                       .text = true,
+                       .values = files.classes}}};
+}
+
+/// What the source and its readers share; immutable.
+struct Opened {
+  PictureFiles files;
+  std::vector<Part> parts;  // by request
+  std::vector<ColumnType> types;
+  StopFlag stop;
+};
+
+void add_request(const ColumnRequest& request, const Schema& schema,
+                 const std::string& place, Opened& opened) {
+  const ColumnInfo& column =
+      column_of(schema, request.column, request.setting, place);
+  const auto part = static_cast<Part>(&column - schema.columns.data());
+  if (request.as != ReadAs::value)
+    throw Error(ErrorKind::request,
+                {.code = "source.column_type",
+                 .what = "cannot read column '" + column.name + "'",
+                 .where = request.setting,
+                 .why = "it holds " + column.declared +
+                        ", and numbers or JSON are needed",
+                 .next = part == Part::image ? "use \"image\" for pictures"
+                                             : "use \"category\" for classes"});
+  opened.parts.push_back(part);
+  opened.types.push_back(part == Part::image ? ColumnType::binary
+                                             : ColumnType::text);
+}
+
+Json identity_of(const Opened& opened, const SourceSpec& spec) {
+  Json identity(Json::Object{});
+  identity["kind"] = spec.kind;
+  identity["place"] = spec.path;
+  Json columns(Json::Array{});
+  const char* const names[] = {"image", "path", "class"};
+  for (Part part : opened.parts)
+    columns.push_back(names[static_cast<std::size_t>(part)]);
+  identity["columns"] = std::move(columns);
+  Sha256 version;
+  std::int64_t bytes = 0;
+  for (std::size_t at = 0; at < opened.files.places.size(); ++at) {
+    const PicturePlace& place = opened.files.places[at];
+    bytes += place.bytes;
+    version.add(opened.files.names[at].name + "\n" +
+                std::to_string(place.bytes) + " " +
+                std::to_string(place.changed_ns) + " " +
+                std::to_string(place.of_class) + "\n");
+  }
+  for (const std::string& name : opened.files.classes) version.add(name + "\n");
+  identity["files"] = std::ssize(opened.files.places);
+  identity["bytes"] = bytes;
+  identity["version"] = version.hex();
+  return identity;
+}
+
+class ImageReader final : public Reader {
+ public:
+  ImageReader(std::shared_ptr<const Opened> opened, std::string shown)
+      : opened_(std::move(opened)), shown_(std::move(shown)) {}
+
+  void read(const ReadRequest& request, Block& out) override {
+    PENSTOCK_ASSERT(request.keys == nullptr, "pictures have no keys");
+    if (!is_block_of(opened_->types, out))
+      out = block_of(opened_->types);
+    else
+      out.clear();
+    for (std::int64_t position : request.positions) {
+      end_if_stopped(opened_->stop);
+      check_position(position);
+      for (std::size_t c = 0; c < opened_->parts.size(); ++c)
+        append(static_cast<std::size_t>(position), c, out);
+      ++out.rows;
+    }
+  }
+
+ private:
+  void check_position(std::int64_t position) const {
+    const std::int64_t rows = std::ssize(opened_->files.places);
+    if (position >= 0 && position < rows) return;
+    throw Error(ErrorKind::source,
+                {.code = "source.row_gone",
+                 .what = "cannot read position " + std::to_string(position),
+                 .where = shown_,
+                 .why = "it has " + std::to_string(rows) + " pictures",
+                 .next = "start the run again"});
+  }
+
+  void append(std::size_t at, std::size_t c, Block& out) {
+    const PictureFiles& files = opened_->files;
+    Column& column = out.columns[c];
+    const std::int32_t of_class = files.places[at].of_class;
+    if (opened_->parts[c] == Part::path) {
+      column.append_text(files.names[at].name);
+    } else if (opened_->parts[c] == Part::image) {
+      std::string why = read_bytes(at);
+      if (why.empty()) {
+        column.append_text(bytes_);
+        return;
+      }
+      column.append_null();
+      out.problems.push_back(
+          {out.rows, c,
+           "cannot be read from '" + files.file_of(at) + "': " + why});
+    } else if (of_class >= 0) {
+      column.append_text(files.classes[static_cast<std::size_t>(of_class)]);
+    } else {
+      column.append_null();
+    }
+  }
+
+  /// A picture's bytes into `bytes_`; what went wrong.
+  std::string read_bytes(std::size_t at) {
+    const PicturePlace& place = opened_->files.places[at];
+    if (place.container >= 0) {
+      if (place.container != open_tar_) {
+        tar_ = open_file(opened_->files.file_of(at));
+        open_tar_ = tar_ ? place.container : -1;
+      }
+      if (!tar_) return std::strerror(errno);
+      bytes_.resize(static_cast<std::size_t>(place.bytes));
+      return read_at(tar_, place.begin, std::span(bytes_));
+    }
+    const OpenFile file = open_file(opened_->files.file_of(at));
+    if (!file) return std::strerror(errno);
+    struct stat found {};
+    if (::fstat(file.number(), &found) != 0) return std::strerror(errno);
+    if (!S_ISREG(found.st_mode)) return "it is not a file";
+    bytes_.resize(static_cast<std::size_t>(found.st_size));
+    return read_at(file, 0, std::span(bytes_));
+  }
+
+  const std::shared_ptr<const Opened> opened_;
+  const std::string shown_;
+  std::int32_t open_tar_ = -1;
+  OpenFile tar_;
+  std::string bytes_;
+};
+
+class ImageSource final : public Source {
+ public:
+  ImageSource(std::shared_ptr<const Opened> opened, SourceInfo info)
+      : Source(std::move(info)), opened_(std::move(opened)) {}
+
+  RowCount count() const override {
+    return {.rows = std::ssize(opened_->files.places), .exact = true};
+  }
+  std::unique_ptr<Reader> open_reader() override {
+    return std::make_unique<ImageReader>(opened_, shown());
+  }
+
+ private:
+  const std::shared_ptr<const Opened> opened_;
+};
+
+void refuse_condition(const SourceSpec& spec) {
+  if (spec.where.empty()) return;
+  throw Error(ErrorKind::request,
+              {.code = "source.where",
+               .what = "cannot use the condition",
+               .where = "source.where",
+               .why = "pictures have no columns to compare",
+               .next = "list the pictures that are wanted in a file, and name "
+                       "it as \"labels\""});
+}
+
+std::unique_ptr<Source> open_images(const SourceSpec& spec,
+                                    const std::vector<ColumnRequest>& requests,
+                                    SourceOptions options) {
+  refuse_condition(spec);
+  auto opened = std::make_shared<Opened>();
+  opened->stop = options.stop;
+  opened->files = find_pictures(spec, options.stop);
+  SourceInfo info{.shown = spec.path,
+                  .schema = schema_of(opened->files),
+                  .abilities = {.by_position = true, .sorted = true}};
+  for (const ColumnRequest& request : requests)
+    add_request(request, info.schema, spec.path, *opened);
+  info.types = opened->types;
+  info.identity = identity_of(*opened, spec);
+  info.parts = opened->files.names;
+  return std::make_unique<ImageSource>(std::move(opened), std::move(info));
+}
+
+Schema read_images_schema(const SourceSpec& spec) {
+  refuse_condition(spec);
+  return schema_of(find_pictures(spec, nullptr));
+}
+
+constexpr SourcePlugin kPlugin{.version = SourcePlugin::kVersion,
+                               .open_source = open_images,
+                               .read_schema = read_images_schema,
+                               .create_table = files::refuse_writing};
+
+}  // namespace
+}  // namespace penstock::images
+
+extern "C" const penstock::SourcePlugin* penstock_source_part() {
+  return &penstock::images::kPlugin;
+}

@@ -1,0 +1,157 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include "penstock/base/error.h"
+#include "penstock/base/json.h"
+#include "penstock/sources/images/picture_files.h"
+
+namespace penstock::images {
+namespace {
+
+/// Reads a labels file line by line.
+class Labels {
+ public:
+  explicit Labels(const std::string& path)
+      : path_(path), file_(path, std::ios::binary) {
+    if (!file_)
+      refuse("images.labels", path, std::strerror(errno),
+             "name a file of CSV or JSON lines");
+    if (!is_json()) read_header();
+  }
+
+  /// The next name and class; nullopt at the end.
+  std::optional<std::pair<std::string, std::string>> next() {
+    while (std::optional<std::string> text = line()) {
+      if (text->empty()) continue;
+      return is_json() ? of_json(*text) : of_cells(cells_of(*text));
+    }
+    return std::nullopt;
+  }
+  [[noreturn]] void fail(std::string why, std::string next) const {
+    refuse("images.labels", path_ + ", line " + std::to_string(line_),
+           std::move(why), std::move(next));
+  }
+
+ private:
+  static constexpr std::array<const char*, 3> kPath = {"path", "file_name",
+                                                       "image"};
+  static constexpr std::array<const char*, 2> kClass = {"class", "label"};
+  static constexpr const char* kExpected =
+      "give it columns \"path\" (or \"file_name\") and \"class\" (or "
+      "\"label\")";
+
+  bool is_json() const {
+    return path_.ends_with(".jsonl") || path_.ends_with(".ndjson");
+  }
+  std::optional<std::string> line() {
+    std::string text;
+    if (!std::getline(file_, text)) return std::nullopt;
+    ++line_;
+    if (text.ends_with('\r')) text.pop_back();
+    return text;
+  }
+
+  std::vector<std::string> cells_of(const std::string& text) const {
+    std::vector<std::string> cells(1);
+    bool quoted = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      const bool twice = at + 1 < text.size() && text[at + 1] == '"';
+      if (text[at] == '"' && quoted && twice)
+        cells.back() += text[++at];
+      else if (text[at] == '"')
+        quoted = !quoted;
+      else if (text[at] == ',' && !quoted)
+        cells.emplace_back();
+      else
+        cells.back() += text[at];
+    }
+    if (quoted) fail("a quotation mark has no end", "close it on its line");
+    return cells;
+  }
+  template <class Names>
+  static std::size_t find(const std::vector<std::string>& cells,
+                          const Names& names) {
+    for (const char* name : names)
+      if (auto found = std::ranges::find(cells, name); found != cells.end())
+        return static_cast<std::size_t>(found - cells.begin());
+    return cells.size();
+  }
+  void read_header() {
+    const std::vector<std::string> cells = cells_of(line().value_or(""));
+    columns_ = cells.size();
+    path_column_ = find(cells, kPath);
+    class_column_ = find(cells, kClass);
+    if (path_column_ == columns_ || class_column_ == columns_)
+      fail("its first line names no such column", kExpected);
+  }
+  std::pair<std::string, std::string> of_cells(
+      const std::vector<std::string>& cells) const {
+    if (cells.size() != columns_)
+      fail("found " + std::to_string(cells.size()) + " cells, expected " +
+               std::to_string(columns_),
+           "write one for each column");
+    return {cells[path_column_], cells[class_column_]};
+  }
+  std::pair<std::string, std::string> of_json(const std::string& text) const {
+    Json row;
+    try {
+      row = Json::parse(text, path_);
+    } catch (const Error& error) {
+      fail(error.parts().why, "write one object of JSON on each line");
+    }
+    return {member(row, kPath), member(row, kClass)};
+  }
+  template <class Names>
+  std::string member(const Json& row, const Names& names) const {
+    for (const char* name : names)
+      if (const Json* found = row.is_object() ? row.find(name) : nullptr)
+        return found->is_string() ? found->string() : found->dump();
+    fail("this row has no such member", kExpected);
+  }
+
+  const std::string path_;
+  std::ifstream file_;
+  std::int64_t line_ = 0;
+  std::size_t columns_ = 0, path_column_ = 0, class_column_ = 0;
+};
+
+}  // namespace
+
+std::vector<FoundPicture> pictures_of_labels(const std::string& root,
+                                             const std::string& path,
+                                             StopFlag stop) {
+  Labels labels(path);
+  std::vector<FoundPicture> all;
+  while (auto row = labels.next()) {
+    end_if_stopped(stop);
+    auto& [name, of_class] = *row;
+    struct stat found {};
+    if (::stat((root + "/" + name).c_str(), &found) != 0 ||
+        !S_ISREG(found.st_mode))
+      labels.fail("there is no picture '" + name + "' in " + root,
+                  "write paths that begin in that folder, or set \"path\" to "
+                  "where they begin");
+    if (of_class.empty())
+      labels.fail("'" + name + "' has no class", "write one");
+    FoundPicture& picture = all.emplace_back();
+    picture.name = std::move(name);
+    picture.of_class = std::move(of_class);
+    picture.has_class = true;
+    picture.place.bytes = found.st_size;
+    picture.place.changed_ns =
+        std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
+        found.st_mtim.tv_nsec;
+  }
+  if (all.empty())
+    refuse("images.none", path, "it lists no picture",
+           "write a line for each: its path and its class");
+  return all;
+}
+
+}  // namespace penstock::images

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/sources/source.h"
+#include "penstock/sources/spec.h"
+#include "penstock/sources/stop.h"
+
+namespace penstock::images {
+
+/// The settings that this kind alone has (SourceSpec::own).
+struct PictureSettings {
+  std::string labels;  ///< a file that says which class a picture has
+};
+
+/// Where the bytes of a picture are: in a file of its own, or within a tar.
+struct PicturePlace {
+  std::int32_t container = -1;  ///< of PictureFiles::tars; -1: its own file
+  std::int32_t of_class = -1;   ///< of PictureFiles::classes; -1: it has none
+  std::int64_t begin = 0, bytes = 0;
+  std::int64_t changed_ns = 0;
+};
+
+/// The pictures that `path` names, in the order of their names by UTF-8 bytes.
+struct PictureFiles {
+  std::string root;  ///< what names below it are relative to
+  std::vector<std::string> tars, classes;
+  std::vector<NamedRows> names;  ///< each is one row
+  std::vector<PicturePlace> places;
+
+  /// The file to open for a picture.
+  std::string file_of(std::size_t at) const {
+    const std::int32_t tar = places[at].container;
+    return tar < 0 ? root + "/" + names[at].name
+                   : tars[static_cast<std::size_t>(tar)];
+  }
+};
+
+/// A folder of class folders as torchvision's ImageFolder has it: the names of
+/// the folders, sorted, are the classes; links are followed, names that begin
+/// with '.' are like others, the case of extensions does not matter. With
+/// `labels`, the pictures that the file lists. Of .tar files the members, whose
+/// class is in a member of the same name that ends with ".cls", or else the
+/// folder that they are in.
+///
+/// Throws Error(source): images.none, images.empty_class, images.labels,
+/// images.tar, files.missing, files.none.
+PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop);
+
+/// True for names that end as those of pictures do.
+bool is_picture_name(const std::string& name);
+
+// Each fills what it finds; find_pictures() sorts.
+struct FoundPicture {
+  std::string name;
+  std::string of_class;
+  bool has_class = false;
+  PicturePlace place;
+};
+std::vector<FoundPicture> pictures_in_folders(const std::string& root,
+                                              StopFlag stop);
+std::vector<FoundPicture> pictures_of_labels(const std::string& root,
+                                             const std::string& labels,
+                                             StopFlag stop);
+/// `prefix` stands before the names of members.
+std::vector<FoundPicture> pictures_in_tar(const std::string& path,
+                                          const std::string& prefix,
+                                          std::int32_t container,
+                                          StopFlag stop);
+
+[[noreturn]] void refuse(const char* code, const std::string& place,
+                         std::string why, std::string next);
+
+}  // namespace penstock::images

@@ -1,0 +1,193 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "penstock/sources/images/open_file.h"
+#include "penstock/sources/images/picture_files.h"
+
+// A tar file is a row of members, each a header of 512 bytes and its contents,
+// filled up to a multiple of 512. Only headers are read here. Long names stand
+// in a member before: GNU's 'L', or "path=" of POSIX's 'x'.
+
+namespace penstock::images {
+namespace {
+
+constexpr std::int64_t kBlock = 512;
+constexpr std::int64_t kMostText = 1 << 20;  // of a long name, of a class
+
+using Header = std::array<char, kBlock>;
+
+std::string_view text_of(const Header& header, std::size_t at,
+                         std::size_t size) {
+  const std::string_view whole(header.data() + at, size);
+  return whole.substr(0, whole.find('\0'));
+}
+
+/// A number in octal digits, or, where its first bit is set, in binary.
+std::optional<std::int64_t> number_of(const Header& header, std::size_t at,
+                                      std::size_t size) {
+  if ((static_cast<unsigned char>(header[at]) & 0x80U) != 0) {
+    std::uint64_t value = 0;
+    for (std::size_t i = at + size - 8; i < at + size; ++i)
+      value = value << 8 | static_cast<unsigned char>(header[i]);
+    if (value > std::uint64_t{1} << 62) return std::nullopt;
+    return static_cast<std::int64_t>(value);
+  }
+  std::string_view digits = text_of(header, at, size);
+  while (digits.starts_with(' ')) digits.remove_prefix(1);
+  while (digits.ends_with(' ')) digits.remove_suffix(1);
+  if (digits.empty()) return 0;
+  std::int64_t value = 0;
+  auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), value, 8);
+  if (error != std::errc() || end != digits.data() + digits.size())
+    return std::nullopt;
+  return value;
+}
+
+bool has_checksum(const Header& header) {
+  constexpr std::size_t kAt = 148, kSize = 8;
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < header.size(); ++i)
+    sum += i >= kAt && i < kAt + kSize ? ' '
+                                       : static_cast<unsigned char>(header[i]);
+  return number_of(header, kAt, kSize) == sum;
+}
+
+class Tar {
+ public:
+  Tar(const std::string& path, StopFlag stop)
+      : path_(path), stop_(stop), file_(open_file(path)) {
+    if (!file_)
+      refuse("files.unreadable", path, std::strerror(errno),
+             "check who may read it");
+    struct stat found {};
+    ::fstat(file_.number(), &found);
+    bytes_ = found.st_size;
+    changed_ns_ = std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
+                  found.st_mtim.tv_nsec;
+  }
+
+  /// Calls `take` with the name, begin and size of every file in it.
+  template <class Take>
+  void walk(Take take) {
+    std::string long_name;
+    for (std::int64_t at = 0; at + kBlock <= bytes_;) {
+      end_if_stopped(stop_);
+      Header header;
+      read(at, std::span(header));
+      if (std::ranges::all_of(header, [](char c) { return c == '\0'; })) break;
+      const std::optional<std::int64_t> size = number_of(header, 124, 12);
+      if (!has_checksum(header) || !size)
+        fail("its member at byte " + std::to_string(at) +
+             " has a damaged header");
+      const std::int64_t begin = at + kBlock;
+      std::string name =
+          long_name.empty() ? short_name(header) : std::move(long_name);
+      long_name.clear();
+      if (*size > bytes_ - begin)
+        fail("its member '" + name + "' is cut off: it has " +
+             std::to_string(*size) + " bytes, of which " +
+             std::to_string(bytes_ - begin) + " are there");
+      const char type = header[156];
+      if (type == 'L')
+        long_name = text(begin, *size);
+      else if (type == 'x')
+        long_name = path_of_records(text(begin, *size));
+      else if (type == '0' || type == '\0')
+        take(std::move(name), begin, *size);
+      at = begin + (*size + kBlock - 1) / kBlock * kBlock;
+    }
+  }
+  std::string text(std::int64_t begin, std::int64_t size) const {
+    std::string text(static_cast<std::size_t>(std::min(size, kMostText)), '\0');
+    read(begin, std::span(text));
+    return text.substr(0, text.find('\0'));
+  }
+  std::int64_t changed_ns() const { return changed_ns_; }
+
+ private:
+  void read(std::int64_t at, std::span<char> to) const {
+    const std::string why = read_at(file_, at, to);
+    if (!why.empty()) fail(why);
+  }
+  [[noreturn]] void fail(std::string why) const {
+    refuse("images.tar", path_, std::move(why), "get an intact copy of it");
+  }
+  static std::string short_name(const Header& header) {
+    const std::string_view prefix = text_of(header, 345, 155);
+    const bool posix = text_of(header, 257, 5) == "ustar";
+    std::string name(posix ? prefix : std::string_view());
+    if (!name.empty()) name += '/';
+    return name.append(text_of(header, 0, 100));
+  }
+  /// Records are "LENGTH KEY=VALUE\n".
+  static std::string path_of_records(std::string_view records) {
+    constexpr std::string_view kPath = " path=";
+    const std::size_t at = records.find(kPath);
+    if (at == records.npos) return {};
+    records.remove_prefix(at + kPath.size());
+    return std::string(records.substr(0, records.find('\n')));
+  }
+
+  const std::string path_;
+  const StopFlag stop_;
+  const OpenFile file_;
+  std::int64_t bytes_ = 0, changed_ns_ = 0;
+};
+
+/// What stands before the first '.' of the last part of a name: WebDataset's
+/// key.
+std::string key_of(const std::string& name) {
+  const std::size_t folder = name.rfind('/');
+  const std::size_t dot = name.find('.', folder == name.npos ? 0 : folder);
+  return name.substr(0, dot);
+}
+
+}  // namespace
+
+std::vector<FoundPicture> pictures_in_tar(const std::string& path,
+                                          const std::string& prefix,
+                                          std::int32_t container,
+                                          StopFlag stop) {
+  Tar tar(path, stop);
+  std::vector<FoundPicture> all;
+  std::map<std::string, std::string> classes;  // by key
+  tar.walk([&](std::string name, std::int64_t begin, std::int64_t size) {
+    while (name.starts_with("./")) name.erase(0, 2);
+    if (name.ends_with(".cls")) {
+      std::string text = tar.text(begin, size);
+      while (text.ends_with('\n') || text.ends_with(' ')) text.pop_back();
+      classes[key_of(name)] = std::move(text);
+    } else if (is_picture_name(name)) {
+      FoundPicture& picture = all.emplace_back();
+      picture.place = {.container = container,
+                       .begin = begin,
+                       .bytes = size,
+                       .changed_ns = tar.changed_ns()};
+      picture.name = std::move(name);
+    }
+  });
+  for (FoundPicture& picture : all) {
+    const auto found = classes.find(key_of(picture.name));
+    const std::size_t folder = picture.name.find('/');
+    picture.has_class = found != classes.end() || folder != std::string::npos;
+    if (found != classes.end())
+      picture.of_class = found->second;
+    else if (picture.has_class)
+      picture.of_class = picture.name.substr(0, folder);
+    picture.name = prefix + picture.name;
+  }
+  return all;
+}
+
+}  // namespace penstock::images

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstddef>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+// It needs what stands above.
+#include <jpeglib.h>
+
+#include "penstock/transforms/image/decode/formats.h"
+
+// libjpeg ends a call that fails by longjmp, over frames without destructors:
+// the functions that it may leave so own nothing.
+//
+// Of a file with one scan only the rows and the columns are decoded that are
+// wanted, and one more on each side: fancy upsampling looks at the neighbours.
+// So all bytes are those of the whole picture. Damage in the coded data is no
+// error to libjpeg, and its pixels are those that Pillow has, too.
+
+namespace penstock::images {
+namespace {
+
+struct ErrorManager : jpeg_error_mgr {
+  std::jmp_buf failed;
+  std::array<char, JMSG_LENGTH_MAX> message;
+};
+
+[[noreturn]] void fail(j_common_ptr jpeg) {
+  auto* errors = static_cast<ErrorManager*>(jpeg->err);
+  jpeg->err->format_message(jpeg, errors->message.data());
+  std::longjmp(errors->failed, 1);
+}
+
+void say_nothing(j_common_ptr) {}
+void take_warning(j_common_ptr jpeg, int level) {
+  if (level < 0) ++jpeg->err->num_warnings;
+}
+
+constexpr int kMargin = 1;
+/// Each scan goes over the whole picture: a file of a few kilobytes could take
+/// minutes.
+constexpr int kMostScans = 500;
+
+void count_scans(j_common_ptr jpeg) {
+  auto* scans = reinterpret_cast<j_decompress_ptr>(jpeg);
+  if (scans->input_scan_number <= kMostScans) return;
+  auto* errors = static_cast<ErrorManager*>(jpeg->err);
+  std::snprintf(errors->message.data(), errors->message.size(),
+                "it has more than %d scans", kMostScans);
+  std::longjmp(errors->failed, 1);
+}
+
+/// Pillow takes all CMYK files for inverted ones, as Adobe writes them.
+void rgb_of_cmyk(std::uint8_t* row, std::size_t pixels) {
+  auto multiplied = [](int a, int b) {
+    const int product = a * b + 128;
+    return ((product >> 8) + product) >> 8;
+  };
+  std::uint8_t* to = row;
+  for (std::size_t i = 0; i < pixels; ++i, row += 4) {
+    const int light = row[3];
+    for (std::size_t c = 0; c < 3; ++c)
+      *to++ = static_cast<std::uint8_t>(
+          std::clamp(light - multiplied(255 - row[c], light), 0, 255));
+  }
+}
+
+class JpegDecoder final : public PictureDecoder {
+ public:
+  JpegDecoder() {
+    jpeg_.err = jpeg_std_error(&errors_);
+    errors_.error_exit = fail;
+    errors_.output_message = say_nothing;
+    errors_.emit_message = take_warning;
+    jpeg_create_decompress(&jpeg_);
+    progress_.progress_monitor = count_scans;
+    jpeg_.progress = &progress_;
+  }
+  ~JpegDecoder() override { jpeg_destroy_decompress(&jpeg_); }
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+
+  std::string decode(std::span<const std::byte> bytes,
+                     const PictureHeader& header, const PictureBox& box,
+                     PictureMode mode, Pixels& out) override {
+    out.reshape(box.width, box.height, mode);
+    // A row of the whole picture, four bytes a pixel; iMCUs are 32 wide at
+    // most.
+    constexpr std::size_t kBeyond = 64;
+    line_.resize((static_cast<std::size_t>(header.width) + kBeyond) * 4);
+    std::string why;
+    if (!run(bytes, header, box, mode, out))
+      why = std::string("it is a damaged JPEG file: ") + errors_.message.data();
+    jpeg_abort_decompress(&jpeg_);
+    return why;
+  }
+
+ private:
+  bool run(std::span<const std::byte> bytes, const PictureHeader& header,
+           const PictureBox& box, PictureMode mode, Pixels& out) {
+    if (setjmp(errors_.failed) != 0) return false;
+    errors_.num_warnings = 0;
+    jpeg_mem_src(&jpeg_, reinterpret_cast<const unsigned char*>(bytes.data()),
+                 bytes.size());
+    jpeg_read_header(&jpeg_, TRUE);
+    if (static_cast<int>(jpeg_.image_width) != header.width ||
+        static_cast<int>(jpeg_.image_height) != header.height) {
+      std::snprintf(errors_.message.data(), errors_.message.size(),
+                    "it says two sizes");
+      return false;
+    }
+    choose_colours(mode);
+    jpeg_start_decompress(&jpeg_);
+    read(box, mode, out);
+    return true;
+  }
+
+  void choose_colours(PictureMode mode) {
+    if (jpeg_.jpeg_color_space == JCS_CMYK ||
+        jpeg_.jpeg_color_space == JCS_YCCK)
+      jpeg_.out_color_space = JCS_CMYK;
+    else if (jpeg_.num_components == 1 && mode == PictureMode::grey)
+      jpeg_.out_color_space = JCS_GRAYSCALE;
+    else
+      jpeg_.out_color_space = JCS_RGB;
+  }
+
+  void read(const PictureBox& box, PictureMode mode, Pixels& out) {
+    const auto height = static_cast<int>(jpeg_.output_height);
+    const auto width = static_cast<int>(jpeg_.output_width);
+    const int top = std::max(0, box.top - kMargin);
+    const int left = std::max(0, box.left - kMargin);
+    auto first = static_cast<JDIMENSION>(left);
+    auto columns = static_cast<JDIMENSION>(
+        std::min(width, box.left + box.width + kMargin) - left);
+    const bool part = static_cast<int>(columns) < width;
+    if (part) jpeg_crop_scanline(&jpeg_, &first, &columns);
+    if (top > 0) jpeg_skip_scanlines(&jpeg_, static_cast<JDIMENSION>(top));
+    const std::size_t skipped =
+        static_cast<std::size_t>(box.left) - (part ? first : 0);
+    const auto pixel = static_cast<std::size_t>(jpeg_.output_components);
+    const auto wanted = static_cast<std::size_t>(box.width);
+    JSAMPROW line = line_.data();
+    for (int y = top; y < std::min(height, box.top + box.height); ++y) {
+      jpeg_read_scanlines(&jpeg_, &line, 1);
+      if (y < box.top) continue;
+      std::uint8_t* from = line_.data() + skipped * pixel;
+      std::uint8_t* to = out.row(y - box.top);
+      if (jpeg_.out_color_space == JCS_CMYK) rgb_of_cmyk(from, wanted);
+      if (pixel == 1)
+        std::copy_n(from, wanted, to);
+      else
+        write_row(from, box.width, mode, to);
+    }
+  }
+
+  ErrorManager errors_{};
+  jpeg_progress_mgr progress_{};
+  jpeg_decompress_struct jpeg_{};
+  std::vector<std::uint8_t> line_;
+};
+
+}  // namespace
+
+std::unique_ptr<PictureDecoder> make_jpeg_decoder() {
+  return std::make_unique<JpegDecoder>();
+}
+
+}  // namespace penstock::images

@@ -1,0 +1,44 @@
+#include <webp/decode.h>
+
+#include <vector>
+
+#include "penstock/transforms/image/decode/formats.h"
+
+namespace penstock::images {
+namespace {
+
+class WebpDecoder final : public PictureDecoder {
+ public:
+  std::string decode(std::span<const std::byte> bytes,
+                     const PictureHeader& header, const PictureBox& box,
+                     PictureMode mode, Pixels& out) override {
+    const auto width = static_cast<std::size_t>(header.width);
+    const std::size_t stride = width * 3;
+    const std::size_t size = stride * static_cast<std::size_t>(header.height);
+    whole_.resize(size);
+    const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    int found_width = 0, found_height = 0;
+    if (WebPGetInfo(data, bytes.size(), &found_width, &found_height) == 0 ||
+        found_width != header.width || found_height != header.height ||
+        WebPDecodeRGBInto(data, bytes.size(), whole_.data(), size,
+                          static_cast<int>(stride)) == nullptr)
+      return "it is a damaged WebP file";
+    out.reshape(box.width, box.height, mode);
+    for (int y = 0; y < box.height; ++y)
+      write_row(whole_.data() + static_cast<std::size_t>(box.top + y) * stride +
+                    static_cast<std::size_t>(box.left) * 3,
+                box.width, mode, out.row(y));
+    return {};
+  }
+
+ private:
+  std::vector<std::uint8_t> whole_;
+};
+
+}  // namespace
+
+std::unique_ptr<PictureDecoder> make_webp_decoder() {
+  return std::make_unique<WebpDecoder>();
+}
+
+}  // namespace penstock::images

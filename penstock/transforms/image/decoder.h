@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "penstock/transforms/image/picture.h"
+#include "penstock/transforms/image/picture_header.h"
+
+namespace penstock {
+
+/// Decodes pictures; belongs to one thread at a time. Keeps its memory.
+class PictureDecoder {
+ public:
+  virtual ~PictureDecoder() = default;
+  /// Fills `out` with a part of the picture as it is stored, the same bytes as
+  /// Pillow's convert("RGB") or convert("L") give. What is wrong with the
+  /// picture, which does not depend on the part that is wanted; empty: nothing.
+  virtual std::string decode(std::span<const std::byte> bytes,
+                             const PictureHeader& header, const PictureBox& box,
+                             PictureMode mode, Pixels& out) = 0;
+};
+
+/// What the plugin libpenstock_images.so gives to the program. It is linked to
+/// the libraries of the formats, so that the program starts where they are
+/// missing.
+struct ImagePart {
+  static constexpr std::int64_t kVersion = 1;
+
+  std::int64_t version;
+  std::unique_ptr<PictureDecoder> (*make_decoder)();
+};
+
+/// The one symbol that is looked up in the plugin.
+inline constexpr const char* kImagePartEntry = "penstock_images_part";
+
+/// Throws Error(transform) that says what to install where the plugin cannot be
+/// loaded.
+std::unique_ptr<PictureDecoder> make_decoder();
+
+}  // namespace penstock

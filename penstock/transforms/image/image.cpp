@@ -1,0 +1,175 @@
+#include "penstock/transforms/image/image.h"
+
+#include <utility>
+
+#include "penstock/transforms/image/kept_picture.h"
+#include "penstock/transforms/image/picture_header.h"
+#include "penstock/transforms/kinds.h"
+
+// A parsed value is the bytes of the file. What is stored are these, or the
+// picture that they make.
+
+namespace penstock {
+namespace {
+
+/// What is wrong with a picture that must have the size that is wanted.
+std::string other_size(const Image& image, const PictureHeader& header) {
+  if (image.train != Framing::none && image.val != Framing::none) return {};
+  if (header.shown_width() == image.width &&
+      header.shown_height() == image.height)
+    return {};
+  return "it is " + std::to_string(header.shown_height()) + " x " +
+         std::to_string(header.shown_width()) +
+         " pixels (height, width), expected " + std::to_string(image.height) +
+         " x " + std::to_string(image.width) +
+         ", since it is not resized (\"none\")";
+}
+
+class Parser final : public FieldParser {
+ public:
+  Parser(const Image& image, std::size_t column)
+      : image_(image), column_(column) {}
+
+  void parse(const Block& block, Values& out, Faults& faults) override {
+    const Column& column = block.columns[column_];
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      std::string why;
+      if (column.valid(row)) {
+        const std::string_view bytes = column.text(row);
+        why = fault_of(std::as_bytes(std::span(bytes)));
+        if (why.empty()) out.bytes.append(bytes.data(), bytes.size());
+      } else {
+        why = "is NULL, expected the bytes of a picture";
+      }
+      if (!why.empty())
+        faults.reject(
+            {.row = row, .place = image_.column, .why = std::move(why)});
+      out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+    }
+  }
+
+ private:
+  std::string fault_of(std::span<const std::byte> bytes) const {
+    PictureHeader header;
+    std::string why = read_header(bytes, header);
+    return why.empty() ? other_size(image_, header) : why;
+  }
+
+  const Image image_;
+  const std::size_t column_;
+};
+
+class Encoder final : public FieldEncoder {
+ public:
+  explicit Encoder(const Image& image) : image_(image) {}
+
+  void encode(std::span<const ValueRow> rows, const StoredRows& out,
+              Faults& faults) override {
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (!image_.store_decoded) {
+        out.runs->bytes.append(rows[r].data(), rows[r].size());
+      } else {
+        std::string why = keeper().append(rows[r], out.runs->bytes);
+        if (!why.empty())
+          faults.reject({.row = static_cast<std::int64_t>(r),
+                         .place = image_.column,
+                         .why = std::move(why)});
+      }
+      out.runs->ends.push_back(
+          static_cast<std::uint32_t>(out.runs->bytes.size()));
+    }
+  }
+
+ private:
+  PictureKeeper& keeper() {
+    if (keeper_ == nullptr) keeper_ = std::make_unique<PictureKeeper>(image_);
+    return *keeper_;
+  }
+
+  const Image image_;
+  std::unique_ptr<PictureKeeper> keeper_;
+};
+
+class BoundImage final : public BoundField {
+ public:
+  BoundImage(const Image& image, std::size_t column)
+      : image_(image), column_(column) {}
+  std::unique_ptr<FieldParser> parser() const override {
+    return std::make_unique<Parser>(image_, column_);
+  }
+  std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
+    return nullptr;
+  }
+  std::unique_ptr<FieldEncoder> encoder(const Json&,
+                                        const std::string&) const override {
+    return std::make_unique<Encoder>(image_);
+  }
+
+ private:
+  const Image image_;
+  const std::size_t column_;
+};
+
+class ImageKind final : public FieldKind {
+ public:
+  ImageKind(std::string name, Image image)
+      : name_(std::move(name)), image_(std::move(image)) {}
+
+  std::vector<ColumnRequest> columns() const override {
+    return {{.column = image_.column,
+             .as = ReadAs::value,
+             .setting = "fields." + name_ + ".image.column"}};
+  }
+  StoredForm stored() const override { return {.element_bytes = 1}; }
+  std::vector<Output> outputs() const override {
+    const auto channels = static_cast<std::int64_t>(bytes_of(image_.mode));
+    Output picture{.name = name_, .dtype = image_.dtype};
+    if (image_.channels_last)
+      picture.row_shape = {image_.height, image_.width, channels};
+    else
+      picture.row_shape = {channels, image_.height, image_.width};
+    if (!image_.record_draws) return {std::move(picture)};
+    return {std::move(picture),
+            {.name = name_ + "_draw", .dtype = Dtype::int32, .row_shape = {5}}};
+  }
+  std::unique_ptr<FieldFinisher> finisher(bool train) const override {
+    return make_image_finisher(image_, train);
+  }
+  Json recipe() const override { return image_settings().shown(image_); }
+  std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
+    const ColumnKind kind = columns.types[0].kind;
+    if (kind == ColumnKind::binary || kind == ColumnKind::utf8)
+      return std::make_shared<BoundImage>(image_, columns.at[0]);
+    const ColumnInfo& info = columns.info[0];
+    throw Error(ErrorKind::request,
+                {.code = "fields.not_bytes",
+                 .what = "cannot use the settings",
+                 .where = "fields." + name_ + ".image.column",
+                 .why = "column '" + info.name + "' (" + info.declared +
+                        ") holds " + std::string(name_of(columns.types[0])) +
+                        ", expected the bytes of pictures",
+                 .next = "name the column that holds the files themselves"});
+  }
+
+ private:
+  const std::string name_;
+  const Image image_;
+};
+
+}  // namespace
+
+std::shared_ptr<const FieldKind> make_image(std::string name, Image image) {
+  return std::make_shared<ImageKind>(std::move(name), std::move(image));
+}
+
+FieldDescriptor image_field() {
+  return {.key = "image",
+          .settings = image_settings().schemas(),
+          .make = [](const std::string& name, Spec& section) {
+            Image image;
+            image_settings().read(section, image);
+            return make_image(name, std::move(image));
+          }};
+}
+
+}  // namespace penstock

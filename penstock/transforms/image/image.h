@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/base/settings.h"
+#include "penstock/transforms/field_kind.h"
+#include "penstock/transforms/image/picture.h"
+#include "penstock/transforms/image/resize.h"
+
+namespace penstock {
+
+/// How a picture becomes one of the size that is wanted, as torchvision names
+/// it.
+enum class Framing : std::uint8_t {
+  random_resized_crop,  ///< RandomResizedCrop
+  resize_center,        ///< Resize of the short side, then CenterCrop
+  resize,               ///< Resize, whatever its proportions
+  none,                 ///< it must have that size
+};
+
+/// A column of encoded pictures: bytes of JPEG, PNG or WebP files.
+struct Image {
+  std::string column = "image";
+  int height = 224, width = 224;
+  PictureMode mode = PictureMode::rgb;
+  Framing train = Framing::random_resized_crop;
+  Framing val = Framing::resize_center;
+  std::array<double, 2> scale = {0.08, 1.0};
+  std::array<double, 2> ratio = {3.0 / 4.0, 4.0 / 3.0};
+  int resize = 256;  ///< the short side, before the centre is cropped
+  Interpolation interpolation = Interpolation::bilinear;
+  double flip = 0.5;  ///< how often a picture of the train side is mirrored
+  Dtype dtype = Dtype::uint8;
+  bool channels_last = false;
+  /// By channel; both empty: floats are between 0 and 1.
+  std::vector<double> mean, std;
+  bool record_draws = false;
+  bool store_decoded = false;  ///< what is kept: pixels, or the bytes
+  int max_side = 0;            ///< of what is kept; 0: as it is
+};
+
+const SettingsTable<Image>& image_settings();
+
+/// The kind `image`: the tensor NAME, [channels, height, width] or [height,
+/// width, channels]; and with `record_draws` NAME_draw, int32 [5]: top, left,
+/// height, width and whether it is mirrored, in pixels of the picture that is
+/// turned as EXIF says.
+///
+/// Decodes, resizes and normalises as torchvision does with PIL pictures, byte
+/// by byte for the same draws. Pictures are turned as Pillow's
+/// ImageOps.exif_transpose() does.
+std::shared_ptr<const FieldKind> make_image(std::string name, Image image);
+
+/// The finisher of such a field.
+std::unique_ptr<FieldFinisher> make_image_finisher(const Image& image,
+                                                   bool train);
+
+}  // namespace penstock

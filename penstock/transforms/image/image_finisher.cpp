@@ -1,0 +1,120 @@
+#include <cstring>
+#include <optional>
+
+#include "penstock/transforms/image/image.h"
+#include "penstock/transforms/image/kept_picture.h"
+#include "penstock/transforms/image/pixel_writer.h"
+#include "penstock/transforms/image/view.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::uint64_t kCrop = 0x63726f70;  // "crop"
+constexpr std::uint64_t kFlip = 0x666c6970;  // "flip"
+
+class ImageFinisher final : public FieldFinisher {
+ public:
+  ImageFinisher(const Image& image, bool train)
+      : image_(image),
+        framing_(train ? image.train : image.val),
+        train_(train),
+        writer_(image) {}
+
+  void finish(std::span<const StoredRow> rows, const DrawKey& key,
+              std::span<const TensorPlace> to) override {
+    rejected_.clear();
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      std::string why = image_.store_decoded
+                            ? finish_kept(rows[r], key, to, r)
+                            : finish_encoded(rows[r], key, to, r);
+      if (why.empty()) continue;
+      for (const TensorPlace& place : to)
+        std::memset(place.row(r), 0, place.bytes);
+      rejected_.push_back({.row = static_cast<std::int64_t>(r),
+                           .place = image_.column,
+                           .why = std::move(why)});
+    }
+  }
+  std::span<const RowFault> rejected() const override { return rejected_; }
+
+ private:
+  View draw(const StoredRow& row, const DrawKey& key, int width, int height) {
+    const View view =
+        view_of(image_, framing_, width, height, key.random(row, kCrop),
+                key.random(row, kFlip), train_);
+    make_taps(image_.interpolation, view.columns, columns_);
+    make_taps(image_.interpolation, view.rows, rows_);
+    return view;
+  }
+
+  std::string finish_encoded(const StoredRow& row, const DrawKey& key,
+                             std::span<const TensorPlace> to, std::size_t r) {
+    if (decoder_ == nullptr) decoder_ = make_decoder();
+    PictureHeader header;
+    std::string why = read_header(row.run, header);
+    if (!why.empty()) return why;
+    const View view =
+        draw(row, key, header.shown_width(), header.shown_height());
+    // Nothing but what the taps use is decoded.
+    const int left = columns_.begin(), top = rows_.begin();
+    const PictureBox shown{.left = view.crop.left + left,
+                           .top = view.crop.top + top,
+                           .width = columns_.end() - left,
+                           .height = rows_.end() - top};
+    why = decoder_->decode(row.run, header, header.stored(shown), image_.mode,
+                           stored_);
+    if (!why.empty()) return why;
+    const bool turned = header.orientation != 1;
+    if (turned) turn(stored_, header.orientation, turned_);
+    write(turned ? turned_ : stored_, left, top, view, to, r);
+    return {};
+  }
+
+  std::string finish_kept(const StoredRow& row, const DrawKey& key,
+                          std::span<const TensorPlace> to, std::size_t r) {
+    const KeptPicture kept(row.run);
+    const View view = draw(row, key, kept.width, kept.height);
+    const int left = columns_.begin(), top = rows_.begin();
+    stored_.reshape(columns_.end() - left, rows_.end() - top, image_.mode);
+    const std::size_t pixel = bytes_of(image_.mode);
+    for (int y = 0; y < stored_.height; ++y) {
+      const auto at = static_cast<std::size_t>(view.crop.top + top + y) *
+                          static_cast<std::size_t>(kept.width) +
+                      static_cast<std::size_t>(view.crop.left + left);
+      std::memcpy(stored_.row(y), kept.pixels + at * pixel,
+                  stored_.row_bytes());
+    }
+    write(stored_, left, top, view, to, r);
+    return {};
+  }
+
+  /// `pixels` begins at column `left` and row `top` of the crop.
+  void write(const Pixels& pixels, int left, int top, const View& view,
+             std::span<const TensorPlace> to, std::size_t r) {
+    resizer_.resize(pixels, left, top, columns_, rows_, resized_);
+    writer_.write(resized_, view.flipped, to[0].row(r));
+    if (!image_.record_draws) return;
+    const std::array<std::int32_t, 5> draws = draws_of(view);
+    std::memcpy(to[1].row(r), draws.data(), sizeof(draws));
+  }
+
+  const Image image_;
+  const Framing framing_;
+  const bool train_;
+  const PixelWriter writer_;
+  std::unique_ptr<PictureDecoder> decoder_;  // made when it is needed
+  Resizer resizer_;
+  std::vector<RowFault> rejected_;
+  // Of the row at hand, scratch.
+  ResizeTaps columns_, rows_;
+  Pixels stored_, turned_, resized_;
+};
+
+}  // namespace
+
+std::unique_ptr<FieldFinisher> make_image_finisher(const Image& image,
+                                                   bool train) {
+  return std::make_unique<ImageFinisher>(image, train);
+}
+
+}  // namespace penstock

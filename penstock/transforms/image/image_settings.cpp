@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <utility>
+
+#include "penstock/base/settings.h"
+#include "penstock/transforms/image/image.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kMostSide = 16'384;
+
+Json size_rule() {
+  Json number = settings::integer_rule(1, kMostSide, "");
+  Json list = settings::rule_of("array", "");
+  list["items"] = number;
+  list["minItems"] = 2;
+  list["maxItems"] = 2;
+  Json rule;
+  rule["description"] = "height and width in pixels, or one number for both";
+  rule["anyOf"] = Json(Json::Array{std::move(number), std::move(list)});
+  return rule;
+}
+
+void read_size(Spec& spec, const SettingSchema& setting, Image& to) {
+  const Json* found = spec.raw(setting.key);
+  if (found == nullptr) return;
+  auto side = [&](const Json& json) {
+    const auto* number = std::get_if<std::int64_t>(&json.value());
+    if (number == nullptr || *number < 1 || *number > kMostSide)
+      spec.refuse(setting.key, "found " + found->dump(),
+                  "write height and width from 1 to " +
+                      std::to_string(kMostSide) + ": [224, 224], or 224");
+    return static_cast<int>(*number);
+  };
+  const bool two = found->is_array() && found->array().size() == 2;
+  to.height = side(two ? found->array()[0] : *found);
+  to.width = side(two ? found->array()[1] : *found);
+}
+
+Json show_size(const Image& from) {
+  return Json(Json::Array{Json(std::int64_t{from.height}),
+                          Json(std::int64_t{from.width})});
+}
+
+/// The numbers of a list; refuses what is none.
+std::vector<double> numbers_of(Spec& spec, const SettingSchema& setting,
+                               const std::string& next) {
+  const Json* found = spec.raw(setting.key);
+  if (!found->is_array() || found->array().empty() ||
+      !std::ranges::all_of(found->array(), &Json::is_number))
+    spec.refuse(setting.key, "found " + found->dump(), next);
+  std::vector<double> numbers;
+  for (const Json& number : found->array()) numbers.push_back(number.number());
+  return numbers;
+}
+
+Json list_of_numbers(const auto& numbers) {
+  Json list(Json::Array{});
+  for (double number : numbers) list.push_back(number);
+  return list;
+}
+
+using Range = std::array<double, 2>;
+
+/// A range of two positive numbers.
+void add_range(SettingsTable<Image>& table, const std::string& key,
+               Range Image::*member, double most, const std::string& about) {
+  Json rule = settings::rule_of("array", about);
+  rule["items"] = settings::number_rule(0, most, "");
+  rule["minItems"] = 2;
+  rule["maxItems"] = 2;
+  table.setting(
+      key, std::move(rule),
+      [=](Spec& spec, const SettingSchema& setting, Image& to) {
+        if (spec.raw(setting.key) == nullptr) return;
+        const std::string next =
+            "write the least and the greatest, both above 0: [0.08, 1]";
+        const std::vector<double> found = numbers_of(spec, setting, next);
+        if (found.size() != 2 || found[0] <= 0 || found[0] > found[1] ||
+            found[1] > most)
+          spec.refuse(setting.key, "found " + spec.raw(setting.key)->dump(),
+                      next);
+        to.*member = {found[0], found[1]};
+      },
+      [=](const Image& from) { return list_of_numbers(from.*member); });
+}
+
+using Numbers = std::vector<double>;
+
+/// A number for each channel.
+void add_channels(SettingsTable<Image>& table, const std::string& key,
+                  Numbers Image::*member, const std::string& about) {
+  Json rule = settings::rule_of("array", about);
+  rule["items"]["type"] = "number";
+  rule["minItems"] = 1;
+  rule["maxItems"] = 3;
+  table.setting(
+      key, std::move(rule),
+      [=](Spec& spec, const SettingSchema& setting, Image& to) {
+        if (spec.raw(setting.key) != nullptr)
+          to.*member = numbers_of(spec, setting,
+                                  "write a number for each channel, of 0 to 1");
+      },
+      [=](const Image& from) {
+        return (from.*member).empty() ? Json() : list_of_numbers(from.*member);
+      });
+}
+
+void check_channels(Spec& section, const Image& image) {
+  const std::size_t channels = bytes_of(image.mode);
+  if (image.mean.empty() != image.std.empty())
+    section.refuse(image.mean.empty() ? "std" : "mean",
+                   "one of \"mean\" and \"std\" is missing", "write both");
+  if (image.mean.empty()) return;
+  if (image.dtype == Dtype::uint8)
+    section.refuse("mean", "the numbers are uint8, which stay as they are",
+                   "set \"dtype\": \"float32\"");
+  for (const char* key : {"mean", "std"}) {
+    const Numbers& of = key == std::string("mean") ? image.mean : image.std;
+    if (of.size() != channels)
+      section.refuse(key,
+                     "found " + std::to_string(of.size()) +
+                         " numbers, and there are " + std::to_string(channels) +
+                         " channels",
+                     "write one for each");
+  }
+  if (std::ranges::any_of(image.std, [](double one) { return !(one > 0); }))
+    section.refuse("std", "found a number that is not above 0",
+                   "write the standard deviation of each channel");
+}
+
+void check_sizes(Spec& section, Image& image) {
+  check_channels(section, image);
+  const int least = std::max(image.height, image.width);
+  const bool centres = image.train == Framing::resize_center ||
+                       image.val == Framing::resize_center;
+  if (centres && image.resize < least) {
+    if (section.has("resize"))
+      section.refuse("resize",
+                     "found " + std::to_string(image.resize) + ", and " +
+                         std::to_string(least) +
+                         " pixels are cropped from the middle",
+                     "write a short side of at least that many pixels");
+    image.resize = least;
+  }
+}
+
+const SettingsTable<Image>& store_settings() {
+  static const SettingsTable<Image> table =
+      SettingsTable<Image>()
+          .choice("form", &Image::store_decoded,
+                  {{"encoded", false}, {"decoded", true}},
+                  "what is kept: the bytes of the file, or pixels, which take "
+                  "more room and no decoding")
+          .integer("max_side", &Image::max_side, 0, kMostSide,
+                   "pixels are shrunk before they are kept, so that the longer "
+                   "side has so many; 0: they are not")
+          .check([](Spec& section, Image& image) {
+            if (image.max_side > 0 && !image.store_decoded)
+              section.refuse("max_side", "encoded pictures are not shrunk",
+                             "set \"form\": \"decoded\"");
+          });
+  return table;
+}
+
+const std::vector<std::pair<std::string, Framing>> kFramings = {
+    {"random_resized_crop", Framing::random_resized_crop},
+    {"resize_center", Framing::resize_center},
+    {"resize", Framing::resize},
+    {"none", Framing::none}};
+
+SettingsTable<Image> make_settings() {
+  SettingsTable<Image> table;
+  table.text("column", &Image::column, "of the bytes of the files")
+      .not_empty()
+      .setting("size", size_rule(), read_size, show_size)
+      .choice("mode", &Image::mode,
+              {{"RGB", PictureMode::rgb}, {"L", PictureMode::grey}}, "")
+      .choice("train", &Image::train, kFramings,
+              "how a picture of the train side gets its size; \"none\": it has "
+              "it")
+      .choice("val", &Image::val, kFramings, "the same of the other side");
+  add_range(table, "scale", &Image::scale, 1,
+            "of random_resized_crop: the part of the area");
+  add_range(table, "ratio", &Image::ratio, 1000,
+            "of random_resized_crop: width through height");
+  table
+      .integer("resize", &Image::resize, 1, kMostSide,
+               "of resize_center: the short side before the crop; by itself at "
+               "least the size")
+      .choice("interpolation", &Image::interpolation,
+              {{"bilinear", Interpolation::bilinear},
+               {"bicubic", Interpolation::bicubic},
+               {"lanczos", Interpolation::lanczos},
+               {"nearest", Interpolation::nearest}},
+              "antialiased, as Pillow's")
+      .number("flip", &Image::flip, 0, 1,
+              "how often a picture of the train side is mirrored")
+      .choice("dtype", &Image::dtype,
+              {{"uint8", Dtype::uint8},
+               {"float32", Dtype::float32},
+               {"bfloat16", Dtype::bfloat16},
+               {"float16", Dtype::float16}},
+              "uint8: 0 to 255; else 0 to 1, or as mean and std have it")
+      .choice("layout", &Image::channels_last,
+              {{"nchw", false}, {"nhwc", true}}, "");
+  add_channels(table, "mean", &Image::mean, "by channel, of numbers of 0 to 1");
+  add_channels(table, "std", &Image::std, "by channel, of numbers of 0 to 1");
+  table
+      .boolean("record_draws", &Image::record_draws,
+               "adds NAME_draw: top, left, height, width, mirrored")
+      .section("store", store_settings(), "What is kept of a picture.")
+      .check(check_sizes)
+      .rule("description",
+            "A column of JPEG, PNG or WebP files -> pixels [channels, height, "
+            "width].");
+  return table;
+}
+
+}  // namespace
+
+const SettingsTable<Image>& image_settings() {
+  static const SettingsTable<Image> table =
+      SettingsTable<Image>()
+          .section("image", make_settings(),
+                   "A column of JPEG, PNG or WebP files -> pixels.")
+          .required();
+  return table;
+}
+
+}  // namespace penstock

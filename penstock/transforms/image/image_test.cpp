@@ -1,0 +1,292 @@
+#include "penstock/transforms/image/image.h"
+
+#include <gmock/gmock.h>
+
+#include <bit>
+#include <cmath>
+
+#include "penstock/transforms/image/picture_header.h"
+#include "penstock/transforms/image/pixel_writer.h"
+#include "penstock/transforms/image/test_pictures.h"
+#include "penstock/transforms/image/view.h"
+#include "penstock/transforms/transforms.h"
+
+namespace penstock {
+namespace {
+
+using test_pictures::bytes_of;
+using testing::HasSubstr;
+
+std::string why_of(const std::string& file) {
+  PictureHeader header;
+  return read_header(bytes_of(file), header);
+}
+
+std::string golden_file(const std::string& name) {
+  return test_pictures::read_file(
+      std::filesystem::path(PENSTOCK_TEST_DATA "/images") / name);
+}
+
+TEST(PictureHeaderTest, SaysWhatAFileIsThatIsNotRead) {
+  using namespace std::string_literals;
+  EXPECT_THAT(why_of(""), HasSubstr("no bytes"));
+  EXPECT_THAT(why_of("<html>"), HasSubstr("begins with 3C 68 74 6D"));
+  EXPECT_THAT(why_of("GIF89a  "), HasSubstr("GIF"));
+  EXPECT_THAT(why_of("II*\0        "s), HasSubstr("TIFF"));
+  EXPECT_THAT(why_of("\0\0\0\x1C"
+                     "ftypheic"s),
+              HasSubstr("HEIC"));
+  EXPECT_THAT(why_of("\0\0\0\x1C"
+                     "ftypavif"s),
+              HasSubstr("AVIF"));
+  EXPECT_THAT(why_of("BM\x08\0\0\0\0\0"s), HasSubstr("BMP"));
+}
+
+TEST(PictureHeaderTest, SeesWhereAFileIsCutOff) {
+  for (const char* name : {"420_b.jpg", "420_p.jpg", "rgb.png", "lossy.webp"}) {
+    const std::string whole = golden_file(name);
+    EXPECT_EQ(why_of(whole), "") << name;
+    EXPECT_THAT(why_of(whole.substr(0, whole.size() / 2)), HasSubstr("cut off"))
+        << name;
+  }
+  EXPECT_EQ(why_of(golden_file("420_b.jpg") + "what a camera adds"), "");
+}
+
+TEST(PictureHeaderTest, RefusesABombFromItsHeader) {
+  std::string bomb = golden_file("420_b.jpg");
+  const std::size_t frame = bomb.find("\xFF\xC0");
+  ASSERT_NE(frame, bomb.npos);
+  bomb.replace(frame + 5, 4, "\xEA\x60\xEA\x60");  // 60000 x 60000
+  EXPECT_THAT(why_of(bomb), HasSubstr("60000 x 60000 pixels"));
+}
+
+TEST(PictureHeaderTest, FindsTheOrientation) {
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    PictureHeader header;
+    read_header(
+        bytes_of(golden_file("exif_" + std::to_string(orientation) + ".jpg")),
+        header);
+    EXPECT_EQ(header.orientation, orientation);
+  }
+}
+
+class ViewTest : public testing::Test {
+ protected:
+  View view(int width, int height, std::uint64_t sample, bool train = true) {
+    return view_of(image_, train ? image_.train : image_.val, width, height,
+                   Random(1, 0, sample, 0), Random(1, 0, sample, 1), train);
+  }
+  Image image_;
+};
+
+TEST_F(ViewTest, RandomCropsHaveAreasAndRatiosInTheirRanges) {
+  double areas = 0;
+  int flipped = 0;
+  constexpr int kSamples = 2000;
+  for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
+    const View of = view(500, 375, sample);
+    EXPECT_GE(of.crop.left, 0);
+    EXPECT_LE(of.crop.left + of.crop.width, 500);
+    EXPECT_LE(of.crop.top + of.crop.height, 375);
+    const double ratio = static_cast<double>(of.crop.width) / of.crop.height;
+    EXPECT_GT(ratio, 0.73);
+    EXPECT_LT(ratio, 1.37);
+    areas += of.crop.width * of.crop.height / (500.0 * 375.0);
+    flipped += of.flipped ? 1 : 0;
+  }
+  // What torchvision's get_params() gives on 200,000 draws, and 5 deviations of
+  // the mean.
+  EXPECT_NEAR(areas / kSamples, 0.4328, 0.028);
+  EXPECT_NEAR(flipped, kSamples / 2, 112);
+}
+
+TEST_F(ViewTest, ALongPictureGivesItsMiddle) {
+  const View of = view(1000, 10, 3);
+  EXPECT_EQ(of.crop.height, 10);
+  EXPECT_EQ(of.crop.width, 13);
+  EXPECT_EQ(of.crop.left, 493);
+}
+
+TEST_F(ViewTest, TheOtherSideTakesTheMiddleAndIsNeverMirrored) {
+  image_.flip = 1;
+  const View of = view(500, 375, 0, false);
+  EXPECT_FALSE(of.flipped);
+  EXPECT_EQ(of.columns.out, 341);
+  EXPECT_EQ(of.rows.out, 256);
+  EXPECT_EQ(of.columns.first, 58);  // 58.5, to the even one
+  EXPECT_EQ(of.rows.first, 16);
+}
+
+TEST(PixelWriterTest, HalvesAreTheNearestOnes) {
+  EXPECT_EQ(bfloat16_bits(1.0F), 0x3F80);
+  EXPECT_EQ(bfloat16_bits(1.00390625F), 0x3F80);  // half way: to the even one
+  EXPECT_EQ(bfloat16_bits(1.01171875F), 0x3F82);
+  EXPECT_EQ(float16_bits(1.0F), 0x3C00);
+  EXPECT_EQ(float16_bits(-2.0F), 0xC000);
+  EXPECT_EQ(float16_bits(65504.0F), 0x7BFF);
+  EXPECT_EQ(float16_bits(1e6F), 0x7C00);
+  EXPECT_EQ(float16_bits(0x1p-24F), 0x0001);
+  EXPECT_EQ(float16_bits(1.00048828125F), 0x3C00);
+  EXPECT_EQ(float16_bits(1.00146484375F), 0x3C02);
+}
+
+TEST(PixelWriterTest, LayoutsAndMirroredPictures) {
+  Pixels two;
+  two.reshape(2, 1, PictureMode::rgb);
+  const std::uint8_t bytes[] = {1, 2, 3, 4, 5, 6};
+  std::copy(std::begin(bytes), std::end(bytes), two.row(0));
+  auto written = [&](bool last, bool flipped) {
+    std::vector<std::uint8_t> out(6);
+    Image image;
+    image.channels_last = last;
+    PixelWriter(image).write(two, flipped,
+                             reinterpret_cast<std::byte*>(out.data()));
+    return out;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(written(false, false), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(written(false, true), ElementsAre(4, 1, 5, 2, 6, 3));
+  EXPECT_THAT(written(true, false), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(written(true, true), ElementsAre(4, 5, 6, 1, 2, 3));
+}
+
+class ImageFieldTest : public testing::Test {
+ protected:
+  Field field(const std::string& settings) {
+    return parse_fields(
+        Json::parse(R"({"x": {"image": )" + settings + "}}", "test"),
+        "fields")[0];
+  }
+  std::string refused(const std::string& settings) {
+    try {
+      field(settings);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
+  }
+  /// Parses and encodes files; what is wrong with any.
+  std::vector<RowFault> store(const Field& of,
+                              const std::vector<std::string>& files) {
+    Block block;
+    block.rows = std::ssize(files);
+    Column& column = block.columns.emplace_back();
+    column.type = ColumnType::binary;
+    for (const std::string& file : files) column.append_text(file);
+    auto bound = of.kind->bind({.info = {{.name = "image"}},
+                                .types = {ColumnType::binary},
+                                .at = {0}});
+    Faults faults;
+    Values values;
+    bound->parser()->parse(block, values, faults);
+    std::vector<ValueRow> rows;
+    for (std::int64_t row = 0; row < block.rows; ++row)
+      rows.push_back(values.row(row));
+    runs_.clear();
+    if (faults.rows.empty())
+      bound->encoder(Json(), "x")->encode(rows, {.runs = &runs_}, faults);
+    return faults.rows;
+  }
+  /// The first output of the stored row 0.
+  std::vector<std::uint8_t> finished(const Field& of, bool train) {
+    const Output output = of.kind->outputs()[0];
+    std::vector<std::uint8_t> out(output.bytes(), 0xDB);
+    const TensorPlace place{.data = reinterpret_cast<std::byte*>(out.data()),
+                            .bytes = out.size()};
+    const StoredRow row{.run = runs_.row(0), .range = {.sample = 5}};
+    auto finisher = of.kind->finisher(train);
+    finisher->finish(std::span(&row, 1), {.seed = 1}, std::span(&place, 1));
+    faults_ = {finisher->rejected().begin(), finisher->rejected().end()};
+    return out;
+  }
+
+  Values runs_;
+  std::vector<RowFault> faults_;
+};
+
+TEST_F(ImageFieldTest, SettingsThatCannotBe) {
+  EXPECT_THAT(refused(R"({"size": [1, 2, 3]})"), HasSubstr("height and width"));
+  EXPECT_THAT(refused(R"({"size": 0})"), HasSubstr("x.image.size"));
+  EXPECT_THAT(refused(R"({"scale": [1, 0.5]})"), HasSubstr("x.image.scale"));
+  EXPECT_THAT(refused(R"({"mean": [0.5, 0.5, 0.5], "std": [1, 1, 1]})"),
+              HasSubstr("\"dtype\": \"float32\""));
+  EXPECT_THAT(refused(R"({"dtype": "float32", "mean": [0.5], "std": [1]})"),
+              HasSubstr("3 channels"));
+  EXPECT_THAT(refused(R"({"dtype": "float32", "mean": [0.5, 0.5, 0.5]})"),
+              HasSubstr("write both"));
+  EXPECT_THAT(refused(R"({"dtype": "float32", "mode": "L", "mean": [0],
+                          "std": [0]})"),
+              HasSubstr("above 0"));
+  EXPECT_THAT(refused(R"({"size": 224, "resize": 100})"),
+              HasSubstr("x.image.resize"));
+  EXPECT_THAT(refused(R"({"store": {"max_side": 100}})"), HasSubstr("decoded"));
+  EXPECT_THAT(refused(R"({"sise": 100})"), HasSubstr("size"));
+  EXPECT_EQ(refused(R"({"size": 512})"), "");
+}
+
+TEST_F(ImageFieldTest, ANumberIsNoPicture) {
+  try {
+    field("{}").kind->bind({.info = {{.name = "n", .declared = "REAL"}},
+                            .types = {ColumnType::float64},
+                            .at = {0}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "fields.not_bytes");
+  }
+}
+
+TEST_F(ImageFieldTest, AKeptPictureIsFinishedAsItsFileIs) {
+  for (const char* name : {"420_b.jpg", "exif_6.jpg", "lossless.webp"})
+    for (bool train : {false, true}) {
+      SCOPED_TRACE(name);
+      const Field encoded = field(R"({"size": [9, 8], "resize": 12})");
+      EXPECT_TRUE(store(encoded, {golden_file(name)}).empty());
+      const std::vector<std::uint8_t> expected = finished(encoded, train);
+      const Field decoded = field(
+          R"({"size": [9, 8], "resize": 12, "store": {"form": "decoded"}})");
+      EXPECT_TRUE(store(decoded, {golden_file(name)}).empty());
+      EXPECT_EQ(finished(decoded, train), expected);
+    }
+}
+
+TEST_F(ImageFieldTest, APictureIsShrunkBeforeItIsKept) {
+  const Field small = field(R"({"train": "none", "flip": 0, "val": "resize",
+      "size": [5, 8], "store": {"form": "decoded", "max_side": 8}})");
+  // 24 x 15 pixels.
+  EXPECT_EQ(store(small, {golden_file("exif_1.jpg")}).size(), 1U);
+  const Field any = field(R"({"train": "resize", "size": [5, 8],
+      "store": {"form": "decoded", "max_side": 8}})");
+  EXPECT_TRUE(store(any, {golden_file("exif_1.jpg")}).empty());
+  EXPECT_EQ(runs_.row(0).size(), 8U + 8 * 5 * 3);
+}
+
+TEST_F(ImageFieldTest, WithoutResizingAPictureMustHaveItsSize) {
+  const Field none = field(R"({"train": "none", "size": [15, 24], "flip": 0,
+                               "layout": "nhwc"})");
+  EXPECT_TRUE(store(none, {golden_file("exif_1.jpg")}).empty());
+  const std::vector<RowFault> faults =
+      store(none, {golden_file("exif_1.jpg"), golden_file("exif_6.jpg")});
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults[0].row, 1);
+  EXPECT_THAT(faults[0].why, HasSubstr("24 x 15 pixels (height, width)"));
+}
+
+// A damaged PNG file shows it only when it is decoded.
+TEST_F(ImageFieldTest, DamageThatDecodingShowsIsRejectedThen) {
+  std::string file = golden_file("rgb.png");
+  const std::size_t data = file.find("IDAT");
+  ASSERT_NE(data, file.npos);
+  file[data + 20] = static_cast<char>(file[data + 20] ^ 0x55);
+  const Field of = field(R"({"size": 8})");
+  EXPECT_TRUE(store(of, {file}).empty());
+  const std::vector<std::uint8_t> out = finished(of, true);
+  ASSERT_EQ(faults_.size(), 1U);
+  EXPECT_THAT(faults_[0].why, HasSubstr("damaged PNG"));
+  EXPECT_THAT(out, testing::Each(0));
+  EXPECT_EQ(store(field(R"({"size": 8, "store": {"form": "decoded"}})"), {file})
+                .size(),
+            1U);
+}
+
+}  // namespace
+}  // namespace penstock

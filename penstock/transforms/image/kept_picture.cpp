@@ -1,0 +1,60 @@
+#include "penstock/transforms/image/kept_picture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::size_t kSizes = 2 * sizeof(std::int32_t);
+
+/// The size of a picture whose longer side becomes `most` pixels.
+int shrunk_side(int side, int longer, int most) {
+  const double exact = static_cast<double>(side) * most / longer;
+  return std::max(1, static_cast<int>(std::nearbyint(exact)));
+}
+
+}  // namespace
+
+KeptPicture::KeptPicture(std::span<const std::byte> run) {
+  std::int32_t sizes[2];
+  PENSTOCK_ASSERT(run.size() > kSizes, "a kept picture has a size and pixels");
+  std::memcpy(sizes, run.data(), kSizes);
+  width = sizes[0];
+  height = sizes[1];
+  pixels = reinterpret_cast<const std::uint8_t*>(run.data() + kSizes);
+}
+
+std::string PictureKeeper::append(std::span<const std::byte> encoded,
+                                  Bytes& out) {
+  PictureHeader header;
+  std::string why = read_header(encoded, header);
+  if (!why.empty()) return why;
+  const PictureBox whole{0, 0, header.width, header.height};
+  why = decoder_->decode(encoded, header, whole, mode_, stored_);
+  if (!why.empty()) return why;
+  if (header.orientation != 1) turn(stored_, header.orientation, turned_);
+  Pixels* shown = header.orientation == 1 ? &stored_ : &turned_;
+  const int longer = std::max(shown->width, shown->height);
+  if (max_side_ > 0 && longer > max_side_) {
+    auto taps = [&](int side, ResizeTaps& to) {
+      make_taps(Interpolation::bilinear,
+                ResizeAxis::whole(side, shrunk_side(side, longer, max_side_)),
+                to);
+    };
+    taps(shown->width, columns_);
+    taps(shown->height, rows_);
+    resizer_.resize(*shown, 0, 0, columns_, rows_, shrunk_);
+    shown = &shrunk_;
+  }
+  out.append_value(static_cast<std::int32_t>(shown->width));
+  out.append_value(static_cast<std::int32_t>(shown->height));
+  out.append(shown->row(0),
+             shown->row_bytes() * static_cast<std::size_t>(shown->height));
+  return {};
+}
+
+}  // namespace penstock

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "penstock/base/bytes.h"
+#include "penstock/transforms/image/decoder.h"
+#include "penstock/transforms/image/image.h"
+
+namespace penstock {
+
+/// A decoded picture as it is stored: its width and height, each as int32, and
+/// its pixels, row by row. It is turned as it is looked at.
+struct KeptPicture {
+  explicit KeptPicture(std::span<const std::byte> run);
+
+  int width = 0, height = 0;
+  const std::uint8_t* pixels = nullptr;
+};
+
+/// Makes what is stored of pictures that are kept decoded. Belongs to one
+/// thread.
+class PictureKeeper {
+ public:
+  explicit PictureKeeper(const Image& image)
+      : mode_(image.mode), max_side_(image.max_side) {}
+
+  /// Appends the picture, decoded and shrunk. What is wrong with it; empty:
+  /// nothing, and otherwise nothing is appended.
+  std::string append(std::span<const std::byte> encoded, Bytes& out);
+
+ private:
+  const PictureMode mode_;
+  const int max_side_;
+  const std::unique_ptr<PictureDecoder> decoder_ = make_decoder();
+  Resizer resizer_;
+  ResizeTaps columns_, rows_;
+  Pixels stored_, turned_, shrunk_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace penstock {
+
+/// A rectangle of pixels; `left` and `top` count from the upper left corner.
+struct PictureBox {
+  int left = 0, top = 0, width = 0, height = 0;
+
+  friend bool operator==(const PictureBox&, const PictureBox&) = default;
+};
+
+/// What a pixel is: three bytes or one.
+enum class PictureMode : std::uint8_t { rgb, grey };
+
+inline std::size_t bytes_of(PictureMode mode) {
+  return mode == PictureMode::rgb ? 3 : 1;
+}
+
+/// A picture in memory, row by row without gaps. Keeps its memory for the next
+/// one.
+struct Pixels {
+  int width = 0, height = 0;
+  PictureMode mode = PictureMode::rgb;
+
+  void reshape(int new_width, int new_height, PictureMode new_mode) {
+    width = new_width;
+    height = new_height;
+    mode = new_mode;
+    const std::size_t bytes = row_bytes() * static_cast<std::size_t>(height);
+    if (bytes_.size() < bytes + kPadding) bytes_.resize(bytes + kPadding);
+  }
+  std::size_t row_bytes() const {
+    return static_cast<std::size_t>(width) * bytes_of(mode);
+  }
+  std::uint8_t* row(int y) {
+    return bytes_.data() + static_cast<std::size_t>(y) * row_bytes();
+  }
+  const std::uint8_t* row(int y) const {
+    return bytes_.data() + static_cast<std::size_t>(y) * row_bytes();
+  }
+
+ private:
+  static constexpr std::size_t kPadding = 64;  // vector code reads past the end
+  std::vector<std::uint8_t> bytes_;
+};
+
+/// A pixel's brightness, as Pillow's convert("L") has it.
+inline std::uint8_t grey_of(int red, int green, int blue) {
+  return static_cast<std::uint8_t>(
+      (red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16);
+}
+
+}  // namespace penstock

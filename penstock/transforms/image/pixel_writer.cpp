@@ -1,0 +1,107 @@
+#include "penstock/transforms/image/pixel_writer.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+namespace penstock {
+namespace {
+
+float normalised(const Image& image, std::size_t channel, int byte) {
+  const float value = static_cast<float>(byte) / 255.0F;
+  if (image.mean.empty()) return value;
+  return (value - static_cast<float>(image.mean[channel])) /
+         static_cast<float>(image.std[channel]);
+}
+
+/// Channels lie `plane` numbers apart; 1: beside one another.
+template <std::size_t kChannels, class Table, class Number>
+void write_row(const std::uint8_t* from, std::size_t width, bool flipped,
+               const Table& table, std::size_t plane, Number* to) {
+  const std::size_t between = plane == 1 ? kChannels : 1;
+  std::ptrdiff_t step = kChannels;
+  if (flipped) {
+    from += (width - 1) * kChannels;
+    step = -step;
+  }
+  for (std::size_t x = 0; x < width; ++x, from += step, to += between)
+    for (std::size_t c = 0; c < kChannels; ++c)
+      to[c * plane] = table[c][from[c]];
+}
+
+}  // namespace
+
+std::uint16_t bfloat16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t to_even = 0x7FFFU + (bits >> 16 & 1U);
+  return static_cast<std::uint16_t>((bits + to_even) >> 16);
+}
+
+// Scaling by powers of two is exact, and the float32 that is nearest to the
+// number of 11 bits is found by adding what makes all others fall away.
+std::uint16_t float16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
+  const float magnitude = std::fabs(value);
+  constexpr float kMost = 65520.0F, kLeastNormal = 0x1p-14F;
+  if (!(magnitude < kMost)) return static_cast<std::uint16_t>(sign | 0x7C00U);
+  if (magnitude < kLeastNormal)
+    return static_cast<std::uint16_t>(
+        sign | static_cast<std::uint16_t>(std::nearbyint(magnitude * 0x1p24F)));
+  const auto own = std::bit_cast<std::uint32_t>(magnitude);
+  const std::uint32_t nearest = own + 0xFFFU + (own >> 13 & 1U);
+  constexpr std::uint32_t kBias = (127U - 15U) << 23;
+  return static_cast<std::uint16_t>(sign | (nearest - kBias) >> 13);
+}
+
+PixelWriter::PixelWriter(const Image& image)
+    : channels_last_(image.channels_last), dtype_(image.dtype) {
+  const std::size_t channels = bytes_of(image.mode);
+  for (std::size_t c = 0; c < channels; ++c)
+    for (int byte = 0; byte < 256; ++byte) {
+      const auto at = static_cast<std::size_t>(byte);
+      const float value = normalised(image, c, byte);
+      bytes_[c][at] = static_cast<std::uint8_t>(byte);
+      floats_[c][at] = value;
+      halves_[c][at] = dtype_ == Dtype::bfloat16 ? bfloat16_bits(value)
+                                                 : float16_bits(value);
+    }
+}
+
+template <class Number>
+void PixelWriter::write_as(const Pixels& pixels, bool flipped,
+                           Number* to) const {
+  const auto& table = [this]() -> const auto& {
+    if constexpr (std::is_same_v<Number, float>)
+      return floats_;
+    else if constexpr (std::is_same_v<Number, std::uint8_t>)
+      return bytes_;
+    else
+      return halves_;
+  }
+  ();
+  const auto width = static_cast<std::size_t>(pixels.width);
+  const std::size_t area = width * static_cast<std::size_t>(pixels.height);
+  for (int y = 0; y < pixels.height; ++y) {
+    const std::size_t first = static_cast<std::size_t>(y) * width;
+    if (pixels.mode == PictureMode::grey)
+      write_row<1>(pixels.row(y), width, flipped, table, 0, to + first);
+    else if (channels_last_)
+      write_row<3>(pixels.row(y), width, flipped, table, 1, to + first * 3);
+    else
+      write_row<3>(pixels.row(y), width, flipped, table, area, to + first);
+  }
+}
+
+void PixelWriter::write(const Pixels& pixels, bool flipped,
+                        std::byte* to) const {
+  if (dtype_ == Dtype::float32)
+    write_as(pixels, flipped, reinterpret_cast<float*>(to));
+  else if (dtype_ == Dtype::uint8)
+    write_as(pixels, flipped, reinterpret_cast<std::uint8_t*>(to));
+  else
+    write_as(pixels, flipped, reinterpret_cast<std::uint16_t*>(to));
+}
+
+}  // namespace penstock

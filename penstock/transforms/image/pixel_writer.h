@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "penstock/transforms/image/image.h"
+
+namespace penstock {
+
+/// Writes pictures as the numbers of a tensor: what torchvision's ToTensor and
+/// Normalize make of them in float32, rounded to the nearest where the tensor
+/// has fewer bits. Immutable, so thread-safe.
+class PixelWriter {
+ public:
+  explicit PixelWriter(const Image& image);
+
+  void write(const Pixels& pixels, bool flipped, std::byte* to) const;
+
+ private:
+  template <class Number>
+  void write_as(const Pixels& pixels, bool flipped, Number* to) const;
+
+  const bool channels_last_;
+  const Dtype dtype_;
+  // By channel and byte. Of numbers of 16 bits their bits.
+  std::array<std::array<std::uint8_t, 256>, 3> bytes_;
+  std::array<std::array<std::uint16_t, 256>, 3> halves_;
+  std::array<std::array<float, 256>, 3> floats_;
+};
+
+/// The nearest number of these formats, as bits; of two the even one.
+std::uint16_t bfloat16_bits(float value);
+std::uint16_t float16_bits(float value);
+
+}  // namespace penstock

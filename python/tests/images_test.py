@@ -1,0 +1,203 @@
+"""Folders of pictures in Python, and that they are what Pillow makes of them."""
+
+import importlib.util
+import os
+import pathlib
+import shutil
+import struct
+import tempfile
+import types
+import unittest
+import zlib
+
+import numpy
+
+import penstock
+from penstock import images
+
+DATA = pathlib.Path(__file__).resolve().parents[2] / "tests/data/images"
+PICTURES = sorted(p for p in DATA.iterdir()
+                  if p.suffix in (".jpg", ".png", ".webp"))
+
+
+def has_decoder():
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            fill(pathlib.Path(folder))
+            with penstock.ImageFolder(folder, image={"size": 8}) as loader:
+                loader.peek()
+        return True
+    except penstock.Error as error:
+        return error.code != "image.part_missing"
+
+
+def fill(folder):
+    for at, path in enumerate(PICTURES):
+        of_class = folder / ("cat", "dog", "bird")[at % 3]
+        of_class.mkdir(exist_ok=True)
+        shutil.copy(path, of_class / path.name)
+
+
+def transform(name, **members):
+    """What looks like a transform of torchvision."""
+    return type(name, (), members)()
+
+
+def compose(*parts):
+    return types.SimpleNamespace(transforms=parts)
+
+
+CROP = transform("RandomResizedCrop", size=(9, 8), scale=(0.2, 1),
+                 ratio=(0.75, 4 / 3), interpolation=types.SimpleNamespace(
+                     value="bicubic"))
+FLIP = transform("RandomHorizontalFlip", p=0.25)
+
+
+@unittest.skipUnless(has_decoder(), "built without what decodes pictures")
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        fill(self.root)
+        self.names = sorted(
+            str(path.relative_to(self.root))
+            for path in self.root.rglob("*") if path.is_file())
+
+    def test_labels_are_numbers_of_the_sorted_names(self):
+        with penstock.ImageFolder(self.root, batch_size=8,
+                                  image={"size": 8}) as loader:
+            self.assertEqual(loader.classes, ["bird", "cat", "dog"])
+            self.assertEqual(loader.class_to_idx["dog"], 2)
+            seen = 0
+            for batch in loader:
+                arrays = batch.numpy()
+                self.assertEqual(arrays["image"].shape[1:], (3, 8, 8))
+                for key, label in zip(batch.ids.tolist(), arrays["label"]):
+                    self.assertTrue(self.names[key].startswith(
+                        loader.classes[label]))
+                seen += len(batch.ids)
+            self.assertEqual(seen, len(PICTURES))
+
+    def test_transforms_of_torchvision_become_settings(self):
+        normal = transform("Normalize", mean=[0.5] * 3, std=(0.25,) * 3)
+        self.assertEqual(
+            images.image_settings(compose(CROP, FLIP, transform("ToTensor"),
+                                          normal)),
+            {"train": "random_resized_crop", "val": "random_resized_crop",
+             "size": [9, 8], "scale": [0.2, 1], "ratio": [0.75, 4 / 3],
+             "interpolation": "bicubic", "flip": 0.25, "dtype": "float32",
+             "mean": [0.5] * 3, "std": [0.25] * 3})
+        made = images.image_settings(compose(
+            transform("Resize", size=[20], max_size=None),
+            transform("CenterCrop", size=16), transform("ToImage"),
+            transform("ToDtype", dtype="torch.bfloat16", scale=True)))
+        self.assertEqual((made["train"], made["resize"], made["size"],
+                          made["dtype"]), ("resize_center", 20, [16, 16],
+                                           "bfloat16"))
+        with penstock.ImageFolder(self.root, compose(CROP, FLIP),
+                                  batch_size=4) as loader:
+            self.assertEqual(loader.peek().numpy()["image"].shape,
+                             (4, 3, 9, 8))
+
+    def test_other_transforms_are_refused_by_name(self):
+        for parts, name in (
+                ((CROP, transform("RandomSolarize")), "RandomSolarize"),
+                ((transform("CenterCrop", size=8),), "Resize"),
+                ((transform("Resize", size=[9], max_size=4),), "max_size"),
+                ((CROP, transform("Grayscale", num_output_channels=3)),
+                 "channel"),
+                ((CROP, transform("ToDtype", dtype="torch.float32",
+                                  scale=False)), "scale"),
+                ((FLIP,), "size")):
+            with self.assertRaises(penstock.RequestError) as caught:
+                images.image_settings(compose(*parts))
+            self.assertEqual(caught.exception.code, "images.transform")
+            self.assertIn(name, str(caught.exception))
+        with self.assertRaises(penstock.RequestError):
+            penstock.ImageFolder(self.root, compose(CROP), image={})
+
+    def test_a_bad_picture_ends_the_loop_or_is_replaced(self):
+        (self.root / "cat" / "bad.jpg").write_bytes(b"no picture")
+        with penstock.ImageFolder(self.root, batch_size=8,
+                                  image={"size": 8}) as loader:
+            with self.assertRaises(penstock.TransformError) as caught:
+                for _ in loader:
+                    pass
+            self.assertIn("cat/bad.jpg", str(caught.exception))
+        for on_bad in ("substitute", "mask"):
+            with penstock.ImageFolder(self.root, batch_size=8, on_bad=on_bad,
+                                      image={"size": 8}) as loader:
+                self.assertEqual(sum(len(batch.ids) for batch in loader),
+                                 len(PICTURES) + 1)
+
+    def test_a_sheet_shows_what_the_model_gets(self):
+        settings = {"size": [6, 9], "record_draws": True}
+        with penstock.ImageFolder(self.root, batch_size=5,
+                                  image=settings) as loader:
+            batch = loader.peek()
+            sheet = penstock.show(batch, classes=loader.classes, columns=3)
+            page, grid = self.root / "s.html", self.root / "s.png"
+            sheet.save(page)
+            sheet.save(grid)
+            self.assertEqual(page.read_text().count("<img"), 5)
+            self.assertIn("label " + loader.classes[
+                batch.numpy()["label"][0]], page.read_text())
+            data = grid.read_bytes()
+            self.assertEqual(struct.unpack(">II", data[16:24]), (33, 16))
+            at = data.index(b"IDAT")
+            (size,) = struct.unpack(">I", data[at - 4:at])
+            rows = zlib.decompress(data[at + 4:at + 4 + size])
+            self.assertEqual(list(rows[1:4]),
+                             batch.numpy()["image"][0, :, 0, 0].tolist())
+            with self.assertRaises(penstock.RequestError) as caught:
+                penstock.show(batch, "label")
+            self.assertEqual(caught.exception.code, "images.show")
+
+    def test_normalised_pictures_are_shown_in_their_colours(self):
+        floats = numpy.float32([[[0, 1]], [[0.5, 0]], [[1, 0.25]]])
+        shown = images.bytes_of((floats - 0.5) / 0.25, [0.5] * 3, [0.25] * 3)
+        self.assertEqual(shown.tolist(), [[[0, 128, 255], [255, 0, 64]]])
+        self.assertEqual(images.bytes_of(floats[:1] * 4 - 2, None, None)
+                         [0, :, 0].tolist(), [0, 255])
+
+    @unittest.skipUnless(importlib.util.find_spec("PIL"),
+                         "Pillow is not installed: nothing to compare with")
+    def test_every_batch_is_what_pillow_makes(self):
+        import PIL
+        from PIL import Image, ImageOps
+
+        if int(PIL.__version__.split(".")[0]) < 13:
+            self.skipTest(f"Pillow {PIL.__version__} resizes some pictures in "
+                          "another order than version 13")
+        filters = {"bilinear": Image.Resampling.BILINEAR,
+                   "bicubic": Image.Resampling.BICUBIC,
+                   "lanczos": Image.Resampling.LANCZOS,
+                   "nearest": Image.Resampling.NEAREST}
+        mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+        for name, kind in filters.items():
+            settings = {"size": [17, 23], "interpolation": name, "mean": mean,
+                        "std": std, "dtype": "float32", "record_draws": True}
+            with penstock.ImageFolder(self.root, batch_size=16, shuffle=True,
+                                      image=settings) as loader:
+                for batch in loader:
+                    arrays = batch.numpy()
+                    for at, key in enumerate(batch.ids.tolist()):
+                        path = self.root / self.names[key]
+                        picture = ImageOps.exif_transpose(Image.open(path))
+                        top, left, h, w, flipped = arrays["image_draw"][at]
+                        part = picture.convert("RGB").crop(
+                            (left, top, left + w, top + h)).resize(
+                                (23, 17), kind)
+                        if flipped:
+                            part = ImageOps.mirror(part)
+                        numbers = numpy.asarray(part).astype("float32")
+                        expected = ((numbers / numpy.float32(255)
+                                     - numpy.float32(mean))
+                                    / numpy.float32(std)).transpose(2, 0, 1)
+                        numpy.testing.assert_array_equal(
+                            arrays["image"][at], expected, str(path) + name)
+
+
+if __name__ == "__main__":
+    unittest.main()

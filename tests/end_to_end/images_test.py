@@ -1,0 +1,237 @@
+"""Folders, tar files and columns of pictures: the same batches wherever they come
+from, with any number of workers and on any device; what is wrong is named."""
+import io
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import struct
+import tarfile
+import unittest
+
+from penstock_cli import Case, read_safetensors, run
+
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data/images"
+PICTURES = sorted(p for p in DATA.iterdir()
+                  if p.suffix in (".jpg", ".png", ".webp"))
+FIELDS = {"x": {"image": {"size": [10, 12], "resize": 16,
+                          "record_draws": True}},
+          "y": {"category": {"column": "class", "unknown": "error"}}}
+PLACES = [{"workers": workers} for workers in (0, 1, 2, 8)]
+
+
+def has_decoder():
+    """Whether this build reads pictures at all."""
+    folder = pathlib.Path(os.environ.get(
+        "PENSTOCK", "build/bin/penstock")).resolve().parents[1]
+    return any(folder.rglob("libpenstock_images.so"))
+
+
+@unittest.skipUnless(has_decoder(), "built without libjpeg, libpng or libwebp")
+class Images(Case):
+    def setUp(self):
+        super().setUp()
+        self.photos = self.folder / "photos"
+        for i, path in enumerate(PICTURES):
+            of_class = self.photos / f"class{i % 3}"
+            of_class.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, of_class / path.name)
+
+    def names(self):
+        return sorted(str(p.relative_to(self.photos))
+                      for p in self.photos.rglob("*") if p.is_file())
+
+    def images(self, source=None, loader=None, **sections):
+        return self.write_job(self.job(
+            source={"kind": "images", "path": "photos", **(source or {})},
+            fields=sections.pop("fields", FIELDS),
+            loader={"batch_size": 8, "seed": 3, **(loader or {})}, **sections))
+
+    def tensors(self, *arguments):
+        """The digests of an epoch, and the tensors of its first batch."""
+        out = self.folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        lines = self.batches("--steps", "0:5", "--out", str(out), *arguments)
+        first = read_safetensors(sorted(out.iterdir())[0])
+        return [line["bytes_digest"] for line in lines], lines[0]["keys"], first
+
+    def test_any_number_of_workers_any_device_the_same_batches(self):
+        self.images()
+        expected = self.tensors()[0]
+        for device in ({"kind": "cpu"},
+                       {"kind": "sim", "step_ms": 1, "clock": "virtual"}):
+            for workers in (0, 1, 2, 8):
+                with self.subTest(device=device["kind"], workers=workers):
+                    self.images(loader={"workers": workers}, device=device)
+                    self.assertEqual(self.tensors()[0], expected)
+        for cache in ("ram", "none"):
+            with self.subTest(cache=cache):
+                self.images(loader={"cache": cache})
+                self.assertEqual(self.tensors()[0], expected)
+
+    def test_classes_are_the_sorted_names_of_folders(self):
+        self.images()
+        _, keys, first = self.tensors()
+        names = self.names()
+        classes = struct.unpack(f"<{len(keys)}q", first["y"][2])
+        self.assertEqual([f"class{c}" for c in classes],
+                         [names[key].split("/")[0] for key in keys])
+        self.assertEqual(first["x"][:2], ("U8", [8, 3, 10, 12]))
+        self.assertEqual(first["x_draw"][:2], ("I32", [8, 5]))
+
+    def test_dtypes_and_layouts(self):
+        for dtype, word in (("float32", "F32"), ("bfloat16", "BF16"),
+                            ("float16", "F16"), ("uint8", "U8")):
+            self.images(fields={"x": {"image": {
+                "size": 8, "resize": 9, "dtype": dtype, "layout": "nhwc",
+                "mode": "L"}}})
+            self.assertEqual(self.tensors()[2]["x"][:2], (word, [8, 8, 8, 1]))
+
+    def test_a_labels_file_names_the_pictures(self):
+        flat = self.folder / "flat"
+        flat.mkdir()
+        rows = []
+        for name in self.names():
+            short = name.replace("/", "_")
+            shutil.copy(self.photos / name, flat / short)
+            rows.append((short, name.split("/")[0]))
+        (self.folder / "labels.csv").write_text(
+            "path,class\n" + "".join(f'"{p}",{c}\r\n' for p, c in rows))
+        (self.folder / "labels.jsonl").write_text("".join(
+            json.dumps({"file_name": p, "label": c}) + "\n" for p, c in rows))
+        self.images()
+        expected = self.tensors()[0]
+        for labels in ("labels.csv", "labels.jsonl"):
+            self.images({"path": "flat", "labels": labels})
+            self.assertEqual(self.tensors()[0], expected)
+        (self.folder / "labels.csv").write_text("path,class\nnone.jpg,cat\n")
+        self.images({"path": "flat", "labels": "labels.csv"})
+        self.refuse_batch("source", "images.labels", "line 2", "none.jpg")
+        (self.folder / "labels.csv").write_text("where,class\nnone.jpg,cat\n")
+        self.refuse_batch("source", "images.labels", "line 1", "path")
+        (self.folder / "labels.jsonl").write_text("{\n")
+        self.images({"path": "flat", "labels": "labels.jsonl"})
+        self.refuse_batch("source", "images.labels", "line 1")
+
+    def test_tar_files_are_read_in_place(self):
+        with tarfile.open(self.folder / "all.tar", "w") as tar:
+            for name in reversed(self.names()):
+                tar.add(self.photos / name, arcname="./" + name)
+        self.images()
+        expected = self.tensors()[0]
+        self.images({"path": "all.tar"})
+        self.assertEqual(self.tensors()[0], expected)
+        whole = (self.folder / "all.tar").read_bytes()
+        (self.folder / "all.tar").write_bytes(whole[:len(whole) // 2])
+        self.refuse_batch("source", "images.tar", "all.tar", "cut off")
+        (self.folder / "all.tar").write_bytes(b"x" * 2048)
+        self.refuse_batch("source", "images.tar", "damaged header")
+
+    def test_shards_as_webdataset_writes_them(self):
+        for shard in range(2):
+            with tarfile.open(self.folder / f"s-{shard}.tar", "w",
+                              format=tarfile.PAX_FORMAT) as tar:
+                for i, path in enumerate(PICTURES[shard::2]):
+                    long = "very" * 40 + f"/{i:06}"
+                    for name, data in (
+                            (f"{long}{path.suffix}", path.read_bytes()),
+                            (f"{long}.cls", str(i % 4).encode())):
+                        info = tarfile.TarInfo(name)
+                        info.size = len(data)
+                        tar.addfile(info, io.BytesIO(data))
+        self.images({"path": "s-*.tar"})
+        digests, keys, first = self.tensors()
+        self.assertEqual(len(digests), 5)
+        self.assertEqual(
+            set(struct.unpack(f"<{len(keys)}q", first["y"][2])) - set(range(4)),
+            set())
+
+    def test_a_column_of_a_database_holds_them_too(self):
+        base = sqlite3.connect(self.folder / "d.sqlite")
+        base.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, photo BLOB, "
+                     "class TEXT)")
+        for i, name in enumerate(self.names()):
+            base.execute("INSERT INTO t VALUES (?, ?, ?)",
+                         (i, (self.photos / name).read_bytes(),
+                          name.split("/")[0]))
+        base.commit()
+        base.close()
+        self.images()
+        expected = self.tensors()[2]["x"]
+        fields = json.loads(json.dumps(FIELDS))
+        fields["x"]["image"]["column"] = "photo"
+        self.write_job(self.job(fields=fields,
+                                loader={"batch_size": 8, "seed": 3}))
+        self.assertEqual(self.tensors()[2]["x"], expected)
+
+    # -- what is wrong
+
+    def refuse_batch(self, kind, code, *names):
+        self.refused(self.run_it("batch", "job.json", "--json"), kind, code,
+                     *names)
+
+    def test_folders_that_are_no_classes(self):
+        self.images({"path": "nowhere"})
+        self.refuse_batch("source", "files.missing", "nowhere")
+        (self.photos / "empty").mkdir()
+        self.images()
+        self.refuse_batch("source", "images.empty_class", "photos/empty")
+        self.images({"path": "photos/class0"})
+        self.refuse_batch("source", "images.none", "labels")
+        self.images({"where": "class = 'a'"})
+        self.refuse_batch("request", "source.where")
+
+    def test_a_bad_picture_is_named_and_dealt_with(self):
+        bad = self.photos / "class1" / "bad.jpg"
+        good = (DATA / "420_b.jpg").read_bytes()
+        damaged_png = bytearray((DATA / "rgb.png").read_bytes())
+        damaged_png[damaged_png.find(b"IDAT") + 20] ^= 0x55
+        bomb = bytearray(good)
+        at = bomb.find(b"\xff\xc0") + 5
+        bomb[at:at + 4] = b"\xea\x60\xea\x60"
+        for contents, why in ((b"", "no bytes"), (b"<html>", "no picture"),
+                              (good[:len(good) // 2], "cut off"),
+                              (bytes(damaged_png), "damaged PNG"),
+                              (bytes(bomb), "60000 x 60000"),
+                              (b"GIF89a", "GIF")):
+            with self.subTest(why=why):
+                bad.write_bytes(contents)
+                self.images(loader={"on_bad": "stop"})
+                self.refused(self.run_it("batch", "job.json", "--json",
+                                         "--steps", "0:6"),
+                             "transform", "data.bad_sample",
+                             "class1/bad.jpg", why)
+                for on_bad in ("substitute", "mask"):
+                    digests = set()
+                    for workers in (0, 1, 2, 8):
+                        self.images(loader={"on_bad": on_bad,
+                                            "workers": workers})
+                        digests.add(tuple(self.tensors()[0]))
+                    self.assertEqual(len(digests), 1)
+
+    def test_a_picture_that_cannot_be_read_is_a_bad_sample(self):
+        link = self.photos / "class1" / "gone.jpg"
+        link.symlink_to(self.folder / "nowhere.jpg")
+        self.images()
+        self.refused(self.run_it("batch", "job.json", "--json", "--steps",
+                                 "0:6"),
+                     "transform", "data.bad_sample", "class1/gone.jpg",
+                     "No such file")
+
+    def test_settings_that_cannot_be(self):
+        for settings, name in (({"size": "big"}, "size"),
+                               ({"dtype": "int8"}, "dtype"),
+                               ({"flip": 2}, "flip"),
+                               ({"scale": [2, 1]}, "scale"),
+                               ({"mean": [0, 0, 0], "std": [1, 1, 1]}, "mean")):
+            with self.subTest(settings=settings):
+                self.images(fields={"x": {"image": settings}})
+                self.refuse_batch("request", "settings.value", name)
+        self.images(fields={"x": {"image": {"column": "class"}}})
+        self.images(fields={"x": {"columns": ["image"]}})
+        self.refuse_batch("request", "source.column_type", "image")
+
+
+if __name__ == "__main__":
+    unittest.main()
