@@ -23,7 +23,7 @@ OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "loader.prefetch", "loader.read", "loader.readers",
           "loader.weights", "loader.workers", "model.kind",
           "model.safetensors", "output.dir", "source.columns", "source.key",
-          "source.part_", "source.path"}
+          "source.part_", "source.path", "tokenizer.json"}
 OF_FILES = {"memory", "run"}
 
 

@@ -14,6 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAY_SEE = {
     "base": "",
+    "tokenizer": "base",
     "exec": "base",
     "device": "base",
     "sources": "base",

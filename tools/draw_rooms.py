@@ -27,7 +27,7 @@ LEVELS = [
     {"loader": 2},
     {"dataset": 2},
     {"sources": 0, "transforms": 1, "cache": 2, "monitor": 3, "sampling": 4},
-    {"device": 2, "exec": 3},
+    {"tokenizer": 1, "device": 2, "exec": 3},
     {"base": 2},
 ]
 # Code that stands twice on purpose.

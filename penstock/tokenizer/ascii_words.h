@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "penstock/tokenizer/scanner.h"
+
+namespace penstock::scanner {
+
+/// Writes where words end, from `at` on, as long as they are within blocks of
+/// ASCII of which every boundary is certain; returns how many, 0 for none.
+/// Needs room for 64. `padded`: 64 bytes behind the text may be read.
+using AsciiWords = std::size_t(const Text& text, bool padded, std::size_t at,
+                               std::span<std::uint32_t> ends);
+
+/// That of a family on this processor; null where there is none.
+AsciiWords* ascii_words(Family family);
+
+}  // namespace penstock::scanner

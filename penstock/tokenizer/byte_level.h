@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace penstock {
+
+/// The bytes that a token of byte-level characters stands for (GPT-2's table:
+/// printable bytes as themselves, the others from U+0100 on). Nothing when one
+/// of its characters is none of these 256.
+std::optional<std::string> bytes_of_token(std::string_view token);
+/// The character that stands for a byte, as UTF-8.
+std::string character_of_byte(unsigned char byte);
+
+}  // namespace penstock

@@ -1,0 +1,110 @@
+#include "penstock/tokenizer/merges.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <functional>
+
+namespace penstock {
+namespace {
+
+/// Up to here a scan for the lowest rank is faster than a heap.
+constexpr std::size_t kShort = 48;
+
+}  // namespace
+
+Merges::Merges(const std::vector<Merge>& merges) {
+  std::size_t size = std::bit_ceil(2 * merges.size() + 2);
+  slots_.assign(size, kEmpty);
+  mask_ = size - 1;
+  shift_ = 64 - std::countr_zero(size);
+  wholes_.reserve(merges.size());
+  for (const Merge& merge : merges) {
+    std::uint64_t key = std::uint64_t{merge.first} << 21 | merge.second;
+    std::size_t at = key * kSpread >> shift_;
+    while (slots_[at] != kEmpty && slots_[at] >> 22 != key)
+      at = (at + 1) & mask_;
+    slots_[at] = key << 22 | wholes_.size();
+    wholes_.push_back(merge.whole);
+  }
+}
+
+std::size_t Merger::merge(std::span<std::uint32_t> symbols) {
+  if (symbols.size() < 2) return symbols.size();
+  return symbols.size() <= kShort ? merge_short(symbols) : merge_long(symbols);
+}
+
+std::size_t Merger::merge_short(std::span<std::uint32_t> symbols) {
+  std::uint32_t ranks[kShort];
+  std::size_t size = symbols.size();
+  for (std::size_t i = 0; i + 1 < size; ++i)
+    ranks[i] = merges_->rank(symbols[i], symbols[i + 1]);
+  while (size > 1) {
+    std::size_t least = 0;
+    std::uint32_t rank = ranks[0];
+    for (std::size_t i = 1; i + 1 < size; ++i) {
+      bool lower = ranks[i] < rank;
+      rank = lower ? ranks[i] : rank;
+      least = lower ? i : least;
+    }
+    if (rank == Merges::kNone) break;
+    symbols[least] = merges_->whole(rank);
+    std::size_t behind = size - least - 2;
+    std::memmove(&symbols[least + 1], &symbols[least + 1] + 1,
+                 behind * sizeof(symbols[0]));
+    std::memmove(ranks + least, ranks + least + 1, behind * sizeof(ranks[0]));
+    --size;
+    if (least + 1 < size)
+      ranks[least] = merges_->rank(symbols[least], symbols[least + 1]);
+    if (least > 0)
+      ranks[least - 1] = merges_->rank(symbols[least - 1], symbols[least]);
+  }
+  return size;
+}
+
+std::size_t Merger::merge_long(std::span<std::uint32_t> symbols) {
+  // Links between what is left, and a heap of (rank, place). An entry whose
+  // rank is no longer that of its place is out of date.
+  std::size_t size = symbols.size();
+  ranks_.resize(size);
+  next_.resize(size);
+  before_.resize(size);
+  heap_.clear();
+  for (std::size_t i = 0; i < size; ++i) {
+    next_[i] = static_cast<std::uint32_t>(i + 1);
+    before_[i] = static_cast<std::uint32_t>(i - 1);
+    ranks_[i] = i + 1 < size ? merges_->rank(symbols[i], symbols[i + 1])
+                             : Merges::kNone;
+    if (ranks_[i] != Merges::kNone)
+      heap_.push_back(std::uint64_t{ranks_[i]} << 32 | i);
+  }
+  std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
+  auto refresh = [&](std::size_t at) {
+    ranks_[at] = next_[at] < size
+                     ? merges_->rank(symbols[at], symbols[next_[at]])
+                     : Merges::kNone;
+    if (ranks_[at] == Merges::kNone) return;
+    heap_.push_back(std::uint64_t{ranks_[at]} << 32 | at);
+    std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+  };
+  while (!heap_.empty()) {
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    std::uint64_t top = heap_.back();
+    heap_.pop_back();
+    std::size_t at = top & UINT32_MAX;
+    if (ranks_[at] != top >> 32) continue;
+    std::size_t gone = next_[at];
+    symbols[at] = merges_->whole(ranks_[at]);
+    ranks_[gone] = Merges::kNone;
+    next_[at] = next_[gone];
+    if (next_[at] < size) before_[next_[at]] = static_cast<std::uint32_t>(at);
+    refresh(at);
+    if (at > 0) refresh(before_[at]);
+  }
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < size; at = next_[at])
+    symbols[count++] = symbols[at];
+  return count;
+}
+
+}  // namespace penstock

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace penstock {
+
+/// Which two tokens become one, and in which order that is tried. Immutable
+/// after its making.
+class Merges {
+ public:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::size_t kMostTokens = std::size_t{1} << 21;
+  static constexpr std::size_t kMostMerges = (std::size_t{1} << 22) - 1;
+
+  struct Merge {
+    std::uint32_t first, second, whole;
+  };
+  Merges() : Merges(std::vector<Merge>()) {}
+  /// In the order of their ranks; of a pair that comes twice counts the last.
+  explicit Merges(const std::vector<Merge>& merges);
+
+  /// The rank of a pair, or kNone.
+  std::uint32_t rank(std::uint32_t first, std::uint32_t second) const {
+    std::uint64_t key = std::uint64_t{first} << 21 | second;
+    for (std::size_t at = key * kSpread >> shift_;; at = (at + 1) & mask_) {
+      std::uint64_t slot = slots_[at];
+      if (slot >> 22 == key) return slot & kMostMerges;
+      if (slot == kEmpty) return kNone;
+    }
+  }
+  std::uint32_t whole(std::uint32_t rank) const { return wholes_[rank]; }
+
+ private:
+  static constexpr std::uint64_t kEmpty = UINT64_MAX;
+  static constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;
+
+  std::vector<std::uint64_t> slots_;  // pair in 42 bits, rank in 22
+  std::vector<std::uint32_t> wholes_;
+  int shift_ = 0;
+  std::size_t mask_ = 0;
+};
+
+/// Applies merges to a word: always that of the lowest rank, of several the
+/// leftmost. Keeps its memory; for one thread.
+class Merger {
+ public:
+  explicit Merger(const Merges& merges) : merges_(&merges) {}
+  /// `symbols` becomes the tokens of the word; returns how many they are.
+  std::size_t merge(std::span<std::uint32_t> symbols);
+
+ private:
+  std::size_t merge_short(std::span<std::uint32_t> symbols);
+  std::size_t merge_long(std::span<std::uint32_t> symbols);
+
+  const Merges* merges_;
+  std::vector<std::uint32_t> ranks_, next_, before_;
+  std::vector<std::uint64_t> heap_;
+};
+
+}  // namespace penstock

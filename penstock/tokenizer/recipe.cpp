@@ -1,0 +1,83 @@
+#include "penstock/tokenizer/recipe.h"
+
+#include "penstock/base/error.h"
+#include "penstock/base/hash.h"
+#include "penstock/base/json.h"
+#include "penstock/tokenizer/recipe_parts.h"
+
+namespace penstock {
+namespace {
+
+/// Changes whenever the same file gives other ids.
+constexpr std::string_view kVersion = "1, Unicode 16.0";
+
+/// Refuses members that mean something we have not heard of.
+void check_members(const FileValue& file) {
+  if (!file.json().is_object()) file.wrong("an object");
+  constexpr std::string_view known[] = {
+      "version",       "truncation", "padding", "added_tokens",  "normalizer",
+      "pre_tokenizer", "model",      "decoder", "post_processor"};
+  for (const auto& [key, value] : file.json().object()) {
+    bool listed = false;
+    for (std::string_view name : known) listed = listed || name == key;
+    if (!listed && !value.is_null()) file.at(key).unknown("this part");
+  }
+}
+
+Json parsed(std::string_view text, std::string_view origin) {
+  try {
+    return Json::parse(text, origin);
+  } catch (const Error& error) {
+    ErrorParts parts = error.parts();
+    parts.code = "tokenizer.file";
+    throw Error(ErrorKind::request, std::move(parts));
+  }
+}
+
+std::optional<std::uint32_t> named_token(const FileValue& config,
+                                         std::string_view key,
+                                         const Tokenizer::Inside& recipe) {
+  FileValue token = config.at(key);
+  if (token.json().is_object()) token = token.at("content");
+  if (token.is_null()) return std::nullopt;
+  auto found = recipe.ids.find(token.text());
+  if (found == recipe.ids.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace
+
+Tokenizer::Inside read_recipe(std::string_view json, std::string_view origin) {
+  Json whole = parsed(json, origin);
+  FileValue file(whole, origin, "");
+  check_members(file);
+  Tokenizer::Inside recipe;
+  if (FileValue padding = file.at("padding"); !padding.is_null())
+    padding.unknown("padding in the tokenizer");
+  if (file.at("model").is_null())
+    file.wrong("it has no \"model\", so that it is no tokenizer.json",
+               "name the tokenizer.json that the model came with");
+  read_normalizer(file.at("normalizer"), recipe);
+  read_bpe(file.at("model"), recipe);
+  read_pre_tokenizer(file.at("pre_tokenizer"), recipe);
+  read_post_processor(file.at("post_processor"), recipe);
+  read_truncation(file.at("truncation"), recipe);
+  read_decoder(file.at("decoder"));
+  read_added_tokens(file.at("added_tokens"), recipe);
+  Sha256 hash;
+  hash.add(kVersion);
+  hash.add(json);
+  recipe.fingerprint = hash.hex();
+  return recipe;
+}
+
+void read_config(std::string_view json, std::string_view origin,
+                 Tokenizer::Inside& recipe) {
+  Json whole = parsed(json, origin);
+  FileValue config(whole, origin, "");
+  recipe.bos = named_token(config, "bos_token", recipe);
+  recipe.eos = named_token(config, "eos_token", recipe);
+  recipe.pad = named_token(config, "pad_token", recipe);
+}
+
+}  // namespace penstock

@@ -1,0 +1,100 @@
+#include "penstock/tokenizer/tokenizer.h"
+
+#include <filesystem>
+
+#include "penstock/base/user_file.h"
+#include "penstock/tokenizer/recipe.h"
+#include "penstock/tokenizer/unicode.h"
+
+namespace penstock {
+namespace {
+
+/// The bytes that an id adds to a text.
+std::string_view bytes_of(const Tokenizer& tokenizer, std::uint32_t id,
+                          bool skip_special) {
+  const Tokenizer::Inside& inside = tokenizer.inside();
+  if (id >= inside.written.size() || !inside.written[id]) return {};
+  if (skip_special && inside.special[id]) return {};
+  return inside.bytes[id];
+}
+
+std::string valid(std::string_view bytes) {
+  std::string text;
+  unicode::append_valid(bytes, text);
+  return text;
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
+  std::string json = read_user_file(path, "cannot read the tokenizer");
+  std::filesystem::path config =
+      std::filesystem::path(path).parent_path() / "tokenizer_config.json";
+  std::error_code none;
+  auto inside = std::make_unique<Inside>(read_recipe(json, path));
+  if (std::filesystem::exists(config, none))
+    read_config(read_user_file(config.string(), "cannot read the settings"),
+                config.string(), *inside);
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(inside)));
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json,
+                                                  std::string_view origin,
+                                                  std::string_view config) {
+  auto inside = std::make_unique<Inside>(read_recipe(json, origin));
+  if (!config.empty()) read_config(config, "tokenizer_config.json", *inside);
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(inside)));
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<Inside> inside)
+    : inside_(std::move(inside)) {}
+Tokenizer::~Tokenizer() = default;
+
+std::size_t Tokenizer::vocabulary_size() const {
+  return inside_->written.size();
+}
+
+std::optional<std::uint32_t> Tokenizer::id_of(std::string_view token) const {
+  auto found = inside_->ids.find(std::string(token));
+  if (found == inside_->ids.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<std::string> Tokenizer::token_of(std::uint32_t id) const {
+  if (id >= inside_->written.size()) return std::nullopt;
+  return inside_->written[id];
+}
+
+std::optional<std::uint32_t> Tokenizer::bos() const { return inside_->bos; }
+std::optional<std::uint32_t> Tokenizer::eos() const { return inside_->eos; }
+std::optional<std::uint32_t> Tokenizer::pad() const { return inside_->pad; }
+
+const std::string& Tokenizer::fingerprint() const {
+  return inside_->fingerprint;
+}
+
+std::string Tokenizer::decode(const std::vector<std::uint32_t>& ids,
+                              bool skip_special) const {
+  std::string bytes;
+  for (std::uint32_t id : ids) bytes += bytes_of(*this, id, skip_special);
+  return valid(bytes);
+}
+
+Decoder::Decoder(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special)
+    : tokenizer_(std::move(tokenizer)), skip_special_(skip_special) {}
+
+std::string Decoder::add(std::uint32_t id) {
+  kept_ += bytes_of(*tokenizer_, id, skip_special_);
+  std::size_t whole = kept_.size() - unicode::unfinished(kept_);
+  std::string text = valid(std::string_view(kept_).substr(0, whole));
+  kept_.erase(0, whole);
+  return text;
+}
+
+std::string Decoder::finish() {
+  std::string text = valid(kept_);
+  kept_.clear();
+  return text;
+}
+
+}  // namespace penstock

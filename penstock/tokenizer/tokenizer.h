@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock {
+
+/// Text becomes numbers as the `tokenizers` library makes them of the same
+/// tokenizer.json, id for id; a file that asks for what is not known is refused
+/// with the name of that part.
+///
+/// Tokenizer: immutable and thread-safe. Encoder and Decoder: one per thread.
+///
+///     auto tokenizer = Tokenizer::parse(json, "tokenizer.json");
+///     Encoder encoder(tokenizer);
+///     std::vector<std::uint32_t> ids;
+///     encoder.encode("ab abc", false, ids);
+///     std::string text = tokenizer->decode(ids, true);
+class Tokenizer {
+ public:
+  /// Reads a tokenizer.json, and the tokenizer_config.json beside it where
+  /// there is one. Throws Error(request): `tokenizer.file` for what is no such
+  /// file, `tokenizer.part` for a part that is not known, `tokenizer.size` for
+  /// one that is too large.
+  static std::shared_ptr<const Tokenizer> load(const std::string& path);
+  /// From the text of a tokenizer.json and of a tokenizer_config.json, which
+  /// may be empty. `origin` is what errors call it.
+  static std::shared_ptr<const Tokenizer> parse(std::string_view json,
+                                                std::string_view origin,
+                                                std::string_view config = {});
+  ~Tokenizer();
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  /// The largest id and one: what an embedding needs.
+  std::size_t vocabulary_size() const;
+  /// The id of a token as it is written in the file; added ones too.
+  std::optional<std::uint32_t> id_of(std::string_view token) const;
+  /// The token as it is written in the file, nothing for an id without one.
+  std::optional<std::string> token_of(std::uint32_t id) const;
+
+  /// What tokenizer_config.json names as such.
+  std::optional<std::uint32_t> bos() const;
+  std::optional<std::uint32_t> eos() const;
+  std::optional<std::uint32_t> pad() const;
+
+  /// SHA-256 of the file and of the version of what makes ids of it: equal ones
+  /// give equal ids.
+  const std::string& fingerprint() const;
+
+  /// The text of ids; those without a token are left out, as are special ones
+  /// where asked. Bytes that are no UTF-8 become U+FFFD.
+  std::string decode(const std::vector<std::uint32_t>& ids,
+                     bool skip_special) const;
+
+  struct Inside;
+  const Inside& inside() const { return *inside_; }
+
+ private:
+  explicit Tokenizer(std::unique_ptr<Inside> inside);
+
+  std::unique_ptr<Inside> inside_;
+};
+
+/// Encodes documents and remembers the words it has seen. For one thread.
+class Encoder {
+ public:
+  explicit Encoder(std::shared_ptr<const Tokenizer> tokenizer);
+  ~Encoder();
+  Encoder(Encoder&&) noexcept;
+  Encoder& operator=(Encoder&&) noexcept;
+
+  /// Appends the ids of one document; with `special`, those too that the
+  /// template of the file puts around it. Each maximal part that is no UTF-8
+  /// counts as U+FFFD. Special tokens in the text become their ids. Throws
+  /// Error(transform) `tokenizer.document` for more than 2 GiB.
+  void encode(std::string_view text, bool special,
+              std::vector<std::uint32_t>& out);
+
+  /// How many parts of all documents were no UTF-8.
+  std::size_t invalid_utf8() const;
+
+ private:
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+/// Decodes ids one after the other. For one thread.
+class Decoder {
+ public:
+  Decoder(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special);
+  /// The text that `id` completes; the bytes of a character that is not whole
+  /// yet are kept for the next one.
+  std::string add(std::uint32_t id);
+  /// What is left: U+FFFD for a character that was never completed.
+  std::string finish();
+
+ private:
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  bool skip_special_;
+  std::string kept_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,299 @@
+#include "penstock/tokenizer/tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "penstock/base/error.h"
+#include "penstock/tokenizer/fake/tokenizer_file.h"
+
+namespace penstock {
+namespace {
+
+using Merged = std::vector<std::pair<std::string, std::string>>;
+using Ids = std::vector<std::uint32_t>;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Ids encoded(const TokenizerFile& file, std::string_view text,
+            bool special = false) {
+  Encoder encoder(Tokenizer::parse(file.text(), "t.json"));
+  Ids ids, again;
+  encoder.encode(text, special, ids);
+  encoder.encode(text, special, again);  // now from the words it remembers
+  EXPECT_EQ(ids, again);
+  return ids;
+}
+
+const TokenizerFile kLetters(Merged{{"a", "b"}, {"ab", "c"}, {"Ġ", "abc"}});
+
+TEST(Tokenizer, MergesTheLowestRankFirst) {
+  std::string json = kLetters.text();
+  auto tokenizer = Tokenizer::parse(json, "tokenizer.json");
+  Encoder encoder(tokenizer);
+  std::vector<std::uint32_t> ids;
+  encoder.encode("ab abc", false, ids);
+  EXPECT_THAT(ids, ElementsAre(256, 258));
+  std::string text = tokenizer->decode(ids, true);
+  EXPECT_EQ(text, "ab abc");
+}
+
+TEST(Tokenizer, MergesTheLeftmostOfEqualPairs) {
+  TokenizerFile file(Merged{{"a", "a"}});
+  EXPECT_THAT(encoded(file, "aaa"), ElementsAre(256, 'a'));
+}
+
+TEST(Tokenizer, MergesWordsTooLongForAScanAlike) {
+  TokenizerFile file(Merged{{"a", "a"}, {"aa", "aa"}});
+  Ids ids = encoded(file, std::string(1001, 'a'));
+  EXPECT_EQ(ids.size(), 251u);
+  EXPECT_EQ(ids.front(), 257u);
+  EXPECT_EQ(ids.back(), std::uint32_t{'a'});
+}
+
+TEST(Tokenizer, TakesAWordThatIsATokenWholeWhereMergesAreIgnored) {
+  TokenizerFile file(Merged{{"a", "b"}, {"c", "d"}, {"b", "c"}, {"a", "bc"}});
+  EXPECT_THAT(encoded(file, "abc"), ElementsAre(256, 'c'));
+  file.set_model("ignore_merges", "true");
+  EXPECT_THAT(encoded(file, "abc"), ElementsAre(259));
+}
+
+TEST(Tokenizer, TakesMergesAsTextsOrAsPairs) {
+  TokenizerFile file = kLetters;
+  file.set_model("merges", R"([["a", "b"], ["ab", "c"], ["Ġ", "abc"]])");
+  EXPECT_THAT(encoded(file, "ab abc"), ElementsAre(256, 258));
+}
+
+TEST(Tokenizer, FindsAddedTokensLongestFirst) {
+  TokenizerFile file;
+  file.set("added_tokens", R"([
+      {"id": 256, "content": "<e>", "special": true, "normalized": false},
+      {"id": 257, "content": "<e>x", "special": false, "normalized": false}])");
+  EXPECT_THAT(encoded(file, "a<e>b<e>x"), ElementsAre('a', 256, 'b', 257));
+}
+
+TEST(Tokenizer, AddedTokensTakeWhiteSpaceAndKeepOutOfWords) {
+  TokenizerFile file;
+  file.set("added_tokens", R"([
+      {"id": 256, "content": "<l>", "lstrip": true},
+      {"id": 257, "content": "<r>", "rstrip": true},
+      {"id": 258, "content": "ab", "single_word": true}])");
+  EXPECT_THAT(encoded(file, "x \t<l>"), ElementsAre('x', 256));
+  EXPECT_THAT(encoded(file, "<r> \n\xE3\x80\x80x"), ElementsAre(257, 'x'));
+  EXPECT_THAT(encoded(file, "ab abc"), ElementsAre(258, ' ', 'a', 'b', 'c'));
+}
+
+TEST(Tokenizer, PutsTheTemplateAroundADocument) {
+  TokenizerFile file;
+  file.set("post_processor", R"({"type": "TemplateProcessing", "single": [
+      {"SpecialToken": {"id": "<s>", "type_id": 0}},
+      {"Sequence": {"id": "A", "type_id": 0}},
+      {"SpecialToken": {"id": "</s>", "type_id": 0}}], "pair": [],
+      "special_tokens": {"<s>": {"id": "<s>", "ids": [7], "tokens": ["<s>"]},
+        "</s>": {"id": "</s>", "ids": [8, 9], "tokens": ["x", "y"]}}})");
+  EXPECT_THAT(encoded(file, "a", true), ElementsAre(7, 'a', 8, 9));
+  EXPECT_THAT(encoded(file, "a", false), ElementsAre('a'));
+  file.set("truncation", R"({"max_length": 5, "stride": 0})");
+  EXPECT_THAT(encoded(file, "abcdefgh", true), ElementsAre(7, 'a', 'b', 8, 9));
+  file.set("truncation", R"({"max_length": 5, "direction": "Left"})");
+  EXPECT_THAT(encoded(file, "abcdefgh", true), ElementsAre(7, 'g', 'h', 8, 9));
+}
+
+TEST(Tokenizer, ComposesWhereTheFileSaysNfc) {
+  TokenizerFile file;
+  EXPECT_EQ(encoded(file, "e\xCC\x81").size(), 3u);
+  file.set("normalizer", R"({"type": "NFC"})");
+  EXPECT_THAT(encoded(file, "e\xCC\x81"), ElementsAre(0xC3, 0xA9));
+}
+
+TEST(Tokenizer, PutsASpaceBeforeText) {
+  TokenizerFile file(Merged{{"Ġ", "a"}});
+  file.set("pre_tokenizer",
+           R"({"type": "ByteLevel", "add_prefix_space": true})");
+  EXPECT_THAT(encoded(file, "a"), ElementsAre(256));
+  EXPECT_THAT(encoded(file, " a"), ElementsAre(256));
+}
+
+TEST(Tokenizer, CountsWhatIsNoUtf8AndReplacesIt) {
+  Encoder encoder(Tokenizer::parse(TokenizerFile().text(), "t.json"));
+  Ids ids;
+  encoder.encode("a\xFFz\xE2\x82", false, ids);
+  EXPECT_THAT(ids, ElementsAre('a', 0xEF, 0xBF, 0xBD, 'z', 0xEF, 0xBF, 0xBD));
+  EXPECT_EQ(encoder.invalid_utf8(), 2u);
+}
+
+TEST(Tokenizer, NamesItsTokens) {
+  TokenizerFile file = kLetters;
+  file.set("added_tokens",
+           R"([{"id": 259, "content": "<e>", "special": true}])");
+  auto tokenizer = Tokenizer::parse(
+      file.text(), "t.json",
+      R"({"eos_token": "<e>", "bos_token": {"content": "abc"}, "x": 1})");
+  EXPECT_EQ(tokenizer->vocabulary_size(), 260u);
+  EXPECT_EQ(tokenizer->id_of("abc"), 257u);
+  EXPECT_EQ(tokenizer->id_of("nothing"), std::nullopt);
+  EXPECT_EQ(tokenizer->token_of(258), "Ġabc");
+  EXPECT_EQ(tokenizer->token_of(260), std::nullopt);
+  EXPECT_EQ(tokenizer->eos(), 259u);
+  EXPECT_EQ(tokenizer->bos(), 257u);
+  EXPECT_EQ(tokenizer->pad(), std::nullopt);
+  EXPECT_EQ(tokenizer->decode({257, 259}, true), "abc");
+  EXPECT_EQ(tokenizer->decode({257, 259, 9999}, false), "abc<e>");
+  EXPECT_NE(tokenizer->fingerprint(),
+            Tokenizer::parse(kLetters.text(), "t.json")->fingerprint());
+}
+
+TEST(Tokenizer, DecodesPieceByPiece) {
+  auto tokenizer = Tokenizer::parse(TokenizerFile().text(), "t.json");
+  Decoder decoder(tokenizer, true);
+  EXPECT_EQ(decoder.add(0xE2), "");
+  EXPECT_EQ(decoder.add(0x82), "");
+  EXPECT_EQ(decoder.add(0xAC), "\xE2\x82\xAC");
+  EXPECT_EQ(decoder.add(0xFF), "\xEF\xBF\xBD");
+  EXPECT_EQ(decoder.add(0xE2), "");
+  EXPECT_EQ(decoder.add('a'),
+            "\xEF\xBF\xBD"
+            "a");
+  EXPECT_EQ(decoder.add(0xC3), "");
+  EXPECT_EQ(decoder.finish(), "\xEF\xBF\xBD");
+}
+
+TEST(Tokenizer, ReadsTheSettingsBesideTheFile) {
+  std::filesystem::path folder =
+      testing::TempDir() + "penstock_tokenizer" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  std::string path = folder / "tokenizer.json";
+  std::ofstream(path) << kLetters.text();
+  EXPECT_EQ(Tokenizer::load(path)->eos(), std::nullopt);
+  std::ofstream(folder / "tokenizer_config.json") << R"({"eos_token": "abc"})";
+  EXPECT_EQ(Tokenizer::load(path)->eos(), 257u);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Tokenizer, RefusesADocumentThatIsTooLong) {
+  Encoder encoder(Tokenizer::parse(TokenizerFile().text(), "t.json"));
+  std::string_view long_one("a", std::size_t{1} << 32);  // is not read
+  Ids ids;
+  try {
+    encoder.encode(long_one, false, ids);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::transform);
+    EXPECT_EQ(error.parts().code, "tokenizer.document");
+  }
+}
+
+std::string failure(const std::string& json, std::string& code) {
+  try {
+    Tokenizer::parse(json, "t.json");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::request);
+    code = error.parts().code;
+    return error.what();
+  }
+  return "no error";
+}
+
+/// A part, a value for it, and what is said of it.
+struct Refusal {
+  std::string part, value, code, says;
+};
+
+TEST(Tokenizer, NamesThePartThatItDoesNotKnow) {
+  const Refusal refusals[] = {
+      {"normalizer", R"({"type": "NFKC"})", "part", "normalizer 'NFKC'"},
+      {"normalizer", R"({"type": 3})", "file", "normalizer.type"},
+      {"normalizer", R"({"type": "Sequence", "normalizers":
+          [{"type": "NFC"}, {"type": "Lowercase"}]})",
+       "part", "normalizer.normalizers[1]"},
+      {"pre_tokenizer", R"({"type": "Metaspace"})", "part", "'Metaspace'"},
+      {"pre_tokenizer", "null", "part", "without a pre-tokenizer"},
+      {"pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [
+          {"type": "Split", "pattern": {"Regex": "(a+)+$"},
+           "behavior": "Isolated", "invert": false},
+          {"type": "ByteLevel", "use_regex": false,
+           "add_prefix_space": false}]})",
+       "part", "this pattern"},
+      {"pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [
+          {"type": "Split", "pattern": {"String": " "},
+           "behavior": "Isolated", "invert": false},
+          {"type": "ByteLevel", "use_regex": false,
+           "add_prefix_space": false}]})",
+       "part", "a Split by a plain text"},
+      {"post_processor", R"({"type": "New"})", "part", "'New'"},
+      {"post_processor", R"({"type": "TemplateProcessing", "single": [],
+          "special_tokens": {}})",
+       "file", "no place for the text"},
+      {"decoder", R"({"type": "Fuse"})", "part", "decoder 'Fuse'"},
+      {"decoder", "null", "part", "without a decoder"},
+      {"padding", R"({"strategy": "BatchLongest"})", "part", "padding"},
+      {"truncation", R"({"max_length": 0})", "file", "truncation.max_length"},
+      {"truncation", R"({"max_length": 4, "stride": 4})", "file",
+       "nothing is left"},
+      {"truncation", R"({"max_length": 4, "direction": "Up"})", "file", "Left"},
+      {"novelty", "{}", "part", "novelty"},
+      {"model", "null", "file", "no \"model\""},
+      {"added_tokens", R"([{"id": 300, "content": "x<"}])", "part",
+       "whose id is not 256"},
+      {"added_tokens", R"([{"id": -1, "content": "x<"}])", "file",
+       "added_tokens[0].id"},
+      {"added_tokens", R"([{"id": 256}])", "file", "added_tokens[0].content"},
+      {"added_tokens", R"({})", "file", "expected a list"},
+  };
+  for (const Refusal& refusal : refusals) {
+    TokenizerFile file;
+    file.set(refusal.part, refusal.value);
+    std::string code;
+    EXPECT_THAT(failure(file.text(), code), HasSubstr(refusal.says));
+    EXPECT_EQ(code, "tokenizer." + refusal.code) << refusal.value;
+  }
+}
+
+TEST(Tokenizer, NamesThePartOfTheModelThatItDoesNotKnow) {
+  const Refusal refusals[] = {
+      {"type", R"("Unigram")", "part", "the model 'Unigram'"},
+      {"dropout", "0.1", "part", "dropout"},
+      {"dropout", R"("x")", "file", "model.dropout"},
+      {"continuing_subword_prefix", R"("##")", "part", "prefix"},
+      {"end_of_word_suffix", R"("</w>")", "part", "suffix"},
+      {"ignore_merges", "3", "file", "true or false"},
+      {"vocab", "[]", "file", "expected an object"},
+      {"vocab", R"({"a": "b"})", "file", "model.vocab.a"},
+      {"vocab", R"({"a": 3000000})", "size", "at most 2097151"},
+      {"vocab", R"({"a": 0, "?": 1})", "part", "an unknown token"},
+      {"merges", R"(["a b c"])", "file", "one space"},
+      {"merges", R"(["a b"])", "file", "'ab' of this merge"},
+      {"merges", R"([["a"]])", "file", "a list of two tokens"},
+      {"merges", R"([7])", "file", "model.merges[0]"},
+  };
+  for (const Refusal& refusal : refusals) {
+    TokenizerFile file;
+    file.set_model("unk_token", R"("?")");
+    file.set_model(refusal.part, refusal.value);
+    std::string code;
+    EXPECT_THAT(failure(file.text(), code), HasSubstr(refusal.says));
+    EXPECT_EQ(code, "tokenizer." + refusal.code) << refusal.value;
+  }
+}
+
+TEST(Tokenizer, SaysWhatIsNoTokenizerFile) {
+  for (std::string text : {"", "[]", "{", "{}", "nonsense"}) {
+    std::string code;
+    EXPECT_THAT(failure(text, code), HasSubstr("t.json"));
+    EXPECT_EQ(code, "tokenizer.file") << text;
+  }
+}
+
+TEST(Tokenizer, RefusesMoreMergesThanItCanKeep) {
+  TokenizerFile file;
+  file.json["model"]["merges"] = Json::Array((1u << 22) + 1, Json("a b"));
+  std::string code;
+  EXPECT_THAT(failure(file.text(), code), HasSubstr("4194305 merges"));
+  EXPECT_EQ(code, "tokenizer.size");
+}
+
+}  // namespace
+}  // namespace penstock
