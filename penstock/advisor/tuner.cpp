@@ -153,14 +153,23 @@ std::optional<Decision> Tuner::judge(const Snapshot& window) {
   return std::nullopt;
 }
 
-std::optional<Decision> Tuner::undo(double rate) {
-  const std::size_t at = std::exchange(pending_, std::nullopt)->knob;
+Knob& Tuner::freeze_changed() {
   decisions_.back().undone = true;
-  Knob& knob = knobs_[at];
+  Knob& knob = knobs_[std::exchange(pending_, std::nullopt)->knob];
   Freeze& freeze = frozen_[knob.name];
   freeze.until = windows_ + freeze.next;
   freeze.next *= 2;
   calm_ = 0;
+  return knob;
+}
+
+void Tuner::give_up() {
+  if (!pending_) return;  // it was an undoing
+  freeze_changed().value = decisions_.back().from;
+}
+
+std::optional<Decision> Tuner::undo(double rate) {
+  Knob& knob = freeze_changed();
   Decision back{.window = windows_,
                 .at_s = seconds_,
                 .knob = knob.name,

@@ -69,6 +69,9 @@ class Tuner {
   /// are not to be given. A window that says nothing changes nothing.
   std::optional<Decision> next(const Snapshot& window);
 
+  /// The last change could not be made: it counts as undone.
+  void give_up();
+
   const std::vector<Knob>& knobs() const { return knobs_; }
   const std::vector<Decision>& decisions() const { return decisions_; }
   /// Why the last window changed nothing; empty where it did.
@@ -91,6 +94,7 @@ class Tuner {
   };
   std::optional<Decision> judge(const Snapshot& window);
   std::optional<Decision> undo(double rate);
+  Knob& freeze_changed();
   std::optional<Decision> hurry(const Snapshot& window);
   std::optional<Decision> deepen(const Snapshot& window);
   std::optional<Decision> relax(const Snapshot& window);

@@ -127,6 +127,16 @@ TEST(TunerTest, UndoesWhatDoesNotPayAfterASecondLookAndLeavesItForAWhile) {
   EXPECT_TRUE(tuner.next(Window()));
 }
 
+TEST(TunerTest, AChangeThatCouldNotBeMadeIsLeftForAWhile) {
+  Tuner tuner({.cpus = 8}, two_pools());
+  ASSERT_EQ(tuner.next(Window())->to, 2);
+  tuner.give_up();
+  EXPECT_EQ(tuner.knobs()[0].value, 1);
+  EXPECT_TRUE(tuner.decisions()[0].undone);
+  for (std::int64_t i = 1; i < Tuner::kFrozen; ++i)
+    EXPECT_FALSE(tuner.next(Window())) << i;
+}
+
 TEST(TunerTest, KeepsAThreadThatMovedTheLimitElsewhere) {
   // Two pools are equally slow: only both together make the loop faster.
   Tuner tuner({.cpus = 8}, two_pools());

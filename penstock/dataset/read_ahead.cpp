@@ -59,7 +59,7 @@ void SourceReadAhead::work() {
 }
 
 void SourceReadAhead::set_threads(int threads) {
-  threads_.add(count_.set(threads));
+  count_.set(threads, [this](int more) { return threads_.add(more); });
 }
 
 void read_rows(SampleReader& reader, std::span<const SampleId> ids,

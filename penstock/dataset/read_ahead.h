@@ -64,8 +64,8 @@ class ReadAhead {
   /// Begins to read the samples of an item; null where there are none to read.
   virtual std::shared_ptr<ItemRead> begin(std::span<const SampleId> ids) = 0;
   /// Reads with so many threads from here on, one or more: those that are too
-  /// many finish the read that they are at. By the thread that destroys it.
-  /// Throws Error(request), code exec.threads.
+  /// many finish the read that they are at, and there are fewer where the
+  /// system refuses one. By the thread that destroys it.
   virtual void set_threads(int threads) = 0;
 };
 

@@ -18,12 +18,14 @@ class Headcount {
       if (surplus_.compare_exchange_weak(surplus, surplus - 1)) return true;
     return false;
   }
-  /// Gives how many threads are to be started. By one thread at a time.
-  int set(int threads) {
+  /// Lets threads end, or calls `start` for more, which gives how many it could
+  /// start. By one thread at a time.
+  template <class Start>
+  void set(int threads, Start start) {
     int more = threads - wanted_.exchange(threads);
     if (more < 0) surplus_ -= more;
     while (more > 0 && leaves()) --more;  // one that would end stays instead
-    return more > 0 ? more : 0;
+    if (more > 0) wanted_ -= more - start(more);
   }
 
  private:

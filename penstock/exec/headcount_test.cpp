@@ -14,10 +14,13 @@ namespace {
 
 TEST(HeadcountTest, SaysHowManyToStartAndHowManyEnd) {
   Headcount count(2);
+  int started = 0;
+  auto start = [&](int threads) { return started = threads; };
   EXPECT_FALSE(count.leaves());
-  EXPECT_EQ(count.set(5), 3);
+  count.set(5, start);
+  EXPECT_EQ(started, 3);
   EXPECT_FALSE(count.leaves());
-  EXPECT_EQ(count.set(3), 0);
+  count.set(3, start);
   EXPECT_EQ(count.wanted(), 3);
   EXPECT_TRUE(count.leaves());
   EXPECT_TRUE(count.leaves());
@@ -26,9 +29,21 @@ TEST(HeadcountTest, SaysHowManyToStartAndHowManyEnd) {
 
 TEST(HeadcountTest, WhoWouldHaveEndedStaysWhereMoreAreWantedAgain) {
   Headcount count(4);
-  EXPECT_EQ(count.set(1), 0);
+  int started = 0;
+  auto start = [&](int threads) { return started = threads; };
+  count.set(1, start);
   EXPECT_TRUE(count.leaves());  // one of three has ended
-  EXPECT_EQ(count.set(4), 1);   // the other two stay
+  count.set(4, start);
+  EXPECT_EQ(started, 1);  // the other two stay
+  EXPECT_FALSE(count.leaves());
+}
+
+TEST(HeadcountTest, CountsThoseThatCouldBeStarted) {
+  Headcount count(2);
+  count.set(6, [](int) { return 1; });
+  EXPECT_EQ(count.wanted(), 3);
+  count.set(2, [](int threads) { return threads; });
+  EXPECT_TRUE(count.leaves());
   EXPECT_FALSE(count.leaves());
 }
 
@@ -54,14 +69,14 @@ TEST(HeadcountTest, AStageHasAsManyThreadsAsWereSetLast) {
     return inside == threads;
   };
   for (int threads : {2, 8, 1, 3, 1, 2}) {
-    stage.add(count.set(threads));
+    count.set(threads, [&](int more) { return stage.add(more); });
     EXPECT_TRUE(reaches(threads)) << threads << ", found " << inside;
   }
   EXPECT_EQ(ended, 0);
   stop = true;
   stage.join();
   EXPECT_EQ(ended, 1);
-  stage.add(2);  // its output is closed
+  EXPECT_EQ(stage.add(2), 0);  // its output is closed
   EXPECT_EQ(inside, 0);
 }
 

@@ -10,6 +10,7 @@
 #include <typeinfo>
 
 #include "penstock/base/error.h"
+#include "penstock/base/log.h"
 
 namespace penstock {
 
@@ -28,71 +29,90 @@ struct Stage::State {
   }
 };
 
+/// A thread, or the room for the next one of that number.
+struct Stage::Place {
+  int number = 0;
+  std::thread thread;
+  std::atomic<bool> ended{false};
+};
+
 Stage::Stage(Options options) : state_(std::make_unique<State>()) {
   int workers = options.workers;
   state_->options = std::move(options);
   state_->running = workers > 0 ? workers : 1;
-  threads_.reserve(static_cast<std::size_t>(workers));
+  const std::string& stage = state_->options.name;
+  places_.reserve(static_cast<std::size_t>(workers));
+  std::size_t started = 0;
   try {
-    for (int i = 0; i < workers; ++i) start(static_cast<std::size_t>(i));
+    for (; started < static_cast<std::size_t>(workers); ++started)
+      start(free_place());
     return;
   } catch (const std::exception& error) {
     // Lack of memory may be the reason, so nothing is allocated before the
     // threads have ended.
-    std::size_t started = threads_.size();
     if (state_->options.failed)
       state_->options.failed(std::current_exception());
     join();
-    refuse(error, started, static_cast<std::size_t>(workers));
-  }
-}
-
-void Stage::start(std::size_t number) {
-  threads_.emplace_back(
-      [state = state_.get(), number] { state->run(static_cast<int>(number)); });
-  // Linux shows 15 letters: "read-0".
-  std::string name =
-      state_->options.name.substr(0, 12) + "-" + std::to_string(number);
-  pthread_setname_np(threads_.back().native_handle(), name.c_str());
-}
-
-void Stage::refuse(const std::exception& error, std::size_t started,
-                   std::size_t workers) const {
-  throw Error(
-      ErrorKind::request,
-      {.code = "exec.threads",
-       .what = state_->options.name + ": cannot start thread " +
-               std::to_string(started + 1) + " of " + std::to_string(workers),
-       .where = "this process",
-       .why = error.what(),
-       .next = "request fewer workers, or raise the limits on "
-               "threads and memory of this process"});
-}
-
-void Stage::add(int workers) {
-  for (int i = 0; i < workers; ++i) {
-    int running = state_->running;
-    do {
-      if (running == 0) return;  // the last one has closed the output
-    } while (!state_->running.compare_exchange_weak(running, running + 1));
-    try {
-      start(threads_.size());
-    } catch (const std::exception& error) {
-      if (state_->running.fetch_sub(1) == 1 && state_->options.last)
-        state_->options.last();
-      refuse(error, threads_.size(),
-             threads_.size() + static_cast<std::size_t>(workers - i));
-    }
+    throw Error(
+        ErrorKind::request,
+        {.code = "exec.threads",
+         .what = stage + ": cannot start thread " +
+                 std::to_string(started + 1) + " of " + std::to_string(workers),
+         .where = "this process",
+         .why = error.what(),
+         .next = "request fewer workers, or raise the limits on "
+                 "threads and memory of this process"});
   }
 }
 
 Stage::~Stage() { join(); }
 
+Stage::Place& Stage::free_place() {
+  for (std::unique_ptr<Place>& place : places_)
+    if (!place->thread.joinable()) return *place;
+  places_.push_back(std::make_unique<Place>());
+  places_.back()->number = static_cast<int>(places_.size()) - 1;
+  return *places_.back();
+}
+
+void Stage::start(Place& place) {
+  place.ended = false;
+  place.thread = std::thread([state = state_.get(), &place] {
+    state->run(place.number);
+    place.ended = true;
+  });
+  // Linux shows 15 letters: "read-0".
+  std::string name =
+      state_->options.name.substr(0, 12) + "-" + std::to_string(place.number);
+  pthread_setname_np(place.thread.native_handle(), name.c_str());
+}
+
+int Stage::add(int workers) {
+  for (std::unique_ptr<Place>& place : places_)
+    if (place->thread.joinable() && place->ended) place->thread.join();
+  for (int added = 0; added < workers; ++added) {
+    int running = state_->running;
+    do {
+      if (running == 0) return added;  // the last one has closed the output
+    } while (!state_->running.compare_exchange_weak(running, running + 1));
+    try {
+      start(free_place());
+    } catch (const std::exception& error) {
+      if (state_->running.fetch_sub(1) == 1 && state_->options.last)
+        state_->options.last();
+      log(LogLevel::warning, state_->options.name + ": no more threads than " +
+                                 std::to_string(running) + ": " + error.what());
+      return added;
+    }
+  }
+  return workers;
+}
+
 void Stage::run_inline() { state_->run(0); }
 
 void Stage::join() {
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
+  for (std::unique_ptr<Place>& place : places_)
+    if (place->thread.joinable()) place->thread.join();
 }
 
 namespace {

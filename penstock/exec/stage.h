@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -39,19 +38,20 @@ class Stage {
   Stage& operator=(const Stage&) = delete;
 
   void run_inline();
-  /// Starts that many more threads while others run; the next numbers are
-  /// theirs. Nothing where all have ended already. By the thread that joins.
-  /// Throws as the constructor does; the others go on then.
-  void add(int workers);
+  /// Starts that many more threads while others run, and gives how many could
+  /// be: fewer where the system refuses one, which the log says, and none where
+  /// all have ended already. By the thread that joins.
+  int add(int workers);
   void join();
 
  private:
   struct State;
-  void start(std::size_t number);
-  [[noreturn]] void refuse(const std::exception& error, std::size_t started,
-                           std::size_t workers) const;
+  struct Place;
+  void start(Place& place);
+  Place& free_place();
+
   std::unique_ptr<State> state_;
-  std::vector<std::thread> threads_;
+  std::vector<std::unique_ptr<Place>> places_;
 };
 
 /// Starts that many threads at the same time and ends them again. Throws what a

@@ -87,7 +87,9 @@ class Loader {
   /// From here on; batches and their order stay the same. Threads that are too
   /// many finish what they are at. Memory of batches that may no longer lie
   /// ready is kept. Only where threads() are, with one or more of each of them;
-  /// called by the consumer. Throws Error(request), code exec.threads.
+  /// called by the consumer. There are fewer where the system refuses a thread.
+  /// Throws Error(out_of_memory) where there is no memory for more batches that
+  /// lie ready: then nothing has changed.
   void set_threads(const LoaderThreads& to);
 
   /// Where the batch after the last one handed out begins: to be saved.

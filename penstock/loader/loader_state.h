@@ -478,13 +478,14 @@ struct Loader::State {
     add_slot();
   }
 
-  /// Called by the consumer.
+  /// Called by the consumer. What may throw comes first: where there is no
+  /// memory for more slots, nothing has changed.
   void set_threads(const LoaderThreads& to) {
-    threads = {to.workers, readers > 0 ? to.readers : 0, to.prefetch};
-    planner.share_among(sharers());
     while (slots < 2 + to.prefetch) add_slot();
     if (reads != nullptr) reads->set_threads(to.readers);
-    stage->add(workers.set(to.workers));
+    workers.set(to.workers, [this](int more) { return stage->add(more); });
+    threads = {workers.wanted(), readers > 0 ? to.readers : 0, to.prefetch};
+    planner.share_among(sharers());
     Lock lock(mutex);
     prefetch = to.prefetch;
     changed.notify_all();

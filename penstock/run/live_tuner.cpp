@@ -11,6 +11,8 @@ constexpr Nanoseconds kWindow = std::chrono::seconds(2);
 constexpr std::int64_t kSteps = 30;  // of a window, at least
 constexpr int kMostReaders = 64;
 constexpr std::size_t kReadyBytes = std::size_t{256} << 20;
+// Of a device's own memory, of which the model needs more as it goes on.
+constexpr std::size_t kReadyOnDevice = std::size_t{64} << 20;
 
 std::optional<Nanoseconds> difference(const std::optional<Nanoseconds>& now,
                                       const std::optional<Nanoseconds>& then) {
@@ -29,7 +31,10 @@ int deepest(LoaderOptions options, const DatasetInfo& info) {
   for (options.prefetch = Tuner::kDeepest; options.prefetch > now;
        --options.prefetch) {
     const RingBytes ring = ring_bytes(options, info);
-    if (ring.device + ring.host <= kReadyBytes) break;
+    if (ring.host == 0
+            ? ring.device <= kReadyBytes
+            : ring.device <= kReadyOnDevice && ring.host <= kReadyBytes)
+      break;
   }
   return options.prefetch;
 }
@@ -121,8 +126,17 @@ std::optional<Snapshot> LiveTuner::settled(const Snapshot& now) const {
   return window;
 }
 
-void LiveTuner::use(Loader& loader) {
+bool LiveTuner::set(Loader& loader) try {
   if (loader.threads()) loader.set_threads(threads());
+  return true;
+} catch (const Error& error) {
+  log(LogLevel::warning,
+      std::string("the loader stays as it is: ") + error.what());
+  return false;
+}
+
+void LiveTuner::use(Loader& loader) {
+  set(loader);
   steps_ = 0;
 }
 
@@ -145,8 +159,10 @@ void LiveTuner::step(Loader& loader, const std::function<Snapshot()>& now,
   // Batches that are under way were made with the threads of before.
   skip_ = 2 * threads().prefetch + 2;
   changed_at_ = all;
-  loader.set_threads(threads());
-  if (note) note(line_of(*change));
+  if (!set(loader))
+    tuner_.give_up();
+  else if (note)
+    note(line_of(*change));
 }
 
 }  // namespace penstock

@@ -46,6 +46,8 @@ class LiveTuner {
   LiveTuner(Tuner tuner, LoaderThreads threads, const Clock& clock)
       : tuner_(std::move(tuner)), threads_(threads), clock_(clock) {}
   LoaderThreads threads() const;
+  /// False where that could not be done, which ends no run: the log says why.
+  bool set(Loader& loader);
 
   Tuner tuner_;
   LoaderThreads threads_;  // of the job, where there is no knob

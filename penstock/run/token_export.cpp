@@ -152,6 +152,11 @@ Json export_tokens(const TableDataset& rows, const std::string& format,
   json["documents"] = documents.runs.rows();
   json["tokens"] = documents.tokens;
   const std::filesystem::path tokens = dir / "tokens.bin";
+  // Of an earlier export, which would be read as those of this one.
+  for (const char* beside : {"tokens.idx", "tokens.json"}) {
+    std::error_code none;
+    std::filesystem::remove(dir / beside, none);
+  }
   std::int64_t bytes = 0;
   if (format == "llmc") {
     bytes = write_llmc(documents, tokens);

@@ -99,8 +99,11 @@ def image_settings(transform: object) -> dict[str, Any]:
     is not done here."""
     made: dict[str, Any] = {"train": "none", "flip": 0.0, "dtype": "uint8"}
     parts = getattr(transform, "transforms", None)
+    before: list[str] = []
     for part in [transform] if parts is None else parts:
         name = type(part).__name__
+        _check_order(name, before, made)
+        before.append(name)
         if name not in _PARTS:
             raise refused(
                 "images.transform", "cannot make the pictures",
@@ -115,6 +118,29 @@ def image_settings(transform: object) -> dict[str, Any]:
                       "[height, width]")
     made["val"] = made["train"]
     return made
+
+
+_SIZES = ("RandomResizedCrop", "Resize", "CenterCrop")
+_TENSORS = ("ToTensor", "PILToTensor", "ToImage")
+
+
+def _check_order(name: str, before: list[str], made: dict[str, Any]) -> None:
+    """Refuses a part that means something else behind those before it."""
+    sizes = [one for one in before if one in _SIZES]
+    shrunk = name == "CenterCrop" and sizes == ["Resize"] and "size" not in made
+    why = ""
+    if name in _SIZES and sizes and not shrunk:
+        why = (f"{sizes[-1]} stands before it: of those that crop or resize there "
+               "is one, or Resize(256) and then CenterCrop")
+    elif name in _SIZES and any(one in _TENSORS for one in before):
+        why = "it resizes a tensor, which torchvision does otherwise than a picture"
+    elif name == "Grayscale" and sizes:
+        why = f"it makes a picture grey that {sizes[-1]} has resized in colour"
+    if why:
+        raise refused("images.transform", "cannot make the pictures",
+                      f"transform, {name}", why,
+                      "put Grayscale first, then one crop or resize, then "
+                      "ToTensor and what follows it")
 
 
 def _size(size: Any) -> list[int]:

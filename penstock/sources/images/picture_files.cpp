@@ -43,6 +43,11 @@ std::vector<FoundPicture> find_all(const SourceSpec& spec, StopFlag stop,
   if (tars.empty())
     return own.labels.empty() ? pictures_in_folders(into.root, stop)
                               : pictures_of_labels(into.root, own.labels, stop);
+  if (!own.labels.empty())
+    refuse("images.labels", own.labels,
+           "the pictures are members of tar files, which have classes of "
+           "their own: a member NAME.cls, or the folder",
+           "leave \"labels\" out, or unpack the files");
   std::vector<FoundPicture> all;
   for (const files::DataFile& tar : tars) {
     const auto number = static_cast<std::int32_t>(into.tars.size());

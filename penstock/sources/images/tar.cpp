@@ -49,7 +49,7 @@ std::optional<std::int64_t> number_of(const Header& header, std::size_t at,
   std::int64_t value = 0;
   auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), value, 8);
-  if (error != std::errc() || end != digits.data() + digits.size())
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 0)
     return std::nullopt;
   return value;
 }
@@ -105,6 +105,10 @@ class Tar {
         long_name = path_of_records(text(begin, *size));
       else if (type == '0' || type == '\0')
         take(std::move(name), begin, *size);
+      else if (type == '1' && is_picture_name(name))
+        fail("its member '" + name +
+             "' is a link to another one, which is not followed: write it "
+             "with tar's option --hard-dereference");
       at = begin + (*size + kBlock - 1) / kBlock * kBlock;
     }
   }
@@ -153,6 +157,15 @@ std::string key_of(const std::string& name) {
   return name.substr(0, dot);
 }
 
+/// The name of the folder that a member is in; empty: in none.
+std::string folder_of(const std::string& name) {
+  const std::size_t end = name.rfind('/');
+  if (end == name.npos) return {};
+  const std::size_t begin = name.substr(0, end).rfind('/');
+  return name.substr(begin == name.npos ? 0 : begin + 1,
+                     end - (begin == name.npos ? 0 : begin + 1));
+}
+
 }  // namespace
 
 std::vector<FoundPicture> pictures_in_tar(const std::string& path,
@@ -179,12 +192,9 @@ std::vector<FoundPicture> pictures_in_tar(const std::string& path,
   });
   for (FoundPicture& picture : all) {
     const auto found = classes.find(key_of(picture.name));
-    const std::size_t folder = picture.name.find('/');
-    picture.has_class = found != classes.end() || folder != std::string::npos;
-    if (found != classes.end())
-      picture.of_class = found->second;
-    else if (picture.has_class)
-      picture.of_class = picture.name.substr(0, folder);
+    const std::string folder = folder_of(picture.name);
+    picture.has_class = found != classes.end() || !folder.empty();
+    picture.of_class = found != classes.end() ? found->second : folder;
     picture.name = prefix + picture.name;
   }
   return all;

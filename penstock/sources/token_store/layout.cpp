@@ -159,10 +159,13 @@ Layout datatrove(const std::string& path, const std::string& index,
   return layout;
 }
 
+constexpr std::int64_t kLongest = std::int64_t{1} << 28;  // tokens
+
 /// Finds the ends of documents by the token that ends them.
 template <class Token>
-void find_ends(std::span<const std::byte> bytes, std::int64_t document_end,
-               std::int64_t first, StopFlag stop, Layout& layout) {
+void find_ends(const std::string& path, std::span<const std::byte> bytes,
+               std::int64_t document_end, std::int64_t first, StopFlag stop,
+               Layout& layout) {
   Consecutive documents(layout, first);
   const auto count = static_cast<std::int64_t>(bytes.size() / sizeof(Token));
   const auto* tokens = reinterpret_cast<const Token*>(bytes.data());
@@ -171,9 +174,11 @@ void find_ends(std::span<const std::byte> bytes, std::int64_t document_end,
     const bool ends = document_end >= 0
                           ? tokens[t] == document_end
                           : t + 1 - documents.begin() == kMostTokens;
-    if (ends ||
-        t + 1 - documents.begin() == std::numeric_limits<std::int32_t>::max())
-      documents.end_at(t + 1);
+    if (!ends && t + 1 - documents.begin() > kLongest)
+      refuse(path, "token " + std::to_string(documents.begin()),
+             "no token " + std::to_string(document_end) +
+                 " ends a document in the next " + std::to_string(kLongest));
+    if (ends) documents.end_at(t + 1);
   }
   if (documents.begin() < count) documents.end_at(count);
 }
@@ -232,11 +237,19 @@ Layout tokens_alone(const std::string& path, const FileSettings& settings,
                  std::to_string(tokens.size() / size_of(layout.dtype)));
   }
   const auto begin = static_cast<std::int64_t>(first);
+  if (layout.dtype == Dtype::uint16 && settings.document_end > UINT16_MAX)
+    throw Error(ErrorKind::request,
+                {.code = "source.document_end",
+                 .what = "cannot read '" + path + "'",
+                 .where = "source.document_end",
+                 .why = "its tokens are of 2 bytes, and none of them is " +
+                        std::to_string(settings.document_end),
+                 .next = "write the token that ends a document there"});
   if (layout.dtype == Dtype::uint16)
-    find_ends<std::uint16_t>(tokens, settings.document_end, begin, stop,
+    find_ends<std::uint16_t>(path, tokens, settings.document_end, begin, stop,
                              layout);
   else
-    find_ends<std::uint32_t>(tokens, settings.document_end, begin, stop,
+    find_ends<std::uint32_t>(path, tokens, settings.document_end, begin, stop,
                              layout);
   return layout;
 }

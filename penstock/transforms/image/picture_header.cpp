@@ -299,6 +299,10 @@ std::string read_header(std::span<const std::byte> bytes,
   if (header.width < 1 || header.height < 1)
     return "its header says that it is " + std::to_string(header.width) +
            " x " + std::to_string(header.height) + " pixels";
+  if (header.width > kLongestSide || header.height > kLongestSide)
+    return "its header says that it is " + std::to_string(header.width) +
+           " x " + std::to_string(header.height) + " pixels, and a side of " +
+           std::to_string(kLongestSide) + " is the longest that is read";
   if (std::int64_t{header.width} * header.height > kMostPixels)
     return "its header says that it is " + std::to_string(header.width) +
            " x " + std::to_string(header.height) + " pixels, and " +

@@ -28,6 +28,8 @@ struct PictureHeader {
 /// Pictures with more pixels are refused, as Pillow does, before any memory is
 /// taken for them.
 inline constexpr std::int64_t kMostPixels = 178'956'970;
+/// As JPEG has it.
+inline constexpr int kLongestSide = 65'535;
 
 /// Reads the header, and looks for the end of the file, which those that were
 /// cut off lack. What is wrong; empty: nothing. Allocates nothing and decodes

@@ -74,15 +74,21 @@ std::string TokenLists::read_json(std::string_view text) {
       "holds " + beginning(text) + ", expected a list of token ids";
   space();
   if (at == end || *at++ != '[') return expected;
+  auto closes = [&] {
+    ++at;
+    space();
+    return at == end ? std::string() : expected;
+  };
   space();
-  if (at < end && *at == ']') return {};
+  if (at < end && *at == ']') return closes();
   for (;;) {
     space();
     std::int64_t id = -1;
     auto [next, error] = std::from_chars(at, end, id);
     if (error == std::errc() && next == end) return expected;
-    const bool ends = next < end && (*next == ',' || *next == ']' ||
-                                     *next == ' ' || *next == '\n');
+    const bool ends =
+        next < end && (*next == ',' || *next == ']' || *next == ' ' ||
+                       *next == '\n' || *next == '\t' || *next == '\r');
     if (error != std::errc() || !ends || id < 0 || id > most_) {
       const char* token = at;
       while (at < end && *at != ',' && *at != ']') ++at;
@@ -92,7 +98,7 @@ std::string TokenLists::read_json(std::string_view text) {
     ids_.push_back(static_cast<std::uint32_t>(id));
     at = next;
     space();
-    if (at < end && *at == ']') return {};
+    if (at < end && *at == ']') return closes();
     if (at == end || *at++ != ',') return expected;
   }
 }

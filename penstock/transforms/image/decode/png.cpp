@@ -36,11 +36,18 @@ void read_bytes(png_structp png, png_bytep to, std::size_t count) {
   input->at += count;
 }
 
+struct Owner {
+  png_structp png;
+  png_infop info;
+  ~Owner() { png_destroy_read_struct(&png, &info, nullptr); }
+};
+
 class PngDecoder final : public PictureDecoder {
  public:
   std::string decode(std::span<const std::byte> bytes, const PictureHeader&,
                      const PictureBox& box, PictureMode mode,
                      Pixels& out) override {
+    out.reshape(box.width, box.height, mode);
     Input input{.bytes = bytes};
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &input,
                                              fail, say_nothing);
@@ -49,10 +56,9 @@ class PngDecoder final : public PictureDecoder {
       png_destroy_read_struct(&png, nullptr, nullptr);
       return "there is no memory to decode it";
     }
-    out.reshape(box.width, box.height, mode);
+    const Owner owner{png, info};
     const bool good =
         read_header(png, info, input) && read(png, box, mode, out);
-    png_destroy_read_struct(&png, &info, nullptr);
     return good ? std::string()
                 : std::string("it is a damaged PNG file: ") +
                       input.message.data();
@@ -63,7 +69,8 @@ class PngDecoder final : public PictureDecoder {
     if (setjmp(png_jmpbuf(png)) != 0) return false;
     // Chunks that decide no pixel may be damaged.
     png_set_crc_action(png, PNG_CRC_DEFAULT, PNG_CRC_QUIET_USE);
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, 0);
+    // Nor are they read: texts could take gigabytes.
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_set_read_fn(png, &input, read_bytes);
     png_read_info(png, info);
     const int bits = png_get_bit_depth(png, info);
