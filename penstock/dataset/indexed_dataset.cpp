@@ -167,14 +167,6 @@ std::string IndexedDataset::fingerprint_of(const IndexedOptions& options,
   return hash.hex();
 }
 
-Json IndexedDataset::statistics() const {
-  Json json;
-  for (std::size_t f = 0; f < statistics_.size(); ++f)
-    if (!statistics_[f].is_null())
-      json[options_.fields[f].name] = statistics_[f];
-  return json;
-}
-
 void IndexedDataset::select(Side side, std::span<SampleId> ranks) const {
   (side == Side::train ? train_ : val_).select(ranks);
 }

@@ -46,8 +46,6 @@ class IndexedDataset final : public Dataset {
   /// The same before there is a data set.
   static std::string fingerprint_of(const IndexedOptions& options,
                                     const Source& source);
-  /// Of the fields that have any.
-  Json statistics() const override;
   void select(Side side, std::span<SampleId> ranks) const override;
   void lengths(std::size_t varying, std::span<const SampleRange> ranges,
                std::span<std::int32_t> out) const override;

@@ -61,6 +61,9 @@ class ImageFolder(BaseLoader):
         made = dict(image or {})
         if transform is not None:
             made = image_settings(transform)
+        self._folder = os.fspath(root)
+        if labels is not None or not os.path.isdir(self._folder):
+            self._folder = ""
         ranks = Ranks(rank, world, agree)
         source: dict[str, Any] = {"kind": "images", "path": os.fspath(root)}
         if labels is not None:
@@ -85,8 +88,17 @@ class ImageFolder(BaseLoader):
 
     @property
     def classes(self) -> list[str]:
-        """The names of the classes, by their numbers."""
-        return list(self.statistics["label"]["classes"])
+        """The names of the classes, by their numbers. Of tar files and of
+        `labels` they are known where rows are kept (`cache` "ram")."""
+        found = self.statistics.get("label")
+        if found is not None:
+            return list(found["classes"])
+        if not self._folder:
+            raise refused("images.classes", "cannot list the classes",
+                          "classes", "they are not in the names of folders",
+                          'read the file of labels, or set cache="ram"')
+        with os.scandir(self._folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir())
 
     @property
     def class_to_idx(self) -> dict[str, int]:

@@ -79,6 +79,20 @@ class Folder(unittest.TestCase):
                 seen += len(batch.ids)
             self.assertEqual(seen, len(PICTURES))
 
+    def test_classes_of_a_file_of_labels(self):
+        labels = self.root / "labels.csv"
+        labels.write_text("path,class\n" + "".join(
+            f"{name},{'xy'[at % 2]}\n" for at, name in enumerate(self.names)))
+        with penstock.ImageFolder(self.root, labels=labels,
+                                  image={"size": 8}) as loader:
+            self.assertEqual(loader.peek()["label"].shape, (1,))
+            with self.assertRaises(penstock.RequestError) as caught:
+                _ = loader.classes
+            self.assertEqual(caught.exception.code, "images.classes")
+        with penstock.ImageFolder(self.root, labels=labels, cache="ram",
+                                  image={"size": 8}) as loader:
+            self.assertEqual(loader.classes, ["x", "y"])
+
     def test_transforms_of_torchvision_become_settings(self):
         normal = transform("Normalize", mean=[0.5] * 3, std=(0.25,) * 3)
         self.assertEqual(

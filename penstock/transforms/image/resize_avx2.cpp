@@ -65,41 +65,71 @@ void lay_out_rows(const ResizeTaps& taps, std::vector<std::int32_t>& to) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
-/// Reads up to 13 bytes behind the last pixel and writes one, which the next
-/// pixel or row overwrites: so rows are made in their order, and Pixels end
-/// with bytes that mean nothing.
-[[gnu::target("avx2")]] void rgb_row(const std::uint8_t* in, int left,
-                                     const ResizeTaps& taps,
-                                     const std::int32_t* weights,
-                                     std::uint8_t* out) {
+/// The sums of one pixel: of its first two and its last two neighbours of each
+/// four, which remain to be added. Goes on to the next pixel's weights.
+template <bool kOneGroup>
+[[gnu::target("avx2")]] inline __m256i sums_of(const std::uint8_t* from,
+                                               int groups,
+                                               const std::int32_t*& weights) {
   // Of each two pixels red beside red, green beside green, blue beside blue.
   const __m256i order = _mm256_setr_epi8(
       0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1,  //
       6, -1, 9, -1, 7, -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1);
-  const __m128i half = _mm_set1_epi32(kHalf);
-  for (std::size_t x = 0; x < taps.first.size(); ++x, out += 3) {
-    const std::uint8_t* from =
-        in + static_cast<std::size_t>(taps.first[x] - left) * 3;
-    __m256i high = _mm256_setzero_si256(), low = _mm256_setzero_si256();
-    const int groups = groups_of(taps, x);
-    for (int g = 0; g < groups; ++g) {
-      const __m256i pixels = _mm256_shuffle_epi8(
-          _mm256_broadcastsi128_si256(
-              _mm_loadu_si128(reinterpret_cast<const __m128i*>(from))),
-          order);
-      high = _mm256_add_epi32(high, _mm256_madd_epi16(pixels, load(weights)));
-      low = _mm256_add_epi32(low, _mm256_madd_epi16(pixels, load(weights + 8)));
-      from += kTogether * 3;
-      weights += kLaidOut;
-    }
-    const __m256i both =
-        _mm256_add_epi32(_mm256_slli_epi32(high, kLowBits), low);
-    __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(both),
-                                _mm256_extracti128_si256(both, 1));
-    sum = _mm_srai_epi32(_mm_add_epi32(sum, half), kBits);
-    sum = _mm_packs_epi32(sum, sum);
-    const int pixel = _mm_cvtsi128_si32(_mm_packus_epi16(sum, sum));
-    std::memcpy(out, &pixel, sizeof(pixel));
+  __m256i high = _mm256_setzero_si256(), low = high;
+  for (int g = 0; g < (kOneGroup ? 1 : groups); ++g) {
+    const __m256i pixels = _mm256_shuffle_epi8(
+        _mm256_broadcastsi128_si256(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(from))),
+        order);
+    high = _mm256_add_epi32(high, _mm256_madd_epi16(pixels, load(weights)));
+    low = _mm256_add_epi32(low, _mm256_madd_epi16(pixels, load(weights + 8)));
+    from += kTogether * 3;
+    weights += kLaidOut;
+  }
+  return _mm256_add_epi32(_mm256_slli_epi32(high, kLowBits), low);
+}
+
+/// Adds the halves of two pixels' sums, and rounds.
+[[gnu::target("avx2")]] inline __m256i rounded(__m256i first, __m256i second) {
+  const __m256i sum =
+      _mm256_add_epi32(_mm256_permute2x128_si256(first, second, 0x20),
+                       _mm256_permute2x128_si256(first, second, 0x31));
+  return _mm256_srai_epi32(_mm256_add_epi32(sum, _mm256_set1_epi32(kHalf)),
+                           kBits);
+}
+
+/// Four pixels as twelve bytes, and four that mean nothing.
+[[gnu::target("avx2")]] inline __m128i bytes_of(__m256i first_two,
+                                                __m256i last_two) {
+  const __m256i words = _mm256_packs_epi32(first_two, last_two);
+  const __m256i bytes = _mm256_packus_epi16(words, words);
+  const __m128i pixels = _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes),
+                                            _mm256_extracti128_si256(bytes, 1));
+  return _mm_shuffle_epi8(pixels, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12,
+                                                13, 14, -1, -1, -1, -1));
+}
+
+/// Reads up to 13 bytes behind the last pixel and writes up to 13, which the
+/// next pixels or rows overwrite: so rows are made in their order, and Pixels
+/// end with bytes that mean nothing.
+template <bool kOneGroup>
+[[gnu::target("avx2")]] void rgb_row(const std::uint8_t* in, int left,
+                                     const ResizeTaps& taps,
+                                     const std::int32_t* weights,
+                                     std::uint8_t* out) {
+  const std::size_t width = taps.first.size();
+  auto next = [&](std::size_t x) __attribute__((target("avx2"))) {
+    return x >= width
+               ? _mm256_setzero_si256()
+               : sums_of<kOneGroup>(
+                     in + static_cast<std::size_t>(taps.first[x] - left) * 3,
+                     groups_of(taps, x), weights);
+  };
+  for (std::size_t x = 0; x < width; x += 4, out += 12) {
+    const __m256i a = next(x), b = next(x + 1), c = next(x + 2),
+                  d = next(x + 3);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
+                     bytes_of(rounded(a, b), rounded(c, d)));
   }
 }
 
@@ -110,8 +140,10 @@ void along_rows(const Pixels& in, int left, int first, int end,
     return passes_of(ResizeCode::plain)
         .along_rows(in, left, first, end, columns, scratch, out);
   lay_out_rows(columns, scratch);
+  const bool one = scratch.size() == columns.first.size() * kLaidOut;
+  const auto pass = one ? rgb_row<true> : rgb_row<false>;
   for (int y = first; y < end; ++y)
-    rgb_row(in.row(y), left, columns, scratch.data(), out.row(y - first));
+    pass(in.row(y), left, columns, scratch.data(), out.row(y - first));
 }
 
 /// The sums of eight bytes.

@@ -1,0 +1,170 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "penstock/sources/files/test_folder.h"
+
+namespace penstock::images {
+namespace {
+
+namespace fs = std::filesystem;
+using files::TestFolder;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ImagesTest : public testing::Test {
+ protected:
+  std::unique_ptr<Source> open(const std::string& path,
+                               std::vector<std::string> columns = {
+                                   "path", "class", "image"}) {
+    Json section;
+    section["kind"] = "images";
+    section["path"] = path;
+    if (!labels_.empty()) section["labels"] = labels_;
+    std::vector<ColumnRequest> requests;
+    for (std::string& column : columns)
+      requests.push_back({.column = std::move(column),
+                          .as = ReadAs::value,
+                          .setting = "fields.x"});
+    return open_source(parse_source_spec(section, "source"), requests);
+  }
+  /// "path class bytes" of each row.
+  std::vector<std::string> rows(Source& source) {
+    std::vector<std::string> all;
+    auto reader = open_checked_reader(source);
+    for (const Partition& part : source.partitions(1))
+      reader->scan(part, {.rows = 3}, [&](KeyList& keys, Block& block) {
+        for (std::int64_t row = 0; row < block.rows; ++row) {
+          EXPECT_EQ(keys.integer(row), std::ssize(all));
+          all.push_back(shown(block, row));
+        }
+        return true;
+      });
+    return all;
+  }
+  static std::string shown(const Block& block, std::int64_t row) {
+    std::string text;
+    for (const Column& column : block.columns)
+      text += (text.empty() ? "" : " ") +
+              (column.valid(row) ? std::string(column.text(row)) : "NULL");
+    return text;
+  }
+  std::string refused(const std::string& path, const std::string& code) {
+    try {
+      open(path);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.parts().code, code);
+      return error.what();
+    }
+    ADD_FAILURE() << "it was opened";
+    return {};
+  }
+
+  TestFolder folder_;
+  std::string labels_;
+};
+
+TEST_F(ImagesTest, AFolderOfFoldersIsReadAsTorchvisionDoes) {
+  folder_.write("dog/b.JPG", "2");
+  folder_.write("dog/deep/er/a.png", "3");
+  folder_.write("cat/.hidden.jpeg", "1");
+  folder_.write("cat/notes.txt", "no picture");
+  folder_.write("loose.jpg", "of no class");
+  folder_.write("elsewhere/linked/c.webp", "4");
+  fs::create_directory_symlink(folder_.path("elsewhere/linked"),
+                               folder_.path("ant"));
+  fs::create_symlink(folder_.path("dog/b.JPG"), folder_.path("cat/b.jpg"));
+  auto source = open(folder_.path(""));
+  EXPECT_THAT(rows(*source),
+              ElementsAre("ant/c.webp ant 4", "cat/.hidden.jpeg cat 1",
+                          "cat/b.jpg cat 2", "dog/b.JPG dog 2",
+                          "dog/deep/er/a.png dog 3",
+                          "elsewhere/linked/c.webp elsewhere 4"));
+  EXPECT_THAT(source->schema().find("class")->values,
+              ElementsAre("ant", "cat", "dog", "elsewhere"));
+  EXPECT_EQ(source->info().parts[1].name, "cat/.hidden.jpeg");
+  EXPECT_EQ(source->info().parts[1].end, 2);
+}
+
+TEST_F(ImagesTest, AFolderThatLinksToItselfIsSearchedOnce) {
+  folder_.write("cat/a.jpg", "1");
+  fs::create_directory_symlink(folder_.path("cat"), folder_.path("cat/again"));
+  EXPECT_THAT(rows(*open(folder_.path(""))), ElementsAre("cat/a.jpg cat 1"));
+}
+
+TEST_F(ImagesTest, RowsAreReadInAnyOrderByManyReaders) {
+  for (int i = 0; i < 40; ++i)
+    folder_.write(
+        "c" + std::to_string(i % 7) + "/" + std::to_string(i) + ".jpg",
+        std::string(static_cast<std::size_t>(i), 'x'));
+  auto source = open(folder_.path(""));
+  const std::vector<std::string> expected = rows(*source);
+  for (std::size_t readers : {1U, 2U, 8U}) {
+    std::vector<std::jthread> threads;
+    for (std::size_t r = 0; r < readers; ++r)
+      threads.emplace_back([&] {
+        auto reader = open_checked_reader(*source);
+        const std::vector<std::int64_t> positions = {39, 0, 7, 7, 12};
+        Block block;
+        for (int time = 0; time < 20; ++time) {
+          reader->read(ReadRequest(positions), block);
+          for (std::size_t at = 0; at < positions.size(); ++at)
+            EXPECT_EQ(shown(block, static_cast<std::int64_t>(at)),
+                      expected[static_cast<std::size_t>(positions[at])]);
+        }
+      });
+  }
+}
+
+TEST_F(ImagesTest, APictureThatVanishedIsAProblemOfItsRow) {
+  folder_.write("cat/a.jpg", "1");
+  folder_.write("cat/b.jpg", "2");
+  auto source = open(folder_.path(""));
+  fs::remove(folder_.path("cat/a.jpg"));
+  auto reader = open_checked_reader(*source);
+  const std::vector<std::int64_t> both = {0, 1};
+  Block block;
+  reader->read(ReadRequest(both), block);
+  ASSERT_EQ(block.problems.size(), 1U);
+  EXPECT_EQ(block.problems[0].row, 0);
+  EXPECT_THAT(block.problems[0].why, HasSubstr("cat/a.jpg"));
+  EXPECT_EQ(shown(block, 1), "cat/b.jpg cat 2");
+}
+
+TEST_F(ImagesTest, AnotherVersionOfAPictureIsAnotherIdentity) {
+  folder_.write("cat/a.jpg", "1");
+  const Json before = open(folder_.path(""))->identity();
+  EXPECT_EQ(open(folder_.path(""))->identity(), before);
+  folder_.write("cat/a.jpg", "22");
+  EXPECT_NE(open(folder_.path(""))->identity(), before);
+}
+
+TEST_F(ImagesTest, FoldersThatHoldNoClasses) {
+  EXPECT_THAT(refused(folder_.path("none"), "files.missing"),
+              HasSubstr("none"));
+  EXPECT_THAT(refused(folder_.path(""), "images.none"), HasSubstr("labels"));
+  folder_.write("cat/a.jpg", "1");
+  folder_.write("empty/notes.txt", "");
+  EXPECT_THAT(refused(folder_.path(""), "images.empty_class"),
+              HasSubstr("/empty"));
+}
+
+TEST_F(ImagesTest, LabelsMayBeQuotedAndNamedTwoWays) {
+  folder_.write("a,b.jpg", "1");
+  labels_ = folder_.write(
+      "l.csv", "id,file_name,label\n1,\"a,b.jpg\",\"big \"\"cat\"\"\"\n");
+  EXPECT_THAT(rows(*open(folder_.path(""))),
+              ElementsAre("a,b.jpg big \"cat\" 1"));
+  labels_ = folder_.write("l.jsonl", R"({"path": "a,b.jpg", "class": 7})"
+                                     "\n");
+  EXPECT_THAT(rows(*open(folder_.path(""))), ElementsAre("a,b.jpg 7 1"));
+  labels_ = folder_.write("l.csv", "path,class\n\"a,b.jpg,cat\n");
+  EXPECT_THAT(refused(folder_.path(""), "images.labels"), HasSubstr("line 2"));
+  labels_ =
+      folder_.write("l.csv", "path,class\n\"a,b.jpg\",x\n\"a,b.jpg\",y\n");
+  EXPECT_THAT(refused(folder_.path(""), "images.twice"), HasSubstr("a,b.jpg"));
+}
+
+}  // namespace
+}  // namespace penstock::images
