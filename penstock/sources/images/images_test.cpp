@@ -93,6 +93,14 @@ TEST_F(ImagesTest, AFolderThatLinksToItselfIsSearchedOnce) {
   EXPECT_THAT(rows(*open(folder_.path(""))), ElementsAre("cat/a.jpg cat 1"));
 }
 
+TEST_F(ImagesTest, LabelsOfTarFilesAreRefused) {
+  folder_.write("a.tar", std::string(1024, '\0'));
+  folder_.write("labels.csv", "path,class\na.jpg,ant\n");
+  labels_ = folder_.path("labels.csv");
+  EXPECT_THAT(refused(folder_.path("a.tar"), "images.labels"),
+              HasSubstr("the pictures are members of tar files"));
+}
+
 TEST_F(ImagesTest, RowsAreReadInAnyOrderByManyReaders) {
   for (int i = 0; i < 40; ++i)
     folder_.write(

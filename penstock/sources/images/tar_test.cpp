@@ -1,0 +1,103 @@
+// Tar files, made here byte by byte.
+#include <gmock/gmock.h>
+
+#include <cstdio>
+
+#include "penstock/sources/files/test_folder.h"
+
+namespace penstock::images {
+namespace {
+
+using files::TestFolder;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class TarTest : public testing::Test {
+ protected:
+  /// Adds a member; `size` where the header says something else than there is.
+  void add(const std::string& name, const std::string& contents,
+           char type = '0', std::string size = "") {
+    std::string header(512, '\0');
+    char octal[16];
+    std::snprintf(octal, sizeof(octal), "%011zo", contents.size());
+    header.replace(0, name.size(), name);
+    if (size.empty()) size = octal;
+    header.replace(124, size.size(), size);
+    header.replace(148, 8, 8, ' ');
+    header[156] = type;
+    header.replace(257, 5, "ustar");
+    std::uint32_t sum = 0;
+    for (char c : header) sum += static_cast<unsigned char>(c);
+    std::snprintf(octal, sizeof(octal), "%06o", sum);
+    header.replace(148, 7, octal, 7);
+    tar_ += header + contents +
+            std::string((512 - contents.size() % 512) % 512, '\0');
+  }
+  /// "name class" of each picture.
+  std::vector<std::string> pictures() {
+    folder_.write("a.tar", tar_ + std::string(1024, '\0'));
+    Json section;
+    section["kind"] = "images";
+    section["path"] = folder_.path("a.tar");
+    auto source = open_source(
+        parse_source_spec(section, "source"),
+        {{.column = "path", .as = ReadAs::value, .setting = "fields.x"},
+         {.column = "class", .as = ReadAs::value, .setting = "fields.y"}});
+    std::vector<std::string> all;
+    auto reader = open_checked_reader(*source);
+    for (const Partition& part : source->partitions(1))
+      reader->scan(part, {.rows = 8}, [&](KeyList&, Block& block) {
+        const Column &path = block.columns[0], &of_class = block.columns[1];
+        for (std::int64_t row = 0; row < block.rows; ++row)
+          all.push_back(
+              std::string(path.text(row)) + " " +
+              (of_class.valid(row) ? std::string(of_class.text(row)) : "-"));
+        return true;
+      });
+    return all;
+  }
+  std::string refused() {
+    try {
+      pictures();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.parts().code, "images.tar");
+      return error.what();
+    }
+    ADD_FAILURE() << "it was read";
+    return {};
+  }
+
+  TestFolder folder_;
+  std::string tar_;
+};
+
+TEST_F(TarTest, TheClassIsTheFolderThatAMemberIsInOrWhatStandsBesideIt) {
+  add("train/", "", '5');
+  add("train/ant/1.jpg", "x");
+  add("./train/bee/2.jpg", "y");
+  add("loose.png", "z");
+  add("key.jpg", "w");
+  add("key.cls", "7\n");
+  EXPECT_THAT(pictures(),
+              ElementsAre("train/ant/1.jpg ant", "train/bee/2.jpg bee",
+                          "loose.png -", "key.jpg 7"));
+}
+
+TEST_F(TarTest, ANegativeSizeIsADamagedHeader) {
+  add("a.jpg", "", '0', "-0000002000");
+  EXPECT_THAT(refused(), HasSubstr("byte 0 has a damaged header"));
+}
+
+TEST_F(TarTest, APictureThatIsALinkToAnotherMemberIsNotLeftOutSilently) {
+  add("a.jpg", "x");
+  add("b.jpg", "", '1');
+  EXPECT_THAT(refused(), HasSubstr("'b.jpg' is a link to another one"));
+}
+
+TEST_F(TarTest, AMemberThatIsCutOffIsNamed) {
+  add("a.jpg", "x", '0', "00000100000");
+  EXPECT_THAT(refused(), HasSubstr("'a.jpg' is cut off"));
+}
+
+}  // namespace
+}  // namespace penstock::images
