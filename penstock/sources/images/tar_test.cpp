@@ -79,8 +79,8 @@ TEST_F(TarTest, TheClassIsTheFolderThatAMemberIsInOrWhatStandsBesideIt) {
   add("key.jpg", "w");
   add("key.cls", "7\n");
   EXPECT_THAT(pictures(),
-              ElementsAre("train/ant/1.jpg ant", "train/bee/2.jpg bee",
-                          "loose.png -", "key.jpg 7"));
+              ElementsAre("key.jpg 7", "loose.png -", "train/ant/1.jpg ant",
+                          "train/bee/2.jpg bee"));
 }
 
 TEST_F(TarTest, ANegativeSizeIsADamagedHeader) {

@@ -58,6 +58,12 @@ TEST(PictureHeaderTest, RefusesABombFromItsHeader) {
   ASSERT_NE(frame, bomb.npos);
   bomb.replace(frame + 5, 4, "\xEA\x60\xEA\x60");  // 60000 x 60000
   EXPECT_THAT(why_of(bomb), HasSubstr("60000 x 60000 pixels"));
+  // 178,956,970 x 1: as many pixels as are read, in one line.
+  const std::string header("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
+  const std::string line = header + std::string("\x0A\xAA\xAA\xAA", 4) +
+                           std::string("\0\0\0\1\b\2\0\0\0", 9) +
+                           std::string(60, '\0');
+  EXPECT_THAT(why_of(line), HasSubstr("a side of 65535 is the longest"));
 }
 
 TEST(PictureHeaderTest, FindsTheOrientation) {
