@@ -25,6 +25,9 @@ std::string other_size(const Image& image, const PictureHeader& header) {
          ", since it is not resized (\"none\")";
 }
 
+/// Of what is parsed or stored at once: ends are of 32 bits.
+constexpr std::size_t kMostBytes = UINT32_MAX;
+
 class Parser final : public FieldParser {
  public:
   Parser(const Image& image, std::size_t column)
@@ -37,6 +40,9 @@ class Parser final : public FieldParser {
       if (column.valid(row)) {
         const std::string_view bytes = column.text(row);
         why = fault_of(std::as_bytes(std::span(bytes)));
+        if (why.empty() && out.bytes.size() + bytes.size() > kMostBytes)
+          why = "has " + std::to_string(bytes.size()) +
+                " bytes, which with the pictures before it are more than 4 GiB";
         if (why.empty()) out.bytes.append(bytes.data(), bytes.size());
       } else {
         why = "is NULL, expected the bytes of a picture";
@@ -64,17 +70,21 @@ class Encoder final : public FieldEncoder {
   explicit Encoder(const Image& image) : image_(image) {}
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
-              Faults& faults) override {
+              Faults&) override {
     for (std::size_t r = 0; r < rows.size(); ++r) {
       if (!image_.store_decoded) {
         out.runs->bytes.append(rows[r].data(), rows[r].size());
       } else {
-        std::string why = keeper().append(rows[r], out.runs->bytes);
-        if (!why.empty())
-          faults.reject({.row = static_cast<std::int64_t>(r),
-                         .place = image_.column,
-                         .why = std::move(why)});
+        keeper().append(rows[r], out.runs->bytes);
       }
+      if (out.runs->bytes.size() > kMostBytes)
+        throw Error(ErrorKind::request,
+                    {.code = "images.too_many_bytes",
+                     .what = "cannot keep these pictures",
+                     .where = "column '" + image_.column + "'",
+                     .why = "the pictures of one reading have more than 4 GiB",
+                     .next = "keep fewer pixels, by \"max_side\", or use a "
+                             "smaller \"loader.batch_size\""});
       out.runs->ends.push_back(
           static_cast<std::uint32_t>(out.runs->bytes.size()));
     }

@@ -73,6 +73,7 @@ class ImageFinisher final : public FieldFinisher {
   std::string finish_kept(const StoredRow& row, const DrawKey& key,
                           std::span<const TensorPlace> to, std::size_t r) {
     const KeptPicture kept(row.run);
+    if (!kept.why.empty()) return kept.why;
     const View view = draw(row, key, kept.width, kept.height);
     const int left = columns_.begin(), top = rows_.begin();
     stored_.reshape(columns_.end() - left, rows_.end() - top, image_.mode);

@@ -26,10 +26,25 @@ KeptPicture::KeptPicture(std::span<const std::byte> run) {
   width = sizes[0];
   height = sizes[1];
   pixels = reinterpret_cast<const std::uint8_t*>(run.data() + kSizes);
+  if (width == 0)
+    why.assign(reinterpret_cast<const char*>(pixels), run.size() - kSizes);
 }
 
-std::string PictureKeeper::append(std::span<const std::byte> encoded,
-                                  Bytes& out) {
+void PictureKeeper::append(std::span<const std::byte> encoded, Bytes& out) {
+  Pixels* shown = nullptr;
+  const std::string why = decode(encoded, shown);
+  out.append_value(static_cast<std::int32_t>(why.empty() ? shown->width : 0));
+  out.append_value(static_cast<std::int32_t>(why.empty() ? shown->height : 0));
+  if (why.empty())
+    out.append(shown->row(0),
+               shown->row_bytes() * static_cast<std::size_t>(shown->height));
+  else
+    out.append(why.data(), why.size());
+}
+
+/// `shown` is what is kept. What is wrong; empty: nothing.
+std::string PictureKeeper::decode(std::span<const std::byte> encoded,
+                                  Pixels*& shown) {
   PictureHeader header;
   std::string why = read_header(encoded, header);
   if (!why.empty()) return why;
@@ -37,7 +52,7 @@ std::string PictureKeeper::append(std::span<const std::byte> encoded,
   why = decoder_->decode(encoded, header, whole, mode_, stored_);
   if (!why.empty()) return why;
   if (header.orientation != 1) turn(stored_, header.orientation, turned_);
-  Pixels* shown = header.orientation == 1 ? &stored_ : &turned_;
+  shown = header.orientation == 1 ? &stored_ : &turned_;
   const int longer = std::max(shown->width, shown->height);
   if (max_side_ > 0 && longer > max_side_) {
     auto taps = [&](int side, ResizeTaps& to) {
@@ -50,10 +65,6 @@ std::string PictureKeeper::append(std::span<const std::byte> encoded,
     resizer_.resize(*shown, 0, 0, columns_, rows_, shrunk_);
     shown = &shrunk_;
   }
-  out.append_value(static_cast<std::int32_t>(shown->width));
-  out.append_value(static_cast<std::int32_t>(shown->height));
-  out.append(shown->row(0),
-             shown->row_bytes() * static_cast<std::size_t>(shown->height));
   return {};
 }
 

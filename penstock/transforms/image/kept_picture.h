@@ -11,11 +11,13 @@
 namespace penstock {
 
 /// A decoded picture as it is stored: its width and height, each as int32, and
-/// its pixels, row by row. It is turned as it is looked at.
+/// its pixels, row by row. It is turned as it is looked at. One that could not
+/// be decoded has no size, and in place of pixels why.
 struct KeptPicture {
   explicit KeptPicture(std::span<const std::byte> run);
 
   int width = 0, height = 0;
+  std::string why;  ///< empty: it has pixels
   const std::uint8_t* pixels = nullptr;
 };
 
@@ -26,11 +28,13 @@ class PictureKeeper {
   explicit PictureKeeper(const Image& image)
       : mode_(image.mode), max_side_(image.max_side) {}
 
-  /// Appends the picture, decoded and shrunk. What is wrong with it; empty:
-  /// nothing, and otherwise nothing is appended.
-  std::string append(std::span<const std::byte> encoded, Bytes& out);
+  /// Appends the picture, decoded and shrunk, or why it cannot be decoded: a
+  /// damaged picture is a bad sample of its batch.
+  void append(std::span<const std::byte> encoded, Bytes& out);
 
  private:
+  std::string decode(std::span<const std::byte> encoded, Pixels*& shown);
+
   const PictureMode mode_;
   const int max_side_;
   const std::unique_ptr<PictureDecoder> decoder_ = make_decoder();
