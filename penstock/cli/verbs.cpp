@@ -17,6 +17,7 @@ namespace penstock {
   VERB(bench)                \
   VERB(sim)                  \
   VERB(monitor)              \
+  VERB(tokenize)             \
   VERB(doctor)               \
   VERB(schema)
 

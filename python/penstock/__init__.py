@@ -42,8 +42,8 @@ from .progress import progress
 
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "InternalError", "Loader", "Monitor", "OutOfMemory", "RequestError",
-           "SourceError", "TransformError", "__version__", "get_worker_info",
-           "open", "progress", "train", "watch"]
+           "SourceError", "Tokenizer", "TransformError", "__version__",
+           "get_worker_info", "open", "progress", "train", "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -52,11 +52,13 @@ except OSError:
 
 if TYPE_CHECKING:
     from .dataloader import DataLoader, get_worker_info
+    from .tokenizer import Tokenizer
     from .training import train
     from .watching import watch
 else:
     _LATER = {"DataLoader": "dataloader", "get_worker_info": "dataloader",
-              "train": "training", "watch": "watching"}
+              "Tokenizer": "tokenizer", "train": "training",
+              "watch": "watching"}
 
     def __getattr__(name):
         """What few need is imported when it is asked for."""
