@@ -32,10 +32,10 @@ MAY_SEE = {
            "loader job advisor",
     "trainer": "base device monitor loader job advisor run",
     "demo": "base device sources monitor job run",
-    "cli": "base exec device sources transforms sampling cache monitor dataset "
-           "loader job advisor run trainer demo",
-    "python": "base exec device sources transforms sampling cache monitor "
-              "dataset loader job advisor run",
+    "cli": "base tokenizer exec device sources transforms sampling cache "
+           "monitor dataset loader job advisor run trainer demo",
+    "python": "base tokenizer exec device sources transforms sampling cache "
+              "monitor dataset loader job advisor run",
 }
 # What the program knows of a model without the trainer lies beside the model.
 OF_JOB = re.compile(r"trainer/models/(\w+/descriptor|kinds)\.")

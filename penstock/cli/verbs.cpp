@@ -18,6 +18,7 @@ namespace penstock {
   VERB(bench)                \
   VERB(sim)                  \
   VERB(monitor)              \
+  VERB(tokenize)             \
   VERB(doctor)               \
   VERB(schema)
 

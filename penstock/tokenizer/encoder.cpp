@@ -73,15 +73,12 @@ struct Encoder::Inside {
 /// The document as UTF-8, where it is small with bytes behind it.
 std::string_view Encoder::Inside::copied(std::string_view text, bool& padded) {
   padded = true;
-  if (!is_ascii(text)) {
+  if (unicode::first_invalid(text) != text.size()) {
     std::string fixed;
-    std::size_t bad = unicode::append_valid(text, fixed);
-    if (bad != 0) {
-      invalid += bad;
-      document.clear();
-      document.append(fixed.data(), fixed.size());
-      return {document.mutable_data<char>(), document.size()};
-    }
+    invalid += unicode::append_valid(text, fixed);
+    document.clear();
+    document.append(fixed.data(), fixed.size());
+    return {document.mutable_data<char>(), document.size()};
   }
   if (text.size() > kCopied) {
     padded = false;

@@ -5,11 +5,62 @@
 #include <cstring>
 #include <functional>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace penstock {
 namespace {
 
 /// Up to here a scan for the lowest rank is faster than a heap.
-constexpr std::size_t kShort = 48;
+constexpr std::size_t kShort = 192;
+constexpr std::size_t kLanes = 8;
+
+/// Where the first of the lowest ranks is; `count` is a multiple of kLanes.
+using Lowest = std::size_t(const std::uint32_t* ranks, std::size_t count);
+
+std::size_t lowest_plain(const std::uint32_t* ranks, std::size_t count) {
+  std::size_t least = 0;
+  std::uint32_t rank = ranks[0];
+  for (std::size_t i = 1; i < count; ++i) {
+    bool lower = ranks[i] < rank;
+    rank = lower ? ranks[i] : rank;
+    least = lower ? i : least;
+  }
+  return least;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,bmi"))) std::size_t lowest_avx2(
+    const std::uint32_t* ranks, std::size_t count) {
+  auto load = [ranks](std::size_t i) __attribute__((target("avx2,bmi"))) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(ranks + i));
+  };
+  __m256i all = load(0);
+  for (std::size_t i = kLanes; i < count; i += kLanes)
+    all = _mm256_min_epu32(all, load(i));
+  all = _mm256_min_epu32(all, _mm256_permute2x128_si256(all, all, 1));
+  all = _mm256_min_epu32(all, _mm256_shuffle_epi32(all, 0x4E));
+  all = _mm256_min_epu32(all, _mm256_shuffle_epi32(all, 0xB1));
+  for (std::size_t i = 0;; i += kLanes) {
+    __m256i same = _mm256_cmpeq_epi32(load(i), all);
+    int found = _mm256_movemask_ps(_mm256_castsi256_ps(same));
+    if (found != 0)
+      return i + static_cast<std::size_t>(
+                     __builtin_ctz(static_cast<unsigned>(found)));
+  }
+}
+#endif
+
+Lowest* lowest_here() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
+    return lowest_avx2;
+#endif
+  return lowest_plain;
+}
+
+Lowest* const lowest = lowest_here();
 
 }  // namespace
 
@@ -17,6 +68,7 @@ Merges::Merges(const std::vector<Merge>& merges) {
   std::size_t size = std::bit_ceil(2 * merges.size() + 2);
   slots_.assign(size, kEmpty);
   mask_ = size - 1;
+  low_.assign(kLow * kLow, kNone);
   shift_ = 64 - std::countr_zero(size);
   wholes_.reserve(merges.size());
   for (const Merge& merge : merges) {
@@ -25,6 +77,9 @@ Merges::Merges(const std::vector<Merge>& merges) {
     while (slots_[at] != kEmpty && slots_[at] >> 22 != key)
       at = (at + 1) & mask_;
     slots_[at] = key << 22 | wholes_.size();
+    if ((merge.first | merge.second) < kLow)
+      low_[merge.first * kLow + merge.second] =
+          static_cast<std::uint32_t>(wholes_.size());
     wholes_.push_back(merge.whole);
   }
 }
@@ -35,24 +90,22 @@ std::size_t Merger::merge(std::span<std::uint32_t> symbols) {
 }
 
 std::size_t Merger::merge_short(std::span<std::uint32_t> symbols) {
-  std::uint32_t ranks[kShort];
+  // From the last symbol on there is no pair, up to whole lanes.
+  std::uint32_t ranks[kShort + kLanes];
   std::size_t size = symbols.size();
+  std::fill(ranks + size - 1, ranks + size + kLanes - 1, Merges::kNone);
   for (std::size_t i = 0; i + 1 < size; ++i)
     ranks[i] = merges_->rank(symbols[i], symbols[i + 1]);
   while (size > 1) {
-    std::size_t least = 0;
-    std::uint32_t rank = ranks[0];
-    for (std::size_t i = 1; i + 1 < size; ++i) {
-      bool lower = ranks[i] < rank;
-      rank = lower ? ranks[i] : rank;
-      least = lower ? i : least;
-    }
+    std::size_t least = lowest(ranks, (size - 2 + kLanes) / kLanes * kLanes);
+    std::uint32_t rank = ranks[least];
     if (rank == Merges::kNone) break;
     symbols[least] = merges_->whole(rank);
     std::size_t behind = size - least - 2;
-    std::memmove(&symbols[least + 1], &symbols[least + 1] + 1,
+    std::memmove(&symbols[least + 1], symbols.data() + least + 2,
                  behind * sizeof(symbols[0]));
-    std::memmove(ranks + least, ranks + least + 1, behind * sizeof(ranks[0]));
+    std::memmove(ranks + least, ranks + least + 1,
+                 (behind + 1) * sizeof(ranks[0]));
     --size;
     if (least + 1 < size)
       ranks[least] = merges_->rank(symbols[least], symbols[least + 1]);

@@ -24,6 +24,7 @@ class Merges {
 
   /// The rank of a pair, or kNone.
   std::uint32_t rank(std::uint32_t first, std::uint32_t second) const {
+    if ((first | second) < kLow) return low_[first * kLow + second];
     std::uint64_t key = std::uint64_t{first} << 21 | second;
     for (std::size_t at = key * kSpread >> shift_;; at = (at + 1) & mask_) {
       std::uint64_t slot = slots_[at];
@@ -37,6 +38,10 @@ class Merges {
   static constexpr std::uint64_t kEmpty = UINT64_MAX;
   static constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;
 
+  /// Of ids below this, which bytes have, the pairs lie in a table.
+  static constexpr std::uint32_t kLow = 256;
+
+  std::vector<std::uint32_t> low_;
   std::vector<std::uint64_t> slots_;  // pair in 42 bits, rank in 22
   std::vector<std::uint32_t> wholes_;
   int shift_ = 0;

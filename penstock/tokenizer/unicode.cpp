@@ -1,5 +1,7 @@
 #include "penstock/tokenizer/unicode.h"
 
+#include <cstring>
+
 namespace penstock::unicode {
 namespace {
 
@@ -78,6 +80,24 @@ bool is_word(const Character& c) {
   // Symbols that are alphabetic: letters in circles and squares.
   return within(0x24B6, 0x24E9) || within(0x1F130, 0x1F149) ||
          within(0x1F150, 0x1F169) || within(0x1F170, 0x1F189);
+}
+
+std::size_t first_invalid(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (text.size() - at >= 8) {
+      std::uint64_t eight;
+      std::memcpy(&eight, text.data() + at, 8);
+      if ((eight & 0x8080808080808080) == 0) {
+        at += 8;
+        continue;
+      }
+    }
+    Found found = character_at(text.substr(at));
+    if (!found.whole) return at;
+    at += found.size;
+  }
+  return at;
 }
 
 std::size_t append_valid(std::string_view text, std::string& out) {

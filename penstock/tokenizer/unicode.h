@@ -103,6 +103,8 @@ void append(std::uint32_t code, std::string& out);
 /// \w of Rust's regular expressions at this place.
 bool is_word(const Character& c);
 
+/// Where a text is no UTF-8 for the first time; its size where it is all UTF-8.
+std::size_t first_invalid(std::string_view text);
 /// Appends a text with each maximal part that is no UTF-8 as U+FFFD, and
 /// returns how many there were.
 std::size_t append_valid(std::string_view text, std::string& out);

@@ -13,6 +13,7 @@
 #include "python/engine/sampling.h"
 #include "python/engine/source.h"
 #include "python/engine/table.h"
+#include "python/engine/tokenizer.h"
 #include "python/engine/train.h"
 #include "python/engine/verdict.h"
 
@@ -35,6 +36,7 @@ NB_MODULE(_engine, module) {
   bind_sampling(module);
   bind_source(module);
   bind_table(module);
+  bind_tokenizer(module);
   bind_train(module);
   bind_verdict(module);
   module.def("end_of_python", &end_of_python,

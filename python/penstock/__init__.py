@@ -45,9 +45,10 @@ from .monitor import Monitor
 from .progress import progress
 
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
-           "ImageFolder", "InternalError", "Loader", "Monitor", "OutOfMemory", "RequestError",
-           "SourceError", "TransformError", "__version__", "get_worker_info",
-           "open", "progress", "show", "train", "watch"]
+           "ImageFolder", "InternalError", "Loader", "Monitor", "OutOfMemory",
+           "RequestError", "SourceError", "Tokenizer", "TransformError",
+           "__version__", "get_worker_info", "open", "progress", "show", "train",
+           "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -57,12 +58,14 @@ except OSError:
 if TYPE_CHECKING:
     from .dataloader import DataLoader, get_worker_info
     from .images import ImageFolder, show
+    from .tokenizer import Tokenizer
     from .training import train
     from .watching import watch
 else:
     _LATER = {"DataLoader": "dataloader", "get_worker_info": "dataloader",
               "ImageFolder": "images", "show": "images",
-              "train": "training", "watch": "watching"}
+              "Tokenizer": "tokenizer", "train": "training",
+              "watch": "watching"}
 
     def __getattr__(name):
         """What few need is imported when it is asked for."""

@@ -1,0 +1,108 @@
+#include "python/engine/tokenizer.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+
+#include "penstock/base/sync.h"
+#include "penstock/tokenizer/tokenizer.h"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+
+/// A tokenizer with as many encoders as threads have used it at once.
+class SharedTokenizer {
+ public:
+  explicit SharedTokenizer(const std::string& path)
+      : tokenizer(Tokenizer::load(path)) {}
+
+  Encoder lend() {
+    Lock lock(mutex_);
+    if (idle_.empty()) return Encoder(tokenizer);
+    Encoder encoder = std::move(idle_.back());
+    idle_.pop_back();
+    return encoder;
+  }
+  void give_back(Encoder encoder) {
+    Lock lock(mutex_);
+    idle_.push_back(std::move(encoder));
+  }
+
+  const std::shared_ptr<const Tokenizer> tokenizer;
+
+ private:
+  Mutex mutex_;
+  std::vector<Encoder> idle_ PENSTOCK_GUARDED_BY(mutex_);
+};
+
+template <class Number>
+nb::bytes bytes_of(const std::vector<Number>& numbers) {
+  return nb::bytes(reinterpret_cast<const char*>(numbers.data()),
+                   numbers.size() * sizeof(Number));
+}
+
+/// The ids of all texts, and where those of each end.
+nb::tuple encode(SharedTokenizer& shared, const nb::list& texts, bool special) {
+  std::vector<nb::object> held;  // the list may change while we read
+  std::vector<std::string_view> documents;
+  for (nb::handle text : texts) {
+    Py_ssize_t size = 0;
+    const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (bytes == nullptr) throw nb::python_error();
+    documents.emplace_back(bytes, static_cast<std::size_t>(size));
+    held.push_back(nb::borrow(text));
+  }
+  std::vector<std::uint32_t> ids;
+  std::vector<std::uint64_t> ends;
+  {
+    nb::gil_scoped_release released;
+    Encoder encoder = shared.lend();
+    for (std::string_view document : documents) {
+      encoder.encode(document, special, ids);
+      ends.push_back(ids.size());
+    }
+    shared.give_back(std::move(encoder));
+  }
+  return nb::make_tuple(bytes_of(ids), bytes_of(ends));
+}
+
+}  // namespace
+
+void bind_tokenizer(nb::module_& module) {
+  nb::class_<SharedTokenizer>(module, "SharedTokenizer",
+                              "A tokenizer.json, ready to be applied.")
+      .def(nb::init<const std::string&>(), nb::arg("path"))
+      .def("encode", &encode, nb::arg("texts"), nb::arg("special"))
+      .def("decode",
+           [](const SharedTokenizer& shared,
+              const std::vector<std::uint32_t>& ids, bool skip_special) {
+             return shared.tokenizer->decode(ids, skip_special);
+           })
+      .def("id_of",
+           [](const SharedTokenizer& shared, const std::string& token) {
+             return shared.tokenizer->id_of(token);
+           })
+      .def("token_of",
+           [](const SharedTokenizer& shared, std::uint32_t id) {
+             return shared.tokenizer->token_of(id);
+           })
+      .def("size",
+           [](const SharedTokenizer& shared) {
+             return shared.tokenizer->vocabulary_size();
+           })
+      .def(
+          "bos",
+          [](const SharedTokenizer& shared) { return shared.tokenizer->bos(); })
+      .def(
+          "eos",
+          [](const SharedTokenizer& shared) { return shared.tokenizer->eos(); })
+      .def("fingerprint", [](const SharedTokenizer& shared) {
+        return shared.tokenizer->fingerprint();
+      });
+}
+
+}  // namespace penstock::python

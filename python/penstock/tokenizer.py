@@ -1,0 +1,99 @@
+"""Text becomes ids, as the tokenizers library makes them of the same file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from . import _engine
+
+if TYPE_CHECKING:
+    import numpy
+
+    Ids = numpy.ndarray[Any, numpy.dtype[numpy.uint32]]
+
+
+class Tokenizer:
+    """A tokenizer.json, by its path or that of the folder it is in.
+
+        tokenizer = penstock.Tokenizer("model/tokenizer.json")
+        ids = tokenizer.encode("one text")
+        many = tokenizer.encode_batch(["one", "another"])
+        text = tokenizer.decode(ids)
+
+    The ids are those of the tokenizers library; a file with a part that is not
+    known is refused (RequestError `tokenizer.part`). Thread-safe: Python's
+    other threads run while text is encoded.
+
+    >>> import json, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokenizer.json"
+    >>> byte_level = {"type": "ByteLevel", "add_prefix_space": False}
+    >>> _ = path.write_text(json.dumps({
+    ...     "pre_tokenizer": byte_level, "decoder": byte_level,
+    ...     "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2},
+    ...               "merges": ["a b"]}}))
+    >>> tokenizer = Tokenizer(path)
+    >>> tokenizer.encode("abb").tolist()
+    [2, 1]
+    >>> [ids.tolist() for ids in tokenizer.encode_batch(["a", "", "ab"])]
+    [[0], [], [2]]
+    >>> tokenizer.decode([2, 1])
+    'abb'
+    >>> tokenizer.id_of("ab"), tokenizer.token_of(1), len(tokenizer)
+    (2, 'b', 3)
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        name = os.fspath(path)
+        if os.path.isdir(name):
+            name = os.path.join(name, "tokenizer.json")
+        self._shared = _engine.SharedTokenizer(name)
+
+    def encode(self, text: str, *, special: bool = True) -> Ids:
+        """The ids of a text, an array of uint32; with `special`, those too
+        that the file's template puts around it."""
+        return self.encode_batch([text], special=special)[0]
+
+    def encode_batch(self, texts: Iterable[str], *,
+                     special: bool = True) -> list[Ids]:
+        """The ids of each text: parts of one array, which cannot be written
+        to."""
+        import numpy
+
+        ids, ends = self._shared.encode(list(texts), special)
+        every = numpy.frombuffer(ids, dtype=numpy.uint32)
+        stops = numpy.frombuffer(ends, dtype=numpy.uint64).tolist()
+        return [every[begin:end]
+                for begin, end in zip([0, *stops], stops, strict=False)]
+
+    def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
+        """The text of ids. Those that no token has are left out."""
+        return self._shared.decode([int(one) for one in ids], skip_special)
+
+    def id_of(self, token: str) -> int | None:
+        """The id of a token as the file writes it, None where it has none."""
+        return self._shared.id_of(token)
+
+    def token_of(self, id: int) -> str | None:
+        """The token of an id as the file writes it, None where it has none."""
+        return self._shared.token_of(id)
+
+    @property
+    def bos(self) -> int | None:
+        """The id with which tokenizer_config.json begins a text."""
+        return self._shared.bos()
+
+    @property
+    def eos(self) -> int | None:
+        """The id with which tokenizer_config.json ends a text."""
+        return self._shared.eos()
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal ones give equal ids."""
+        return self._shared.fingerprint()
+
+    def __len__(self) -> int:
+        """The largest id and one: what an embedding needs."""
+        return self._shared.size()
