@@ -18,7 +18,7 @@ MAY_SEE = {
     "exec": "base",
     "device": "base",
     "sources": "base",
-    "transforms": "base device",
+    "transforms": "base device tokenizer",
     "sampling": "base",
     "cache": "base device",
     "monitor": "base exec device",

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "penstock/job/job.h"
@@ -12,6 +13,26 @@ int automatic_workers(const Job& job) {
   if (job.loading.options.per_sample) return 0;
   double cpus = read_host_limits().cpus;
   return std::clamp(static_cast<int>(std::floor(cpus)), 1, 16);
+}
+
+bool tokenises(const Field& field) {
+  const Json recipe = field.kind->stored_recipe();
+  const Json* tokens = recipe.is_object() ? recipe.find("tokens") : nullptr;
+  const Json* by = tokens == nullptr ? nullptr : tokens->find("tokenizer");
+  return by != nullptr && by->is_string() && !by->string().empty();
+}
+
+/// Where nothing else is asked for, text is tokenised once and what came of it
+/// is kept in a store, from which later runs read it.
+std::string cache_of(const Job& job, const std::vector<Field>& fields) {
+  const Job::Loading& loading = job.loading;
+  const bool automatic = loading.cache == "auto" && !loading.budgets.any();
+  if (!automatic || std::ranges::none_of(fields, tokenises))
+    return loading.cache;
+  const std::filesystem::path folder =
+      loading.cache_dir.empty() ? default_store_dir()
+                                : std::filesystem::path(loading.cache_dir);
+  return why_not_a_disk(folder).empty() ? "disk" : loading.cache;
 }
 
 }  // namespace
@@ -56,7 +77,7 @@ TableDatasetOptions dataset_options(const Job& job) {
       .fields = job.fields,
       .split = job.split,
       .drawing = job.loading.drawing,
-      .cache = job.loading.cache,
+      .cache = cache_of(job, job.fields),
       .budgets = job.loading.budgets,
       .batch_rows = job.loading.options.batch_size,
       .store_dir = job.loading.cache_dir,
@@ -85,6 +106,7 @@ std::vector<MixedSourceOptions> mixed_options(const Job& job) {
     all.push_back({.rows = dataset_options(job), .weight = one.weight});
     all.back().rows.source = one.source;
     all.back().rows.fields = one.fields;
+    all.back().rows.cache = cache_of(job, one.fields);
     all.back().rows.split = one.split;
   }
   return all;

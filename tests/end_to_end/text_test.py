@@ -123,6 +123,160 @@ class Packed(TokensCase):
         self.succeed("verify-resume", "job.json")
 
 
+def byte_tokenizer(folder):
+    """A tokenizer.json of byte-level BPE without merges: a token is a byte;
+    256 is <end>."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in plain]
+    letters = {byte: chr(byte) for byte in plain}
+    letters |= {byte: chr(256 + n) for n, byte in enumerate(others)}
+    (folder / "tokenizer.json").write_text(json.dumps({
+        "version": "1.0", "truncation": None, "padding": None,
+        "added_tokens": [{"id": 256, "content": "<end>", "single_word": False,
+                          "lstrip": False, "rstrip": False,
+                          "normalized": False, "special": True}],
+        "normalizer": None,
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False,
+                          "trim_offsets": True, "use_regex": True},
+        "post_processor": None,
+        "decoder": {"type": "ByteLevel", "add_prefix_space": True,
+                    "trim_offsets": True, "use_regex": True},
+        "model": {"type": "BPE", "dropout": None, "unk_token": None,
+                  "continuing_subword_prefix": "", "end_of_word_suffix": "",
+                  "fuse_unk": False, "byte_fallback": False,
+                  "vocab": {letters[b]: b for b in range(256)},
+                  "merges": []}}))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"eos_token": "<end>"}))
+    return "tokenizer.json"
+
+
+class Texts(TokensCase):
+    TEXTS = ["the first", "größer, later", "a special <end> inside", "x" * 50,
+             "", "last\n"]
+
+    def setUp(self):
+        super().setUp()
+        byte_tokenizer(self.folder)
+        (self.folder / "texts.jsonl").write_text("\n".join(
+            json.dumps({"text": text}) for text in self.TEXTS))
+
+    def text_job(self, source=None, **tokens):
+        return self.job(
+            source=source or {"kind": "jsonl", "path": "texts.jsonl"},
+            fields={"tokens": {"tokens": {
+                "column": "text", "tokenizer": "tokenizer.json",
+                "max_length": SIZE, **tokens}}},
+            loader={"batch_size": 2, "shuffle": False, "tail": "exact",
+                    "cache_dir": str(self.folder / "stores")})
+
+    def documents(self, **changes):
+        self.write_job(self.text_job(**changes))
+        found = {}
+        for batch in self.tensors("--steps", "0:100"):
+            ids, documents = (integers(batch[name]) for name in (
+                "input_ids", "document_ids"))
+            for token, document in zip(ids, documents):
+                found.setdefault(document, []).append(token)
+        found.pop(-1, None)
+        return found
+
+    @staticmethod
+    def ids_of(text):
+        parts = [list(part.encode()) for part in text.split("<end>")]
+        return parts[0] + [id for part in parts[1:] for id in [256, *part]]
+
+    def test_become_tokens_and_special_ones_in_them_too(self):
+        found = self.documents()
+        expected = {n: self.ids_of(text) for n, text in enumerate(self.TEXTS)
+                    if text}
+        self.assertEqual({n: sorted(ids) for n, ids in found.items()},
+                         {n: sorted(ids) for n, ids in expected.items()})
+        self.assertEqual(found[0], expected[0])
+
+    def test_end_with_a_token_where_that_is_asked_for(self):
+        found = self.documents(eos=True)
+        self.assertEqual(found[4], [256])
+        self.assertEqual(found[0], [*self.ids_of("the first"), 256])
+
+    def test_rows_are_filled_up_with_the_end_where_no_padding_is_named(self):
+        self.write_job(self.text_job())
+        batch = self.tensors("--steps", "0:100")[-1]
+        self.assertEqual(
+            {token for token, document in zip(
+                integers(batch["input_ids"]), integers(batch["document_ids"]))
+             if document == -1}, {256})
+
+    def test_are_the_same_from_files_lines_and_databases(self):
+        expected = self.documents()
+        texts = [text for text in self.TEXTS if text]
+        (self.folder / "lines.txt").write_text("\n".join(
+            text.strip() for text in texts))
+        self.database(list(enumerate(self.TEXTS)),
+                      "id INTEGER PRIMARY KEY, text TEXT")
+        found = self.documents(source={
+            "kind": "sqlite", "path": "d.sqlite", "table": "t"})
+        self.assertEqual(found, expected)
+        found = self.documents(source={"kind": "text", "path": "lines.txt",
+                                       "by": "line"})
+        self.assertEqual(
+            [sorted(found[n]) for n in range(len(texts))],
+            [sorted(self.ids_of(text.strip())) for text in texts])
+
+    def test_workers_change_nothing(self):
+        self.write_job(self.text_job())
+        expected = None
+        for cache in ("ram", "none", "disk"):
+            for workers in (0, 1, 2, 8):
+                found = [line["bytes_digest"] for line in self.batches(
+                    "--steps", "0:100", "--set", f"loader.cache={cache}",
+                    "--set", f"loader.workers={workers}")]
+                expected = expected or found
+                self.assertEqual(found, expected)
+
+    def test_another_tokenizer_is_another_store_and_cache_why_says_so(self):
+        self.write_job(self.text_job())
+        self.succeed("prepare", "job.json")
+        path = self.folder / "tokenizer.json"
+        path.rename(self.folder / "moved.json")
+        moved = ("--set", "fields.tokens.tokens.tokenizer=moved.json")
+        self.assertTrue(self.succeed("prepare", "job.json", "--json", *moved)
+                        .json()["already"])
+        changed = (self.folder / "moved.json").read_text().replace(
+            '"<end>"', '"<fin>"')
+        path.write_text(changed)
+        (self.folder / "tokenizer_config.json").write_text(
+            json.dumps({"eos_token": "<fin>"}))
+        why = self.succeed("cache", "why", "job.json", "--json").json()
+        self.assertFalse(why["hit"])
+        self.assertIn("tokenizer", json.dumps(why["differs"]))
+
+    def test_bytes_that_are_no_utf8_are_replaced_and_counted_or_bad(self):
+        (self.folder / "odd.txt").write_bytes(b"good\nb\xffd\n")
+        source = {"kind": "text", "path": "odd.txt", "by": "line"}
+        found = self.documents(source=source)
+        self.assertEqual(found[1], list("b\ufffdd".encode()))
+        done = self.succeed("prepare", "job.json", "--json").json()
+        self.assertEqual((done["documents"], done["invalid_utf8"]), (2, 1))
+        self.write_job(self.text_job(source=source, invalid_utf8="bad"))
+        self.refuse("transform", "data.bad_rows", "expected UTF-8")
+
+    def test_what_a_tokenizer_cannot_do_is_named(self):
+        for change, code, *names in (
+                ({"tokenizer": "none.json"}, "file.read", "none.json"),
+                ({"vocab_size": 100}, "settings.value", "ids up to 256"),
+                ({"tokenizer": "", "eos": True}, "settings.value", "eos"),
+                ({"column": "n"}, "source.unknown_column", "n")):
+            self.write_job(self.text_job(**change))
+            with self.subTest(change):
+                self.refuse("request", code, *names)
+        self.write_job(self.text_job(tokenizer=""))
+        self.refuse("transform", "data.bad_rows", "text needs a 'tokenizer'")
+        (self.folder / "tokenizer_config.json").unlink()
+        self.write_job(self.text_job(eos=True))
+        self.refuse("request", "settings.value", "tokenizer_config.json")
+
+
 class Prepare(TokensCase):
     def test_fills_the_store_that_training_then_finds(self):
         self.write_job(self.tokens_job())

@@ -34,7 +34,7 @@ std::string number_of(const Json& json, const char* key) {
   return found == nullptr ? "" : found->dump();
 }
 
-std::string summary_of(const Json& json) {
+std::string text_of_prepared(const Json& json) {
   char time[32];
   std::snprintf(time, sizeof(time), "%.1f s", json.find("seconds")->number());
   std::string text = number_of(json, "documents") + " documents";
@@ -93,7 +93,7 @@ void run_prepare(const Arguments& arguments, Invocation& invocation) {
   try {
     for (const std::string& path : arguments.jobs) {
       all.push_back(prepare_one(path, arguments, invocation));
-      if (!invocation.json) print(summary_of(all.array().back()));
+      if (!invocation.json) print(text_of_prepared(all.array().back()));
     }
   } catch (const Error& error) {
     if (!is_stop(error)) throw;

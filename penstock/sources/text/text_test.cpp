@@ -77,6 +77,20 @@ TEST_F(TextTest, NamesColumnsWhereThereIsNoHeader) {
               ElementsAre("x | 1.0", "y | 2.0"));
 }
 
+TEST_F(TextTest, TakesFilesOrTheirLinesForDocuments) {
+  const std::string path = folder_.write("t.txt", "a\n\nb\r\n\xff");
+  Json section = files::section_of("text", path);
+  EXPECT_THAT(files::shown_rows(section, {"text"}),
+              ElementsAre("a\n\nb\r\n\xff"));
+  section["by"] = "line";
+  EXPECT_THAT(files::shown_rows(section),
+              ElementsAre("a | " + path, "b | " + path, "\xff | " + path));
+  section["columns"]["text"] = "text";
+  EXPECT_THAT(files::shown_rows(section, {"text"}).back(),
+              AllOf(HasSubstr("null"), HasSubstr("t.txt:4")));
+  EXPECT_THAT(types("text", path), ElementsAre("text text", "path text"));
+}
+
 TEST_F(TextTest, TakesWordsForMissing) {
   Json words(Json::Array{});
   words.push_back("-");

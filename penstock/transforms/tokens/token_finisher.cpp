@@ -12,7 +12,8 @@ template <class Token>
 class Finisher final : public FieldFinisher {
  public:
   explicit Finisher(const Tokens& tokens)
-      : pad_(tokens.pad_id), bins_(tokens.pack != Tokens::Pack::none) {}
+      : pad_(tokens.pad_id.value_or(0)),
+        bins_(tokens.pack != Tokens::Pack::none) {}
 
   bool pads() const override { return bins_; }
 
@@ -66,7 +67,7 @@ std::vector<Output> token_outputs(const std::string& prefix,
                        .shares = !outputs.empty(),
                        .padding = padding});
   };
-  add("input_ids", tokens.pad_id);
+  add("input_ids", tokens.pad_id.value_or(0));
   add("labels", kIgnored);
   add("position_ids", 0);
   if (bins)

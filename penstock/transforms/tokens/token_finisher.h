@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "penstock/transforms/tokens/tokens.h"
+#include "penstock/transforms/field_kind.h"
+#include "penstock/transforms/tokens/token_options.h"
 
 namespace penstock {
 

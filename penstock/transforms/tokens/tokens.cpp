@@ -9,6 +9,7 @@
 #include "penstock/transforms/tokens/token_finisher.h"
 #include "penstock/transforms/tokens/token_lists.h"
 #include "penstock/transforms/tokens/token_notes.h"
+#include "penstock/transforms/tokens/token_texts.h"
 
 // What is parsed, hashed and stored are the ids of a document, of 2 bytes each
 // where the vocabulary allows it. How they are packed is not part of what is
@@ -28,12 +29,42 @@ void check_packing(Spec& spec, Tokens& of) {
   if (of.pack_window > 0 && !best_fit)
     spec.refuse("pack_window", "only \"best_fit\" packs in windows",
                 "leave it out, or set \"pack\": \"best_fit\"");
-  if (of.vocab_size > 0 && of.pad_id >= of.vocab_size)
+  if (of.vocab_size > 0 && of.pad_id.value_or(0) >= of.vocab_size)
     spec.refuse("pad_id",
-                "it is " + std::to_string(of.pad_id) +
+                "it is " + std::to_string(*of.pad_id) +
                     ", and the vocabulary has " +
                     std::to_string(of.vocab_size) + " tokens",
                 "name a token of the vocabulary");
+}
+
+/// Loads the tokenizer, and fills in what its files say.
+void check_tokenizer(Spec& spec, Tokens& of) {
+  if (of.tokenizer.empty()) {
+    for (auto [key, set] :
+         {std::pair("special", of.special), std::pair("eos", of.eos),
+          std::pair("invalid_utf8", of.strict_utf8)})
+      if (set)
+        spec.refuse(key, "it is of texts, and no tokenizer is named",
+                    "name a tokenizer.json as \"tokenizer\", or leave it out");
+    return;
+  }
+  of.loaded = Tokenizer::load(of.tokenizer);
+  const auto size = static_cast<std::int64_t>(of.loaded->vocabulary_size());
+  if (of.vocab_size > 0 && of.vocab_size < size)
+    spec.refuse("vocab_size",
+                "it is " + std::to_string(of.vocab_size) +
+                    ", and the tokenizer has ids up to " +
+                    std::to_string(size - 1),
+                "give the model as many tokens, or use its own tokenizer");
+  if (of.vocab_size == 0) of.vocab_size = size;
+  if (of.eos && !of.loaded->eos())
+    spec.refuse("eos",
+                "no tokenizer_config.json beside the tokenizer names an "
+                "eos_token",
+                "put that file beside it, or leave \"eos\" out");
+  if (!of.pad_id)
+    if (auto pad = of.loaded->pad() ? of.loaded->pad() : of.loaded->eos())
+      of.pad_id = static_cast<std::int32_t>(*pad);
 }
 
 const SettingsTable<Tokens>& tokens_settings() {
@@ -42,9 +73,20 @@ const SettingsTable<Tokens>& tokens_settings() {
           .section(
               "tokens",
               SettingsTable<Tokens>()
-                  .text("column", &Tokens::column, "lists of token ids")
+                  .text("column", &Tokens::column,
+                        "texts, or lists of token ids")
                   .required()
                   .not_empty()
+                  .text("tokenizer", &Tokens::tokenizer,
+                        "the path of a tokenizer.json; without one the column "
+                        "holds token ids")
+                  .boolean("special", &Tokens::special,
+                           "with the tokens that its template adds")
+                  .boolean("eos", &Tokens::eos,
+                           "its end-of-sequence token ends each document")
+                  .choice("invalid_utf8", &Tokens::strict_utf8,
+                          {{"replace", false}, {"bad", true}},
+                          "what text that is not UTF-8 makes of its row")
                   .integer("max_length", &Tokens::max_length, 1, kLongestRow,
                            "tokens of a row of a batch")
                   .choice("pack", &Tokens::pack,
@@ -65,8 +107,9 @@ const SettingsTable<Tokens>& tokens_settings() {
                   .integer("pack_window", &Tokens::pack_window, 0,
                            std::int64_t{1} << 32,
                            "documents that are packed together; 0: all")
+                  .check(check_tokenizer)
                   .check(check_packing),
-              "A column of lists of token ids -> rows for a language model.")
+              "A column of texts or token ids -> rows for a language model.")
           .required();
   return table;
 }
@@ -77,17 +120,18 @@ class Parser final : public FieldParser {
       : tokens_(std::move(tokens)),
         column_(column),
         narrow_(stored_token_bytes(tokens_) == sizeof(std::uint16_t)),
-        lists_(tokens_.vocab_size) {}
+        lists_(tokens_.vocab_size) {
+    if (tokens_.loaded != nullptr) texts_.emplace(tokens_);
+  }
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     const Column& column = block.columns[column_];
     found_.assign(static_cast<std::size_t>(block.rows), {});
     for (std::int64_t row = 0; row < block.rows; ++row) {
-      std::string why = column.valid(row)
-                            ? lists_.read(column, row)
-                            : "is NULL, expected a list of token ids";
+      DocumentNote& note = found_[static_cast<std::size_t>(row)];
+      std::string why = read(column, row, note);
       if (why.empty())
-        append(lists_.ids(), out, found_[static_cast<std::size_t>(row)]);
+        append(texts_ ? texts_->ids() : lists_.ids(), out, note);
       else
         faults.reject(
             {.row = row, .place = tokens_.column, .why = std::move(why)});
@@ -105,6 +149,14 @@ class Parser final : public FieldParser {
   }
 
  private:
+  /// What is wrong with the row; empty: nothing.
+  std::string read(const Column& column, std::int64_t row, DocumentNote& note) {
+    if (!column.valid(row))
+      return texts_ ? "is NULL, expected a text"
+                    : "is NULL, expected a list of token ids";
+    return texts_ ? texts_->read(column, row, note) : lists_.read(column, row);
+  }
+
   void append(std::span<const std::uint32_t> ids, Values& out,
               DocumentNote& note) {
     const auto most = static_cast<std::size_t>(tokens_.max_length);
@@ -129,6 +181,7 @@ class Parser final : public FieldParser {
   const std::size_t column_;
   const bool narrow_;
   TokenLists lists_;
+  std::optional<TokenTexts> texts_;  // where there is a tokenizer
   std::vector<DocumentNote> found_;  // of the block, by row
   std::unique_ptr<TokenNotes> notes_;
 };
@@ -195,16 +248,20 @@ class TokensKind final : public FieldKind {
   std::unique_ptr<FieldFinisher> finisher(bool) const override {
     return token_finisher(tokens_);
   }
-  Json recipe() const override { return tokens_settings().shown(tokens_); }
+  Json recipe() const override { return recipe_of(tokens_); }
   Json stored_recipe() const override {
-    Tokens stored;
-    stored.column = tokens_.column;
-    stored.vocab_size = tokens_.vocab_size;
+    Tokens stored{.column = tokens_.column,
+                  .tokenizer = tokens_.tokenizer,
+                  .special = tokens_.special,
+                  .eos = tokens_.eos,
+                  .strict_utf8 = tokens_.strict_utf8,
+                  .vocab_size = tokens_.vocab_size,
+                  .loaded = tokens_.loaded};
     stored.pack = tokens_.pack == Tokens::Pack::none ? Tokens::Pack::none
                                                      : Tokens::Pack::best_fit;
     if (stored.pack == Tokens::Pack::none)
       stored.max_length = tokens_.max_length;
-    return tokens_settings().shown(stored);
+    return recipe_of(stored);
   }
   std::shared_ptr<const FieldKind> alone() const override {
     return std::make_shared<TokensKind>(name_, tokens_, true);
@@ -215,17 +272,30 @@ class TokensKind final : public FieldKind {
     if (texts ? TokenTexts::reads(type) : TokenLists::reads(type))
       return std::make_shared<BoundTokens>(tokens_, columns.at[0]);
     const ColumnInfo& info = columns.info[0];
-    throw Error(ErrorKind::request,
-                {.code = "fields.tokens",
-                 .what = "cannot use the settings",
-                 .where = "fields." + name_ + ".tokens.column",
-                 .why = "column '" + info.name + "' (" + info.declared +
-                        ") holds " + std::string(name_of(columns.types[0])) +
-                        ", expected lists of token ids",
-                 .next = "name the column that holds them"});
+    throw Error(
+        ErrorKind::request,
+        {.code = "fields.tokens",
+         .what = "cannot use the settings",
+         .where = "fields." + name_ + ".tokens.column",
+         .why = "column '" + info.name + "' (" + info.declared + ") holds " +
+                std::string(name_of(type)) + ", expected " +
+                (texts ? "texts" : "lists of token ids"),
+         .next = texts && TokenLists::reads(type)
+                     ? "leave \"tokenizer\" out: the column holds token ids"
+                 : TokenTexts::reads(type)
+                     ? "name the model's tokenizer.json as \"tokenizer\""
+                     : "name the column that holds them"});
   }
 
  private:
+  /// A tokenizer is what is in its file, wherever that is.
+  static Json recipe_of(const Tokens& tokens) {
+    Json recipe = tokens_settings().shown(tokens);
+    if (tokens.loaded != nullptr)
+      recipe["tokens"]["tokenizer"] = tokens.loaded->fingerprint();
+    return recipe;
+  }
+
   const std::string name_;
   const Tokens tokens_;
   const bool alone_;  // the only field

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace penstock {
+
+class Tokenizer;
+
+/// How a column of tokens goes into batches.
+struct Tokens {
+  enum class Pack : std::uint8_t { best_fit, wrapped, none };
+
+  std::string column;
+  /// The path of a tokenizer.json; empty: the column holds tokens already.
+  std::string tokenizer;
+  bool special = false;      ///< with what the tokenizer's template adds
+  bool eos = false;          ///< its end-of-sequence token ends each document
+  bool strict_utf8 = false;  ///< text that is not UTF-8 makes its row bad
+  std::int32_t max_length = 2048;  ///< of a row of a batch
+  Pack pack = Pack::best_fit;
+  std::int64_t vocab_size = 0;  ///< of the model; 0: not known
+  /// What fills rows up; missing: what the tokenizer's files say, else 0.
+  std::optional<std::int32_t> pad_id;
+  bool repack = false;
+  std::int64_t pack_window = 0;
+  std::shared_ptr<const Tokenizer> loaded = {};  ///< of `tokenizer`
+};
+
+}  // namespace penstock

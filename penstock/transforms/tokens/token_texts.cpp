@@ -1,0 +1,51 @@
+#include "penstock/transforms/tokens/token_texts.h"
+
+#include <algorithm>
+
+#include "penstock/base/utf8.h"
+
+namespace penstock {
+namespace {
+
+std::string_view text_in(const Column& column, std::int64_t row) {
+  if (column.type.kind == ColumnKind::dictionary)
+    return column.children[0].text(column.as_int64(row));
+  return column.text(row);
+}
+
+/// Code points, where it is UTF-8.
+std::int64_t characters_in(std::string_view text) {
+  return std::ranges::count_if(text, [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
+  });
+}
+
+}  // namespace
+
+TokenTexts::TokenTexts(const Tokens& tokens)
+    : special_(tokens.special),
+      strict_(tokens.strict_utf8),
+      eos_(tokens.eos ? std::int64_t{*tokens.loaded->eos()} : -1),
+      encoder_(tokens.loaded) {}
+
+bool TokenTexts::reads(const ColumnType& type) {
+  return type.is_text() || type.kind == ColumnKind::binary ||
+         type.kind == ColumnKind::dictionary;
+}
+
+std::string TokenTexts::read(const Column& column, std::int64_t row,
+                             DocumentNote& note) {
+  const std::string_view text = text_in(column, row);
+  ids_.clear();
+  if (strict_ && !is_utf8(text))
+    return "holds " + shown_text(text) + ", expected UTF-8";
+  const std::size_t before = encoder_.invalid_utf8();
+  encoder_.encode(text, special_, ids_);
+  if (eos_ >= 0) ids_.push_back(static_cast<std::uint32_t>(eos_));
+  note.bytes = static_cast<std::int64_t>(text.size());
+  note.characters = characters_in(text);
+  note.invalid_utf8 = encoder_.invalid_utf8() != before;
+  return {};
+}
+
+}  // namespace penstock
