@@ -155,6 +155,22 @@ TEST_P(PackedTest, RanksShareTheRowsOfABatch) {
                   of_rank[1][b].bytes.at("input_ids"));
 }
 
+// As many documents as rows, and other ones: rows are not samples.
+TEST_P(PackedTest, ARowThatOneDocumentFillsHoldsThatDocument) {
+  table_.field(R"(, "max_length": 1, "vocab_size": 5000)");
+  std::map<std::pair<SampleId, std::int64_t>, int> seen;
+  for (const SeenBatch& batch : run()) {
+    const auto ids = batch.numbers<std::int64_t>("input_ids");
+    const auto documents = batch.numbers<std::int64_t>("document_ids");
+    EXPECT_EQ(documents, batch.ids);
+    for (std::size_t row = 0; row < ids.size(); ++row)
+      ++seen[{documents[row], ids[row]}];
+  }
+  for (std::int64_t i = 0; i < 300; ++i)
+    for (std::int64_t token : TokenTable::tokens_of(i))
+      EXPECT_EQ((seen[{i, token}]), 1) << "document " << i;
+}
+
 TEST_P(PackedTest, ATailThatIsPaddedHasWholeRowsOfPadding) {
   table_.field(kField);
   options_.tail = Tail::pad;

@@ -27,11 +27,9 @@ void BatchPlanner::plan(Position at, Slot& slot) const {
   PENSTOCK_ASSERT(slot.plan.occurrences.empty() ||
                       slot.plan.occurrences.size() == slot.plan.ranges.size(),
                   "samples that come more than once are ranges of their own");
-  if (slot.plan.ranges.size() != slot.ids.size()) {
-    slot.ids.clear();
-    for (const SampleRange& range : slot.plan.ranges)
-      slot.ids.push_back(range.sample);
-  }
+  slot.ids.clear();  // there may be as many ranges as bins, of other samples
+  for (const SampleRange& range : slot.plan.ranges)
+    slot.ids.push_back(range.sample);
   measure(dataset_, options_.side, tensors_, slot.plan, slot.layout);
   if (options_.batch_bytes > 0 && slot.layout.tensors > options_.batch_bytes)
     refuse_size(slot);

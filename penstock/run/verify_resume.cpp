@@ -61,7 +61,8 @@ void add_rows(Batch& batch, Session& session, Rows& out) {
 /// A batch of samples that are packed has no rows of its own: it is one.
 bool packed(Session& session) {
   return std::ranges::any_of(session.tensors(), [](const BatchTensor& tensor) {
-    return tensor.what == BatchTensor::What::packed;
+    return tensor.what == BatchTensor::What::packed ||
+           tensor.what == BatchTensor::What::offsets;
   });
 }
 

@@ -124,15 +124,15 @@ class Packed(TokensCase):
 
 
 def byte_tokenizer(folder):
-    """A tokenizer.json of byte-level BPE without merges: a token is a byte,
-    numbered from 10 on; 3 is <end>."""
+    """A tokenizer.json of byte-level BPE without merges: a token is a byte;
+    256 is <end>."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in plain]
     letters = {byte: chr(byte) for byte in plain}
     letters |= {byte: chr(256 + n) for n, byte in enumerate(others)}
     (folder / "tokenizer.json").write_text(json.dumps({
         "version": "1.0", "truncation": None, "padding": None,
-        "added_tokens": [{"id": 3, "content": "<end>", "single_word": False,
+        "added_tokens": [{"id": 256, "content": "<end>", "single_word": False,
                           "lstrip": False, "rstrip": False,
                           "normalized": False, "special": True}],
         "normalizer": None,
@@ -144,7 +144,7 @@ def byte_tokenizer(folder):
         "model": {"type": "BPE", "dropout": None, "unk_token": None,
                   "continuing_subword_prefix": "", "end_of_word_suffix": "",
                   "fuse_unk": False, "byte_fallback": False,
-                  "vocab": {letters[b]: 10 + b for b in range(256)},
+                  "vocab": {letters[b]: b for b in range(256)},
                   "merges": []}}))
     (folder / "tokenizer_config.json").write_text(
         json.dumps({"eos_token": "<end>"}))
@@ -183,9 +183,8 @@ class Texts(TokensCase):
 
     @staticmethod
     def ids_of(text):
-        parts = [[10 + byte for byte in part.encode()]
-                 for part in text.split("<end>")]
-        return parts[0] + [id for part in parts[1:] for id in [3, *part]]
+        parts = [list(part.encode()) for part in text.split("<end>")]
+        return parts[0] + [id for part in parts[1:] for id in [256, *part]]
 
     def test_become_tokens_and_special_ones_in_them_too(self):
         found = self.documents()
@@ -197,8 +196,8 @@ class Texts(TokensCase):
 
     def test_end_with_a_token_where_that_is_asked_for(self):
         found = self.documents(eos=True)
-        self.assertEqual(found[4], [3])
-        self.assertEqual(found[0], [*self.ids_of("the first"), 3])
+        self.assertEqual(found[4], [256])
+        self.assertEqual(found[0], [*self.ids_of("the first"), 256])
 
     def test_rows_are_filled_up_with_the_end_where_no_padding_is_named(self):
         self.write_job(self.text_job())
@@ -206,7 +205,7 @@ class Texts(TokensCase):
         self.assertEqual(
             {token for token, document in zip(
                 integers(batch["input_ids"]), integers(batch["document_ids"]))
-             if document == -1}, {3})
+             if document == -1}, {256})
 
     def test_are_the_same_from_files_lines_and_databases(self):
         expected = self.documents()
@@ -256,7 +255,7 @@ class Texts(TokensCase):
         (self.folder / "odd.txt").write_bytes(b"good\nb\xffd\n")
         source = {"kind": "text", "path": "odd.txt", "by": "line"}
         found = self.documents(source=source)
-        self.assertEqual(found[1], [10 + b for b in "b\ufffdd".encode()])
+        self.assertEqual(found[1], list("b\ufffdd".encode()))
         done = self.succeed("prepare", "job.json", "--json").json()
         self.assertEqual((done["documents"], done["invalid_utf8"]), (2, 1))
         self.write_job(self.text_job(source=source, invalid_utf8="bad"))
@@ -264,14 +263,15 @@ class Texts(TokensCase):
 
     def test_what_a_tokenizer_cannot_do_is_named(self):
         for change, code, *names in (
-                ({"tokenizer": "none.json"}, "tokenizer.file", "none.json"),
-                ({"vocab_size": 100}, "settings.value", "ids up to 265"),
-                ({"tokenizer": ""}, "fields.tokens", "tokenizer.json"),
+                ({"tokenizer": "none.json"}, "file.read", "none.json"),
+                ({"vocab_size": 100}, "settings.value", "ids up to 256"),
                 ({"tokenizer": "", "eos": True}, "settings.value", "eos"),
                 ({"column": "n"}, "source.unknown_column", "n")):
             self.write_job(self.text_job(**change))
             with self.subTest(change):
                 self.refuse("request", code, *names)
+        self.write_job(self.text_job(tokenizer=""))
+        self.refuse("transform", "data.bad_rows", "text needs a 'tokenizer'")
         (self.folder / "tokenizer_config.json").unlink()
         self.write_job(self.text_job(eos=True))
         self.refuse("request", "settings.value", "tokenizer_config.json")

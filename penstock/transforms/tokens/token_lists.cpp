@@ -71,7 +71,8 @@ std::string TokenLists::read_json(std::string_view text) {
       ++at;
   };
   const std::string expected =
-      "holds " + beginning(text) + ", expected a list of token ids";
+      "holds " + beginning(text) +
+      ", expected a list of token ids; text needs a 'tokenizer'";
   space();
   if (at == end || *at++ != '[') return expected;
   auto closes = [&] {
