@@ -1,6 +1,9 @@
 // Decoded and resized pictures are the bytes that Pillow makes of them.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <cstring>
+
 #include "penstock/base/hash.h"
 #include "penstock/base/random.h"
 #include "penstock/transforms/image/decoder.h"
