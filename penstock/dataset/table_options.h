@@ -18,7 +18,7 @@ namespace penstock {
 
 /// How far a scan has come.
 struct ScanProgress {
-  std::int64_t rows = 0, bytes = 0;         ///< read and parsed
+  std::int64_t rows = 0, bytes = 0;           ///< read and parsed
   std::optional<std::int64_t> expected = {};  ///< rows in all, where known
 };
 
