@@ -34,26 +34,6 @@ std::string cache_of(const Job& job, const std::vector<Field>& fields) {
   return why_not_a_disk(folder).empty() ? "disk" : loading.cache;
 }
 
-bool tokenises(const Field& field) {
-  const Json recipe = field.kind->stored_recipe();
-  const Json* tokens = recipe.is_object() ? recipe.find("tokens") : nullptr;
-  const Json* by = tokens == nullptr ? nullptr : tokens->find("tokenizer");
-  return by != nullptr && by->is_string() && !by->string().empty();
-}
-
-/// Where nothing else is asked for, text is tokenised once and what came of it
-/// is kept in a store, from which later runs read it.
-std::string cache_of(const Job& job, const std::vector<Field>& fields) {
-  const Job::Loading& loading = job.loading;
-  const bool automatic = loading.cache == "auto" && !loading.budgets.any();
-  if (!automatic || std::ranges::none_of(fields, tokenises))
-    return loading.cache;
-  const std::filesystem::path folder =
-      loading.cache_dir.empty() ? default_store_dir()
-                                : std::filesystem::path(loading.cache_dir);
-  return why_not_a_disk(folder).empty() ? "disk" : loading.cache;
-}
-
 }  // namespace
 
 double loader_cpus(const Job& job) {
