@@ -110,7 +110,8 @@ class Doctor(Case):
         self.assertGreater(found["machine"]["cpus"], 0)
         parts = {part["part"]: part for part in found["parts"]}
         self.assertEqual(list(parts), ["sqlite", "postgres", "parquet",
-                                       "arrow", "csv", "jsonl", "hf",
+                                       "arrow", "csv", "jsonl", "text",
+                                       "token_store", "hf",
                                        "images", "cpu",
                                        "sim", "cuda", "trainer"])
         for name in ("sqlite", "cpu", "sim"):
