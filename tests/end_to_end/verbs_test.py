@@ -110,7 +110,8 @@ class Doctor(Case):
         self.assertGreater(found["machine"]["cpus"], 0)
         parts = {part["part"]: part for part in found["parts"]}
         self.assertEqual(list(parts), ["sqlite", "postgres", "parquet",
-                                       "arrow", "csv", "jsonl", "hf", "cpu",
+                                       "arrow", "csv", "jsonl", "text",
+                 "token_store", "hf", "cpu",
                                        "sim", "cuda", "trainer"])
         for name in ("sqlite", "cpu", "sim"):
             self.assertIs(parts[name]["there"], True, parts[name])

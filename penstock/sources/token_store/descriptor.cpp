@@ -9,10 +9,10 @@ SourceKind token_store_source() {
           .choice("dtype", &FileSettings::dtype,
                   {{"uint16", "uint16"}, {"uint32", "uint32"}},
                   "of tokens in a file that does not say it")
-          .integer("document_end", &FileSettings::document_end, 0,
+          .integer("document_end", &FileSettings::document_end, -1,
                    (std::int64_t{1} << 32) - 1,
                    "the token that ends a document, in a file that does not "
-                   "say where they end"));
+                   "say where they end; -1: none"));
 }
 
 }  // namespace penstock
