@@ -111,7 +111,7 @@ class Doctor(Case):
         parts = {part["part"]: part for part in found["parts"]}
         self.assertEqual(list(parts), ["sqlite", "postgres", "parquet",
                                        "arrow", "csv", "jsonl", "text",
-                 "token_store", "hf", "cpu",
+                                       "token_store", "hf", "cpu",
                                        "sim", "cuda", "trainer"])
         for name in ("sqlite", "cpu", "sim"):
             self.assertIs(parts[name]["there"], True, parts[name])
