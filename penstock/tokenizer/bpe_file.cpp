@@ -150,14 +150,15 @@ void read_added_tokens(const FileValue& part, Tokenizer::Inside& recipe) {
       entry.at("id").unknown("a token whose id is not " + std::to_string(id) +
                              ", which is the next one,");
     most = std::max(most, id + 1);
-    place(token.content, token.id, recipe);
-    recipe.ids.emplace(token.content, token.id);
-    recipe.special[token.id] = token.special;
+    // The library looks for it, and writes it, as it is when it is normalised.
     std::string searched = token.content;
     if (token.normalized && recipe.composes) {
       searched.clear();
       unicode::append_composed(token.content, searched);
     }
+    place(searched, token.id, recipe);
+    recipe.ids.emplace(token.content, token.id);
+    recipe.special[token.id] = token.special;
     (token.normalized ? recipe.normalized : recipe.raw).add(token, searched);
   }
 }

@@ -146,6 +146,17 @@ TEST(Tokenizer, NamesItsTokens) {
             Tokenizer::parse(kLetters.text(), "t.json")->fingerprint());
 }
 
+TEST(Tokenizer, WritesAddedTokensAsTheyAreNormalised) {
+  TokenizerFile file;
+  file.set("normalizer", R"({"type": "NFC"})");
+  file.set("added_tokens",
+           "[{\"id\": 256, \"content\": \"\u6f22e\u0301\"},"
+           " {\"id\": 257, \"content\": \"\u6f22E\u0301\","
+           "  \"normalized\": false}]");
+  auto tokenizer = Tokenizer::parse(file.text(), "t.json");
+  EXPECT_EQ(tokenizer->decode({256, 257}, false), "\u6f22\u00e9\u6f22E\u0301");
+}
+
 TEST(Tokenizer, DecodesPieceByPiece) {
   auto tokenizer = Tokenizer::parse(TokenizerFile().text(), "t.json");
   Decoder decoder(tokenizer, true);
