@@ -58,7 +58,7 @@ struct Loader::State {
   const int readers;      // I/O threads; 0: nothing is read ahead
   LoaderThreads threads;  // as set
   Headcount workers;
-  BatchPlanner planner;
+  const BatchPlanner planner;
   FillMeters meters;
   StageMeter deliver{"deliver", 1};
 
@@ -478,14 +478,14 @@ struct Loader::State {
     add_slot();
   }
 
-  /// Called by the consumer. What may throw comes first: where there is no
-  /// memory for more slots, nothing has changed.
+  /// Batches are still shared out as they were: smaller items would be more
+  /// statements. Called by the consumer. What may throw comes first: where
+  /// there is no memory for more slots, nothing has changed.
   void set_threads(const LoaderThreads& to) {
     while (slots < 2 + to.prefetch) add_slot();
     if (reads != nullptr) reads->set_threads(to.readers);
     workers.set(to.workers, [this](int more) { return stage->add(more); });
     threads = {workers.wanted(), readers > 0 ? to.readers : 0, to.prefetch};
-    planner.share_among(sharers());
     Lock lock(mutex);
     prefetch = to.prefetch;
     changed.notify_all();

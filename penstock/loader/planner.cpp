@@ -44,10 +44,9 @@ void BatchPlanner::share_out(Slot& slot) const {
   constexpr std::size_t kLeastRead = 32;                      // rows
   constexpr std::size_t kLeastKept = std::size_t{128} << 10;  // bytes
   const auto rows = static_cast<std::int64_t>(slot.plan.bin_ends.size());
-  const int sharers = sharers_;
   slot.item_ends.clear();
   bool kept = dataset_.plan().tier != Tier::none;
-  if (sharers < 2 || dataset_.info().whole_batches || rows < 2 ||
+  if (sharers_ < 2 || dataset_.info().whole_batches || rows < 2 ||
       (kept && slot.layout.bytes < 2 * kLeastKept)) {
     slot.item_ends.push_back(rows);
     return;
@@ -61,14 +60,14 @@ void BatchPlanner::share_out(Slot& slot) const {
           least, static_cast<std::int64_t>(kLeastKept) * rows /
                      static_cast<std::int64_t>(slot.layout.bytes));
     std::int64_t each =
-        std::max<std::int64_t>(least, (rows + sharers - 1) / sharers);
+        std::max<std::int64_t>(least, (rows + sharers_ - 1) / sharers_);
     for (std::int64_t end = each; end < rows; end += each)
       slot.item_ends.push_back(end);
     slot.item_ends.push_back(rows);
     return;
   }
   std::int64_t all = varying->elements + rows;  // a row costs something too
-  std::int64_t share = (all + sharers - 1) / sharers, cost = 0;
+  std::int64_t share = (all + sharers_ - 1) / sharers_, cost = 0;
   std::size_t range = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
     auto end = static_cast<std::size_t>(

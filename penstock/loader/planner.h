@@ -1,7 +1,5 @@
 #pragma once
 
-#include <atomic>
-
 #include "penstock/dataset/dataset.h"
 #include "penstock/loader/options.h"
 #include "penstock/loader/slot.h"
@@ -9,7 +7,7 @@
 namespace penstock {
 
 /// Turns a position into a planned slot: which samples, how large, and how the
-/// work is shared. Thread-safe; a slot belongs to one thread.
+/// work is shared. Immutable, so thread-safe; a slot belongs to one thread.
 class BatchPlanner {
  public:
   /// `sharers`: threads that fill one batch together.
@@ -20,7 +18,6 @@ class BatchPlanner {
   /// Sets plan, ids, layout and item_ends. Throws Error(request), code
   /// loader.batch_bytes, for a batch that is larger than allowed.
   void plan(Position at, Slot& slot) const;
-  void share_among(int sharers) { sharers_ = sharers; }
 
  private:
   void share_out(Slot& slot) const;
@@ -30,7 +27,7 @@ class BatchPlanner {
   const LoaderOptions& options_;
   const Order& order_;
   const std::vector<BatchTensor>& tensors_;
-  std::atomic<int> sharers_;
+  const int sharers_;
 };
 
 }  // namespace penstock

@@ -68,7 +68,10 @@ TEST_P(LoaderSetThreads, BatchesAndTheirOrderStayTheSame) {
     LoaderThreads to{among(8), changed.threads()->readers > 0 ? among(8) : 0,
                      among(12)};
     changed.set_threads(to);
-    EXPECT_EQ(*changed.threads(), to);
+    // Towards the end there is nothing left to do for new ones.
+    if (i + 50 < kBatches) {
+      EXPECT_EQ(*changed.threads(), to) << i;
+    }
   }
   EXPECT_TRUE(next(changed).empty());
 }
