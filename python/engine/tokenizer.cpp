@@ -76,7 +76,9 @@ void bind_tokenizer(nb::module_& module) {
   nb::class_<SharedTokenizer>(module, "SharedTokenizer",
                               "A tokenizer.json, ready to be applied.")
       .def(nb::init<const std::string&>(), nb::arg("path"))
-      .def("encode", &encode, nb::arg("texts"), nb::arg("special"))
+      .def("encode", &encode, nb::arg("texts"), nb::arg("special"),
+           nb::sig("def encode(self, texts: list[str], special: bool) -> "
+                   "tuple[bytes, bytes]"))
       .def("decode",
            [](const SharedTokenizer& shared,
               const std::vector<std::uint32_t>& ids, bool skip_special) {

@@ -137,6 +137,13 @@ class ImageReader final : public Reader {
     }
   }
 
+  // As encoded; no picture that is decoded has more.
+  static constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
+  static std::string too_large(std::int64_t bytes) {
+    return "it has " + std::to_string(bytes) + " bytes, and " +
+           std::to_string(kMostBytes) + " are the most that are read";
+  }
+
   /// A picture's bytes into `bytes_`; what went wrong.
   std::string read_bytes(std::size_t at) {
     const PicturePlace& place = opened_->files.places[at];
@@ -146,6 +153,7 @@ class ImageReader final : public Reader {
         open_tar_ = tar_ ? place.container : -1;
       }
       if (!tar_) return std::strerror(errno);
+      if (place.bytes > kMostBytes) return too_large(place.bytes);
       bytes_.resize(static_cast<std::size_t>(place.bytes));
       return read_at(tar_, place.begin, std::span(bytes_));
     }
@@ -154,6 +162,7 @@ class ImageReader final : public Reader {
     struct stat found {};
     if (::fstat(file.number(), &found) != 0) return std::strerror(errno);
     if (!S_ISREG(found.st_mode)) return "it is not a file";
+    if (found.st_size > kMostBytes) return too_large(found.st_size);
     bytes_.resize(static_cast<std::size_t>(found.st_size));
     return read_at(file, 0, std::span(bytes_));
   }

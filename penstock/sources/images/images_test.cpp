@@ -93,6 +93,20 @@ TEST_F(ImagesTest, AFolderThatLinksToItselfIsSearchedOnce) {
   EXPECT_THAT(rows(*open(folder_.path(""))), ElementsAre("cat/a.jpg cat 1"));
 }
 
+TEST_F(ImagesTest, AFileThatIsNoPictureForItsSizeIsAProblemOfItsRow) {
+  folder_.write("ant/a.jpg", "1");
+  fs::resize_file(folder_.path("ant/a.jpg"), (std::uintmax_t{1} << 30) + 1);
+  auto source = open(folder_.path(""), {"image"});
+  auto reader = open_checked_reader(*source);
+  std::string why;
+  for (const Partition& part : source->partitions(1))
+    reader->scan(part, {.rows = 3}, [&](KeyList&, Block& rows) {
+      for (const auto& problem : rows.problems) why = problem.why;
+      return true;
+    });
+  EXPECT_THAT(why, HasSubstr("1073741825 bytes"));
+}
+
 TEST_F(ImagesTest, LabelsOfTarFilesAreRefused) {
   folder_.write("a.tar", std::string(1024, '\0'));
   folder_.write("labels.csv", "path,class\na.jpg,ant\n");
