@@ -58,7 +58,7 @@ double pool_rate(const Snapshot& window, const std::string& name) {
 }
 
 /// One pool of threads while its number is looked for.
-struct Vessel {
+struct PlannedPool {
   std::string name;
   double each = 0;  ///< samples per second of one thread
   double cpu = 0;
@@ -203,28 +203,29 @@ Decision Tuner::change(const Snapshot& window, std::size_t at, int to,
 }
 
 std::map<std::string, int> Tuner::fill(const Snapshot& window) {
-  std::vector<Vessel> vessels;
+  std::vector<PlannedPool> planned;
   double cpus = 0;
   int threads = 0;
   for (const Pool& pool : pools_of(window.stages)) {
     if (pool.workers == 0 || std::isinf(pool.rate())) continue;
     const Knob* knob = of_pool(name_of(pool));
-    Vessel vessel{.name = name_of(pool),
-                  .each = pool.rate() / pool.workers,
-                  .cpu = cpu_share(pool),
-                  .threads = pool.workers,
-                  .most = pool.workers};
+    PlannedPool pool_plan{.name = name_of(pool),
+                          .each = pool.rate() / pool.workers,
+                          .cpu = cpu_share(pool),
+                          .threads = pool.workers,
+                          .most = pool.workers};
     if (knob != nullptr && !frozen(*knob)) {
-      vessel.threads = knob->least;
-      vessel.most = knob->most;
+      pool_plan.threads = knob->least;
+      pool_plan.most = knob->most;
     }
-    cpus += vessel.threads * vessel.cpu;
-    threads += vessel.threads;
-    vessels.push_back(std::move(vessel));
+    cpus += pool_plan.threads * pool_plan.cpu;
+    threads += pool_plan.threads;
+    planned.push_back(std::move(pool_plan));
   }
   const double enough = kAhead * step_rate(window);
-  while (!vessels.empty()) {
-    Vessel& lowest = *std::ranges::min_element(vessels, {}, &Vessel::rate);
+  while (!planned.empty()) {
+    PlannedPool& lowest =
+        *std::ranges::min_element(planned, {}, &PlannedPool::rate);
     if (lowest.rate() >= enough) break;
     const bool room =
         cpus + lowest.cpu <= budget_.cpus + 1e-9 && threads < budget_.threads;
@@ -242,7 +243,8 @@ std::map<std::string, int> Tuner::fill(const Snapshot& window) {
     cpus += lowest.cpu;
   }
   std::map<std::string, int> aim;
-  for (const Vessel& vessel : vessels) aim[vessel.name] = vessel.threads;
+  for (const PlannedPool& pool_plan : planned)
+    aim[pool_plan.name] = pool_plan.threads;
   return aim;
 }
 

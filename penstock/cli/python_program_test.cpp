@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -16,8 +17,13 @@ using testing::HasSubstr;
 
 class PythonProgram : public testing::Test {
  protected:
-  PythonProgram() : python_(testing::TempDir() + "/python_of_a_test") {}
-  ~PythonProgram() override { ::unsetenv("PENSTOCK_PYTHON"); }
+  PythonProgram()
+      : python_(testing::TempDir() + "/python_of_a_test_" +
+                std::to_string(::getpid())) {}
+  ~PythonProgram() override {
+    ::unsetenv("PENSTOCK_PYTHON");
+    ::unlink(python_.c_str());
+  }
 
   /// A Python that does this when it is asked for the package.
   void write(const std::string& script) {

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "penstock/monitor/fake/one_gpu.h"
+
 namespace penstock {
 namespace {
 
@@ -16,13 +18,7 @@ using namespace std::chrono_literals;
 int asked = 0;
 const NvmlCalls& library() {
   static const NvmlCalls calls = [] {
-    NvmlCalls made;
-    made.init = [] { return 0; };
-    made.shutdown = [] { return 0; };
-    made.find = [](const char*, NvmlCalls::Device* gpu) {
-      *gpu = reinterpret_cast<NvmlCalls::Device>(&asked);
-      return 0;
-    };
+    NvmlCalls made = one_gpu();
     made.power = [](NvmlCalls::Device, unsigned* milliwatts) {
       *milliwatts = static_cast<unsigned>(++asked) * 1000;
       return 0;

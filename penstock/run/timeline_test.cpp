@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "penstock/monitor/fake/one_gpu.h"
+
 namespace penstock {
 namespace {
 
@@ -13,13 +15,7 @@ using namespace std::chrono_literals;
 int asked = 0;
 const NvmlCalls& library() {
   static const NvmlCalls calls = [] {
-    NvmlCalls made;
-    made.init = [] { return 0; };
-    made.shutdown = [] { return 0; };
-    made.find = [](const char*, NvmlCalls::Device* gpu) {
-      *gpu = reinterpret_cast<NvmlCalls::Device>(&asked);
-      return 0;
-    };
+    NvmlCalls made = one_gpu();
     made.temperature = [](NvmlCalls::Device, int, unsigned* celsius) {
       *celsius = static_cast<unsigned>(40 + ++asked);
       return 0;

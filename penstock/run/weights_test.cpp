@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <map>
@@ -41,10 +42,14 @@ std::vector<float> values_of(const ModelState& state, const std::string& name) {
 
 class Weights : public testing::Test {
  protected:
+  // Tests run beside each other, each in a process of its own.
+  Weights()
+      : path_(testing::TempDir() + "/weights_of_a_test_" +
+              std::to_string(::getpid())) {}
+  ~Weights() override { ::unlink(path_.c_str()); }
   std::string file(const std::string& bytes) {
-    const std::string path = testing::TempDir() + "/weights_of_a_test";
-    real_files().write_atomic(path, bytes);
-    return path;
+    real_files().write_atomic(path_, bytes);
+    return path_;
   }
   std::string refusal(ModelState state, const std::string& path) {
     try {
@@ -57,6 +62,8 @@ class Weights : public testing::Test {
     }
     return "no error";
   }
+
+  const std::string path_;
 };
 
 TEST_F(Weights, AreLeftUnderTheModulesOwnNamesWithoutTheOptimisers) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -157,15 +158,6 @@ std::string key_of(const std::string& name) {
   return name.substr(0, dot);
 }
 
-/// The name of the folder that a member is in; empty: in none.
-std::string folder_of(const std::string& name) {
-  const std::size_t end = name.rfind('/');
-  if (end == name.npos) return {};
-  const std::size_t begin = name.substr(0, end).rfind('/');
-  return name.substr(begin == name.npos ? 0 : begin + 1,
-                     end - (begin == name.npos ? 0 : begin + 1));
-}
-
 }  // namespace
 
 std::vector<FoundPicture> pictures_in_tar(const std::string& path,
@@ -192,7 +184,8 @@ std::vector<FoundPicture> pictures_in_tar(const std::string& path,
   });
   for (FoundPicture& picture : all) {
     const auto found = classes.find(key_of(picture.name));
-    const std::string folder = folder_of(picture.name);
+    const std::string folder =
+        std::filesystem::path(picture.name).parent_path().filename().string();
     picture.has_class = found != classes.end() || !folder.empty();
     picture.of_class = found != classes.end() ? found->second : folder;
     picture.name = prefix + picture.name;
