@@ -17,9 +17,7 @@ import json
 import os
 import pathlib
 import platform
-import statistics
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,13 +25,9 @@ import time
 import numpy
 
 import penstock
+from result import commit, spread
 
 SIZE, BATCH, VOCABULARY = 2048, 16, 50257
-
-
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values),
-            "max": max(values), "repeats": len(values)}
 
 
 def write_store(folder, tokens, seed=1):
@@ -82,15 +76,8 @@ def opened(folder, workers):
         {"kind": "token_store", "path": str(folder / "tokens.bin")},
         {"tokens": {"tokens": {"column": "input_ids", "max_length": SIZE,
                                "vocab_size": VOCABULARY}}},
-        BATCH, num_workers=workers, device="cpu", cache="disk",
-        cache_dir=str(folder / "stores"))
-
-
-def commit():
-    told = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"],
-                          cwd=pathlib.Path(__file__).parent,
-                          capture_output=True, text=True, check=False)
-    return told.stdout.strip() or None
+        BATCH, num_workers=workers, device="cpu",
+        cache={"ram_gib": 0, "disk_gib": 16, "dir": str(folder / "stores")})
 
 
 def main():

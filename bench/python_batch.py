@@ -20,7 +20,6 @@ import os
 import pathlib
 import platform
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ import time
 import numpy
 
 import penstock
+from result import commit, spread
 
 ROWS, BATCH = 4096, 64
 FIELDS = {name: [name] for name in "abcd"}
@@ -41,11 +41,6 @@ FORMS = {
 MUST = {"numpy": 8, "torch": 8}
 IMPORT = ("import numpy, time; start = time.perf_counter(); import penstock; "
           "print(1e3 * (time.perf_counter() - start))")
-
-
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values),
-            "max": max(values), "repeats": len(values)}
 
 
 def table(folder):
@@ -73,13 +68,6 @@ def import_ms(rounds):
                                     capture_output=True, text=True).stdout)
     one()
     return spread([one() for _ in range(rounds)])
-
-
-def commit():
-    told = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"],
-                          cwd=pathlib.Path(__file__).parent,
-                          capture_output=True, text=True, check=False)
-    return told.stdout.strip() or None
 
 
 def main():
