@@ -41,14 +41,14 @@ from ._engine import version as __version__
 from .errors import (DeviceError, Error, InternalError, OutOfMemory,
                      RequestError, SourceError, TransformError)
 from .loader import Loader, open
-from .monitor import Monitor
+from .monitor import Monitor, trace
 from .progress import progress
 
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "ImageFolder", "InternalError", "Loader", "Monitor", "OutOfMemory",
            "RequestError", "SourceError", "Tokenizer", "TransformError",
-           "__version__", "get_worker_info", "open", "progress", "show", "train",
-           "watch"]
+           "__version__", "bench", "get_worker_info", "open", "progress",
+           "show", "trace", "train", "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -56,16 +56,17 @@ except OSError:
     _began_in = ""
 
 if TYPE_CHECKING:
+    from .benching import bench
     from .dataloader import DataLoader, get_worker_info
     from .images import ImageFolder, show
     from .tokenizer import Tokenizer
     from .training import train
     from .watching import watch
 else:
-    _LATER = {"DataLoader": "dataloader", "get_worker_info": "dataloader",
-              "ImageFolder": "images", "show": "images",
-              "Tokenizer": "tokenizer", "train": "training",
-              "watch": "watching"}
+    _LATER = {"bench": "benching", "DataLoader": "dataloader",
+              "get_worker_info": "dataloader", "ImageFolder": "images",
+              "show": "images", "Tokenizer": "tokenizer",
+              "train": "training", "watch": "watching"}
 
     def __getattr__(name):
         """What few need is imported when it is asked for."""
