@@ -134,6 +134,7 @@ const KeyList& TableKeys::list() const {
         {reinterpret_cast<const std::int64_t*>(numbers.data()),
          numbers.size() / sizeof(std::int64_t)},
         {reinterpret_cast<const char*>(characters.data()), characters.size()});
+    charge_.change_to(keys_.memory());
   });
   return keys_;
 }

@@ -64,4 +64,13 @@ bool weighted(const LoaderOptions& options);
 /// Throws Error(request) for what cannot be done with these samples.
 void check(const LoaderOptions& options, const Dataset& dataset);
 
+/// What may change while a loader runs: see LoaderOptions.
+struct LoaderThreads {
+  int workers = 1;
+  int readers = 0;  ///< 0: there are none, the workers read
+  int prefetch = 2;
+
+  friend bool operator==(const LoaderThreads&, const LoaderThreads&) = default;
+};
+
 }  // namespace penstock
