@@ -38,6 +38,8 @@ class ChunkReader {
   /// Hands the rows of a chunk to `sink`, in their order, in pieces that hold
   /// the requested columns. Throws Error(source) with the file and the rows.
   virtual void read(std::int64_t chunk, const PieceSink& sink) = 0;
+  /// Whether a chunk may be needed again; else it is read once, as in a scan.
+  virtual void again(bool /*yes*/) {}
 };
 
 /// The rows of one file, in chunks that are decoded together. Thread-safe.
