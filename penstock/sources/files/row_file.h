@@ -57,6 +57,10 @@ class RowFile {
     return {};
   }
 
+  /// As those of ChunkMap; the memory is that of all files of a source.
+  virtual std::size_t decoded_bytes() const { return 0; }
+  virtual std::size_t kept_bytes() const { return 0; }
+
   std::int64_t rows() const {
     return chunk_ends().empty() ? 0 : chunk_ends().back();
   }

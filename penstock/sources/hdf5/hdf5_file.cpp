@@ -73,9 +73,8 @@ class Hdf5File final : public files::RowFile,
       const std::vector<std::size_t>& columns) const override;
 
   const RowColumns& rows_here() const { return rows_; }
-  ChunkUse use() const {
-    ChunkUse use{.decoded = chunks_->get()->decoded(),
-                 .budget = chunks_->budget()};
+  std::size_t decoded_bytes() const override {
+    std::int64_t bytes = 0;
     std::vector<const DataSet*> seen;
     for (const RowColumn& column : rows_.columns) {
       const DataSet* set = column.view.set;
@@ -83,10 +82,11 @@ class Hdf5File final : public files::RowFile,
           std::ranges::find(seen, set) != seen.end())
         continue;
       seen.push_back(set);
-      use.all_bytes += set->chunk_bytes() * std::ssize(set->places);
+      bytes += set->chunk_bytes() * std::ssize(set->places);
     }
-    return use;
+    return static_cast<std::size_t>(bytes);
   }
+  std::size_t kept_bytes() const override { return chunks_->budget(); }
 
  private:
   friend class Hdf5Reader;
@@ -361,6 +361,22 @@ void add_labels(const FileSettings& settings, Indexer& indexer,
 
 }  // namespace
 
+namespace {
+
+/// Files that cannot be read have the columns of the others, and no rows.
+void leave_out(const std::vector<std::shared_ptr<const IndexedFile>>& indexed,
+               std::vector<RowColumns>& columns) {
+  const auto good = std::ranges::find_if(
+      indexed, [](const auto& file) { return file != nullptr; });
+  if (good == indexed.end()) return;
+  const RowColumns& whole =
+      columns[static_cast<std::size_t>(good - indexed.begin())];
+  for (std::size_t f = 0; f < indexed.size(); ++f)
+    if (indexed[f] == nullptr) columns[f] = {.columns = whole.columns};
+}
+
+}  // namespace
+
 std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
     const SourceSpec& spec, const std::vector<files::DataFile>& data,
     StopFlag stop) {
@@ -377,7 +393,11 @@ std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
       indexed.push_back(indexer.index(file));
       columns.push_back(columns_of(indexed.back(), rows, reader));
     } catch (const Error& error) {
-      if (!spec.skip_bad || data.size() == 1 || is_stop(error)) throw;
+      const bool last = &file == &data.back() &&
+                        std::ranges::all_of(indexed, [](const auto& one) {
+                          return one == nullptr;
+                        });
+      if (!spec.skip_bad || last || is_stop(error)) throw;
       log(LogLevel::warning, std::string(error.what()) +
                                  "; source.on_bad is \"skip\": it is left out");
       indexed.resize(columns.size());
@@ -385,6 +405,7 @@ std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
       columns.emplace_back();
     }
   }
+  leave_out(indexed, columns);
   add_labels(settings, indexer, reader, columns);
   std::vector<std::shared_ptr<const files::RowFile>> opened;
   for (std::size_t f = 0; f < data.size(); ++f)
@@ -401,10 +422,6 @@ std::vector<RefusedColumn> refused_in(
          static_cast<const Hdf5File&>(*file).rows_here().refused)
       all.push_back(one);
   return all;
-}
-
-ChunkUse chunk_use_of(const files::RowFile& file) {
-  return static_cast<const Hdf5File&>(file).use();
 }
 
 }  // namespace penstock::hdf5

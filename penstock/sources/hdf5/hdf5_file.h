@@ -18,13 +18,4 @@ std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
 std::vector<RefusedColumn> refused_in(
     const std::vector<std::shared_ptr<const files::RowFile>>& opened);
 
-/// How many chunks readers of an opened file have decoded, its share of memory
-/// for decoded ones, and the bytes of all its chunks when decoded, in bytes.
-struct ChunkUse {
-  std::int64_t decoded = 0;
-  std::size_t budget = 0;
-  std::int64_t all_bytes = 0;
-};
-ChunkUse chunk_use_of(const files::RowFile& file);
-
 }  // namespace penstock::hdf5

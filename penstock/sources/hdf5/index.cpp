@@ -173,6 +173,7 @@ void add_mappings(const Json& described, DataSet& set) {
                     .file = text(one, "file"),
                     .path = text(one, "path"),
                     .from = number(one, "from", kMostValues)};
+    if (!mapping.path.starts_with('/')) mapping.path = "/" + mapping.path;
     if (set.dims.empty() || mapping.first + mapping.rows > set.dims[0])
       refuse("it maps rows that it does not have");
     set.mappings.push_back(std::move(mapping));
