@@ -166,6 +166,44 @@ std::string order_line(const Order& order) {
          " rows from anywhere (exact order: ~" + rows(exact) + ")";
 }
 
+std::string chunk_line(const Order& order, const DatasetInfo& info) {
+  if (!order.shuffle || info.chunks == 0 ||
+      info.decoded_bytes <= info.kept_bytes)
+    return {};
+  const auto rows = static_cast<double>(order.samples);
+  const double row_bytes = static_cast<double>(info.decoded_bytes) / rows;
+  const auto kept = static_cast<double>(info.kept_bytes);
+  // Of a row that is drawn anywhere, in the window where there are pages, the
+  // chunk is in memory as often as that part of them is.
+  const double window =
+      order.pages ? std::min(rows, static_cast<double>(order.pages.page) *
+                                       static_cast<double>(order.pages.window))
+                  : rows;
+  const double part = std::min(1.0, kept / (window * row_bytes));
+  const auto chunks = static_cast<double>(info.chunks);
+  const double decoded = std::max(chunks, rows * (1 - part));
+  if (decoded < 1.1 * chunks) return {};
+  const auto page = static_cast<std::int64_t>(std::ceil(rows / chunks));
+  // A half of what fits: windows follow one another.
+  const auto pages = static_cast<std::int64_t>(
+      kept / 2 / (static_cast<double>(page) * row_bytes));
+  auto count = [](double number) {
+    return std::to_string(std::llround(number));
+  };
+  auto mib = [](double bytes) {
+    return std::to_string(std::llround(bytes / (1 << 20))) + " MiB";
+  };
+  std::string text = "chunks: this order decodes about " + count(decoded) +
+                     " chunks in an epoch, of " + count(chunks) +
+                     " that there are: of their " +
+                     mib(static_cast<double>(info.decoded_bytes)) + ", " +
+                     mib(kept) + " stay in memory (source.decoded_gib)";
+  if (pages < 1) return text;
+  return text + "; \"order\": {\"paged\": {\"page\": " + std::to_string(page) +
+         ", \"window\": " + std::to_string(pages) + "}} decodes about " +
+         count(chunks) + ", " + count(decoded / chunks) + " times fewer";
+}
+
 Json plan_json(const Job& job, const DatasetInfo& info) {
   Json json;
   json["rows"] = info.rows;

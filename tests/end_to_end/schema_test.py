@@ -160,6 +160,8 @@ class Schema(Case):
             | self.known_keys(self.job(source={"kind": "arrow", "path": "x"}),
                               ["source"])
             | self.known_keys(self.job(source={"kind": "images", "path": "x"}),
+                              ["source"])
+            | self.known_keys(self.job(source={"kind": "hdf5", "path": "x"}),
                               ["source"]),
             set(self.rules("source")["properties"]))
         keys = self.known_keys(self.job(), ["fields", "heard"])

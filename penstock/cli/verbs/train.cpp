@@ -130,6 +130,9 @@ void show_plan(const Job& job, Terminal& terminal, Invocation& invocation) try {
   print(mixture_text(job, info));
   if (std::string line = order_line(train_order(job, info)); !line.empty())
     print(line + "\n");
+  if (std::string line = chunk_line(train_order(job, info), info);
+      !line.empty())
+    print(line + "\n");
 } catch (const Error& error) {
   if (!is_stop(error)) throw;
   invocation.interrupted = true;

@@ -9,7 +9,7 @@
 #include "penstock/base/hash.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_source.h"
-#include "penstock/sources/images/open_file.h"
+#include "penstock/sources/files/open_file.h"
 #include "penstock/sources/images/picture_files.h"
 #include "penstock/sources/plugin.h"
 #include "penstock/sources/schema.h"
@@ -149,28 +149,28 @@ class ImageReader final : public Reader {
     const PicturePlace& place = opened_->files.places[at];
     if (place.container >= 0) {
       if (place.container != open_tar_) {
-        tar_ = open_file(opened_->files.file_of(at));
+        tar_ = files::open_file(opened_->files.file_of(at));
         open_tar_ = tar_ ? place.container : -1;
       }
       if (!tar_) return std::strerror(errno);
       if (place.bytes > kMostBytes) return too_large(place.bytes);
       bytes_.resize(static_cast<std::size_t>(place.bytes));
-      return read_at(tar_, place.begin, std::span(bytes_));
+      return files::read_at(tar_, place.begin, std::span(bytes_));
     }
-    const OpenFile file = open_file(opened_->files.file_of(at));
+    const files::OpenFile file = files::open_file(opened_->files.file_of(at));
     if (!file) return std::strerror(errno);
     struct stat found {};
     if (::fstat(file.number(), &found) != 0) return std::strerror(errno);
     if (!S_ISREG(found.st_mode)) return "it is not a file";
     if (found.st_size > kMostBytes) return too_large(found.st_size);
     bytes_.resize(static_cast<std::size_t>(found.st_size));
-    return read_at(file, 0, std::span(bytes_));
+    return files::read_at(file, 0, std::span(bytes_));
   }
 
   const std::shared_ptr<const Opened> opened_;
   const std::string shown_;
   std::int32_t open_tar_ = -1;
-  OpenFile tar_;
+  files::OpenFile tar_;
   std::string bytes_;
 };
 
