@@ -138,9 +138,15 @@ class ImageKind final : public FieldKind {
       picture.row_shape = {image_.height, image_.width, channels};
     else
       picture.row_shape = {channels, image_.height, image_.width};
-    if (!image_.record_draws) return {std::move(picture)};
-    return {std::move(picture),
-            {.name = name_ + "_draw", .dtype = Dtype::int32, .row_shape = {5}}};
+    std::vector<Output> all = {std::move(picture)};
+    if (!image_.record_draws) return all;
+    all.push_back(
+        {.name = name_ + "_draw", .dtype = Dtype::int32, .row_shape = {5}});
+    if (image_.most_changes() > 0)
+      all.push_back({.name = name_ + "_augment",
+                     .dtype = Dtype::float64,
+                     .row_shape = {image_.most_changes(), kNumbersOfChange}});
+    return all;
   }
   std::unique_ptr<FieldFinisher> finisher(bool train) const override {
     return make_image_finisher(image_, train);

@@ -8,6 +8,7 @@
 
 #include "penstock/base/settings.h"
 #include "penstock/transforms/field_kind.h"
+#include "penstock/transforms/image/augment/augment.h"
 #include "penstock/transforms/image/picture.h"
 #include "penstock/transforms/image/resize.h"
 
@@ -34,6 +35,8 @@ struct Image {
   int resize = 256;  ///< the short side, before the centre is cropped
   Interpolation interpolation = Interpolation::bilinear;
   double flip = 0.5;  ///< how often a picture of the train side is mirrored
+  /// What else is done to pictures of the train side once they have their size.
+  std::vector<Augment> augments = {};
   Dtype dtype = Dtype::uint8;
   bool channels_last = false;
   /// By channel; both empty: floats are between 0 and 1.
@@ -41,6 +44,9 @@ struct Image {
   bool record_draws = false;
   bool store_decoded = false;  ///< what is kept: pixels, or the bytes
   int max_side = 0;            ///< of what is kept; 0: as it is
+
+  /// The changes of a picture's pixels at most.
+  int most_changes() const;
 };
 
 const SettingsTable<Image>& image_settings();
@@ -48,7 +54,8 @@ const SettingsTable<Image>& image_settings();
 /// The kind `image`: the tensor NAME, [channels, height, width] or [height,
 /// width, channels]; and with `record_draws` NAME_draw, int32 [5]: top, left,
 /// height, width and whether it is mirrored, in pixels of the picture that is
-/// turned as EXIF says.
+/// turned as EXIF says; and where pictures are augmented NAME_augment, float64
+/// [changes at most, 8]: each a Change and its numbers, in their order.
 ///
 /// Decodes, resizes and normalises as torchvision does with PIL pictures, byte
 /// by byte for the same draws. Pictures are turned as Pillow's

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
+#include "penstock/transforms/image/augment/erase.h"
 #include "penstock/transforms/image/image.h"
 #include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/pixel_writer.h"
@@ -9,8 +11,10 @@
 namespace penstock {
 namespace {
 
-constexpr std::uint64_t kCrop = 0x63726f70;  // "crop"
-constexpr std::uint64_t kFlip = 0x666c6970;  // "flip"
+constexpr std::uint64_t kCrop = 0x63726f70;           // "crop"
+constexpr std::uint64_t kFlip = 0x666c6970;           // "flip"
+constexpr std::uint64_t kAugment = 0x6175676d656e74;  // "augment"
+constexpr std::uint64_t kErase = 0x6572617365;        // "erase"
 
 class ImageFinisher final : public FieldFinisher {
  public:
@@ -18,6 +22,7 @@ class ImageFinisher final : public FieldFinisher {
       : image_(image),
         framing_(train ? image.train : image.val),
         train_(train),
+        augments_(train ? image.augments : std::vector<Augment>()),
         writer_(image) {}
 
   void finish(std::span<const StoredRow> rows, const DrawKey& key,
@@ -66,7 +71,7 @@ class ImageFinisher final : public FieldFinisher {
     if (!why.empty()) return why;
     const bool turned = header.orientation != 1;
     if (turned) turn(stored_, header.orientation, turned_);
-    write(turned ? turned_ : stored_, left, top, view, to, r);
+    write(row, key, turned ? turned_ : stored_, left, top, view, to, r);
     return {};
   }
 
@@ -85,30 +90,62 @@ class ImageFinisher final : public FieldFinisher {
       std::memcpy(stored_.row(y), kept.pixels + at * pixel,
                   stored_.row_bytes());
     }
-    write(stored_, left, top, view, to, r);
+    write(row, key, stored_, left, top, view, to, r);
     return {};
   }
 
   /// `pixels` begins at column `left` and row `top` of the crop.
-  void write(const Pixels& pixels, int left, int top, const View& view,
+  void write(const StoredRow& row, const DrawKey& key, const Pixels& pixels,
+             int left, int top, const View& view,
              std::span<const TensorPlace> to, std::size_t r) {
     resizer_.resize(pixels, left, top, columns_, rows_, resized_);
-    writer_.write(resized_, view.flipped, to[0].row(r));
+    if (augments_.empty()) {
+      writer_.write(resized_, view.flipped, to[0].row(r));
+    } else {
+      if (view.flipped) mirror(resized_);
+      augment(row, key, to[0].row(r));
+    }
     if (!image_.record_draws) return;
     const std::array<std::int32_t, 5> draws = draws_of(view);
     std::memcpy(to[1].row(r), draws.data(), sizeof(draws));
+    if (image_.most_changes() > 0)
+      record_changes(reinterpret_cast<double*>(to[2].row(r)));
+  }
+
+  void augment(const StoredRow& row, const DrawKey& key, std::byte* to) {
+    draw_changes(augments_, resized_.width, resized_.height,
+                 key.random(row, kAugment), changes_);
+    for (const PixelChange& change : changes_) changer_.apply(change, resized_);
+    writer_.write(resized_, false, to);
+    std::uint64_t erased = 0;
+    for (const PixelChange& change : changes_)
+      if (change.change == Change::erase)
+        erase(image_, augments_[change.entry], change,
+              key.random(row, kErase + erased++), to);
+  }
+
+  void record_changes(double* to) const {
+    const auto most = static_cast<std::size_t>(image_.most_changes());
+    std::fill_n(to, most * kNumbersOfChange, 0.0);
+    for (const PixelChange& change : changes_) {
+      *to++ = static_cast<double>(change.change);
+      to = std::ranges::copy(change.numbers, to).out;
+    }
   }
 
   const Image image_;
   const Framing framing_;
   const bool train_;
+  const std::vector<Augment> augments_;  // of this side
   const PixelWriter writer_;
   std::unique_ptr<PictureDecoder> decoder_;  // made when it is needed
   Resizer resizer_;
+  PixelChanger changer_;
   std::vector<RowFault> rejected_;
   // Of the row at hand, scratch.
   ResizeTaps columns_, rows_;
   Pixels stored_, turned_, resized_;
+  std::vector<PixelChange> changes_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "penstock/base/settings.h"
@@ -129,8 +130,30 @@ void check_channels(Spec& section, const Image& image) {
                    "write the standard deviation of each channel");
 }
 
+void check_augments(Spec& section, const Image& image) {
+  const std::size_t channels = bytes_of(image.mode);
+  for (const Augment& augment : image.augments) {
+    const double side = std::min(image.height, image.width);
+    for (double size : augment.kernel_size)
+      if (std::floor(size / 2) >= side)
+        section.refuse("augment",
+                       "found a kernel_size of " + Json(size).dump() +
+                           ", and the pictures have " + Json(side).dump() +
+                           " pixels",
+                       "write one below twice that");
+    for (const NumberList* of : {&augment.fill, &augment.value})
+      if (of->size() > 1 && of->size() != channels)
+        section.refuse("augment",
+                       "found " + std::to_string(of->size()) +
+                           " numbers, and there are " +
+                           std::to_string(channels) + " channels",
+                       "write one number, or one for each channel");
+  }
+}
+
 void check_sizes(Spec& section, Image& image) {
   check_channels(section, image);
+  check_augments(section, image);
   const int least = std::max(image.height, image.width);
   const bool centres = image.train == Framing::resize_center ||
                        image.val == Framing::resize_center;
@@ -196,6 +219,13 @@ SettingsTable<Image> make_settings() {
               "antialiased, as Pillow's")
       .number("flip", &Image::flip, 0, 1,
               "how often a picture of the train side is mirrored")
+      .setting(
+          "augment", augments_schema(),
+          [](Spec& spec, const SettingSchema& setting, Image& to) {
+            if (const Json* found = spec.raw(setting.key))
+              to.augments = parse_augments(*found, spec.path_of(setting.key));
+          },
+          [](const Image& from) { return augments_json(from.augments); })
       .choice("dtype", &Image::dtype,
               {{"uint8", Dtype::uint8},
                {"float32", Dtype::float32},
@@ -218,6 +248,12 @@ SettingsTable<Image> make_settings() {
 }
 
 }  // namespace
+
+int Image::most_changes() const {
+  int most = 0;
+  for (const Augment& augment : augments) most += augment.most_changes();
+  return most;
+}
 
 const SettingsTable<Image>& image_settings() {
   static const SettingsTable<Image> table =
