@@ -23,7 +23,7 @@ enum class Framing : std::uint8_t {
   none,                 ///< it must have that size
 };
 
-/// A column of encoded pictures: bytes of JPEG, PNG or WebP files.
+/// A column of encoded pictures: bytes of JPEG, PNG, WebP or GIF files.
 struct Image {
   std::string column = "image";
   int height = 224, width = 224;
@@ -34,6 +34,7 @@ struct Image {
   std::array<double, 2> ratio = {3.0 / 4.0, 4.0 / 3.0};
   int resize = 256;  ///< the short side, before the centre is cropped
   Interpolation interpolation = Interpolation::bilinear;
+  bool fast = false;  ///< JPEG is decoded and resized with fewer bits
   double flip = 0.5;  ///< how often a picture of the train side is mirrored
   /// What else is done to pictures of the train side once they have their size.
   std::vector<Augment> augments = {};

@@ -92,8 +92,9 @@ TEST_F(AugmentTest, EveryChangeHasTorchvisionsBytes) {
   for (const Json& json : golden_.find("changes")->array()) {
     SCOPED_TRACE(json.dump());
     const bool rgb = json.find("mode")->string() == "RGB";
-    Pixels pixels = picture_of(integer(json, "size", 0), integer(json, "size", 1),
-                          rgb ? PictureMode::rgb : PictureMode::grey);
+    Pixels pixels =
+        picture_of(integer(json, "size", 0), integer(json, "size", 1),
+                   rgb ? PictureMode::rgb : PictureMode::grey);
     changer_.apply(change_of(json), pixels);
     Sha256 hash;
     hash.add(std::as_bytes(bytes_in(pixels)));

@@ -58,6 +58,12 @@ class PixelChanger {
   std::vector<float> numbers_;
 };
 
+/// True for what moves pixels, and so masks, too.
+inline bool moves(Change change) {
+  return change == Change::rotate || change == Change::affine ||
+         change == Change::flip_vertically;
+}
+
 /// Left becomes right.
 void mirror(Pixels& pixels);
 
