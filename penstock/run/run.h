@@ -7,6 +7,7 @@
 #include "penstock/run/agreement.h"
 #include "penstock/run/check_rows.h"
 #include "penstock/run/compare_runs.h"
+#include "penstock/run/contact_sheet.h"
 #include "penstock/run/digest.h"
 #include "penstock/run/doctor.h"
 #include "penstock/run/find_run.h"

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "penstock/base/error.h"
-#include "penstock/base/hash.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_source.h"
 #include "penstock/sources/files/open_file.h"
+#include "penstock/sources/images/listing.h"
 #include "penstock/sources/images/picture_files.h"
 #include "penstock/sources/plugin.h"
 #include "penstock/sources/schema.h"
@@ -65,20 +65,9 @@ Json identity_of(const Opened& opened, const SourceSpec& spec) {
   for (Part part : opened.parts)
     columns.push_back(names[static_cast<std::size_t>(part)]);
   identity["columns"] = std::move(columns);
-  Sha256 version;
-  std::int64_t bytes = 0;
-  for (std::size_t at = 0; at < opened.files.places.size(); ++at) {
-    const PicturePlace& place = opened.files.places[at];
-    bytes += place.bytes;
-    version.add(opened.files.names[at].name + "\n" +
-                std::to_string(place.bytes) + " " +
-                std::to_string(place.changed_ns) + " " +
-                std::to_string(place.of_class) + "\n");
-  }
-  for (const std::string& name : opened.files.classes) version.add(name + "\n");
   identity["files"] = std::ssize(opened.files.places);
-  identity["bytes"] = bytes;
-  identity["version"] = version.hex();
+  identity["bytes"] = opened.files.bytes;
+  identity["version"] = opened.files.version;
   return identity;
 }
 
@@ -144,6 +133,23 @@ class ImageReader final : public Reader {
            std::to_string(kMostBytes) + " are the most that are read";
   }
 
+  /// A file that was rewritten in place leaves its folder as it was.
+  void check_kept(std::size_t at, const struct stat& found) const {
+    const PicturePlace& place = opened_->files.places[at];
+    if (found.st_size == place.bytes && time_of(found) == place.changed_ns)
+      return;
+    forget_listing(opened_->files.root);
+    throw Error(
+        ErrorKind::source,
+        {.code = "images.changed",
+         .what = "cannot read a picture",
+         .where = opened_->files.file_of(at),
+         .why = "it was changed since an earlier start listed it: it has " +
+                std::to_string(found.st_size) + " bytes, and had " +
+                std::to_string(place.bytes),
+         .next = "start the run again: the pictures are listed anew"});
+  }
+
   /// A picture's bytes into `bytes_`; what went wrong.
   std::string read_bytes(std::size_t at) {
     const PicturePlace& place = opened_->files.places[at];
@@ -162,6 +168,7 @@ class ImageReader final : public Reader {
     struct stat found {};
     if (::fstat(file.number(), &found) != 0) return std::strerror(errno);
     if (!S_ISREG(found.st_mode)) return "it is not a file";
+    if (opened_->files.kept) check_kept(at, found);
     if (found.st_size > kMostBytes) return too_large(found.st_size);
     bytes_.resize(static_cast<std::size_t>(found.st_size));
     return files::read_at(file, 0, std::span(bytes_));

@@ -74,8 +74,7 @@ class Tar {
     struct stat found {};
     ::fstat(file_.number(), &found);
     bytes_ = found.st_size;
-    changed_ns_ = std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
-                  found.st_mtim.tv_nsec;
+    changed_ns_ = time_of(found);
   }
 
   /// Calls `take` with the name, begin and size of every file in it.
