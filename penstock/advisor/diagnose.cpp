@@ -10,6 +10,9 @@
 namespace penstock {
 namespace {
 
+constexpr double kComputes = 0.8;    // of its busy time, on a processor
+constexpr double kWaitsFor = 0.3;    // below that it waits for something
+constexpr double kThrottled = 0.1;   // of the wall time
 constexpr double kNoWaiting = 0.03;  // of the wall time: nothing to gain
 
 template <class... Values>
@@ -159,6 +162,9 @@ class Diagnosis {
   void copies() {
     verdict_.limit = Limit::copy;
     verdict_.cause = "batches wait for their copy to the device";
+    if (const double bytes = bytes_of_batches(); bytes > 0)
+      verdict_.because +=
+          format("; %.3g MB/s went over the link", 1e-6 * bytes / wall_);
     bool on_device =
         tiers_.faster != nullptr && tiers_.faster->name == "device";
     if (on_device)
@@ -173,6 +179,15 @@ class Diagnosis {
       verdict_.no_action =
           "the rows cannot be kept on the device; fewer bytes in a row, or a "
           "smaller dtype, would be copied faster";
+  }
+
+  /// What the stage before the copies made, in bytes.
+  double bytes_of_batches() const {
+    double bytes = 0;
+    for (const StageNumbers& stage : window_.stages)
+      if (stage.name == "pack" || stage.name == "gather")
+        bytes += static_cast<double>(stage.bytes);
+    return bytes;
   }
 
   void host_loop() {
@@ -246,25 +261,64 @@ class Diagnosis {
         verdict_.stage + "' cheaper";
   }
 
+  /// Why a stage takes its time.
+  std::string cause_in(const StageNumbers& stage) const {
+    const std::string name = "'" + stage.name + "'";
+    const double u = cpu_share(stage);
+    const auto calls = static_cast<double>(stage.calls);
+    const double call_ms = 1e3 * seconds(stage.busy_wall) / calls;
+    const double cpus = window_.limits.cpus;
+    if (row_by_row(stage))
+      return format(
+          "the database is queried once per sample, %.2f ms each time",
+          call_ms);
+    if (u >= kWaitsFor && throttled() > kThrottled)
+      return name + format(
+                        " needs more processor time than the quota of %.3g "
+                        "processors: it was stopped for %.0f %% of the time",
+                        cpus, 100 * throttled());
+    if (u >= kWaitsFor && u <= kComputes && processors_in_use() > 0.8 * cpus)
+      return name + format(
+                        " needs more processor time: all %.3g processors "
+                        "are in use, and %d threads share them",
+                        cpus, threads());
+    if (u > kComputes) return name + " needs more processor time";
+    if (stage.calls > 0 && u < kWaitsFor)
+      return name + format(
+                        " waits for answers: %.0f rows per statement, %.2f "
+                        "ms each",
+                        static_cast<double>(stage.items) / calls, call_ms);
+    const auto from_drive =
+        static_cast<double>(window_.use.read_bytes.value_or(0));
+    if (u < kWaitsFor && stage.bytes > 0 && reads_source(stage) &&
+        from_drive > 0.5 * static_cast<double>(stage.bytes))
+      return name + format(" waits for storage: %.1f MB/s came from drives",
+                           1e-6 * from_drive / wall_);
+    return name + " is the slowest stage";
+  }
+
+  /// Of the time, in which the cgroup's quota let none of us run.
+  double throttled() const {
+    return 1e-6 * static_cast<double>(window_.use.throttled_us.value_or(0)) /
+           wall_;
+  }
+  /// By the stages.
+  double processors_in_use() const {
+    double cpu = 0;
+    for (const StageNumbers& stage : window_.stages)
+      cpu += seconds(stage.busy_cpu);
+    return cpu / wall_;
+  }
+  int threads() const {
+    int all = 0;
+    for (const Pool& pool : pools_of(window_.stages)) all += pool.workers;
+    return all;
+  }
+
   void explain(const Pool& pool) {
     const StageNumbers& stage = pool.busiest();
     double u = cpu_share(stage);
-    double calls = static_cast<double>(stage.calls);
-    double call_ms = 1e3 * seconds(stage.busy_wall) / calls;
-    if (row_by_row(stage))
-      verdict_.cause =
-          format("the database is queried once per sample, %.2f ms each time",
-                 call_ms);
-    else if (u > 0.8)
-      verdict_.cause = "'" + stage.name + "' needs more processor time";
-    else if (stage.calls > 0 && u < 0.3)
-      verdict_.cause = format(
-          "'%s' waits for answers: %.0f rows per statement, %.2f ms each",
-          stage.name.c_str(), static_cast<double>(stage.items) / calls,
-          call_ms);
-    else
-      verdict_.cause = "'" + stage.name + "' is the slowest stage";
-
+    verdict_.cause = cause_in(stage);
     double share = pool.share_of(stage);
     verdict_.because += "; '" + stage.name + "'";
     if (share < 0.995)

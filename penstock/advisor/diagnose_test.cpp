@@ -106,6 +106,48 @@ TEST(Diagnose, HasAnActionOrSaysWhyThereIsNone) {
   }
 }
 
+TEST(Diagnose, NamesTheQuotaThatStopsTheProcess) {
+  Snapshot late = window(4s, pool({stage("prepare", 2, 1000, 7600ms, 0.9)}));
+  late.limits.cpus = 2;
+  EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("quota")));
+  late.use.throttled_us = 1'200'000;
+  EXPECT_THAT(diagnose(late).cause,
+              HasSubstr("than the quota of 2 processors: it was stopped for 30 "
+                        "% of the time"));
+  late.use.throttled_us = 100'000;
+  EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("quota")));
+}
+
+TEST(Diagnose, NamesProcessorsThatThreadsShare) {
+  // Four threads on one processor: each works for a quarter of its busy time.
+  Snapshot late = window(4s, pool({stage("prepare", 4, 1000, 9s, 0.4)}));
+  late.limits.cpus = 1;
+  EXPECT_THAT(diagnose(late).cause,
+              HasSubstr("all 1 processors are in use, and 4 threads share"));
+  late.limits.cpus = 8;
+  EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("in use")));
+}
+
+TEST(Diagnose, NamesStorageWhereBytesCameFromDrives) {
+  Snapshot late = window(4s, pool({stage("read", 1, 1000, 3900ms, 0.1)}));
+  late.stages[0].bytes = 40'000'000;
+  EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("storage")));
+  late.use.read_bytes = 1'000'000;
+  EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("storage")))
+      << "most of it was in the page cache";
+  late.use.read_bytes = 36'000'000;
+  EXPECT_THAT(diagnose(late).cause,
+              HasSubstr("'read' waits for storage: 9.0 MB/s"));
+}
+
+TEST(Diagnose, SaysWhatWentOverTheLink) {
+  Snapshot copies = window(2s, pool({stage("gather", 1, 1000, 100ms)}));
+  copies.parts.wait_data = 0s;
+  copies.parts.wait_copy = 1s;
+  copies.stages[0].bytes = 8'000'000;
+  EXPECT_THAT(diagnose(copies).because, HasSubstr("4 MB/s went over the link"));
+}
+
 TEST(Diagnose, NamesTheStageWithTheLowestRate) {
   Verdict verdict = diagnose(
       window(4s, {stage("read", 1, 1000, 1s), stage("prepare", 2, 1000, 8s)}));

@@ -9,6 +9,7 @@
 #include "penstock/cli/command_line.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/signals.h"
+#include "penstock/monitor/monitor.h"
 
 namespace penstock {
 namespace {
@@ -55,6 +56,7 @@ int run_program(int argc, char** argv, Invocation& invocation) {
   let_openmp_sleep();
   watch_signals(command->verb->ends_in_order);
   choose_log_level(command->log_level);
+  const auto nvtx = tell_nvtx_where_asked();
   command->run(invocation);
   return invocation.interrupted ? 128 + stop_signal() : invocation.exit_code;
 }

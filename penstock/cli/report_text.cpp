@@ -70,6 +70,11 @@ std::string head_of(const FoundRun& run) {
     text += wrapped(action, "     ", "  -> ");
   const std::string none = text_in(report, {"verdict", "no_action"});
   if (actions.empty() && !none.empty()) text += wrapped(none + ".", "  ");
+  for (const Json& finding : list_in(report, {"findings"}))
+    text += wrapped("Also: " + text_in(finding, {"what"}) + " (" +
+                        text_in(finding, {"because"}) +
+                        "): " + text_in(finding, {"next"}) + ".",
+                    "  ");
   auto first_ms = number_in(report, {"first_batch_ms"});
   auto steps = number_in(report, {"steps"});
   text +=

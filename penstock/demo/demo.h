@@ -5,5 +5,6 @@
 ///
 ///     SourceSpec to = parse_source_spec("sqlite:demo.sqlite", "to");
 ///     write_positions_demo({.rows = 4030, .seed = 1, .to = to});
+#include "penstock/demo/device_check.h"
 #include "penstock/demo/positions.h"
 #include "penstock/demo/quickstart.h"

@@ -19,4 +19,5 @@
 #include "penstock/exec/ranges.h"
 #include "penstock/exec/ring.h"
 #include "penstock/exec/sequencer.h"
+#include "penstock/exec/spans.h"
 #include "penstock/exec/stage.h"

@@ -7,6 +7,7 @@
 
 #include "penstock/base/clock.h"
 #include "penstock/exec/durations.h"
+#include "penstock/exec/spans.h"
 
 namespace penstock {
 
@@ -62,6 +63,7 @@ class StageMeter {
   void add_blocked_get(Nanoseconds time) { blocked_get_.add(time); }
   void add_blocked_put(Nanoseconds time) { blocked_put_.add(time); }
   StageNumbers numbers() const;
+  const std::string& name() const { return name_; }
 
   /// On average over a stage's scopes: what is shorter is sampled.
   static constexpr Nanoseconds kShortScope{50'000};
@@ -97,16 +99,22 @@ class StageMeter {
   Blocked blocked_put_;
 };
 
-/// Adds the time of a scope to a meter's busy numbers.
+/// Adds the time of a scope to a meter's busy numbers, and tells those who
+/// listen to spans of it.
 class BusyScope {
  public:
   explicit BusyScope(StageMeter& meter)
       : meter_(meter),
         weight_(meter.cpu_weight()),
         wall_(wall_clock().now()),
-        cpu_(cpu_time()) {}
+        cpu_(cpu_time()) {
+    if (spans::heard()) spans::tell_begin(meter_.name());
+  }
   ~BusyScope() {
-    meter_.add_busy(wall_clock().now() - wall_, weight_ * (cpu_time() - cpu_));
+    const Nanoseconds end = wall_clock().now();
+    meter_.add_busy(end - wall_, weight_ * (cpu_time() - cpu_));
+    if (spans::heard())
+      spans::tell({.name = meter_.name(), .begin = wall_, .end = end});
   }
   BusyScope(const BusyScope&) = delete;
   BusyScope& operator=(const BusyScope&) = delete;

@@ -46,6 +46,7 @@ struct Job {
     std::optional<std::int64_t> max_steps;
     /// Missing: a model is saved at the end of every epoch.
     std::optional<std::int64_t> checkpoint_every_steps;
+    bool profile = false;  ///< a trace of some steps, and times of the stages
   };
 
   /// One entry of `sources`.
@@ -59,6 +60,7 @@ struct Job {
   /// The `output` section.
   struct Output {
     std::string dir = "runs";
+    bool tensorboard = false, csv = false, prometheus = false;
   };
 
   Json document;              ///< the settings as given, overrides included

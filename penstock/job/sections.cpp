@@ -229,13 +229,24 @@ const SettingsTable<Job::Training>& training_settings() {
           .integer("max_steps", &Training::max_steps, 1, kMany, "")
           .integer("checkpoint_every_steps", &Training::checkpoint_every_steps,
                    1, kMany,
-                   "default: a model is saved at the end of every epoch");
+                   "default: a model is saved at the end of every epoch")
+          .boolean("profile", &Training::profile,
+                   "a trace of steps 10 to 30 in the run's folder, and what "
+                   "each stage took when an epoch ends");
   return table;
 }
 
 const SettingsTable<Job::Output>& output_settings() {
-  static const SettingsTable<Job::Output> table =
-      SettingsTable<Job::Output>().text("dir", &Job::Output::dir, "");
+  using Output = Job::Output;
+  static const SettingsTable<Output> table =
+      SettingsTable<Output>()
+          .text("dir", &Output::dir, "")
+          .boolean("tensorboard", &Output::tensorboard,
+                   "the run's numbers as events for TensorBoard")
+          .boolean("csv", &Output::csv,
+                   "the same as metrics.csv and epochs.csv")
+          .boolean("prometheus", &Output::prometheus,
+                   "the newest of them as metrics.prom");
   return table;
 }
 

@@ -4,7 +4,19 @@
 #include <limits>
 #include <utility>
 
+#include "penstock/exec/exec.h"
+
 namespace penstock {
+namespace {
+
+void tell(SpanLane lane, std::string_view name, Nanoseconds begin,
+          Nanoseconds end, std::int64_t step) {
+  if (end > begin)
+    spans::tell(
+        {.lane = lane, .name = name, .begin = begin, .end = end, .step = step});
+}
+
+}  // namespace
 
 bool StepParts::steps_take_time() const {
   constexpr Nanoseconds kLeast = std::chrono::microseconds(5);
@@ -135,6 +147,15 @@ void StepClock::account(const Step& step) {
   parts.wait_copy = after - before;
   parts.compute = end - after;
   add(parts, step.group, step.number);
+  // Virtual time would not fit to that of the threads.
+  if (spans::heard() && clock_ == &wall_clock()) {
+    tell(SpanLane::loop, "wait for the batch", step.asked, step.got,
+         step.number);
+    tell(SpanLane::device, "wait for data or the host", last_end_, before,
+         step.number);
+    tell(SpanLane::device, "wait for the copy", before, after, step.number);
+    tell(SpanLane::device, "step", after, end, step.number);
+  }
   last_end_ = end;
 }
 

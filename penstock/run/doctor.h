@@ -4,9 +4,13 @@
 
 namespace penstock {
 
-/// What this machine and this build can do: limits with their origins, and
-/// for each optional part whether it is there and, if not, what to do. A GPU
-/// that is there comes with what its driver tells of it.
-Json doctor();
+/// What this machine and this build can do: `machine`, limits with their
+/// origins; `system`, what it runs in, with the drive of the user's cache;
+/// `profile`, what the machine really gives (see machine_profile()), measured
+/// anew where `measure` says so; `build`, what this program is made of; and as
+/// `parts` for each optional part whether it is there and, if not, what to do.
+/// A GPU that is there comes with what its driver tells of it. `repairs` are
+/// things that hold work back, each {"what", "next"}: a command that mends it.
+Json doctor(bool measure = false);
 
 }  // namespace penstock

@@ -46,6 +46,11 @@ std::string measures_line(std::int64_t at, const Json& validated) {
   return line;
 }
 
+RunTrace::Of traced(const Loop::Parts& p) {
+  if (p.options.trace) return RunTrace::Of::all;
+  return p.job.training.profile ? RunTrace::Of::steps : RunTrace::Of::nothing;
+}
+
 /// For where nothing more can be done about an error.
 template <class Work>
 void logged(const char* doing, Work work) {
@@ -104,10 +109,18 @@ Loop::Loop(const Parts& parts, std::int64_t in_all)
       in_all_(in_all),
       epochs_(epochs_in_all(p_, in_all)),
       log_(p_.folder),
+      metrics_(p_.job.output, p_.folder.path()),
+      trace_(traced(p_), p_.folder.path()),
       held_out_(held_out_rows(p_)) {
   p_.session.report_progress(p_.options.listener, epochs_,
                              in_all - p_.state.steps_taken);
+  if (!metrics_.any()) return;
+  p_.session.on_point([this](const TimelineNumbers::Point& point) {
+    metrics_.add(p_.state.steps_taken, point, p_.stepper.takes_time());
+  });
 }
+
+Loop::~Loop() { p_.session.on_point({}); }
 
 bool Loop::stopped() const {
   return p_.options.stop != nullptr && p_.options.stop->load();
@@ -122,8 +135,10 @@ bool Loop::run() {
     // What was done is not lost; the error of the run is the one to tell.
     logged("saving an interrupted run", [&] { save(); });
     logged("ending steps.jsonl", [&] { log_.end(); });
+    trace_.end({});
     throw;
   }
+  trace_.end(p_.options.listener.note);
   return p_.state.steps_taken >= in_all_ && !p_.state.to_validate;
 }
 
@@ -154,6 +169,12 @@ void Loop::take_steps() {
   }
   p_.session.clock().finish();
   report_epochs();
+  if (!metrics_.any()) return;
+  // The time since the last point: all there is of a short run.
+  const RunNumbers numbers = p_.session.numbers();
+  if (!numbers.timeline.points.empty())
+    metrics_.add(p_.state.steps_taken, numbers.timeline.points.back(),
+                 p_.stepper.takes_time());
 }
 
 /// No batch after the last one, and when a stop ended the reading of it.
@@ -197,6 +218,7 @@ void Loop::take(const std::shared_ptr<Batch>& batch) {
   if (!batch->rejected().empty()) p_.quarantine.add(*batch, *session.opened());
   take_losses(false);
   session.report_step();
+  trace_.step(run.steps, p_.options.listener.note);
   report_epochs();
 }
 
@@ -258,6 +280,21 @@ void Loop::report_epochs() {
     p_.session.report_epoch(epoch.numbers);
     if (p_.options.listener.note && !epoch.measures.empty())
       p_.options.listener.note(epoch.measures);
+    export_epoch(epoch.numbers.epoch);
+  }
+}
+
+void Loop::export_epoch(std::int64_t epoch) {
+  if (metrics_.any()) {
+    RunNumbers numbers = p_.session.numbers(false);
+    if (!p_.stepper.takes_time()) numbers.leave_out_compute();
+    if (numbers.epochs.contains(epoch))
+      metrics_.add_epoch(p_.state.steps_taken, epoch_json(numbers, epoch));
+  }
+  for (const std::string& line : timing_lines(p_.session.loader().stages())) {
+    log(LogLevel::debug, line);
+    if (p_.job.training.profile && p_.options.listener.note)
+      p_.options.listener.note(line);
   }
 }
 

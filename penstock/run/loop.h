@@ -7,6 +7,8 @@
 #include <string>
 
 #include "penstock/run/checkpoint.h"
+#include "penstock/run/metrics/metrics.h"
+#include "penstock/run/profile.h"
 #include "penstock/run/quarantine.h"
 #include "penstock/run/session.h"
 #include "penstock/run/stepper.h"
@@ -59,6 +61,9 @@ class Loop {
   };
   /// `in_all`: steps of the whole job, those before a resumption included.
   Loop(const Parts& parts, std::int64_t in_all);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
 
   /// Takes the steps that are left, after the validation that an interrupted
   /// run still owed. False when it was stopped before all was done. However it
@@ -78,6 +83,8 @@ class Loop {
   /// goes on there, and ends it once more.
   void end_epoch(std::int64_t epoch);
   void report_epochs();
+  /// For other programs, and where the job asks for times.
+  void export_epoch(std::int64_t epoch);
   void validate(std::int64_t epoch);
   bool see_held_out_rows();
   void save_if_requested();
@@ -87,6 +94,8 @@ class Loop {
   const std::int64_t in_all_;
   const std::int64_t epochs_;  // for people
   StepLog log_;
+  MetricSinks metrics_;
+  RunTrace trace_;
   std::unique_ptr<Loader> held_out_;  // null: nothing to validate
   /// An epoch, or its part, that is over for the host, and its steps that are
   /// timed.

@@ -8,6 +8,7 @@
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/base/held_memory.h"
+#include "penstock/run/findings.h"
 #include "penstock/run/sample_key.h"
 #include "penstock/run/scanned_rows.h"
 
@@ -131,22 +132,6 @@ Json worst_steps_json(const RunNumbers& run, const Dataset* rows) {
   return json;
 }
 
-Json epoch_json(std::int64_t number, const RunNumbers::Epoch& epoch,
-                const TimelineNumbers& timeline) {
-  bool timed = epoch.parts.steps > 0;
-  Json json;
-  json["epoch"] = number;
-  json["seconds"] = timed ? seconds(epoch.parts.wall) : kUnknown;
-  json["au"] = timed ? utilisation(epoch.parts) : kUnknown;
-  json["samples"] = epoch.samples;
-  json["train_loss"] = epoch.train_loss.value_or(kUnknown);
-  json["val_loss"] = nullptr;
-  for (const auto& [name, value] : epoch.validated.object()) json[name] = value;
-  auto use = timeline.epochs.find(number);
-  if (use != timeline.epochs.end()) json["use"] = use->second.json();
-  return json;
-}
-
 /// What the model came to in the last epoch that was measured, by side:
 /// {"train": {"loss": ...}, "val": {"loss": ..., "accuracy": ...}}.
 Json metrics_json(const RunNumbers& run) {
@@ -182,6 +167,22 @@ Json window_json(const Snapshot& window) {
   json["parts"] = parts_json(window.parts);
   json["stages"] = stages_json(window);
   json["verdict"] = diagnose(window).json();
+  return json;
+}
+
+Json epoch_json(const RunNumbers& run, std::int64_t number) {
+  const RunNumbers::Epoch& epoch = run.epochs.at(number);
+  bool timed = epoch.parts.steps > 0;
+  Json json;
+  json["epoch"] = number;
+  json["seconds"] = timed ? seconds(epoch.parts.wall) : kUnknown;
+  json["au"] = timed ? utilisation(epoch.parts) : kUnknown;
+  json["samples"] = epoch.samples;
+  json["train_loss"] = epoch.train_loss.value_or(kUnknown);
+  json["val_loss"] = nullptr;
+  for (const auto& [name, value] : epoch.validated.object()) json[name] = value;
+  auto use = run.timeline.epochs.find(number);
+  if (use != run.timeline.epochs.end()) json["use"] = use->second.json();
   return json;
 }
 
@@ -252,6 +253,18 @@ Json applied_json(const RunNumbers& run) {
   return list;
 }
 
+Json findings_json(const RunNumbers& run, const Device& device) {
+  Json list = Json::Array{};
+  for (const Finding& finding : findings_of(run, device)) {
+    Json entry;
+    entry["what"] = finding.what;
+    entry["because"] = finding.because;
+    entry["next"] = finding.next;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 Json tuner_json(const RunNumbers& run) {
   Json json;
   json["on"] = run.tuning.has_value();
@@ -293,7 +306,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
       run.steps > 0 ? 1e3 * seconds(run.first_step - run.started) : kUnknown;
   json["epochs"] = Json::Array{};
   for (const auto& [number, epoch] : run.epochs)
-    json["epochs"].push_back(epoch_json(number, epoch, run.timeline));
+    json["epochs"].push_back(epoch_json(run, number));
   json["metrics"] = metrics_json(run);
   json["timeline"] = run.timeline.json();
   json["worst_steps"] = worst_steps_json(run, rows);
@@ -301,6 +314,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["checkpoint_s"] = seconds(run.checkpoints);
   json["verdict"] = diagnose(run.last_window()).json();
   json["verdict"]["applied"] = applied_json(run);
+  json["findings"] = findings_json(run, device);
   json["tuner"] = tuner_json(run);
   json["plan"] = rows == nullptr ? Json() : rows->plan().json();
   if (rows != nullptr) json["memory"] = memory_json(rows->plan(), run, device);

@@ -74,6 +74,8 @@ Json run_json(const Job& job, const Device& device, const std::string& resumed,
 /// What a window measured and what it means: {"au", "rate", "parts", "stages",
 /// "verdict"}; `rate` is in samples per second.
 Json window_json(const Snapshot& window);
+/// An entry of the report's `epochs`.
+Json epoch_json(const RunNumbers& run, std::int64_t number);
 
 /// The document of report.json. Without rows (the run was stopped before there
 /// were any) what is not known is null. Rows that are no data set show no

@@ -82,6 +82,11 @@ std::string top_of(const Json& report) {
     text +=
         element("p", i == 0 ? "action" : "action more", escaped(actions[i])) +
         "\n";
+  for (const Json& finding : list_in(report, {"findings"}))
+    text += element("p", "action more",
+                    escaped("Also: " + text_in(finding, {"what"}) + " (" +
+                            text_in(finding, {"because"}) +
+                            "): " + text_in(finding, {"next"}) + "."));
   const std::string none = text_in(report, {"verdict", "no_action"});
   if (actions.empty() && !none.empty())
     text += "<p class=\"action none\">" + escaped(none) + ".</p>\n";

@@ -123,6 +123,11 @@ void Session::set_loss(double loss) {
   if (timeline_ != nullptr) timeline_->loss(loss);
 }
 
+void Session::on_point(
+    std::function<void(const TimelineNumbers::Point&)> listener) {
+  if (timeline_ != nullptr) timeline_->on_point(std::move(listener));
+}
+
 bool Session::ready_within(Nanoseconds time) {
   check_open();
   ask();

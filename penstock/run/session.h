@@ -79,6 +79,9 @@ class Session {
                        std::int64_t steps_left);
   /// Reports the step that has ended now, not at the next call of next().
   void report_step();
+  /// From here on `listener` gets each point of the time line when it is over.
+  /// Nothing where steps are not timed.
+  void on_point(std::function<void(const TimelineNumbers::Point&)> listener);
   /// The newest loss that is known, for the progress and the time line.
   void set_loss(double loss);
   /// An epoch has ended with these numbers.

@@ -28,14 +28,14 @@ double cpus_of(const UseOverTime& use) {
 }
 
 /// A column by its name, and a number of each point; NaN: not known.
-struct Column {
+struct Measured {
   const char* name;
   double of_one;  // what is shown is a multiple of 1 / this; 0: all digits
   std::function<double(const Point&)> number;
 };
 
-const std::vector<Column>& measured_columns() {
-  static const std::vector<Column> all = {
+const std::vector<Measured>& measured_columns() {
+  static const std::vector<Measured> all = {
       {"loss", 0, [](const Point& p) { return mean_of(p.loss); }},
       {"cpus", 1e3, [](const Point& p) { return cpus_of(p.use); }},
       {"resident_bytes", 1,
@@ -50,7 +50,7 @@ const std::vector<Column>& measured_columns() {
   return all;
 }
 
-Json column_of(const std::vector<Point>& points, const Column& column) {
+Json column_of(const std::vector<Point>& points, const Measured& column) {
   Json values{Json::Array{}};
   for (const Point& point : points) {
     const double number = column.number(point);
@@ -125,7 +125,7 @@ Json TimelineNumbers::json() const {
   part("host", &StepParts::host);
   part("sync", &StepParts::sync);
   add("outside", 1e6, [](const Point& p) { return seconds(p.outside); });
-  for (const Column& column : measured_columns()) {
+  for (const Measured& column : measured_columns()) {
     const bool measured = std::ranges::any_of(points, [&](const Point& point) {
       return std::isfinite(column.number(point));
     });
@@ -213,6 +213,7 @@ void Timeline::close(Nanoseconds now, const StepParts& total,
   const std::int64_t epoch = open_.epoch;
   points_.push_back(std::exchange(open_, {.epoch = epoch}));
   point_start_ = now;
+  if (listener_) listener_(points_.back());
 }
 
 void Timeline::merge() {

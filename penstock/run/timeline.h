@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -80,6 +81,11 @@ class Timeline {
   /// A step has ended, for the host at least. `outside`: the time in validation
   /// and checkpoints, of the whole run up to now.
   void step(std::int64_t epoch, StepClock& clock, Nanoseconds outside = {});
+  /// From here on `listener` gets each point when it is over, before it is
+  /// merged with others.
+  void on_point(std::function<void(const TimelineNumbers::Point&)> listener) {
+    listener_ = std::move(listener);
+  }
   /// The loss of a step became known.
   void loss(double loss) { open_.loss.add(std::optional(loss)); }
   /// What an epoch used is not needed any more.
@@ -116,6 +122,7 @@ class Timeline {
   Lap lap_;
   std::vector<TimelineNumbers::Point> points_;
   std::map<std::int64_t, UseOverTime> epochs_;
+  std::function<void(const TimelineNumbers::Point&)> listener_;
 };
 
 }  // namespace penstock

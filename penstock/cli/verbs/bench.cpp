@@ -18,6 +18,7 @@ struct Arguments {
   std::vector<std::string> sets;
   double seconds = 1;
   int repeats = 3;
+  std::int64_t batch_size = 0;
   bool ceiling = false, apply = false;
 };
 
@@ -80,9 +81,38 @@ std::string summary_of_sweep(const Json& json) {
          named(settings[at("present")]) + "\n";
 }
 
+bool is_job(const Arguments& arguments) {
+  return arguments.job.ends_with(".json");
+}
+
+/// The job of the file, or one over the source.
+Json document_of(const Arguments& arguments, const Invocation& invocation) {
+  if (is_job(arguments)) {
+    Json document = read_job(arguments.job, arguments.sets);
+    if (arguments.batch_size > 0)
+      apply_setting(document, "loader.batch_size=" +
+                                  std::to_string(arguments.batch_size));
+    return document;
+  }
+  if (arguments.apply)
+    throw Error(ErrorKind::request,
+                {.code = "cli.arguments",
+                 .what = "cannot write the best settings",
+                 .where = "--apply",
+                 .why = "'" + without_password(arguments.job) +
+                        "' is a source, and no job file",
+                 .next = "leave --apply out, or name a job file, NAME.json"});
+  constexpr std::int64_t kRows = 256;
+  Json document = job_of_source(
+      arguments.job, arguments.batch_size > 0 ? arguments.batch_size : kRows,
+      {invocation.stop});
+  for (const std::string& set : arguments.sets) apply_setting(document, set);
+  return document;
+}
+
 /// Writes the job with its best settings beside it; the file's name.
-std::string write_tuned(const Arguments& arguments, const Json& json) {
-  Json document = read_job(arguments.job, arguments.sets);
+std::string write_tuned(const Arguments& arguments, Json document,
+                        const Json& json) {
   const auto best = static_cast<std::size_t>(json.find("best")->integer());
   for (const char* key : {"loader.workers", "loader.prefetch"})
     apply_setting(document,
@@ -102,11 +132,12 @@ void run_bench(const Arguments& arguments, Invocation& invocation) try {
       .ceiling_only = arguments.ceiling,
       .stop = invocation.stop,
       .progress = [&](const std::string& line) { terminal.progress(line); }};
-  Json json = sweep_settings(load_job(arguments.job, arguments.sets), sweep);
+  const Json document = document_of(arguments, invocation);
+  Json json = sweep_settings(parse_job(document), sweep);
   terminal.end();
   std::string written;
   if (arguments.apply && !arguments.ceiling)
-    written = write_tuned(arguments, json);
+    written = write_tuned(arguments, document, json);
   if (!written.empty()) json["written"] = written;
   if (invocation.json) return print_document(json);
   print(summary_of_sweep(json));
@@ -118,7 +149,12 @@ void run_bench(const Arguments& arguments, Invocation& invocation) try {
 
 RunVerb add_bench(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<Arguments>();
-  options.add("job", arguments->job, "The job file", {.required = true});
+  options.add("job", arguments->job,
+              "A job file, NAME.json, or a source: " + source_examples(),
+              {.required = true});
+  options.add("--batch-size", arguments->batch_size,
+              "Rows of a batch; default: the job's, of a source 256",
+              {.least = 0, .most = 1 << 24});
   options.flag("--ceiling", arguments->ceiling,
                "Only the steps, over one batch: the most that input can give");
   options.flag("--apply", arguments->apply,
@@ -137,7 +173,7 @@ RunVerb add_bench(Options& options, Invocation& invocation) {
 
 Verb bench_verb() {
   return {.name = "bench",
-          .help = "Measure a job under other numbers of workers and batches",
+          .help = "Measure a job or a source under other workers and batches",
           .example = "penstock bench job.json --apply",
           .ends_in_order = true,
           .add = add_bench};

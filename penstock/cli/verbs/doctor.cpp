@@ -1,9 +1,33 @@
+#include <array>
+#include <cstdio>
+#include <memory>
+
 #include "penstock/cli/output.h"
+#include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
+#include "penstock/demo/demo.h"
 #include "penstock/run/run.h"
 
 namespace penstock {
 namespace {
+
+struct Arguments {
+  std::string device = "auto";
+  bool quick_train = false, measure = false;
+};
+
+std::string shown(const Json& value, const char* unit = "") {
+  if (value.is_null()) return "n/a";
+  if (value.is_string()) return value.string();
+  if (!value.is_number()) return value.dump();
+  const std::string name = unit;
+  if (name == "B" || name == "B/s")
+    return shown_bytes(static_cast<std::size_t>(value.number())) +
+           (name == "B" ? "" : "/s");
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.3g", value.number());
+  return text + (name.empty() ? "" : " " + name);
+}
 
 std::string line_of(const Json& part) {
   bool there = std::get<bool>(part.find("there")->value());
@@ -11,22 +35,147 @@ std::string line_of(const Json& part) {
          part.find("says")->string() + "\n";
 }
 
-void run_doctor(Invocation& invocation) {
-  Json json = doctor();
+/// A line for each member that is there, by its name in the document.
+std::string facts_of(const Json& json,
+                     const std::vector<std::array<const char*, 3>>& lines) {
+  std::string text;
+  for (const auto& [key, name, unit] : lines)
+    if (const Json* value = json.find(key))
+      text += "  " + std::string(name) + ": " + shown(*value, unit) + "\n";
+  return text;
+}
+
+std::string system_text(const Json& json) {
+  const Json& system = *json.find("system");
+  const Json& drive = *system.find("cache_drive");
+  return "system\n" +
+         facts_of(*json.find("machine"), {{"processor", "processor", ""},
+                                          {"cpus", "processors", ""},
+                                          {"cpus_from", "by", ""},
+                                          {"memory_bytes", "memory", "B"},
+                                          {"memory_from", "by", ""},
+                                          {"memory_free_bytes", "free", "B"},
+                                          {"kernel", "kernel", ""}}) +
+         facts_of(system,
+                  {{"os", "release", ""},
+                   {"container", "container", ""},
+                   {"docker", "docker", ""},
+                   {"nvidia_container_toolkit", "GPUs in containers", ""},
+                   {"gpu_driver", "NVIDIA driver", ""},
+                   {"open_files", "open files, at most", ""},
+                   {"shared_bytes", "/dev/shm", "B"}}) +
+         facts_of(drive, {{"folder", "cache", ""},
+                          {"file_system", "on", ""},
+                          {"kind", "drive", ""},
+                          {"free_bytes", "free", "B"}});
+}
+
+std::string profile_text(const Json& profile) {
+  if (const Json* why = profile.find("why_not"))
+    return "\nmeasured: n/a, " + why->string() + "\n";
+  return "\nmeasured " + profile.find("measured")->string() + "\n" +
+         facts_of(profile, {{"memory_bytes_s", "memory, one thread", "B/s"},
+                            {"memory_bytes_s_all", "memory, all", "B/s"},
+                            {"cores", "processors really there", ""},
+                            {"copy_bytes_s", "to the GPU", "B/s"}}) +
+         facts_of(*profile.find("drive"),
+                  {{"write_bytes_s", "drive writes", "B/s"},
+                   {"read_bytes_s", "drive reads", "B/s"},
+                   {"read_latency_ms", "a read of a page", "ms"},
+                   {"direct", "past the page cache", ""}});
+}
+
+std::string tests_text(const Json& tests) {
+  std::string text;
+  for (const Json& test : tests.array()) {
+    const std::string state = test.find("state")->string();
+    text += (state == "ok"    ? "  ok  "
+             : state == "n/a" ? "  n/a "
+                              : "  BAD ") +
+            test.find("test")->string() + ": " + test.find("says")->string();
+    if (const Json* took = test.find("seconds"))
+      text += " (" + shown(*took, "s") + ", RAM " +
+              shown(*test.find("resident_bytes"), "B") + ", device " +
+              shown(*test.find("device_bytes"), "B") + ")";
+    text += "\n";
+  }
+  return text;
+}
+
+bool all_hold(const Json& tests) {
+  for (const Json& test : tests.array())
+    if (test.find("state")->string() == "failed") return false;
+  return true;
+}
+
+/// All six checkpoints were reached and hold.
+bool trained(const Json& tests) {
+  constexpr std::size_t kCheckpoints = 6;
+  if (tests.array().size() != kCheckpoints) return false;
+  for (const Json& test : tests.array())
+    if (test.find("state")->string() != "ok") return false;
+  return true;
+}
+
+void run_quick_train(const Arguments& arguments, Invocation& invocation) {
+  Json json;
+  json["device"] = arguments.device;
+  json["checkpoints"] = quick_train(arguments.device);
+  const bool good = trained(*json.find("checkpoints"));
+  json["ok"] = good;
+  if (!good) invocation.exit_code = 1;
   if (invocation.json) return print_document(json);
-  print(json.find("machine")->dump(2) + "\n");
+  print("training on " + arguments.device + "\n" +
+        tests_text(*json.find("checkpoints")));
+  if (!good) {
+    const Json& last = json.find("checkpoints")->array().back();
+    if (!last.find("next")->is_null())
+      print("next: " + last.find("next")->string() + "\n");
+  }
+}
+
+void run_doctor(const Arguments& arguments, Invocation& invocation) {
+  if (arguments.quick_train) return run_quick_train(arguments, invocation);
+  Json json = doctor(arguments.measure);
+  Json& tests = json["tests"];
+  tests = device_tests(arguments.device);
+  const bool good = all_hold(tests);
+  json["ok"] = good;
+  if (!good) invocation.exit_code = 1;
+  if (invocation.json) return print_document(json);
+  print(system_text(json) + profile_text(*json.find("profile")) + "\nparts\n");
   for (const Json& part : json.find("parts")->array()) print(line_of(part));
+  print("\ntests of " + arguments.device + "\n" + tests_text(tests));
+  for (const Json& repair : json.find("repairs")->array())
+    print("\n" + repair.find("what")->string() + "\n  " +
+          repair.find("next")->string() + "\n");
+  for (const Json& test : tests.array())
+    if (test.find("state")->string() == "failed" &&
+        !test.find("next")->is_null())
+      print("\n" + test.find("test")->string() + "\n  " +
+            test.find("next")->string() + "\n");
+}
+
+RunVerb add_doctor(Options& options, Invocation& invocation) {
+  auto arguments = std::make_shared<Arguments>();
+  options.add("--device", arguments->device,
+              "The device to be tested: cpu, cuda, cuda:1, or auto");
+  options.flag("--quick-train", arguments->quick_train,
+               "Train a small network for ten steps, in six checkpoints; the "
+               "exit code is 0 where all hold");
+  options.flag("--measure", arguments->measure,
+               "Measure the machine anew; what was measured is kept");
+  add_json(options, invocation, "One JSON document");
+  return [arguments](Invocation& of) { run_doctor(*arguments, of); };
 }
 
 }  // namespace
 
 Verb doctor_verb() {
   return {.name = "doctor",
-          .help = "Show what this machine and this build can do",
-          .add = [](Options& options, Invocation& invocation) -> RunVerb {
-            add_json(options, invocation, "One JSON document");
-            return run_doctor;
-          }};
+          .help = "Show what this machine and this build can do, and test it",
+          .example = "penstock doctor --quick-train",
+          .add = add_doctor};
 }
 
 }  // namespace penstock

@@ -17,7 +17,7 @@ struct Arguments {
   std::string job, resume, init, target, out, model, output;
   std::vector<std::string> sets;
   std::int64_t skip = 0;
-  bool plan = false;
+  bool plan = false, trace = false;
 };
 
 [[noreturn]] void refuse(std::string where, std::string why, std::string next) {
@@ -114,6 +114,7 @@ Json request_of(const Arguments& arguments, bool json) {
   request["model"] = arguments.model;
   request["output"] = arguments.output;
   request["skip"] = arguments.skip;
+  request["trace"] = arguments.trace;
   request["sets"] = Json::Array{};
   for (const std::string& set : arguments.sets) request["sets"].push_back(set);
   request["json"] = json;
@@ -167,7 +168,8 @@ void run_train(Arguments arguments, Invocation& invocation) {
                                    .listener = std::move(listener),
                                    .resume = arguments.resume,
                                    .skip = arguments.skip,
-                                   .output = arguments.output});
+                                   .output = arguments.output,
+                                   .trace = arguments.trace});
   terminal.end();
   invocation.interrupted = result.interrupted;
   if (invocation.json)
@@ -199,6 +201,9 @@ RunVerb add_train(Options& options, Invocation& invocation) {
               {.least = INT64_MIN});
   options.flag("--plan", arguments->plan,
                "Read the rows, show where they would be kept, and end");
+  options.flag("--trace", arguments->trace,
+               "Keep what all threads and the device did as trace.json in the "
+               "run's folder, for ui.perfetto.dev");
   add_sets(options, arguments->sets);
   add_json(options, invocation,
            "The report (with --plan the plan) on standard output");
