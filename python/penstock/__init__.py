@@ -47,8 +47,8 @@ from .progress import progress
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "ImageFolder", "InternalError", "Loader", "Monitor", "OutOfMemory",
            "RequestError", "SourceError", "Tokenizer", "TransformError",
-           "__version__", "get_worker_info", "open", "progress", "show", "train",
-           "watch"]
+           "__version__", "get_worker_info", "open", "progress", "show", "start",
+           "stop", "train", "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -56,13 +56,14 @@ except OSError:
     _began_in = ""
 
 if TYPE_CHECKING:
-    from .dataloader import DataLoader, get_worker_info
+    from .dataloader import DataLoader, get_worker_info, start, stop
     from .images import ImageFolder, show
     from .tokenizer import Tokenizer
     from .training import train
     from .watching import watch
 else:
     _LATER = {"DataLoader": "dataloader", "get_worker_info": "dataloader",
+              "start": "dataloader", "stop": "dataloader",
               "ImageFolder": "images", "show": "images",
               "Tokenizer": "tokenizer", "train": "training",
               "watch": "watching"}
