@@ -2,11 +2,6 @@
 
 /// Memory that this process holds, by what for and where: each holder charges
 /// what it takes, and the report shows it.
-///
-///     MemoryCharge charge(HeldFor::rows, HeldIn::host, 4096);
-///     charge.change_to(8192);
-///     for (const HeldMemory& held : held_memory())
-///       std::printf("%s: %zu bytes\n", name_of(held.owner), held.bytes);
 
 #include <array>
 #include <cstddef>
