@@ -10,6 +10,7 @@
 #include "penstock/run/digest.h"
 #include "penstock/run/doctor.h"
 #include "penstock/run/find_run.h"
+#include "penstock/run/hf_datasets.h"
 #include "penstock/run/new_job.h"
 #include "penstock/run/peek.h"
 #include "penstock/run/prepare.h"
