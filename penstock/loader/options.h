@@ -22,6 +22,8 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
   bool shuffle = true;
   Pages pages = {};  ///< in which it is shuffled; none: one exact shuffle
+  /// Batches of samples of about equal length; of the train side.
+  LengthGroups::How group_by_length = LengthGroups::How::none;
   Tail tail = Tail::drop;
   std::int64_t batch_size = 256;  ///< global: over all ranks
   Rank rank;

@@ -1,10 +1,30 @@
 #include "penstock/run/opening.h"
 
+#include <chrono>
 #include <cmath>
+#include <utility>
+
+#include "penstock/run/prepare.h"
 
 namespace penstock {
 
 namespace {
+
+/// How far a scan has come, where that takes a while.
+std::function<void(const ScanProgress&)> scan_notes(
+    std::function<void(const std::string&)> note, std::string source) {
+  static constexpr Nanoseconds kFirst = std::chrono::seconds(2);
+  static constexpr Nanoseconds kNext = std::chrono::seconds(10);
+  const Nanoseconds begun = wall_clock().now();
+  return [note = std::move(note), source = std::move(source), begun,
+          next = begun + kFirst](const ScanProgress& progress) mutable {
+    const Nanoseconds now = wall_clock().now();
+    if (now < next) return;
+    next = now + kNext;
+    note(source +
+         "preparing rows: " + scan_line(progress, seconds(now - begun)));
+  };
+}
 
 /// Says of the source, where there is one of several, which one it is.
 void tell(TableDatasetOptions& wanted, const OpenOptions& options,
@@ -13,6 +33,7 @@ void tell(TableDatasetOptions& wanted, const OpenOptions& options,
   wanted.scanning = [note = options.note, source](const std::string& line) {
     note(source + line);
   };
+  wanted.scanned = scan_notes(options.note, source);
   wanted.planned = [note = options.note, source](const TierPlan& plan) {
     note(source + "where the rows will be stored:\n" + plan.text());
   };

@@ -31,6 +31,7 @@ NB_MODULE(_engine, module) {
   bind_batches(module);
   bind_engine(module);
   bind_monitor(module);
+  bind_prepare(module);
   bind_progress_line(module);
   bind_ranks(module);
   bind_sampling(module);
