@@ -168,7 +168,8 @@ class Schema(Case):
         for kind in ({"columns": ["a"]}, {"column": "a"},
                      {"category": {"column": "a"}}, {"array": {"column": "a"}},
                      {"time": {"column": "a"}}, {"text": {"column": "a"}},
-                     {"tokens": {"column": "a"}}, {"image": {"column": "a"}}):
+                     {"tokens": {"column": "a"}}, {"image": {"column": "a"}},
+                     {"boxes": {"column": "a", "image": {}}}):
             keys |= self.known_keys(self.job(fields={"y": kind}),
                                     ["fields", "y"])
             name = next(iter(kind))

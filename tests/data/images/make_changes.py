@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes changes.json: what torchvision.transforms.v2.functional makes of pictures
-of Pillow, for the parameters that stand beside it, and the magnitudes of its
+of Pillow, for the parameters that stand beside it, and of boxes, and the magnitudes of its
 RandAugment and TrivialAugmentWide.
 
 Needs torchvision 0.26.0 and Pillow 13.0.0. Pixels are drawn by a formula that the
@@ -13,8 +13,10 @@ import random
 
 import numpy
 import PIL
+import torch
 import torchvision
 from PIL import Image
+from torchvision import tv_tensors
 from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import RandAugment, TrivialAugmentWide
 from torchvision.transforms.v2 import functional
@@ -128,8 +130,32 @@ def magnitudes():
     return found
 
 
+def boxes():
+    """Boxes of pictures of 40 x 30 pixels that are resized to 64 x 48, mirrored
+    and moved."""
+    found = []
+    for change, numbers in ((1, [30.0]), (1, [-77.5]), (15, []),
+                            (2, [20.0, 0, 0, 0.75, 10.0, -5.0, 0]),
+                            (2, [-130.0, 0, 0, 1.5, 0.0, 20.0, 0])):
+        box = tv_tensors.BoundingBoxes(
+            [[4, 3, 18, 27], [0, 0, 40, 30], [30, 20, 39, 29]],
+            format="XYXY", canvas_size=(30, 40), dtype=torch.float32)
+        box = functional.horizontal_flip(functional.resize(box, [48, 64]))
+        if change == 1:
+            box = functional.rotate(box, numbers[0])
+        elif change == 15:
+            box = functional.vertical_flip(box)
+        else:
+            angle, _, _, scale, x, y, _ = numbers
+            box = functional.affine(box, angle, [0, 0], scale, [x, y])
+        found.append({"change": change, "numbers": numbers,
+                      "boxes": box.tolist()})
+    return found
+
+
 if __name__ == "__main__":
     (FOLDER / "changes.json").write_text(json.dumps(
         {"pillow": PIL.__version__, "torchvision": torchvision.__version__,
-         "changes": changes(), "blurs": blurs(), "magnitudes": magnitudes()})
+         "changes": changes(), "blurs": blurs(), "boxes": boxes(),
+         "magnitudes": magnitudes()})
         + "\n")
