@@ -73,8 +73,13 @@ class Origin:
         self._settle()
 
     def _settle(self) -> None:
+        import ctypes
+
         gc.collect()
         gc.freeze()  # the collector then leaves the shared pages alone
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)  # what imports needed meanwhile
 
     def _on_serve(self, fds: list[int], number: int) -> None:
         """A server over this connection, in the user's process's
