@@ -14,6 +14,7 @@ constexpr double kSlow = 10;        // times the median: an item stands out
 constexpr double kSlowShare = 0.2;  // of the making, by those that stand out
 constexpr double kFewSlow = 0.05;   // of the items
 constexpr double kComputes = 0.7;   // of its time, on a processor
+constexpr double kCrowded = 0.6;    // of its time, without a processor
 constexpr double kWaitsIn = 0.35;   // of what was seen waiting
 constexpr std::int64_t kFewestSeen = 10;
 
@@ -102,8 +103,21 @@ std::optional<ItemCause> items_in(const Making& making, double items) {
                                             100 * computes),
                      .next = "make an item cheaper, or keep what it makes"};
   const ThreadSightings& seen = making.seen;
+  // The kernel calls a thread runnable, too, that has no processor.
   const std::int64_t waiting =
       seen.in_lock + seen.in_file + seen.in_network + seen.asleep + seen.other;
+  const double runnable =
+      share(double(seen.running), double(seen.running + waiting));
+  if (seen.running + waiting >= kFewestSeen && runnable > computes + kCrowded)
+    return ItemCause{
+        .stage = "__getitem__",
+        .cause = took + format("of which it computes for %.0f %% and waits for "
+                               "a processor for most of the rest: other "
+                               "threads, or other programs, have them",
+                               100 * computes),
+        .next =
+            "start fewer workers or programs, or give this one processors "
+            "of its own (taskset, a container's --cpus)"};
   for (const Waiting& kind : kWaits) {
     const std::int64_t found = seen.*kind.seen;
     if (waiting < kFewestSeen ||

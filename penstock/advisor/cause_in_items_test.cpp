@@ -57,6 +57,18 @@ TEST(CauseInItems, NamesItemsThatCompute) {
   }
 }
 
+TEST(CauseInItems, NamesOtherWorkThatHasTheProcessors) {
+  FetchWindow crowded = window(0, 0.2);
+  crowded.making->seen.running = 95;
+  crowded.making->seen.other = 5;
+  EXPECT_THAT(diagnose(crowded).cause,
+              AllOf(HasSubstr("of which it computes for 20 %"),
+                    HasSubstr("waits for a processor")));
+  crowded.making->seen.running = 30;
+  crowded.making->seen.asleep = 70;
+  EXPECT_THAT(diagnose(crowded).cause, HasSubstr("mostly sleeps"));
+}
+
 TEST(CauseInItems, NamesWhatItemsWaitFor) {
   struct Case {
     std::int64_t ThreadSightings::*seen;

@@ -272,12 +272,14 @@ class Diagnosis {
       return format(
           "the database is queried once per sample, %.2f ms each time",
           call_ms);
-    if (u >= kWaitsFor && throttled() > kThrottled)
+    // While others have the processors, a thread's share of its busy time is
+    // low, as if it waited for an answer.
+    if (processors_in_use() > 0.5 * cpus && throttled() > kThrottled)
       return name + format(
                         " needs more processor time than the quota of %.3g "
                         "processors: it was stopped for %.0f %% of the time",
                         cpus, 100 * throttled());
-    if (u >= kWaitsFor && u <= kComputes && processors_in_use() > 0.8 * cpus)
+    if (u <= kComputes && processors_in_use() > 0.8 * cpus)
       return name + format(
                         " needs more processor time: all %.3g processors "
                         "are in use, and %d threads share them",
@@ -311,7 +313,8 @@ class Diagnosis {
   }
   int threads() const {
     int all = 0;
-    for (const Pool& pool : pools_of(window_.stages)) all += pool.workers;
+    for (const Pool& pool : pools_of(window_.stages))
+      if (!std::isinf(pool.rate())) all += pool.workers;  // it did something
     return all;
   }
 

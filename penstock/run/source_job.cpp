@@ -31,7 +31,15 @@ Json job_of_source(const std::string& uri, std::int64_t batch_size,
                    StopFlag stop) {
   const SourceSpec spec = parse_source_spec(Json(uri), "source");
   Json document;
-  document["source"] = uri;
+  const Json defaults =
+      source_section(source_kind(spec.kind)->settings.defaults());
+  document["source"]["kind"] = spec.kind;
+  const Json given = source_section(spec);
+  for (const auto& [key, value] : given.object()) {
+    const Json* otherwise = defaults.find(key);
+    if (otherwise == nullptr || *otherwise != value)
+      document["source"][key] = value;
+  }
   document["fields"] = fields_of(spec, stop);
   if (document.find("fields")->object().empty())
     throw Error(ErrorKind::request,

@@ -73,7 +73,7 @@ TEST_F(System, ADriveIsThatOfTheFolderOrOfTheOneAboveIt) {
   EXPECT_GT(facts.free_bytes.value_or(0), 0u);
   EXPECT_FALSE(facts.file_system.empty());
   const DriveFacts memory = read_drive("/dev/shm");
-  if (memory.file_system == "tmpfs") EXPECT_EQ(memory.kind, "memory");
+  EXPECT_EQ(memory.file_system == "tmpfs", memory.kind == "memory");
 }
 
 TEST(Drivers, TheLaterOfWhatCudaAndTheCardNeed) {

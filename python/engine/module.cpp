@@ -1,6 +1,7 @@
 // The module penstock._engine: faces of the rooms, given to Python. No logic.
 #include <nanobind/nanobind.h>
 
+#include "penstock/monitor/monitor.h"
 #include "python/engine/batch.h"
 #include "python/engine/batches.h"
 #include "python/engine/engine.h"
@@ -25,6 +26,7 @@ NB_MODULE(_engine, module) {
   module.attr("version") = PENSTOCK_VERSION;
   translate_errors();
   keep_messages();
+  static const std::shared_ptr<void> nvtx = penstock::tell_nvtx_where_asked();
   bind_field(module);
   bind_batch(module);
   bind_rows(module);

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "penstock/monitor/monitor.h"
+#include "python/engine/gil.h"
 
 namespace penstock::python {
 namespace {
@@ -29,6 +30,16 @@ void bind_monitor(nb::module_& module) {
            [](MachineSeries& series) { return series.sample().dump(); })
       .def("summary",
            [](const MachineSeries& series) { return series.summary().dump(); });
+  nb::class_<Trace>(module, "Trace",
+                    "What threads and the device do, piece by piece.")
+      .def("__init__", [](Trace* made) { new (made) Trace(); })
+      .def("end", &Trace::end)
+      .def("write",
+           [](const Trace& trace, const std::string& file) {
+             GilRelease meanwhile;
+             trace.write(file);
+           })
+      .def("text", &Trace::text);
   nb::class_<ThreadSampler>(module, "ThreadSampler",
                             "Looks at what threads do while they work.")
       .def("__init__", [](ThreadSampler* made) { new (made) ThreadSampler(); })

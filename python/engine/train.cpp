@@ -26,6 +26,7 @@ struct RunRequest {
   std::int64_t skip = 0;
   std::string output;
   std::vector<int> ending, saving;  ///< signals
+  bool trace = false;
 };
 
 /// Work of the run is queued where torch queues its own.
@@ -76,6 +77,7 @@ std::tuple<std::string, bool, int> run(const RunRequest& request) {
                        .resume = request.resume,
                        .skip = request.skip,
                        .output = request.output,
+                       .trace = request.trace,
                        .own = trainer_of(request.maker)};
   if (job.model.kind != "own") options.own.reset();
   SignalsAsk signals(request.ending, request.saving);
@@ -92,15 +94,11 @@ std::tuple<std::string, bool, int> run(const RunRequest& request) {
 std::tuple<std::string, bool, int> run_with_messages(
     std::string job, nb::object maker, nb::object listener, std::string resume,
     std::int64_t skip, std::string output, std::vector<int> ending,
-    std::vector<int> saving) {
-  const RunRequest request{std::move(job),
-                           std::move(maker),
-                           std::move(listener),
-                           std::move(resume),
-                           skip,
-                           std::move(output),
-                           std::move(ending),
-                           std::move(saving)};
+    std::vector<int> saving, bool trace) {
+  const RunRequest request{
+      std::move(job), std::move(maker),  std::move(listener), std::move(resume),
+      skip,           std::move(output), std::move(ending),   std::move(saving),
+      trace};
   try {
     auto result = run(request);
     write_messages();
@@ -149,7 +147,8 @@ void bind_train(nb::module_& module) {
       nb::arg("report"));
   module.def("train", &run_with_messages, nb::arg("job"), nb::arg("maker"),
              nb::arg("listener"), nb::arg("resume"), nb::arg("skip"),
-             nb::arg("output"), nb::arg("ending"), nb::arg("saving"));
+             nb::arg("output"), nb::arg("ending"), nb::arg("saving"),
+             nb::arg("trace") = false);
 }
 
 }  // namespace penstock::python

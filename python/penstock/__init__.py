@@ -45,14 +45,15 @@ from ._engine import version as __version__
 from .errors import (DeviceError, Error, InternalError, OutOfMemory,
                      RequestError, SourceError, TransformError)
 from .loader import Loader, open
-from .monitor import Monitor
+from .monitor import Monitor, trace
 from .progress import progress
 
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "ImageFolder", "InternalError", "Loader", "Monitor", "OutOfMemory",
            "RequestError", "SourceError", "Tokenizer", "TransformError",
-           "__version__", "clear_device_cache", "get_worker_info", "open",
-           "prepare", "progress", "show", "start", "stop", "train", "watch"]
+           "__version__", "bench", "clear_device_cache", "get_worker_info",
+           "open", "prepare", "progress", "show", "start", "stop", "trace",
+           "train", "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -60,6 +61,7 @@ except OSError:
     _began_in = ""
 
 if TYPE_CHECKING:
+    from .benching import bench
     from .dataloader import DataLoader, get_worker_info, start, stop
     from .device_cache import clear_device_cache
     from .images import ImageFolder, show
@@ -68,12 +70,12 @@ if TYPE_CHECKING:
     from .training import train
     from .watching import watch
 else:
-    _LATER = {"DataLoader": "dataloader", "get_worker_info": "dataloader",
-              "start": "dataloader", "stop": "dataloader",
-              "clear_device_cache": "device_cache", "prepare": "preparing",
+    _LATER = {"bench": "benching", "DataLoader": "dataloader",
+              "get_worker_info": "dataloader", "start": "dataloader",
+              "stop": "dataloader", "clear_device_cache": "device_cache",
               "ImageFolder": "images", "show": "images",
-              "Tokenizer": "tokenizer", "train": "training",
-              "watch": "watching"}
+              "prepare": "preparing", "Tokenizer": "tokenizer",
+              "train": "training", "watch": "watching"}
 
     def __getattr__(name):
         """What few need is imported when it is asked for."""

@@ -43,6 +43,11 @@ class Explanation:
                 f"{json.dumps(action['to'])}: predicted "
                 f"{100 * action['predicted_gain']:.0f} % more; costs "
                 f"{action['cost']}")
+        drop_in = self.report.get("drop_in")
+        if drop_in and drop_in["gain"] >= 0.02:
+            lines.append(
+                f"  penstock.DataLoader with {drop_in['workers']} workers in "
+                f"its place: predicted {100 * drop_in['gain']:.0f} % more")
         if self.no_action:
             lines.append(f"  nothing to set: {self.no_action}")
         return "\n".join(lines)

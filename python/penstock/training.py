@@ -57,7 +57,8 @@ class Trained:
 def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
           model: Any = None, *, resume: str | os.PathLike[str] = "",
           skip: int = 0, output: str | os.PathLike[str] = "",
-          progress: bool = True, **overrides: Any) -> Trained:
+          progress: bool = True, trace: bool = False,
+          **overrides: Any) -> Trained:
     """Runs a job, a file or the same as a dict, whose model is a torch module.
 
     `model` is a class of torch.nn.Module or a function that makes one, whose
@@ -66,7 +67,8 @@ def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     already; or "FILE.py:NAME". Without it, the job's `model.class` names it.
     `resume` names a run's folder to go on from, in place of a job, `skip` steps
     of data to leave out then; `output` a folder for the weights at the end.
-    `progress` shows a line on standard error. An override names a setting with
+    `progress` shows a line on standard error; `trace` keeps what all threads
+    and the device did as trace.json in the run's folder. An override names a setting with
     "__" for the dot: `train__max_steps=100`.
 
     Ctrl-C and SIGTERM end the run after the step at hand, save its state, and
@@ -79,7 +81,7 @@ def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     trained, stopped_by = _run(
         job, model, sets_of("train", overrides), os.fspath(resume), skip,
         os.fspath(output), Listener(None if progress else NOWHERE), ending,
-        [])
+        [], trace)
     if stopped_by:
         logging.getLogger("penstock").warning(
             "the run was interrupted and is saved: go on with resume=%r",
@@ -90,7 +92,8 @@ def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 
 def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
          output: str, listener: Listener, ending: Sequence[int],
-         saving: Sequence[int], manifest: str = "") -> tuple[Trained, int]:
+         saving: Sequence[int], trace: bool, manifest: str = ""
+         ) -> tuple[Trained, int]:
     """The run, and the signal that stopped it or 0."""
     if (job is None and not manifest) == (not resume):
         raise refused("model.job", "cannot start the training", "train()",
@@ -119,7 +122,7 @@ def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
         with torch_as_asked(torch):
             report, _, stopped_by = _engine.train(
                 settings, maker, listener, resume, skip, output, list(ending),
-                list(saving))
+                list(saving), trace)
     finally:
         listener.end()
     module = maker.made.finished() if maker.made is not None else None
@@ -183,7 +186,8 @@ def _program(request: Mapping[str, Any]) -> int:
         request["resume"], request["skip"], request["output"],
         Listener(sys.stderr),
         [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU],
-        [signal.SIGUSR1, signal.SIGUSR2], request["manifest"])
+        [signal.SIGUSR1, signal.SIGUSR2], request["trace"],
+        request["manifest"])
     if request["json"]:
         print(json.dumps(trained.report, indent=2))
     else:

@@ -21,8 +21,9 @@ from typing import (TYPE_CHECKING, Any, Callable, Generic, Iterable, Iterator,
                     TextIO, TypeVar, cast)
 
 from ._dataloader.meter import Meter
-from ._dataloader.transfer_cost import measured_transfer
+from ._dataloader.transfer_cost import TransferCost, measured_transfer
 from .explanation import Explanation
+from .predicting import drop_in_of
 
 if TYPE_CHECKING:
     from ._engine import Making, ThreadSampler
@@ -281,6 +282,7 @@ class Watched(Generic[_Batch]):
         self._loop, self._file, self._after_s = loop, file, after_s
         self._meter = Meter()
         self._made = Made()
+        self._moving: TransferCost | None = None  # of a batch; see _watched_epoch
         self._copy = _timed_copy(loop)
         self._is_ours = type(loop).__module__.startswith("penstock.")
         self._shown = False
@@ -325,8 +327,14 @@ class Watched(Generic[_Batch]):
             rows = _rows_of(batch)
             meter.answered(asked, rows, first)
             first = False
+            if self._copy is not None and self._moving is None and \
+                    meter.wants_transfer_cost():
+                self._moving = measured_transfer(batch, rows)
+                if self._workers():  # theirs is measured as it happens
+                    meter.restart_step()
             if self._workers() == 0 and meter.wants_transfer_cost():
-                meter.note_transfer(measured_transfer(batch, rows))
+                meter.note_transfer(self._moving or
+                                    measured_transfer(batch, rows))
             yield batch
             del batch
             if meter.wait_s + meter.loop_s > self._after_s:
@@ -360,7 +368,8 @@ class Watched(Generic[_Batch]):
     def report(self) -> dict[str, Any]:
         """The numbers and the verdict: {"au", "parts", "samples_per_s",
         "verdict"}; `au` and `parts` are None and empty where there are too few
-        batches."""
+        batches. Of a DataLoader of torch also `drop_in`: what penstock's would
+        give in its place, a prediction, or None."""
         import json
 
         if self._is_ours:
@@ -370,6 +379,10 @@ class Watched(Generic[_Batch]):
         if self._copy is not None:
             window.making = self._made.making()
         report: dict[str, Any] = json.loads(window.report())
+        if self._copy is not None:
+            report["drop_in"] = None if self._moving is None else drop_in_of(
+                self._meter, self._made, self._workers(), self._moving,
+                window.cpus * window.cpu_share, report["verdict"])
         return report
 
 

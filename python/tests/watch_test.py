@@ -210,6 +210,30 @@ class WatchOfTorch(unittest.TestCase):
         told = self.told(Items(60), lambda: compute(0.02), num_workers=1)
         self.assertEqual((told.limit, told.stage), ("compute", None))
 
+    def test_what_our_loader_would_give_is_predicted(self):
+        told = self.told(SleepingItems(80), lambda: time.sleep(0.002))
+        drop_in = told.report["drop_in"]
+        self.assertIs(drop_in["prediction"], True)
+        ours = penstock.DataLoader(SleepingItems(80), batch_size=4,
+                                   num_workers=drop_in["workers"])
+        samples, began = 0, None
+        for batch in ours:
+            if began is None:
+                began = time.perf_counter()
+            else:
+                samples += len(batch)
+            time.sleep(0.002)
+        measured = samples / (time.perf_counter() - began)
+        # A wide margin: this machine may have other work to do.
+        self.assertLess(drop_in["samples_per_s"], 2 * measured)
+        self.assertGreater(drop_in["samples_per_s"], measured / 2)
+        self.assertEqual(drop_in["gain"] >= 0.02,
+                         "in its place: predicted" in str(told))
+
+    def test_nothing_is_predicted_where_nothing_is_measured(self):
+        told = self.told(Items(8))
+        self.assertIsNone(told.report["drop_in"])
+
     def test_a_pipe_and_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "pipe")

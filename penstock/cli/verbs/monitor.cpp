@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "penstock/base/user_file.h"
+#include "penstock/cli/interpreter_lock.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
@@ -153,6 +155,8 @@ void run_monitor(const Arguments& arguments, Invocation& invocation) {
                                        ? std::optional<pid_t>(arguments.pid)
                                        : std::nullopt,
                         .gpus = arguments.gpus});
+  std::optional<InterpreterLock> lock;
+  if (arguments.pid > 0) lock.emplace(arguments.pid);
   const bool screen = !invocation.json && ::isatty(STDOUT_FILENO) == 1;
   Screen drawn;
   const Nanoseconds began = wall_clock().now();
@@ -163,6 +167,7 @@ void run_monitor(const Arguments& arguments, Invocation& invocation) {
     wait_until(began + from_seconds(last ? arguments.duration : at),
                invocation);
     const Json sample = series.sample();
+    if (lock) lock->look();
     if (screen)
       drawn.draw(sample, series);
     else if (!invocation.json)
@@ -170,12 +175,14 @@ void run_monitor(const Arguments& arguments, Invocation& invocation) {
     if (last) break;
   }
   Json summary = series.summary();
+  if (lock) summary["interpreter_lock"] = lock->json();
   if (!before.is_null())
     summary["compared"] = compare_summaries(before, summary);
   if (!arguments.output.empty())
     real_files().write_atomic(arguments.output, summary.dump(1) + "\n");
   if (invocation.json) return print_document(summary);
   print("\n" + summary_of_machine(summary));
+  if (lock) print(lock->text());
   if (!before.is_null()) print(comparison_of(*summary.find("compared")));
 }
 

@@ -79,7 +79,7 @@ TEST_F(MetricFiles,
     EXPECT_TRUE(good_sum(at, 8));
     EXPECT_TRUE(good_sum(at + 12, length));
     const std::string data = bytes.substr(at + 12, length);
-    if (records == 0) EXPECT_NE(data.find("brain.Event:2"), data.npos);
+    EXPECT_EQ(data.find("brain.Event:2") != data.npos, records == 0);
     if (records == 1) {
       EXPECT_NE(data.find("loss"), data.npos);
       EXPECT_EQ(data.find("au"), data.npos) << "what is not known is left out";

@@ -106,6 +106,10 @@ class Meter:
         """What was measured since the last batch; the time that took is
         counted nowhere."""
         self.transfer = transfer
+        self.restart_step()
+
+    def restart_step(self) -> None:
+        """What was done since the last batch is no part of the loop."""
         if self._handed_out is not None:
             self._handed_out = time.perf_counter()
             self._cpu_before = time.process_time()

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Does penstock.watch name the fault of a DataLoader of torch, and what is its prediction worth?
+
+Loops with a known fault are watched, each in so many runs: no workers and 20 ms
+of work; a lock that all workers share; one slow item in 200; a fat collate_fn; a
+loop that computes. The verdict has to name the fault. Then the same loop runs
+over penstock.DataLoader with the workers that were predicted, and its rate is
+compared with the predicted one. The cost of watching is measured by pairs of
+epochs, watched and not, in turns.
+"""
+import argparse
+import datetime
+import io
+import json
+import multiprocessing
+import os
+import platform
+import statistics
+import sys
+import time
+
+import numpy
+import torch.utils.data
+
+import penstock
+from result import commit, spread
+
+FORK = multiprocessing.get_context("fork")
+
+
+def compute(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+class Items:
+    def __init__(self, length, make):
+        self.length, self.make = length, make
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, index):
+        self.make(index)
+        return numpy.full(64, index, numpy.float32)
+
+
+class Computes:
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def __call__(self, index):
+        compute(self.seconds)
+
+
+class SlowOnce:
+    """One in 200 takes 0.4 s, the others 1 ms."""
+
+    def __call__(self, index):
+        time.sleep(0.4 if index % 200 == 99 else 0.001)
+
+
+class Locked:
+    def __init__(self, seconds):
+        self.lock, self.seconds = FORK.Lock(), seconds
+
+    def __call__(self, index):
+        with self.lock:
+            time.sleep(self.seconds)
+
+
+def fat(items):
+    compute(0.02)
+    return torch.utils.data.default_collate(items)
+
+
+# Name: data set, body of the loop, options, whether a verdict names the fault.
+FAULTS = {
+    "no workers, 20 ms of work": lambda: (
+        Items(96, Computes(0.005)), lambda: time.sleep(0.004), {},
+        lambda told: told.limit == "data" and told.stage == "__getitem__"
+        and "it computes for" in told.cause),
+    "a lock that all workers share": lambda: (
+        Items(160, Locked(0.005)), lambda: None, {"num_workers": 2},
+        lambda told: "waits for a lock" in told.cause),
+    "one slow item in 200": lambda: (
+        Items(600, SlowOnce()),
+        lambda: time.sleep(0.001), {"num_workers": 2},
+        lambda told: told.limit == "order" and "one item in" in told.cause),
+    "a fat collate": lambda: (
+        Items(96, Computes(0)), lambda: None,
+        {"num_workers": 1, "collate_fn": fat},
+        lambda told: told.stage == "collate_fn"),
+    "a loop that computes": lambda: (
+        Items(96, Computes(0)), lambda: compute(0.01),
+        {"num_workers": 1},
+        lambda told: told.limit == "compute" and not told.actions)}
+
+
+def epoch(loader, body):
+    """Samples per second after the first batch."""
+    samples, began = 0, None
+    for batch in loader:
+        if began is None:
+            began = time.perf_counter()
+        else:
+            samples += len(batch)
+        body()
+    return samples / (time.perf_counter() - began)
+
+
+def one_run(make):
+    dataset, body, options, named = make()
+    torch_options = dict(options)
+    if options.get("num_workers"):
+        torch_options["multiprocessing_context"] = FORK
+    watched = penstock.watch(torch.utils.data.DataLoader(
+        dataset, batch_size=4, **torch_options), file=io.StringIO())
+    epoch(watched, body)
+    told = watched.explain()
+    run = {"named": bool(named(told)), "cause": told.cause}
+    drop_in = told.report["drop_in"]
+    if drop_in:
+        ours = penstock.DataLoader(
+            dataset, batch_size=4,
+            **{**options, "num_workers": drop_in["workers"]})
+        try:
+            measured = epoch(ours, body)
+        except penstock.Error as error:  # a lock cannot be sent to a process
+            return run | {"not_measured": str(error)[:80]}
+        run |= {"predicted": drop_in["samples_per_s"], "measured": measured,
+                "off": abs(drop_in["samples_per_s"] / measured - 1)}
+    return run
+
+
+def cost_of_watching(pairs, seconds):
+    """Items of 50 us and a loop that computes for 2 ms per batch of 32."""
+    dataset = Items(32 * max(8, int(seconds / 0.004)), Computes(5e-5))
+    off = []
+    for pair in range(pairs):
+        took = {}
+        for watched in (pair % 2 == 0, pair % 2 == 1):
+            loader = torch.utils.data.DataLoader(dataset, batch_size=32)
+            if watched:
+                loader = penstock.watch(loader, file=io.StringIO())
+            began = time.process_time()
+            for _ in loader:
+                compute(0.002)
+            took[watched] = time.process_time() - began
+        off.append(took[True] / took[False] - 1)
+    mean = statistics.mean(off)
+    bound = mean + 1.96 * statistics.stdev(off) / len(off) ** 0.5
+    return {"pairs": pairs, "cpu_share": spread(off), "mean": mean,
+            "upper_95": bound, "must_reach": "at most 0.01"}
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--runs", type=int, default=20)
+    arguments.add_argument("--pairs", type=int, default=30)
+    arguments.add_argument("--seconds", type=float, default=1)
+    arguments.add_argument("--note", default=None)
+    given = arguments.parse_args()
+    results = []
+    for name, make in FAULTS.items():
+        runs = [one_run(make) for _ in range(given.runs)]
+        off = sorted(run["off"] for run in runs if "off" in run)
+        results.append({
+            "fault": name, "runs": len(runs),
+            "named": sum(run["named"] for run in runs),
+            "causes_that_did_not": sorted({run["cause"] for run in runs
+                                           if not run["named"]}),
+            "predictions": len(off),
+            "off": {"median": statistics.median(off), "max": off[-1],
+                    "within_15_percent": sum(o <= 0.15 for o in off)}
+            if off else None})
+        print(json.dumps(results[-1]), file=sys.stderr)
+    print(json.dumps({
+        "bench": "watch_campaign", "question": __doc__.splitlines()[0],
+        "command": " ".join(["bench/watch_campaign.py", *sys.argv[1:]]),
+        "commit": commit(),
+        "measured_at": datetime.datetime.now(
+            datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "machine": {"processor": platform.processor() or platform.machine(),
+                    "cpus": len(os.sched_getaffinity(0)),
+                    "torch": torch.__version__},
+        **({"note": given.note} if given.note else {}),
+        "results": results,
+        "cost": cost_of_watching(given.pairs, given.seconds)}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""penstock.bench: which settings of a DataLoader are best for a data set; and
+penstock.trace."""
+
+import json
+import pathlib
+import tempfile
+import time
+import unittest
+
+import numpy
+
+import penstock
+from entry import main
+
+
+class Slow:
+    """Each item waits, as for storage: workers help."""
+
+    def __init__(self, length=64, seconds=0.002):
+        self.length, self.seconds = length, seconds
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, index):
+        time.sleep(self.seconds)
+        return numpy.full(4, index, numpy.float32)
+
+
+class Benches(unittest.TestCase):
+    def bench(self, dataset, **options):
+        return penstock.bench(dataset, batch_size=8, repeats=1,
+                              progress=False,
+                              **{"seconds": 0.2, "prefetch": (2,), **options})
+
+    def test_workers_are_found_where_items_wait(self):
+        found = self.bench(Slow(), workers=(0, 2))
+        report = found.report
+        self.assertEqual(found.settings["num_workers"], 2)
+        self.assertGreater(report["gain"], 0.3)
+        self.assertEqual(report["present"], 0)
+        self.assertEqual(report["settings"][0]["num_workers"], 0)
+        self.assertEqual(report["cumulative"][0]["what"],
+                         "in the loop's own process")
+        rates = [step["rate"] for step in report["cumulative"]]
+        self.assertEqual(rates, sorted(rates))
+        self.assertIsNone(report["ceiling"])
+        self.assertIn("best: ", str(found))
+        self.assertLess(max(map(len, str(found).splitlines())), 81)
+        json.dumps(report)
+
+    def test_a_step_is_the_ceiling(self):
+        found = self.bench(Slow(seconds=0), workers=(0,),
+                           step=lambda batch: time.sleep(0.005))
+        self.assertGreater(found.report["ceiling"], 8 / 0.02)
+        self.assertLess(found.report["best_of_ceiling"], 1.3)
+        self.assertIn("the steps alone", str(found))
+
+    def test_another_loader_that_takes_the_same_arguments(self):
+        seen = []
+
+        class Loader:
+            def __init__(self, dataset, batch_size, num_workers, **rest):
+                seen.append(num_workers)
+                self.batches = [list(range(batch_size))] * 50
+
+            def __iter__(self):
+                return iter(self.batches)
+
+        self.bench([1], workers=(0, 3), loader=Loader, seconds=0.01)
+        self.assertEqual(set(seen), {0, 3})
+
+    def test_a_small_data_set_is_gone_over_again(self):
+        found = self.bench(Slow(16, 0.0005), workers=(0,))
+        self.assertLess(found.report["settings"][0]["rate"]["median"], 2100)
+
+    def test_nonsense_is_refused(self):
+        for wrong in ({"repeats": 0}, {"seconds": 0}, {"batch_size": 0},
+                      {"workers": (-1,)}, {"prefetch": (0,)}):
+            with self.assertRaises(penstock.RequestError) as raised:
+                penstock.bench([1, 2], **wrong)
+            self.assertEqual(raised.exception.code, "bench.numbers")
+        with self.assertRaises(penstock.RequestError) as raised:
+            self.bench(Slow(0), workers=(0,))
+        self.assertEqual(raised.exception.code, "bench.no_batches")
+
+
+class Traces(unittest.TestCase):
+    def test_a_block_leaves_what_the_threads_did(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "trace.json"
+            rows = {"x": numpy.arange(64, dtype=numpy.float32)}
+            loader = penstock.Loader(rows, batch_size=8, device="cpu")
+            with self.assertRaises(KeyError), penstock.trace(file):
+                for batch in loader:
+                    pass
+                raise KeyError("of the loop's own")
+            trace = json.loads(file.read_text())
+            names = {event["name"] for event in trace["traceEvents"]
+                     if event["ph"] == "X"}
+            self.assertIn("plan", names)
+            with self.assertRaises(penstock.RequestError):
+                with penstock.trace(pathlib.Path(folder) / "no" / "t.json"):
+                    pass
+
+
+if __name__ == "__main__":
+    main()
