@@ -301,10 +301,11 @@ void write_contact_sheet(const std::string& uri,
                          const std::filesystem::path& path) {
   constexpr std::int64_t kRows = 32;
   Json document;
-  document["source"] = uri;
+  const SourceSpec source = parse_source_spec(Json(uri), "source");
+  document["source"] = source_section(source);
   document["fields"]["image"]["image"]["size"] = std::int64_t{160};
   document["fields"]["image"]["image"]["record_draws"] = true;
-  const Schema schema = read_schema(parse_source_spec(Json(uri), "source"));
+  const Schema schema = read_schema(source);
   std::vector<std::string> classes;
   if (const ColumnInfo* column = schema.find("class")) {
     classes = column->values;

@@ -85,10 +85,10 @@ class Images(Case):
                 found, keys, first = self.tensors()
                 digests.add(tuple(found))
         self.assertEqual(len(digests), 1)
-        self.assertEqual(first["x_augment"][:2], ("F64", [8, 6, 8]))
+        self.assertEqual(first["x_augment"][:2], ("F64", [8, 8, 8]))
         self.assertEqual(first["y_mixed"][:2], ("I64", [8]))
-        changes = struct.unpack(f"<{8 * 6 * 8}d", first["x_augment"][2])
-        self.assertEqual(changes[0::48], (1.0,) * 8)
+        changes = struct.unpack(f"<{8 * 8 * 8}d", first["x_augment"][2])
+        self.assertEqual(changes[0::64], (1.0,) * 8)
 
     def test_boxes_of_a_data_base_move_with_their_pictures(self):
         base = sqlite3.connect(self.folder / "d.sqlite")
@@ -115,7 +115,7 @@ class Images(Case):
         base.commit()
         base.close()
         self.refused(self.run_it("batch", "job.json", "--json", "--steps", "0:2"),
-                     "transform", "data.bad_sample", "60, 40", "outside")
+                     "transform", "data.bad_rows", "60, 40", "outside")
 
     def test_a_contact_sheet_shows_what_training_gets(self):
         for name, start in (("sheet.png", b"\x89PNG"), ("sheet.html", b"<!doc")):
