@@ -118,7 +118,8 @@ def main():
                 print(json.dumps(results[-1]), file=sys.stderr)
     json.dump({
         "bench": "small_team", "question": __doc__.splitlines()[0],
-        "command": f"bench/run small_team --seconds {given.seconds:g}",
+        "command": f"bench/run small_team --tokenizer TOKENIZER.json "
+                   f"--seconds {given.seconds:g}",
         "commit": commit(),
         "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime(
             "%Y-%m-%dT%H:%M:%S.000Z"),

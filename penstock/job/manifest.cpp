@@ -381,6 +381,12 @@ Json read_manifest(const std::string& path) {
 }
 
 std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document) {
+  if (document.is_null()) document = Json(Json::Object{});
+  if (!document.is_object())
+    refuse(
+        "the job",
+        "it is " + std::string(document.type_name()) + ", expected an object",
+        "write a job file");
   std::vector<ManifestKey> keys;
   collect(manifest, "", keys, document);
   std::map<std::string, Json> all;

@@ -39,16 +39,19 @@ stages:
 source: {kind: jsonl, path: "a b.jsonl"}
 url: http://host:80/x
 )"),
-            R"({"source":{"kind":"jsonl","path":"a b.jsonl"},)"
-            R"("stages":["one",{"names":["a","b, c",3.5,{"x":1}],"size":2},)"
-            R"({"deep":true}],)"
-            R"("training":{"bf16":true,"epochs":3,"learning_rate":0.0001,)"
-            R"("name":"a # b: \"c\"","none":null,"nothing":null,)"
-            R"("optim":"adamw_torch","other":"it's"},)"
-            R"("url":"http://host:80/x"})");
+            Json::parse(R"({
+  "training": {"bf16": true, "learning_rate": 1e-4, "epochs": 3,
+               "optim": "adamw_torch", "name": "a # b: \"c\"", "other": "it's",
+               "nothing": null, "none": null},
+  "stages": ["one", {"size": 2, "names": ["a", "b, c", 3.5, {"x": 1}]},
+             {"deep": true}],
+  "source": {"kind": "jsonl", "path": "a b.jsonl"},
+  "url": "http://host:80/x"})",
+                        "expected")
+                .dump());
   EXPECT_EQ(json(""), "{}");
   EXPECT_EQ(json("a: off\r\nb: +2\r\nc: .5\r\nd: 2x\r\n"),
-            R"({"a":false,"b":2,"c":0.5,"d":"2x"})");
+            R"({"a": false, "b": 2, "c": 0.5, "d": "2x"})");
 }
 
 TEST(Yaml, RefusesByItsLineWhatItDoesNotRead) {

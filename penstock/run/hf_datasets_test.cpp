@@ -74,7 +74,7 @@ TEST_F(HfDatasetsTest, FindsRepositoriesAndWhatWasMadeOfThem) {
   EXPECT_EQ(text(sets[1], "name"), "\"org/name\"");
   EXPECT_EQ(text(sets[1], "config"), "\"default\"");
   EXPECT_EQ(text(sets[1], "rows"), "45");
-  EXPECT_EQ(text(sets[1], "splits"), "[\"test\",\"train\"]");
+  EXPECT_EQ(text(sets[1], "splits"), "[\"train\", \"test\"]");
   EXPECT_EQ(text(sets[1], "formats"), "[\"arrow\"]");
 }
 

@@ -8,6 +8,7 @@
 #include "python/engine/gil.h"
 #include "python/engine/messages.h"
 #include "python/engine/monitor.h"
+#include "python/engine/prepare.h"
 #include "python/engine/progress_line.h"
 #include "python/engine/ranks.h"
 #include "python/engine/rows.h"

@@ -76,18 +76,27 @@ class Prepare(unittest.TestCase):
             penstock.prepare(self.folder / "none.json", progress=False)
 
     def test_clearing_the_device_cache_leaves_batches_as_they_are(self):
-        job = self.job()
-        expected = [batch["input_ids"].numpy().copy()
-                    for batch in penstock.open(job)]
-        with penstock.open({**job, "device": {"kind": "sim", "step_ms": 0.1}},
-                           loader__cache="device") as loader:
+        (self.folder / "rows.jsonl").write_text("\n".join(
+            json.dumps({"x": n, "y": n / 2}) for n in range(64)))
+        job = {"source": {"kind": "jsonl", "path": self.folder / "rows.jsonl"},
+               "fields": {"x": {"columns": ["x", "y"]}},
+               "loader": {"batch_size": 8, "cache": "device"},
+               "device": {"kind": "sim", "step_ms": 0.1}}
+
+        def rows_of(batches):
+            return [batch["x"].numpy().copy() for batch in batches]
+
+        with penstock.open(job) as loader:
+            expected = rows_of(loader)
+        with penstock.open(job) as loader:
             batches = iter(loader)
-            found = [next(batches)["input_ids"].numpy().copy()]
-            self.assertGreaterEqual(penstock.clear_device_cache(), 0)
-            found += [batch["input_ids"].numpy().copy() for batch in batches]
-        self.assertEqual(len(found), len(expected))
+            found = rows_of([next(batches)])
+            self.assertGreater(penstock.clear_device_cache(), 0)
+            found += rows_of(batches)
+        self.assertEqual(len(found), 8)
         for one, other in zip(found, expected):
             self.assertTrue((one == other).all())
+        self.assertEqual(penstock.clear_device_cache(), 0)
 
 
 if __name__ == "__main__":
