@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "bench/measure.h"
 #include "penstock/sampling/sampling.h"
@@ -53,6 +55,42 @@ Json measured(const Lengths& of, const std::vector<std::int32_t>& lengths,
   return result;
 }
 
+/// Batches of 16 that are padded to their longest: how much of an epoch is
+/// elements, and how long its plans take.
+Json padded(const Lengths& of, std::vector<std::int32_t> lengths,
+            LengthGroups::How how, const char* name, int repeats) {
+  constexpr std::int32_t kMost = 2048;
+  for (std::int32_t& length : lengths) length = std::min(length, kMost);
+  Order order{.samples = std::ssize(lengths), .seed = 1, .batch_size = 16};
+  if (how != LengthGroups::How::none)
+    order.groups = std::make_shared<LengthGroups>(lengths, how, 16);
+  double elements = 0, places = 0;
+  auto epoch = [&] {
+    elements = places = 0;
+    Plan plan;
+    const std::int64_t steps =
+        std::min<std::int64_t>(steps_per_epoch(order), 20'000);
+    const double taken = wall_seconds([&] {
+      for (std::int64_t step = 0; step < steps; ++step) {
+        plan_step(order, {}, {0, step}, plan);
+        std::int32_t longest = 0;
+        for (const SampleRange& range : plan.ranges) {
+          const auto length = lengths[static_cast<std::size_t>(range.sample)];
+          elements += length;
+          longest = std::max(longest, length);
+        }
+        places += 16.0 * longest;
+      }
+    });
+    return taken / static_cast<double>(steps);
+  };
+  Json result;
+  result["workload"] = std::string(of.name) + ", padded, " + name;
+  result["seconds_per_plan"] = in_turns(repeats, {epoch}).front().json();
+  result["efficiency"] = elements / places;
+  return result;
+}
+
 }  // namespace
 }  // namespace penstock
 
@@ -77,6 +115,11 @@ int main(int count, char** arguments) {
       result["results"].push_back(measured(
           of, lengths, {.size = size, .wrapped = true}, "wrapped", repeats));
     }
+    using How = LengthGroups::How;
+    for (auto [how, name] : {std::pair(How::none, "in any order"),
+                             std::pair(How::buckets, "group_by_length"),
+                             std::pair(How::hf, "group_by_length: hf")})
+      result["results"].push_back(padded(of, lengths, how, name, repeats));
   }
   return finish(result);
 }

@@ -4,7 +4,8 @@
 # 2600 is 26.0, and a plugin runs with the one that it was built with.
 #
 # Sets ArrowWheel_FOUND, ArrowWheel_VERSION and ArrowWheel_LIBRARIES_DIR, and
-# makes the targets Arrow::arrow and Arrow::parquet.
+# makes the targets Arrow::arrow and Arrow::parquet, and Arrow::s3 where its
+# library is there.
 find_path(ArrowWheel_INCLUDE_DIR arrow/util/config.h
   PATHS "${ArrowWheel_DIR}/pyarrow/include" NO_DEFAULT_PATH NO_CACHE)
 if(ArrowWheel_INCLUDE_DIR)
@@ -43,4 +44,10 @@ if(ArrowWheel_FOUND AND NOT TARGET Arrow::arrow)
   set_target_properties(Arrow::parquet PROPERTIES
     IMPORTED_LOCATION ${ArrowWheel_PARQUET_LIBRARY})
   target_link_libraries(Arrow::parquet INTERFACE Arrow::arrow)
+  if(EXISTS "${folder}/libarrow_s3.so.${soname}")
+    add_library(Arrow::s3 SHARED IMPORTED)
+    set_target_properties(Arrow::s3 PROPERTIES
+      IMPORTED_LOCATION "${folder}/libarrow_s3.so.${soname}")
+    target_link_libraries(Arrow::s3 INTERFACE Arrow::arrow)
+  endif()
 endif()

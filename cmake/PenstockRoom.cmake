@@ -51,6 +51,16 @@ function(penstock_plugin target)
   endif()
 endfunction()
 
+# penstock_plugin_program(TARGET): TARGET is a program that a plugin starts, which
+# lies beside it, in the wheel too.
+function(penstock_plugin_program target)
+  set_target_properties(${target} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+  install(TARGETS ${target} RUNTIME
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/penstock)
+  set_property(GLOBAL APPEND PROPERTY PENSTOCK_WHEEL_PROGRAMS ${target})
+endfunction()
+
 # penstock_tests(NAME SOURCES ... DEPS ... HEADERS ...): the program NAME_tests.
 # HEADERS are precompiled for it, beside those that all tests share.
 function(penstock_tests name)

@@ -20,10 +20,11 @@ RAISED = re.compile(r"\.code =(.*?)\.what|(?:refused\(|worded\(\s*\w+,)\s*"
 # like a code: settings, and the families in which files are.
 OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "device.key", "loader.balance", "loader.batch_size", "loader.cache",
-          "loader.prefetch", "loader.read", "loader.readers",
-          "loader.weights", "loader.workers", "model.kind",
+          "loader.cache_dir", "loader.prefetch", "loader.read", "loader.readers",
+          "loader.val_batch_size", "loader.weights", "loader.workers",
+          "model.kind",
           "model.safetensors", "output.dir", "source.columns", "source.key",
-          "source.part_", "source.path", "tokenizer.json"}
+          "source.kind", "source.part_", "source.path", "tokenizer.json"}
 OF_FILES = {"memory", "run"}
 
 

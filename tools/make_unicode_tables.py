@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """tools/make_unicode_tables.py: writes the tables of penstock/tokenizer.
 
-Needs the packages unicodedata2==16.0.0 and tokenizers==0.23.2. The classes of
-characters are those of Unicode 16.0. Canonical composition is that of
-`tokenizers`, which knows Unicode 9.0: of the data in 16.0 stays what it does.
+Needs the packages unicodedata2==16.0.0, regex==2025.11.3 and tokenizers==0.23.3.
+The classes of characters are those of Unicode 16.0. Canonical composition is that
+of `tokenizers`, which knows Unicode 9.0: of the data in 16.0 stays what it does.
+Grapheme clusters are those of Unicode 17.0. What normalisers and pre-tokenisers of `tokenizers` make of a character is asked of
+them, since each has tables of another age.
 """
 import pathlib
 
+import regex
 import tokenizers
 import unicodedata2 as unicode
+from tokenizers import normalizers, pre_tokenizers
 
 ROOM = pathlib.Path(__file__).resolve().parent.parent / "penstock/tokenizer"
 # The number of each class, as in unicode.h.
@@ -77,12 +81,111 @@ def composition():
             array("kComposed", pairs))
 
 
+def zigzag(number):
+    return 2 * number if number >= 0 else -2 * number - 1
+
+
+def steps_of(value, bits):
+    """Where a value of each code point changes, as differences."""
+    found, last = [], 0
+    for c in range(0x110000):
+        now = 0 if 0xD800 <= c < 0xE000 else value(c)
+        if now != last:
+            found.append(c << bits | now)
+            last = now
+    return [b - a for a, b in zip([0, *found], found)]
+
+
+def bert(**parts):
+    return normalizers.BertNormalizer(**{
+        "clean_text": False, "handle_chinese_chars": False,
+        "strip_accents": False, "lowercase": False, **parts})
+
+
+def flags():
+    """Bits as in character_sets.h."""
+    probes = [
+        (normalizers.StripAccents(), lambda text, c: text == ""),
+        (bert(strip_accents=True), lambda text, c: text == ""),
+        (bert(clean_text=True), lambda text, c: text == ""),
+        (bert(handle_chinese_chars=True), lambda text, c: text != c)]
+    cut = [pre_tokenizers.Punctuation(), pre_tokenizers.Digits(True)]
+
+    def value(c):
+        found = 0
+        for bit, (normalizer, meets) in enumerate(probes):
+            found |= meets(normalizer.normalize_str(chr(c)), chr(c)) << bit
+        for bit, splitter in enumerate(cut):
+            pieces = splitter.pre_tokenize_str(f"a{chr(c)}a")
+            found |= (len(pieces) == 3) << bit + len(probes)
+        return found | (unicode.category(chr(c)) == "Nd") << 6
+    return array("kFlagSteps", steps_of(value, 7))
+
+
+def graphemes():
+    """The numbers of enum Grapheme, without Hangul syllables."""
+    kinds = [r"\p{GCB=Control}", None, r"\p{InCB=Extend}", r"\p{InCB=Linker}",
+             r"\p{GCB=ZWJ}", r"\p{GCB=RI}", r"\p{GCB=Prepend}",
+             r"\p{GCB=SpacingMark}", r"\p{GCB=L}", r"\p{GCB=V}", r"\p{GCB=T}",
+             r"\p{ExtPict}", r"\p{InCB=Consonant}"]
+    order = [5, 1, 4, 3]  # ZWJ and Control before what is in InCB too
+    tests = [(number, regex.compile(kinds[number - 1])) for number in
+             [*order, *(n for n in range(6, 14))] if kinds[number - 1]]
+    extend = regex.compile(r"\p{GCB=Extend}")
+
+    def value(c):
+        for number, test in tests:
+            if test.match(chr(c)):
+                return number
+        return 2 if extend.match(chr(c)) else 0
+    return array("kGraphemeSteps", steps_of(value, 4))
+
+
+def lowered():
+    lowercase, found, before = normalizers.Lowercase(), [], 0
+    for c in EVERY:
+        text = lowercase.normalize_str(chr(c))
+        if text == chr(c) or c == 0x130:  # alone becomes two
+            continue
+        found += [c - before, zigzag(ord(text) - c)]
+        before = c
+    return array("kLowered", found)
+
+
+def compatibility():
+    """Code point's difference * 32 + count, then the parts: differences, zigzag."""
+    nfd, nfkd = normalizers.NFD(), normalizers.NFKD()
+    found, before, first = [], 0, 0
+    for c in EVERY:
+        text = nfkd.normalize_str(chr(c))
+        if text == nfd.normalize_str(chr(c)):
+            continue
+        found.append((c - before) << 5 | len(text))
+        before, last = c, first
+        for part in text:
+            found.append(zigzag(ord(part) - last))
+            last = ord(part)
+        first = ord(text[0])
+    return array("kCompatible", found)
+
+
+def ideographs():
+    han = pre_tokenizers.Split(tokenizers.Regex(r"\p{Han}"), "isolated")
+    return array("kHanSteps", steps_of(
+        lambda c: len(han.pre_tokenize_str(2 * chr(c))) == 2, 1))
+
+
 def main():
     assert unicode.unidata_version == "16.0.0"
     (ROOM / "unicode_classes.cpp").write_text(
         HEAD.format(face="unicode.h") + classes() + TAIL)
     (ROOM / "composition_tables.cpp").write_text(
         HEAD.format(face="composition.h") + composition() + TAIL)
+    (ROOM / "character_sets_tables.cpp").write_text(
+        HEAD.format(face="character_sets.h") + flags() + graphemes() + lowered() +
+        ideographs() + TAIL)
+    (ROOM / "compatibility_tables.cpp").write_text(
+        HEAD.format(face="composition.h") + compatibility() + TAIL)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ RunTable::RunTable(std::size_t element_bytes,
 void RunTable::grow(std::size_t bytes) {
   constexpr std::size_t kLeast = std::size_t{1} << 20;
   std::size_t size = std::max({kLeast, bytes, 2 * memory_.size()});
-  memory_ = lazy_host_memory(size, std::move(memory_));
+  memory_ = lazy_host_memory(size, std::move(memory_)).held_for(HeldFor::rows);
 }
 
 void RunTable::append(std::span<const std::byte> run) {
@@ -50,7 +50,8 @@ void RunTable::add_length(std::int32_t length) {
 
 void RunTable::move_to(Device& device) {
   constexpr std::size_t kPiece = Staging::kPieceBytes;
-  Buffer there = device.allocate(std::max<std::size_t>(size_, 1));
+  Buffer there =
+      device.allocate(std::max<std::size_t>(size_, 1)).held_for(HeldFor::rows);
   Staging staging(device, 2);
   std::unique_ptr<Stream> stream = device.make_stream();
   for (std::size_t at = 0; at < size_; at += kPiece) {

@@ -9,6 +9,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
+#include "penstock/base/held_memory.h"
 
 namespace penstock {
 namespace {
@@ -151,6 +152,7 @@ void StoreWriter::seal(const Json& about) {
 struct Store::State {
   std::filesystem::path path;
   std::unique_ptr<FileMapping> file;
+  MemoryCharge charge;
   Json about;
   std::vector<std::unique_ptr<Array>> arrays;
 };
@@ -189,6 +191,7 @@ Store::Store(FileSystem& files, const std::filesystem::path& path)
   s.path = path;
   s.file = files.map(path);
   const std::span<const std::byte> file = s.file->bytes();
+  s.charge = MemoryCharge(HeldFor::rows, HeldIn::files, file.size());
   // Rows are read in random order: pages around them would push others out.
   advise(file, MADV_RANDOM);
   const Footer footer = footer_of(file, path);

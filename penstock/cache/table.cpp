@@ -93,7 +93,8 @@ void Table::State::add(Tier tier, std::int64_t rows, Device& device) {
     ::madvise(memory.data(), memory.size(), MADV_HUGEPAGE);
   }
   piece.data = memory.data();
-  into.memory = std::make_shared<Buffer>(std::move(memory));
+  into.memory =
+      std::make_shared<Buffer>(std::move(memory).held_for(HeldFor::rows));
 }
 
 /// A piece that is filled, but for its first rows. The host reads pinned memory

@@ -240,12 +240,14 @@ std::string epochs_text(const Json& report) {
 }
 
 std::string memory_text(const Json& report) {
-  std::vector<std::vector<std::string>> rows = {{"memory", "planned", "used"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"memory", "planned", "used", "at most"}};
   auto size = [](std::optional<double> bytes) {
     return bytes ? shown_size(bytes) : "-";
   };
   for (const MemoryLine& line : memory_lines(report))
-    rows.push_back({line.owner, size(line.planned), size(line.used)});
+    rows.push_back(
+        {line.owner, size(line.planned), size(line.used), size(line.peak)});
   return rows.size() == 1 ? "" : "\n" + table_text(rows);
 }
 

@@ -13,6 +13,7 @@ namespace penstock {
   VERB(check)                \
   VERB(prepare)              \
   VERB(cache)                \
+  VERB(datasets)             \
   VERB(verify_resume)        \
   VERB(demo)                 \
   VERB(bench)                \

@@ -32,6 +32,11 @@ struct DatasetInfo {
   /// I/O threads that gain something where batches are read from a source; 0
   /// where they are not.
   int most_readers = 0;
+  /// Of rows that batches read from chunks that are decoded: how many chunks
+  /// there are, their bytes when decoded, and how many of these stay in memory;
+  /// else 0.
+  std::int64_t chunks = 0;
+  std::size_t decoded_bytes = 0, kept_bytes = 0;
   /// How the train side is taken from several sources; null: it has one.
   std::shared_ptr<const Mixture> mixture = {};
   /// What a device finishes, on the train side and on others.

@@ -92,9 +92,11 @@ class FunctionFiller final : public SlotFiller {
       memory_ = allocate_aligned(needed);
       if (memory_ == nullptr) throw std::bad_alloc();
       size_ = needed;
+      charge_.change_to(needed);
     }
     if (device_ != nullptr && needed + scratch > gathered_.size())
-      gathered_ = device_->allocate(needed + scratch);
+      gathered_ =
+          device_->allocate(needed + scratch).held_for(HeldFor::batches);
     in_.clear();
     places_.clear();
     std::byte* filled = device_ != nullptr ? gathered_.data() : memory_.get();
@@ -140,7 +142,8 @@ class FunctionFiller final : public SlotFiller {
         elements += length;
       }
       std::size_t bytes = ids.size() * field.element_bytes;
-      if (staged_.size() < bytes) staged_ = device_->allocate_pinned(bytes);
+      if (staged_.size() < bytes)
+        staged_ = device_->allocate_pinned(bytes).held_for(HeldFor::batches);
       places_[outputs + kStagedPlaces * f + 1] = {.data = staged_.data(),
                                                   .bytes = field.element_bytes,
                                                   .starts = starts_,
@@ -162,6 +165,7 @@ class FunctionFiller final : public SlotFiller {
   std::vector<std::int32_t> lengths_;
   std::vector<std::int64_t> starts_;
   std::shared_ptr<std::byte> memory_;  // of `in_`
+  MemoryCharge charge_{HeldFor::batches, HeldIn::host, 0};
   std::size_t size_ = 0;
   std::vector<TensorView> in_, out_;
   std::vector<TensorPlace> places_;

@@ -93,6 +93,12 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
   info_.rows = *source_->count().rows;
   info_.outputs = outputs_of(options_.fields);
   info_.most_readers = most_readers(*source_);
+  if (const ChunkMap* map = source_->chunks();
+      map != nullptr && map->decoded_bytes > 0) {
+    info_.chunks = std::ssize(map->ends);
+    info_.decoded_bytes = map->decoded_bytes;
+    info_.kept_bytes = map->kept_bytes;
+  }
   info_.device_fields =
       device_fields(options_.fields, options_.finish_on, false);
   info_.plan.tier = Tier::none;

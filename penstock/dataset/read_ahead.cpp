@@ -5,6 +5,7 @@ namespace penstock {
 Block ItemRead::take() {
   PENSTOCK_ASSERT(done(), "an item is filled when its rows have been read");
   if (error_) std::rethrow_exception(error_);
+  charge_.change_to(0);  // its caller's from here on
   return std::move(block_);
 }
 
@@ -47,6 +48,7 @@ void SourceReadAhead::work() {
         reader =
             std::make_unique<SampleReader>(source_, keys_, &options_.meter);
       reader->read(read->ids_, read->block_);
+      read->charge_.change_to(read->block_.bytes());
     } catch (...) {
       read->error_ = std::current_exception();
       reader.reset();  // it may be in any state

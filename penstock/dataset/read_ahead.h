@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/base/held_memory.h"
 #include "penstock/dataset/sample_reader.h"
 
 namespace penstock {
@@ -39,6 +40,7 @@ class ItemRead {
   const std::vector<SampleId> ids_;
   const std::vector<std::shared_ptr<ItemRead>> parts_;
   Block block_;
+  MemoryCharge charge_{HeldFor::records, HeldIn::host, 0};
   std::exception_ptr error_;
   /// Released when the two before are written, which nobody writes later.
   std::atomic<bool> done_{false};

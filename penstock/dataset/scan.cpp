@@ -92,35 +92,82 @@ constexpr std::size_t kBesidesRows = std::size_t{48} << 20;
 constexpr std::size_t kRun = std::size_t{256} << 20;
 constexpr std::size_t kLongestRun = std::size_t{1} << 30;
 
+/// How much of a source some of its rows are, from 0 to 1.
+class RowShare {
+ public:
+  explicit RowShare(const Source& source)
+      : chunks_(source.abilities().by_position ? source.chunks() : nullptr),
+        rows_(source.count().rows) {
+    if (chunks_ != nullptr && chunks_->ends.empty()) chunks_ = nullptr;
+  }
+  std::optional<std::int64_t> rows() const { return rows_; }
+  /// Of rows by position that follow each other, else of any so many.
+  double of(std::int64_t first, std::int64_t count) const {
+    if (count == 0) return 0;
+    if (chunks_ == nullptr)
+      return rows_ && *rows_ > 0
+                 ? static_cast<double>(count) / static_cast<double>(*rows_)
+                 : 0;
+    return chunks_before(first + count) - chunks_before(first);
+  }
+
+ private:
+  /// Chunks are about equal in bytes, where rows are not.
+  double chunks_before(std::int64_t position) const {
+    const auto all = static_cast<double>(chunks_->ends.size());
+    if (position >= chunks_->ends.back()) return 1;
+    const auto chunk = static_cast<std::size_t>(chunks_->chunk_of(position));
+    const std::int64_t begin = chunk == 0 ? 0 : chunks_->ends[chunk - 1];
+    return (static_cast<double>(chunk) +
+            static_cast<double>(position - begin) /
+                static_cast<double>(chunks_->ends[chunk] - begin)) /
+           all;
+  }
+  const ChunkMap* chunks_;
+  const std::optional<std::int64_t> rows_;
+};
+
 /// Parses blocks on any thread and collects the results.
 class SharedParser {
  public:
   SharedParser(const BlockParser::Options& options, StageMeter& meter,
-               const ScanLimit& limit, Spill& spill, const std::string& source,
-               std::function<void(const ScanProgress&)> scanned,
-               ScanProgress progress)
+               const ScanLimit& limit, Spill& spill, const Source& source,
+               std::function<void(const ScanProgress&)> scanned)
       : options_(options),
         meter_(meter),
         limit_(limit),
         spill_(spill),
-        source_(source),
-        scanned_(std::move(scanned)),
-        progress_(progress) {}
+        source_(source.shown()),
+        by_position_(source.abilities().by_position),
+        scanned_(std::move(scanned)) {
+    if (!scanned_) return;
+    share_.emplace(source);
+    progress_.expected = share_->rows();
+  }
 
   BlockParser parser() const { return BlockParser(options_); }
-  void parse(BlockParser& parser, const KeyList& keys, const Block& block) {
-    ParseNotes notes;
+  ParsedBlock parse(BlockParser& parser, const KeyList& keys,
+                    const Block& block, ParseNotes& notes) {
     ParsedBlock rows;
     {
       BusyScope busy(meter_);
       rows = parser.parse(keys, block, notes);
       meter_.add_items(block.rows, static_cast<std::int64_t>(rows.bytes()));
     }
+    if (!scanned_) return rows;
+    const std::int64_t first =
+        by_position_ && block.rows > 0 ? keys.integer(0) : 0;
     Lock lock(mutex_);
-    notes_.merge(std::move(notes));
     progress_.rows += block.rows;
     progress_.bytes += static_cast<std::int64_t>(block.bytes());
-    if (scanned_) scanned_(progress_);
+    progress_.stored_bytes += static_cast<std::int64_t>(rows.bytes());
+    progress_.share += share_->of(first, block.rows);
+    scanned_(progress_);
+    return rows;
+  }
+  void add(ParsedBlock rows, ParseNotes notes) {
+    Lock lock(mutex_);
+    notes_.merge(std::move(notes));
     if (rows.rows() == 0) return;
     bytes_ += memory_of(rows);
     rows_ += rows.rows();
@@ -129,6 +176,35 @@ class SharedParser {
     while (limit_.bytes && bytes_ > *limit_.bytes)
       if (!spill_oldest())
         refuse_too_large(rows_, bytes_, limit_, spill_, source_);
+  }
+  /// Rows whose values are in a file.
+  void add(ScannedPart part) {
+    Lock lock(mutex_);
+    notes_.merge(std::move(part.notes));
+    for (ParsedBlock& block : part.blocks) {
+      bytes_ += memory_of(block) - block.bytes();
+      rows_ += block.rows();
+      runs_.push_back(std::move(block));
+    }
+    most_ = std::max(most_, bytes_);
+    if (limit_.bytes && bytes_ > *limit_.bytes)
+      refuse_too_large(rows_, bytes_, limit_, spill_, source_);
+  }
+  /// The rows of a partition that an interrupted scan has left.
+  void add_found(const Partition& partition, ScannedPart part) {
+    if (scanned_) {
+      Lock lock(mutex_);
+      const std::int64_t rows = partition.end - partition.first;
+      const double share = share_->of(partition.first, rows);
+      progress_.rows += rows;
+      progress_.share += share;
+      progress_.found_rows += rows;
+      progress_.found_share += share;
+      for (const ParsedBlock& block : part.blocks)
+        progress_.stored_bytes += static_cast<std::int64_t>(block.bytes());
+      scanned_(progress_);
+    }
+    add(std::move(part));
   }
   void give(Scan& scan) {
     Lock lock(mutex_);
@@ -165,8 +241,10 @@ class SharedParser {
   StageMeter& meter_;
   const ScanLimit& limit_;
   Spill& spill_;
-  const std::string& source_;
+  const std::string source_;
+  const bool by_position_;
   const std::function<void(const ScanProgress&)> scanned_;
+  std::optional<RowShare> share_;  // where `scanned_` is told
   Mutex mutex_;
   ScanProgress progress_ PENSTOCK_GUARDED_BY(mutex_);
   std::size_t bytes_ PENSTOCK_GUARDED_BY(mutex_) = 0;  // of memory, held now
@@ -190,38 +268,69 @@ struct PartitionQueue {
   }
 };
 
-/// Parses on the thread that reads: the text of a block stays in its
-/// processor's cache.
-void read_and_parse(PartitionQueue& partitions, SharedParser& parsing,
-                    StageMeter& meter) {
+/// Reads a partition and parses it on this thread: the text of a block stays in
+/// its processor's cache. `take(block, notes)`.
+template <class Take>
+void read_and_parse(const Partition& partition, PartitionQueue& partitions,
+                    Reader& reader, BlockParser& parser, SharedParser& parsing,
+                    StageMeter& meter, Take take) {
+  ScanTimer timer(meter);
+  reader.scan(partition, {}, [&](KeyList& keys, Block& block) {
+    timer.stop();
+    meter.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
+    ParseNotes notes;
+    ParsedBlock rows = parsing.parse(parser, keys, block, notes);
+    take(std::move(rows), std::move(notes));
+    timer.start();
+    return !partitions.failed.load();
+  });
+  timer.stop();
+}
+
+/// All that are not taken yet; through `parts`, where there are such.
+void read_and_parse(PartitionQueue& partitions, const ScanParts* parts,
+                    SharedParser& parsing, StageMeter& meter) {
   BlockParser parser = parsing.parser();
   std::unique_ptr<Reader> reader = open_checked_reader(partitions.source);
   while (const Partition* partition = partitions.take()) {
-    ScanTimer timer(meter);
-    reader->scan(*partition, {}, [&](KeyList& keys, Block& block) {
-      timer.stop();
-      meter.add_items(block.rows, static_cast<std::int64_t>(block.bytes()));
-      parsing.parse(parser, keys, block);
-      timer.start();
-      return !partitions.failed.load();
-    });
-    timer.stop();
+    if (parts == nullptr) {
+      read_and_parse(*partition, partitions, *reader, parser, parsing, meter,
+                     [&](ParsedBlock rows, ParseNotes notes) {
+                       parsing.add(std::move(rows), std::move(notes));
+                     });
+      continue;
+    }
+    if (std::optional<ScannedPart> found = parts->find(*partition)) {
+      parsing.add_found(*partition, std::move(*found));
+      continue;
+    }
+    ScanParts::Writer part(*parts, *partition);
+    ParseNotes notes;
+    read_and_parse(*partition, partitions, *reader, parser, parsing, meter,
+                   [&](ParsedBlock rows, ParseNotes of_block) {
+                     notes.merge(std::move(of_block));
+                     part.add(std::move(rows));
+                   });
+    if (partitions.failed.load()) return;  // it was not read to its end
+    parsing.add(part.seal(std::move(notes)));
   }
 }
 
 void read_in_parallel(PartitionQueue& partitions, int readers,
-                      SharedParser& parsing, StageMeter& meter) {
+                      const ScanParts* parts, SharedParser& parsing,
+                      StageMeter& meter) {
   Mutex mutex;
   std::exception_ptr first;
-  Stage stage({.name = "read",
-               .workers = readers,
-               .body = [&](int) { read_and_parse(partitions, parsing, meter); },
-               .failed =
-                   [&](std::exception_ptr error) {
-                     partitions.failed = true;
-                     Lock lock(mutex);
-                     if (!first) first = std::move(error);
-                   }});
+  Stage stage(
+      {.name = "read",
+       .workers = readers,
+       .body = [&](int) { read_and_parse(partitions, parts, parsing, meter); },
+       .failed =
+           [&](std::exception_ptr error) {
+             partitions.failed = true;
+             Lock lock(mutex);
+             if (!first) first = std::move(error);
+           }});
   stage.join();
   if (first) std::rethrow_exception(first);
 }
@@ -270,7 +379,10 @@ class ReadParsePipeline {
       std::optional<KeyedBlock> rows = filled_.pop();
       prepare_.add_blocked_get(wall_clock().now() - asked);
       if (!rows) return;
-      parsing_.parse(parser, rows->keys, rows->block);
+      ParseNotes notes;
+      ParsedBlock parsed =
+          parsing_.parse(parser, rows->keys, rows->block, notes);
+      parsing_.add(std::move(parsed), std::move(notes));
       rows->block.clear();
       used_.try_push(std::move(*rows));
     }
@@ -313,6 +425,18 @@ std::string ScanLimit::text() const {
   return (bytes ? shown_bytes(*bytes) + ": " : "no limit: ") + why;
 }
 
+namespace {
+
+/// The same for any number of threads, so that a scan finds what another left.
+int parts_of(const Source& source) {
+  constexpr std::int64_t kMost = 65536;
+  const std::int64_t rows = source.count().rows.value_or(0);
+  return static_cast<int>(std::clamp<std::int64_t>(
+      (rows + ScanParts::kRows - 1) / ScanParts::kRows, 1, kMost));
+}
+
+}  // namespace
+
 ScanLimit scan_limit(std::optional<std::size_t> chosen) {
   if (chosen) return {chosen, "chosen by 'scan_bytes'"};
   HostLimits host = read_host_limits();
@@ -327,28 +451,27 @@ ScanLimit scan_limit(std::optional<std::size_t> chosen) {
 
 Scan scan_table(Source& source, const BlockParser::Options& parse,
                 const TableDatasetOptions& options, const ScanLimit& limit,
-                Spill& spill) {
+                Spill& spill, const ScanParts* parts) {
   const int workers = std::max(1, options.workers);
   const int connections = connections_of(options.source);
   int most = connections > 0 ? connections : workers;
   if (source.abilities().global_lock) most = 1;
-  PartitionQueue partitions{source, source.partitions(most)};
+  PartitionQueue partitions{
+      source, source.partitions(parts != nullptr ? parts_of(source) : most)};
   const int readers = std::min(most, static_cast<int>(partitions.all.size()));
   const bool alone = options.workers == 0;
-  const bool pipeline = readers != workers || readers == 1;
+  const bool pipeline =
+      parts == nullptr && (readers != workers || readers == 1);
   StageMeter read("read", alone ? 1 : readers);
   StageMeter prepare("prepare", workers);
-  ScanProgress progress;
-  if (options.scanned) progress.expected = source.count().rows;
-  SharedParser parsing(parse, prepare, limit, spill, source.shown(),
-                       options.scanned, progress);
+  SharedParser parsing(parse, prepare, limit, spill, source, options.scanned);
   if (alone)
-    read_and_parse(partitions, parsing, read);
+    read_and_parse(partitions, parts, parsing, read);
   else if (pipeline)
     ReadParsePipeline(partitions, readers, parsing, workers, read, prepare)
         .run();
   else
-    read_in_parallel(partitions, readers, parsing, read);
+    read_in_parallel(partitions, readers, parts, parsing, read);
   Scan scan;
   parsing.give(scan);
   scan.stages = {read.numbers(), prepare.numbers()};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/dataset/parsed_rows.h"
+#include "penstock/dataset/scan_parts.h"
 #include "penstock/dataset/spill.h"
 #include "penstock/dataset/table_options.h"
 #include "penstock/exec/exec.h"
@@ -35,11 +36,12 @@ struct Scan {
 /// Reads `source` once. Readers parse what they have read, where there are as
 /// many of them as `options.workers`; else, or alone, they hand it to those.
 /// With 0 workers all is done on the caller's thread. Values beyond the limit
-/// go to `spill`. Throws what a reader or `spill` throws, and
-/// Error(out_of_memory) once the rows take more than the limit all the same;
-/// threads have ended when it returns or throws.
+/// go to `spill`; with `parts`, of a source by position, those of all rows to
+/// these, and what they have already is not read. Throws what a reader, `spill`
+/// or `parts` throw, and Error(out_of_memory) once the rows take more than the
+/// limit all the same; threads have ended when it returns or throws.
 Scan scan_table(Source& source, const BlockParser::Options& parsing,
                 const TableDatasetOptions& options, const ScanLimit& limit,
-                Spill& spill);
+                Spill& spill, const ScanParts* parts = nullptr);
 
 }  // namespace penstock

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/held_memory.h"
 #include "penstock/cache/cache.h"
 #include "penstock/dataset/key_order.h"
 
@@ -114,10 +115,17 @@ ParsedBlock Spill::write(const std::vector<ParsedBlock>& blocks) {
   for (std::size_t f = 0; f < extents.size(); ++f)
     run.fields.push_back(write_field(blocks, f, order, writer, extents[f]));
   writer.flush();
-  std::shared_ptr<const FileMapping> mapping = file->map();
+  struct Mapped {
+    std::unique_ptr<const FileMapping> file;
+    MemoryCharge charge;
+  };
+  auto mapping = std::make_shared<Mapped>();
+  mapping->file = file->map();
+  mapping->charge = MemoryCharge(HeldFor::values, HeldIn::files, writer.size());
   for (std::size_t f = 0; f < extents.size(); ++f)
     run.fields[f].bytes = Bytes::borrow(
-        mapping->bytes().subspan(extents[f].begin, extents[f].bytes), mapping);
+        mapping->file->bytes().subspan(extents[f].begin, extents[f].bytes),
+        mapping);
   bytes_ += writer.size();
   return run;
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "penstock/base/host_limits.h"
+#include "penstock/dataset/bad_row_json.h"
 #include "penstock/dataset/table_dataset.h"
 
 // What a table's store holds, besides the document about it: "rows", packed in
@@ -10,28 +11,6 @@
 // are drawn "draws", of those on the side train what draws_of() takes.
 
 namespace penstock {
-namespace {
-
-Json json_of(const BadRow& bad) {
-  Json json;
-  json["key"] = bad.key;
-  json["shown_key"] = bad.shown_key;
-  json["column"] = bad.column;
-  json["why"] = bad.why;
-  json["byte"] = bad.byte;
-  return json;
-}
-
-BadRow bad_row_of(const Json& json) {
-  return {.key = *json.find("key"),
-          .shown_key = json.find("shown_key")->string(),
-          .column = json.find("column")->string(),
-          .why = json.find("why")->string(),
-          .byte = json.find("byte")->integer()};
-}
-
-}  // namespace
-
 std::optional<std::size_t> TableDataset::disk_free() const {
   const std::filesystem::path folder = store_dir(options_);
   const std::optional<std::size_t>& budget = options_.budgets.disk;
@@ -53,11 +32,13 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
   real_files().make_folders(store_file_.path.parent_path());
   StoreWriter writer(real_files(), store_file_.path);
   writer.begin("rows");
+  if (runs_alone()) writer.begin("runs/0");
   pack_by_id(rows, share_out, &writer);
   for (std::size_t f = 0; f < runs_.size(); ++f) {
     if (runs_[f] == nullptr) continue;
     writer.begin("lengths/" + std::to_string(f));
     writer.append(std::as_bytes(runs_[f]->lengths()));
+    if (runs_alone()) continue;
     writer.begin("runs/" + std::to_string(f));
     writer.append(runs_[f]->all());
   }

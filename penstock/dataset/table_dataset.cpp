@@ -294,7 +294,8 @@ bool TableDataset::plans_again(const Error& error, const Device& device) {
 void TableDataset::pack(const RowsById& rows, Device& device,
                         const ShareOut& share_out) {
   runs_.clear();
-  const bool kept = plan().tier != Tier::none;
+  const bool kept =
+      plan().tier != Tier::none && (plan().tier != Tier::disk || !runs_alone());
   for (const Field& field : options_.fields) {
     std::size_t element = field.kind->stored().element_bytes;
     runs_.push_back(element == 0 ? nullptr
@@ -389,8 +390,8 @@ void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
     if (table_ == nullptr)
       unkept.resize(static_cast<std::size_t>(count) * layout_.row_bytes);
     encode(rows, first, end, table_ ? table_->append(count) : unkept.data(),
-           share_out);
-    if (store != nullptr) store->append(unkept);
+           share_out, store);
+    if (store != nullptr && layout_.row_bytes > 0) store->append(unkept);
     for (SampleId id = first; id < end; ++id)
       if (--left[rows.ref(id).block] == 0) rows.block(id) = ParsedBlock();
   }
@@ -398,7 +399,8 @@ void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
 
 // Threads encode ranges of rows; their runs are put together in order of id.
 void TableDataset::encode(const RowsById& rows, SampleId first, SampleId end,
-                          std::byte* out, const ShareOut& share_out) {
+                          std::byte* out, const ShareOut& share_out,
+                          StoreWriter* store) {
   Mutex mutex;
   std::map<std::int64_t, std::vector<Values>> runs;  // by their first row
   share_out(end - first, [&](std::int64_t from, std::int64_t to) {
@@ -410,9 +412,12 @@ void TableDataset::encode(const RowsById& rows, SampleId first, SampleId end,
     runs.emplace(from, std::move(made));
   });
   for (const auto& [from, made] : runs)
-    for (std::size_t f = 0; f < made.size(); ++f)
-      for (std::int64_t r = 0; runs_[f] != nullptr && r < made[f].rows(); ++r)
+    for (std::size_t f = 0; f < made.size(); ++f) {
+      if (runs_[f] == nullptr) continue;
+      if (store != nullptr && runs_alone()) store->append(made[f].bytes.span());
+      for (std::int64_t r = 0; r < made[f].rows(); ++r)
         runs_[f]->append(made[f].row(r));
+    }
 }
 
 void TableDataset::find_lengths() {

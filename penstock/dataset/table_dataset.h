@@ -133,7 +133,12 @@ class TableDataset final : public Dataset {
   void pack_by_id(const RowsById& rows, const ShareOut& share_out,
                   StoreWriter* store = nullptr);
   void encode(const RowsById& rows, SampleId first, SampleId end,
-              std::byte* out, const ShareOut& share_out);
+              std::byte* out, const ShareOut& share_out, StoreWriter* store);
+  /// One field has runs, and no field anything else: they go to a store as they
+  /// are encoded, and are not held in memory.
+  bool runs_alone() const {
+    return layout_.row_bytes == 0 && options_.fields.size() == 1;
+  }
   void pack(const RowsById& rows, Device& device, const ShareOut& share_out);
   /// From host memory to the device, in its tier.
   void move_runs(Device& device);

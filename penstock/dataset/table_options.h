@@ -20,6 +20,13 @@ namespace penstock {
 struct ScanProgress {
   std::int64_t rows = 0, bytes = 0;           ///< read and parsed
   std::optional<std::int64_t> expected = {};  ///< rows in all, where known
+  /// Of the source's bytes, from 0 to 1, where its chunks or its rows are
+  /// known; else 0.
+  double share = 0;
+  std::int64_t stored_bytes = 0;  ///< of the values, as they will be kept
+  /// Of all these, what an interrupted scan had left.
+  std::int64_t found_rows = 0;
+  double found_share = 0;
 };
 
 /// What belongs to a data set and how it is prepared.
@@ -48,6 +55,9 @@ struct TableDatasetOptions {
   Json fitted_with = {};
   /// Some of these others do not say when their rows change.
   bool fitted_with_unknown = false;
+  /// Rows by position go to files as they are parsed, so that a scan that is
+  /// interrupted goes on where it was, and its memory does not grow with them.
+  bool resumable = false;
   /// What identifies the rows, where their contents do not; empty: they do.
   std::string fingerprint;
   /// Bytes of host memory that the scan may hold before values go to temporary

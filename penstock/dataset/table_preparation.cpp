@@ -78,7 +78,11 @@ TablePreparation::TablePreparation(const TableDatasetOptions& options,
   set.bind();
   set.info_.outputs = outputs_of(options.fields);
   in_store_ = set.take_from_store(device) || set.take_in_turn(turn_, device);
-  if (!in_store_) scan();
+  if (!in_store_)
+    scan();
+  else if (options.resumable)  // it was sealed, and then the process was killed
+    ScanParts(real_files(), ScanParts::folder_of(set.store_file_.path), {})
+        .remove();
 }
 
 TablePreparation::~TablePreparation() = default;
@@ -92,7 +96,12 @@ void TablePreparation::scan() {
                     spill_->text());
   BlockParser::Options parsing = set.parsing_;
   parsing.keeps_values = !set.needs_no_values();
-  pass_ = scan_table(*set.source_, parsing, options, limit, *spill_);
+  if (options.resumable && set.source_->abilities().by_position &&
+      parsing.keeps_values && !set.store_file_.path.empty())
+    parts_.emplace(real_files(), ScanParts::folder_of(set.store_file_.path),
+                   parsing.fields);
+  pass_ = scan_table(*set.source_, parsing, options, limit, *spill_,
+                     parts_ ? &*parts_ : nullptr);
   set.too_short_ = pass_.notes.too_short;
   set.bad_rows_ = pass_.notes.bad_rows;
   set.bad_ = std::move(pass_.notes.bad);
@@ -141,6 +150,7 @@ std::shared_ptr<const TableDataset> TablePreparation::finish(
     set.plan_tier(rows_->count(), device_, pass_.memory);
     if (options.plan_only) return set_;
     set.pack(*rows_, device_, share_out_);
+    if (parts_) parts_->remove();
     meter_.add_items(rows_->count(), static_cast<std::int64_t>(
                                          set.table_ ? set.table_->bytes() : 0));
   }

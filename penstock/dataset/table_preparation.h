@@ -45,6 +45,7 @@ class TablePreparation {
   FileLock turn_;
   bool in_store_ = false;
   std::optional<Spill> spill_;
+  std::optional<ScanParts> parts_;  // where the scan can go on later
   Scan pass_;
   std::optional<RowsById> rows_;
   StageMeter meter_;

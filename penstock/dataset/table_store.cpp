@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
+
+#include "penstock/base/cache_folder.h"
 
 namespace penstock {
 namespace {
@@ -63,18 +64,7 @@ bool says_when_it_changes(const SourceSpec& spec, const Source& source) {
          !changes_with_time(spec);
 }
 
-std::filesystem::path default_store_dir() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  std::filesystem::path folder;
-  if (cache != nullptr && *cache == '/')
-    folder = cache;
-  else if (home != nullptr && *home != '\0')
-    folder = std::filesystem::path(home) / ".cache";
-  else
-    folder = "/tmp";
-  return folder / "penstock" / "stores";
-}
+std::filesystem::path default_store_dir() { return cache_folder() / "stores"; }
 
 std::filesystem::path store_dir(const TableDatasetOptions& options) {
   return options.store_dir.empty() ? default_store_dir()
@@ -134,6 +124,7 @@ const KeyList& TableKeys::list() const {
         {reinterpret_cast<const std::int64_t*>(numbers.data()),
          numbers.size() / sizeof(std::int64_t)},
         {reinterpret_cast<const char*>(characters.data()), characters.size()});
+    charge_.change_to(keys_.memory());
   });
   return keys_;
 }

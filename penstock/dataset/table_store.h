@@ -6,6 +6,7 @@
 #include <string>
 
 #include "penstock/base/file_lock.h"
+#include "penstock/base/held_memory.h"
 #include "penstock/base/json.h"
 #include "penstock/base/key.h"
 #include "penstock/cache/cache.h"
@@ -57,7 +58,9 @@ std::filesystem::path default_store_dir();
 /// they are first asked for. Thread-safe.
 class TableKeys {
  public:
-  explicit TableKeys(KeyList known) : keys_(std::move(known)) {}
+  explicit TableKeys(KeyList known) : keys_(std::move(known)) {
+    charge_.change_to(keys_.memory());
+  }
   TableKeys(std::shared_ptr<const Store> store, ColumnType type)
       : store_(std::move(store)), keys_(type) {}
 
@@ -70,6 +73,7 @@ class TableKeys {
   std::shared_ptr<const Store> store_;
   mutable std::once_flag read_;
   mutable KeyList keys_;
+  mutable MemoryCharge charge_{HeldFor::keys, HeldIn::host, 0};
 };
 
 }  // namespace penstock

@@ -4,8 +4,6 @@
 #include <cstring>
 #include <new>
 
-#include "penstock/base/aligned.h"
-
 namespace penstock {
 
 Bytes ValueMemory::keep(std::span<const std::byte> values) {
@@ -17,10 +15,13 @@ Bytes ValueMemory::keep(std::span<const std::byte> values) {
     std::size_t next = std::clamp(2 * size_, kFirst, kHugeFrom);
     size_ = std::max(next, values.size());
     used_ = 0;
-    piece_ = allocate_aligned(size_);
-    if (piece_ == nullptr) throw std::bad_alloc();
+    auto piece = std::make_shared<Piece>();
+    piece->bytes = allocate_aligned(size_);
+    if (piece->bytes == nullptr) throw std::bad_alloc();
+    piece->charge = MemoryCharge(HeldFor::values, HeldIn::host, size_);
+    piece_ = std::move(piece);
   }
-  std::byte* at = piece_.get() + used_;
+  std::byte* at = piece_->bytes.get() + used_;
   std::memcpy(at, values.data(), values.size());
   used_ = (used_ + values.size() + kAlign - 1) / kAlign * kAlign;
   return Bytes::borrow({at, values.size()}, piece_);

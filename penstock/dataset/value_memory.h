@@ -4,7 +4,9 @@
 #include <memory>
 #include <span>
 
+#include "penstock/base/aligned.h"
 #include "penstock/base/bytes.h"
+#include "penstock/base/held_memory.h"
 
 namespace penstock {
 
@@ -17,7 +19,11 @@ class ValueMemory {
   Bytes keep(std::span<const std::byte> values);
 
  private:
-  std::shared_ptr<std::byte> piece_;
+  struct Piece {
+    AlignedBytes bytes;
+    MemoryCharge charge;
+  };
+  std::shared_ptr<Piece> piece_;
   std::size_t size_ = 0;
   std::size_t used_ = 0;
 };

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "penstock/base/clock.h"
+#include "penstock/base/held_memory.h"
 #include "penstock/base/json.h"
 #include "penstock/base/tensor.h"
 #include "penstock/device/operation.h"
@@ -52,8 +53,11 @@ class Buffer {
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
   MemoryKind kind() const { return kind_; }
+  /// The same memory, charged to what it is held for (see held_memory()).
+  Buffer held_for(HeldFor owner) &&;
   /// Gives up the memory, which the caller must free.
   void release() {
+    charge_ = {};
     release_ = nullptr;
     data_ = nullptr;
     size_ = 0;
@@ -65,12 +69,14 @@ class Buffer {
     std::swap(size_, other.size_);
     std::swap(kind_, other.kind_);
     std::swap(release_, other.release_);
+    std::swap(charge_, other.charge_);
   }
 
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   MemoryKind kind_ = MemoryKind::cpu;
   Release release_;
+  MemoryCharge charge_;
 };
 
 /// A point in the work of a stream. A small value; copies are the same point. A

@@ -20,7 +20,7 @@ std::byte* Staging::room(std::size_t bytes) {
   Piece& piece = pieces_[at_];
   piece.copied.wait();
   if (piece.memory.size() < bytes)
-    piece.memory = device_.allocate_pinned(bytes);
+    piece.memory = device_.allocate_pinned(bytes).held_for(HeldFor::copies);
   return piece.memory.data();
 }
 

@@ -14,6 +14,7 @@
 #include "penstock/base/base.h"
 #include "penstock/dataset/dataset.h"
 #include "penstock/device/device.h"
+#include "penstock/job/manifest.h"
 #include "penstock/job/model.h"
 #include "penstock/loader/loader.h"
 

@@ -53,7 +53,45 @@ Json shown_order(const Pages& pages) {
   return shown;
 }
 
+Json group_rule() {
+  Json rule{Json::Object{}};
+  rule["description"] =
+      "batches of samples of about equal length; true: \"buckets\", which come "
+      "in a random order; \"hf\": in that of transformers";
+  Json boolean{Json::Object{}};
+  boolean["type"] = "boolean";
+  rule["oneOf"].push_back(std::move(boolean));
+  rule["oneOf"].push_back(settings::choice_rule({"buckets", "hf"}, ""));
+  return rule;
+}
+
+void read_groups(Spec& spec, const SettingSchema& setting, LoaderOptions& to) {
+  const Json* given = spec.raw(setting.key);
+  if (given == nullptr || *given == Json(false)) return;
+  if (*given == Json(true) || *given == Json("buckets"))
+    to.group_by_length = LengthGroups::How::buckets;
+  else if (*given == Json("hf"))
+    to.group_by_length = LengthGroups::How::hf;
+  else
+    spec.refuse(setting.key,
+                "found " + given->dump() +
+                    R"(, expected true, false, "buckets" or "hf")",
+                "write true");
+}
+
+Json shown_groups(const LoaderOptions& from) {
+  if (from.group_by_length == LengthGroups::How::none) return {};
+  return from.group_by_length == LengthGroups::How::hf ? "hf" : "buckets";
+}
+
 void check_order(Spec& spec, LoaderOptions& options) {
+  if (options.group_by_length != LengthGroups::How::none &&
+      (!options.shuffle || options.pages))
+    spec.refuse("group_by_length",
+                options.shuffle
+                    ? "\"order\" has pages, which are shuffled by themselves"
+                    : "groups are shuffled, and \"shuffle\" is false",
+                "leave one of the two out");
   if (options.pages && !options.shuffle)
     spec.refuse("order", "pages are shuffled, and \"shuffle\" is false",
                 "set \"shuffle\" to true, or leave \"order\" out");
@@ -70,6 +108,7 @@ SettingsTable<LoaderOptions> options_settings() {
       .boolean("shuffle", &Options::shuffle, "")
       .setting("order", order_rule(), read_order,
                [](const Options& from) { return shown_order(from.pages); })
+      .setting("group_by_length", group_rule(), read_groups, shown_groups)
       .integer("prefetch", &Options::prefetch, 0, 4096,
                "batches ready ahead, in total")
       .integer("readers", &Options::readers, 0, 1024,
@@ -135,6 +174,11 @@ void check_drawing(Spec& spec, Job::Loading& loading) {
   if (!loading.options.shuffle)
     spec.refuse(key, "rows are drawn at random, and \"shuffle\" is false",
                 "set \"shuffle\" to true");
+  if (loading.options.group_by_length != LengthGroups::How::none)
+    spec.refuse(key,
+                "rows are drawn from anywhere, and \"group_by_length\" sorts "
+                "them",
+                "leave one of the two out");
   if (loading.options.pages)
     spec.refuse(key, "rows are drawn from anywhere, and \"order\" has pages",
                 "leave \"order\" out");

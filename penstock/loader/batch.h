@@ -87,4 +87,12 @@ Batch promised(std::optional<Batch> batch);
 /// Throws that error; `where` names the missing batch.
 [[noreturn]] void refuse_early_end(std::string where);
 
+/// A batch that is in the caller's memory.
+struct FilledBatch {
+  Position at;
+  std::int64_t rows = 0;  ///< the first rows of each tensor
+  std::vector<SampleId> ids;
+  std::vector<RejectedSample> rejected;
+};
+
 }  // namespace penstock

@@ -8,8 +8,9 @@ namespace penstock {
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset,
                const LoaderOptions& options, Device& device)
-    : state_(std::make_unique<State>(std::move(dataset), options, device)) {
-  State& s = *state_;
+    : state_(
+          std::make_unique<LoaderState>(std::move(dataset), options, device)) {
+  LoaderState& s = *state_;
   PENSTOCK_ASSERT(!options.per_sample || !s.kept,
                   "a query per sample reads from the source");
   check(s.options, *s.dataset);
@@ -43,7 +44,7 @@ Loader::~Loader() {
 }
 
 std::optional<Batch> Loader::next() {
-  State& s = *state_;
+  LoaderState& s = *state_;
   s.keep_a_slot_free();
   std::shared_ptr<Slot> slot = s.inlined ? s.fill_here() : s.wait_for_next();
   if (slot == nullptr) {
@@ -65,7 +66,7 @@ std::optional<Batch> Loader::next(Stream& stream) {
 
 std::optional<FilledBatch> Loader::next_into(std::span<const TensorView> to,
                                              Stream& stream, Mutex* streams) {
-  State& s = *state_;
+  LoaderState& s = *state_;
   bool direct = s.inlined && s.on_host();
   check_targets(to, s.maker.tensors(), most_rows(s.options, s.order.samples),
                 s.device);
@@ -117,7 +118,7 @@ std::int64_t Loader::steps_per_epoch() const {
 }
 
 std::vector<StageNumbers> Loader::stages() const {
-  const State& s = *state_;
+  const LoaderState& s = *state_;
   std::vector<StageNumbers> stages = {s.numbers_of(s.meters.plan)};
   for (const StageMeter* stage :
        {&s.meters.read, &s.meters.prepare, &s.meters.pack, &s.meters.gather,

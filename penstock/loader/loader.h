@@ -22,22 +22,7 @@
 
 namespace penstock {
 
-/// A batch that is in the caller's memory.
-struct FilledBatch {
-  Position at;
-  std::int64_t rows = 0;  ///< the first rows of each tensor
-  std::vector<SampleId> ids;
-  std::vector<RejectedSample> rejected;
-};
-
-/// What may change while a loader runs: see LoaderOptions.
-struct LoaderThreads {
-  int workers = 1;
-  int readers = 0;  ///< 0: there are none, the workers read
-  int prefetch = 2;
-
-  friend bool operator==(const LoaderThreads&, const LoaderThreads&) = default;
-};
+struct LoaderState;
 
 /// Hands out batches of samples in order, epoch after epoch, prepared
 /// ahead across the seam between epochs.
@@ -102,8 +87,7 @@ class Loader {
   Nanoseconds wait_order() const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<LoaderState> state_;
 };
 
 }  // namespace penstock

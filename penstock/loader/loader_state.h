@@ -9,7 +9,6 @@
 #include "penstock/loader/batch_operations.h"
 #include "penstock/loader/copy_line.h"
 #include "penstock/loader/fill.h"
-#include "penstock/loader/loader.h"
 #include "penstock/loader/planner.h"
 #include "penstock/loader/slot.h"
 #include "penstock/loader/targets.h"
@@ -42,7 +41,7 @@ namespace penstock {
 //
 // Lock order: `mutex`, then the ring's or the sequencer's own. No data set is
 // called, no event waited for and no batch filled under `mutex`.
-struct Loader::State {
+struct LoaderState {
   const std::shared_ptr<const Dataset> dataset;
   const LoaderOptions options;
   Device& device;
@@ -87,8 +86,8 @@ struct Loader::State {
   std::unique_ptr<ReadAhead> reads;     // its threads use all the above
   std::unique_ptr<Stage> stage;         // last: so do these
 
-  State(std::shared_ptr<const Dataset> of, const LoaderOptions& given,
-        Device& on)
+  LoaderState(std::shared_ptr<const Dataset> of, const LoaderOptions& given,
+              Device& on)
       : dataset(std::move(of)),
         options(resolved(given)),
         device(on),

@@ -1,7 +1,9 @@
 #include "penstock/loader/options.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -38,6 +40,26 @@ namespace {
                .next = "use \"mask\" or \"stop\""});
 }
 
+/// Throws Error(request) where there are no lengths to group samples by.
+void check_groups(const Dataset& rows) {
+  std::string why;
+  if (rows.info().mixture != nullptr)
+    why = "samples come from several sources";
+  else if (std::ranges::any_of(rows.outputs(), [](const Output& output) {
+             return output.lengths == Lengths::bins;
+           }))
+    why = "samples are packed into rows of one length";
+  else if (rows.info().longest.empty())
+    why = "no field has samples that differ in length";
+  if (why.empty()) return;
+  throw Error(ErrorKind::request,
+              {.code = "loader.group_by_length",
+               .what = "cannot group samples by their length",
+               .where = "loader.group_by_length",
+               .why = std::move(why),
+               .next = "leave it out; of tokens set \"pack\": \"none\""});
+}
+
 }  // namespace
 
 Order order_of(const LoaderOptions& options, const Dataset& rows) {
@@ -46,6 +68,12 @@ Order order_of(const LoaderOptions& options, const Dataset& rows) {
   order.draws = rows.draws();
   order.mixture = rows.info().mixture;
   if (order.mixture != nullptr) order.samples = order.mixture->epoch_samples();
+  if (options.group_by_length != LengthGroups::How::none) {
+    check_groups(rows);
+    order.groups = std::make_shared<const LengthGroups>(
+        lengths_on(rows, Side::train), options.group_by_length,
+        options.batch_size);
+  }
   return order;
 }
 

@@ -22,6 +22,8 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
   bool shuffle = true;
   Pages pages = {};  ///< in which it is shuffled; none: one exact shuffle
+  /// Batches of samples of about equal length; of the train side.
+  LengthGroups::How group_by_length = LengthGroups::How::none;
   Tail tail = Tail::drop;
   std::int64_t batch_size = 256;  ///< global: over all ranks
   Rank rank;
@@ -63,5 +65,14 @@ LoaderOptions resolved(LoaderOptions options);
 bool weighted(const LoaderOptions& options);
 /// Throws Error(request) for what cannot be done with these samples.
 void check(const LoaderOptions& options, const Dataset& dataset);
+
+/// What may change while a loader runs: see LoaderOptions.
+struct LoaderThreads {
+  int workers = 1;
+  int readers = 0;  ///< 0: there are none, the workers read
+  int prefetch = 2;
+
+  friend bool operator==(const LoaderThreads&, const LoaderThreads&) = default;
+};
 
 }  // namespace penstock

@@ -99,8 +99,10 @@ void SlotRing::close() {
 }
 
 void SlotMaker::reserve(Slot& slot, const BatchLayout& size) const {
-  slot.target = device_.allocate(size.bytes + size.scratch);
-  if (staged_) slot.host = device_.allocate_pinned(size.copied);
+  slot.target =
+      device_.allocate(size.bytes + size.scratch).held_for(HeldFor::batches);
+  if (staged_)
+    slot.host = device_.allocate_pinned(size.copied).held_for(HeldFor::batches);
 }
 
 std::shared_ptr<Slot> SlotMaker::make(const BatchLayout& most,
@@ -114,8 +116,10 @@ std::shared_ptr<Slot> SlotMaker::make(const BatchLayout& most,
     named.view.device_id = device_.number();
     slot->tensors.push_back(std::move(named));
     if (tensor.what == BatchTensor::What::weight && !on_host)
-      slot->host = device_.allocate_pinned(static_cast<std::size_t>(rows) *
-                                           sizeof(float));
+      slot->host =
+          device_
+              .allocate_pinned(static_cast<std::size_t>(rows) * sizeof(float))
+              .held_for(HeldFor::batches);
   }
   slot->fill.resize(tensors_.size());
   slot->ids.reserve(static_cast<std::size_t>(rows));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "penstock/dataset/dataset.h"
-#include "penstock/loader/loader.h"
+#include "penstock/loader/batch.h"
 
 namespace penstock {
 

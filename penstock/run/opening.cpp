@@ -1,10 +1,30 @@
 #include "penstock/run/opening.h"
 
+#include <chrono>
 #include <cmath>
+#include <utility>
+
+#include "penstock/run/prepare.h"
 
 namespace penstock {
 
 namespace {
+
+/// How far a scan has come, where that takes a while.
+std::function<void(const ScanProgress&)> scan_notes(
+    std::function<void(const std::string&)> note, std::string source) {
+  static constexpr Nanoseconds kFirst = std::chrono::seconds(2);
+  static constexpr Nanoseconds kNext = std::chrono::seconds(10);
+  const Nanoseconds begun = wall_clock().now();
+  return [note = std::move(note), source = std::move(source), begun,
+          next = begun + kFirst](const ScanProgress& progress) mutable {
+    const Nanoseconds now = wall_clock().now();
+    if (now < next) return;
+    next = now + kNext;
+    note(source +
+         "preparing rows: " + scan_line(progress, seconds(now - begun)));
+  };
+}
 
 /// Says of the source, where there is one of several, which one it is.
 void tell(TableDatasetOptions& wanted, const OpenOptions& options,
@@ -13,6 +33,7 @@ void tell(TableDatasetOptions& wanted, const OpenOptions& options,
   wanted.scanning = [note = options.note, source](const std::string& line) {
     note(source + line);
   };
+  wanted.scanned = scan_notes(options.note, source);
   wanted.planned = [note = options.note, source](const TierPlan& plan) {
     note(source + "where the rows will be stored:\n" + plan.text());
   };
@@ -164,6 +185,44 @@ std::string order_line(const Order& order) {
          ": a batch of " + std::to_string(order.batch_size) +
          " is spread as evenly as ~" + rows(order) +
          " rows from anywhere (exact order: ~" + rows(exact) + ")";
+}
+
+std::string chunk_line(const Order& order, const DatasetInfo& info) {
+  if (!order.shuffle || info.chunks == 0 ||
+      info.decoded_bytes <= info.kept_bytes)
+    return {};
+  const auto rows = static_cast<double>(order.samples);
+  const double row_bytes = static_cast<double>(info.decoded_bytes) / rows;
+  const auto kept = static_cast<double>(info.kept_bytes);
+  // Of a row that is drawn anywhere, in the window where there are pages, the
+  // chunk is in memory as often as that part of them is.
+  const double window =
+      order.pages ? std::min(rows, static_cast<double>(order.pages.page) *
+                                       static_cast<double>(order.pages.window))
+                  : rows;
+  const double part = std::min(1.0, kept / (window * row_bytes));
+  const auto chunks = static_cast<double>(info.chunks);
+  const double decoded = std::max(chunks, rows * (1 - part));
+  if (decoded < 1.1 * chunks) return {};
+  const auto page = static_cast<std::int64_t>(std::ceil(rows / chunks));
+  // A half of what fits: windows follow one another.
+  const auto pages = static_cast<std::int64_t>(
+      kept / 2 / (static_cast<double>(page) * row_bytes));
+  auto count = [](double number) {
+    return std::to_string(std::llround(number));
+  };
+  auto mib = [](double bytes) {
+    return std::to_string(std::llround(bytes / (1 << 20))) + " MiB";
+  };
+  std::string text = "chunks: this order decodes about " + count(decoded) +
+                     " chunks in an epoch, of " + count(chunks) +
+                     " that there are: of their " +
+                     mib(static_cast<double>(info.decoded_bytes)) + ", " +
+                     mib(kept) + " stay in memory (source.decoded_gib)";
+  if (pages < 1) return text;
+  return text + "; \"order\": {\"paged\": {\"page\": " + std::to_string(page) +
+         ", \"window\": " + std::to_string(pages) + "}} decodes about " +
+         count(chunks) + ", " + count(decoded / chunks) + " times fewer";
 }
 
 Json plan_json(const Job& job, const DatasetInfo& info) {

@@ -1,5 +1,6 @@
 #include "penstock/run/prepare.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -37,12 +38,80 @@ const Json* documents_in(const Json& statistics) {
   return nullptr;
 }
 
+/// Tells how large the store will be as soon as some rows show it, and refuses
+/// what will not fit once enough of them do.
+class StoreSize {
+ public:
+  StoreSize(const TableDatasetOptions& options,
+            const std::function<void(const std::string&)>& note)
+      : folder_(store_dir(options)),
+        resumable_(options.resumable),
+        free_(free_bytes(folder_)),
+        note_(note) {}
+
+  void check(const ScanProgress& progress) {
+    if (progress.share <= progress.found_share || progress.share <= 0) return;
+    const double bytes = static_cast<double>(progress.stored_bytes +
+                                             kBesidesRow * progress.rows) /
+                         progress.share;
+    // Parsed parts are there until the store is.
+    const double most = resumable_ ? 2 * bytes : bytes;
+    if (!told_ && note_) {
+      const std::string place = " in " + folder_.string();
+      note_("the store will take about " +
+            shown_bytes(static_cast<std::size_t>(bytes)) + place +
+            (free_ ? ", where " + shown_bytes(*free_) + " are free" : ""));
+    }
+    told_ = true;
+    if (!free_ || progress.share < kEnoughToKnow ||
+        most < static_cast<double>(*free_))
+      return;
+    throw Error(
+        ErrorKind::request,
+        {.code = "prepare.disk",
+         .what = "there is no room for the store",
+         .where = folder_.string(),
+         .why = "it and its parts will take about " +
+                shown_bytes(static_cast<std::size_t>(most)) + ", and " +
+                shown_bytes(*free_) + " are free",
+         .next = "name a folder with more room as 'loader.cache_dir', or "
+                 "prepare fewer rows ('source.where')"});
+  }
+
+ private:
+  /// Its key, side and length.
+  static constexpr std::int64_t kBesidesRow = 13;
+  static constexpr double kEnoughToKnow = 0.02;
+  const std::filesystem::path folder_;
+  const bool resumable_;
+  const std::optional<std::size_t> free_;
+  const std::function<void(const std::string&)>& note_;
+  bool told_ = false;
+};
+
 Json packing_json(const Dataset& rows) {
   const auto* bins = dynamic_cast<const PackedDataset*>(&rows);
   return bins == nullptr ? Json() : bins->numbers(Side::train).json();
 }
 
 }  // namespace
+
+std::string scan_line(const ScanProgress& progress, double taken) {
+  const auto bytes = static_cast<double>(progress.bytes);
+  std::string text = shown_bytes(static_cast<std::size_t>(progress.bytes));
+  const double share = progress.share - progress.found_share;
+  if (share <= 0)
+    return text + " read, " + std::to_string(progress.rows) + " rows [" +
+           shown_time(taken) + "]";
+  const double all = bytes * (1 - progress.found_share) / share;
+  const double left = taken * std::max(0.0, 1 - progress.share) / share;
+  text += " of " + shown_bytes(static_cast<std::size_t>(all)) + " read, " +
+          std::to_string(static_cast<int>(100 * progress.share)) + " % [" +
+          shown_time(taken) + "<" + shown_time(left) + "]";
+  if (progress.found_rows > 0)
+    text += ", " + std::to_string(progress.found_rows) + " rows were there";
+  return text;
+}
 
 Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
                  const TokenExport& also) {
@@ -52,7 +121,14 @@ Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
   TableDatasetOptions options = dataset_options(own);
   options.stop = stop;
   options.scanning = listener.note;
-  options.scanned = listener.progress;
+  options.resumable = true;
+  StoreSize size(options, listener.note);
+  std::int64_t resumed = 0;
+  options.scanned = [&](const ScanProgress& progress) {
+    resumed = progress.found_rows;
+    size.check(progress);
+    if (listener.progress) listener.progress(progress);
+  };
   if (listener.note)
     options.planned = [&](const TierPlan& plan) { listener.note(plan.text()); };
   std::unique_ptr<Device> device = open_device(own.device);
@@ -75,6 +151,7 @@ Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
   json["store"] = store;
   json["bytes"] = unknown ? Json() : Json(static_cast<std::int64_t>(bytes));
   json["already"] = *before.find("hit");
+  json["resumed"] = resumed;
   if (Json packing = packing_json(*rows); !packing.is_null())
     json["packing"] = std::move(packing);
   json["statistics"] = statistics;

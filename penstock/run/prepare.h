@@ -11,9 +11,15 @@ namespace penstock {
 struct PrepareListener {
   /// A line for people: what is expected, and where the rows will be stored.
   std::function<void(const std::string& line)> note;
-  /// How far the scan has come. Called by one thread at a time.
+  /// How far the scan has come. Called by one thread at a time. What it throws
+  /// ends the scan, as what is interrupted does.
   std::function<void(const ScanProgress&)> progress;
 };
+
+/// "1.2 GiB of 2.9 GiB read, 41 % [00:12<00:17]", after so many seconds: as
+/// bytes of text, which cost time where rows do not. What an interrupted call
+/// had left says nothing of the time.
+std::string scan_line(const ScanProgress& progress, double taken);
 
 /// Where else prepare_job() writes the tokens, as export_tokens() does.
 struct TokenExport {
@@ -27,8 +33,9 @@ struct TokenExport {
 /// where samples are packed "packing": of the side train "efficiency", "cut",
 /// "rows", "max_length", "padding"; "export" as export_tokens() gives it.
 /// Throws what reading throws, and Error(request), code prepare.sources, for
-/// several sources. What is interrupted leaves no store, and is begun again by
-/// the next call.
+/// several sources, and prepare.disk where the store will not fit. What is
+/// interrupted leaves no store; where rows have positions the next call goes on
+/// where it was ("resumed": rows that were there), with the same bytes.
 Json prepare_job(const Job& job, const PrepareListener& listener, StopFlag stop,
                  const TokenExport& also = {});
 

@@ -63,7 +63,7 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
   Json settings = order_json(order, job.split);
   for (const char* key : {"batch_size", "seed", "shuffle", "tail"})
     facts["loader"][key] = *settings.find(key);
-  for (const char* key : {"page", "window"})
+  for (const char* key : {"page", "window", "group_by_length"})
     if (const Json* pages = settings.find(key)) facts["loader"][key] = *pages;
   facts["loader"]["on_bad"] = name_of(job.loading.options.on_bad);
   facts["split"] = *settings.find("split");

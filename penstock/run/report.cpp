@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/base/held_memory.h"
 #include "penstock/run/findings.h"
 #include "penstock/run/sample_key.h"
 #include "penstock/run/scanned_rows.h"
@@ -200,7 +201,8 @@ Json run_json(const Job& job, const Device& device, const std::string& resumed,
 
 namespace {
 
-/// What the plan said, and beside it what the process and the device have now.
+/// What the plan said, beside it what the process and the device have now, and
+/// what all loaders of the process hold, by what for.
 Json memory_json(const TierPlan& plan, const RunNumbers& run,
                  const Device& device) {
   std::size_t host = 0, there = 0, disk = 0;
@@ -228,6 +230,16 @@ Json memory_json(const TierPlan& plan, const RunNumbers& run,
   used["peak_bytes"] = peak ? Json(*peak) : Json();
   DeviceUse of_device = read_device_use(device);
   used["device_bytes"] = of_device.used ? Json(*of_device.used) : Json();
+  json["held"] = Json(Json::Array{});
+  for (const HeldMemory& held : held_memory()) {
+    if (held.peak == 0) continue;
+    Json entry;
+    entry["for"] = name_of(held.owner);
+    entry["in"] = name_of(held.place);
+    entry["bytes"] = held.bytes;
+    entry["peak_bytes"] = held.peak;
+    json["held"].push_back(std::move(entry));
+  }
   return json;
 }
 

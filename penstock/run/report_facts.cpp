@@ -216,6 +216,25 @@ std::vector<std::pair<double, double>> curve_of(const Json& report,
   return curve;
 }
 
+namespace {
+
+std::string held_name(const std::string& owner) {
+  static const std::map<std::string, std::string> kNames = {
+      {"rows", "prepared rows"},         {"batches", "batches and their ring"},
+      {"copies", "copies on their way"}, {"values", "parsed values"},
+      {"keys", "keys of rows"},          {"records", "records read ahead"}};
+  auto name = kNames.find(owner);
+  return name == kNames.end() ? owner : name->second;
+}
+
+std::string place_name(const std::string& place) {
+  if (place == "device") return ", on the device";
+  if (place == "pinned") return ", pinned";
+  return place == "files" ? ", mapped files" : ", on the host";
+}
+
+}  // namespace
+
 std::vector<MemoryLine> memory_lines(const Json& report) {
   auto used = [&](const char* key) {
     return number_in(report, {"memory", "used", key});
@@ -229,19 +248,28 @@ std::vector<MemoryLine> memory_lines(const Json& report) {
     return number_in(report, {"memory", "planned", key});
   };
   std::vector<MemoryLine> lines = {
-      {"rows and batches on the host", planned("host_bytes"),
-       grown("host_bytes", "host_bytes_before")},
-      {"rows and batches on the device", planned("device_bytes"),
-       used("device_bytes")},
-      {"rows in mapped files", planned("disk_bytes"),
-       grown("mapped_bytes", "mapped_bytes_before")},
-      {"initial scan, until it was done",
-       number_in(report, {"plan", "scan", "bytes"}), std::nullopt},
-      {"program before the rows were read", std::nullopt,
-       used("host_bytes_before")},
-      {"the process at its peak", std::nullopt, used("peak_bytes")}};
+      {.owner = "rows and batches on the host",
+       .planned = planned("host_bytes"),
+       .used = grown("host_bytes", "host_bytes_before")},
+      {.owner = "rows and batches on the device",
+       .planned = planned("device_bytes"),
+       .used = used("device_bytes")},
+      {.owner = "rows in mapped files",
+       .planned = planned("disk_bytes"),
+       .used = grown("mapped_bytes", "mapped_bytes_before")},
+      {.owner = "initial scan, until it was done",
+       .planned = number_in(report, {"plan", "scan", "bytes"})},
+      {.owner = "program before the rows were read",
+       .used = used("host_bytes_before")},
+      {.owner = "the process", .peak = used("peak_bytes")}};
+  for (const Json& held : list_in(report, {"memory", "held"}))
+    lines.push_back({.owner = held_name(text_in(held, {"for"})) +
+                              place_name(text_in(held, {"in"})),
+                     .used = number_in(held, {"bytes"}),
+                     .peak = number_in(held, {"peak_bytes"})});
   std::erase_if(lines, [](const MemoryLine& line) {
-    return line.planned.value_or(0) == 0 && line.used.value_or(0) == 0;
+    return line.planned.value_or(0) == 0 && line.used.value_or(0) == 0 &&
+           line.peak.value_or(0) == 0;
   });
   return lines;
 }

@@ -84,7 +84,8 @@ std::vector<std::pair<double, double>> curve_of(const Json& report,
 /// A line of the memory table.
 struct MemoryLine {
   std::string owner;
-  std::optional<double> planned, used;  ///< bytes
+  /// Bytes, at the end of the run and at any time.
+  std::optional<double> planned = {}, used = {}, peak = {};
 };
 std::vector<MemoryLine> memory_lines(const Json& report);
 

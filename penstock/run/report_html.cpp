@@ -234,7 +234,8 @@ std::string memory_section(const Json& report) {
   if (lines.empty()) return "";
   double most = 1;
   for (const MemoryLine& line : lines)
-    most = std::max({most, line.planned.value_or(0), line.used.value_or(0)});
+    most = std::max({most, line.planned.value_or(0), line.used.value_or(0),
+                     line.peak.value_or(0)});
   auto bar = [&](const char* style, std::optional<double> bytes) {
     if (!bytes) return std::string(element("td", "", "–"));
     return "<td>" + shown_size(bytes) + "<div class=\"small\"><i class=\"" +
@@ -243,10 +244,12 @@ std::string memory_section(const Json& report) {
   };
   std::string text =
       "<div class=\"wide\"><table class=\"memory\">\n<thead><tr><th>owner</th>"
-      "<th>planned</th><th>used at the end</th></tr></thead>\n<tbody>";
+      "<th>planned</th><th>used at the end</th><th>at most</th></tr></thead>\n"
+      "<tbody>";
   for (const MemoryLine& line : lines)
     text += "<tr><td>" + escaped(line.owner) + "</td>" +
-            bar("planned", line.planned) + bar("used", line.used) + "</tr>\n";
+            bar("planned", line.planned) + bar("used", line.used) +
+            bar("used", line.peak) + "</tr>\n";
   return section("Memory", text + "</tbody></table></div>\n");
 }
 

@@ -264,6 +264,17 @@ TEST_F(OpenLoaderTest, ReportsMemoryAsPlannedAndAsUsed) {
   EXPECT_GT(memory.find("used")->find("host_bytes")->integer(), 1 << 20);
   EXPECT_GE(memory.find("used")->find("host_bytes")->integer() + (1 << 20),
             memory.find("used")->find("host_bytes_before")->integer());
+  std::int64_t rows = 0, batches = 0;
+  for (const Json& held : memory.find("held")->array()) {
+    if (held.find("in")->string() != "device") continue;
+    if (held.find("for")->string() == "rows")
+      rows = held.find("bytes")->integer();
+    if (held.find("for")->string() == "batches")
+      batches = held.find("bytes")->integer();
+  }
+  EXPECT_GT(rows, 0);
+  EXPECT_EQ(rows + batches,
+            memory.find("used")->find("device_bytes")->integer());
 }
 
 TEST_F(OpenLoaderTest, AStepThatIsMarkedIsTheTimeOfTheStep) {

@@ -101,6 +101,9 @@ Json order_json(const Order& order, const Split& split) {
     json["page"] = order.pages.page;
     json["window"] = order.pages.window;
   }
+  if (order.groups != nullptr)
+    json["group_by_length"] =
+        order.groups->how() == LengthGroups::How::hf ? "hf" : "buckets";
   if (order.draws != nullptr)
     json["weights"] = std::to_string(order.draws->digest());
   if (order.mixture != nullptr) {

@@ -118,8 +118,9 @@ std::vector<Found> stores_of(const Path& dir) {
   return all;
 }
 
-/// The temporary files of writers that were killed.
-void remove_left_by_writers(const Path& dir) {
+/// The temporary files of writers that were killed, and of preparations that
+/// nobody has gone on with since `oldest` what they had parsed.
+void remove_left_by_writers(const Path& dir, Time oldest) {
   constexpr std::string_view kMark = ".store.tmp.";
   for (const auto& file : files_of(dir)) {
     std::string name = file.path().filename().string();
@@ -127,6 +128,11 @@ void remove_left_by_writers(const Path& dir) {
       remove_leftovers(dir / name.substr(0, at + 6));
     if (name.ends_with(".store.lock"))
       FileLock().try_take(file.path());  // removed where nobody has it
+    std::error_code gone;
+    if (!name.ends_with(".store.parts") || !file.is_directory(gone)) continue;
+    const auto changed = file.last_write_time(gone);
+    if (gone || std::chrono::file_clock::to_sys(changed) > oldest) continue;
+    std::filesystem::remove_all(file.path(), gone);
   }
 }
 
@@ -277,7 +283,7 @@ Json prune_stores(const Path& dir, std::chrono::system_clock::duration unused,
   std::vector<Found> all = stores_of(dir);
   const auto before = all.size();
   std::erase_if(all, [&](const Found& found) { return found.used > oldest; });
-  if (!dry) remove_left_by_writers(dir);
+  if (!dry) remove_left_by_writers(dir, oldest);
   std::uintmax_t bytes = 0;
   Json json = document(dir, all, [&](const Found& found) {
     Json entry = found.json();

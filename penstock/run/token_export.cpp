@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "penstock/run/arrow_stream.h"
+#include "penstock/run/buffered_file.h"
 
 namespace penstock {
 namespace {
@@ -18,38 +22,6 @@ namespace {
                                    .why = std::move(why),
                                    .next = std::move(next)});
 }
-
-/// A file that is written in large pieces.
-class BufferedFile {
- public:
-  explicit BufferedFile(const std::filesystem::path& path)
-      : file_(real_files().create(path)) {}
-
-  void append(std::span<const std::byte> bytes) {
-    bytes_ += std::ssize(bytes);
-    held_.append(bytes.data(), bytes.size());
-    if (held_.size() >= kPiece) flush();
-  }
-  template <class Number>
-  void append_number(Number number) {
-    append(std::as_bytes(std::span(&number, 1)));
-  }
-  std::int64_t commit() {
-    flush();
-    file_->commit();
-    return bytes_;
-  }
-
- private:
-  static constexpr std::size_t kPiece = std::size_t{1} << 20;
-  void flush() {
-    file_->append(held_.span());
-    held_.clear();
-  }
-  std::unique_ptr<FileWriter> file_;
-  Bytes held_;
-  std::int64_t bytes_ = 0;
-};
 
 struct Documents {
   const RunTable& runs;
@@ -121,6 +93,69 @@ void write_about(const Documents& documents,
   real_files().write_atomic(path, about.dump() + "\n");
 }
 
+/// As int32, which is what data sets of tokens have.
+template <class Token>
+void widen(std::span<const std::byte> row, std::vector<std::int32_t>& to) {
+  to.resize(row.size() / sizeof(Token));
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    Token token{};
+    std::memcpy(&token, row.data() + i * sizeof(Token), sizeof(Token));
+    if (!std::in_range<std::int32_t>(token))
+      refuse("export.too_many",
+             "token " + std::to_string(token) + " takes more than 31 bits",
+             "use \"raw\" or \"megatron\"");
+    to[i] = static_cast<std::int32_t>(token);
+  }
+}
+
+/// What save_to_disk() of `datasets` writes: rows of `input_ids`, in files of
+/// about half a gigabyte. Features are left to the files' own schema, which
+/// every version of that library understands.
+std::int64_t write_hf(const Documents& documents,
+                      const std::filesystem::path& dir,
+                      const std::string& fingerprint) {
+  constexpr std::int64_t kShard = 500'000'000;
+  const std::int64_t rows = documents.runs.rows();
+  const std::int64_t shards = 1 + 4 * (documents.tokens + rows) / kShard;
+  std::int64_t bytes = 0, row = 0;
+  std::vector<std::int32_t> ids;
+  Json files(Json::Array{});
+  for (std::int64_t shard = 0; shard < shards; ++shard) {
+    std::array<char, 64> name;
+    std::snprintf(name.data(), name.size(), "data-%05lld-of-%05lld.arrow",
+                  static_cast<long long>(shard),
+                  static_cast<long long>(shards));
+    ArrowListStream file(dir / name.data(), "input_ids");
+    for (; row <
+           rows / shards * (shard + 1) + rows % shards * (shard + 1) / shards;
+         ++row) {
+      if (documents.narrow())
+        widen<std::uint16_t>(documents.runs.row(row), ids);
+      else
+        widen<std::uint32_t>(documents.runs.row(row), ids);
+      file.append(ids);
+    }
+    bytes += file.commit();
+    Json entry;
+    entry["filename"] = name.data();
+    files.push_back(std::move(entry));
+  }
+  Json state;
+  state["_data_files"] = std::move(files);
+  state["_fingerprint"] = fingerprint.substr(0, 16);
+  for (const char* none : {"_format_columns", "_format_type", "_split"})
+    state[none] = Json();
+  state["_format_kwargs"] = Json(Json::Object{});
+  state["_output_all_columns"] = false;
+  real_files().write_atomic(dir / "state.json", state.dump(2) + "\n");
+  Json info;
+  for (const char* empty : {"citation", "description", "homepage", "license"})
+    info[empty] = "";
+  info["features"] = Json();
+  real_files().write_atomic(dir / "dataset_info.json", info.dump(2) + "\n");
+  return bytes;
+}
+
 const RunTable& runs_of_tokens(const TableDataset& rows) {
   for (std::size_t f = 0; f < rows.fields().size(); ++f) {
     const Json& found = rows.statistics_of(rows.fields()[f].name);
@@ -135,10 +170,10 @@ const RunTable& runs_of_tokens(const TableDataset& rows) {
 }  // namespace
 
 void check_token_export(const std::string& format) {
-  for (const char* known : {"megatron", "llmc", "raw"})
+  for (const char* known : {"hf", "megatron", "llmc", "raw"})
     if (format == known) return;
   refuse("export.format", "found '" + format + "'",
-         "use \"megatron\", \"llmc\" or \"raw\"");
+         "use \"hf\", \"megatron\", \"llmc\" or \"raw\"");
 }
 
 Json export_tokens(const TableDataset& rows, const std::string& format,
@@ -153,12 +188,15 @@ Json export_tokens(const TableDataset& rows, const std::string& format,
   json["tokens"] = documents.tokens;
   const std::filesystem::path tokens = dir / "tokens.bin";
   // Of an earlier export, which would be read as those of this one.
-  for (const char* beside : {"tokens.idx", "tokens.json"}) {
+  for (const char* beside :
+       {"tokens.idx", "tokens.json", "state.json", "dataset_info.json"}) {
     std::error_code none;
     std::filesystem::remove(dir / beside, none);
   }
   std::int64_t bytes = 0;
-  if (format == "llmc") {
+  if (format == "hf") {
+    bytes = write_hf(documents, dir, rows.fingerprint());
+  } else if (format == "llmc") {
     bytes = write_llmc(documents, tokens);
   } else {
     bytes = write_tokens(documents, tokens);

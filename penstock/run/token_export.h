@@ -15,13 +15,16 @@ void check_token_export(const std::string& format);
 
 /// Writes the documents of a job's field of tokens, in order of sample id, into
 /// a folder that is made if it is not there, as another program reads them:
+///   hf        a folder that load_from_disk() of `datasets` reads, a document a
+///             row of `input_ids`
 ///   megatron  DIR/tokens.bin and DIR/tokens.idx
 ///   llmc      DIR/tokens.bin with the header of llm.c
 ///   raw       DIR/tokens.bin without any, and DIR/tokens.json that says what
 ///             is in it
 /// Files are written whole or not at all. Gives "format", "dir", "documents",
 /// "tokens", "bytes". Throws Error(request): export.format, export.no_tokens
-/// where the rows hold none, export.too_many for more tokens than llm.c counts.
+/// where the rows hold none, export.too_many for more tokens than llm.c counts
+/// and for ids that do not fit into int32.
 Json export_tokens(const TableDataset& rows, const std::string& format,
                    const std::filesystem::path& dir);
 

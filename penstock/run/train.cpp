@@ -127,6 +127,9 @@ std::unique_ptr<Session> open_session(const Job& job,
   if (std::string line = order_line(session->order());
       options.listener.note && !line.empty())
     options.listener.note(line);
+  if (std::string line = chunk_line(session->order(), session->rows().info());
+      options.listener.note && !line.empty())
+    options.listener.note(line);
   return session;
 } catch (const Error& error) {
   if (!is_stop(error)) throw;

@@ -14,6 +14,7 @@ namespace {
 
 // Keeps these draws apart from all others under the same seed and epoch.
 constexpr std::uint64_t kShuffle = 0x6f72646572;  // "order"
+constexpr std::uint64_t kGroups = 0x67726f7570;   // "group"
 
 Permutation permutation_of(const Order& order, std::int64_t epoch) {
   Random random(order.seed, static_cast<std::uint64_t>(epoch), 0, kShuffle);
@@ -69,7 +70,11 @@ void fill_samples(const Order& order, std::int64_t epoch, std::int64_t first,
   if (order.pages)
     return fill_from(PagedOrder(order.samples, order.pages, order.seed, epoch),
                      first, ranges);
-  fill_from(permutation_of(order, epoch), first, ranges);
+  if (order.groups == nullptr)
+    return fill_from(permutation_of(order, epoch), first, ranges);
+  Random random(order.seed, static_cast<std::uint64_t>(epoch), 0, kGroups);
+  order.groups->fill(permutation_of(order, epoch), random.next(), first,
+                     ranges);
 }
 
 [[noreturn]] void refuse_too_few(const Order& order) {

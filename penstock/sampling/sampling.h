@@ -21,6 +21,7 @@
 #include "penstock/base/sample.h"
 #include "penstock/base/settings.h"
 #include "penstock/sampling/draws.h"
+#include "penstock/sampling/length_groups.h"
 #include "penstock/sampling/mixture.h"
 #include "penstock/sampling/packing.h"
 #include "penstock/sampling/paged.h"
@@ -44,6 +45,9 @@ struct Order {
   std::int64_t batch_size = 256;  ///< global, over all ranks
   Tail tail = Tail::drop;
   Pages pages = {};  ///< where it is shuffled
+  /// Brings together samples of about equal length, where it is shuffled and
+  /// has no pages; null: it does not.
+  std::shared_ptr<const LengthGroups> groups = {};
   /// Draws an epoch's samples, as many as there are; null: each comes once.
   std::shared_ptr<const Draws> draws = {};
   /// Takes an epoch's samples from several sources, `samples` in all; within

@@ -15,7 +15,8 @@ namespace penstock {
   KIND(text)                        \
   KIND(token_store)                 \
   KIND(hf)                          \
-  KIND(images)
+  KIND(images)                      \
+  KIND(hdf5)
 
 #define KIND(name) SourceKind name##_source();
 PENSTOCK_SOURCE_KINDS(KIND)

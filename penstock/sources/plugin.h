@@ -2,10 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "penstock/sources/sources.h"
+#include "penstock/sources/source.h"
+#include "penstock/sources/source_options.h"
+#include "penstock/sources/spec.h"
+#include "penstock/sources/table_writer.h"
 
 namespace penstock {
 

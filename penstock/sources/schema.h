@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/sources/sources.h"
+#include "penstock/sources/source.h"
 
 namespace penstock {
 

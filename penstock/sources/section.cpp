@@ -4,6 +4,7 @@
 #include "penstock/base/error.h"
 #include "penstock/base/secret.h"
 #include "penstock/base/settings.h"
+#include "penstock/sources/files/object_store.h"
 #include "penstock/sources/kinds.h"
 #include "penstock/sources/source_uri.h"
 #include "penstock/sources/spec.h"
@@ -234,7 +235,8 @@ void refuse_settings_of_others(const Spec& section, const SourceKind& ours) {
 }
 
 void refuse_connection_string(const Spec& section, const SourceSpec& spec) {
-  if (spec.path.find("://") == spec.path.npos) return;
+  if (spec.path.find("://") == spec.path.npos || files::is_stored(spec.path))
+    return;
   const SourceKind* meant = kind_of_uri(spec.path);
   for (const SourceKind& kind : source_kinds())
     if (meant == nullptr && kind.server) meant = &kind;

@@ -67,6 +67,9 @@ struct ReadRequest {
 struct ChunkMap {
   std::vector<std::int64_t> ends;  ///< by chunk: the position after its last
   double chunk_ns = 0;  ///< a guess of what reading one costs; 0: unknown
+  /// Bytes of all chunks when they are decoded, and how many of them the source
+  /// keeps in memory for the next read. Both 0 where decoding costs little.
+  std::size_t decoded_bytes = 0, kept_bytes = 0;
 
   std::int64_t chunk_of(std::int64_t position) const;
 };

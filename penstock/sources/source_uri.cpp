@@ -5,6 +5,7 @@
 #include "penstock/base/connection_string.h"
 #include "penstock/base/error.h"
 #include "penstock/base/secret.h"
+#include "penstock/sources/files/object_store.h"
 
 namespace penstock {
 namespace {
@@ -95,6 +96,7 @@ std::string extensions() {
 SourceSpec of_files(const SourceKind& kind, std::string file,
                     const std::string& uri, const std::string& path) {
   if (file.empty()) refuse_uri(uri, path, "it names no file");
+  if (files::is_stored(file)) files::check_stored(file);
   SourceSpec spec = kind.settings.defaults();
   spec.path = std::move(file);
   return spec;
@@ -124,6 +126,11 @@ SourceSpec spec_of_uri(const std::string& uri, const std::string& path) {
   if (kind_of_uri(uri) == nullptr && uri.find("://") == uri.npos)
     if (const SourceKind* kind = kind_of_file(uri))
       return of_files(*kind, uri, uri, path);
+  if (files::is_stored(uri)) {
+    files::check_stored(uri);
+    if (const SourceKind* kind = kind_of_file(files::path_of_stored(uri)))
+      return of_files(*kind, uri, uri, path);
+  }
   const auto [place, rest] = parts_of(uri);
   if (rest == "#") refuse_uri(uri, path, "no table follows the '#'");
   const SourceKind* kind = kind_of_uri(place);

@@ -22,23 +22,12 @@
 #include "penstock/sources/kinds.h"
 #include "penstock/sources/memory/table_source.h"
 #include "penstock/sources/source.h"
+#include "penstock/sources/source_options.h"
 #include "penstock/sources/spec.h"
-#include "penstock/sources/stop.h"
+#include "penstock/sources/table_writer.h"
 #include "penstock/sources/this_copy.h"
 
 namespace penstock {
-
-/// How a source is opened.
-struct SourceOptions {
-  /// Once it is set, opening and any later call of the source and its readers
-  /// throws an error for which is_stop() holds, within a fraction of a second
-  /// even where the database is silent: in a long statement, or waiting for a
-  /// lock.
-  StopFlag stop = nullptr;
-  /// False: rows need no key, so none is looked for. Only scans are possible
-  /// then.
-  bool keys = true;
-};
 
 /// Finds the key (where the spec leaves it open) and checks all columns.
 /// `requests` lists what a block shall hold. Throws Error(source) or
@@ -61,24 +50,6 @@ std::unique_ptr<Source> open_joined(const SourceSpec& left,
 
 /// The schema alone, for `peek` and for checking a job.
 Schema read_schema(const SourceSpec& spec);
-
-/// A column of a table that we make.
-struct NewColumn {
-  std::string name;
-  ColumnType type = ColumnType::float64;
-  std::string declared;      ///< overrides the source's own word: "jsonb"
-  bool primary_key = false;  ///< at most one
-};
-
-/// Fills a new table. Nothing of it is visible to others before finish();
-/// destroyed without finish(), it leaves what was there before.
-class TableWriter {
- public:
-  virtual ~TableWriter() = default;
-  /// The block has one column for each NewColumn, in order.
-  virtual void write(const Block& block) = 0;
-  virtual void finish() = 0;
-};
 
 /// Makes the table `spec.table`. An existing one is an Error(request) unless
 /// `replace`; a missing SQLite file is made.

@@ -2,43 +2,10 @@
 #include <algorithm>
 
 #include "penstock/tokenizer/byte_level.h"
-#include "penstock/tokenizer/composition.h"
 #include "penstock/tokenizer/recipe_parts.h"
 
 namespace penstock {
 namespace {
-
-/// Writes a token at its id; `written` grows as needed.
-void place(const std::string& token, std::uint32_t id,
-           Tokenizer::Inside& recipe) {
-  if (recipe.written.size() <= id) {
-    recipe.written.resize(id + 1);
-    recipe.bytes.resize(id + 1);
-    recipe.special.resize(id + 1);
-  }
-  recipe.written[id] = token;
-  recipe.bytes[id] = bytes_of_token(token).value_or(token);
-}
-
-void read_vocabulary(const FileValue& part, Tokenizer::Inside& recipe) {
-  FileValue vocabulary = part.at("vocab");
-  if (!vocabulary.json().is_object()) vocabulary.wrong("an object");
-  const Json::Object& tokens = vocabulary.json().object();
-  if (tokens.size() > Merges::kMostTokens)
-    vocabulary.too_large(std::to_string(tokens.size()) + " tokens",
-                         std::to_string(Merges::kMostTokens));
-  recipe.ids.reserve(tokens.size());
-  for (const auto& [token, id] : tokens) {
-    FileValue value(id, "", "");
-    const auto* number = std::get_if<std::int64_t>(&id.value());
-    if (number == nullptr || *number < 0 ||
-        *number >= static_cast<std::int64_t>(Merges::kMostTokens))
-      value = vocabulary.at(token);  // says where it stands
-    std::uint32_t known = value.id();
-    place(token, known, recipe);
-    recipe.ids.emplace(token, known);
-  }
-}
 
 /// "a b" or ["a", "b"].
 std::pair<std::string_view, std::string_view> halves(const FileValue& merge) {
@@ -63,42 +30,78 @@ std::uint32_t token_id(const FileValue& merge, std::string_view token,
   return found->second;
 }
 
-void read_merges(const FileValue& part, Tokenizer::Inside& recipe) {
+MergeCuts::Pairs read_merges(const FileValue& part, Tokenizer::Inside& recipe) {
   FileValue list = part.at("merges");
   std::size_t count = list.size();
   if (count > Merges::kMostMerges)
     list.too_large(std::to_string(count) + " merges",
                    std::to_string(Merges::kMostMerges));
   std::vector<Merges::Merge> merges;
+  MergeCuts::Pairs texts;
   merges.reserve(count);
+  texts.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     FileValue merge = list.item(i);
     auto [first, second] = halves(merge);
+    if (second.size() < recipe.pairs.prefix.size())
+      merge.wrong("its second token is shorter than the prefix",
+                  "compare with the file that the model came with");
     std::string whole(first);
-    whole += second;
+    whole += second.substr(recipe.pairs.prefix.size());
+    texts.emplace_back(first, second);
     merges.push_back({token_id(merge, first, recipe),
                       token_id(merge, second, recipe),
                       token_id(merge, whole, recipe)});
   }
-  recipe.merges = Merges(merges);
+  recipe.pairs.merges = Merges(merges);
+  return texts;
 }
 
-void read_bytes(const FileValue& part, Tokenizer::Inside& recipe) {
+/// Whether words of byte-level characters are encoded byte by byte.
+bool knows_bytes(Tokenizer::Inside& recipe) {
+  BytePairs& pairs = recipe.pairs;
+  bool all = true;
   for (unsigned byte = 0; byte < 256; ++byte) {
     auto found =
         recipe.ids.find(character_of_byte(static_cast<unsigned char>(byte)));
-    bool known = found != recipe.ids.end();
-    recipe.byte_ids[byte] = known ? found->second : Tokenizer::Inside::kNone;
-    if (known) continue;
-    if (!part.at("unk_token").is_null())
-      part.at("unk_token").unknown("an unknown token among bytes");
-    if (part.at("byte_fallback").flag(false))
-      part.at("byte_fallback").unknown("byte_fallback among bytes");
+    const bool known = found != recipe.ids.end();
+    pairs.byte_ids[byte] = known ? found->second : BytePairs::kNone;
+    all = all && known;
   }
+  return pairs.prefix.empty() && pairs.suffix.empty() &&
+         (all || (!pairs.unknown && !pairs.falls_back));
 }
 
-void refuse_text(const FileValue& member, std::string_view asked) {
-  if (!member.is_null() && !member.text().empty()) member.unknown(asked);
+std::string text_or_empty(const FileValue& member) {
+  return member.is_null() ? std::string() : member.text();
+}
+
+void read_marks(const FileValue& part, Tokenizer::Inside& recipe) {
+  BytePairs& pairs = recipe.pairs;
+  pairs.prefix = text_or_empty(part.at("continuing_subword_prefix"));
+  pairs.suffix = text_or_empty(part.at("end_of_word_suffix"));
+  pairs.fuse_unknown = part.at("fuse_unk").flag(false);
+  pairs.ignore_merges = part.at("ignore_merges").flag(false);
+  if (FileValue unknown = part.at("unk_token"); !unknown.is_null()) {
+    auto found = recipe.ids.find(unknown.text());
+    if (found != recipe.ids.end()) pairs.unknown = found->second;
+  }
+  pairs.falls_back = part.at("byte_fallback").flag(false);
+  const bool complete = fallback_ids(recipe.ids, pairs.fallback_ids);
+  // Then nothing is unknown.
+  if (pairs.falls_back && complete) pairs.unknown.reset();
+}
+
+/// Cuts are right where each character is encoded by itself.
+void make_cuts(const MergeCuts::Pairs& merges, Tokenizer::Inside& recipe) {
+  const BytePairs& pairs = recipe.pairs;
+  if (pairs.ignore_merges || !pairs.prefix.empty() || !pairs.suffix.empty() ||
+      pairs.unknown)
+    return;
+  for (const auto& [first, second] : merges)
+    for (std::string_view half : {first, second})
+      if (half.empty() || (half.size() == 6 && half.starts_with("<0x"))) return;
+  recipe.cuts.emplace(merges);
 }
 
 AddedToken read_added(const FileValue& entry) {
@@ -113,25 +116,31 @@ AddedToken read_added(const FileValue& entry) {
 
 }  // namespace
 
-void read_bpe(const FileValue& part, Tokenizer::Inside& recipe) {
-  FileValue type = part.at("type");
-  if (!type.is_null() && type.text() != "BPE")
-    type.unknown("the model '" + type.text() + "'");
+void read_bpe(const FileValue& part, const FileValue& pre_tokenizer,
+              Tokenizer::Inside& recipe) {
   if (FileValue dropout = part.at("dropout"); !dropout.is_null()) {
     if (!dropout.json().is_number()) dropout.wrong("a number");
     if (dropout.json().number() != 0) dropout.unknown("dropout");
   }
-  refuse_text(part.at("continuing_subword_prefix"),
-              "a prefix of what continues a word");
-  refuse_text(part.at("end_of_word_suffix"), "a suffix of the end of a word");
   read_vocabulary(part, recipe);
-  read_merges(part, recipe);
-  read_bytes(part, recipe);
-  recipe.ignore_merges = part.at("ignore_merges").flag(false);
-  if (!recipe.ignore_merges) return;
-  for (const auto& [token, id] : recipe.ids)
-    if (std::optional<std::string> bytes = bytes_of_token(token))
-      recipe.whole_words.emplace(std::move(*bytes), id);
+  read_marks(part, recipe);
+  const MergeCuts::Pairs merges = read_merges(part, recipe);
+  recipe.knows_bytes = knows_bytes(recipe);
+  if (recipe.knows_bytes && ends_in_bytes(pre_tokenizer)) {
+    recipe.make_model = [](const Tokenizer::Inside& of) {
+      return byte_model(of.pairs);
+    };
+    if (!recipe.pairs.ignore_merges) return;
+    for (const auto& [token, id] : recipe.ids)
+      if (std::optional<std::string> bytes = bytes_of_token(token))
+        recipe.pairs.whole_words.emplace(std::move(*bytes), id);
+    return;
+  }
+  recipe.pairs.ids = recipe.ids;
+  make_cuts(merges, recipe);
+  recipe.make_model = [](const Tokenizer::Inside& of) {
+    return character_model(of.pairs);
+  };
 }
 
 void read_added_tokens(const FileValue& part, Tokenizer::Inside& recipe) {
@@ -152,11 +161,13 @@ void read_added_tokens(const FileValue& part, Tokenizer::Inside& recipe) {
     most = std::max(most, id + 1);
     // The library looks for it, and writes it, as it is when it is normalised.
     std::string searched = token.content;
-    if (token.normalized && recipe.composes) {
-      searched.clear();
-      unicode::append_composed(token.content, searched);
+    if (token.normalized && !recipe.normalizers.empty()) {
+      Aligned text;
+      text.assign(token.content, 0, false);
+      for (const auto& step : recipe.normalizers) step->apply(text);
+      searched = text.text;
     }
-    place(searched, token.id, recipe);
+    place_token(searched, token.id, recipe);
     recipe.ids.emplace(token.content, token.id);
     recipe.special[token.id] = token.special;
     (token.normalized ? recipe.normalized : recipe.raw).add(token, searched);

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "penstock/tokenizer/aligned.h"
 #include "penstock/tokenizer/unicode.h"
 
 namespace penstock::unicode {
@@ -19,54 +20,73 @@ constexpr std::uint32_t kSyllableCount = 19 * kVowelCount * kTailCount;
 struct Mark {
   std::uint32_t code;
   std::uint8_t rank;  ///< its combining class
+  int change = 0;     ///< as Rewrite::put has it
 };
+
+constexpr unsigned bit(Form form) { return 1u << static_cast<int>(form); }
 
 class Data {
  public:
   Data() : suspicious_(0x110000) {
     for (std::size_t i = 0; i < kCombiningSize; ++i) {
       ranks_[kCombining[i] >> 8] = kCombining[i] & 255;
-      suspicious_[kCombining[i] >> 8] = true;
+      suspect(kCombining[i] >> 8, 15);
     }
-    for (std::size_t i = 0; i < kPartsSize; i += 3)
+    for (std::size_t i = 0; i < kPartsSize; i += 3) {
       parts_[kParts[i]] = {kParts[i + 1], kParts[i + 2]};
+      suspect(kParts[i], kApart);
+    }
     std::unordered_set<std::uint32_t> composed(kComposed,
                                                kComposed + kComposedSize);
     for (const auto& [whole, pair] : parts_) {
       if (composed.count(whole) == 0) {
-        suspicious_[whole] = true;
+        suspect(whole, kTogether);
       } else if (pair.second != 0) {
         pairs_[pair_key(pair.first, pair.second)] = whole;
-        suspicious_[pair.second] = true;
+        suspect(pair.second, kTogether);
       }
     }
     for (std::uint32_t c = kVowels; c < kVowels + kVowelCount; ++c)
-      suspicious_[c] = true;
+      suspect(c, kTogether);
     for (std::uint32_t c = kTails; c < kTails + kTailCount; ++c)
-      suspicious_[c] = true;
+      suspect(c, kTogether);
+    for (std::uint32_t c = 0; c < kSyllableCount; ++c)
+      suspect(kSyllables + c, kApart);
+    read_compatible();
   }
 
-  /// Whether a text with this character may not be in composed form.
-  bool suspicious(std::uint32_t code) const { return suspicious_[code]; }
+  /// Whether a text with this character may not be in a form.
+  bool suspicious(std::uint32_t code, Form form) const {
+    return (suspicious_[code] >> static_cast<int>(form) & 1) != 0;
+  }
 
-  void take_apart(std::uint32_t code, std::vector<Mark>& out) const {
+  void take_apart(std::uint32_t code, bool compatible,
+                  std::vector<Mark>& out) const {
+    if (compatible) {
+      auto all = compatible_.find(code);
+      if (all != compatible_.end()) {
+        for (std::uint32_t part : all->second) take_apart(part, false, out);
+        return;
+      }
+    }
     if (code - kSyllables < kSyllableCount) {
       std::uint32_t index = code - kSyllables, tail = index % kTailCount;
       std::uint32_t vowel = index / kTailCount % kVowelCount;
-      out.push_back({kLeads + index / kTailCount / kVowelCount, 0});
-      out.push_back({kVowels + vowel, 0});
-      if (tail != 0) out.push_back({kTails + tail, 0});
+      out.push_back({kLeads + index / kTailCount / kVowelCount, 0, 0});
+      out.push_back({kVowels + vowel, 0, 0});
+      if (tail != 0) out.push_back({kTails + tail, 0, 0});
       return;
     }
     auto found = parts_.find(code);
     if (found == parts_.end()) {
       auto rank = ranks_.find(code);
       out.push_back(
-          {code, rank == ranks_.end() ? std::uint8_t{0} : rank->second});
+          {code, rank == ranks_.end() ? std::uint8_t{0} : rank->second, 0});
       return;
     }
-    take_apart(found->second.first, out);
-    if (found->second.second != 0) take_apart(found->second.second, out);
+    take_apart(found->second.first, compatible, out);
+    if (found->second.second != 0)
+      take_apart(found->second.second, compatible, out);
   }
 
   /// 0 when they stay two.
@@ -86,12 +106,32 @@ class Data {
   static std::uint64_t pair_key(std::uint64_t first, std::uint64_t second) {
     return first << 32 | second;
   }
+  static constexpr unsigned kApart = bit(Form::nfd) | bit(Form::nfkd);
+  static constexpr unsigned kTogether = bit(Form::nfc) | bit(Form::nfkc);
+
+  void suspect(std::uint32_t code, unsigned forms) {
+    suspicious_[code] = static_cast<std::uint8_t>(suspicious_[code] | forms);
+  }
+
+  void read_compatible() {
+    std::uint32_t code = 0, first = 0;
+    for (std::size_t i = 0; i < kCompatibleSize;) {
+      code += kCompatible[i] >> 5;
+      const std::size_t end = i + 1 + (kCompatible[i] & 31);
+      std::vector<std::uint32_t>& parts = compatible_[code];
+      std::uint32_t part = first;
+      for (++i; i < end; ++i) parts.push_back(part += unzigzag(kCompatible[i]));
+      first = parts[0];
+      suspect(code, bit(Form::nfkc) | bit(Form::nfkd));
+    }
+  }
 
   std::unordered_map<std::uint32_t, std::uint8_t> ranks_;
   std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>>
       parts_;
   std::unordered_map<std::uint64_t, std::uint32_t> pairs_;
-  std::vector<bool> suspicious_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> compatible_;
+  std::vector<std::uint8_t> suspicious_;  // a bit for each form
 };
 
 const Data& data() {
@@ -124,6 +164,7 @@ void compose(std::vector<Mark>& marks) {
       std::uint32_t whole = data().composed(marks[starter].code, mark.code);
       if (whole != 0) {
         marks[starter].code = whole;
+        marks[starter].change += mark.change - 1;
         continue;
       }
     }
@@ -138,21 +179,27 @@ void compose(std::vector<Mark>& marks) {
   marks.resize(kept);
 }
 
-/// From `begin` to the next character that starts anew.
-void append_span(std::string_view span, std::string& out) {
+/// The characters of a span in a form, which nothing outside it changes.
+const std::vector<Mark>& formed(std::string_view span, Form form) {
   static thread_local std::vector<Mark> marks;
   marks.clear();
+  const bool compatible = form == Form::nfkc || form == Form::nfkd;
   std::uint32_t size;
-  for (std::size_t at = 0; at < span.size(); at += size)
-    data().take_apart(code_at(span.data() + at, size), marks);
+  for (std::size_t at = 0; at < span.size(); at += size) {
+    std::size_t first = marks.size();
+    data().take_apart(code_at(span.data() + at, size), compatible, marks);
+    while (++first < marks.size()) marks[first].change = 1;
+  }
   sort_marks(marks);
-  compose(marks);
-  for (const Mark& mark : marks) append(mark.code, out);
+  if (form == Form::nfc || form == Form::nfkc) compose(marks);
+  return marks;
 }
 
-}  // namespace
-
-void append_composed(std::string_view text, std::string& out) {
+/// Finds what of a text may not be in a form. Calls keep(bytes), which may be
+/// 0, and span(text) in turn.
+template <class Keep, class Span>
+void each_span(std::string_view text, Form form, const Keep& keep,
+               const Span& span) {
   // A span ends where two characters meet that nothing can pass: the second is
   // not suspicious. It begins at the one before the first suspicious.
   const Data& known = data();
@@ -160,19 +207,47 @@ void append_composed(std::string_view text, std::string& out) {
   while (at < text.size()) {
     std::uint32_t size = 1;
     if (static_cast<unsigned char>(text[at]) < 0x80 ||
-        !known.suspicious(code_at(text.data() + at, size))) {
+        !known.suspicious(code_at(text.data() + at, size), form)) {
       before = at;
       at += size;
       continue;
     }
-    out.append(text.substr(done, before - done));
+    keep(before - done);
     while (at < text.size() &&
-           known.suspicious(code_at(text.data() + at, size)))
+           known.suspicious(code_at(text.data() + at, size), form))
       at += size;
-    append_span(text.substr(before, at - before), out);
+    span(text.substr(before, at - before));
     done = before = at;
   }
-  out.append(text.substr(done));
+  keep(text.size() - done);
+}
+
+}  // namespace
+
+void append_composed(std::string_view text, std::string& out) {
+  std::size_t at = 0;
+  each_span(
+      text, Form::nfc,
+      [&](std::size_t bytes) {
+        out.append(text.substr(at, bytes));
+        at += bytes;
+      },
+      [&](std::string_view span) {
+        for (const Mark& mark : formed(span, Form::nfc)) append(mark.code, out);
+        at += span.size();
+      });
+}
+
+void normalise(Aligned& text, Form form) {
+  Rewrite rewrite(text);
+  const std::string whole = text.text;
+  each_span(
+      whole, form, [&](std::size_t bytes) { rewrite.keep(bytes); },
+      [&](std::string_view span) {
+        for (const Mark& mark : formed(span, form))
+          rewrite.put(mark.code, mark.change);
+      });
+  rewrite.finish();
 }
 
 }  // namespace penstock::unicode

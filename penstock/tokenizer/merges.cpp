@@ -84,12 +84,15 @@ Merges::Merges(const std::vector<Merge>& merges) {
   }
 }
 
-std::size_t Merger::merge(std::span<std::uint32_t> symbols) {
+std::size_t Merger::merge(std::span<std::uint32_t> symbols,
+                          std::uint32_t* sizes) {
   if (symbols.size() < 2) return symbols.size();
-  return symbols.size() <= kShort ? merge_short(symbols) : merge_long(symbols);
+  return symbols.size() <= kShort ? merge_short(symbols, sizes)
+                                  : merge_long(symbols, sizes);
 }
 
-std::size_t Merger::merge_short(std::span<std::uint32_t> symbols) {
+std::size_t Merger::merge_short(std::span<std::uint32_t> symbols,
+                                std::uint32_t* sizes) {
   // From the last symbol on there is no pair, up to whole lanes.
   std::uint32_t ranks[kShort + kLanes];
   std::size_t size = symbols.size();
@@ -106,6 +109,11 @@ std::size_t Merger::merge_short(std::span<std::uint32_t> symbols) {
                  behind * sizeof(symbols[0]));
     std::memmove(ranks + least, ranks + least + 1,
                  (behind + 1) * sizeof(ranks[0]));
+    if (sizes != nullptr) {
+      sizes[least] += sizes[least + 1];
+      std::memmove(sizes + least + 1, sizes + least + 2,
+                   behind * sizeof(sizes[0]));
+    }
     --size;
     if (least + 1 < size)
       ranks[least] = merges_->rank(symbols[least], symbols[least + 1]);
@@ -115,7 +123,8 @@ std::size_t Merger::merge_short(std::span<std::uint32_t> symbols) {
   return size;
 }
 
-std::size_t Merger::merge_long(std::span<std::uint32_t> symbols) {
+std::size_t Merger::merge_long(std::span<std::uint32_t> symbols,
+                               std::uint32_t* sizes) {
   // Links between what is left, and a heap of (rank, place). An entry whose
   // rank is no longer that of its place is out of date.
   std::size_t size = symbols.size();
@@ -148,6 +157,7 @@ std::size_t Merger::merge_long(std::span<std::uint32_t> symbols) {
     if (ranks_[at] != top >> 32) continue;
     std::size_t gone = next_[at];
     symbols[at] = merges_->whole(ranks_[at]);
+    if (sizes != nullptr) sizes[at] += sizes[gone];
     ranks_[gone] = Merges::kNone;
     next_[at] = next_[gone];
     if (next_[at] < size) before_[next_[at]] = static_cast<std::uint32_t>(at);
@@ -155,8 +165,10 @@ std::size_t Merger::merge_long(std::span<std::uint32_t> symbols) {
     if (at > 0) refresh(before_[at]);
   }
   std::size_t count = 0;
-  for (std::size_t at = 0; at < size; at = next_[at])
+  for (std::size_t at = 0; at < size; at = next_[at]) {
+    if (sizes != nullptr) sizes[count] = sizes[at];
     symbols[count++] = symbols[at];
+  }
   return count;
 }
 

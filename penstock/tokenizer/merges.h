@@ -53,12 +53,16 @@ class Merges {
 class Merger {
  public:
   explicit Merger(const Merges& merges) : merges_(&merges) {}
-  /// `symbols` becomes the tokens of the word; returns how many they are.
-  std::size_t merge(std::span<std::uint32_t> symbols);
+  /// `symbols` becomes the tokens of the word; returns how many they are. Where
+  /// there are `sizes`, as many, those of symbols that merge are added up.
+  std::size_t merge(std::span<std::uint32_t> symbols,
+                    std::uint32_t* sizes = nullptr);
 
  private:
-  std::size_t merge_short(std::span<std::uint32_t> symbols);
-  std::size_t merge_long(std::span<std::uint32_t> symbols);
+  std::size_t merge_short(std::span<std::uint32_t> symbols,
+                          std::uint32_t* sizes);
+  std::size_t merge_long(std::span<std::uint32_t> symbols,
+                         std::uint32_t* sizes);
 
   const Merges* merges_;
   std::vector<std::uint32_t> ranks_, next_, before_;

@@ -9,7 +9,7 @@ namespace penstock {
 namespace {
 
 /// Changes whenever the same file gives other ids.
-constexpr std::string_view kVersion = "1, Unicode 16.0";
+constexpr std::string_view kVersion = "2, Unicode 16.0";
 
 /// Refuses members that mean something we have not heard of.
 void check_members(const FileValue& file) {
@@ -34,6 +34,15 @@ Json parsed(std::string_view text, std::string_view origin) {
   }
 }
 
+/// A batch of one is as long as its longest, so that this kind adds nothing.
+void check_padding(const FileValue& padding) {
+  if (padding.is_null()) return;
+  const FileValue strategy = padding.at("strategy");
+  if (!strategy.json().is_string() || strategy.text() != "BatchLongest" ||
+      !padding.at("pad_to_multiple_of").is_null())
+    padding.unknown("padding to a length");
+}
+
 std::optional<std::uint32_t> named_token(const FileValue& config,
                                          std::string_view key,
                                          const Tokenizer::Inside& recipe) {
@@ -47,22 +56,35 @@ std::optional<std::uint32_t> named_token(const FileValue& config,
 
 }  // namespace
 
+bool fallback_ids(const std::unordered_map<std::string, std::uint32_t>& ids,
+                  std::array<std::uint32_t, 256>& out) {
+  constexpr char digits[] = "0123456789ABCDEF";
+  bool all = true;
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    const char name[] = {'<', '0', 'x', digits[byte >> 4], digits[byte & 15],
+                         '>', '\0'};
+    auto found = ids.find(name);
+    out[byte] = found == ids.end() ? BytePairs::kNone : found->second;
+    all = all && found != ids.end();
+  }
+  return all;
+}
+
 Tokenizer::Inside read_recipe(std::string_view json, std::string_view origin) {
   Json whole = parsed(json, origin);
   FileValue file(whole, origin, "");
   check_members(file);
   Tokenizer::Inside recipe;
-  if (FileValue padding = file.at("padding"); !padding.is_null())
-    padding.unknown("padding in the tokenizer");
+  check_padding(file.at("padding"));
   if (file.at("model").is_null())
     file.wrong("it has no \"model\", so that it is no tokenizer.json",
                "name the tokenizer.json that the model came with");
   read_normalizer(file.at("normalizer"), recipe);
-  read_bpe(file.at("model"), recipe);
+  read_model(file.at("model"), file.at("pre_tokenizer"), recipe);
   read_pre_tokenizer(file.at("pre_tokenizer"), recipe);
   read_post_processor(file.at("post_processor"), recipe);
   read_truncation(file.at("truncation"), recipe);
-  read_decoder(file.at("decoder"));
+  read_decoder(file.at("decoder"), recipe);
   read_added_tokens(file.at("added_tokens"), recipe);
   Sha256 hash;
   hash.add(kVersion);

@@ -10,9 +10,13 @@
 #include <vector>
 
 #include "penstock/tokenizer/added_tokens.h"
-#include "penstock/tokenizer/merges.h"
+#include "penstock/tokenizer/bpe_model.h"
+#include "penstock/tokenizer/decoders.h"
+#include "penstock/tokenizer/normalizers.h"
 #include "penstock/tokenizer/scanner.h"
+#include "penstock/tokenizer/splitters.h"
 #include "penstock/tokenizer/tokenizer.h"
+#include "penstock/tokenizer/word_models.h"
 
 namespace penstock {
 
@@ -22,30 +26,46 @@ struct Tokenizer::Inside {
 
   // Before the words.
   TokenSearch raw, normalized;  ///< added tokens, first those of the raw text
-  bool composes = false;        ///< NFC
-  bool prefix_space = false;    ///< a space before text that has none
-  Family family = Family::gpt2;
+  Normalizers normalizers;
+  bool composes = false;      ///< they are NFC alone
+  bool prefix_space = false;  ///< a space before text that has none
+  /// How text is cut, where one scanner does it; else by `splitters`.
+  std::optional<Family> family;
+  Splitters splitters;
+  bool asks_where = false;  ///< a step must know places in the document
+  std::optional<MergeCuts> cuts;
 
   // A word.
-  bool ignore_merges = false;  ///< a word that is a token is that token
-  std::array<std::uint32_t, 256> byte_ids;  ///< kNone: the byte is left out
-  std::unordered_map<std::string, std::uint32_t> whole_words;
-  Merges merges;
+  BytePairs pairs;
+  bool knows_bytes = false;  ///< of byte-level characters it has what it needs
+  WordPieces pieces;
+  WholeWords words;
+  Unigrams unigrams;
+  /// Makes the model of a thread from one of these.
+  std::unique_ptr<WordModel> (*make_model)(const Inside& of) = nullptr;
 
   // Around the document.
   std::vector<std::uint32_t> before, behind;
   std::optional<std::size_t> longest;  ///< in tokens, those around it included
   bool keeps_end = false;              ///< where it is too long
+  bool trims_offsets = false;          ///< white space is not in them
+  bool trims_behind_prefix = false;    ///< with what add_prefix_space says
 
   // Tokens as they are written, and the bytes that they stand for.
   std::vector<std::optional<std::string>> written;
   std::unordered_map<std::string, std::uint32_t> ids;
   std::vector<std::string> bytes;
   std::vector<bool> special;
+  std::optional<Decoding> decoding;  ///< missing: bytes one after the other
 
   std::optional<std::uint32_t> bos, eos, pad;
   std::string fingerprint;
 };
+
+/// The ids of names like <0x0A>, kNone where there is none; false where one is
+/// missing.
+bool fallback_ids(const std::unordered_map<std::string, std::uint32_t>& ids,
+                  std::array<std::uint32_t, 256>& out);
 
 /// Throws Error(request), see Tokenizer::parse.
 Tokenizer::Inside read_recipe(std::string_view json, std::string_view origin);

@@ -18,38 +18,47 @@ std::string quoted(std::string_view kind, const std::string& name) {
   return std::string(kind) + " '" + name + "'";
 }
 
-/// The regular expression of a Split whose pieces are what matches.
-const std::string& pattern_of(const FileValue& split) {
-  if (split.type() != "Split")
-    split.unknown(quoted("the pre-tokenizer", split.type()) + " before others");
-  FileValue pattern = split.at("pattern");
-  if (pattern.at("Regex").is_null()) pattern.unknown("a Split by a plain text");
-  const std::string& behavior = split.at("behavior").text();
-  bool invert = split.at("invert").flag(false);
-  if (!(behavior == "Isolated" && !invert) &&
-      !(behavior == "Removed" && invert))
-    split.unknown("a Split that is '" + behavior + "'" +
-                  (invert ? ", inverted," : ""));
-  return pattern.at("Regex").text();
+/// The regular expression of a Split whose pieces are what matches; empty where
+/// the part is another.
+std::string_view pattern_of(const FileValue& split) {
+  if (split.type() != "Split") return {};
+  const FileValue regex = split.at("pattern").at("Regex");
+  const FileValue behavior = split.at("behavior");
+  if (regex.is_null() || behavior.is_null()) return {};
+  const bool invert = split.at("invert").flag(false);
+  if (!(behavior.text() == "Isolated" && !invert) &&
+      !(behavior.text() == "Removed" && invert))
+    return {};
+  return regex.text();
 }
 
-void read_byte_level(const FileValue& part, bool with_pattern,
-                     Tokenizer::Inside& recipe) {
-  if (part.type() != "ByteLevel")
-    part.unknown(quoted("the pre-tokenizer", part.type()));
-  recipe.prefix_space = part.at("add_prefix_space").flag(true);
-  if (part.at("use_regex").flag(true) != with_pattern)
-    part.unknown(with_pattern ? "ByteLevel that leaves text whole"
-                              : "ByteLevel's pattern behind another");
+/// ByteLevel, with its pattern or without.
+bool is_byte_level(const FileValue& part, bool with_pattern) {
+  return part.type() == "ByteLevel" &&
+         part.at("use_regex").flag(true) == with_pattern;
 }
 
-void read_deepseek(const std::vector<FileValue>& parts,
-                   Tokenizer::Inside& recipe) {
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (pattern_of(parts[i]) != kDeepseekPatterns[i])
-      parts[i].unknown("this pattern, one of three,");
-  }
-  recipe.family = Family::deepseek;
+bool is_deepseek(const std::vector<FileValue>& parts) {
+  for (std::size_t i = 0; i < 3; ++i)
+    if (pattern_of(parts[i]) != kDeepseekPatterns[i]) return false;
+  return true;
+}
+
+/// The family of pre-tokenisers that one scanner knows, of words as bytes.
+std::optional<Family> family_of(const std::vector<FileValue>& parts) {
+  if (parts.size() == 1)
+    return parts[0].at("use_regex").flag(true) ? Family::gpt2 : Family::whole;
+  if (parts.size() == 2 && parts[0].type() == "Digits" &&
+      parts[0].at("individual_digits").flag(false) &&
+      is_byte_level(parts[1], true))
+    return Family::command_r;
+  const FileValue& last = parts.back();
+  if (!is_byte_level(last, false)) return std::nullopt;
+  // A space before each word is another matter.
+  if (last.at("add_prefix_space").flag(true)) return std::nullopt;
+  if (parts.size() == 4 && is_deepseek(parts)) return Family::deepseek;
+  if (parts.size() != 2) return std::nullopt;
+  return penstock::family_of(pattern_of(parts[0]));
 }
 
 /// A token's ids, or those of the entry of "special_tokens" that it names.
@@ -88,42 +97,25 @@ std::uint32_t id_of_pair(const FileValue& pair) {
 
 void read_normalizer(const FileValue& part, Tokenizer::Inside& recipe) {
   if (part.is_null()) return;
-  for (const FileValue& one : sequence(part, "normalizers")) {
-    if (one.type() != "NFC") one.unknown(quoted("the normalizer", one.type()));
-    recipe.composes = true;
-  }
+  recipe.composes = true;
+  for (const FileValue& one : sequence(part, "normalizers"))
+    recipe.composes = recipe.composes && one.type() == "NFC";
+  recipe.normalizers = read_normalizers(part);
+  recipe.composes = recipe.composes && !recipe.normalizers.empty();
 }
 
 void read_pre_tokenizer(const FileValue& part, Tokenizer::Inside& recipe) {
-  if (part.is_null()) part.unknown("a model without a pre-tokenizer");
-  std::vector<FileValue> parts = sequence(part, "pretokenizers");
-  if (parts.empty()) part.unknown("a model without a pre-tokenizer");
-  if (parts.size() == 1) {
-    bool pattern = parts[0].at("use_regex").flag(true);
-    read_byte_level(parts[0], pattern, recipe);
-    recipe.family = pattern ? Family::gpt2 : Family::whole;
-    return;
-  }
-  if (parts.size() == 2 && parts[0].type() == "Digits") {
-    if (!parts[0].at("individual_digits").flag(false))
-      parts[0].unknown("Digits that are kept together");
-    read_byte_level(parts[1], true, recipe);
-    recipe.family = Family::command_r;
-  } else {
-    read_byte_level(parts.back(), false, recipe);
-    if (parts.size() == 4) {
-      read_deepseek(parts, recipe);
-    } else if (parts.size() != 2) {
-      part.unknown("a sequence of " + std::to_string(parts.size()) +
-                   " pre-tokenizers");
-    } else {
-      std::optional<Family> family = family_of(pattern_of(parts[0]));
-      if (!family) parts[0].at("pattern").at("Regex").unknown("this pattern");
-      recipe.family = *family;
-    }
-  }
-  if (recipe.prefix_space)
-    parts.back().at("add_prefix_space").unknown("a space before each word");
+  const bool bytes = recipe.knows_bytes && ends_in_bytes(part);
+  recipe.splitters = read_splitters(part, bytes);
+  for (const auto& splitter : recipe.splitters)
+    recipe.asks_where = recipe.asks_where || splitter->asks_where();
+  if (!bytes) return;
+  const std::vector<FileValue> parts = sequence(part, "pretokenizers");
+  const bool prefix = parts.back().at("add_prefix_space").flag(true);
+  if (parts.size() > 1 && prefix) return;
+  if (recipe.normalizers.empty() || recipe.composes)
+    recipe.family = family_of(parts);
+  recipe.prefix_space = prefix;
 }
 
 void read_post_processor(const FileValue& part, Tokenizer::Inside& recipe) {
@@ -131,7 +123,11 @@ void read_post_processor(const FileValue& part, Tokenizer::Inside& recipe) {
   bool has_template = false;
   for (const FileValue& one : sequence(part, "processors")) {
     const std::string& type = one.type();
-    if (type == "ByteLevel") continue;  // of offsets only
+    if (type == "ByteLevel") {
+      recipe.trims_offsets = one.at("trim_offsets").flag(true);
+      recipe.trims_behind_prefix = one.at("add_prefix_space").flag(true);
+      continue;
+    }
     if (has_template) one.unknown("a second template");
     has_template = true;
     if (type == "TemplateProcessing") {
@@ -139,6 +135,10 @@ void read_post_processor(const FileValue& part, Tokenizer::Inside& recipe) {
     } else if (type == "RobertaProcessing" || type == "BertProcessing") {
       recipe.before = {id_of_pair(one.at("cls"))};
       recipe.behind = {id_of_pair(one.at("sep"))};
+      if (type == "RobertaProcessing") {
+        recipe.trims_offsets = one.at("trim_offsets").flag(true);
+        recipe.trims_behind_prefix = one.at("add_prefix_space").flag(true);
+      }
     } else {
       one.unknown(quoted("the post-processor", type));
     }
@@ -163,11 +163,12 @@ void read_truncation(const FileValue& part, Tokenizer::Inside& recipe) {
     direction.wrong("\"Left\" or \"Right\"");
 }
 
-void read_decoder(const FileValue& part) {
-  if (part.is_null()) part.unknown("a byte-level model without a decoder");
-  for (const FileValue& one : sequence(part, "decoders"))
-    if (one.type() != "ByteLevel")
-      one.unknown(quoted("the decoder", one.type()));
+void read_decoder(const FileValue& part, Tokenizer::Inside& recipe) {
+  bool bytes = !part.is_null();
+  if (bytes)
+    for (const FileValue& one : sequence(part, "decoders"))
+      bytes = bytes && one.type() == "ByteLevel";
+  if (!bytes) recipe.decoding.emplace(part);
 }
 
 }  // namespace penstock

@@ -9,13 +9,11 @@
 namespace penstock {
 namespace {
 
-/// The bytes that an id adds to a text.
-std::string_view bytes_of(const Tokenizer& tokenizer, std::uint32_t id,
-                          bool skip_special) {
+bool is_written(const Tokenizer& tokenizer, std::uint32_t id,
+                bool skip_special) {
   const Tokenizer::Inside& inside = tokenizer.inside();
-  if (id >= inside.written.size() || !inside.written[id]) return {};
-  if (skip_special && inside.special[id]) return {};
-  return inside.bytes[id];
+  return id < inside.written.size() && inside.written[id] &&
+         !(skip_special && inside.special[id]);
 }
 
 std::string valid(std::string_view bytes) {
@@ -75,25 +73,54 @@ const std::string& Tokenizer::fingerprint() const {
 
 std::string Tokenizer::decode(const std::vector<std::uint32_t>& ids,
                               bool skip_special) const {
+  if (inside_->decoding) {
+    Decoding::Run run = inside_->decoding->begin();
+    std::string text;
+    for (std::uint32_t id : ids)
+      if (is_written(*this, id, skip_special))
+        text += run.add(*inside_->written[id]);
+    return text + run.finish();
+  }
   std::string bytes;
-  for (std::uint32_t id : ids) bytes += bytes_of(*this, id, skip_special);
+  for (std::uint32_t id : ids)
+    if (is_written(*this, id, skip_special)) bytes += inside_->bytes[id];
   return valid(bytes);
 }
 
+struct Decoder::Inside {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  bool skip_special;
+  std::optional<Decoding::Run> run;
+  std::string kept;  // bytes, where there is no run
+};
+
 Decoder::Decoder(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special)
-    : tokenizer_(std::move(tokenizer)), skip_special_(skip_special) {}
+    : inside_(std::make_unique<Inside>(
+          Inside{std::move(tokenizer), skip_special, {}, {}})) {
+  if (const auto& decoding = inside_->tokenizer->inside().decoding)
+    inside_->run = decoding->begin();
+}
+Decoder::~Decoder() = default;
+Decoder::Decoder(Decoder&&) noexcept = default;
+Decoder& Decoder::operator=(Decoder&&) noexcept = default;
 
 std::string Decoder::add(std::uint32_t id) {
-  kept_ += bytes_of(*tokenizer_, id, skip_special_);
-  std::size_t whole = kept_.size() - unicode::unfinished(kept_);
-  std::string text = valid(std::string_view(kept_).substr(0, whole));
-  kept_.erase(0, whole);
+  const Tokenizer& tokenizer = *inside_->tokenizer;
+  if (!is_written(tokenizer, id, inside_->skip_special)) return {};
+  if (inside_->run) return inside_->run->add(*tokenizer.inside().written[id]);
+  std::string& kept = inside_->kept;
+  kept += tokenizer.inside().bytes[id];
+  std::size_t whole = kept.size() - unicode::unfinished(kept);
+  std::string text = valid(std::string_view(kept).substr(0, whole));
+  kept.erase(0, whole);
   return text;
 }
 
 std::string Decoder::finish() {
-  std::string text = valid(kept_);
-  kept_.clear();
+  const bool skips = inside_->skip_special;
+  std::string text =
+      inside_->run ? inside_->run->finish() : valid(inside_->kept);
+  *this = Decoder(inside_->tokenizer, skips);
   return text;
 }
 

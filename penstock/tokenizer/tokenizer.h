@@ -67,6 +67,15 @@ class Tokenizer {
   std::unique_ptr<Inside> inside_;
 };
 
+/// Which characters of a document a token was made of: from `begin` up to, but
+/// not including, `end`, counted in code points. 0 and 0 for what a template
+/// adds.
+struct TokenOffsets {
+  std::uint32_t begin = 0, end = 0;
+
+  friend bool operator==(const TokenOffsets&, const TokenOffsets&) = default;
+};
+
 /// Encodes documents and remembers the words it has seen. For one thread.
 class Encoder {
  public:
@@ -82,11 +91,21 @@ class Encoder {
   void encode(std::string_view text, bool special,
               std::vector<std::uint32_t>& out);
 
+  /// The same, with as many offsets as ids, equal to those of the library.
+  /// Slow: it remembers no words.
+  void encode(std::string_view text, bool special,
+              std::vector<std::uint32_t>& out,
+              std::vector<TokenOffsets>& offsets);
+
   /// How many parts of all documents were no UTF-8.
   std::size_t invalid_utf8() const;
 
  private:
   struct Inside;
+  void encode(std::string_view text, bool special,
+              std::vector<std::uint32_t>& out,
+              std::vector<TokenOffsets>* offsets);
+
   std::unique_ptr<Inside> inside_;
 };
 
@@ -94,16 +113,19 @@ class Encoder {
 class Decoder {
  public:
   Decoder(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special);
+  ~Decoder();
+  Decoder(Decoder&&) noexcept;
+  Decoder& operator=(Decoder&&) noexcept;
   /// The text that `id` completes; the bytes of a character that is not whole
-  /// yet are kept for the next one.
+  /// yet are kept for the next one. All texts together are what
+  /// Tokenizer::decode gives.
   std::string add(std::uint32_t id);
   /// What is left: U+FFFD for a character that was never completed.
   std::string finish();
 
  private:
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  bool skip_special_;
-  std::string kept_;
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
 };
 
 }  // namespace penstock

@@ -100,6 +100,12 @@ struct Text {
 
 void append(std::uint32_t code, std::string& out);
 
+/// A difference as the tables hold it: 0, -1, 1, -2, ... are 0, 1, 2, 3, ...
+/// Added to a code point, with its wrapping.
+inline std::uint32_t unzigzag(std::uint32_t number) {
+  return (number >> 1) ^ (0 - (number & 1));
+}
+
 /// \w of Rust's regular expressions at this place.
 bool is_word(const Character& c);
 

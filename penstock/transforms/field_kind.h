@@ -213,6 +213,9 @@ class FieldNotes {
  public:
   virtual ~FieldNotes() = default;
   virtual void merge(FieldNotes& other) = 0;
+  /// All of it, for BoundField::notes_of(); empty: it cannot be written down,
+  /// and a scan that is interrupted begins anew.
+  virtual Bytes saved() const { return {}; }
 };
 
 /// Turns blocks into values. One per thread; owns scratch memory and allocates
@@ -303,6 +306,11 @@ class BoundField {
   /// Finds statistics, given the notes of all parsers (null where they made
   /// none); null for a kind that has no statistics. Throws Error(transform).
   virtual std::unique_ptr<FieldFit> fit(const FieldNotes* notes) const = 0;
+  /// What FieldNotes::saved() gave, of this field; null: it is none.
+  virtual std::unique_ptr<FieldNotes> notes_of(
+      std::span<const std::byte> /*saved*/) const {
+    return nullptr;
+  }
   /// Statistics without any data, where the encoding depends on none; nullopt
   /// where it must be fitted.
   virtual std::optional<Json> unfitted() const {

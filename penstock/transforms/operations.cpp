@@ -7,7 +7,7 @@
 namespace penstock {
 
 // One line for each kind: the function is in its folder.
-#define PENSTOCK_OPERATION_KINDS(KIND) KIND(mixup)
+#define PENSTOCK_OPERATION_KINDS(KIND) KIND(mixup) KIND(cutmix)
 
 #define KIND(name) OperationDescriptor name##_operation();
 PENSTOCK_OPERATION_KINDS(KIND)

@@ -8,6 +8,7 @@
 #include "python/engine/gil.h"
 #include "python/engine/messages.h"
 #include "python/engine/monitor.h"
+#include "python/engine/prepare.h"
 #include "python/engine/progress_line.h"
 #include "python/engine/ranks.h"
 #include "python/engine/rows.h"
@@ -33,6 +34,7 @@ NB_MODULE(_engine, module) {
   bind_batches(module);
   bind_engine(module);
   bind_monitor(module);
+  bind_prepare(module);
   bind_progress_line(module);
   bind_ranks(module);
   bind_sampling(module);

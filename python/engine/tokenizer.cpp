@@ -70,15 +70,47 @@ nb::tuple encode(SharedTokenizer& shared, const nb::list& texts, bool special) {
   return nb::make_tuple(bytes_of(ids), bytes_of(ends));
 }
 
+/// The ids of a text, and of each the characters from which to which it is.
+nb::tuple encode_with_offsets(SharedTokenizer& shared, const nb::str& text,
+                              bool special) {
+  Py_ssize_t size = 0;
+  const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (bytes == nullptr) throw nb::python_error();
+  const std::string_view document(bytes, static_cast<std::size_t>(size));
+  std::vector<std::uint32_t> ids, places;
+  {
+    nb::gil_scoped_release released;
+    std::vector<TokenOffsets> offsets;
+    Encoder encoder = shared.lend();
+    encoder.encode(document, special, ids, offsets);
+    shared.give_back(std::move(encoder));
+    for (const TokenOffsets& of : offsets)
+      places.insert(places.end(), {of.begin, of.end});
+  }
+  return nb::make_tuple(bytes_of(ids), bytes_of(places));
+}
+
 }  // namespace
 
 void bind_tokenizer(nb::module_& module) {
+  nb::class_<Decoder>(module, "Decoder", "Decodes ids one after the other.")
+      .def("add", &Decoder::add, nb::arg("id"),
+           "The text that the id completes.")
+      .def("finish", &Decoder::finish, "What is left.");
   nb::class_<SharedTokenizer>(module, "SharedTokenizer",
                               "A tokenizer.json, ready to be applied.")
       .def(nb::init<const std::string&>(), nb::arg("path"))
       .def("encode", &encode, nb::arg("texts"), nb::arg("special"),
            nb::sig("def encode(self, texts: list[str], special: bool) -> "
                    "tuple[bytes, bytes]"))
+      .def("encode_with_offsets", &encode_with_offsets, nb::arg("text"),
+           nb::arg("special"),
+           nb::sig("def encode_with_offsets(self, text: str, special: bool) "
+                   "-> tuple[bytes, bytes]"))
+      .def("decoder",
+           [](const SharedTokenizer& shared, bool skip_special) {
+             return Decoder(shared.tokenizer, skip_special);
+           })
       .def("decode",
            [](const SharedTokenizer& shared,
               const std::vector<std::uint32_t>& ids, bool skip_special) {

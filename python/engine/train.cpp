@@ -110,18 +110,22 @@ std::tuple<std::string, bool, int> run_with_messages(
 }
 
 /// The settings of a run: of `path`, of a run that is resumed, or the document
-/// itself; with a model of one's own where `model` names one.
+/// itself; with the keys of a manifest, where one is named, which the program
+/// has told about; with a model of one's own where `model` names one.
 std::string run_document(const std::string& path, const std::string& document,
                          const std::string& resume,
                          const std::vector<std::string>& sets,
-                         const std::string& model) {
-  Json made;
+                         const std::string& model,
+                         const std::string& manifest) {
+  Json made{Json::Object{}};
   if (!resume.empty()) {
     made = document_of_run(resume, sets);
-  } else if (!path.empty()) {
-    made = read_job(path, sets);
   } else {
-    made = Json::parse(document, "the job");
+    if (!path.empty())
+      made = read_job(path, {});
+    else if (!document.empty())
+      made = Json::parse(document, "the job");
+    if (!manifest.empty()) apply_manifest(read_manifest(manifest), made);
     for (const std::string& set : sets) apply_setting(made, set);
   }
   if (!model.empty()) use_own_model(made, model);
@@ -134,7 +138,7 @@ std::string run_document(const std::string& path, const std::string& document,
 void bind_train(nb::module_& module) {
   module.def("run_document", &run_document, nb::arg("path"),
              nb::arg("document"), nb::arg("resume"), nb::arg("sets"),
-             nb::arg("model"));
+             nb::arg("model"), nb::arg("manifest") = "");
   module.def(
       "summary",
       [](const std::string& report) {

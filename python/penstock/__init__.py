@@ -20,6 +20,10 @@ or over a data set of torch's kind:
 
     loader = penstock.DataLoader(dataset, batch_size=64, num_workers=4)
 
+with the rows of a job read and kept ahead of training:
+
+    penstock.prepare("job.json")
+
 or over a folder of pictures, as torchvision's ImageFolder:
 
     loader = penstock.ImageFolder("train", transform, batch_size=64)
@@ -47,8 +51,9 @@ from .progress import progress
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "ImageFolder", "InternalError", "Loader", "Monitor", "OutOfMemory",
            "RequestError", "SourceError", "Tokenizer", "TransformError",
-           "__version__", "bench", "get_worker_info", "open", "progress",
-           "show", "trace", "train", "watch"]
+           "__version__", "bench", "clear_device_cache", "get_worker_info",
+           "open", "prepare", "progress", "show", "start", "stop", "trace",
+           "train", "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -57,15 +62,19 @@ except OSError:
 
 if TYPE_CHECKING:
     from .benching import bench
-    from .dataloader import DataLoader, get_worker_info
+    from .dataloader import DataLoader, get_worker_info, start, stop
+    from .device_cache import clear_device_cache
     from .images import ImageFolder, show
+    from .preparing import prepare
     from .tokenizer import Tokenizer
     from .training import train
     from .watching import watch
 else:
     _LATER = {"bench": "benching", "DataLoader": "dataloader",
-              "get_worker_info": "dataloader", "ImageFolder": "images",
-              "show": "images", "Tokenizer": "tokenizer",
+              "get_worker_info": "dataloader", "start": "dataloader",
+              "stop": "dataloader", "clear_device_cache": "device_cache",
+              "ImageFolder": "images", "show": "images",
+              "prepare": "preparing", "Tokenizer": "tokenizer",
               "train": "training", "watch": "watching"}
 
     def __getattr__(name):

@@ -24,11 +24,14 @@ from typing import (TYPE_CHECKING, Any, Generic, Protocol, TextIO,
                     TypeVar)
 
 from ._dataloader import arguments
+from ._dataloader import collate as _collate
 from ._dataloader import server as _server
+from ._dataloader import servers as _servers
 from ._dataloader import threads as _threads
 from ._dataloader import transfer as _transfer
 from ._dataloader import worker as _worker
-from ._dataloader.worker_pool import ProcessPool, ServerProcess
+from ._dataloader.servers import ServerProcess
+from ._dataloader.worker_pool import ProcessPool
 from ._dataloader.fetching import Settings, asks_many
 from ._dataloader.iteration import (Epoch, EpochCursor, FetchPolicy,
                                     InlineFetch, PooledFetch, Progress)
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
 
     from ._engine import Order
 
-__all__ = ["DataLoader", "get_worker_info"]
+__all__ = ["DataLoader", "get_worker_info", "start", "stop"]
 
 _Item = TypeVar("_Item", covariant=True)
 
@@ -68,6 +71,7 @@ _DRAWN = ("the generator's seed does not give the order again, since it was "
 # Epochs and servers that atexit must close.
 _live: weakref.WeakSet[Any] = weakref.WeakSet()
 _unseeded = itertools.count()
+start, stop = _servers.start, _servers.stop
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -109,7 +113,9 @@ class DataLoader(Generic[_Item]):
                 or the data set is iterable, else "batch".
 
     Not thread-safe. Workers end with the iterator (with the loader, when
-    persistent_workers), at the latest when the interpreter does.
+    persistent_workers), at the latest when the interpreter does. They are
+    forked from a process that all loaders of a program share (penstock.start());
+    with multiprocessing_context="fork" from the program itself.
     """
     _ready = False
 
@@ -162,7 +168,7 @@ class DataLoader(Generic[_Item]):
                               batch_sampler, drop_last)
         if self._own:
             arguments.warn_of_ranks()
-        self.collate_fn = collate_fn
+        self.collate_fn = collate_fn or _collate.default_for(self._batched)
         self._progress = Progress(Meter(max_bad))
         self._seed_is_ours = seed is None
         self._replay = None if generator is None else Replay(generator)
@@ -173,6 +179,10 @@ class DataLoader(Generic[_Item]):
         self._latest: weakref.ref[Epoch] | None = None
         self._server: ServerProcess | None = None
         self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
+        self._forks = arguments.is_fork(multiprocessing_context)
+        if num_workers and not self._threads and not self._forks and \
+                hasattr(os, "memfd_create") and not _server.starting_main:
+            _servers.import_ahead(dataset, collate_fn, worker_init_fn)
         self._ready = True
 
     def _choose_sampling(self, batch_size: int | None, shuffle: bool,
@@ -291,10 +301,14 @@ class DataLoader(Generic[_Item]):
                 "workers.platform", "cannot start worker processes",
                 sys.platform, "it has no memfd, which Linux has",
                 "set workers=\"threads\"")
-        parts, main = _transfer.pickled(self.dataset, self._collate(),
-                                      self.worker_init_fn)
+        things = self.dataset, self._collate(), self.worker_init_fn
+        if self._forks:
+            server = _servers.fork_here(things)
+            _live.add(server)
+            return ProcessPool(server, self.num_workers, job, ends_server=True)
+        parts, main = _transfer.pickled(*things)
         if self._server is None or not self._server.usable():
-            self._server = ServerProcess()
+            self._server = _servers.serve()
             _live.add(self._server)
         self._server.load(parts, main)
         return ProcessPool(self._server, self.num_workers, job)
@@ -341,12 +355,8 @@ class DataLoader(Generic[_Item]):
         return True
 
     def _collate(self) -> Callable[[Any], Any] | None:
-        """None for torch's default_collate, which is ours too."""
-        data = sys.modules.get("torch.utils.data")
-        if self.collate_fn is not None and self.collate_fn is getattr(
-                data, "default_collate", None) and self._batched:
-            return None
-        return self.collate_fn
+        """None for what is done without one."""
+        return _collate.unless_default(self.collate_fn, self._batched)
 
     # --- Order, seeds, length.
 
@@ -405,6 +415,10 @@ class DataLoader(Generic[_Item]):
             return None
         finally:
             self._progress.announced_length = announced
+
+    def __repr__(self) -> str:
+        return arguments.described(self, self._own, self._iterable,
+                                   self._threads, self._length_or_none())
 
     def set_epoch(self, epoch: int) -> None:
         """The number of the epoch that comes next. Not needed: every loop
@@ -579,3 +593,4 @@ def _close_all() -> None:
     for thing in sorted(_live, key=lambda thing: isinstance(
             thing, ServerProcess)):
         thing.close()
+    stop()

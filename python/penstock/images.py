@@ -9,6 +9,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
+from .augment import AUGMENTS, augment_entry, changes_text
 from .errors import refused
 from .loader import BaseLoader
 from .ranks import Agree, Ranks
@@ -28,7 +29,12 @@ class ImageFolder(BaseLoader):
     `transform` is a `Compose` of torchvision, whose parts are done by threads of
     ours, with the same bytes for the same draws: RandomResizedCrop, Resize,
     CenterCrop, RandomHorizontalFlip, Grayscale, ToTensor, PILToTensor, ToImage,
-    ToDtype, ConvertImageDtype, Normalize. Others are refused by name. Or
+    ToDtype, ConvertImageDtype, Normalize; and, which are done on the train side
+    alone, RandomRotation, RandomAffine, ColorJitter, RandAugment,
+    TrivialAugmentWide, GaussianBlur, RandomErasing, RandomVerticalFlip,
+    RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,
+    RandomAdjustSharpness, RandomAutocontrast, RandomEqualize. Others are refused
+    by name. Or
     `image` is a job's section `image`. Without both pictures are cropped at random
     to 224 pixels and mirrored, uint8 `[n, 3, 224, 224]`.
 
@@ -116,12 +122,15 @@ def image_settings(transform: object) -> dict[str, Any]:
         name = type(part).__name__
         _check_order(name, before, made)
         before.append(name)
+        if name in AUGMENTS:
+            made.setdefault("augment", []).append(augment_entry(part))
+            continue
         if name not in _PARTS:
             raise refused(
                 "images.transform", "cannot make the pictures",
                 f"transform, {name}", "this transform is not done here",
                 "leave it out, do it on the batch, or use torchvision with "
-                "penstock.DataLoader; done are " + ", ".join(sorted(_PARTS)))
+                "penstock.DataLoader; done are " + ", ".join(sorted([*_PARTS, *AUGMENTS])))
         _PARTS[name](part, made)
     if "size" not in made:
         raise refused("images.transform", "cannot make the pictures",
@@ -133,6 +142,7 @@ def image_settings(transform: object) -> dict[str, Any]:
 
 
 _SIZES = ("RandomResizedCrop", "Resize", "CenterCrop")
+_FLIPS = ("RandomHorizontalFlip",)
 _TENSORS = ("ToTensor", "PILToTensor", "ToImage")
 
 
@@ -148,11 +158,24 @@ def _check_order(name: str, before: list[str], made: dict[str, Any]) -> None:
         why = "it resizes a tensor, which torchvision does otherwise than a picture"
     elif name == "Grayscale" and sizes:
         why = f"it makes a picture grey that {sizes[-1]} has resized in colour"
+    elif name in AUGMENTS and name != "RandomErasing":
+        if not sizes:
+            why = "it stands before the part that crops or resizes"
+        elif any(one in _TENSORS for one in before):
+            why = "it changes a tensor, which torchvision does otherwise than a picture"
+    elif name == "RandomErasing" and not any(one in _TENSORS for one in before):
+        why = "it erases a part of a tensor, and no ToTensor stands before it"
+    elif name in (*_FLIPS, *_TENSORS, "Normalize", "ToDtype"):
+        erased = [one for one in before if one in AUGMENTS
+                  and (one == "RandomErasing" or name in _FLIPS)]
+        if erased:
+            why = f"{erased[-1]} stands before it"
     if why:
         raise refused("images.transform", "cannot make the pictures",
                       f"transform, {name}", why,
-                      "put Grayscale first, then one crop or resize, then "
-                      "ToTensor and what follows it")
+                      "put Grayscale first, then one crop or resize, "
+                      "RandomHorizontalFlip, what augments, ToTensor, Normalize "
+                      "and RandomErasing")
 
 
 def _size(size: Any) -> list[int]:
@@ -323,7 +346,9 @@ def _caption(arrays: Mapping[str, Any], name: str, at: int,
                         else f"{other} {value}")
         elif other == name + "_draw":
             told.append(" ".join(str(number) for number in array[at].tolist()))
-    return ", ".join(told)
+        elif other == name + "_augment":
+            told.append(changes_text(array[at]))
+    return ", ".join(one for one in told if one)
 
 
 def bytes_of(picture: Any, mean: Sequence[float] | None,

@@ -9,10 +9,11 @@ The arrow points at where the missing time goes. The words are the engine's:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
-from typing import Callable, Iterable, Iterator, Protocol, TextIO, TypeVar
+from typing import Any, Callable, Iterable, Iterator, Protocol, TextIO, TypeVar
 
 _Batch = TypeVar("_Batch")
 _Made = TypeVar("_Made", covariant=True)
@@ -109,3 +110,43 @@ def _width(file: TextIO | None) -> int:
         return os.get_terminal_size(file.fileno()).columns or 80
     except (AttributeError, OSError, ValueError):
         return 200  # a notebook
+
+
+class _Nowhere:
+    """A file that keeps nothing."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return False
+
+
+#: For who wants to hear nothing.
+NOWHERE: Any = _Nowhere()
+
+
+class Listener:
+    """Shows what a run or a preparation says, as the program does."""
+
+    def __init__(self, file: TextIO | None) -> None:
+        self._file = file
+        self._screen = Screen(file)
+        self._last = ""
+
+    def note(self, line: str) -> None:
+        self.end()
+        with contextlib.suppress(OSError, ValueError):
+            print(line, file=self._file or sys.stderr, flush=True)
+
+    def progress(self, line: str) -> None:
+        self._last = line
+        if self._screen.is_due():
+            self._screen.show(line)
+
+    def end(self) -> None:
+        self._screen.end(self._last)
+        self._last = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _engine
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy
 
     Ids = numpy.ndarray[Any, numpy.dtype[numpy.uint32]]
+    Offsets = numpy.ndarray[Any, numpy.dtype[numpy.uint32]]
 
 
 class Tokenizer:
@@ -40,6 +41,11 @@ class Tokenizer:
     [[0], [], [2]]
     >>> tokenizer.decode([2, 1])
     'abb'
+    >>> tokenizer.encode("abb", offsets=True)[1].tolist()
+    [[0, 2], [2, 3]]
+    >>> stream = tokenizer.decoder()
+    >>> [stream.add(id) for id in (2, 1)], stream.finish()
+    (['ab', 'b'], '')
     >>> tokenizer.id_of("ab"), tokenizer.token_of(1), len(tokenizer)
     (2, 'b', 3)
     """
@@ -50,10 +56,26 @@ class Tokenizer:
             name = os.path.join(name, "tokenizer.json")
         self._shared = _engine.SharedTokenizer(name)
 
-    def encode(self, text: str, *, special: bool = True) -> Ids:
+    @overload
+    def encode(self, text: str, *, special: bool = True,
+               offsets: Literal[False] = False) -> Ids: ...
+    @overload
+    def encode(self, text: str, *, special: bool = True,
+               offsets: Literal[True]) -> tuple[Ids, Offsets]: ...
+
+    def encode(self, text: str, *, special: bool = True,
+               offsets: bool = False) -> Ids | tuple[Ids, Offsets]:
         """The ids of a text, an array of uint32; with `special`, those too
-        that the file's template puts around it."""
-        return self.encode_batch([text], special=special)[0]
+        that the file's template puts around it. With `offsets`, also an array
+        [ids, 2]: `text[begin:end]` is what an id was made of; 0 and 0 for what
+        the template adds. Slower: no words are remembered for it."""
+        if not offsets:
+            return self.encode_batch([text], special=special)[0]
+        import numpy
+
+        ids, places = self._shared.encode_with_offsets(text, special)
+        return (numpy.frombuffer(ids, dtype=numpy.uint32),
+                numpy.frombuffer(places, dtype=numpy.uint32).reshape(-1, 2))
 
     def encode_batch(self, texts: Iterable[str], *,
                      special: bool = True) -> list[Ids]:
@@ -70,6 +92,11 @@ class Tokenizer:
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
         """The text of ids. Those that no token has are left out."""
         return self._shared.decode([int(one) for one in ids], skip_special)
+
+    def decoder(self, *, skip_special: bool = True) -> _engine.Decoder:
+        """Decodes ids as they come: `add(id)` gives the text that an id
+        completes, `finish()` what is left. All of it is what `decode` gives."""
+        return self._shared.decoder(skip_special)
 
     def id_of(self, token: str) -> int | None:
         """The id of a token as the file writes it, None where it has none."""

@@ -32,7 +32,7 @@ from ._training.stepper import Stepper
 from ._training.switches import torch_as_asked
 from .errors import Error, refused
 from .job_sections import dumped, sets_of
-from .progress import Screen
+from .progress import NOWHERE, Listener
 
 __all__ = ["Trained", "train"]
 
@@ -80,7 +80,7 @@ def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ending = [signal.SIGINT, signal.SIGTERM] if main else []
     trained, stopped_by = _run(
         job, model, sets_of("train", overrides), os.fspath(resume), skip,
-        os.fspath(output), _Listener(None if progress else _NOWHERE), ending,
+        os.fspath(output), Listener(None if progress else NOWHERE), ending,
         [], trace)
     if stopped_by:
         logging.getLogger("penstock").warning(
@@ -91,10 +91,11 @@ def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 
 
 def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
-         output: str, listener: _Listener, ending: Sequence[int],
-         saving: Sequence[int], trace: bool) -> tuple[Trained, int]:
+         output: str, listener: Listener, ending: Sequence[int],
+         saving: Sequence[int], trace: bool, manifest: str = ""
+         ) -> tuple[Trained, int]:
     """The run, and the signal that stopped it or 0."""
-    if (job is None) == (not resume):
+    if (job is None and not manifest) == (not resume):
         raise refused("model.job", "cannot start the training", "train()",
                       "both a job and a run are named" if resume else
                       "neither a job nor a run is named",
@@ -107,7 +108,7 @@ def _run(job: Any, model: Any, sets: Sequence[str], resume: str, skip: int,
         named = modules.name_of(model)
     settings = _engine.run_document(
         path, dumped(document) if document is not None else "", resume,
-        list(sets), named)
+        list(sets), named, manifest)
     section = json.loads(settings).get("model")
     if not isinstance(section, dict) or section["kind"] != "own":
         raise refused("model.class", "cannot use the model", "the job's model",
@@ -151,45 +152,6 @@ class _Maker:
         return self.made
 
 
-class _Nowhere:
-    """A file that keeps nothing."""
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def flush(self) -> None:
-        pass
-
-    def isatty(self) -> bool:
-        return False
-
-
-_NOWHERE: Any = _Nowhere()
-
-
-class _Listener:
-    """Shows what the run says, as the program does."""
-
-    def __init__(self, file: TextIO | None) -> None:
-        self._file = file
-        self._screen = Screen(file)
-        self._last = ""
-
-    def note(self, line: str) -> None:
-        self.end()
-        with contextlib.suppress(OSError, ValueError):
-            print(line, file=self._file or sys.stderr, flush=True)
-
-    def progress(self, line: str) -> None:
-        self._last = line
-        if self._screen.is_due():
-            self._screen.show(line)
-
-    def end(self) -> None:
-        self._screen.end(self._last)
-        self._last = ""
-
-
 _EXIT_CODES = {"request": 2, "source": 3, "transform": 4, "device": 5,
                "out_of_memory": 6, "internal": 70}
 
@@ -222,9 +184,10 @@ def _program(request: Mapping[str, Any]) -> int:
     trained, stopped_by = _run(
         request["job"] or None, request["model"] or None, request["sets"],
         request["resume"], request["skip"], request["output"],
-        _Listener(sys.stderr),
+        Listener(sys.stderr),
         [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU],
-        [signal.SIGUSR1, signal.SIGUSR2], request["trace"])
+        [signal.SIGUSR1, signal.SIGUSR2], request["trace"],
+        request["manifest"])
     if request["json"]:
         print(json.dumps(trained.report, indent=2))
     else:

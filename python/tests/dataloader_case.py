@@ -12,6 +12,7 @@ import time
 import unittest
 import warnings
 
+from penstock._dataloader import servers
 from penstock.dataloader import DataLoader
 from refused import Refused
 
@@ -50,7 +51,12 @@ def processes():
 
 
 def descendants(of=None):
+    """Processes below `of`; below this one without the origin, which all
+    loaders share."""
     parents, found = processes(), set()
+    if of is None and servers._origin is not None:
+        shared = servers._origin.process.pid
+        return descendants(os.getpid()) - {shared}
     grown = {of or os.getpid()}
     while grown:
         grown = {pid for pid, parent in parents.items() if parent in grown}
@@ -77,6 +83,7 @@ class Case(unittest.TestCase):
     def setUp(self):
         warnings.filterwarnings("ignore", message=".* workers on .* process")
         gc.collect()
+        servers.origin()
         self._before = (descendants(), threading.active_count(),
                         descriptors())
         self._loaders = []

@@ -74,7 +74,7 @@ class Deaths(Case):
         loop = iter(loader)
         next(loop)
         workers = worker_pids(loop)
-        loader._server.process.kill()
+        loader._server.child.kill()
         with self.assertRaises(SourceError) as raised:
             list(loop)
         self.assertIn(raised.exception.code,
@@ -143,9 +143,9 @@ class Ends(Case):
         for _ in loop:
             pass
         self.assertTrue(until(lambda: not set(workers) & set(processes())))
-        server = loader._server.process.pid
+        server = loader._server.child.pid
         all_numbers(loader)
-        self.assertEqual(loader._server.process.pid, server)
+        self.assertEqual(loader._server.child.pid, server)
 
     def test_many_loops_leave_no_descriptor(self):
         loader = self.loader(Numbers(6), batch_size=2, num_workers=1)

@@ -154,6 +154,23 @@ class Hangs(Rows):
         return i
 
 
+class SlowToUnpickle(Numbers):
+    """Workers have it late."""
+
+    def __setstate__(self, state):
+        time.sleep(2)
+        self.__dict__.update(state)
+
+
+class ReadyBatches(Rows):
+    """Gives whole batches, not their items: a dict, or a list of texts."""
+
+    def __getitems__(self, ids):
+        if getattr(self, "form", dict) is list:
+            return ["one text"]
+        return {"x": np.array(ids), "name": f"{ids[0]}..{ids[-1]}"}
+
+
 class WaitsFor(Rows):
     """Item 0 comes when the file `path` is there."""
 
@@ -332,6 +349,15 @@ def on_one_processor(worker):
 
 def processors(i):
     return sorted(os.sched_getaffinity(0))
+
+
+def told_later(i):
+    return int(os.environ.get("PENSTOCK_TEST_LATER", -1))
+
+
+def imports_lazily(i):
+    import lazily  # noqa: F401
+    return i
 
 
 def marked(i):

@@ -85,6 +85,14 @@ class Frames(unittest.TestCase):
     def test_transformers(self):
         self.resumes("transformers", "huggingface_trainer.py")
 
+    @needs("transformers")
+    def test_packed_rows_in_transformers(self):
+        told, seconds = self.run_example("packed_trainer.py")
+        self.assertIn("its documents one by one", told)
+        self.assertIn("learnt: ", told)
+        print(f"\npacked_trainer.py: {versions('transformers')}; "
+              f"{seconds:.0f} s")
+
     @needs("accelerate")
     def test_accelerate(self):
         self.resumes("accelerate", "accelerate_loop.py")

@@ -114,9 +114,61 @@ class Folder(unittest.TestCase):
             self.assertEqual(loader.peek().numpy()["image"].shape,
                              (4, 3, 9, 8))
 
+    def test_transforms_that_augment_become_entries(self):
+        nearest = types.SimpleNamespace(value="nearest")
+        made = images.image_settings(compose(
+            CROP, FLIP,
+            transform("RandomAffine", degrees=[-5.0, 5.0], translate=(0.1, 0.2),
+                      scale=None, shear=None, interpolation=nearest, fill=0,
+                      center=None),
+            transform("ColorJitter", brightness=(0.6, 1.4), contrast=None,
+                      saturation=None, hue=[-0.1, 0.1]),
+            transform("TrivialAugmentWide", num_magnitude_bins=31,
+                      interpolation=nearest, fill=None),
+            transform("ToTensor"),
+            transform("RandomErasing", p=1, scale=(0.02, 0.33),
+                      ratio=(0.3, 3.3), value=[0.0])))
+        moves = {"interpolation": "nearest", "fill": 0}
+        self.assertEqual(made["augment"], [
+            {"affine": {"degrees": [-5, 5], "translate": [0.1, 0.2], **moves}},
+            {"color_jitter": {"brightness": [0.6, 1.4], "hue": [-0.1, 0.1]}},
+            {"trivial_augment_wide": {"num_magnitude_bins": 31, **moves}},
+            {"random_erasing": {"p": 1, "scale": [0.02, 0.33],
+                                "ratio": [0.3, 3.3], "value": [0]}}])
+        made["record_draws"] = True
+        with penstock.ImageFolder(self.root, image=made, batch_size=4) as loader:
+            batch = loader.peek()
+            changes = batch.numpy()["image_augment"]
+            self.assertEqual(changes.shape, (4, 7, 8))
+            self.assertEqual(changes[:, 0, 0].tolist(), [2] * 4)
+            self.assertIn("affine", penstock.show(batch)._repr_html_())
+
+    @unittest.skipUnless(importlib.util.find_spec("torchvision"),
+                         "torchvision is not installed")
+    def test_what_was_drawn_given_to_torchvision_makes_the_same_picture(self):
+        from PIL import Image
+        from torchvision.transforms.v2 import functional
+
+        plain = {"size": 32, "train": "resize", "flip": 0,
+                 "record_draws": True}
+        done = {**plain, "augment": [{"rotation": {"degrees": 180}},
+                                     {"color_jitter": {"hue": 0.5}}]}
+        before, after = (
+            penstock.ImageFolder(self.root, image=made, batch_size=len(PICTURES))
+            for made in (plain, done))
+        with before, after:
+            pictures = before.peek().numpy()["image"].transpose(0, 2, 3, 1)
+            found = after.peek().numpy()
+            for at, picture in enumerate(pictures):
+                turn, hue = found["image_augment"][at, :2, 1].tolist()
+                image = functional.adjust_hue(functional.rotate(
+                    Image.fromarray(picture), turn), hue)
+                numpy.testing.assert_array_equal(
+                    found["image"][at].transpose(1, 2, 0), numpy.array(image))
+
     def test_other_transforms_are_refused_by_name(self):
         for parts, name in (
-                ((CROP, transform("RandomSolarize")), "RandomSolarize"),
+                ((CROP, transform("RandomPerspective")), "RandomPerspective"),
                 ((transform("CenterCrop", size=8),), "Resize"),
                 ((transform("Resize", size=[9], max_size=4),), "max_size"),
                 ((CROP, transform("Grayscale")), "resized in colour"),
@@ -129,7 +181,14 @@ class Folder(unittest.TestCase):
                  "channel"),
                 ((CROP, transform("ToDtype", dtype="torch.float32",
                                   scale=False)), "scale"),
-                ((FLIP,), "size")):
+                ((FLIP,), "size"),
+                ((transform("RandomInvert", p=1), CROP), "before the part"),
+                ((CROP, transform("RandomInvert", p=1), FLIP), "RandomInvert"),
+                ((CROP, transform("ToTensor"), transform("RandomInvert", p=1)),
+                 "a tensor"),
+                ((CROP, transform("RandomErasing", p=1)), "no ToTensor"),
+                ((CROP, transform("RandomRotation", degrees=[-5, 5],
+                                  expand=True)), "expand")):
             with self.assertRaises(penstock.RequestError) as caught:
                 images.image_settings(compose(*parts))
             self.assertEqual(caught.exception.code, "images.transform")

@@ -106,8 +106,8 @@ class Ids(unittest.TestCase):
             self.tokenizer.encode("\ud800")
 
     def test_a_part_that_is_not_known_is_refused_by_name(self):
-        path = small_file(self.path.parent, normalizer={"type": "Nmt"})
-        with self.assertRaisesRegex(penstock.RequestError, "'Nmt'") as caught:
+        path = small_file(self.path.parent, normalizer={"type": "New"})
+        with self.assertRaisesRegex(penstock.RequestError, "'New'") as caught:
             penstock.Tokenizer(path)
         self.assertEqual(caught.exception.code, "tokenizer.part")
 

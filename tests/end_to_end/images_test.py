@@ -70,6 +70,62 @@ class Images(Case):
                 self.images(loader={"cache": cache})
                 self.assertEqual(self.tensors()[0], expected)
 
+    def test_augmented_pictures_depend_on_the_sample_alone(self):
+        image = {**FIELDS["x"]["image"], "dtype": "float32", "augment": [
+            {"rotation": {"degrees": 20}}, "trivial_augment_wide",
+            {"color_jitter": {"brightness": 0.4, "hue": 0.1}},
+            {"gaussian_blur": {"kernel_size": 3}}, "random_erasing"]}
+        fields = {**FIELDS, "x": {"image": image}}
+        mixed = {"operations": [{"cutmix": ["x"], "labels": ["y"]}]}
+        digests = set()
+        for workers in (0, 1, 2, 8):
+            for cache in ("ram", "none"):
+                self.images(loader={"workers": workers, "cache": cache, **mixed},
+                            fields=fields)
+                found, keys, first = self.tensors()
+                digests.add(tuple(found))
+        self.assertEqual(len(digests), 1)
+        self.assertEqual(first["x_augment"][:2], ("F64", [8, 8, 8]))
+        self.assertEqual(first["y_mixed"][:2], ("I64", [8]))
+        changes = struct.unpack(f"<{8 * 8 * 8}d", first["x_augment"][2])
+        self.assertEqual(changes[0::64], (1.0,) * 8)
+
+    def test_boxes_of_a_data_base_move_with_their_pictures(self):
+        base = sqlite3.connect(self.folder / "d.sqlite")
+        base.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, photo BLOB, "
+                     "boxes TEXT)")
+        photo = (DATA / "restarts.jpg").read_bytes()  # 50 x 40 pixels
+        for i in range(9):
+            base.execute("INSERT INTO t VALUES (?, ?, ?)",
+                         (i, photo, json.dumps([[0, 0, 50, 40, i]])))
+        base.commit()
+        image = {"column": "photo", "size": [10, 12]}
+        fields = {"x": {"image": image},
+                  "b": {"boxes": {"column": "boxes", "most": 2, "image": image}}}
+        self.write_job(self.job(fields=fields, loader={"batch_size": 8}))
+        _, keys, first = self.tensors()
+        self.assertEqual(first["b"][:2], ("F32", [8, 2, 4]))
+        # All of a picture is all of what is cropped from it.
+        boxes = struct.unpack("<64f", first["b"][2])
+        self.assertEqual(boxes, (0.0, 0.0, 12.0, 10.0, 0, 0, 0, 0) * 8)
+        classes = struct.unpack("<16q", first["b_class"][2])
+        self.assertEqual(classes[0::2], tuple(keys))
+        self.assertEqual(set(classes[1::2]), {-1})
+        base.execute("UPDATE t SET boxes = '[[0, 0, 60, 40]]' WHERE id = 3")
+        base.commit()
+        base.close()
+        self.refused(self.run_it("batch", "job.json", "--json", "--steps", "0:2"),
+                     "transform", "data.bad_rows", "60, 40", "outside")
+
+    def test_a_contact_sheet_shows_what_training_gets(self):
+        for name, start in (("sheet.png", b"\x89PNG"), ("sheet.html", b"<!doc")):
+            self.run_it("peek", "images:photos", "--sheet", name)
+            self.assertTrue(
+                (self.folder / name).read_bytes().startswith(start))
+        self.assertIn("label class1", (self.folder / "sheet.html").read_text())
+        self.refused(self.run_it("peek", "images:photos", "--json", "--sheet",
+                                 "sheet.bmp"), "request", "images.sheet")
+
     def test_classes_are_the_sorted_names_of_folders(self):
         self.images()
         _, keys, first = self.tensors()

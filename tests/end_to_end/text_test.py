@@ -323,6 +323,14 @@ class Prepare(TokensCase):
             if form == "megatron":
                 self.assertEqual([line["bytes_digest"] for line in found],
                                  expected)
+        done = self.succeed("prepare", "job.json", "--json", "--export", "hf",
+                            "saved").json()["export"]
+        self.assertEqual((done["documents"], done["tokens"]),
+                         (150, sum(len(tokens_of(d)) for d in range(150))))
+        self.write_job(self.tokens_job(
+            source={"kind": "hf", "path": "saved"}), "saved.json")
+        self.assertEqual([line["bytes_digest"] for line in self.batches(
+            *steps, job="saved.json")], expected)
         self.refuse("request", "export.format", "megatron",
                     arguments=["prepare", "job.json", "--export", "x", "y"])
         self.refuse("request", "cli.arguments", "--export",
@@ -333,6 +341,82 @@ class Prepare(TokensCase):
         self.write_job(job)
         self.refuse("request", "export.no_tokens", "tokens",
                     arguments=["prepare", "job.json", "--export", "raw", "y"])
+
+    def test_a_saved_data_set_is_what_other_libraries_read(self):
+        self.write_job(self.tokens_job())
+        self.succeed("prepare", "job.json", "--export", "hf", "saved")
+        expected = [tokens_of(d) for d in range(150)]
+        try:
+            import pyarrow
+        except ImportError:
+            self.skipTest("needs pyarrow")
+        (file,) = (self.folder / "saved").glob("data-*.arrow")
+        with pyarrow.memory_map(str(file)) as stream:
+            table = pyarrow.ipc.open_stream(stream).read_all()
+        table.validate(full=True)
+        self.assertEqual(table.schema.field("input_ids").type,
+                         pyarrow.list_(pyarrow.int32()))
+        self.assertEqual(table["input_ids"].to_pylist(), expected)
+        try:
+            import datasets
+        except ImportError:
+            return
+        loaded = datasets.load_from_disk(str(self.folder / "saved"))
+        self.assertEqual(loaded["input_ids"][:], expected)
+        # Nothing was cast: the rows are those of the mapped file.
+        self.assertEqual(loaded.data.schema.field("input_ids").type,
+                         table.schema.field("input_ids").type)
+        self.assertEqual(loaded.with_format("arrow")[:].column(0)
+                         .chunk(0).values.to_pylist()[:5], sum(expected, [])[:5])
+
+    def test_statistics_say_what_the_documents_are_like(self):
+        (self.folder / "docs/0.jsonl").write_text("\n".join(
+            json.dumps({"meta": {"n": d}, "input_ids": [d // 2, 7, 7]})
+            for d in range(50)))
+        self.write_job(self.tokens_job())
+        found = self.succeed("prepare", "job.json", "--json").json()
+        about = found["statistics"]["text"]
+        documents = [[d // 2, 7, 7] for d in range(50)] + [
+            tokens_of(d) for d in range(50, 150)]
+        uses = {}
+        for tokens in documents:
+            for token in tokens:
+                uses[token] = uses.get(token, 0) + 1
+        ranked = sorted(uses.items(), key=lambda use: (-use[1], use[0]))
+        self.assertEqual(about["most_used"], [list(use) for use in ranked[:10]])
+        self.assertEqual(about["unused"], 1000 - len(uses))
+        several = [tuple(tokens) for tokens in documents if len(tokens) > 1]
+        self.assertEqual(about["duplicates"],
+                         len(several) - len(set(several)))
+        shown = self.succeed("prepare", "job.json").out
+        self.assertIn("most used tokens: 7 (", shown)
+
+    def test_group_by_length_leaves_little_padding(self):
+        self.write_job(self.tokens_job({"batch_size": 8, "tail": "exact"},
+                                       pack="none", max_length=64))
+        widths = {}
+        for groups in ("false", "true", "hf"):
+            batches = self.tensors("--steps", "0:1000", "--set",
+                                   "loader.group_by_length=" + groups)
+            widths[groups] = sum(batch["input_ids"][1][1] *
+                                 batch["input_ids"][1][0] for batch in batches)
+            documents = sorted(
+                tuple(integers(batch["input_ids"])) for batch in batches)
+            self.assertTrue(documents)
+        self.assertLess(widths["true"], 0.8 * widths["false"])
+        self.assertLess(widths["hf"], 0.8 * widths["false"])
+        expected = None
+        for workers in (0, 1, 2, 8):
+            found = [line["bytes_digest"] for line in self.batches(
+                "--steps", "0:100", "--set", "loader.group_by_length=true",
+                "--set", f"loader.workers={workers}")]
+            expected = expected or found
+            self.assertEqual(found, expected)
+        self.write_job(self.tokens_job({"group_by_length": True}))
+        self.refuse("request", "loader.group_by_length", "packed")
+        self.write_job(self.tokens_job({"group_by_length": True,
+                                        "shuffle": False}, pack="none"))
+        self.refuse("request", "settings.value", "group_by_length")
 
     def test_several_jobs_in_one_call(self):
         self.write_job(self.tokens_job())

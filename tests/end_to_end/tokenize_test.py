@@ -85,11 +85,11 @@ class Tokenize(Case):
 
     def test_a_part_that_is_not_known_is_named(self):
         document = json.loads((self.folder / "tokenizer.json").read_text())
-        document["normalizer"] = {"type": "Lowercase"}
+        document["normalizer"] = {"type": "Casefold"}
         self.write("tokenizer.json", document)
         answer = self.run_it("tokenize", "tokenizer.json", "-", "--json")
         self.refused(answer, "request", "tokenizer.part", "normalizer",
-                     "'Lowercase'")
+                     "'Casefold'")
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ class Doctor(Case):
         self.assertEqual(list(parts), ["sqlite", "postgres", "parquet",
                                        "arrow", "csv", "jsonl", "text",
                                        "token_store", "hf",
-                                       "images", "cpu",
+                                       "images", "hdf5", "cpu",
                                        "sim", "cuda", "trainer"])
         for name in ("sqlite", "cpu", "sim"):
             self.assertIs(parts[name]["there"], True, parts[name])

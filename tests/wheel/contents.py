@@ -18,6 +18,7 @@ PARTS = "penstock/lib/penstock/libpenstock_"
 CUDA = PARTS + "device_cuda.so"
 POSTGRES = PARTS + "source_postgres.so"
 SQLITE = PARTS + "source_sqlite.so"
+HDF5 = {PARTS + "source_hdf5.so", "penstock/lib/penstock/penstock_hdf5_index"}
 MOST_BYTES, MOST_BYTES_WITH_CUDA = 15_000_000, 25_000_000
 # RHEL 9 and its like have these, and so has everything after them.
 NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
@@ -42,7 +43,7 @@ class Wheel(unittest.TestCase):
 
     def test_holds_the_module_the_program_and_both_kinds_of_source(self):
         ours = {binary.path for binary in self.contents.ours()}
-        self.assertEqual(ours - {CUDA}, {ENGINE, PROGRAM, SQLITE, POSTGRES})
+        self.assertEqual(ours - {CUDA}, {ENGINE, PROGRAM, SQLITE, POSTGRES} | HDF5)
 
     def test_needs_nothing_newer_than_its_tag_says(self):
         for binary in self.contents.binaries.values():

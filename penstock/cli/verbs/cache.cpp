@@ -12,7 +12,7 @@ struct Arguments {
   std::string dir, job;
   std::vector<std::string> sets;
   std::int64_t unused_days = 30;
-  bool dry = false;
+  bool dry = false, store = false, hub = false, datasets = false, yes = false;
 };
 
 std::string size_of(const Json& store) {
@@ -67,7 +67,42 @@ void run_why(const Arguments& arguments, Invocation& invocation) {
   }
 }
 
+/// What others have downloaded or made: a list first, and removed by --yes.
+void prune_of_hf(const Arguments& arguments, Invocation& invocation) {
+  if (arguments.hub + arguments.datasets + arguments.store > 1)
+    throw Error(ErrorKind::request,
+                {.code = "cli.arguments",
+                 .what = "cannot prune several caches at once",
+                 .where = "the command line",
+                 .why = "more than one of --store, --hub and --datasets is "
+                        "named",
+                 .next = "prune one after the other"});
+  const bool dry = arguments.dry || !arguments.yes;
+  Json json =
+      prune_datasets(default_hf_folders(), arguments.hub ? "hub" : "datasets",
+                     std::chrono::days(arguments.unused_days), dry);
+  json["removes"] = !dry;
+  if (invocation.json) return print_document(json);
+  for (const Json& set : json.find("removed")->array()) {
+    const Json* why = set.find("why");
+    const Json* failed = set.find("failed");
+    print(set.find("path")->string() + "  " + size_of(set) + "  " +
+          set.find("name")->string() + ", last used " +
+          set.find("used")->string() +
+          (why == nullptr ? "" : ", incomplete: " + why->string()) +
+          (failed == nullptr ? "" : ": not removed: " + failed->string()) +
+          "\n");
+  }
+  print((dry ? "would free " : "freed ") + size_of(json) + " in " +
+        json.find("dir")->string() +
+        ", kept: " + std::to_string(json.find("kept")->integer()) + "\n");
+  if (dry && !arguments.dry && !json.find("removed")->array().empty())
+    print("nothing was removed: add --yes\n");
+}
+
 void run_prune(const Arguments& arguments, Invocation& invocation) {
+  if (arguments.hub || arguments.datasets)
+    return prune_of_hf(arguments, invocation);
   Json json = prune_stores(
       arguments.dir, std::chrono::days(arguments.unused_days), arguments.dry);
   if (invocation.json) return print_document(json);
@@ -120,6 +155,14 @@ RunVerb add_cache(Options& cache, Invocation& invocation) {
             "Those that were not used for so long; 0: all",
             {.least = 0, .most = 36'500});
   prune.flag("--dry-run", arguments->dry, "Only say what would go");
+  prune.flag("--store", arguments->store, "The stores: this is the default");
+  prune.flag(
+      "--hub", arguments->hub,
+      "In place of stores: data sets in the hub's cache of Hugging Face");
+  prune.flag("--datasets", arguments->datasets,
+             "In place of stores: what load_dataset() made of them");
+  prune.flag("--yes", arguments->yes,
+             "With --hub and --datasets, which else only say what would go");
   add("verify", "Read every byte of the stores", run_verify);
   return [arguments, chosen](Invocation& invoked) {
     (*chosen)(*arguments, invoked);

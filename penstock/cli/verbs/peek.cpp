@@ -42,9 +42,14 @@ Verb peek_verb() {
           .example = "penstock peek train.csv",
           .add = [](Options& options, Invocation& invocation) -> RunVerb {
             auto uri = std::make_shared<std::string>();
+            auto sheet = std::make_shared<std::string>();
             options.add("source", *uri, source_examples(), {.required = true});
+            options.add("--sheet", *sheet,
+                        "Write the pictures of a batch, as training gets them, "
+                        "to this .png or .html file");
             add_json(options, invocation, "One JSON document");
-            return [uri](Invocation& of) {
+            return [uri, sheet](Invocation& of) {
+              if (!sheet->empty()) write_contact_sheet(*uri, *sheet);
               const Json json = peek(*uri);
               if (of.json) return print_document(json);
               print(summary_of_table(json));

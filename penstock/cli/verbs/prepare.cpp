@@ -14,24 +14,33 @@ struct Arguments {
   std::vector<std::string> jobs, sets, also;
 };
 
-/// "1.2 GiB of rows read, 41 % of 1000000 rows [00:12<00:17]".
-std::string shown(const ScanProgress& progress, double taken) {
-  std::string text =
-      shown_bytes(static_cast<std::size_t>(progress.bytes)) + " read, ";
-  if (!progress.expected || *progress.expected == 0)
-    return text + std::to_string(progress.rows) + " rows [" +
-           shown_time(taken) + "]";
-  const double share = static_cast<double>(progress.rows) /
-                       static_cast<double>(*progress.expected);
-  const double left = share > 0 ? taken * (1 - share) / share : -1;
-  return text + std::to_string(static_cast<int>(100 * share)) + " % of " +
-         std::to_string(*progress.expected) + " rows [" + shown_time(taken) +
-         "<" + shown_time(left) + "]";
-}
-
 std::string number_of(const Json& json, const char* key) {
   const Json* found = json.find(key);
   return found == nullptr ? "" : found->dump();
+}
+
+/// Of the first field that holds documents; null: there is none.
+const Json* tokens_in(const Json& statistics) {
+  if (!statistics.is_object()) return nullptr;
+  for (const auto& [field, found] : statistics.object())
+    if (found.is_object() && found.find("most_used") != nullptr) return &found;
+  return nullptr;
+}
+
+std::string text_of_tokens(const Json& found) {
+  std::string text =
+      "longest document: " + number_of(found, "longest") +
+      " tokens; without any: " + number_of(found, "empty") +
+      "; the same as another: " + number_of(found, "duplicates") + "\n";
+  if (const Json* per = found.find("characters_per_token");
+      per != nullptr && !per->is_null())
+    text += "characters per token: " + per->dump() + "\n";
+  text += "most used tokens:";
+  for (const Json& use : found.find("most_used")->array())
+    text += " " + use.array()[0].dump() + " (" + use.array()[1].dump() + ")";
+  if (found.find("unused") != nullptr)
+    text += "; never used: " + number_of(found, "unused");
+  return text + "\n";
 }
 
 std::string text_of_prepared(const Json& json) {
@@ -52,6 +61,11 @@ std::string text_of_prepared(const Json& json) {
       json.find("invalid_utf8")->integer() > 0)
     text += number_of(json, "invalid_utf8") +
             " documents held bytes that are not UTF-8\n";
+  if (json.find("resumed")->integer() > 0)
+    text += number_of(json, "resumed") +
+            " rows had been prepared by a call that was interrupted\n";
+  if (const Json* found = tokens_in(*json.find("statistics")))
+    text += text_of_tokens(*found);
   return text;
 }
 
@@ -64,7 +78,7 @@ Json prepare_one(const std::string& path, const Arguments& arguments,
       .progress =
           [&](const ScanProgress& progress) {
             terminal.progress(
-                shown(progress, seconds(wall_clock().now() - begun)));
+                scan_line(progress, seconds(wall_clock().now() - begun)));
           }};
   TokenExport also;
   if (arguments.also.size() == 2)
@@ -111,8 +125,8 @@ RunVerb add_prepare(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<Arguments>();
   options.add("job", arguments->jobs, "The job files");
   options.add_pair("--export", arguments->also,
-                   "FORMAT DIR: write the tokens there, too, as megatron, llmc "
-                   "or raw");
+                   "FORMAT DIR: write the tokens there, too, as hf, megatron, "
+                   "llmc or raw");
   add_sets(options, arguments->sets);
   add_json(options, invocation, "One JSON document");
   return [arguments](Invocation& invoked) { run_prepare(*arguments, invoked); };

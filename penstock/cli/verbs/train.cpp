@@ -14,7 +14,7 @@ namespace penstock {
 namespace {
 
 struct Arguments {
-  std::string job, resume, init, target, out, model, output;
+  std::string job, resume, init, target, out, model, output, manifest;
   std::vector<std::string> sets;
   std::int64_t skip = 0;
   bool plan = false, trace = false;
@@ -30,8 +30,15 @@ struct Arguments {
 
 /// Exactly one of a job, a run and a table must be named.
 void check_what_is_named(const Arguments& arguments) {
+  const bool manifest = !arguments.manifest.empty() && arguments.job.empty();
   const int named = !arguments.job.empty() + !arguments.resume.empty() +
-                    !arguments.init.empty();
+                    !arguments.init.empty() + manifest;
+  if (!arguments.manifest.empty() &&
+      !(arguments.resume.empty() && arguments.init.empty()))
+    refuse("--manifest",
+           "the settings of a run that is resumed are its own, "
+           "and --init writes them",
+           "name it beside a job file, or alone");
   const char* const next =
       "name a job file, --resume RUN, or --init TABLE --target COLUMN";
   if (named == 0 && arguments.target.empty())
@@ -88,8 +95,38 @@ std::string write_new_job(const Arguments& arguments, Terminal& terminal,
   return name;
 }
 
-/// The job of the file, or of the run that is resumed.
-Job job_of(const Arguments& arguments) {
+/// What became of the keys of a manifest, none left out.
+Json shown(const std::vector<ManifestKey>& keys) {
+  Json all(Json::Array{});
+  for (const ManifestKey& key : keys) {
+    Json entry;
+    entry["key"] = key.key;
+    entry["value"] = key.value;
+    entry["understood"] = key.understood;
+    entry["settings"] = Json(Json::Array{});
+    for (const std::string& setting : key.settings)
+      entry["settings"].push_back(setting);
+    if (!key.why.empty()) entry["why"] = key.why;
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+/// The job of the file, or of the run that is resumed; with the keys of a
+/// manifest, which `said` tells about.
+Json document_of(const Arguments& arguments, std::vector<ManifestKey>& said) {
+  if (!arguments.resume.empty())
+    return document_of_run(arguments.resume, arguments.sets);
+  if (arguments.manifest.empty())
+    return read_job(arguments.job, arguments.sets);
+  Json document = arguments.job.empty() ? Json(Json::Object{})
+                                        : read_job(arguments.job, {});
+  said = apply_manifest(read_manifest(arguments.manifest), document);
+  for (const std::string& set : arguments.sets) apply_setting(document, set);
+  return document;
+}
+
+Job job_of(const Arguments& arguments, std::vector<ManifestKey>& said) {
   if (arguments.skip != 0 && (arguments.resume.empty() || arguments.plan))
     throw Error(
         ErrorKind::request,
@@ -99,9 +136,7 @@ Job job_of(const Arguments& arguments) {
          .why = arguments.plan ? "a plan takes no step" : "no run is resumed",
          .next = arguments.plan ? "leave out --skip or --plan"
                                 : "name the run with --resume"});
-  Json document = arguments.resume.empty()
-                      ? read_job(arguments.job, arguments.sets)
-                      : document_of_run(arguments.resume, arguments.sets);
+  Json document = document_of(arguments, said);
   if (!arguments.model.empty()) use_own_model(document, arguments.model);
   return parse_job(document);
 }
@@ -110,6 +145,7 @@ Job job_of(const Arguments& arguments) {
 Json request_of(const Arguments& arguments, bool json) {
   Json request;
   request["job"] = arguments.job;
+  request["manifest"] = arguments.manifest;
   request["resume"] = arguments.resume;
   request["model"] = arguments.model;
   request["output"] = arguments.output;
@@ -130,6 +166,9 @@ void show_plan(const Job& job, Terminal& terminal, Invocation& invocation) try {
         " val rows; where they will be stored:\n" + info.plan.text());
   print(mixture_text(job, info));
   if (std::string line = order_line(train_order(job, info)); !line.empty())
+    print(line + "\n");
+  if (std::string line = chunk_line(train_order(job, info), info);
+      !line.empty())
     print(line + "\n");
 } catch (const Error& error) {
   if (!is_stop(error)) throw;
@@ -152,7 +191,9 @@ void run_train(Arguments arguments, Invocation& invocation) {
   check_what_is_named(arguments);
   Terminal terminal;
   if (!write_if_asked(arguments, terminal, invocation)) return;
-  Job job = job_of(arguments);
+  std::vector<ManifestKey> said;
+  Job job = job_of(arguments, said);
+  for (const ManifestKey& key : said) terminal.note(key.text());
   if (arguments.plan) return show_plan(job, terminal, invocation);
   if (job.model.kind == "own")
     become_python("penstock.training",
@@ -169,6 +210,7 @@ void run_train(Arguments arguments, Invocation& invocation) {
                                    .trace = arguments.trace});
   terminal.end();
   invocation.interrupted = result.interrupted;
+  if (!said.empty()) result.report["manifest"] = shown(said);
   if (invocation.json)
     print_document(result.report);
   else
@@ -187,6 +229,9 @@ RunVerb add_train(Options& options, Invocation& invocation) {
               "With --init: the column to be predicted");
   options.add("--out", arguments->out,
               "With --init: the job file; default: the table's name + .json");
+  options.add("--manifest", arguments->manifest,
+              "Settings of another program, JSON or YAML, beside a job file or "
+              "with its sections: each key is translated, and said");
   options.add("--model", arguments->model,
               "A torch module of yours in place of the job's model: "
               "FILE.py:NAME");

@@ -49,7 +49,9 @@ inline Json sample_report() {
         "disk_bytes": 0},
       "used": {"host_bytes": 8388608, "host_bytes_before": 4194304,
         "mapped_bytes": 1048576, "mapped_bytes_before": 1048576,
-        "peak_bytes": 16777216, "device_bytes": 1048576}},
+        "peak_bytes": 16777216, "device_bytes": 1048576},
+      "held": [{"for": "rows", "in": "device", "bytes": 524288,
+        "peak_bytes": 786432}]},
     "dataset": {"rows": 8000, "train": 6400, "val": 1600},
     "stages": [
       {"name": "plan", "workers": 1, "pool": "loader", "rate": 1000000.0,

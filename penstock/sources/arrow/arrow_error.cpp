@@ -2,11 +2,15 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/utf8.h"
+#include "penstock/sources/arrow/stored_input.h"
 
 namespace penstock::arrow_files {
 
 void fail(const arrow::Status& status, const files::DataFile& file,
           const std::string& where) {
+  if (status.detail() != nullptr &&
+      status.detail()->type_id() == ThrownDetail::kType)
+    static_cast<const ThrownDetail&>(*status.detail()).rethrow();
   std::string says = beginning(status.message(), 300);
   for (char& c : says)
     if (c == '\n') c = ' ';

@@ -1,5 +1,6 @@
 #include <arrow/api.h>
 #include <arrow/io/file.h>
+#include <arrow/io/memory.h>
 #include <arrow/ipc/api.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "penstock/sources/arrow/arrow_error.h"
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/arrow_memory.h"
+#include "penstock/sources/arrow/stored_input.h"
 
 // The file format is the stream format between two marks and before a footer
 // that we do not need: both are walked once, message by message, over a mapped
@@ -195,9 +197,14 @@ void IpcFile::walk(StopFlag stop) {
   if (file_.bytes == 0)
     refuse_format(file_, "it has 0 bytes",
                   "remove it: an interrupted copy leaves such a file");
-  auto mapped = checked(
-      arrow::io::MemoryMappedFile::Open(file_.path, arrow::io::FileMode::READ),
-      file_, "");
+  std::shared_ptr<arrow::io::RandomAccessFile> mapped;
+  if (file_.store != nullptr)
+    mapped =
+        std::make_shared<arrow::io::BufferReader>(copied_buffer(file_, stop));
+  else
+    mapped = checked(arrow::io::MemoryMappedFile::Open(
+                         file_.path, arrow::io::FileMode::READ),
+                     file_, "");
   const auto marks = static_cast<std::int64_t>(kMark.size());
   const bool has_footer = bytes_at(*mapped, 0, marks, file_) == kMark;
   if (has_footer &&

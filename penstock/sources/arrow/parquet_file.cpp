@@ -12,6 +12,7 @@
 #include "penstock/sources/arrow/arrow_error.h"
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/arrow_memory.h"
+#include "penstock/sources/arrow/stored_input.h"
 
 // A row group is a chunk. Its columns come in batches of some ten thousand
 // rows, so that a scan of a large one needs no more memory than that and the
@@ -27,11 +28,23 @@ std::string range_of(std::int64_t group, std::int64_t first, std::int64_t end) {
          std::to_string(first) + ".." + std::to_string(end) + ")";
 }
 
+[[noreturn]] void fail_of(const parquet::ParquetException& error,
+                          const files::DataFile& file,
+                          const std::string& where) {
+  auto* of_arrow = dynamic_cast<const parquet::ParquetStatusException*>(&error);
+  fail(of_arrow != nullptr ? of_arrow->status()
+                           : arrow::Status::IOError(error.what()),
+       file, where);
+}
+
 std::unique_ptr<parquet::arrow::FileReader> open_file(
     const files::DataFile& file,
     std::shared_ptr<parquet::FileMetaData> metadata) {
-  auto input =
-      checked(arrow::io::ReadableFile::Open(file.path, memory()), file, "");
+  std::shared_ptr<arrow::io::RandomAccessFile> input =
+      file.store == nullptr
+          ? checked(arrow::io::ReadableFile::Open(file.path, memory()), file,
+                    "")
+          : stored_input(file);
   parquet::arrow::FileReaderBuilder builder;
   parquet::ReaderProperties properties(memory());
   properties.set_page_checksum_verification(true);
@@ -39,7 +52,7 @@ std::unique_ptr<parquet::arrow::FileReader> open_file(
         "its footer");
   parquet::ArrowReaderProperties how;
   how.set_use_threads(false);
-  how.set_pre_buffer(false);
+  how.set_pre_buffer(file.store != nullptr);  // few requests, and large ones
   how.set_batch_size(kBatch);
   builder.memory_pool(memory());
   builder.properties(how);
@@ -132,7 +145,7 @@ class ParquetReader final : public files::ChunkReader {
         if (batch == nullptr || !sink(block_of(*batch, where))) return;
       }
     } catch (const parquet::ParquetException& error) {
-      fail(arrow::Status::IOError(error.what()), data, where);
+      fail_of(error, data, where);
     }
   }
 
@@ -177,7 +190,7 @@ ParquetFile::ParquetFile(const files::DataFile& file) : file_(file) {
       ends_.push_back(rows += more);
     }
   } catch (const parquet::ParquetException& error) {
-    fail(arrow::Status::IOError(error.what()), file_, where);
+    fail_of(error, file_, where);
   }
 }
 

@@ -11,8 +11,10 @@ SourceKind hf_source();
 namespace arrow_files {
 
 const files::FileKind& kind_of(const SourceSpec& spec) {
-  static const files::FileKind parquet{parquet_source(), open_parquet};
-  static const files::FileKind arrow{arrow_source(), open_ipc};
+  static const files::FileKind parquet{parquet_source(), open_parquet,
+                                       files::find_files_anywhere};
+  static const files::FileKind arrow{arrow_source(), open_ipc,
+                                     files::find_files_anywhere};
   static const files::FileKind hf{hf_source(), open_ipc, find_hf_files};
   if (spec.kind == "hf") return hf;
   return spec.kind == "parquet" ? parquet : arrow;

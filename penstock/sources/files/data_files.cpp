@@ -79,6 +79,72 @@ void add_partitions(DataFile& file) {
   }
 }
 
+DataFile stored(const std::shared_ptr<const ObjectStore>& store,
+                const StoredObject& object, std::string relative) {
+  return {.path = object.path,
+          .relative = std::move(relative),
+          .bytes = object.bytes,
+          .changed_ns = object.changed_ns,
+          .store = store};
+}
+
+bool has_hidden(std::string_view relative) {
+  for (std::size_t at = 0; at < relative.size();) {
+    std::size_t end = std::min(relative.find('/', at), relative.size());
+    if (is_hidden(std::string(relative.substr(at, end - at)))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+/// All files below a folder of a store that `wanted` takes.
+template <class Wanted>
+std::vector<DataFile> stored_below(
+    const std::shared_ptr<const ObjectStore>& store, const std::string& folder,
+    Wanted wanted) {
+  std::vector<DataFile> found;
+  for (const StoredObject& object : store->list(folder)) {
+    if (object.path.size() <= folder.size() + 1) continue;
+    std::string relative = object.path.substr(folder.size() + 1);
+    if (!has_hidden(relative) && wanted(relative))
+      found.push_back(stored(store, object, std::move(relative)));
+  }
+  std::ranges::sort(found, {}, &DataFile::relative);
+  return found;
+}
+
+/// What a URI of an object store names: a pattern, a file, a folder.
+std::vector<DataFile> stored_files(const SourceKind& kind,
+                                   const std::string& uri) {
+  const std::shared_ptr<const ObjectStore> store = connect_store(uri);
+  std::string path = path_of_stored(uri);
+  while (path.ends_with('/')) path.pop_back();
+  std::vector<DataFile> found;
+  if (is_pattern(path)) {
+    const auto parts = split_pattern(path);
+    found = stored_below(store, parts.first, [&](const std::string& name) {
+      return matches(parts.second, name);
+    });
+    if (found.empty())
+      refuse("files.missing", path, "no file matches this pattern",
+             "* does not match '/'; **/ stands for any folders");
+    return found;
+  }
+  const std::vector<StoredObject> objects = store->list(path);
+  if (objects.size() == 1 && objects[0].path == path)
+    return {stored(store, objects[0], path.substr(path.rfind('/') + 1))};
+  if (objects.empty())
+    refuse("files.missing", path, "the store has no such file or folder",
+           "check the bucket's name and the path; both are case-sensitive");
+  found = stored_below(store, path, [&](const std::string& name) {
+    return is_of_kind(kind, name);
+  });
+  if (found.empty())
+    refuse("files.none", path, "no file in this folder is of this kind",
+           "write a pattern if they have other names: \"" + path + "/*\"");
+  return found;
+}
+
 /// All files below a folder, also through links, that `wanted` takes.
 template <class Wanted>
 std::vector<DataFile> files_below(const std::string& folder, Wanted wanted) {
@@ -189,7 +255,13 @@ DataFile file_at(const std::string& path, std::string relative) {
 }
 
 void check_unchanged(const DataFile& file) {
-  DataFile now = file_at(file.path, file.relative);
+  DataFile now;
+  if (file.store == nullptr) {
+    now = file_at(file.path, file.relative);
+  } else if (std::vector<StoredObject> found = file.store->list(file.path);
+             found.size() == 1) {
+    now = stored(file.store, found[0], file.relative);
+  }
   if (now.bytes == file.bytes && now.changed_ns == file.changed_ns) return;
   throw Error(ErrorKind::source,
               {.code = "files.changed",
@@ -205,9 +277,21 @@ void check_unchanged(const DataFile& file) {
 
 std::vector<DataFile> find_files(const SourceSpec& spec,
                                  const SourceKind& kind) {
+  for (const std::string& path : paths_of(spec))
+    if (is_stored(path))
+      refuse("files.store", path_of_stored(path),
+             "sources of kind \"" + kind.name +
+                 "\" read files on disks, and this is in an object store",
+             "copy it to a disk first");
+  return find_files_anywhere(spec, kind);
+}
+
+std::vector<DataFile> find_files_anywhere(const SourceSpec& spec,
+                                          const SourceKind& kind) {
   std::vector<DataFile> all;
   for (const std::string& path : paths_of(spec)) {
-    std::vector<DataFile> found = files_of(kind, path);
+    std::vector<DataFile> found =
+        is_stored(path) ? stored_files(kind, path) : files_of(kind, path);
     for (DataFile& file : found) {
       add_partitions(file);
       all.push_back(std::move(file));

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "penstock/sources/files/file_settings.h"
+#include "penstock/sources/files/object_store.h"
 
 namespace penstock::files {
 
@@ -21,6 +23,8 @@ struct DataFile {
   std::string number = {};
   /// What folders named "column=value" say of all its rows, outermost first.
   std::vector<std::pair<std::string, std::string>> partitions = {};
+  /// Where it is in an object store, in which `path` is then a URI.
+  std::shared_ptr<const ObjectStore> store = nullptr;
 };
 
 /// The files that the job's `path` names, in the order of their `relative`
@@ -30,9 +34,14 @@ struct DataFile {
 /// '_' are left out, as writers of such folders have it. A pattern may have *,
 /// ? and [...], which do not match '/', and ** for any folders.
 ///
-/// Throws Error(source): files.missing, files.none.
+/// Throws Error(source): files.missing, files.none, and files.store for what is
+/// in an object store.
 std::vector<DataFile> find_files(const SourceSpec& spec,
                                  const SourceKind& kind);
+
+/// The same, of kinds whose files may be in an object store, too.
+std::vector<DataFile> find_files_anywhere(const SourceSpec& spec,
+                                          const SourceKind& kind);
 
 /// The same file as it is now. Throws Error(source), files.missing.
 DataFile file_at(const std::string& path, std::string relative);

@@ -106,6 +106,7 @@ class FileReader final : public Reader {
   void scan(const Partition& partition, BlockLimit limit,
             const BlockSink& sink) override {
     const OpenedFiles& of = *opened_;
+    reader_.again(false);
     for (std::int64_t chunk = of.chunks.chunk_of(partition.first);
          chunk < std::ssize(of.chunks.ends) &&
          of.first_of(chunk) < partition.end;
@@ -218,6 +219,7 @@ class FileReader final : public Reader {
     if (chunk == kept_chunk_) return;
     kept_chunk_ = -1;
     kept_.clear();
+    reader_.again(true);
     read_chunk(chunk, [&](std::shared_ptr<const Block> piece) {
       kept_.push_back(std::move(piece));
       return true;

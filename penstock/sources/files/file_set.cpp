@@ -217,6 +217,7 @@ void SetReader::open(std::size_t file) {
 void SetReader::read(std::size_t file, std::int64_t chunk,
                      const PieceSink& sink) {
   open(file);
+  reader_->again(again_);
   reader_->read(chunk, [&](Block&& piece) {
     return sink(repeated(completed(std::move(piece))));
   });

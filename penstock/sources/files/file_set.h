@@ -47,6 +47,8 @@ class SetReader {
   SetReader(std::shared_ptr<const FileSet> set,
             std::vector<std::size_t> columns);
   void read(std::size_t file, std::int64_t chunk, const PieceSink& sink);
+  /// As that of ChunkReader.
+  void again(bool yes) { again_ = yes; }
 
  private:
   void open(std::size_t file);
@@ -58,6 +60,7 @@ class SetReader {
   std::vector<std::size_t> columns_;  // each once
   std::vector<std::size_t> places_;   // of those asked for, in columns_
   std::size_t file_ = static_cast<std::size_t>(-1);
+  bool again_ = false;
   std::unique_ptr<ChunkReader> reader_;
 };
 

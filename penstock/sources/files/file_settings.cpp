@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/sources/files/object_store.h"
+
 namespace penstock {
 namespace {
 
@@ -11,11 +13,14 @@ void read_path(Spec& spec, const SettingSchema& setting, SourceSpec& to) {
     to.path = spec.text(setting.key);
     if (to.path.empty())
       spec.refuse(setting.key, "it is empty", "name a file or a folder");
+    if (files::is_stored(to.path)) files::check_stored(to.path);
     return;
   }
   std::vector<std::string> paths = spec.names(setting.key);
   if (std::ranges::count(paths, "") > 0)
     spec.refuse(setting.key, "one of them is empty", "name a file or a folder");
+  for (const std::string& path : paths)
+    if (files::is_stored(path)) files::check_stored(path);
   std::any_cast<FileSettings&>(to.own).paths = std::move(paths);
 }
 

@@ -31,6 +31,15 @@ struct FileSettings {
   std::int64_t document_end = -1;  ///< the token that ends a document; -1: none
   bool by_line = false;  ///< of text: its lines are documents, not its files
 
+  // Of HDF5.
+  std::string group;             ///< empty: "/"
+  std::string samples = "rows";  ///< or "groups", "data_sets"
+  std::string axis = "auto";     ///< that counts rows: "first", "last"
+  std::string row_labels;        ///< a file with rows beside these
+  double decoded_gib = -1;       ///< for decoded chunks; -1: as is free
+  /// Data sets of values, and those of offsets that cut them into rows.
+  std::vector<std::pair<std::string, std::string>> ragged;
+
   std::string part;  ///< of a data set that has several: "train"
 
   static std::vector<std::string> default_na();

@@ -66,6 +66,11 @@ void find_chunks(OpenedFiles& opened, std::size_t requests) {
     opened.chunks.ends.push_back(end += count);
     largest = std::max(largest, count);
   }
+  for (const auto& file : set.files) {
+    opened.chunks.decoded_bytes += file->decoded_bytes();
+    opened.chunks.kept_bytes =
+        std::max(opened.chunks.kept_bytes, file->kept_bytes());
+  }
   opened.chunks.chunk_ns =
       kNsPerValue * static_cast<double>(largest) *
       static_cast<double>(std::max<std::size_t>(1, requests));

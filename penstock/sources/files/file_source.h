@@ -5,7 +5,6 @@
 
 #include "penstock/sources/files/row_file.h"
 #include "penstock/sources/plugin.h"
-#include "penstock/sources/sources.h"
 
 namespace penstock::files {
 

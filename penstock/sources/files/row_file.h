@@ -38,6 +38,8 @@ class ChunkReader {
   /// Hands the rows of a chunk to `sink`, in their order, in pieces that hold
   /// the requested columns. Throws Error(source) with the file and the rows.
   virtual void read(std::int64_t chunk, const PieceSink& sink) = 0;
+  /// Whether a chunk may be needed again; else it is read once, as in a scan.
+  virtual void again(bool /*yes*/) {}
 };
 
 /// The rows of one file, in chunks that are decoded together. Thread-safe.
@@ -54,6 +56,10 @@ class RowFile {
                              std::size_t /*column*/) const {
     return {};
   }
+
+  /// As those of ChunkMap; the memory is that of all files of a source.
+  virtual std::size_t decoded_bytes() const { return 0; }
+  virtual std::size_t kept_bytes() const { return 0; }
 
   std::int64_t rows() const {
     return chunk_ends().empty() ? 0 : chunk_ends().back();

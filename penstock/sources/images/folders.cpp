@@ -53,9 +53,14 @@ void stat_picture(int parent, const char* name, PicturePlace& place) {
   // What has gone since, or cannot be read, is a bad sample when it is read.
   if (::fstatat(parent, name, &found, 0) != 0) return;
   place.bytes = found.st_size;
-  place.changed_ns = std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
-                     found.st_mtim.tv_nsec;
+  place.changed_ns = time_of(found);
 }
+
+/// Below a class's folder.
+struct Search {
+  std::vector<FoundPicture> pictures;
+  std::vector<FoundFolder> folders;
+};
 
 /// All pictures below a class's folder. A link to a folder above would never
 /// end: `above` holds the folders on the way.
@@ -64,7 +69,7 @@ class ClassFolder {
   ClassFolder(const std::string& root, const std::string& name, StopFlag stop)
       : root_(root), class_(name), stop_(stop) {}
 
-  std::vector<FoundPicture> search() {
+  Search search() {
     search(class_);
     return std::move(found_);
   }
@@ -80,13 +85,14 @@ class ClassFolder {
     ::fstat(number, &self);
     const auto [entered, is_new] = above_.insert({self.st_dev, self.st_ino});
     if (!is_new) return;
+    found_.folders.push_back({relative, time_of(self)});
     while (const dirent* entry = ::readdir(folder.get())) {
       const std::string name = entry->d_name;
       if (is_self_or_parent(entry->d_name)) continue;
       if (is_folder(number, *entry)) {
         search(relative + "/" + name);
       } else if (is_picture_name(name)) {
-        FoundPicture& picture = found_.emplace_back();
+        FoundPicture& picture = found_.pictures.emplace_back();
         picture.name = relative + "/" + name;
         picture.of_class = class_;
         picture.has_class = true;
@@ -100,12 +106,15 @@ class ClassFolder {
   const std::string class_;
   const StopFlag stop_;
   std::set<Number> above_;
-  std::vector<FoundPicture> found_;
+  Search found_;
 };
 
-std::vector<std::string> classes_of(const std::string& root,
-                                    std::size_t& loose) {
+std::vector<std::string> classes_of(const std::string& root, std::size_t& loose,
+                                    std::vector<FoundFolder>& folders) {
   Folder folder = open_folder(root);
+  struct stat self {};
+  ::fstat(::dirfd(folder.get()), &self);
+  folders.push_back({"", time_of(self)});
   std::vector<std::string> classes;
   while (const dirent* entry = ::readdir(folder.get())) {
     if (is_self_or_parent(entry->d_name)) continue;
@@ -119,10 +128,10 @@ std::vector<std::string> classes_of(const std::string& root,
 }
 
 /// Each class's pictures, looked for on several threads.
-std::vector<std::vector<FoundPicture>> search_all(
-    const std::string& root, const std::vector<std::string>& classes,
-    StopFlag stop) {
-  std::vector<std::vector<FoundPicture>> found(classes.size());
+std::vector<Search> search_all(const std::string& root,
+                               const std::vector<std::string>& classes,
+                               StopFlag stop) {
+  std::vector<Search> found(classes.size());
   std::atomic<std::size_t> next = 0;
   // By thread: what it threw.
   const std::size_t threads = std::clamp<std::size_t>(
@@ -150,10 +159,10 @@ std::vector<std::vector<FoundPicture>> search_all(
 
 }  // namespace
 
-std::vector<FoundPicture> pictures_in_folders(const std::string& root,
-                                              StopFlag stop) {
+std::vector<FoundPicture> pictures_in_folders(
+    const std::string& root, StopFlag stop, std::vector<FoundFolder>& folders) {
   std::size_t loose = 0;
-  const std::vector<std::string> classes = classes_of(root, loose);
+  const std::vector<std::string> classes = classes_of(root, loose, folders);
   if (classes.empty())
     refuse("images.none", root,
            loose > 0 ? "it has " + std::to_string(loose) +
@@ -161,15 +170,15 @@ std::vector<FoundPicture> pictures_in_folders(const std::string& root,
                      : "it has no folder for each class",
            "put the pictures of each class into a folder, or name a file as "
            "\"labels\" that says which class each has");
-  std::vector<std::vector<FoundPicture>> found =
-      search_all(root, classes, stop);
+  std::vector<Search> found = search_all(root, classes, stop);
   std::vector<FoundPicture> all;
   for (std::size_t at = 0; at < classes.size(); ++at) {
-    if (found[at].empty())
+    if (found[at].pictures.empty())
       refuse("images.empty_class", root + "/" + classes[at],
              "this folder has no picture, so its class has none",
              "remove the folder, or put pictures into it");
-    std::ranges::move(found[at], std::back_inserter(all));
+    std::ranges::move(found[at].pictures, std::back_inserter(all));
+    std::ranges::move(found[at].folders, std::back_inserter(folders));
   }
   return all;
 }

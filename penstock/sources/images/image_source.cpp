@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "penstock/base/error.h"
-#include "penstock/base/hash.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_source.h"
-#include "penstock/sources/images/open_file.h"
+#include "penstock/sources/files/open_file.h"
+#include "penstock/sources/images/listing.h"
 #include "penstock/sources/images/picture_files.h"
 #include "penstock/sources/plugin.h"
 #include "penstock/sources/schema.h"
@@ -65,20 +65,9 @@ Json identity_of(const Opened& opened, const SourceSpec& spec) {
   for (Part part : opened.parts)
     columns.push_back(names[static_cast<std::size_t>(part)]);
   identity["columns"] = std::move(columns);
-  Sha256 version;
-  std::int64_t bytes = 0;
-  for (std::size_t at = 0; at < opened.files.places.size(); ++at) {
-    const PicturePlace& place = opened.files.places[at];
-    bytes += place.bytes;
-    version.add(opened.files.names[at].name + "\n" +
-                std::to_string(place.bytes) + " " +
-                std::to_string(place.changed_ns) + " " +
-                std::to_string(place.of_class) + "\n");
-  }
-  for (const std::string& name : opened.files.classes) version.add(name + "\n");
   identity["files"] = std::ssize(opened.files.places);
-  identity["bytes"] = bytes;
-  identity["version"] = version.hex();
+  identity["bytes"] = opened.files.bytes;
+  identity["version"] = opened.files.version;
   return identity;
 }
 
@@ -144,33 +133,51 @@ class ImageReader final : public Reader {
            std::to_string(kMostBytes) + " are the most that are read";
   }
 
+  /// A file that was rewritten in place leaves its folder as it was.
+  void check_kept(std::size_t at, const struct stat& found) const {
+    const PicturePlace& place = opened_->files.places[at];
+    if (found.st_size == place.bytes && time_of(found) == place.changed_ns)
+      return;
+    forget_listing(opened_->files.root);
+    throw Error(
+        ErrorKind::source,
+        {.code = "images.changed",
+         .what = "cannot read a picture",
+         .where = opened_->files.file_of(at),
+         .why = "it was changed since an earlier start listed it: it has " +
+                std::to_string(found.st_size) + " bytes, and had " +
+                std::to_string(place.bytes),
+         .next = "start the run again: the pictures are listed anew"});
+  }
+
   /// A picture's bytes into `bytes_`; what went wrong.
   std::string read_bytes(std::size_t at) {
     const PicturePlace& place = opened_->files.places[at];
     if (place.container >= 0) {
       if (place.container != open_tar_) {
-        tar_ = open_file(opened_->files.file_of(at));
+        tar_ = files::open_file(opened_->files.file_of(at));
         open_tar_ = tar_ ? place.container : -1;
       }
       if (!tar_) return std::strerror(errno);
       if (place.bytes > kMostBytes) return too_large(place.bytes);
       bytes_.resize(static_cast<std::size_t>(place.bytes));
-      return read_at(tar_, place.begin, std::span(bytes_));
+      return files::read_at(tar_, place.begin, std::span(bytes_));
     }
-    const OpenFile file = open_file(opened_->files.file_of(at));
+    const files::OpenFile file = files::open_file(opened_->files.file_of(at));
     if (!file) return std::strerror(errno);
     struct stat found {};
     if (::fstat(file.number(), &found) != 0) return std::strerror(errno);
     if (!S_ISREG(found.st_mode)) return "it is not a file";
+    if (opened_->files.kept) check_kept(at, found);
     if (found.st_size > kMostBytes) return too_large(found.st_size);
     bytes_.resize(static_cast<std::size_t>(found.st_size));
-    return read_at(file, 0, std::span(bytes_));
+    return files::read_at(file, 0, std::span(bytes_));
   }
 
   const std::shared_ptr<const Opened> opened_;
   const std::string shown_;
   std::int32_t open_tar_ = -1;
-  OpenFile tar_;
+  files::OpenFile tar_;
   std::string bytes_;
 };
 

@@ -144,9 +144,7 @@ std::vector<FoundPicture> pictures_of_labels(const std::string& root,
     picture.of_class = std::move(of_class);
     picture.has_class = true;
     picture.place.bytes = found.st_size;
-    picture.place.changed_ns =
-        std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
-        found.st_mtim.tv_nsec;
+    picture.place.changed_ns = time_of(found);
   }
   if (all.empty())
     refuse("images.none", path, "it lists no picture",

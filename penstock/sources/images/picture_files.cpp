@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 
 #include "penstock/base/error.h"
+#include "penstock/base/hash.h"
 #include "penstock/sources/files/data_files.h"
 #include "penstock/sources/files/file_settings.h"
+#include "penstock/sources/images/listing.h"
 
 namespace penstock::images {
 namespace {
@@ -34,14 +37,24 @@ std::vector<files::DataFile> tars_of(const SourceSpec& spec) {
   return files::find_files(tars, kind);
 }
 
+const PictureSettings& settings_of(const SourceSpec& spec) {
+  return *std::any_cast<PictureSettings>(&spec.own);
+}
+
+std::string root_of(const SourceSpec& spec) {
+  std::string root = spec.path;
+  while (root.size() > 1 && root.ends_with('/')) root.pop_back();
+  return root;
+}
+
 std::vector<FoundPicture> find_all(const SourceSpec& spec, StopFlag stop,
-                                   PictureFiles& into) {
-  const auto& own = *std::any_cast<PictureSettings>(&spec.own);
+                                   PictureFiles& into,
+                                   std::vector<FoundFolder>& folders) {
+  const PictureSettings& own = settings_of(spec);
   const std::vector<files::DataFile> tars = tars_of(spec);
-  into.root = spec.path;
-  while (into.root.size() > 1 && into.root.ends_with('/')) into.root.pop_back();
+  into.root = root_of(spec);
   if (tars.empty())
-    return own.labels.empty() ? pictures_in_folders(into.root, stop)
+    return own.labels.empty() ? pictures_in_folders(into.root, stop, folders)
                               : pictures_of_labels(into.root, own.labels, stop);
   if (!own.labels.empty())
     refuse("images.labels", own.labels,
@@ -78,6 +91,39 @@ void number_classes(std::vector<FoundPicture>& found, PictureFiles& into) {
           into.classes.begin());
 }
 
+PictureFiles search(const SourceSpec& spec, StopFlag stop,
+                    std::vector<FoundFolder>& folders) {
+  PictureFiles all;
+  std::vector<FoundPicture> found = find_all(spec, stop, all, folders);
+  number_classes(found, all);
+  std::ranges::sort(found, {}, &FoundPicture::name);
+  all.names.reserve(found.size());
+  all.places.reserve(found.size());
+  for (FoundPicture& picture : found) {
+    if (!all.names.empty() && all.names.back().name == picture.name)
+      refuse("images.twice", spec.path,
+             "'" + picture.name + "' is listed twice",
+             "give each picture a name of its own");
+    all.names.push_back(
+        {.name = std::move(picture.name), .end = std::ssize(all.names) + 1});
+    all.places.push_back(picture.place);
+  }
+  return all;
+}
+
+void set_version(PictureFiles& files) {
+  Sha256 version;
+  for (std::size_t at = 0; at < files.places.size(); ++at) {
+    const PicturePlace& place = files.places[at];
+    files.bytes += place.bytes;
+    version.add(files.names[at].name + "\n" + std::to_string(place.bytes) +
+                " " + std::to_string(place.changed_ns) + " " +
+                std::to_string(place.of_class) + "\n");
+  }
+  for (const std::string& name : files.classes) version.add(name + "\n");
+  files.version = version.hex();
+}
+
 }  // namespace
 
 void refuse(const char* code, const std::string& place, std::string why,
@@ -100,21 +146,20 @@ bool is_picture_name(const std::string& name) {
 }
 
 PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
-  PictureFiles all;
-  std::vector<FoundPicture> found = find_all(spec, stop, all);
-  number_classes(found, all);
-  std::ranges::sort(found, {}, &FoundPicture::name);
-  all.names.reserve(found.size());
-  all.places.reserve(found.size());
-  for (FoundPicture& picture : found) {
-    if (!all.names.empty() && all.names.back().name == picture.name)
-      refuse("images.twice", spec.path,
-             "'" + picture.name + "' is listed twice",
-             "give each picture a name of its own");
-    all.names.push_back(
-        {.name = std::move(picture.name), .end = std::ssize(all.names) + 1});
-    all.places.push_back(picture.place);
-  }
+  const PictureSettings& own = settings_of(spec);
+  const bool may_keep = own.listing != Listing::none && own.labels.empty();
+  if (may_keep)
+    if (std::optional<PictureFiles> kept = kept_listing(root_of(spec)))
+      return std::move(*kept);
+  const auto began = std::chrono::system_clock::now().time_since_epoch();
+  std::vector<FoundFolder> folders;
+  PictureFiles all = search(spec, stop, folders);
+  set_version(all);
+  const bool many = all.names.size() >= kManyPictures;
+  if (may_keep && !folders.empty() && (many || own.listing == Listing::kept))
+    keep_listing(
+        all, folders,
+        std::chrono::duration_cast<std::chrono::nanoseconds>(began).count());
   return all;
 }
 

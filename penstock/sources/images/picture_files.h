@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,9 +12,19 @@
 
 namespace penstock::images {
 
+/// Whether the list of the pictures in class folders is kept for the next
+/// start.
+enum class Listing : std::uint8_t {
+  automatic,  ///< from kManyPictures on
+  kept,
+  none,
+};
+inline constexpr std::size_t kManyPictures = 10'000;
+
 /// The settings that this kind alone has (SourceSpec::own).
 struct PictureSettings {
   std::string labels;  ///< a file that says which class a picture has
+  Listing listing = Listing::automatic;
 };
 
 /// Where the bytes of a picture are: in a file of its own, or within a tar.
@@ -29,6 +41,10 @@ struct PictureFiles {
   std::vector<std::string> tars, classes;
   std::vector<NamedRows> names;  ///< each is one row
   std::vector<PicturePlace> places;
+  std::string version;     ///< names, sizes, times and classes, hashed
+  std::int64_t bytes = 0;  ///< of all pictures
+  /// It was found by an earlier start: places are as they were then.
+  bool kept = false;
 
   /// The file to open for a picture.
   std::string file_of(std::size_t at) const {
@@ -59,8 +75,13 @@ struct FoundPicture {
   bool has_class = false;
   PicturePlace place;
 };
-std::vector<FoundPicture> pictures_in_folders(const std::string& root,
-                                              StopFlag stop);
+/// A folder that was looked through.
+struct FoundFolder {
+  std::string name;  ///< below the root; "": the root
+  std::int64_t changed_ns = 0;
+};
+std::vector<FoundPicture> pictures_in_folders(
+    const std::string& root, StopFlag stop, std::vector<FoundFolder>& folders);
 std::vector<FoundPicture> pictures_of_labels(const std::string& root,
                                              const std::string& labels,
                                              StopFlag stop);
@@ -69,6 +90,12 @@ std::vector<FoundPicture> pictures_in_tar(const std::string& path,
                                           const std::string& prefix,
                                           std::int32_t container,
                                           StopFlag stop);
+
+/// When a file was changed, in ns since the epoch.
+inline std::int64_t time_of(const struct stat& found) {
+  return std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
+         found.st_mtim.tv_nsec;
+}
 
 [[noreturn]] void refuse(const char* code, const std::string& place,
                          std::string why, std::string next);

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string_view>
 
-#include "penstock/sources/images/open_file.h"
+#include "penstock/sources/files/open_file.h"
 #include "penstock/sources/images/picture_files.h"
 
 // A tar file is a row of members, each a header of 512 bytes and its contents,
@@ -67,15 +67,14 @@ bool has_checksum(const Header& header) {
 class Tar {
  public:
   Tar(const std::string& path, StopFlag stop)
-      : path_(path), stop_(stop), file_(open_file(path)) {
+      : path_(path), stop_(stop), file_(files::open_file(path)) {
     if (!file_)
       refuse("files.unreadable", path, std::strerror(errno),
              "check who may read it");
     struct stat found {};
     ::fstat(file_.number(), &found);
     bytes_ = found.st_size;
-    changed_ns_ = std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
-                  found.st_mtim.tv_nsec;
+    changed_ns_ = time_of(found);
   }
 
   /// Calls `take` with the name, begin and size of every file in it.
@@ -122,7 +121,7 @@ class Tar {
 
  private:
   void read(std::int64_t at, std::span<char> to) const {
-    const std::string why = read_at(file_, at, to);
+    const std::string why = files::read_at(file_, at, to);
     if (!why.empty()) fail(why);
   }
   [[noreturn]] void fail(std::string why) const {
@@ -146,7 +145,7 @@ class Tar {
 
   const std::string path_;
   const StopFlag stop_;
-  const OpenFile file_;
+  const files::OpenFile file_;
   std::int64_t bytes_ = 0, changed_ns_ = 0;
 };
 

@@ -129,7 +129,7 @@ bool well_formed_list(Kind kind, const Field& field) {
   std::size_t elements = 0;
   const bool whole = each_element(field, [&](const Field& element) {
     ++elements;
-    return well_formed(*element_of(kind), element);
+    return element.null() || element.size == width_of(*element_of(kind));
   });
   return whole && announced(field) == elements;
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "penstock/base/block.h"
-#include "penstock/sources/postgres/types.h"
+#include "penstock/sources/postgres/kind.h"
 
 namespace penstock::postgres {
 

@@ -5,54 +5,10 @@
 #include <string_view>
 
 #include "penstock/base/block.h"
+#include "penstock/sources/postgres/kind.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock::postgres {
-
-/// The types whose binary form we read. `other` is everything else.
-enum class Kind : std::uint8_t {
-  boolean,
-  int2,
-  int4,
-  int8,
-  float4,
-  float8,
-  numeric,
-  text,         ///< and varchar
-  padded_text,  ///< char(n): asked for as text, which drops its blanks
-  json,
-  jsonb,
-  date,
-  timestamp,
-  timestamptz,
-  uuid,
-  interval,  ///< seconds, where it has no months
-  bytea,
-  int2_array,  ///< arrays.h has these and vectors
-  int4_array,
-  int8_array,
-  float4_array,
-  float8_array,
-  vector,       ///< of the extension pgvector; known by its name
-  ctid,         ///< a row's place: page and line, as one number
-  enumeration,  ///< of a type of the database's own; requested as text
-  other,
-};
-
-/// The kind of a pg_type.oid, which are the same on every server.
-Kind kind_of(std::uint32_t oid);
-
-/// What PostgreSQL calls it: "double precision".
-const char* sql_name(Kind kind);
-
-/// A binary value where it lies in a message; no data is SQL NULL.
-struct Field {
-  const char* data = nullptr;
-  std::size_t size = 0;
-
-  bool null() const { return data == nullptr; }
-  std::string_view text() const { return {data, size}; }
-};
 
 /// Whether these bytes can be a value of that kind.
 bool well_formed(Kind kind, const Field& field);

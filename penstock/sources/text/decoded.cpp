@@ -1,7 +1,6 @@
 #include "penstock/sources/text/decoded.h"
 
 #include <iconv.h>
-#include <unistd.h>
 #include <zlib.h>
 #ifdef PENSTOCK_ZSTD
 #include <zstd.h>
@@ -39,30 +38,19 @@ std::string lower(std::string text) {
 /// Reads a file from its start, piece by piece.
 class Pieces {
  public:
-  Pieces(const files::DataFile& file, int number)
-      : file_(file), number_(number), piece_(kPiece) {}
+  explicit Pieces(const files::InputFile& input)
+      : input_(input), piece_(kPiece) {}
 
   /// Empty: the end.
   std::span<const char> next() {
-    for (;;) {
-      ssize_t got = ::pread(number_, piece_.data(), piece_.size(), offset_);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0)
-        throw Error(ErrorKind::source,
-                    {.code = "files.unreadable",
-                     .what = "cannot read '" + file_.path + "'",
-                     .where = "byte " + std::to_string(offset_),
-                     .why = std::strerror(errno),
-                     .next = "check the disk, or who may read the file"});
-      offset_ += got;
-      return std::span(piece_).first(static_cast<std::size_t>(got));
-    }
+    const std::size_t got = input_.read(offset_, piece_);
+    offset_ += static_cast<std::int64_t>(got);
+    return std::span(piece_).first(got);
   }
   std::int64_t offset() const { return offset_; }
 
  private:
-  const files::DataFile& file_;
-  const int number_;
+  const files::InputFile& input_;
   std::vector<char> piece_;
   std::int64_t offset_ = 0;
 };
@@ -142,8 +130,9 @@ bool is_compressed(const files::DataFile& file) {
   return name.ends_with(".gz") || name.ends_with(".zst");
 }
 
-void unpack(const files::DataFile& file, int number, const ByteSink& sink) {
-  Pieces pieces(file, number);
+void unpack(const files::DataFile& file, const files::InputFile& input,
+            const ByteSink& sink) {
+  Pieces pieces(input);
   std::string name = lower(file.path);
   if (name.ends_with(".gz")) return unpack_gzip(file, pieces, sink);
   if (name.ends_with(".zst")) return unpack_zstd(file, pieces, sink);

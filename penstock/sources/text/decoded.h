@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "penstock/sources/files/data_files.h"
+#include "penstock/sources/files/input_file.h"
 
 namespace penstock::text {
 
@@ -17,7 +17,8 @@ bool is_compressed(const files::DataFile& file);
 
 /// Hands on what a .gz or .zst file (or one that is neither) holds, piece by
 /// piece. Throws Error(source), files.damaged: with the offset.
-void unpack(const files::DataFile& file, int number, const ByteSink& sink);
+void unpack(const files::DataFile& file, const files::InputFile& input,
+            const ByteSink& sink);
 
 /// Hands on text as UTF-8 that comes in another encoding. One thread's.
 class Transcoder {

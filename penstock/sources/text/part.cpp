@@ -11,9 +11,12 @@ SourceKind text_source();
 namespace text {
 
 const files::FileKind& kind_of(const SourceSpec& spec) {
-  static const files::FileKind csv{csv_source(), open_csv};
-  static const files::FileKind jsonl{jsonl_source(), open_jsonl};
-  static const files::FileKind documents{text_source(), open_documents};
+  static const files::FileKind csv{csv_source(), open_csv,
+                                   files::find_files_anywhere};
+  static const files::FileKind jsonl{jsonl_source(), open_jsonl,
+                                     files::find_files_anywhere};
+  static const files::FileKind documents{text_source(), open_documents,
+                                         files::find_files_anywhere};
   return spec.kind == "csv" ? csv : spec.kind == "text" ? documents : jsonl;
 }
 

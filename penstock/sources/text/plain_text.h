@@ -11,9 +11,9 @@
 namespace penstock::text {
 
 /// The bytes of a text file in UTF-8, to be read anywhere. What is compressed
-/// (.gz, .zst) or in another encoding is written, once, to a temporary file
-/// without a name; else the file is open only while it is read, so that there
-/// may be many. Thread-safe.
+/// (.gz, .zst), in another encoding or in an object store is written, once, to
+/// a temporary file without a name; else the file is open only while it is
+/// read, so that there may be many. Thread-safe.
 class PlainText {
  public:
   /// Throws Error(source): files.unreadable, files.damaged, and Error(request)

@@ -8,6 +8,7 @@
 
 #include "penstock/base/settings.h"
 #include "penstock/base/with_number.h"
+#include "penstock/transforms/array/json_numbers.h"
 #include "penstock/transforms/kinds.h"
 
 // Numbers are converted once, when they are parsed: what is hashed and stored
@@ -180,7 +181,9 @@ class Parser final : public FieldParser {
     if (!column.valid(row))
       return array_.null_is_empty ? std::string()
                                   : "is NULL, expected " + expected;
-    const std::optional<ListedNumbers> found = numbers_in(column, row);
+    std::string why;
+    const std::optional<ListedNumbers> found = numbers_in(column, row, why);
+    if (!why.empty()) return why + ", expected " + expected;
     if (!found)
       return "holds " + std::string(name_of(column.type)) + ", expected " +
              expected;
@@ -207,13 +210,16 @@ class Parser final : public FieldParser {
   }
 
   std::optional<ListedNumbers> numbers_in(const Column& column,
-                                          std::int64_t row) const {
+                                          std::int64_t row, std::string& why) {
     const ColumnKind kind = column.type.kind;
     if (kind == ColumnKind::dictionary)
-      return numbers_in(column.children[0], column.as_int64(row));
+      return numbers_in(column.children[0], column.as_int64(row), why);
     if (kind != ColumnKind::binary && kind != ColumnKind::utf8)
       return listed_numbers(column, row);
-    if (!array_.of) return std::nullopt;
+    if (!array_.of) {
+      why = texts_.read(column.text(row));
+      return texts_.numbers();
+    }
     const std::string_view bytes = column.text(row);
     return ListedNumbers{
         .dtype = *array_.of,
@@ -224,6 +230,7 @@ class Parser final : public FieldParser {
   const Arrays array_;
   const std::int64_t each_;  // elements of a row, or of an element
   const std::size_t column_;
+  JsonNumbers texts_;
 };
 
 class Encoder final : public FieldEncoder {
@@ -305,7 +312,7 @@ class ArrayKind final : public FieldKind {
       return std::make_shared<BoundArray>(array_, columns.at[0]);
     const bool texts =
         kind == ColumnKind::utf8 || kind == ColumnKind::dictionary;
-    if ((bytes || texts) && array_.of)
+    if (texts || (bytes && array_.of))
       return std::make_shared<BoundArray>(array_, columns.at[0]);
     const ColumnInfo& info = columns.info[0];
     throw Error(
@@ -318,10 +325,12 @@ class ArrayKind final : public FieldKind {
                  : bytes ? "bytes"
                          : std::string(name_of(columns.types[0])) +
                                ", no lists of numbers"),
-         .next = lists   ? "leave \"of\" out"
-                 : bytes ? "say what the bytes are: \"of\": \"float32\""
-                         : "name a column of lists, of tensors or of bytes; "
-                           "for single numbers use \"columns\""});
+         .next = lists ? "leave \"of\" out"
+                 : bytes
+                     ? "say what the bytes are: \"of\": \"float32\""
+                     : "name a column of lists, of tensors, of texts such as "
+                       "[1, 2.5] or of bytes; "
+                       "for single numbers use \"columns\""});
   }
 
  private:

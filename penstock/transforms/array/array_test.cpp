@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "penstock/base/error.h"
+#include "penstock/transforms/array/json_numbers.h"
 #include "penstock/transforms/fake/field_run.h"
 
 namespace penstock {
@@ -135,6 +137,45 @@ TEST(Array, ARowThatIsNoneIsBadAndSaysWhy) {
   ASSERT_THAT(run.faults(), SizeIs(1));
   EXPECT_EQ(run.faults()[0].row, 1);
   EXPECT_EQ(run.faults()[0].why, "number 0 is NULL");
+}
+
+Column texts(const std::vector<std::string>& rows) {
+  Column column{.type = ColumnType::text};
+  for (const std::string& row : rows) column.append_text(row);
+  return column;
+}
+
+TEST(Array, TextsMayHoldListsAsJson) {
+  JsonNumbers numbers;
+  for (const char* text : {"[1,2]", " [ 1 , 2 ] ", "[[1],[2]]", "[[1, 2]]"}) {
+    EXPECT_EQ(numbers.read(text), "") << text;
+    ASSERT_EQ(numbers.numbers().count, 2) << text;
+    EXPECT_EQ(numbers.numbers().dtype, Dtype::int64) << text;
+  }
+  EXPECT_EQ(numbers.read("[1, -2.5e1]"), "");
+  EXPECT_EQ(numbers.numbers().dtype, Dtype::float64);
+  EXPECT_EQ(numbers.read("[9007199254740993]"), "");
+  std::int64_t exact = 0;
+  std::memcpy(&exact, numbers.numbers().bytes.data(), sizeof(exact));
+  EXPECT_EQ(exact, 9007199254740993);
+  EXPECT_EQ(numbers.read("[]"), "");
+  EXPECT_EQ(numbers.numbers().count, 0);
+  for (const char* text : {"", "1", "[1", "[1,]", "[,1]", "[1] 2", "[1]]",
+                           "[[1][2]]", "[1 2]", "{}", "]", "[1,,2]"})
+    EXPECT_THAT(numbers.read(text), HasSubstr("no list of numbers")) << text;
+  for (const char* text : {"[1, nan]", "[1, \"2\"]", "[1, null]", "[1, inf]",
+                           "[1, .5]", "[1, 0x1]", "[1, -]"})
+    EXPECT_THAT(numbers.read(text), HasSubstr("number 1 is '")) << text;
+}
+
+TEST(Array, OfTextsIsCheckedAsOfLists) {
+  EXPECT_EQ(why(R"(, "shape": [2])", texts({"[1, 2.5]"})), "no fault");
+  EXPECT_THAT(why(R"(, "shape": [2])", texts({"[1, 2, 3]"})),
+              HasSubstr("holds 3 numbers, expected 2 numbers"));
+  EXPECT_THAT(why(R"(, "shape": [2])", texts({"cat"})),
+              HasSubstr("holds 'cat', no list of numbers"));
+  EXPECT_THAT(why(R"(, "dtype": "int8")", texts({"[300]"})),
+              HasSubstr("number 0 is 300"));
 }
 
 TEST(Array, RowsThatDifferInLengthAreRuns) {

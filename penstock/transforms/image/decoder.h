@@ -11,23 +11,39 @@
 
 namespace penstock {
 
+/// How a picture is decoded.
+struct Decoding {
+  // A mode alone: exactly, at its size.
+  Decoding(PictureMode mode) : mode(mode) {}  // NOLINT
+  Decoding(PictureMode mode, bool fast, int shrink)
+      : mode(mode), fast(fast), shrink(shrink) {}
+
+  PictureMode mode;
+  /// JPEG: with the fast transform and without smoothing colours, which differs
+  /// from Pillow by some bytes' last bits.
+  bool fast = false;
+  int shrink = 1;  ///< JPEG: to 1, 1/2, 1/4 or 1/8 of its sides, rounded up
+};
+
 /// Decodes pictures; belongs to one thread at a time. Keeps its memory.
 class PictureDecoder {
  public:
   virtual ~PictureDecoder() = default;
-  /// Fills `out` with a part of the picture as it is stored, the same bytes as
-  /// Pillow's convert("RGB") or convert("L") give. What is wrong with the
-  /// picture, which does not depend on the part that is wanted; empty: nothing.
+  /// Fills `out` with a part of the picture as it is stored, and shrunk where
+  /// that is asked for (`header` and `box` are then those of the smaller one);
+  /// as a rule the same bytes as Pillow's convert("RGB") or convert("L") give.
+  /// What is wrong with the picture, which does not depend on the part that is
+  /// wanted; empty: nothing.
   virtual std::string decode(std::span<const std::byte> bytes,
                              const PictureHeader& header, const PictureBox& box,
-                             PictureMode mode, Pixels& out) = 0;
+                             const Decoding& how, Pixels& out) = 0;
 };
 
 /// What the plugin libpenstock_images.so gives to the program. It is linked to
 /// the libraries of the formats, so that the program starts where they are
 /// missing.
 struct ImagePart {
-  static constexpr std::int64_t kVersion = 1;
+  static constexpr std::int64_t kVersion = 2;
 
   std::int64_t version;
   std::unique_ptr<PictureDecoder> (*make_decoder)();

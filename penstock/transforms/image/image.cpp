@@ -58,6 +58,8 @@ class Parser final : public FieldParser {
   std::string fault_of(std::span<const std::byte> bytes) const {
     PictureHeader header;
     std::string why = read_header(bytes, header);
+    if (why.empty() && image_.mode == PictureMode::index)
+      why = why_no_mask(bytes, header);
     return why.empty() ? other_size(image_, header) : why;
   }
 
@@ -134,13 +136,21 @@ class ImageKind final : public FieldKind {
   std::vector<Output> outputs() const override {
     const auto channels = static_cast<std::int64_t>(bytes_of(image_.mode));
     Output picture{.name = name_, .dtype = image_.dtype};
-    if (image_.channels_last)
+    if (image_.mode == PictureMode::index)
+      picture.row_shape = {image_.height, image_.width};
+    else if (image_.channels_last)
       picture.row_shape = {image_.height, image_.width, channels};
     else
       picture.row_shape = {channels, image_.height, image_.width};
-    if (!image_.record_draws) return {std::move(picture)};
-    return {std::move(picture),
-            {.name = name_ + "_draw", .dtype = Dtype::int32, .row_shape = {5}}};
+    std::vector<Output> all = {std::move(picture)};
+    if (!image_.record_draws) return all;
+    all.push_back(
+        {.name = name_ + "_draw", .dtype = Dtype::int32, .row_shape = {5}});
+    if (image_.most_changes() > 0)
+      all.push_back({.name = name_ + "_augment",
+                     .dtype = Dtype::float64,
+                     .row_shape = {image_.most_changes(), kNumbersOfChange}});
+    return all;
   }
   std::unique_ptr<FieldFinisher> finisher(bool train) const override {
     return make_image_finisher(image_, train);

@@ -8,6 +8,7 @@
 
 #include "penstock/base/settings.h"
 #include "penstock/transforms/field_kind.h"
+#include "penstock/transforms/image/augment/augment.h"
 #include "penstock/transforms/image/picture.h"
 #include "penstock/transforms/image/resize.h"
 
@@ -22,7 +23,7 @@ enum class Framing : std::uint8_t {
   none,                 ///< it must have that size
 };
 
-/// A column of encoded pictures: bytes of JPEG, PNG or WebP files.
+/// A column of encoded pictures: bytes of JPEG, PNG, WebP or GIF files.
 struct Image {
   std::string column = "image";
   int height = 224, width = 224;
@@ -33,7 +34,10 @@ struct Image {
   std::array<double, 2> ratio = {3.0 / 4.0, 4.0 / 3.0};
   int resize = 256;  ///< the short side, before the centre is cropped
   Interpolation interpolation = Interpolation::bilinear;
+  bool fast = false;  ///< JPEG is decoded and resized with fewer bits
   double flip = 0.5;  ///< how often a picture of the train side is mirrored
+  /// What else is done to pictures of the train side once they have their size.
+  std::vector<Augment> augments = {};
   Dtype dtype = Dtype::uint8;
   bool channels_last = false;
   /// By channel; both empty: floats are between 0 and 1.
@@ -41,6 +45,9 @@ struct Image {
   bool record_draws = false;
   bool store_decoded = false;  ///< what is kept: pixels, or the bytes
   int max_side = 0;            ///< of what is kept; 0: as it is
+
+  /// The changes of a picture's pixels at most.
+  int most_changes() const;
 };
 
 const SettingsTable<Image>& image_settings();
@@ -48,7 +55,8 @@ const SettingsTable<Image>& image_settings();
 /// The kind `image`: the tensor NAME, [channels, height, width] or [height,
 /// width, channels]; and with `record_draws` NAME_draw, int32 [5]: top, left,
 /// height, width and whether it is mirrored, in pixels of the picture that is
-/// turned as EXIF says.
+/// turned as EXIF says; and where pictures are augmented NAME_augment, float64
+/// [changes at most, 8]: each a Change and its numbers, in their order.
 ///
 /// Decodes, resizes and normalises as torchvision does with PIL pictures, byte
 /// by byte for the same draws. Pictures are turned as Pillow's

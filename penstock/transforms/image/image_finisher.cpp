@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
+#include "penstock/transforms/image/augment/erase.h"
 #include "penstock/transforms/image/image.h"
 #include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/pixel_writer.h"
@@ -9,15 +11,13 @@
 namespace penstock {
 namespace {
 
-constexpr std::uint64_t kCrop = 0x63726f70;  // "crop"
-constexpr std::uint64_t kFlip = 0x666c6970;  // "flip"
-
 class ImageFinisher final : public FieldFinisher {
  public:
   ImageFinisher(const Image& image, bool train)
       : image_(image),
         framing_(train ? image.train : image.val),
         train_(train),
+        augments_(train ? image.augments : std::vector<Augment>()),
         writer_(image) {}
 
   void finish(std::span<const StoredRow> rows, const DrawKey& key,
@@ -40,8 +40,8 @@ class ImageFinisher final : public FieldFinisher {
  private:
   View draw(const StoredRow& row, const DrawKey& key, int width, int height) {
     const View view =
-        view_of(image_, framing_, width, height, key.random(row, kCrop),
-                key.random(row, kFlip), train_);
+        view_of(image_, framing_, width, height, key.random(row, kCropDraws),
+                key.random(row, kFlipDraws), train_);
     make_taps(image_.interpolation, view.columns, columns_);
     make_taps(image_.interpolation, view.rows, rows_);
     return view;
@@ -53,21 +53,54 @@ class ImageFinisher final : public FieldFinisher {
     PictureHeader header;
     std::string why = read_header(row.run, header);
     if (!why.empty()) return why;
-    const View view =
-        draw(row, key, header.shown_width(), header.shown_height());
+    View view = draw(row, key, header.shown_width(), header.shown_height());
+    const std::array<std::int32_t, 5> draws = draws_of(view);
+    const int shrink = image_.fast ? shrink_of(header, view) : 1;
+    if (shrink > 1) shrink_by(shrink, header, view);
     // Nothing but what the taps use is decoded.
     const int left = columns_.begin(), top = rows_.begin();
     const PictureBox shown{.left = view.crop.left + left,
                            .top = view.crop.top + top,
                            .width = columns_.end() - left,
                            .height = rows_.end() - top};
-    why = decoder_->decode(row.run, header, header.stored(shown), image_.mode,
-                           stored_);
+    why = decoder_->decode(row.run, header, header.stored(shown),
+                           {image_.mode, image_.fast, shrink}, stored_);
     if (!why.empty()) return why;
     const bool turned = header.orientation != 1;
     if (turned) turn(stored_, header.orientation, turned_);
-    write(turned ? turned_ : stored_, left, top, view, to, r);
+    write(row, key, turned ? turned_ : stored_, left, top, view, to, r);
+    record(draws, to, r);
     return {};
+  }
+
+  /// How much smaller a JPEG file may be decoded, so that it need not be
+  /// enlarged afterwards.
+  int shrink_of(const PictureHeader& header, const View& view) const {
+    if (header.format != PictureFormat::jpeg || framing_ == Framing::none)
+      return 1;
+    int shrink = 1;
+    while (shrink < 8 && view.crop.width >= 2 * shrink * view.columns.out &&
+           view.crop.height >= 2 * shrink * view.rows.out)
+      shrink *= 2;
+    return shrink;
+  }
+
+  /// The same part of the picture that is decoded smaller.
+  void shrink_by(int shrink, PictureHeader& header, View& view) {
+    auto axis = [&](int begin, int size, int whole, ResizeAxis& to) {
+      const auto by = static_cast<float>(shrink);
+      to.begin = static_cast<float>(begin) / by;
+      to.end = static_cast<float>(begin + size) / by;
+      to.size = (whole + shrink - 1) / shrink;
+      to.end = std::min(to.end, static_cast<float>(to.size));
+    };
+    axis(view.crop.left, view.crop.width, header.shown_width(), view.columns);
+    axis(view.crop.top, view.crop.height, header.shown_height(), view.rows);
+    header.width = (header.width + shrink - 1) / shrink;
+    header.height = (header.height + shrink - 1) / shrink;
+    view.crop = {0, 0, header.shown_width(), header.shown_height()};
+    make_taps(image_.interpolation, view.columns, columns_);
+    make_taps(image_.interpolation, view.rows, rows_);
   }
 
   std::string finish_kept(const StoredRow& row, const DrawKey& key,
@@ -85,30 +118,74 @@ class ImageFinisher final : public FieldFinisher {
       std::memcpy(stored_.row(y), kept.pixels + at * pixel,
                   stored_.row_bytes());
     }
-    write(stored_, left, top, view, to, r);
+    write(row, key, stored_, left, top, view, to, r);
+    record(draws_of(view), to, r);
     return {};
   }
 
   /// `pixels` begins at column `left` and row `top` of the crop.
-  void write(const Pixels& pixels, int left, int top, const View& view,
+  void write(const StoredRow& row, const DrawKey& key, const Pixels& pixels,
+             int left, int top, const View& view,
              std::span<const TensorPlace> to, std::size_t r) {
     resizer_.resize(pixels, left, top, columns_, rows_, resized_);
-    writer_.write(resized_, view.flipped, to[0].row(r));
+    if (augments_.empty()) {
+      writer_.write(resized_, view.flipped, to[0].row(r));
+    } else {
+      if (view.flipped) mirror(resized_);
+      augment(row, key, to[0].row(r));
+    }
+  }
+
+  void record(const std::array<std::int32_t, 5>& draws,
+              std::span<const TensorPlace> to, std::size_t r) const {
     if (!image_.record_draws) return;
-    const std::array<std::int32_t, 5> draws = draws_of(view);
     std::memcpy(to[1].row(r), draws.data(), sizeof(draws));
+    if (image_.most_changes() > 0)
+      record_changes(reinterpret_cast<double*>(to[2].row(r)));
+  }
+
+  void augment(const StoredRow& row, const DrawKey& key, std::byte* to) {
+    draw_changes(augments_, resized_.width, resized_.height,
+                 key.random(row, kAugmentDraws), changes_);
+    for (PixelChange& change : changes_)
+      if (image_.mode != PictureMode::index) {
+        changer_.apply(change, resized_);
+      } else if (moves(change.change)) {
+        change.interpolation = Interpolation::nearest;
+        changer_.apply(change, resized_);
+      } else {
+        change = {};
+      }
+    writer_.write(resized_, false, to);
+    std::uint64_t erased = 0;
+    for (const PixelChange& change : changes_)
+      if (change.change == Change::erase)
+        erase(image_, augments_[change.entry], change,
+              key.random(row, kEraseDraws + erased++), to);
+  }
+
+  void record_changes(double* to) const {
+    const auto most = static_cast<std::size_t>(image_.most_changes());
+    std::fill_n(to, most * kNumbersOfChange, 0.0);
+    for (const PixelChange& change : changes_) {
+      *to++ = static_cast<double>(change.change);
+      to = std::ranges::copy(change.numbers, to).out;
+    }
   }
 
   const Image image_;
   const Framing framing_;
   const bool train_;
+  const std::vector<Augment> augments_;  // of this side
   const PixelWriter writer_;
   std::unique_ptr<PictureDecoder> decoder_;  // made when it is needed
   Resizer resizer_;
+  PixelChanger changer_;
   std::vector<RowFault> rejected_;
   // Of the row at hand, scratch.
   ResizeTaps columns_, rows_;
   Pixels stored_, turned_, resized_;
+  std::vector<PixelChange> changes_;
 };
 
 }  // namespace

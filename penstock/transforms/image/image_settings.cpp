@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "penstock/base/settings.h"
@@ -112,8 +113,8 @@ void check_channels(Spec& section, const Image& image) {
     section.refuse(image.mean.empty() ? "std" : "mean",
                    "one of \"mean\" and \"std\" is missing", "write both");
   if (image.mean.empty()) return;
-  if (image.dtype == Dtype::uint8)
-    section.refuse("mean", "the numbers are uint8, which stay as they are",
+  if (image.dtype == Dtype::uint8 || image.dtype == Dtype::int64)
+    section.refuse("mean", "the numbers are whole ones, which stay as they are",
                    "set \"dtype\": \"float32\"");
   for (const char* key : {"mean", "std"}) {
     const Numbers& of = key == std::string("mean") ? image.mean : image.std;
@@ -129,8 +130,50 @@ void check_channels(Spec& section, const Image& image) {
                    "write the standard deviation of each channel");
 }
 
+/// Numbers of classes have no means.
+void check_mask(Spec& section, Image& image) {
+  const bool whole = image.dtype == Dtype::uint8 || image.dtype == Dtype::int64;
+  if (image.mode != PictureMode::index) {
+    if (image.dtype == Dtype::int64)
+      section.refuse("dtype", "found \"int64\", which is for masks",
+                     "set \"mode\": \"P\", or another dtype");
+    return;
+  }
+  if (!section.has("interpolation"))
+    image.interpolation = Interpolation::nearest;
+  if (image.interpolation != Interpolation::nearest)
+    section.refuse("interpolation", "classes cannot be mixed",
+                   "set \"nearest\", or leave it out");
+  if (!whole)
+    section.refuse("dtype", "classes are whole numbers",
+                   "set \"uint8\" or \"int64\"");
+}
+
+void check_augments(Spec& section, const Image& image) {
+  const std::size_t channels = bytes_of(image.mode);
+  for (const Augment& augment : image.augments) {
+    const double side = std::min(image.height, image.width);
+    for (double size : augment.kernel_size)
+      if (std::floor(size / 2) >= side)
+        section.refuse("augment",
+                       "found a kernel_size of " + Json(size).dump() +
+                           ", and the pictures have " + Json(side).dump() +
+                           " pixels",
+                       "write one below twice that");
+    for (const NumberList* of : {&augment.fill, &augment.value})
+      if (of->size() > 1 && of->size() != channels)
+        section.refuse("augment",
+                       "found " + std::to_string(of->size()) +
+                           " numbers, and there are " +
+                           std::to_string(channels) + " channels",
+                       "write one number, or one for each channel");
+  }
+}
+
 void check_sizes(Spec& section, Image& image) {
+  check_mask(section, image);
   check_channels(section, image);
+  check_augments(section, image);
   const int least = std::max(image.height, image.width);
   const bool centres = image.train == Framing::resize_center ||
                        image.val == Framing::resize_center;
@@ -175,7 +218,11 @@ SettingsTable<Image> make_settings() {
       .not_empty()
       .setting("size", size_rule(), read_size, show_size)
       .choice("mode", &Image::mode,
-              {{"RGB", PictureMode::rgb}, {"L", PictureMode::grey}}, "")
+              {{"RGB", PictureMode::rgb},
+               {"L", PictureMode::grey},
+               {"P", PictureMode::index}},
+              "P: masks, the numbers of classes in a PNG file with a palette "
+              "or in grey")
       .choice("train", &Image::train, kFramings,
               "how a picture of the train side gets its size; \"none\": it has "
               "it")
@@ -194,14 +241,28 @@ SettingsTable<Image> make_settings() {
                {"lanczos", Interpolation::lanczos},
                {"nearest", Interpolation::nearest}},
               "antialiased, as Pillow's")
+      .choice("parity", &Image::fast, {{"exact", false}, {"fast", true}},
+              "exact: Pillow's bytes; fast: JPEG is decoded with fewer bits, "
+              "and at a half, a quarter or an eighth of its size where that is "
+              "enough")
       .number("flip", &Image::flip, 0, 1,
               "how often a picture of the train side is mirrored")
-      .choice("dtype", &Image::dtype,
-              {{"uint8", Dtype::uint8},
-               {"float32", Dtype::float32},
-               {"bfloat16", Dtype::bfloat16},
-               {"float16", Dtype::float16}},
-              "uint8: 0 to 255; else 0 to 1, or as mean and std have it")
+      .setting(
+          "augment", augments_schema(),
+          [](Spec& spec, const SettingSchema& setting, Image& to) {
+            if (const Json* found = spec.raw(setting.key))
+              to.augments = parse_augments(*found, spec.path_of(setting.key));
+          },
+          [](const Image& from) { return augments_json(from.augments); })
+      .choice(
+          "dtype", &Image::dtype,
+          {{"uint8", Dtype::uint8},
+           {"int64", Dtype::int64},
+           {"float32", Dtype::float32},
+           {"bfloat16", Dtype::bfloat16},
+           {"float16", Dtype::float16}},
+          "uint8: 0 to 255; else 0 to 1, or as mean and std have it; int64: of "
+          "masks")
       .choice("layout", &Image::channels_last,
               {{"nchw", false}, {"nhwc", true}}, "");
   add_channels(table, "mean", &Image::mean, "by channel, of numbers of 0 to 1");
@@ -212,18 +273,25 @@ SettingsTable<Image> make_settings() {
       .section("store", store_settings(), "What is kept of a picture.")
       .check(check_sizes)
       .rule("description",
-            "A column of JPEG, PNG or WebP files -> pixels [channels, height, "
+            "A column of JPEG, PNG, WebP or GIF files -> pixels [channels, "
+            "height, "
             "width].");
   return table;
 }
 
 }  // namespace
 
+int Image::most_changes() const {
+  int most = 0;
+  for (const Augment& augment : augments) most += augment.most_changes();
+  return most;
+}
+
 const SettingsTable<Image>& image_settings() {
   static const SettingsTable<Image> table =
       SettingsTable<Image>()
           .section("image", make_settings(),
-                   "A column of JPEG, PNG or WebP files -> pixels.")
+                   "A column of JPEG, PNG, WebP or GIF files -> pixels.")
           .required();
   return table;
 }

@@ -4,9 +4,12 @@
 
 #include <bit>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "penstock/transforms/image/picture_header.h"
 #include "penstock/transforms/image/pixel_writer.h"
+#include "penstock/transforms/image/split_channels.h"
 #include "penstock/transforms/image/test_pictures.h"
 #include "penstock/transforms/image/view.h"
 #include "penstock/transforms/transforms.h"
@@ -31,7 +34,7 @@ TEST(PictureHeaderTest, SaysWhatAFileIsThatIsNotRead) {
   using namespace std::string_literals;
   EXPECT_THAT(why_of(""), HasSubstr("no bytes"));
   EXPECT_THAT(why_of("<html>"), HasSubstr("begins with 3C 68 74 6D"));
-  EXPECT_THAT(why_of("GIF89a  "), HasSubstr("GIF"));
+  EXPECT_THAT(why_of("GIF89a  "), HasSubstr("GIF file that is cut off"));
   EXPECT_THAT(why_of("II*\0        "s), HasSubstr("TIFF"));
   EXPECT_THAT(why_of("\0\0\0\x1C"
                      "ftypheic"s),
@@ -43,7 +46,8 @@ TEST(PictureHeaderTest, SaysWhatAFileIsThatIsNotRead) {
 }
 
 TEST(PictureHeaderTest, SeesWhereAFileIsCutOff) {
-  for (const char* name : {"420_b.jpg", "420_p.jpg", "rgb.png", "lossy.webp"}) {
+  for (const char* name :
+       {"420_b.jpg", "420_p.jpg", "rgb.png", "lossy.webp", "colours.gif"}) {
     const std::string whole = golden_file(name);
     EXPECT_EQ(why_of(whole), "") << name;
     EXPECT_THAT(why_of(whole.substr(0, whole.size() / 2)), HasSubstr("cut off"))
@@ -135,6 +139,20 @@ TEST(PixelWriterTest, HalvesAreTheNearestOnes) {
   EXPECT_EQ(float16_bits(0x1p-24F), 0x0001);
   EXPECT_EQ(float16_bits(1.00048828125F), 0x3C00);
   EXPECT_EQ(float16_bits(1.00146484375F), 0x3C02);
+}
+
+TEST(PixelWriterTest, ChannelsOfRowsOfAnyLengthAreSplit) {
+  for (std::size_t width : {1U, 15U, 16U, 17U, 40U, 64U})
+    for (bool mirrored : {false, true}) {
+      std::vector<std::uint8_t> rgb(width * 3), planes(width * 3, 0xDB);
+      for (std::size_t at = 0; at < rgb.size(); ++at)
+        rgb[at] = static_cast<std::uint8_t>(at * 7);
+      split_channels(rgb.data(), width, mirrored, width, planes.data());
+      for (std::size_t x = 0; x < width; ++x)
+        for (std::size_t c = 0; c < 3; ++c)
+          EXPECT_EQ(planes[c * width + (mirrored ? width - 1 - x : x)],
+                    rgb[x * 3 + c]);
+    }
 }
 
 TEST(PixelWriterTest, LayoutsAndMirroredPictures) {
@@ -276,6 +294,68 @@ TEST_F(ImageFieldTest, WithoutResizingAPictureMustHaveItsSize) {
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].row, 1);
   EXPECT_THAT(faults[0].why, HasSubstr("24 x 15 pixels (height, width)"));
+}
+
+// Of 50 x 40 pixels and 8 x 9 that are wanted, a quarter is decoded.
+TEST_F(ImageFieldTest, FastPicturesAreNearlyTheExactOnes) {
+  for (const char* name :
+       {"restarts.jpg", "420_b.jpg", "420_p.jpg", "444_b.jpg", "exif_6.jpg",
+        "exif_3.jpg", "grey.jpg", "cmyk.jpg", "odd_1x33.jpg", "rgb.png"})
+    for (const char* framing :
+         {"random_resized_crop", "resize_center", "resize"})
+      for (const char* size : {"[9, 8]", "[20, 24]"}) {
+        SCOPED_TRACE(std::string(name) + framing + size);
+        const std::string same = std::string(R"("resize": 30, "size": )") +
+                                 size + R"(, "train": ")" + framing + "\"}";
+        const Field exact = field("{" + same);
+        EXPECT_TRUE(store(exact, {golden_file(name)}).empty());
+        const std::vector<std::uint8_t> expected = finished(exact, true);
+        const Field fast = field(R"({"parity": "fast", )" + same);
+        const std::vector<std::uint8_t> found = finished(fast, true);
+        EXPECT_TRUE(faults_.empty());
+        double sum = 0;
+        for (std::size_t at = 0; at < found.size(); ++at)
+          sum += std::abs(found[at] - expected[at]);
+        // The pictures are noise, of which a smaller one keeps less.
+        EXPECT_LT(sum / static_cast<double>(found.size()), 12);
+      }
+}
+
+TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
+  const std::string same = R"("size": [9, 8], "train": "random_resized_crop",
+      "augment": [{"rotation": {"degrees": 40, "fill": 0}},
+                  {"color_jitter": {"brightness": 0.5}}])";
+  const Field mask = field("{\"mode\": \"P\", " + same + "}");
+  EXPECT_EQ(mask.kind->outputs()[0].row_shape, (Shape{9, 8}));
+  EXPECT_TRUE(store(mask, {golden_file("palette_16.png")}).empty());
+  const std::vector<std::uint8_t> numbers = finished(mask, true);
+  EXPECT_THAT(numbers, testing::Each(testing::Lt(16)));
+  EXPECT_GT(std::set(numbers.begin(), numbers.end()).size(), 3U);
+  // The picture itself, by its colours, moved in the same way.
+  std::string plain = same;
+  plain.resize(plain.find(R"(,
+                  {"color_jitter")"));
+  const Field picture =
+      field(R"({"interpolation": "nearest", )" + plain + "]}");
+  EXPECT_TRUE(store(picture, {golden_file("palette_16.png")}).empty());
+  const std::vector<std::uint8_t> colours = finished(picture, true);
+  std::map<std::uint8_t, std::set<std::uint8_t>> reds;
+  for (std::size_t at = 0; at < numbers.size(); ++at)
+    reds[numbers[at]].insert(colours[at]);
+  for (const auto& [number, of] : reds)
+    EXPECT_TRUE(number == 0 || of.size() == 1) << int{number};
+  const std::vector<RowFault> faults =
+      store(mask, {golden_file("rgb.png"), golden_file("420_b.jpg"),
+                   golden_file("wide.png")});
+  ASSERT_EQ(faults.size(), 3U);
+  EXPECT_THAT(faults[0].why, HasSubstr("in colour"));
+  EXPECT_THAT(faults[1].why, HasSubstr("no PNG"));
+  EXPECT_THAT(faults[2].why, HasSubstr("16 bits"));
+  EXPECT_THAT(refused(R"({"mode": "P", "interpolation": "bilinear"})"),
+              HasSubstr("cannot be mixed"));
+  EXPECT_THAT(refused(R"({"mode": "P", "dtype": "float32"})"),
+              HasSubstr("whole numbers"));
+  EXPECT_THAT(refused(R"({"dtype": "int64"})"), HasSubstr("for masks"));
 }
 
 // A damaged PNG file shows it only when it is decoded.

@@ -19,6 +19,13 @@ int shrunk_side(int side, int longer, int most) {
 
 }  // namespace
 
+std::pair<int, int> kept_size(int width, int height, int max_side) {
+  const int longer = std::max(width, height);
+  if (max_side <= 0 || longer <= max_side) return {width, height};
+  return {shrunk_side(width, longer, max_side),
+          shrunk_side(height, longer, max_side)};
+}
+
 KeptPicture::KeptPicture(std::span<const std::byte> run) {
   std::int32_t sizes[2];
   PENSTOCK_ASSERT(run.size() > kSizes, "a kept picture has a size and pixels");
@@ -53,15 +60,14 @@ std::string PictureKeeper::decode(std::span<const std::byte> encoded,
   if (!why.empty()) return why;
   if (header.orientation != 1) turn(stored_, header.orientation, turned_);
   shown = header.orientation == 1 ? &stored_ : &turned_;
-  const int longer = std::max(shown->width, shown->height);
-  if (max_side_ > 0 && longer > max_side_) {
-    auto taps = [&](int side, ResizeTaps& to) {
-      make_taps(Interpolation::bilinear,
-                ResizeAxis::whole(side, shrunk_side(side, longer, max_side_)),
-                to);
-    };
-    taps(shown->width, columns_);
-    taps(shown->height, rows_);
+  const auto [width, height] =
+      kept_size(shown->width, shown->height, max_side_);
+  if (width != shown->width || height != shown->height) {
+    const Interpolation by = mode_ == PictureMode::index
+                                 ? Interpolation::nearest
+                                 : Interpolation::bilinear;
+    make_taps(by, ResizeAxis::whole(shown->width, width), columns_);
+    make_taps(by, ResizeAxis::whole(shown->height, height), rows_);
     resizer_.resize(*shown, 0, 0, columns_, rows_, shrunk_);
     shown = &shrunk_;
   }

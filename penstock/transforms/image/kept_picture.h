@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "penstock/base/bytes.h"
 #include "penstock/transforms/image/decoder.h"
@@ -20,6 +21,10 @@ struct KeptPicture {
   std::string why;  ///< empty: it has pixels
   const std::uint8_t* pixels = nullptr;
 };
+
+/// Width and height of a picture that is kept with a longer side of `max_side`
+/// pixels at most; 0: as it is.
+std::pair<int, int> kept_size(int width, int height, int max_side);
 
 /// Makes what is stored of pictures that are kept decoded. Belongs to one
 /// thread.

@@ -13,8 +13,9 @@ struct PictureBox {
   friend bool operator==(const PictureBox&, const PictureBox&) = default;
 };
 
-/// What a pixel is: three bytes or one.
-enum class PictureMode : std::uint8_t { rgb, grey };
+/// What a pixel is: three bytes or one; of masks the number of a class, which
+/// is no brightness.
+enum class PictureMode : std::uint8_t { rgb, grey, index };
 
 inline std::size_t bytes_of(PictureMode mode) {
   return mode == PictureMode::rgb ? 3 : 1;

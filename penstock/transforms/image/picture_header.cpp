@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "penstock/transforms/image/gif_frame.h"
+
 namespace penstock {
 namespace {
 
@@ -196,7 +198,6 @@ std::string read_webp(const File& file, PictureHeader& header) {
 
 /// A kind of picture that is known and not read; null: none.
 const char* other_format(const File& file) {
-  if (file.has(0, "GIF8")) return "GIF";
   if (file.has(0, "BM") && file.little32(2) <= file.size()) return "BMP";
   if (file.has(0, "II*") || file.has(0, {"MM\0*", 4})) return "TIFF";
   if (file.has(4, "ftypavif") || file.has(4, "ftypavis")) return "AVIF";
@@ -219,7 +220,7 @@ std::string shown_start(const File& file) {
 }
 
 std::string read_any(const File& file, PictureHeader& header) {
-  constexpr const char* kRead = "JPEG, PNG or WebP";
+  constexpr const char* kRead = "JPEG, PNG, WebP or GIF";
   if (file.size() == 0)
     return std::string("it has no bytes, expected ") + kRead;
   if (file.has(0, "\xFF\xD8")) {
@@ -233,6 +234,14 @@ std::string read_any(const File& file, PictureHeader& header) {
   if (file.has(0, "RIFF") && file.has(8, "WEBP")) {
     header.format = PictureFormat::webp;
     return read_webp(file, header);
+  }
+  if (file.has(0, "GIF87a") || file.has(0, "GIF89a")) {
+    header.format = PictureFormat::gif;
+    GifFrame frame;
+    std::string why = find_gif_frame(file.bytes, frame);
+    header.width = frame.width;
+    header.height = frame.height;
+    return why;
   }
   if (const char* other = other_format(file))
     return std::string("it is ") + other + ", which is not read: write it as " +
@@ -307,6 +316,25 @@ std::string read_header(std::span<const std::byte> bytes,
     return "its header says that it is " + std::to_string(header.width) +
            " x " + std::to_string(header.height) + " pixels, and " +
            std::to_string(kMostPixels) + " in all are the most that are read";
+  return {};
+}
+
+std::string why_no_mask(std::span<const std::byte> bytes,
+                        const PictureHeader& header) {
+  constexpr std::size_t kBits = 24, kColour = 25;
+  constexpr unsigned kGrey = 0, kPalette = 3;
+  const char* expected =
+      ", expected PNG with a palette or in grey, of 8 bits at most, whose "
+      "bytes "
+      "are the numbers of classes";
+  if (header.format != PictureFormat::png)
+    return std::string("it is no PNG file") + expected;
+  const File file{bytes};
+  const unsigned colour = file.byte(kColour);
+  if (colour != kGrey && colour != kPalette)
+    return std::string("it is a PNG file in colour or with alpha") + expected;
+  if (file.byte(kBits) > 8)
+    return std::string("it is a PNG file of 16 bits") + expected;
   return {};
 }
 

@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-enum class PictureFormat : std::uint8_t { jpeg, png, webp };
+enum class PictureFormat : std::uint8_t { jpeg, png, webp, gif };
 
 /// What the first bytes of an encoded picture say.
 struct PictureHeader {
@@ -36,6 +36,11 @@ inline constexpr int kLongestSide = 65'535;
 /// nothing.
 std::string read_header(std::span<const std::byte> bytes,
                         PictureHeader& header);
+
+/// Why a file whose header was read holds no numbers of classes; empty: it
+/// does.
+std::string why_no_mask(std::span<const std::byte> bytes,
+                        const PictureHeader& header);
 
 /// Turns pixels as they are stored into those that are looked at.
 void turn(const Pixels& stored, int orientation, Pixels& shown);

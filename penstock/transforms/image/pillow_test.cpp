@@ -74,7 +74,7 @@ TEST_F(PillowTest, APartIsThatPartOfTheWhole) {
   for (const auto& [name, file] : golden_.files) {
     SCOPED_TRACE(name);
     const Pixels whole = decoded(file, PictureMode::rgb);
-    for (int draw = 0; draw < 20; ++draw) {
+    for (int draw = 0; draw < 60; ++draw) {
       PictureBox box{.width = 1 + below(whole.width),
                      .height = 1 + below(whole.height)};
       box.left = below(whole.width - box.width + 1);

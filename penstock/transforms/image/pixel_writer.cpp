@@ -5,6 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "penstock/transforms/image/split_channels.h"
+
 namespace penstock {
 namespace {
 
@@ -75,6 +77,8 @@ void PixelWriter::write_as(const Pixels& pixels, bool flipped,
   const auto& table = [this]() -> const auto& {
     if constexpr (std::is_same_v<Number, float>)
       return floats_;
+    else if constexpr (std::is_same_v<Number, std::int64_t>)
+      return bytes_;
     else if constexpr (std::is_same_v<Number, std::uint8_t>)
       return bytes_;
     else
@@ -85,10 +89,12 @@ void PixelWriter::write_as(const Pixels& pixels, bool flipped,
   const std::size_t area = width * static_cast<std::size_t>(pixels.height);
   for (int y = 0; y < pixels.height; ++y) {
     const std::size_t first = static_cast<std::size_t>(y) * width;
-    if (pixels.mode == PictureMode::grey)
+    if (bytes_of(pixels.mode) == 1)
       write_row<1>(pixels.row(y), width, flipped, table, 0, to + first);
     else if (channels_last_)
       write_row<3>(pixels.row(y), width, flipped, table, 1, to + first * 3);
+    else if constexpr (sizeof(Number) == 1)
+      split_channels(pixels.row(y), width, flipped, area, to + first);
     else
       write_row<3>(pixels.row(y), width, flipped, table, area, to + first);
   }
@@ -96,7 +102,9 @@ void PixelWriter::write_as(const Pixels& pixels, bool flipped,
 
 void PixelWriter::write(const Pixels& pixels, bool flipped,
                         std::byte* to) const {
-  if (dtype_ == Dtype::float32)
+  if (dtype_ == Dtype::int64)
+    write_as(pixels, flipped, reinterpret_cast<std::int64_t*>(to));
+  else if (dtype_ == Dtype::float32)
     write_as(pixels, flipped, reinterpret_cast<float*>(to));
   else if (dtype_ == Dtype::uint8)
     write_as(pixels, flipped, reinterpret_cast<std::uint8_t*>(to));

@@ -5,6 +5,13 @@
 
 namespace penstock {
 
+// The operations of DrawKey::random(). What belongs to one picture, its mask
+// and its boxes, draws the same numbers.
+inline constexpr std::uint64_t kCropDraws = 0x63726f70;           // "crop"
+inline constexpr std::uint64_t kFlipDraws = 0x666c6970;           // "flip"
+inline constexpr std::uint64_t kAugmentDraws = 0x6175676d656e74;  // "augment"
+inline constexpr std::uint64_t kEraseDraws = 0x6572617365;        // "erase"
+
 /// Which part of a picture comes into a batch, and how.
 struct View {
   PictureBox crop;           ///< that is resized

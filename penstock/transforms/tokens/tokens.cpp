@@ -127,6 +127,8 @@ class Parser final : public FieldParser {
   void parse(const Block& block, Values& out, Faults& faults) override {
     const Column& column = block.columns[column_];
     found_.assign(static_cast<std::size_t>(block.rows), {});
+    ids_.clear();
+    ends_.clear();
     for (std::int64_t row = 0; row < block.rows; ++row) {
       DocumentNote& note = found_[static_cast<std::size_t>(row)];
       std::string why = read(column, row, note);
@@ -136,13 +138,18 @@ class Parser final : public FieldParser {
         faults.reject(
             {.row = row, .place = tokens_.column, .why = std::move(why)});
       out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      ends_.push_back(ids_.size());
     }
   }
 
   void keep(std::span<const std::int64_t> rows, const KeyList&) override {
-    if (notes_ == nullptr) notes_ = std::make_unique<TokenNotes>();
-    for (std::int64_t row : rows)
-      notes_->add(found_[static_cast<std::size_t>(row)]);
+    if (notes_ == nullptr)
+      notes_ = std::make_unique<TokenNotes>(tokens_.vocab_size);
+    for (std::int64_t row : rows) {
+      const auto r = static_cast<std::size_t>(row);
+      const std::size_t begin = r == 0 ? 0 : ends_[r - 1];
+      notes_->add(found_[r], std::span(ids_).subspan(begin, ends_[r] - begin));
+    }
   }
   std::unique_ptr<FieldNotes> take_notes() override {
     return std::move(notes_);
@@ -165,6 +172,7 @@ class Parser final : public FieldParser {
       note.cut = true;
     }
     note.tokens = static_cast<std::int32_t>(ids.size());
+    ids_.insert(ids_.end(), ids.begin(), ids.end());
     if (!narrow_) {
       out.bytes.append(ids.data(), ids.size_bytes());
       return;
@@ -183,6 +191,8 @@ class Parser final : public FieldParser {
   TokenLists lists_;
   std::optional<TokenTexts> texts_;  // where there is a tokenizer
   std::vector<DocumentNote> found_;  // of the block, by row
+  std::vector<std::uint32_t> ids_;   // of all its rows
+  std::vector<std::size_t> ends_;    // of each row in `ids_`
   std::unique_ptr<TokenNotes> notes_;
 };
 
@@ -206,7 +216,13 @@ class BoundTokens final : public BoundField {
     return std::make_unique<Parser>(tokens_, column_);
   }
   std::unique_ptr<FieldFit> fit(const FieldNotes* notes) const override {
-    return std::make_unique<TokenFit>(static_cast<const TokenNotes*>(notes));
+    const auto* found = static_cast<const TokenNotes*>(notes);
+    return std::make_unique<TokenFit>(
+        found == nullptr ? TokenNotes(tokens_.vocab_size) : *found);
+  }
+  std::unique_ptr<FieldNotes> notes_of(
+      std::span<const std::byte> saved) const override {
+    return TokenNotes::of(saved);
   }
   std::optional<Json> unfitted() const override { return Json(); }
   std::unique_ptr<FieldEncoder> encoder(const Json&,

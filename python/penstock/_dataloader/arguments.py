@@ -81,13 +81,20 @@ def _check_context(context: Any) -> None:
         methods = multiprocessing.get_all_start_methods()
         if context not in methods:
             raise _wrong("multiprocessing_context", "found no valid start "
-                         f"method: {context!r}", "it has no effect here: leave "
-                         "it out")
+                         f"method: {context!r}", "give \"fork\", or leave it "
+                         "out")
     elif not isinstance(context, multiprocessing.context.BaseContext):
         raise TypeError("multiprocessing_context option should be a context "
                         f"object or a start method, but got {context!r}")
-    warnings.warn("multiprocessing_context has no effect: workers are forked "
-                  "by a clean server process", stacklevel=5)
+    if not is_fork(context):
+        warnings.warn("this multiprocessing_context has no effect: workers are "
+                      "forked by a clean server process", stacklevel=5)
+
+
+def is_fork(context: Any) -> bool:
+    """Whether workers are to be forked from the program itself."""
+    return context == "fork" or getattr(
+        context, "get_start_method", str)() == "fork"
 
 
 def check_sampling(iterable: bool, batch_size: Any, shuffle: bool | None,
@@ -139,3 +146,24 @@ def warn_of_workers(workers: int) -> None:
     if workers > cpus:
         warnings.warn(f"{workers} workers on {cpus} processors: a suggested "
                       f"max number of workers is {cpus}", stacklevel=5)
+
+
+def described(loader: Any, own: bool, iterable: bool, threads: bool,
+              batches: int | None) -> str:
+    """A loader in a line, for people."""
+    about = [type(loader.dataset).__name__]
+    samples = None if iterable else length(loader.dataset)
+    if samples is not None:
+        about[0] += f" of {samples:,} samples"
+    if loader.batch_size is not None:
+        about.append(f"batch_size={loader.batch_size}")
+    about += [f"{name}=True" for name in (
+        "shuffle", "drop_last", "pin_memory", "persistent_workers")
+        if getattr(loader, name)]
+    if not own and not iterable:
+        about.append(f"sampler={type(loader.sampler).__name__}")
+    if loader.num_workers:
+        about.append(f"num_workers={loader.num_workers}"
+                     + (" (threads)" if threads else ""))
+    told = "" if batches is None else f"; {batches:,} batches an epoch"
+    return f"{type(loader).__name__}({', '.join(about)}{told})"

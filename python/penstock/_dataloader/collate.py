@@ -65,6 +65,22 @@ def default_convert(item: Any,
     return convert(item)
 
 
+def default_for(batched: bool) -> Callable[[Any], Any]:
+    """What a loader without a collate_fn calls: torch's where it is."""
+    name = "default_collate" if batched else "default_convert"
+    data = sys.modules.get("torch.utils.data")
+    found: Callable[[Any], Any] = getattr(data, name, globals()[name])
+    return found
+
+
+def unless_default(collate_fn: Callable[[Any], Any],
+                   batched: bool) -> Callable[[Any], Any] | None:
+    """None for torch's default, which is ours, too."""
+    name = "default_collate" if batched else "default_convert"
+    return (None if collate_fn in (globals()[name], default_for(batched))
+            else collate_fn)
+
+
 def stack_without_shared_memory() -> None:
     """Makes torch's default_collate stack into plain memory in this process.
 

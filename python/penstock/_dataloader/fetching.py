@@ -90,14 +90,16 @@ class Fetcher:
                       and asks_many(dataset) else None)
 
     def items(self, ids: Any, seeds: Seeds | None = None, grain: int = 1,
-              first_row: int = 0) -> tuple[list[Any], list[tuple[int, Bad]]]:
-        """(items, bad ones). An error names the index that raised it."""
+              first_row: int = 0) -> tuple[Any, list[tuple[int, Bad]]]:
+        """(items, bad ones). An error names the index that raised it. In place
+        of a list of items, __getitems__ may give the batch itself."""
         seed_at = seeded_rows(seeds, grain, first_row)
         bad: list[tuple[int, Bad]] = []
         if self._many is not None and self.settings.on_bad == "stop":
             seed_at(0)
-            given: list[Any] = self._many(ids)
-            if len(given) != len(ids):
+            given: Any = self._many(ids)
+            if isinstance(given, list) and len(given) != len(ids) and \
+                    self.collate_fn is None:
                 raise ValueError(f"__getitems__ was asked for {len(ids)} "
                                  f"items and gave {len(given)}")
             return given, bad
@@ -157,7 +159,7 @@ class Fetcher:
                 if settings.batched:
                     note_detail(error, f"collate_fn of {len(ids)} items")
                 raise
-        elif settings.batched:
+        elif settings.batched and isinstance(items, list):
             batch = default_collate(items, settings.to_tensor, ids)
         else:
             batch = default_convert(items, settings.to_tensor)

@@ -210,6 +210,8 @@ class PooledFetch:
                     return taken
                 continue
             now = time.monotonic()
+            if not self.pool.answered:
+                began = now  # it is workers that have a time, not their start
             if timeout and now - began >= timeout:
                 raise self._late(timeout)
             deadline = began + timeout if timeout else None

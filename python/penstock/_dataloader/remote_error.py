@@ -67,3 +67,11 @@ class RemoteError:
         if self.original is not None:
             raise self.original from InWorker(self.text)
         raise RuntimeError(self.text)
+
+
+def last_line_of(error: BaseException, file: str
+                 ) -> tuple[int | None, str | None]:
+    """The last line of this file that ran before the error, and its text."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__)
+              if frame.filename == file]
+    return (frames[-1].lineno, frames[-1].line) if frames else (None, None)

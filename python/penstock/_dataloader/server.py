@@ -1,9 +1,10 @@
-"""The clean process that holds the data set and forks the workers.
+"""The clean process that holds the data set of a loader and forks its workers.
 
-It is started by the first loop over a loader, as a program of its own: the
-process of the engine never forks. It imports what unpickling the data set
-needs, once; a fork then shares all of it, so more workers cost little memory
-and a new epoch starts at once. It ends when its connection does.
+It is forked by the first loop over a loader, from the origin (origin.py), or
+by request from the program itself. It imports what unpickling the data set
+needs, and what workers had to import while they fetched, once; a fork then
+shares all of it, so more workers cost little memory and a new epoch starts at
+once. It ends when its connection does.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import DeviceError, worded
+from ..errors import DeviceError, Error, RequestError, worded
 from .packing import flatten, in_memfd, of_memfd
-from .remote_error import RemoteError
+from .preloading import (NewModules, Preloader, cuda_is_in_use,
+                         received_names)
+from .remote_error import RemoteError, last_line_of
 from .worker import Job, Worker, WorkerChannel
 
 MOST_BYTES = 1 << 17
@@ -71,45 +74,91 @@ def import_main(data: dict[str, Any]) -> None:
             spawn._fixup_main_from_name(data["init_main_from_name"])
         elif data.get("init_main_from_path"):
             spawn._fixup_main_from_path(data["init_main_from_path"])
+    except BaseException as error:  # SystemExit, too
+        raise _runs_twice(error, data) from error
     finally:
         starting_main = False
 
 
-class Server:
-    """Of one loader, which sends requests over the connection `control`."""
+def _runs_twice(error: BaseException, data: dict[str, Any]) -> Error:
+    """The main module did more than define things when it was imported."""
+    file = str(data.get("init_main_from_path")
+               or getattr(sys.modules.get("__mp_main__"), "__file__", None)
+               or data.get("init_main_from_name"))
+    line, text = last_line_of(error, file)
+    place = file if line is None else f"{file}, line {line}"
+    said = (error.why if isinstance(error, Error) else
+            f"{type(error).__name__}: {error}")
+    return worded(
+        RequestError, "workers.main_guard",
+        "the main module cannot be imported by the workers' server", place,
+        "the class of the data set is defined there, so the module runs a "
+        f"second time{f': `{text}`' if text else ''} ({said})",
+        "put all but imports, classes and functions under "
+        'if __name__ == "__main__": or set multiprocessing_context="fork"')
 
-    def __init__(self, control: socket.socket) -> None:
+
+class Server:
+    """Of one loader, which sends requests over the connection `control`.
+
+    The modules that it and its workers import are told on the pipe `tells`.
+    `things` are what it has from the beginning, where it was forked from the
+    program itself."""
+
+    def __init__(self, control: socket.socket,
+                 preloader: Preloader | None = None, tells: int | None = None,
+                 things: Any = None) -> None:
         self._control, self._pid = control, os.getpid()
+        self._preloader, self._tells = preloader or Preloader(), tells
+        self._modules = None if tells is None else NewModules(tells)
         # Of a pool: descriptors that arrived so far; pid -> worker of its
         # workers; when these are killed.
         self._channels: dict[int, list[int]] = {}
         self._pools: dict[int, dict[int, int]] = {}
         self._ending: dict[int, float] = {}
-        self._payload: Any = None
+        self._payload: Any = things
         self._failed: RemoteError | None = None
+        if things is not None:
+            gc.freeze()  # the collector then leaves the shared pages alone
 
     def run(self) -> None:
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._pipe = (wake_read, wake_write)
+        self._told, self._worker_tells = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._pipe = (wake_read, wake_write, self._told)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         waiting = select.poll()
         waiting.register(self._control, select.POLLIN)
         waiting.register(wake_read, select.POLLIN)
+        waiting.register(self._told, select.POLLIN)
         while True:
             ready = dict(waiting.poll(100 if self._ending else None))
             if wake_read in ready:
                 os.read(wake_read, 4096)
             self._bury()
             self._kill_late()
-            if self._control.fileno() in ready and not self._take_message():
-                break
+            if self._control.fileno() in ready:
+                if not self._take_message():
+                    break
+            elif self._told in ready:
+                self._load_too(received_names(self._told))
         deadline = time.monotonic() + LAST_GRACE_S
         while self._pools and time.monotonic() < deadline:
             time.sleep(0.002)
             self._bury()
         for pool in list(self._pools):
             self._kill(pool)
+
+    def _load_too(self, names: Sequence[str]) -> None:
+        """What workers had to import: those of the next epoch find it here,
+        and other loaders in the origin."""
+        if all(name in sys.modules for name in names):
+            return  # another worker was the first
+        self._preloader.load(names)
+        gc.collect()
+        gc.freeze()
+        if self._modules is not None:
+            self._modules.tell()
 
     def _take_message(self) -> bool:
         try:
@@ -148,17 +197,21 @@ class Server:
                 os.close(fd)
         gc.collect()
         gc.freeze()  # the collector then leaves the shared pages alone
+        if self._modules is not None:
+            self._modules.tell()
 
     def _refuse_cuda(self) -> None:
-        torch = sys.modules.get("torch")
-        cuda = getattr(torch, "cuda", None)
-        if cuda is not None and cuda.is_initialized():
-            raise worded(
-                DeviceError, "workers.cuda", "cannot fork worker processes",
-                "the server that holds the data set",
-                "unpickling the data set initialised CUDA",
-                "keep CPU tensors in the data set, or set "
-                "workers=\"threads\"")
+        if not cuda_is_in_use():
+            return
+        took = self._preloader.took_cuda
+        raise worded(
+            DeviceError, "workers.cuda", "cannot fork worker processes",
+            "the server that holds the data set",
+            "unpickling the data set initialised CUDA" if took is None else
+            f"importing {took} initialised CUDA",
+            "keep CPU tensors in the data set, or set "
+            "workers=\"threads\"" if took is None else
+            f"penstock.stop(), then penstock.start(exclude=[\"{took}\"])")
 
     def _on_channels(self, fds: list[int], pool: int) -> None:
         self._channels.setdefault(pool, []).extend(fds)
@@ -201,7 +254,8 @@ class Server:
                 if fd not in keep:
                     os.close(fd)
             dataset, collate_fn, worker_init_fn = self._payload
-            worker = Worker(channel, dataset, collate_fn, job.settings)
+            worker = Worker(channel, dataset, collate_fn, job.settings,
+                            NewModules(self._worker_tells))
             worker.prepare(job.base_seed, worker_init_fn, job.iterable)
             worker.run()
             code = 0
@@ -258,15 +312,3 @@ def die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
-
-
-def main(fd: int) -> None:
-    # The loop decides what Ctrl-C means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        import ctypes  # noqa: F401  before the forks, which share it
-        import numpy  # noqa: F401
-    except ImportError:
-        pass
-    with socket.socket(fileno=fd) as control:
-        Server(control).run()

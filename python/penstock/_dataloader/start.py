@@ -1,4 +1,5 @@
-"""The first lines of the server process, run as a program of their own.
+"""The first lines of the process that servers are forked from, run as a
+program of their own.
 
 The package `penstock` stands in sys.modules without having been loaded: a
 worker needs this part of it and no engine. It is loaded when it is asked
@@ -19,7 +20,7 @@ class Later(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name in ("DataLoader", "get_worker_info"):
+        if name in ("DataLoader", "get_worker_info", "start", "stop"):
             return getattr(importlib.import_module("penstock.dataloader"),
                            name)
         package: Any = self
@@ -38,6 +39,6 @@ def stand_in(folder: str) -> None:
 
 if __name__ == "__main__":
     stand_in(sys.argv[1])
-    from penstock._dataloader.server import main
+    from penstock._dataloader.origin import main
 
     main(int(sys.argv[2]))

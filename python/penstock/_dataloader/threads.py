@@ -44,6 +44,7 @@ class ThreadPool:
                  worker_init_fn: Callable[[int], Any] | None, workers: int,
                  job: Job) -> None:
         self.size = workers
+        self.answered = True  # threads begin at once
         self._job, self._init = job, worker_init_fn
         self._dataset, self._collate_fn = dataset, collate_fn
         self._round, self._closed = 0, False

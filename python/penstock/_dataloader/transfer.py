@@ -38,13 +38,7 @@ def digest_of(parts: Sequence[memoryview]) -> bytes:
 def pickled(dataset: Any, collate_fn: Any, worker_init_fn: Any
             ) -> tuple[list[memoryview], dict[str, Any]]:
     """What travels to the server: (parts, main), or NotPicklable."""
-    from multiprocessing import spawn
-
-    data = spawn.get_preparation_data("penstock")
-    main = {key: value for key, value in data.items() if key in (
-        "sys_argv", "dir", "init_main_from_name", "init_main_from_path")}
-    main["sys_path"] = [folder for entry in sys.path for folder in (
-        [entry] if entry else _current_folders())]
+    main = seen_here()
     has_main = _can_be_imported(main)
     if not has_main:
         main.pop("init_main_from_name", None)
@@ -63,6 +57,27 @@ def pickled(dataset: Any, collate_fn: Any, worker_init_fn: Any
     raise _not_picklable(things, reason)
 
 
+def seen_here() -> dict[str, Any]:
+    """How this process sees modules, for server.prepare()."""
+    from multiprocessing import spawn
+
+    data = spawn.get_preparation_data("penstock")
+    main = {key: value for key, value in data.items() if key in (
+        "sys_argv", "dir", "init_main_from_name", "init_main_from_path")}
+    main["sys_path"] = [folder for entry in sys.path
+                        for folder in _absolute(entry)]
+    return main
+
+
+def _absolute(entry: str) -> list[str]:
+    """A relative entry of sys.path is looked for where the program is, and
+    where it began."""
+    if os.path.isabs(entry):
+        return [entry]
+    return [os.path.join(folder, entry) if entry else folder
+            for folder in _current_folders()]
+
+
 def _can_be_imported(main: dict[str, Any]) -> bool:
     """Whether there is a main module, and one that workers find: not that of
     `python FOLDER` or `python -m package`, nor a program that was piped."""
@@ -77,7 +92,7 @@ def _names_main(thing: Any, text: memoryview) -> bool:
 
 
 def _current_folders() -> list[str]:
-    """What "" on sys.path has meant: now, and when Python began."""
+    """What relative entries of sys.path mean: now, and when Python began."""
     from .. import _began_in
     try:
         return [os.getcwd(), _began_in]

@@ -15,12 +15,13 @@ from .fetching import (Fetcher, Seeds, Settings, Stream, count_of, detail_of,
                        note_detail, seed_generators)
 from .memory import Reader, Ref, Writer
 from .packing import Message, open_ref, ref_of, seal
+from .preloading import NewModules
 from .remote_error import RemoteError
 
 # Worker to loop: round, batch, kind, seconds of work, those on a processor,
 # items; then a message.
 RESULT = struct.Struct("<qqqddq")
-BATCH, ERROR, END, WHOLE = range(4)
+BATCH, ERROR, END, WHOLE, READY = range(5)
 MOST_BYTES = 1 << 17  # of a message
 
 
@@ -75,8 +76,8 @@ class Task(NamedTuple):
 
 class Result(NamedTuple):
     """What comes of a task: BATCH, ERROR, END of a stream, or WHOLE: its items
-    cannot be sent, so one worker has to fetch them all. The pool that handed it
-    out opens `message`."""
+    cannot be sent, so one worker has to fetch them all. READY, before all
+    others, comes of none. The pool that handed it out opens `message`."""
     round: int
     batch: int
     kind: int
@@ -90,8 +91,8 @@ class Result(NamedTuple):
 class Worker:
     def __init__(self, channel: WorkerChannel, dataset: Any,
                  collate_fn: Callable[[Any], Any] | None,
-                 settings: Settings) -> None:
-        self._channel = channel
+                 settings: Settings, modules: NewModules) -> None:
+        self._channel, self._modules = channel, modules
         self._own = socket.socket(fileno=channel.own)
         self._shared = socket.socket(fileno=channel.shared)
         self._writer = Writer(channel.memories[channel.worker])
@@ -157,6 +158,7 @@ class Worker:
             pass  # it closed while an answer was on its way
 
     def _run(self) -> None:
+        self._own.send(RESULT.pack(-1, -1, READY, 0, 0, 0))
         waiting = select.poll()
         waiting.register(self._own, select.POLLIN)
         waiting.register(self._shared, select.POLLIN)
@@ -172,6 +174,7 @@ class Worker:
                 if not raw:
                     return
                 self._serve(Task(*Message(raw, self._post).open_copy()))
+                self._modules.tell()
                 break
 
     def _serve(self, task: Task) -> None:

@@ -5,16 +5,10 @@ from __future__ import annotations
 import collections
 import logging
 import os
-import pickle
 import select
 import signal
 import socket
-import subprocess
-import sys
-import threading
 import time
-import weakref
-from collections.abc import Sequence
 from typing import Any
 
 from . import packing
@@ -22,173 +16,17 @@ from ..errors import Error, worded
 from .assembly_table import AssemblyTable, make_assembly_table
 from .errors import WorkerDied
 from .memory import Reader, SlotTracker, Writer, make_memory
-from .remote_error import RemoteError
-from .server import FDS_A_MESSAGE, MOST_BYTES, received
-from .transfer import digest_of
-from .worker import RESULT, Job, Result, Task, task_message
+from .server import FDS_A_MESSAGE, MOST_BYTES
+from .servers import ServerProcess, open_here, pair, said_of
+from .worker import READY, RESULT, Job, Result, Task, task_message
 
-# Not by the script's path, which would put this folder on sys.path; nor is the
-# folder of the process a place to import from, as -c makes it.
-_START = ("import sys; sys.path[:] = filter(None, sys.path); "
-          "exec(compile(open(sys.argv[3]).read(), sys.argv[3], 'exec'))")
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _CLOSE_S = 2.0
 _MOST_HELD = 16  # batches beyond those that are fetched ahead
+_WORTH_A_WORD = 1 << 23  # bytes of batches that a loop holds
 _LOOK_S = 0.5  # at the server's status, when nothing else happens
 _OOM_EVENTS = "/sys/fs/cgroup/memory.events"
 
 log = logging.getLogger("penstock")
-
-# What a forked child must release.
-_open: weakref.WeakSet[ServerProcess | ProcessPool] = weakref.WeakSet()
-
-
-def _after_fork_in_child() -> None:
-    for thing in list(_open):
-        thing.forget()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
-class WorkerStatus:
-    """What the server said about the workers of one loop."""
-
-    def __init__(self) -> None:
-        self.pids: list[int] | None = None  # None: they are not there yet
-        self.ended: dict[int, tuple[int, int]] = {}  # worker -> pid, exit code
-        self.failed: RemoteError | None = None
-
-
-class ServerProcess:
-    """The clean process of one loader, from the first loop to close()."""
-
-    def __init__(self) -> None:
-        self.owner = os.getpid()
-        self._lock = threading.Lock()
-        self._pools = 0
-        self._status: dict[int, WorkerStatus] = {}
-        self._loaded: bytes | None = None
-        self._control, theirs = socket.socketpair(socket.AF_UNIX,
-                                                  socket.SOCK_SEQPACKET)
-        here = os.path.dirname(os.path.abspath(__file__))
-        environment = {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ}
-        flags = getattr(subprocess, "_args_from_interpreter_flags")()
-        with theirs:
-            # A session of its own: Ctrl-C is for the loop alone.
-            self.process = subprocess.Popen(
-                [sys.executable, *flags, "-c", _START, os.path.dirname(here),
-                 str(theirs.fileno()), os.path.join(here, "start.py")],
-                stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
-                env=environment, start_new_session=True)
-        _open.add(self)
-
-    def send(self, *message: object, fds: Sequence[int] = ()) -> None:
-        """Sends a message of at most MOST_BYTES."""
-        try:
-            socket.send_fds(self._control, [pickle.dumps(message)], fds)
-        except OSError as error:
-            raise self.gone() from error
-
-    def load(self, parts: Sequence[memoryview], main: dict[str, Any]) -> None:
-        """Sends the data set, unless it is the one that is there."""
-        digest = digest_of(parts)
-        if digest == self._loaded:
-            return
-        pickled = bytes(parts[0])
-        needs_main = b"__main__" in pickled or b"__mp_main__" in pickled
-        fds = [packing.in_memfd(packing.flatten((main, needs_main)))]
-        try:
-            fds.append(packing.in_memfd(parts))
-            self.send("load", fds=fds)
-        finally:
-            for fd in fds:
-                os.close(fd)
-        self._loaded = digest
-
-    def new_pool(self) -> int:
-        with self._lock:
-            self._pools += 1
-            return self._pools
-
-    def fileno(self) -> int:
-        return self._control.fileno()
-
-    def status_of(self, pool: int) -> WorkerStatus:
-        with self._lock:
-            while True:
-                try:
-                    raw, fds = received(self._control, socket.MSG_DONTWAIT)
-                except BlockingIOError:
-                    break
-                except OSError:
-                    raw = b""
-                if not raw:
-                    raise self.gone()
-                kind, of, *rest = pickle.loads(raw)
-                status = self._status.setdefault(of, WorkerStatus())
-                if kind == "forked":
-                    status.pids = rest[0]
-                elif kind == "failed":
-                    status.failed = packing.of_memfd(fds[0])
-                    self._loaded = None
-                else:
-                    worker, pid, code = rest
-                    status.ended[worker] = pid, code
-            return self._status.setdefault(pool, WorkerStatus())
-
-    def gone(self) -> WorkerDied:
-        code = None
-        try:
-            code = self.process.wait(timeout=_CLOSE_S)
-        except subprocess.TimeoutExpired:
-            pass  # it closed its end, and is still busy
-        return worded(
-            WorkerDied, "workers.server_died",
-            "the server of the worker processes ended",
-            f"pid {self.process.pid}", said_of(code), "start the loop again")
-
-    def usable(self) -> bool:
-        return (self._control.fileno() >= 0 and os.getpid() == self.owner
-                and self.process.poll() is None)
-
-    def forget(self) -> None:
-        """In a forked child: process and descriptors are the parent's."""
-        self._control.close()
-        self.process.returncode = 0  # no code here may wait for it
-
-    def close(self) -> None:
-        """Ends the process; workers get a moment to end by themselves."""
-        if self._control.fileno() < 0:
-            return
-        self._control.close()
-        if os.getpid() != self.owner:
-            return
-        try:
-            self.process.wait(timeout=_CLOSE_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except Exception:
-            pass  # at the end of the interpreter, when parts are gone
-
-
-def said_of(code: int | None) -> str:
-    """How a process ended, in words."""
-    if code is None:
-        return "the cause is unknown"
-    if code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = f"signal {-code}"
-        return f"it was ended by {name}"
-    return f"it ended by itself with code {code}"
-
 
 def _oom_kills() -> str | None:
     try:
@@ -217,11 +55,15 @@ def _advice(code: int | None, kills_before: str | None) -> str:
 
 
 class ProcessPool:
-    """The workers of one loop. `job` says what they do."""
+    """The workers of one loop. `job` says what they do. `ends_server`: the
+    server is for this loop alone."""
 
-    def __init__(self, server: ServerProcess, workers: int, job: Job) -> None:
+    def __init__(self, server: ServerProcess, workers: int, job: Job,
+                 ends_server: bool = False) -> None:
         self._closed = True  # until there is something to close
+        self.answered = False  # whether a worker has begun to serve
         self._server, self.size = server, workers
+        self._ends_server = ends_server
         self.id = server.new_pool()
         self.slots = SlotTracker()
         self._warns_at: float = job.depth + _MOST_HELD
@@ -233,13 +75,13 @@ class ProcessPool:
         self._waiting = select.poll()
         self._waiting.register(server.fileno(), select.POLLIN)
         assembly_table, post = make_assembly_table(), make_memory("tasks")
-        self._shared, shared = _pair()
+        self._shared, shared = pair()
         fds = [shared.detach(), assembly_table, post]
         closing: list[int] = []
         self._readers: list[Reader] = []
         try:
             for worker in range(workers):
-                ours, theirs = _pair()
+                ours, theirs = pair()
                 self._open.append(ours)
                 self._sockets[ours.fileno()] = worker
                 self._waiting.register(ours, select.POLLIN)
@@ -262,7 +104,7 @@ class ProcessPool:
                 os.close(fd)
         # The memories' descriptors serve to map what they grow by.
         self._fds, self._closed = fds[1:3] + fds[4::2], False
-        _open.add(self)
+        open_here.add(self)
 
     def start_round(self, number: int) -> None:
         """Makes every task of an earlier round void. Workers pass over those
@@ -288,7 +130,8 @@ class ProcessPool:
             self._pending.popleft()
 
     def receive(self, deadline: float | None = None) -> Result | None:
-        """The next result, None when the deadline has passed."""
+        """The next result; None when the deadline has passed, or a worker has
+        begun to serve."""
         while True:
             self._flush()
             wait = 0.05 if self._pending else _LOOK_S
@@ -308,10 +151,13 @@ class ProcessPool:
                     raw = b""
                 if not raw:
                     raise self._died(worker)
+                told = RESULT.unpack_from(raw)
+                if told[2] == READY:
+                    self.answered = True
+                    return None
                 message = packing.Message(raw[RESULT.size:],
                                         self._readers[worker])
-                return Result._make((*RESULT.unpack_from(raw), message,
-                                     worker))
+                return Result._make((*told, message, worker))
             failed = self._server.status_of(self.id).failed
             if failed is not None:
                 failed.reraise()
@@ -349,12 +195,18 @@ class ProcessPool:
     def open(self, message: packing.Message) -> Any:
         held = len(self.slots)
         if held >= self._warns_at:
-            self._warns_at = float("inf")
-            log.warning(
-                "the loop holds %d batches, more than were fetched ahead; "
-                "their memory grew to %.0f MB and grows on", held,
-                self.slots.nbytes() / 1e6)
+            self._look_at_memory(held)
         return message.open(self.slots)
+
+    def _look_at_memory(self, held: int) -> None:
+        taken = self.slots.nbytes()
+        if taken < _WORTH_A_WORD:
+            self._warns_at = 2 * held
+            return
+        self._warns_at = float("inf")
+        log.warning("the loop holds %d batches, more than were fetched ahead; "
+                    "their memory grew to %.0f MB and grows on", held,
+                    taken / 1e6)
 
     def forget(self) -> None:
         """In a forked child: without this, the workers would not see the
@@ -374,6 +226,9 @@ class ProcessPool:
             return
         self.forget()
         if os.getpid() == self._server.owner:
+            if self._ends_server:
+                self._server.close()
+                return
             try:
                 self._server.send("end", self.id)
             except Error:
@@ -384,7 +239,3 @@ class ProcessPool:
             self.close()
         except Exception:
             pass  # at the end of the interpreter, when parts are gone
-
-
-def _pair() -> tuple[socket.socket, socket.socket]:
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -85,6 +85,23 @@ def draw_all() -> None:
     save("lossless.webp", picture(29, 23), lossless=True)
     save("clear.webp", picture(29, 23, "RGBA"), quality=80)
     save("exif_8.webp", picture(29, 23), quality=80, exif=turned(8))
+    save("colours.gif", picture(37, 29).quantize(200))
+    save("few.gif", picture(8, 3).quantize(3))
+    save("plain.gif", picture(21, 19, "L"), interlace=0)
+    save("moving.gif", picture(19, 13).quantize(16), save_all=True,
+         append_images=[picture(19, 13).quantize(16)], transparency=3)
+    save_offset("offset.gif", picture(19, 13).quantize(16))
+
+
+def save_offset(name: str, image: Image.Image) -> None:
+    """A GIF file whose screen is larger than its picture, with a clear colour."""
+    file = io.BytesIO()
+    image.save(file, "GIF", transparency=5)
+    data = bytearray(file.getvalue())
+    data[6:10] = (23).to_bytes(2, "little") + (17).to_bytes(2, "little")
+    at = data.index(b"\x2c\0\0\0\0")
+    data[at + 1:at + 5] = (2).to_bytes(2, "little") + (3).to_bytes(2, "little")
+    (FOLDER / name).write_bytes(data)
 
 
 def sha(image: Image.Image) -> str:
@@ -109,6 +126,6 @@ def golden(path: pathlib.Path) -> dict:
 
 if __name__ == "__main__":
     draw_all()
-    files = sorted(p for p in FOLDER.iterdir() if p.suffix in (".jpg", ".png", ".webp"))
+    files = sorted(p for p in FOLDER.iterdir() if p.suffix in (".jpg", ".png", ".webp", ".gif"))
     found = {"pillow": PIL.__version__, "files": {p.name: golden(p) for p in files}}
     (FOLDER / "golden.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -10,6 +10,7 @@ namespace penstock::images {
 std::unique_ptr<PictureDecoder> make_jpeg_decoder();
 std::unique_ptr<PictureDecoder> make_png_decoder();
 std::unique_ptr<PictureDecoder> make_webp_decoder();
+std::unique_ptr<PictureDecoder> make_gif_decoder();
 
 /// Writes a row of RGB as it is wanted.
 void write_row(const std::uint8_t* rgb, int width, PictureMode mode,

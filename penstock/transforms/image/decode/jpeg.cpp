@@ -84,14 +84,14 @@ class JpegDecoder final : public PictureDecoder {
 
   std::string decode(std::span<const std::byte> bytes,
                      const PictureHeader& header, const PictureBox& box,
-                     PictureMode mode, Pixels& out) override {
-    out.reshape(box.width, box.height, mode);
+                     const Decoding& how, Pixels& out) override {
+    out.reshape(box.width, box.height, how.mode);
     // A row of the whole picture, four bytes a pixel; iMCUs are 32 wide at
     // most.
     constexpr std::size_t kBeyond = 64;
     line_.resize((static_cast<std::size_t>(header.width) + kBeyond) * 4);
     std::string why;
-    if (!run(bytes, header, box, mode, out))
+    if (!run(bytes, header, box, how, out))
       why = std::string("it is a damaged JPEG file: ") + errors_.message.data();
     jpeg_abort_decompress(&jpeg_);
     return why;
@@ -99,21 +99,30 @@ class JpegDecoder final : public PictureDecoder {
 
  private:
   bool run(std::span<const std::byte> bytes, const PictureHeader& header,
-           const PictureBox& box, PictureMode mode, Pixels& out) {
+           const PictureBox& box, const Decoding& how, Pixels& out) {
     if (setjmp(errors_.failed) != 0) return false;
     errors_.num_warnings = 0;
     jpeg_mem_src(&jpeg_, reinterpret_cast<const unsigned char*>(bytes.data()),
                  bytes.size());
     jpeg_read_header(&jpeg_, TRUE);
-    if (static_cast<int>(jpeg_.image_width) != header.width ||
-        static_cast<int>(jpeg_.image_height) != header.height) {
+    auto shrunk = [&](JDIMENSION side) {
+      return (static_cast<int>(side) + how.shrink - 1) / how.shrink;
+    };
+    if (shrunk(jpeg_.image_width) != header.width ||
+        shrunk(jpeg_.image_height) != header.height) {
       std::snprintf(errors_.message.data(), errors_.message.size(),
                     "it says two sizes");
       return false;
     }
-    choose_colours(mode);
+    choose_colours(how.mode);
+    jpeg_.scale_num = 1;
+    jpeg_.scale_denom = static_cast<unsigned>(how.shrink);
+    if (how.fast) {
+      jpeg_.dct_method = JDCT_IFAST;
+      jpeg_.do_fancy_upsampling = FALSE;
+    }
     jpeg_start_decompress(&jpeg_);
-    read(box, mode, out);
+    read(box, how, out);
     return true;
   }
 
@@ -127,14 +136,19 @@ class JpegDecoder final : public PictureDecoder {
       jpeg_.out_color_space = JCS_RGB;
   }
 
-  void read(const PictureBox& box, PictureMode mode, Pixels& out) {
+  void read(const PictureBox& box, const Decoding& how, Pixels& out) {
+    const int margin = how.fast ? 0 : kMargin;
+    // Of fewer columns libjpeg does not smooth colours.
+    constexpr int kLeastColumns = 16;
     const auto height = static_cast<int>(jpeg_.output_height);
     const auto width = static_cast<int>(jpeg_.output_width);
-    const int top = std::max(0, box.top - kMargin);
-    const int left = std::max(0, box.left - kMargin);
-    auto first = static_cast<JDIMENSION>(left);
-    auto columns = static_cast<JDIMENSION>(
-        std::min(width, box.left + box.width + kMargin) - left);
+    const int top = std::max(0, box.top - margin);
+    const int left = std::max(0, box.left - margin);
+    const int right =
+        std::min(width, std::max(box.left + box.width + margin, kLeastColumns));
+    const int begin = std::max(0, std::min(left, right - kLeastColumns));
+    auto first = static_cast<JDIMENSION>(begin);
+    auto columns = static_cast<JDIMENSION>(right - begin);
     const bool part = static_cast<int>(columns) < width;
     if (part) jpeg_crop_scanline(&jpeg_, &first, &columns);
     if (top > 0) jpeg_skip_scanlines(&jpeg_, static_cast<JDIMENSION>(top));
@@ -152,7 +166,7 @@ class JpegDecoder final : public PictureDecoder {
       if (pixel == 1)
         std::copy_n(from, wanted, to);
       else
-        write_row(from, box.width, mode, to);
+        write_row(from, box.width, how.mode, to);
     }
   }
 

@@ -10,11 +10,11 @@ class AnyDecoder final : public PictureDecoder {
  public:
   std::string decode(std::span<const std::byte> bytes,
                      const PictureHeader& header, const PictureBox& box,
-                     PictureMode mode, Pixels& out) override {
+                     const Decoding& how, Pixels& out) override {
     std::unique_ptr<PictureDecoder>& decoder =
         decoders_[static_cast<std::size_t>(header.format)];
     if (decoder == nullptr) decoder = make(header.format);
-    return decoder->decode(bytes, header, box, mode, out);
+    return decoder->decode(bytes, header, box, how, out);
   }
 
  private:
@@ -24,13 +24,15 @@ class AnyDecoder final : public PictureDecoder {
         return make_jpeg_decoder();
       case PictureFormat::png:
         return make_png_decoder();
+      case PictureFormat::gif:
+        return make_gif_decoder();
       case PictureFormat::webp:
         break;
     }
     return make_webp_decoder();
   }
 
-  std::array<std::unique_ptr<PictureDecoder>, 3> decoders_;
+  std::array<std::unique_ptr<PictureDecoder>, 4> decoders_;
 };
 
 std::unique_ptr<PictureDecoder> make_any_decoder() {

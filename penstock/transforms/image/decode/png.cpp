@@ -45,8 +45,9 @@ struct Owner {
 class PngDecoder final : public PictureDecoder {
  public:
   std::string decode(std::span<const std::byte> bytes, const PictureHeader&,
-                     const PictureBox& box, PictureMode mode,
+                     const PictureBox& box, const Decoding& how,
                      Pixels& out) override {
+    const PictureMode mode = how.mode;
     out.reshape(box.width, box.height, mode);
     Input input{.bytes = bytes};
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &input,
@@ -57,6 +58,7 @@ class PngDecoder final : public PictureDecoder {
       return "there is no memory to decode it";
     }
     const Owner owner{png, info};
+    as_index_ = mode == PictureMode::index;
     const bool good =
         read_header(png, info, input) && read(png, box, mode, out);
     return good ? std::string()
@@ -76,7 +78,11 @@ class PngDecoder final : public PictureDecoder {
     const int bits = png_get_bit_depth(png, info);
     const int colour = png_get_color_type(png, info);
     wide_grey_ = bits == 16 && colour == PNG_COLOR_TYPE_GRAY;
-    if (!wide_grey_) {
+    if (as_index_) {
+      if (colour == PNG_COLOR_TYPE_GRAY && bits > 1)
+        png_set_expand_gray_1_2_4_to_8(png);  // as Pillow has it
+      png_set_packing(png);
+    } else if (!wide_grey_) {
       if (colour == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
       if (colour == PNG_COLOR_TYPE_GRAY && bits < 8)
         png_set_expand_gray_1_2_4_to_8(png);
@@ -111,6 +117,10 @@ class PngDecoder final : public PictureDecoder {
 
   void write(std::uint8_t* line, const PictureBox& box, PictureMode mode,
              std::uint8_t* to) const {
+    if (as_index_) {
+      std::copy_n(line + box.left, box.width, to);
+      return;
+    }
     if (!wide_grey_) {
       write_row(line + static_cast<std::size_t>(box.left) * 3, box.width, mode,
                 to);
@@ -129,7 +139,7 @@ class PngDecoder final : public PictureDecoder {
     }
   }
 
-  bool wide_grey_ = false;
+  bool wide_grey_ = false, as_index_ = false;
   int passes_ = 1;
   std::size_t width_ = 0, height_ = 0, row_bytes_ = 0;
   std::vector<std::uint8_t> whole_;

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace penstock::images {
+namespace penstock::files {
 
 /// A file that is open to be read; false: it could not be opened, errno says
 /// why.
@@ -53,4 +53,4 @@ inline std::string read_at(const OpenFile& file, std::int64_t at,
   return {};
 }
 
-}  // namespace penstock::images
+}  // namespace penstock::files

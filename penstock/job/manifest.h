@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "penstock/base/json.h"
+
+namespace penstock {
+
+/// What became of a key of a manifest.
+struct ManifestKey {
+  std::string key;  ///< "training.bf16"
+  Json value;
+  /// The settings of the job that it became; empty: none.
+  std::vector<std::string> settings = {};
+  std::string why = {};  ///< why it has no meaning here, or what is different
+  bool understood = true;
+
+  /// "manifest: bf16 = true -> train.precision = \"bfloat16\"".
+  std::string text() const;
+};
+
+/// A file of settings of another program, JSON or YAML. Throws Error(request)
+/// for one that cannot be read.
+Json read_manifest(const std::string& path);
+
+/// Puts the keys of a manifest, those at its top and those below `training` and
+/// `config`, into a job as the settings that they are here (docs/coming_from.md
+/// has the table); sections of a job go in as they are. Gives all keys, also
+/// those that are not understood. Throws Error(request), code
+/// manifest.value, for keys that contradict each other, and for a value that no
+/// setting can be made of.
+std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document);
+
+/// The keys that apply_manifest() understands, sorted.
+std::vector<std::string> manifest_keys();
+
+}  // namespace penstock

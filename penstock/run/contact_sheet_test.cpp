@@ -1,0 +1,58 @@
+#include "penstock/run/contact_sheet.h"
+
+#include <gmock/gmock.h>
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+class ContactSheetTest : public testing::Test {
+ protected:
+  std::vector<NamedTensor> tensors() {
+    auto at = [](auto& numbers) {
+      return reinterpret_cast<std::byte*>(numbers.data());
+    };
+    return {{"x", {at(pixels_), Dtype::uint8, {2, 3, 1, 2}}},
+            {"label", {at(labels_), Dtype::int64, {2}}},
+            {"x_draw", {at(draws_), Dtype::int32, {2, 2}}}};
+  }
+  std::vector<std::uint8_t> pixels_ = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  std::vector<std::int64_t> labels_ = {1, 0};
+  std::vector<std::int32_t> draws_ = {4, 5, 6, 7};
+};
+
+TEST_F(ContactSheetTest, PicturesStandBesideOneAnother) {
+  const std::string png = ContactSheet(tensors()).png();
+  // Two pictures of 2 x 1, gaps of 2 about them: 10 x 5; deflate keeps the
+  // bytes as they are: 0 and the pixels of line 2.
+  EXPECT_THAT(png, testing::StartsWith("\x89PNG\r\n\x1A\n"));
+  EXPECT_EQ(png.substr(16, 8), std::string("\0\0\0\x0A\0\0\0\5", 8));
+  const std::string white(6, '\xFF');
+  EXPECT_THAT(png, HasSubstr(std::string(1, '\0') + white + "\1\3\5\2\4\6" +
+                             white + "\7\x09\x0B\x08\x0A\x0C" + white));
+}
+
+TEST_F(ContactSheetTest, ThePageHasLabelsAndDraws) {
+  const std::string page = ContactSheet(tensors(), {"ant", "<bee>"}).html();
+  EXPECT_THAT(page, HasSubstr("label &lt;bee>, x_draw 4 5"));
+  EXPECT_THAT(page, HasSubstr("label ant, x_draw 6 7"));
+  EXPECT_THAT(page, HasSubstr("data:image/png;base64,iVBORw0KGgo"));
+}
+
+TEST_F(ContactSheetTest, WhatCannotBeShownIsNamed) {
+  auto code_of = [](auto call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.parts().code;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(code_of([&] { ContactSheet({tensors()[1]}); }), "images.show");
+  EXPECT_EQ(code_of([&] { ContactSheet(tensors()).write("a.bmp"); }),
+            "images.sheet");
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <arrow/io/interfaces.h>
+
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "penstock/sources/files/input_file.h"
+
+namespace penstock::arrow_files {
+
+/// What was thrown while Arrow read a file of ours; fail() throws it again.
+class ThrownDetail final : public arrow::StatusDetail {
+ public:
+  explicit ThrownDetail(std::exception_ptr thrown)
+      : thrown_(std::move(thrown)) {}
+  const char* type_id() const override { return kType; }
+  std::string ToString() const override { return "thrown by penstock"; }
+  [[noreturn]] void rethrow() const { std::rethrow_exception(thrown_); }
+
+  static constexpr const char* kType = "penstock.thrown";
+
+ private:
+  const std::exception_ptr thrown_;
+};
+
+/// A data file that is open for reading, wherever it lies, for Arrow.
+/// `file` must outlive it.
+std::shared_ptr<arrow::io::RandomAccessFile> stored_input(
+    const files::DataFile& file);
+
+/// A file of an object store as a buffer: its copy in a temporary file.
+std::shared_ptr<arrow::Buffer> copied_buffer(const files::DataFile& file,
+                                             StopFlag stop);
+
+}  // namespace penstock::arrow_files

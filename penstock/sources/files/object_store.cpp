@@ -1,0 +1,71 @@
+#include "penstock/sources/files/object_store.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "penstock/base/error.h"
+#include "penstock/base/plugin.h"
+
+namespace penstock::files {
+namespace {
+
+constexpr std::string_view kScheme = "s3://";
+constexpr std::array<std::string_view, 4> kOptions = {
+    "region", "endpoint_override", "scheme", "anonymous"};
+
+[[noreturn]] void refuse(std::string why) {
+  throw Error(
+      ErrorKind::request,
+      {.code = "source.uri",
+       .what = "cannot use a source in an object store",
+       .where = "source.path, s3://*** (not shown: it may hold credentials)",
+       .why = std::move(why),
+       .next = "write s3://BUCKET/PATH, or s3://BUCKET/PATH?region=REGION; "
+               "credentials come from AWS_ACCESS_KEY_ID and "
+               "AWS_SECRET_ACCESS_KEY, or from AWS_PROFILE"});
+}
+
+}  // namespace
+
+bool is_stored(const std::string& path) { return path.starts_with(kScheme); }
+
+std::string path_of_stored(const std::string& uri) {
+  return uri.substr(0, uri.find('?'));
+}
+
+void check_stored(const std::string& uri) {
+  const std::string path = path_of_stored(uri);
+  const std::size_t end = std::min(path.find('/', kScheme.size()), path.size());
+  const std::string bucket = path.substr(kScheme.size(), end - kScheme.size());
+  if (bucket.find_first_of("@:") != bucket.npos)
+    refuse("it has credentials, or a host, before the bucket");
+  if (bucket.empty()) refuse("it names no bucket");
+  for (std::size_t at = path.size() + 1; at < uri.size();) {
+    const std::size_t next = std::min(uri.find('&', at), uri.size());
+    const std::string option = uri.substr(at, next - at);
+    const std::string name = option.substr(0, option.find('='));
+    if (std::ranges::find(kOptions, name) == kOptions.end())
+      refuse(
+          "after '?' it has an option that is none of region, "
+          "endpoint_override, scheme and anonymous");
+    at = next + 1;
+  }
+}
+
+std::shared_ptr<const ObjectStore> connect_store(const std::string& uri) {
+  check_stored(uri);
+  return load_plugin<ObjectStorePlugin>(
+             {.library = "libpenstock_object_store.so",
+              .entry = kObjectStoreEntry,
+              .shown = "the plugin for object stores",
+              .kind = ErrorKind::source,
+              .code = "source",
+              .install =
+                  "it needs the libraries of pyarrow 26.0.1: in a build from "
+                  "source, run tools/fetch_arrow and configure again"},
+             plugin_folders())
+      .connect(uri);
+}
+
+}  // namespace penstock::files

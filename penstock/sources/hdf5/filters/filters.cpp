@@ -1,0 +1,155 @@
+#include "penstock/sources/hdf5/filters/filters.h"
+
+#include <libdeflate.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "penstock/sources/hdf5/filters/steps.h"
+
+namespace penstock::hdf5 {
+namespace {
+
+enum Id : int {
+  kDeflate = 1,
+  kShuffle = 2,
+  kFletcher32 = 3,
+  kLzf = 32000,
+  kBlosc = 32001,
+  kLz4 = 32004,
+  kBitshuffle = 32008,
+  kZstd = 32015,
+};
+
+/// Names by the registry of the HDF Group, of those that are met most.
+constexpr std::pair<int, const char*> kNames[] = {
+    {1, "deflate"},   {2, "shuffle"},        {3, "fletcher32"},
+    {4, "szip"},      {5, "nbit"},           {6, "scaleoffset"},
+    {305, "LZO"},     {307, "bzip2"},        {32000, "lzf"},
+    {32001, "blosc"}, {32002, "mafisc"},     {32003, "snappy"},
+    {32004, "lz4"},   {32008, "bitshuffle"}, {32013, "zfp"},
+    {32015, "zstd"},  {32017, "sz"},         {32018, "fcidecomp"},
+    {32019, "jpeg"},  {32024, "sz3"},        {32026, "blosc2"}};
+
+std::string shown(const Filter& filter) {
+  std::string name;
+  for (const auto& [id, known] : kNames)
+    if (id == filter.id) name = known;
+  if (name.empty()) name = filter.name;
+  return "filter " + std::to_string(filter.id) +
+         (name.empty() ? "" : " (" + name + ")");
+}
+
+/// The package that a build needs for it; empty: none is missing.
+std::string missing_package(const Filter& filter) {
+  const std::uint32_t inside =
+      filter.id == kBitshuffle && filter.values.size() > 4 ? filter.values[4]
+                                                           : 0;
+  if ((filter.id == kLz4 || inside == 2) && !has_lz4()) return "liblz4-dev";
+  if ((filter.id == kZstd || inside == 3) && !has_zstd()) return "libzstd-dev";
+  if (filter.id == kBlosc && !has_blosc()) return "libblosc-dev";
+  return {};
+}
+
+bool is_known(const Filter& filter) {
+  for (int id : {kDeflate, kShuffle, kFletcher32, kLzf, kBlosc, kLz4,
+                 kBitshuffle, kZstd})
+    if (filter.id == id) return true;
+  return false;
+}
+
+}  // namespace
+
+FilterFault fault_of(const std::vector<Filter>& filters) {
+  for (const Filter& filter : filters) {
+    if (!is_known(filter))
+      return {"its chunks are written by " + shown(filter) +
+                  ", which is not undone here",
+              "write it again by another one: h5repack -f GZIP=4 OLD NEW, with "
+              "the plugin of that filter in HDF5_PLUGIN_PATH (pip install "
+              "hdf5plugin has most of them)"};
+    if (std::string package = missing_package(filter); !package.empty())
+      return {"its chunks are written by " + shown(filter) +
+                  ", and Penstock was built without its library",
+              "install " + package + " and build again"};
+  }
+  return {};
+}
+
+struct ChunkDecoder::State {
+  struct Free {
+    void operator()(libdeflate_decompressor* one) const {
+      libdeflate_free_decompressor(one);
+    }
+  };
+  std::unique_ptr<libdeflate_decompressor, Free> inflater;
+  Bytes buffers[2];
+
+  std::string inflate(In in, std::size_t most, Bytes& out) {
+    if (inflater == nullptr) {
+      inflater.reset(libdeflate_alloc_decompressor());
+      if (inflater == nullptr) throw std::bad_alloc();
+    }
+    out.resize(most);
+    std::size_t got = 0;
+    const libdeflate_result result =
+        libdeflate_zlib_decompress(inflater.get(), in.data(), in.size(),
+                                   out.mutable_data<std::byte>(), most, &got);
+    if (result != LIBDEFLATE_SUCCESS)
+      return "its bytes are none of deflate, or damaged";
+    out.resize(got);
+    return {};
+  }
+
+  std::string undo(const Filter& filter, In in, std::size_t most, Bytes& out) {
+    switch (filter.id) {
+      case kDeflate:
+        return inflate(in, most, out);
+      case kShuffle:
+        return undo_shuffle(in, filter, out);
+      case kFletcher32:
+        return undo_fletcher32(in, out);
+      case kLzf:
+        return undo_lzf(in, most, out);
+      case kBlosc:
+        return undo_blosc(in, most, out);
+      case kLz4:
+        return undo_lz4(in, most, out);
+      case kBitshuffle:
+        return undo_bitshuffle(in, filter, most, out);
+      case kZstd:
+        return undo_zstd(in, most, out);
+      default:
+        return "its " + shown(filter) + " is not undone here";
+    }
+  }
+};
+
+ChunkDecoder::ChunkDecoder() : state_(std::make_unique<State>()) {}
+ChunkDecoder::~ChunkDecoder() = default;
+
+std::string ChunkDecoder::decode(const std::vector<Filter>& filters,
+                                 std::uint32_t skipped, In stored,
+                                 std::span<std::byte> out) {
+  // Between two filters there may be a checksum of four bytes more, each.
+  const std::size_t most = out.size() + 4 * filters.size();
+  In now = stored;
+  std::size_t buffer = 0;
+  for (std::size_t at = filters.size(); at-- > 0;) {
+    if (at < 32 && (skipped >> at & 1) != 0) continue;
+    Bytes& to = state_->buffers[buffer];
+    std::string why = state_->undo(filters[at], now, most, to);
+    if (!why.empty()) return why;
+    now = to.span();
+    buffer = 1 - buffer;
+  }
+  if (now.size() != out.size())
+    return "it has " + std::to_string(now.size()) + " bytes where " +
+           std::to_string(out.size()) + " are expected";
+  if (!out.empty()) std::memcpy(out.data(), now.data(), out.size());
+  return {};
+}
+
+}  // namespace penstock::hdf5

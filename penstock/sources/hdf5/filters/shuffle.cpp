@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <cstring>
+
+#include "penstock/sources/hdf5/filters/steps.h"
+
+namespace penstock::hdf5 {
+namespace {
+
+// With a width that the compiler knows it writes whole values, several at once.
+template <std::size_t kWidth>
+void interleave(const std::byte* in, std::size_t values, std::byte* out) {
+  for (std::size_t at = 0; at < values; ++at)
+    for (std::size_t b = 0; b < kWidth; ++b)
+      out[at * kWidth + b] = in[b * values + at];
+}
+
+void interleave(std::size_t width, const std::byte* in, std::size_t values,
+                std::byte* out) {
+  // Blocks that stay in the first cache.
+  constexpr std::size_t kBlock = 1024;
+  for (std::size_t from = 0; from < values; from += kBlock) {
+    const std::size_t to = std::min(values, from + kBlock);
+    for (std::size_t b = 0; b < width; ++b)
+      for (std::size_t at = from; at < to; ++at)
+        out[at * width + b] = in[b * values + at];
+  }
+}
+
+}  // namespace
+
+std::string undo_shuffle(In in, const Filter& filter, Bytes& out) {
+  const std::size_t width = filter.values.empty() ? 0 : filter.values[0];
+  out.resize(in.size());
+  auto* to = out.mutable_data<std::byte>();
+  if (width <= 1 || in.size() < width) {
+    if (!in.empty()) std::memcpy(to, in.data(), in.size());
+    return {};
+  }
+  const std::size_t values = in.size() / width;
+  switch (width) {
+    case 2:
+      interleave<2>(in.data(), values, to);
+      break;
+    case 4:
+      interleave<4>(in.data(), values, to);
+      break;
+    case 8:
+      interleave<8>(in.data(), values, to);
+      break;
+    default:
+      interleave(width, in.data(), values, to);
+  }
+  // Bytes behind the last whole value were not moved.
+  const std::size_t moved = values * width;
+  std::memcpy(to + moved, in.data() + moved, in.size() - moved);
+  return {};
+}
+
+}  // namespace penstock::hdf5

@@ -1,0 +1,88 @@
+#include "penstock/sources/hdf5/global_heap.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace penstock::hdf5 {
+namespace {
+
+constexpr std::size_t kMostKept = 32;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+constexpr std::size_t kHead = 16;  // of a collection, and of an object
+
+std::uint64_t little_endian(const char* at, int bytes) {
+  std::uint64_t number = 0;
+  for (int i = bytes; i-- > 0;)
+    number = number << 8 | static_cast<unsigned char>(at[i]);
+  return number;
+}
+
+}  // namespace
+
+std::string GlobalHeap::load(const IndexedFile& file, std::uint64_t address,
+                             Collection& to) {
+  const auto end = static_cast<std::uint64_t>(file.data.bytes);
+  const std::uint64_t base = static_cast<std::uint64_t>(file.index.base);
+  const std::string fault =
+      "its heap at byte " + std::to_string(address) + " is damaged";
+  if (address > end || address + base + kHead > end) return fault;
+  const auto at = static_cast<std::int64_t>(address + base);
+  char head[kHead];
+  std::string why = reader_.read_bytes(file, at, head);
+  if (!why.empty()) return why;
+  const std::uint64_t size = little_endian(head + 8, 8);
+  if (std::memcmp(head, "GCOL", 4) != 0 || size < kHead || size > kMostBytes ||
+      size > end - address - base)
+    return fault;
+  to.bytes.resize(static_cast<std::size_t>(size));
+  why = reader_.read_bytes(file, at, to.bytes);
+  if (!why.empty()) return why;
+  for (std::size_t place = kHead; to.bytes.size() - place >= kHead;) {
+    const auto number =
+        static_cast<std::size_t>(little_endian(to.bytes.data() + place, 2));
+    const std::uint64_t length = little_endian(to.bytes.data() + place + 8, 8);
+    place += kHead;
+    if (number == 0) break;  // what is left is free
+    if (length > to.bytes.size() - place) return fault;
+    if (to.objects.size() <= number) to.objects.resize(number + 1);
+    to.objects[number] = {place, static_cast<std::size_t>(length)};
+    place += std::min(static_cast<std::size_t>((length + 7) / 8 * 8),
+                      to.bytes.size() - place);
+  }
+  return {};
+}
+
+std::string GlobalHeap::find(const IndexedFile& file,
+                             const std::byte* reference, std::int64_t width,
+                             std::span<const char>& out) {
+  const char* at = reinterpret_cast<const char*>(reference);
+  const std::uint64_t length = little_endian(at, 4);
+  const std::uint64_t address = little_endian(at + 4, 8);
+  const auto number = static_cast<std::size_t>(little_endian(at + 12, 4));
+  out = {};
+  if (length == 0 || address == 0) return {};
+  auto found = std::ranges::find_if(kept_, [&](const Collection& one) {
+    return one.file == &file && one.address == address;
+  });
+  if (found == kept_.end()) {
+    Collection loaded{
+        .file = &file, .address = address, .bytes = {}, .objects = {}};
+    std::string why = load(file, address, loaded);
+    if (!why.empty()) return why;
+    if (kept_.size() == kMostKept) kept_.pop_back();
+    kept_.push_front(std::move(loaded));
+    found = kept_.begin();
+  } else if (found != kept_.begin()) {
+    kept_.splice(kept_.begin(), kept_, found);
+  }
+  const std::uint64_t bytes = length * static_cast<std::uint64_t>(width);
+  if (number >= found->objects.size() || number == 0 ||
+      found->objects[number].second < bytes)
+    return "its heap at byte " + std::to_string(address) + " has no value " +
+           std::to_string(number) + " of " + std::to_string(bytes) + " bytes";
+  out = {found->bytes.data() + found->objects[number].first,
+         static_cast<std::size_t>(bytes)};
+  return {};
+}
+
+}  // namespace penstock::hdf5

@@ -1,0 +1,427 @@
+#include "penstock/sources/hdf5/hdf5_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "penstock/base/error.h"
+#include "penstock/base/host_limits.h"
+#include "penstock/base/log.h"
+#include "penstock/base/sync.h"
+#include "penstock/sources/hdf5/index_process.h"
+
+namespace penstock::hdf5 {
+namespace {
+
+/// Rows that are read together have at least so many bytes.
+constexpr std::int64_t kLeastBytes = 32 << 10;
+constexpr std::size_t kMostKept = std::size_t{1} << 30;
+
+/// The decoded chunks of a source, while any reader is there.
+class SharedChunks {
+ public:
+  explicit SharedChunks(std::size_t budget) : budget_(budget) {}
+
+  std::shared_ptr<DecodedChunks> get() {
+    Lock lock(mutex_);
+    std::shared_ptr<DecodedChunks> chunks = chunks_.lock();
+    if (chunks == nullptr) {
+      chunks = std::make_shared<DecodedChunks>(budget_);
+      chunks_ = chunks;
+    }
+    return chunks;
+  }
+  std::size_t budget() const { return budget_; }
+
+ private:
+  const std::size_t budget_;
+  Mutex mutex_;
+  std::weak_ptr<DecodedChunks> chunks_ PENSTOCK_GUARDED_BY(mutex_);
+};
+
+std::size_t budget_of(const FileSettings& settings) {
+  if (settings.decoded_gib >= 0)
+    return static_cast<std::size_t>(settings.decoded_gib *
+                                    static_cast<double>(1 << 30));
+  const std::size_t free = read_host_limits().memory_free.value_or(kMostKept);
+  return std::min(kMostKept, free / 8);
+}
+
+class Hdf5File final : public files::RowFile,
+                       public std::enable_shared_from_this<Hdf5File> {
+ public:
+  Hdf5File(std::shared_ptr<const IndexedFile> file, RowColumns columns,
+           std::shared_ptr<SharedChunks> chunks, StopFlag stop)
+      : file_(std::move(file)),
+        rows_(std::move(columns)),
+        chunks_(std::move(chunks)),
+        stop_(stop) {
+    for (const RowColumn& column : rows_.columns)
+      seen_.push_back(column.column);
+    if (rows_.row_bytes.empty())
+      cut_evenly();
+    else
+      cut_samples();
+  }
+
+  const std::vector<files::FileColumn>& columns() const override {
+    return seen_;
+  }
+  const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
+  std::unique_ptr<files::ChunkReader> open(
+      const std::vector<std::size_t>& columns) const override;
+
+  const RowColumns& rows_here() const { return rows_; }
+  std::size_t decoded_bytes() const override {
+    std::int64_t bytes = 0;
+    std::vector<const DataSet*> seen;
+    for (const RowColumn& column : rows_.columns) {
+      const DataSet* set = column.view.set;
+      if (set == nullptr || set->filters.empty() ||
+          std::ranges::find(seen, set) != seen.end())
+        continue;
+      seen.push_back(set);
+      bytes += set->chunk_bytes() * std::ssize(set->places);
+    }
+    return static_cast<std::size_t>(bytes);
+  }
+  std::size_t kept_bytes() const override { return chunks_->budget(); }
+
+ private:
+  friend class Hdf5Reader;
+
+  void cut_evenly() {
+    const RowView& view = rows_.leading;
+    std::int64_t along = 1, bytes = 1;
+    if (view.set != nullptr) {
+      bytes = std::max<std::int64_t>(1, view.row_bytes());
+      if (view.set->layout == DataSet::Layout::chunked)
+        along = view.set->chunk[view.axis()];
+    }
+    const std::int64_t together =
+        along * std::max<std::int64_t>(
+                    1, kLeastBytes / std::max<std::int64_t>(1, along * bytes));
+    for (std::int64_t end = 0; end < rows_.rows;)
+      ends_.push_back(end = std::min(rows_.rows, end + together));
+  }
+
+  void cut_samples() {
+    std::int64_t bytes = 0;
+    for (std::int64_t row = 0; row < rows_.rows; ++row) {
+      bytes += rows_.row_bytes[static_cast<std::size_t>(row)];
+      if (bytes < kLeastBytes && row + 1 < rows_.rows) continue;
+      ends_.push_back(row + 1);
+      bytes = 0;
+    }
+  }
+
+  const std::shared_ptr<const IndexedFile> file_;
+  const RowColumns rows_;
+  const std::shared_ptr<SharedChunks> chunks_;
+  const StopFlag stop_;
+  std::vector<files::FileColumn> seen_;
+  std::vector<std::int64_t> ends_;
+};
+
+class Hdf5Reader final : public files::ChunkReader {
+ public:
+  Hdf5Reader(std::shared_ptr<const Hdf5File> file,
+             const std::vector<std::size_t>& columns)
+      : file_(std::move(file)),
+        reader_(file_->chunks_->get(), file_->stop_),
+        heap_(reader_) {
+    for (std::size_t column : columns)
+      columns_.push_back(&file_->rows_.columns[column]);
+  }
+
+  void again(bool yes) override { reader_.keep_chunks(yes); }
+
+  void read(std::int64_t chunk, const files::PieceSink& sink) override {
+    const auto at = static_cast<std::size_t>(chunk);
+    const std::int64_t first = at == 0 ? 0 : file_->ends_[at - 1];
+    Block block;
+    block.rows = file_->ends_[at] - first;
+    last_ = nullptr;
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      block.columns.push_back(
+          column_at(*columns_[c], c, first, block.rows, block.problems));
+    last_ = nullptr;
+    sink(std::move(block));
+  }
+
+ private:
+  Column column_at(const RowColumn& of, std::size_t c, std::int64_t first,
+                   std::int64_t rows, std::vector<RowProblem>& problems) {
+    switch (of.from) {
+      case RowColumn::From::set:
+        return penstock::hdf5::column_of(
+            of.plan, rows_of(of.view, of.first + first, rows), rows,
+            of.view.row_bytes(), *of.file, heap_, c, problems);
+      case RowColumn::From::cut:
+        return cut(of, c, of.first + first, rows, problems);
+      case RowColumn::From::samples:
+        return samples(of, c, of.first + first, rows, problems);
+      case RowColumn::From::constants:
+      case RowColumn::From::values:
+        break;
+    }
+    Column column;
+    column.type = of.plan.column;
+    for (std::int64_t row = 0; row < rows; ++row)
+      append(of.from == RowColumn::From::constants
+                 ? of.values[0]
+                 : of.values[static_cast<std::size_t>(of.first + first + row)],
+             column);
+    return column;
+  }
+
+  static void append(const Json& value, Column& column) {
+    const bool text = column.type.is_text();
+    if (text ? !value.is_string() : !value.is_number()) {
+      column.append_null();
+    } else if (text) {
+      column.append_text(value.string());
+    } else if (column.type == ColumnType::int64) {
+      column.append_int64(value.integer());
+    } else {
+      column.append_float64(value.number());
+    }
+  }
+
+  /// Several columns of one data set read its rows once.
+  RawRows rows_of(const RowView& view, std::int64_t first, std::int64_t rows) {
+    if (last_ == nullptr || last_set_ != view.set) {
+      last_ = std::make_shared<RawRows>(reader_.read(view, first, rows));
+      last_set_ = view.set;
+    }
+    return {.bytes = Bytes::borrow(last_->bytes.span(), last_),
+            .bad = last_->bad};
+  }
+
+  Column cut(const RowColumn& of, std::size_t c, std::int64_t first,
+             std::int64_t rows, std::vector<RowProblem>& problems) {
+    const std::vector<std::int64_t>& offsets = *of.offsets;
+    const std::int64_t begin = offsets[static_cast<std::size_t>(first)];
+    const std::int64_t end = offsets[static_cast<std::size_t>(first + rows)];
+    RawRows raw = reader_.read(of.view, begin, end - begin);
+    const std::vector<BadRows> bad = std::move(raw.bad);
+    const std::int64_t each = of.view.values();
+    Column column;
+    column.type = ColumnType::list;
+    column.length = rows;
+    column.children.push_back(
+        numbers_of(of.plan.type, std::move(raw), (end - begin) * each));
+    column.offsets.append_value(std::int64_t{0});
+    std::vector<BadRows> bad_rows;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t from = offsets[static_cast<std::size_t>(first + row)];
+      const std::int64_t to =
+          offsets[static_cast<std::size_t>(first + row + 1)];
+      column.offsets.append_value((to - begin) * each);
+      for (const BadRows& values : bad)
+        if (values.first + begin < to && values.end + begin > from) {
+          bad_rows.push_back({row, row + 1, values.why});
+          break;
+        }
+    }
+    mark_bad(bad_rows, c, column, problems);
+    return column;
+  }
+
+  Column samples(const RowColumn& of, std::size_t c, std::int64_t first,
+                 std::int64_t rows, std::vector<RowProblem>& problems) {
+    const bool list = of.plan.column.kind == ColumnKind::list &&
+                      of.plan.type.is != ValueType::Is::list;
+    RawRows all;
+    Column lists;
+    lists.type = ColumnType::list;
+    if (list)
+      lists.children.emplace_back().type = ColumnType::number(of.plan.numbers);
+    std::vector<BadRows> missing;
+    const std::int64_t stride =
+        of.plan.type.bytes * elements_of(Shape(of.plan.item));
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const DataSet* set = of.sets[static_cast<std::size_t>(first + row)];
+      RawRows one;
+      if (set != nullptr)
+        one = reader_.read({.file = of.file.get(), .set = set}, 0,
+                           set->dims.empty() ? 1 : set->dims[0]);
+      else
+        missing.push_back({row, row + 1, ""});
+      for (const BadRows& bad : one.bad)
+        if (all.bad.empty() || all.bad.back().first != row)
+          all.bad.push_back({row, row + 1, bad.why});
+      if (!list) {
+        if (set != nullptr)
+          all.bytes.append(one.bytes.data(), one.bytes.size());
+        else
+          append_zeros(all.bytes, static_cast<std::size_t>(stride));
+        continue;
+      }
+      const std::int64_t count =
+          std::ssize(one.bytes.span()) / of.plan.type.bytes;
+      const Column numbers = numbers_of(of.plan.type, std::move(one), count);
+      lists.children[0].values.append(numbers.values.data(),
+                                      numbers.values.size());
+      lists.children[0].length += count;
+      lists.append_list();
+    }
+    Column column = std::move(lists);
+    if (list)
+      mark_bad(all.bad, c, column, problems);
+    else
+      column = penstock::hdf5::column_of(of.plan, std::move(all), rows, stride,
+                                         *of.file, heap_, c, problems);
+    std::vector<RowProblem> none;
+    mark_bad(missing, c, column, none);
+    return column;
+  }
+
+  static void append_zeros(Bytes& to, std::size_t size) {
+    const std::size_t at = to.size();
+    to.resize(at + size);
+    std::memset(to.mutable_data<std::byte>() + at, 0, size);
+  }
+
+  const std::shared_ptr<const Hdf5File> file_;
+  std::vector<const RowColumn*> columns_;
+  RawReader reader_;
+  GlobalHeap heap_;
+  std::shared_ptr<RawRows> last_;
+  const DataSet* last_set_ = nullptr;
+};
+
+std::unique_ptr<files::ChunkReader> Hdf5File::open(
+    const std::vector<std::size_t>& columns) const {
+  return std::make_unique<Hdf5Reader>(shared_from_this(), columns);
+}
+
+/// Indexes files, and those that their virtual data sets name, each once.
+class Indexer {
+ public:
+  explicit Indexer(StopFlag stop) : process_(stop) {}
+
+  std::shared_ptr<const IndexedFile> index(const files::DataFile& file,
+                                           bool with_mapped = true) {
+    auto& known = known_[file.path];
+    if (known != nullptr) return known;
+    auto indexed = std::make_shared<IndexedFile>();
+    indexed->data = file;
+    indexed->index = process_.index(file);
+    if (with_mapped) add_mapped(*indexed);
+    return known_[file.path] = std::move(indexed);
+  }
+
+ private:
+  void add_mapped(IndexedFile& file) {
+    for (const DataSet& set : file.index.sets)
+      for (const Mapping& mapping : set.mappings) {
+        if (mapping.file == "." || file.file_of(mapping) != nullptr) continue;
+        const std::filesystem::path path =
+            std::filesystem::path(file.data.path).parent_path() / mapping.file;
+        std::error_code unknown;
+        if (!std::filesystem::is_regular_file(path, unknown)) continue;
+        file.mapped.emplace_back(
+            mapping.file,
+            index(files::file_at(path.string(), mapping.file), false));
+      }
+  }
+
+  IndexProcess process_;
+  std::map<std::string, std::shared_ptr<const IndexedFile>> known_;
+};
+
+/// The columns of `source.labels` beside those of all files.
+void add_labels(const FileSettings& settings, Indexer& indexer,
+                RawReader& reader, std::vector<RowColumns>& all) {
+  if (settings.row_labels.empty()) return;
+  const auto labels =
+      indexer.index(files::file_at(settings.row_labels, settings.row_labels));
+  RowSettings plain = row_settings_of(settings);
+  plain.group = "/";
+  plain.samples = RowSettings::Samples::rows;
+  plain.ragged.clear();
+  const RowColumns columns = columns_of(labels, plain, reader);
+  std::int64_t rows = 0;
+  for (RowColumns& one : all) {
+    if (rows + one.rows <= columns.rows) add_columns(columns, rows, one);
+    rows += one.rows;
+  }
+  if (rows == columns.rows) return;
+  throw Error(ErrorKind::source,
+              {.code = "hdf5.lengths",
+               .what = "cannot put labels beside the rows",
+               .where = settings.row_labels,
+               .why = "it has " + std::to_string(columns.rows) +
+                      " rows, and the files have " + std::to_string(rows),
+               .next = "name a file with one label for each row, in their "
+                       "order, as source.labels"});
+}
+
+}  // namespace
+
+namespace {
+
+/// Files that cannot be read have the columns of the others, and no rows.
+void leave_out(const std::vector<std::shared_ptr<const IndexedFile>>& indexed,
+               std::vector<RowColumns>& columns) {
+  const auto good = std::ranges::find_if(
+      indexed, [](const auto& file) { return file != nullptr; });
+  if (good == indexed.end()) return;
+  const RowColumns& whole =
+      columns[static_cast<std::size_t>(good - indexed.begin())];
+  for (std::size_t f = 0; f < indexed.size(); ++f)
+    if (indexed[f] == nullptr) columns[f] = {.columns = whole.columns};
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
+    const SourceSpec& spec, const std::vector<files::DataFile>& data,
+    StopFlag stop) {
+  const FileSettings& settings = file_settings_of(spec);
+  const RowSettings rows = row_settings_of(settings);
+  auto chunks = std::make_shared<SharedChunks>(budget_of(settings));
+  RawReader reader(chunks->get(), stop);
+  Indexer indexer(stop);
+  std::vector<std::shared_ptr<const IndexedFile>> indexed;
+  std::vector<RowColumns> columns;
+  for (const files::DataFile& file : data) {
+    end_if_stopped(stop);
+    try {
+      indexed.push_back(indexer.index(file));
+      columns.push_back(columns_of(indexed.back(), rows, reader));
+    } catch (const Error& error) {
+      const bool last = &file == &data.back() &&
+                        std::ranges::all_of(indexed, [](const auto& one) {
+                          return one == nullptr;
+                        });
+      if (!spec.skip_bad || last || is_stop(error)) throw;
+      log(LogLevel::warning, std::string(error.what()) +
+                                 "; source.on_bad is \"skip\": it is left out");
+      indexed.resize(columns.size());
+      indexed.push_back(nullptr);
+      columns.emplace_back();
+    }
+  }
+  leave_out(indexed, columns);
+  add_labels(settings, indexer, reader, columns);
+  std::vector<std::shared_ptr<const files::RowFile>> opened;
+  for (std::size_t f = 0; f < data.size(); ++f)
+    opened.push_back(std::make_shared<Hdf5File>(
+        indexed[f], std::move(columns[f]), chunks, stop));
+  return opened;
+}
+
+std::vector<RefusedColumn> refused_in(
+    const std::vector<std::shared_ptr<const files::RowFile>>& opened) {
+  std::vector<RefusedColumn> all;
+  for (const auto& file : opened)
+    for (const RefusedColumn& one :
+         static_cast<const Hdf5File&>(*file).rows_here().refused)
+      all.push_back(one);
+  return all;
+}
+
+}  // namespace penstock::hdf5

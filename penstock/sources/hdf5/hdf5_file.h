@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "penstock/sources/hdf5/row_columns.h"
+
+namespace penstock::hdf5 {
+
+/// Opens the files of a source, as a FileKind does: each is indexed in the
+/// index process. A file that cannot be is left out, with a warning, where
+/// `source.on_bad` is "skip".
+std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
+    const SourceSpec& spec, const std::vector<files::DataFile>& files,
+    StopFlag stop);
+
+/// Data sets of these files that are no columns, and why.
+std::vector<RefusedColumn> refused_in(
+    const std::vector<std::shared_ptr<const files::RowFile>>& opened);
+
+}  // namespace penstock::hdf5

@@ -1,0 +1,294 @@
+#include "penstock/sources/hdf5/index.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "penstock/base/error.h"
+
+namespace penstock::hdf5 {
+namespace {
+
+constexpr std::int64_t kMostValues = std::int64_t{1} << 48;
+constexpr std::int64_t kMostValueBytes = std::int64_t{1} << 28;
+
+[[noreturn]] void refuse(std::string why) {
+  throw std::move(why);  // caught by index_from(), which knows the file
+}
+
+const Json& part(const Json& of, const char* key) {
+  const Json* found = of.is_object() ? of.find(key) : nullptr;
+  if (found == nullptr) refuse("its index has no " + std::string(key));
+  return *found;
+}
+
+std::int64_t number(const Json& of, const char* key, std::int64_t most) {
+  const Json& found = part(of, key);
+  const auto* value = std::get_if<std::int64_t>(&found.value());
+  if (value == nullptr || *value < 0 || *value > most)
+    refuse("its " + std::string(key) + " is " + found.dump());
+  return *value;
+}
+
+std::string text(const Json& of, const char* key) {
+  const Json& found = part(of, key);
+  if (!found.is_string()) refuse("its " + std::string(key) + " is no text");
+  return found.string();
+}
+
+bool flag(const Json& of, const char* key) {
+  const auto* value = std::get_if<bool>(&part(of, key).value());
+  return value != nullptr && *value;
+}
+
+/// `least` is the smallest extent.
+std::vector<std::int64_t> extents(const Json& of, const char* key,
+                                  std::int64_t least) {
+  const Json& found = part(of, key);
+  std::vector<std::int64_t> dims;
+  if (!found.is_array()) refuse("its " + std::string(key) + " are no list");
+  std::int64_t values = 1;
+  for (const Json& size : found.array()) {
+    const auto* value = std::get_if<std::int64_t>(&size.value());
+    if (value == nullptr || *value < least ||
+        *value > kMostValues / std::max<std::int64_t>(1, values))
+      refuse("it would have " + found.dump() + " values");
+    values *= std::max<std::int64_t>(1, *value);
+    dims.push_back(*value);
+  }
+  return dims;
+}
+
+std::string from_hexadecimal(const std::string& digits) {
+  auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  std::string bytes;
+  for (std::size_t at = 0; at + 1 < digits.size(); at += 2)
+    bytes += static_cast<char>(16 * digit(digits[at]) + digit(digits[at + 1]));
+  return bytes;
+}
+
+ValueType::Is kind_of(const std::string& is) {
+  using Is = ValueType::Is;
+  const std::pair<const char*, Is> kinds[] = {
+      {"integer", Is::integer},  {"float", Is::floating},
+      {"boolean", Is::boolean},  {"text", Is::text},
+      {"texts", Is::texts},      {"list", Is::list},
+      {"bytes", Is::bytes},      {"array", Is::array},
+      {"compound", Is::compound}};
+  for (const auto& [name, kind] : kinds)
+    if (is == name) return kind;
+  return Is::other;
+}
+
+ValueType type_from(const Json& described) {
+  ValueType type;
+  type.is = kind_of(text(described, "is"));
+  type.bytes = number(described, "bytes", kMostValueBytes);
+  if (type.bytes < 1) refuse("a value of it has no bytes");
+  using Is = ValueType::Is;
+  if (type.is == Is::integer) {
+    type.is_signed = flag(described, "signed");
+    type.big = flag(described, "big");
+  } else if (type.is == Is::floating) {
+    type.big = flag(described, "big");
+    type.brain = flag(described, "brain");
+  } else if (type.is == Is::other) {
+    type.what = text(described, "what");
+  } else if (type.is == Is::list) {
+    type.inner.push_back(type_from(part(described, "of")));
+  } else if (type.is == Is::array) {
+    type.dims = extents(described, "dims", 1);
+    type.inner.push_back(type_from(part(described, "of")));
+    std::int64_t bytes = type.inner[0].bytes;
+    for (std::int64_t size : type.dims) bytes *= size;
+    if (bytes != type.bytes) refuse("its arrays have another size");
+  } else if (type.is == Is::compound) {
+    for (const Json& member : part(described, "members").array()) {
+      type.members.emplace_back(text(member, "name"),
+                                number(member, "at", type.bytes));
+      type.inner.push_back(type_from(part(member, "type")));
+      if (type.members.back().second + type.inner.back().bytes > type.bytes)
+        refuse("its member " + type.members.back().first + " lies outside");
+    }
+  }
+  // In the file both are a length, a place in the heap, and a number there.
+  if ((type.is == Is::texts || type.is == Is::list) && type.bytes != 16)
+    type = {.is = Is::other,
+            .bytes = type.bytes,
+            .what =
+                "values of variable length with addresses that are not of "
+                "64 bits"};
+  return type;
+}
+
+std::int64_t values_of(const std::vector<std::int64_t>& dims) {
+  std::int64_t values = 1;
+  for (std::int64_t size : dims) values *= size;
+  return values;
+}
+
+void add_chunks(const Json& described, std::int64_t file_bytes,
+                std::vector<ChunkPlace>&& places, DataSet& set) {
+  set.layout = DataSet::Layout::chunked;
+  set.chunk = extents(described, "chunk", 1);
+  if (set.chunk.size() != set.dims.size() ||
+      set.chunk_bytes() > kMostChunkBytes)
+    refuse("its chunks do not fit it");
+  for (const Json& filter : part(described, "filters").array()) {
+    Filter& to = set.filters.emplace_back();
+    to.id = static_cast<int>(number(filter, "id", 1 << 16));
+    to.name = text(filter, "name");
+    for (const Json& value : part(filter, "values").array())
+      to.values.push_back(static_cast<std::uint32_t>(value.integer()));
+  }
+  std::int64_t chunks = 1;
+  for (std::size_t d = 0; d < set.dims.size(); ++d) chunks *= set.grid(d);
+  if (std::ssize(places) != chunks) refuse("it has another number of chunks");
+  const auto end = static_cast<std::uint64_t>(file_bytes);
+  for (std::size_t at = 0; at < places.size(); ++at)
+    if (places[at].bytes > end || places[at].offset > end - places[at].bytes)
+      refuse("chunk " + std::to_string(at) +
+             " lies beyond the end of the file: it was not written to the end");
+  set.places = std::move(places);
+}
+
+void add_contiguous(const Json& described, std::int64_t file_bytes,
+                    DataSet& set) {
+  set.layout = DataSet::Layout::contiguous;
+  set.offset = number(described, "offset", kMostValues);
+  set.stored = number(described, "stored", kMostValues);
+  if (set.stored == 0) return;
+  if (set.offset > file_bytes || set.stored > file_bytes - set.offset)
+    refuse(
+        "its values lie beyond the end of the file: it was not written to "
+        "the end");
+  if (set.stored / set.type.bytes < values_of(set.dims))
+    refuse("it has fewer values than it says");
+}
+
+void add_mappings(const Json& described, DataSet& set) {
+  set.layout = DataSet::Layout::mapped;
+  for (const Json& one : part(described, "mappings").array()) {
+    Mapping mapping{.first = number(one, "first", kMostValues),
+                    .rows = number(one, "rows", kMostValues),
+                    .file = text(one, "file"),
+                    .path = text(one, "path"),
+                    .from = number(one, "from", kMostValues)};
+    if (!mapping.path.starts_with('/')) mapping.path = "/" + mapping.path;
+    if (set.dims.empty() || mapping.first + mapping.rows > set.dims[0])
+      refuse("it maps rows that it does not have");
+    set.mappings.push_back(std::move(mapping));
+  }
+}
+
+DataSet set_from(const Json& described, std::int64_t file_bytes,
+                 std::vector<std::vector<ChunkPlace>>& chunks,
+                 std::size_t& next) {
+  DataSet set;
+  set.path = text(described, "path");
+  set.type = type_from(part(described, "type"));
+  set.dims = extents(described, "dims", 0);
+  set.attributes = part(described, "attributes");
+  const std::string layout = text(described, "layout");
+  if (layout != "other") {
+    set.fill = from_hexadecimal(text(described, "fill"));
+    if (std::ssize(set.fill) != set.type.bytes) set.fill.clear();
+  }
+  if (layout == "chunked") {
+    if (next >= chunks.size()) refuse("its chunks are missing");
+    add_chunks(described, file_bytes, std::move(chunks[next++]), set);
+  } else if (layout == "contiguous") {
+    add_contiguous(described, file_bytes, set);
+  } else if (layout == "compact") {
+    set.layout = DataSet::Layout::compact;
+    set.data = from_hexadecimal(text(described, "data"));
+    if (std::ssize(set.data) / set.type.bytes < values_of(set.dims))
+      refuse("it has fewer values than it says");
+  } else if (layout == "virtual") {
+    add_mappings(described, set);
+  } else {
+    set.why = text(described, "why");
+  }
+  return set;
+}
+
+}  // namespace
+
+std::string ValueType::shown() const {
+  const std::string bits = std::to_string(8 * bytes);
+  switch (is) {
+    case Is::integer:
+      return (is_signed ? "int" : "uint") + bits;
+    case Is::floating:
+      return brain ? "bfloat16" : "float" + bits;
+    case Is::boolean:
+      return "bool";
+    case Is::text:
+    case Is::texts:
+      return "text";
+    case Is::list:
+      return "list of " + inner[0].shown();
+    case Is::bytes:
+      return "bytes";
+    case Is::array:
+      return inner[0].shown();
+    case Is::compound:
+      return "compound";
+    case Is::other:
+      break;
+  }
+  return what;
+}
+
+std::int64_t DataSet::chunk_bytes() const {
+  std::int64_t bytes = type.bytes;
+  for (std::int64_t size : chunk) {
+    if (size > kMostChunkBytes / bytes) return kMostChunkBytes + 1;
+    bytes *= size;
+  }
+  return bytes;
+}
+
+const DataSet* FileIndex::find(const std::string& path) const {
+  auto found = by_path.find(path);
+  return found == by_path.end() ? nullptr : &sets[found->second];
+}
+
+const Json* FileIndex::attributes_of(const std::string& group) const {
+  auto found = by_group.find(group);
+  return found == by_group.end() ? nullptr : &groups[found->second].second;
+}
+
+FileIndex index_from(const std::string& path, std::int64_t file_bytes,
+                     const std::string& json,
+                     std::vector<std::vector<ChunkPlace>> chunks) {
+  std::string where = path;
+  try {
+    const Json sent = Json::parse(json, path);
+    FileIndex index;
+    index.matlab = flag(sent, "matlab");
+    index.base = number(sent, "base", file_bytes);
+    std::size_t next = 0;
+    for (const Json& set : part(sent, "data_sets").array()) {
+      where = path + ", " + text(set, "path");
+      index.sets.push_back(set_from(set, file_bytes, chunks, next));
+    }
+    for (const Json& group : part(sent, "groups").array())
+      index.groups.emplace_back(text(group, "path"), part(group, "attributes"));
+    for (std::size_t at = 0; at < index.sets.size(); ++at)
+      index.by_path.emplace(index.sets[at].path, at);
+    for (std::size_t at = 0; at < index.groups.size(); ++at)
+      index.by_group.emplace(index.groups[at].first, at);
+    for (const Json& one : part(sent, "skipped").array())
+      index.skipped.emplace_back(text(one, "path"), text(one, "why"));
+    return index;
+  } catch (const std::string& why) {
+    throw Error(ErrorKind::source, {.code = "hdf5.damaged",
+                                    .what = "cannot read '" + path + "'",
+                                    .where = where,
+                                    .why = why,
+                                    .next = "get an intact copy, or write it "
+                                            "again"});
+  }
+}
+
+}  // namespace penstock::hdf5

@@ -1,0 +1,256 @@
+#include "penstock/sources/hdf5/index_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "penstock/base/error.h"
+#include "penstock/base/log.h"
+#include "penstock/base/plugin.h"
+
+namespace penstock::hdf5 {
+namespace {
+
+constexpr const char* kProgram = "penstock_hdf5_index";
+constexpr int kMostTries = 3;
+constexpr std::chrono::milliseconds kLook(100);
+constexpr double kMostSilentSeconds = 1.5;
+constexpr double kMostWaitSeconds = 60;  // for a disk or a server of files
+constexpr std::uint64_t kMostFrame =
+    std::uint64_t{kMostChunks} * sizeof(ChunkPlace);
+
+Error failed(const files::DataFile& file, std::string code, std::string why,
+             std::string next) {
+  return Error(ErrorKind::source, {.code = std::move(code),
+                                   .what = "cannot read '" + file.path + "'",
+                                   .where = file.path,
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+std::string program_path() {
+  static const char here = 0;
+  std::vector<std::filesystem::path> folders = plugin_folders();
+  folders.insert(folders.begin(), folder_of_library(&here));
+  for (const std::filesystem::path& folder : folders)
+    if (!folder.empty() && ::access((folder / kProgram).c_str(), X_OK) == 0)
+      return folder / kProgram;
+  throw Error(ErrorKind::source,
+              {.code = "hdf5.no_program",
+               .what = "cannot read files of HDF5",
+               .where = kProgram,
+               .why = "this program, which lies beside the plugin, is missing",
+               .next = "install Penstock anew"});
+}
+
+/// The letter of its state and the processor time that it took, in seconds;
+/// '?' where the system does not say.
+std::pair<char, double> state_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::size_t end = text.rfind(')');
+  if (end == text.npos) return {'?', 0};
+  std::istringstream rest(text.substr(end + 1));
+  char state = '?';
+  rest >> state;
+  std::string skipped;
+  for (int at = 0; at < 10; ++at) rest >> skipped;
+  double user = 0, system = 0;
+  rest >> user >> system;
+  return {state, (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK))};
+}
+
+std::string shown_signal(int number) {
+  const char* name = ::sigabbrev_np(number);
+  return name == nullptr ? "signal " + std::to_string(number)
+                         : "SIG" + std::string(name);
+}
+
+struct FileActions {
+  posix_spawn_file_actions_t actions;
+  FileActions() { posix_spawn_file_actions_init(&actions); }
+  ~FileActions() { posix_spawn_file_actions_destroy(&actions); }
+};
+
+}  // namespace
+
+IndexProcess::~IndexProcess() { end(); }
+
+void IndexProcess::end() {
+  if (to_ >= 0) ::close(to_);
+  if (from_ >= 0) ::close(from_);
+  to_ = from_ = -1;
+  if (process_ <= 0) return;
+  ::kill(process_, SIGKILL);
+  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  process_ = 0;
+}
+
+void IndexProcess::start() {
+  const std::string program = program_path();
+  int to[2], from[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to) != 0 ||
+      ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, from) != 0)
+    throw Error(ErrorKind::source,
+                {.code = "hdf5.no_program",
+                 .what = "cannot start " + program,
+                 .where = program,
+                 .why = std::strerror(errno),
+                 .next = "raise the limit of open files (ulimit -n)"});
+  FileActions files;
+  posix_spawn_file_actions_adddup2(&files.actions, to[1], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files.actions, from[1], STDOUT_FILENO);
+  // Nothing of our environment changes what it does.
+  std::array<char*, 1> environment{nullptr};
+  std::string name = program;
+  std::array<char*, 2> arguments{name.data(), nullptr};
+  const int failed =
+      ::posix_spawn(&process_, program.c_str(), &files.actions, nullptr,
+                    arguments.data(), environment.data());
+  ::close(to[1]);
+  ::close(from[1]);
+  to_ = to[0];
+  from_ = from[0];
+  if (failed == 0) return;
+  process_ = 0;
+  end();
+  throw Error(ErrorKind::source, {.code = "hdf5.no_program",
+                                  .what = "cannot start " + program,
+                                  .where = program,
+                                  .why = std::strerror(failed),
+                                  .next = "install Penstock anew"});
+}
+
+// It is hung when it says nothing though it computes, or cannot run: a process
+// that waits for a disk is given more time.
+bool IndexProcess::wait_for_bytes() {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  const double computed = state_of(process_).second;
+  for (;;) {
+    end_if_stopped(stop_);
+    pollfd wait{.fd = from_, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&wait, 1, static_cast<int>(kLook.count()));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+    const double silent =
+        std::chrono::duration<double>(Clock::now() - begin).count();
+    if (silent < kMostSilentSeconds) continue;
+    const auto [state, now] = state_of(process_);
+    if (state == 'T' || now - computed >= kMostSilentSeconds / 2 ||
+        silent > kMostWaitSeconds) {
+      hung_ = true;
+      return false;
+    }
+  }
+}
+
+bool IndexProcess::take(void* to, std::size_t size) {
+  char* at = static_cast<char*>(to);
+  while (size > 0) {
+    if (!wait_for_bytes()) return false;
+    const ssize_t got = ::read(from_, at, size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+IndexProcess::End IndexProcess::ask(
+    const files::DataFile& file, std::string& json,
+    std::vector<std::vector<ChunkPlace>>& chunks) {
+  const auto length = static_cast<std::uint32_t>(file.path.size());
+  std::string request(reinterpret_cast<const char*>(&length), sizeof(length));
+  request += file.path;
+  hung_ = false;
+  if (::send(to_, request.data(), request.size(), MSG_NOSIGNAL) !=
+      std::ssize(request))
+    return End::killed;
+  for (;;) {
+    FrameHead head{};
+    if (!take(&head, sizeof(head)) || head.bytes > kMostFrame)
+      return hung_ ? End::hung : End::killed;
+    if (head.kind == Frame::done) return End::answered;
+    if (head.kind == Frame::progress) continue;
+    void* to = nullptr;
+    if (head.kind == Frame::chunks) {
+      auto& places = chunks.emplace_back(head.bytes / sizeof(ChunkPlace));
+      to = places.data();
+    } else {
+      json = head.kind == Frame::failed ? "!" : "";
+      json.resize(json.size() + head.bytes);
+      to = json.data() + json.size() - head.bytes;
+    }
+    if (!take(to, head.bytes)) return hung_ ? End::hung : End::killed;
+  }
+}
+
+void IndexProcess::died(const files::DataFile& file, int status) {
+  files::check_unchanged(file);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 12)
+    throw failed(file, "hdf5.memory", "there is no memory for its index",
+                 "its index takes more than there is, or the file is damaged: "
+                 "try h5dump -H FILE");
+  throw failed(file, "hdf5.crashed",
+               "it is damaged: libhdf5 ended with " +
+                   (WIFSIGNALED(status)
+                        ? shown_signal(WTERMSIG(status))
+                        : "status " + std::to_string(WEXITSTATUS(status))) +
+                   " while it read its index, in a process of its own",
+               "get an intact copy, or write it again");
+}
+
+FileIndex IndexProcess::index(const files::DataFile& file) {
+  for (int tries = 1;; ++tries) {
+    std::string json;
+    std::vector<std::vector<ChunkPlace>> chunks;
+    if (process_ == 0) start();
+    const End how = ask(file, json, chunks);
+    if (how == End::answered) {
+      if (!json.starts_with('!'))
+        return index_from(file.path, file.bytes, json, std::move(chunks));
+      const Json why = Json::parse(json.substr(1), file.path);
+      throw failed(file, why.find("code")->string(), why.find("why")->string(),
+                   why.find("next")->string());
+    }
+    int status = 0;
+    if (how == End::hung) ::kill(process_, SIGKILL);
+    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
+    }
+    process_ = 0;
+    end();
+    const bool killed = WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL ||
+                                                WTERMSIG(status) == SIGTERM);
+    if (how == End::killed && !killed) died(file, status);
+    const std::string why =
+        how == End::hung
+            ? "the process that reads its index made no progress for 1.5 "
+              "seconds"
+            : "the process that reads its index was killed (" +
+                  shown_signal(WTERMSIG(status)) +
+                  "), which the system does when memory runs out";
+    if (tries == kMostTries || (how == End::hung && tries == 2))
+      throw failed(file, how == End::hung ? "hdf5.hung" : "hdf5.killed",
+                   why + ", " + std::to_string(tries) + " times",
+                   how == End::hung
+                       ? "get an intact copy: libhdf5 loops on damaged files"
+                       : "free some memory, and start again");
+    log(LogLevel::warning, file.path + ": " + why + "; it is started again");
+  }
+}
+
+}  // namespace penstock::hdf5

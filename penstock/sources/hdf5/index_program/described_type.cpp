@@ -1,0 +1,169 @@
+#include "penstock/sources/hdf5/index_program/described_type.h"
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "penstock/sources/hdf5/index_program/handle.h"
+
+namespace penstock::hdf5 {
+namespace {
+
+constexpr int kDeepest = 8;
+
+Json of(const char* what, std::size_t bytes) {
+  Json type(Json::Object{});
+  type["is"] = what;
+  type["bytes"] = bytes;
+  return type;
+}
+
+Json other(std::size_t bytes, const std::string& what) {
+  Json type = of("other", bytes);
+  type["what"] = what;
+  return type;
+}
+
+/// All bits of the bytes count, from the first one on.
+bool is_plain(hid_t type, std::size_t bytes) {
+  return H5Tget_precision(type) == 8 * bytes && H5Tget_offset(type) == 0;
+}
+
+std::string bits(std::size_t bytes) { return std::to_string(8 * bytes); }
+
+Json integer(hid_t type, std::size_t bytes) {
+  if (!is_plain(type, bytes) ||
+      (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8))
+    return other(bytes, "integers of " +
+                            std::to_string(H5Tget_precision(type)) +
+                            " bits in " + bits(bytes));
+  Json described = of("integer", bytes);
+  described["signed"] = H5Tget_sign(type) == H5T_SGN_2;
+  described["big"] = bytes > 1 && H5Tget_order(type) == H5T_ORDER_BE;
+  return described;
+}
+
+Json floating(hid_t type, std::size_t bytes) {
+  std::size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0,
+              mantissa_bits = 0;
+  H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa,
+                &mantissa_bits);
+  const bool brain = bytes == 2 && exponent_bits == 8;
+  const std::size_t ieee = bytes == 2   ? 5
+                           : bytes == 4 ? 8
+                           : bytes == 8 ? 11
+                                        : 0;
+  const H5T_order_t order = H5Tget_order(type);
+  if (!is_plain(type, bytes) || ieee == 0 ||
+      (exponent_bits != ieee && !brain) || order == H5T_ORDER_VAX ||
+      mantissa != 0 || mantissa_bits != exponent || sign != 8 * bytes - 1)
+    return other(bytes, "floats of " + bits(bytes) +
+                            " bits that are not those of IEEE 754 in 16, 32 or "
+                            "64 bits");
+  Json described = of("float", bytes);
+  described["big"] = order == H5T_ORDER_BE;
+  described["brain"] = brain;
+  return described;
+}
+
+bool is_boolean(hid_t type) {
+  if (H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
+  std::array<bool, 2> found{};
+  for (unsigned at = 0; at < 2; ++at) {
+    signed char value = 0;
+    H5Tget_member_value(type, at, &value);
+    char* name = H5Tget_member_name(type, at);
+    if (name == nullptr) return false;
+    if (std::strcmp(name, "FALSE") == 0 && value == 0) found[0] = true;
+    if (std::strcmp(name, "TRUE") == 0 && value == 1) found[1] = true;
+    H5free_memory(name);
+  }
+  return found[0] && found[1];
+}
+
+/// In the file: a length, an address and a number (H5Tget_size tells the size
+/// in memory).
+constexpr std::size_t kReference = 16;
+
+/// Where such values are inside others, H5Dget_type gives their places in
+/// memory, not those in the file.
+bool holds_references(const Json& described) {
+  const std::string& is = described.find("is")->string();
+  return is == "texts" || is == "list";
+}
+Json inside(std::size_t bytes) {
+  return other(bytes, "values of variable length inside of others");
+}
+
+Json compound(hid_t type, std::size_t bytes, int depth) {
+  Json described = of("compound", bytes);
+  described["members"] = Json::Array{};
+  const int count = H5Tget_nmembers(type);
+  for (int at = 0; at < count; ++at) {
+    char* name = H5Tget_member_name(type, static_cast<unsigned>(at));
+    Handle member(H5Tget_member_type(type, static_cast<unsigned>(at)));
+    Json one(Json::Object{});
+    one["name"] = std::string(name == nullptr ? "" : name);
+    one["at"] = H5Tget_member_offset(type, static_cast<unsigned>(at));
+    one["type"] = described_type(member, depth + 1);
+    H5free_memory(name);
+    if (holds_references(*one.find("type"))) return inside(bytes);
+    described["members"].push_back(std::move(one));
+  }
+  return described;
+}
+
+Json array(hid_t type, std::size_t bytes, int depth) {
+  const int rank = H5Tget_array_ndims(type);
+  if (rank < 1 || rank > H5S_MAX_RANK) return other(bytes, "arrays");
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
+  H5Tget_array_dims2(type, dims.data());
+  Json described = of("array", bytes);
+  for (hsize_t size : dims) described["dims"].push_back(std::size_t{size});
+  described["of"] = described_type(Handle(H5Tget_super(type)), depth + 1);
+  if (holds_references(*described.find("of"))) return inside(bytes);
+  return described;
+}
+
+Json reference(hid_t type, std::size_t bytes) {
+  return other(bytes, H5Tequal(type, H5T_STD_REF_OBJ) > 0
+                          ? "references to objects"
+                          : "references to regions");
+}
+
+}  // namespace
+
+Json described_type(hid_t type, int depth) {
+  const std::size_t bytes = H5Tget_size(type);
+  if (depth > kDeepest || bytes == 0) return other(bytes, "nested types");
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER:
+      return integer(type, bytes);
+    case H5T_FLOAT:
+      return floating(type, bytes);
+    case H5T_STRING:
+      return H5Tis_variable_str(type) > 0 ? of("texts", kReference)
+                                          : of("text", bytes);
+    case H5T_ENUM:
+      if (is_boolean(type)) return of("boolean", bytes);
+      return described_type(Handle(H5Tget_super(type)), depth + 1);
+    case H5T_OPAQUE:
+      return of("bytes", bytes);
+    case H5T_COMPOUND:
+      return compound(type, bytes, depth);
+    case H5T_ARRAY:
+      return array(type, bytes, depth);
+    case H5T_REFERENCE:
+      return reference(type, bytes);
+    case H5T_VLEN: {
+      Json described = of("list", kReference);
+      described["of"] = described_type(Handle(H5Tget_super(type)), depth + 1);
+      return described;
+    }
+    default:
+      return other(bytes, "a type that is not read");
+  }
+}
+
+}  // namespace penstock::hdf5

@@ -1,0 +1,66 @@
+#include <algorithm>
+
+#include "penstock/base/error.h"
+#include "penstock/sources/files/file_source.h"
+#include "penstock/sources/hdf5/hdf5_file.h"
+
+namespace penstock {
+
+// In the descriptor.
+SourceKind hdf5_source();
+
+namespace hdf5 {
+namespace {
+
+const files::FileKind& kind() {
+  static const files::FileKind the{hdf5_source(), open_hdf5};
+  return the;
+}
+
+/// Says why a data set that is there is no column.
+[[noreturn]] void explain(const SourceSpec& spec,
+                          const std::vector<ColumnRequest>& requests,
+                          StopFlag stop, const Error& unknown) {
+  const std::vector<RefusedColumn> refused =
+      refused_in(kind().open(spec, kind().find(spec, kind().about), stop));
+  for (const ColumnRequest& request : requests)
+    for (const RefusedColumn& one : refused)
+      if (one.name == request.column ||
+          request.column.starts_with(one.name + "."))
+        throw Error(ErrorKind::source,
+                    {.code = "hdf5.unreadable",
+                     .what = "cannot read data set '" + one.name + "' in '" +
+                             spec.path + "'",
+                     .where = request.setting,
+                     .why = one.why,
+                     .next = one.next});
+  throw unknown;
+}
+
+std::unique_ptr<Source> open(const SourceSpec& spec,
+                             const std::vector<ColumnRequest>& requests,
+                             SourceOptions options) {
+  try {
+    return files::open_file_source(spec, requests, options, kind());
+  } catch (const Error& error) {
+    if (error.parts().code != "source.unknown_column") throw;
+    explain(spec, requests, options.stop, error);
+  }
+}
+
+Schema schema(const SourceSpec& spec) {
+  return files::read_file_schema(spec, kind());
+}
+
+constexpr SourcePlugin kPlugin{.version = SourcePlugin::kVersion,
+                               .open_source = open,
+                               .read_schema = schema,
+                               .create_table = files::refuse_writing};
+
+}  // namespace
+}  // namespace hdf5
+}  // namespace penstock
+
+extern "C" const penstock::SourcePlugin* penstock_source_part() {
+  return &penstock::hdf5::kPlugin;
+}

@@ -1,0 +1,424 @@
+#include "penstock/sources/hdf5/row_columns.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "penstock/base/error.h"
+
+namespace penstock::hdf5 {
+namespace {
+
+using Is = ValueType::Is;
+
+Error failed(const IndexedFile& file, const char* code, std::string where,
+             std::string why, std::string next) {
+  return Error(ErrorKind::source,
+               {.code = code,
+                .what = "cannot read rows of '" + file.data.path + "'",
+                .where = std::move(where),
+                .why = std::move(why),
+                .next = std::move(next)});
+}
+
+bool is_below(const std::string& path, const std::string& group) {
+  return group == "/" || path == group || path.starts_with(group + "/");
+}
+
+/// Why the values of a data set cannot be reached; empty: they can.
+RefusedColumn unreadable(const IndexedFile& file, const DataSet& set) {
+  if (set.layout == DataSet::Layout::other)
+    return {set.path, set.why, "write it again (h5repack)"};
+  if (set.layout == DataSet::Layout::chunked) {
+    const FilterFault fault = fault_of(set.filters);
+    if (!fault.why.empty()) return {set.path, fault.why, fault.next};
+  }
+  for (const Mapping& mapping : set.mappings) {
+    const IndexedFile* there = file.file_of(mapping);
+    const DataSet* source =
+        there == nullptr ? nullptr : there->index.find(mapping.path);
+    if (source == nullptr)
+      return {set.path,
+              "it is a virtual data set, and " + mapping.path + " in '" +
+                  mapping.file + "', which it maps, is not there",
+              "put that file where it was, beside this one"};
+    const RowView here{.file = &file, .set = &set};
+    const RowView other{.file = there, .set = source};
+    if (source->dims.empty() || other.item() != here.item() ||
+        source->type.bytes != set.type.bytes ||
+        source->type.shown() != set.type.shown() ||
+        mapping.from + mapping.rows > other.rows() ||
+        source->layout == DataSet::Layout::mapped)
+      return {set.path,
+              "it is a virtual data set, and " + mapping.path + " in '" +
+                  mapping.file + "' has other rows than it maps",
+              "write it again"};
+    RefusedColumn fault = unreadable(*there, *source);
+    if (!fault.why.empty()) return {set.path, fault.why, fault.next};
+  }
+  return {};
+}
+
+files::FileColumn file_column(const ValuePlan& plan) {
+  return {.name = plan.name, .declared = plan.declared, .type = plan.column};
+}
+
+RowColumn constant(const std::string& name, const Json& value) {
+  RowColumn column{.from = RowColumn::From::constants, .values = {value}};
+  const bool text = value.is_string();
+  const bool whole = std::holds_alternative<std::int64_t>(value.value());
+  column.plan.column = text    ? ColumnType::text
+                       : whole ? ColumnType::int64
+                               : ColumnType::float64;
+  column.plan.name = name;
+  column.plan.declared = std::string(text    ? "text"
+                                     : whole ? "int64"
+                                             : "float64") +
+                         " (an attribute)";
+  column.column = file_column(column.plan);
+  return column;
+}
+
+/// Names of attributes that say how a library reads a data set, not what it is.
+bool is_technical(const std::string& name) {
+  return name.starts_with("_") || name.starts_with("MATLAB_") ||
+         name.starts_with("H5PATH") || name == "CLASS" || name == "NAME" ||
+         name == "DIMENSION_LABELS" || name == "REFERENCE_LIST";
+}
+
+void add_constants(const Json* attributes, const std::string& prefix,
+                   std::vector<RowColumn>& to) {
+  if (attributes == nullptr) return;
+  for (const auto& [name, value] : attributes->object())
+    if (!is_technical(name)) to.push_back(constant(prefix + "@" + name, value));
+}
+
+class Finder {
+ public:
+  Finder(const std::shared_ptr<const IndexedFile>& file,
+         const RowSettings& settings, RawReader& reader)
+      : file_(file),
+        settings_(settings),
+        reader_(reader),
+        reversed_(settings.last || (file->index.matlab && !settings.first)) {}
+
+  RowColumns find() {
+    if (settings_.samples == RowSettings::Samples::rows)
+      find_rows();
+    else
+      find_samples();
+    for (const auto& [path, why] : file_->index.skipped)
+      found_.refused.push_back({path, why, "choose another column"});
+    return std::move(found_);
+  }
+
+ private:
+  struct Candidate {
+    RowView view;
+    std::vector<ValuePlan> plans;
+  };
+
+  const std::string* offsets_of(const std::string& path) const {
+    for (const auto& [values, offsets] : settings_.ragged)
+      if (values == path) return &offsets;
+    return nullptr;
+  }
+  bool is_offsets(const std::string& path) const {
+    return std::ranges::any_of(
+        settings_.ragged, [&](const auto& one) { return one.second == path; });
+  }
+
+  /// A row's shape. Columns of MATLAB have a second dimension of one.
+  std::vector<std::int64_t> item_of(const RowView& view) const {
+    std::vector<std::int64_t> item = view.item();
+    if (view.reversed && item.size() == 1 && item[0] == 1) item.clear();
+    return item;
+  }
+
+  void find_rows() {
+    std::vector<Candidate> candidates;
+    for (const DataSet& set : file_->index.sets) {
+      if (!is_below(set.path, settings_.group) || set.dims.empty()) continue;
+      RefusedColumn fault = unreadable(*file_, set);
+      if (!fault.why.empty()) {
+        found_.refused.push_back(std::move(fault));
+        continue;
+      }
+      Candidate one{
+          .view = {.file = file_.get(), .set = &set, .reversed = reversed_},
+          .plans = {}};
+      plan_values(set.path, set.type, item_of(one.view), one.plans,
+                  found_.refused);
+      if (offsets_of(set.path) != nullptr)
+        add_cut(one);
+      else if (!one.plans.empty() && !is_offsets(set.path))
+        candidates.push_back(std::move(one));
+    }
+    choose_rows(candidates);
+    for (Candidate& one : candidates) add_set(one);
+    add_constants(file_->index.attributes_of(settings_.group), "",
+                  found_.columns);
+  }
+
+  void choose_rows(const std::vector<Candidate>& candidates) {
+    const Candidate* largest = nullptr;
+    for (const Candidate& one : candidates) {
+      auto size = [](const Candidate& c) {
+        return c.view.rows() * c.view.row_bytes();
+      };
+      if (largest == nullptr || size(one) > size(*largest)) largest = &one;
+    }
+    if (largest == nullptr && found_.columns.empty())
+      throw failed(
+          *file_, "hdf5.no_rows", file_->data.path + ", " + settings_.group,
+          "no data set in it can be read as rows" +
+              (found_.refused.empty() ? std::string()
+                                      : "; " + found_.refused[0].name + ": " +
+                                            found_.refused[0].why),
+          "see what is in it: h5dump -H FILE; source.group names "
+          "another group");
+    if (largest != nullptr) found_.leading = largest->view;
+    if (found_.columns.empty()) found_.rows = largest->view.rows();
+  }
+
+  void add_set(Candidate& one) {
+    const DataSet& set = *one.view.set;
+    if (one.view.rows() != found_.rows) {
+      found_.refused.push_back(
+          {set.path,
+           "it has " + std::to_string(one.view.rows()) + " rows, and " +
+               (found_.leading.set == nullptr ? std::string("others")
+                                              : found_.leading.set->path) +
+               " has " + std::to_string(found_.rows),
+           "columns of one job have one number of rows: name another data set, "
+           "or its group as source.group"});
+      return;
+    }
+    for (ValuePlan& plan : one.plans) {
+      RowColumn column{.column = file_column(plan),
+                       .plan = plan,
+                       .file = file_,
+                       .view = one.view};
+      found_.columns.push_back(std::move(column));
+    }
+    add_constants(&set.attributes, set.path, found_.columns);
+  }
+
+  void add_cut(const Candidate& one) {
+    const std::string& name = *offsets_of(one.view.set->path);
+    const DataSet* set = file_->index.find(name);
+    auto refuse = [&](std::string why) {
+      return failed(*file_, "hdf5.offsets", file_->data.path + ", " + name,
+                    std::move(why),
+                    "source.ragged names, for a data set of values, one of "
+                    "offsets: where each row begins, and where the last ends");
+    };
+    if (set == nullptr) throw refuse("there is no such data set");
+    const RowView view{.file = file_.get(), .set = set};
+    if (set->type.is != Is::integer || set->dims.size() != 1 ||
+        set->dims[0] < 1 || !unreadable(*file_, *set).why.empty())
+      throw refuse("it is not a list of whole numbers");
+    if (one.plans.size() != 1 || one.plans[0].at != 0 ||
+        one.view.set->type.is == Is::compound)
+      throw refuse(one.view.set->path + " holds no numbers");
+    RawRows raw = reader_.read(view, 0, view.rows());
+    if (!raw.bad.empty()) throw refuse(raw.bad[0].why);
+    Column numbers = numbers_of(set->type, std::move(raw), view.rows());
+    auto offsets = std::make_shared<std::vector<std::int64_t>>();
+    for (std::int64_t row = 0; row < numbers.length; ++row) {
+      const std::int64_t at = numbers.as_int64(row);
+      if (at < (offsets->empty() ? 0 : offsets->back()) || at > one.view.rows())
+        throw refuse("offset " + std::to_string(row) + " is " +
+                     std::to_string(at) + ", and there are " +
+                     std::to_string(one.view.rows()) + " values");
+      offsets->push_back(at);
+    }
+    const std::int64_t rows = std::ssize(*offsets) - 1;
+    if (!found_.columns.empty() && rows != found_.rows)
+      throw refuse("it cuts " + std::to_string(rows) + " rows, and others " +
+                   std::to_string(found_.rows));
+    found_.rows = rows;
+    RowColumn column{.from = RowColumn::From::cut,
+                     .plan = one.plans[0],
+                     .file = file_,
+                     .view = one.view,
+                     .offsets = std::move(offsets)};
+    column.plan.column = ColumnType::list;
+    column.plan.numbers = dtype_of(one.plans[0].type);
+    column.plan.declared = "list of " + one.plans[0].type.shown();
+    column.column = file_column(column.plan);
+    found_.columns.push_back(std::move(column));
+  }
+
+  // --- a group or a data set for each row ---
+
+  void find_samples() {
+    const bool groups = settings_.samples == RowSettings::Samples::groups;
+    const std::string prefix =
+        settings_.group == "/" ? "/" : settings_.group + "/";
+    std::map<std::string, std::size_t> rows;  // by name
+    std::vector<std::string> names;
+    std::vector<std::pair<std::size_t, const DataSet*>> sets;
+    std::vector<std::string> inside;  // by entry of `sets`
+    for (const DataSet& set : file_->index.sets) {
+      if (!set.path.starts_with(prefix)) continue;
+      const std::string rest = set.path.substr(prefix.size());
+      const std::size_t slash = rest.find('/');
+      if (groups == (slash == rest.npos)) continue;
+      const std::string name = rest.substr(0, slash);
+      auto [at, fresh] = rows.emplace(name, names.size());
+      if (fresh) names.push_back(name);
+      sets.emplace_back(at->second, &set);
+      inside.push_back(groups ? rest.substr(slash) : "data");
+    }
+    if (names.empty())
+      throw failed(*file_, "hdf5.no_rows",
+                   file_->data.path + ", " + settings_.group,
+                   groups ? "there is no group with data sets in it"
+                          : "there is no data set in it",
+                   "see what is in it: h5dump -H FILE; source.group names "
+                   "another group");
+    found_.rows = std::ssize(names);
+    found_.row_bytes.assign(names.size(), 0);
+    std::map<std::string, std::vector<const DataSet*>> columns;
+    for (std::size_t at = 0; at < sets.size(); ++at) {
+      auto& column = columns[inside[at]];
+      column.resize(names.size(), nullptr);
+      column[sets[at].first] = sets[at].second;
+      std::int64_t bytes = sets[at].second->type.bytes;
+      for (std::int64_t size : sets[at].second->dims) bytes *= size;
+      found_.row_bytes[sets[at].first] += bytes;
+    }
+    for (auto& [name, of_rows] : columns) add_samples(name, of_rows);
+    add_names(names);
+    add_sample_attributes(names, prefix, groups);
+  }
+
+  void add_samples(const std::string& name,
+                   const std::vector<const DataSet*>& sets) {
+    const DataSet* first = nullptr;
+    bool equal = true;
+    for (const DataSet* set : sets) {
+      if (set == nullptr) {
+        equal = false;
+        continue;
+      }
+      if (first == nullptr) first = set;
+      RefusedColumn fault = unreadable(*file_, *set);
+      if (fault.why.empty() && set->type.shown() != first->type.shown())
+        fault.why = set->path + " holds " + set->type.shown() + ", and " +
+                    first->path + " " + first->type.shown();
+      if (!fault.why.empty()) {
+        found_.refused.push_back(
+            {name, fault.why,
+             fault.next.empty() ? "write them with one type" : fault.next});
+        return;
+      }
+      equal = equal && set->dims == first->dims;
+    }
+    std::vector<ValuePlan> plans;
+    plan_values(name, first->type,
+                equal ? first->dims : std::vector<std::int64_t>(), plans,
+                found_.refused);
+    for (ValuePlan& plan : plans) {
+      if (!equal && plan.column.kind == ColumnKind::number) {
+        plan.numbers = plan.column.dtype;
+        plan.column = ColumnType::list;
+        plan.declared = "list of " + plan.declared;
+      } else if (!equal || plan.column.kind == ColumnKind::list ||
+                 first->type.is == Is::compound) {
+        if (!equal || first->type.is == Is::compound) {
+          found_.refused.push_back(
+              {plan.name,
+               "it holds " + first->type.shown() + " of shapes that differ",
+               "choose another column"});
+          continue;
+        }
+      }
+      found_.columns.push_back({.column = file_column(plan),
+                                .from = RowColumn::From::samples,
+                                .plan = plan,
+                                .file = file_,
+                                .sets = sets});
+    }
+  }
+
+  void add_names(const std::vector<std::string>& names) {
+    RowColumn column = constant("name", Json(""));
+    column.from = RowColumn::From::values;
+    column.column.declared = "text (of a row)";
+    column.values.assign(names.begin(), names.end());
+    found_.columns.push_back(std::move(column));
+  }
+
+  void add_sample_attributes(const std::vector<std::string>& names,
+                             const std::string& prefix, bool groups) {
+    std::map<std::string, std::vector<Json>> values;
+    for (std::size_t row = 0; row < names.size(); ++row) {
+      const std::string path = prefix + names[row];
+      const DataSet* set = groups ? nullptr : file_->index.find(path);
+      const Json* of = groups           ? file_->index.attributes_of(path)
+                       : set == nullptr ? nullptr
+                                        : &set->attributes;
+      if (of == nullptr) continue;
+      for (const auto& [name, value] : of->object()) {
+        if (is_technical(name)) continue;
+        auto& column = values[name];
+        column.resize(names.size());
+        column[row] = value;
+      }
+    }
+    for (auto& [name, of_rows] : values) {
+      const Json* some = nullptr;
+      for (const Json& value : of_rows)
+        if (!value.is_null() && (some == nullptr || !value.is_number() ||
+                                 std::holds_alternative<double>(value.value())))
+          some = &value;
+      RowColumn column = constant("@" + name, *some);
+      column.from = RowColumn::From::values;
+      column.values = std::move(of_rows);
+      found_.columns.push_back(std::move(column));
+    }
+  }
+
+  const std::shared_ptr<const IndexedFile> file_;
+  const RowSettings& settings_;
+  RawReader& reader_;
+  const bool reversed_;
+  RowColumns found_;
+};
+
+}  // namespace
+
+RowSettings row_settings_of(const FileSettings& settings) {
+  RowSettings rows;
+  if (!settings.group.empty()) rows.group = settings.group;
+  if (!rows.group.starts_with('/')) rows.group = "/" + rows.group;
+  while (rows.group.size() > 1 && rows.group.ends_with('/'))
+    rows.group.pop_back();
+  rows.samples = settings.samples == "groups" ? RowSettings::Samples::groups
+                 : settings.samples == "data_sets" ? RowSettings::Samples::sets
+                                                   : RowSettings::Samples::rows;
+  rows.last = settings.axis == "last";
+  rows.first = settings.axis == "first";
+  rows.ragged = settings.ragged;
+  return rows;
+}
+
+RowColumns columns_of(const std::shared_ptr<const IndexedFile>& file,
+                      const RowSettings& settings, RawReader& reader) {
+  return Finder(file, settings, reader).find();
+}
+
+void add_columns(const RowColumns& other, std::int64_t first, RowColumns& to) {
+  for (RowColumn column : other.columns) {
+    if (std::ranges::any_of(to.columns, [&](const RowColumn& own) {
+          return own.column.name == column.column.name;
+        }))
+      continue;
+    column.first = first;
+    to.columns.push_back(std::move(column));
+  }
+}
+
+}  // namespace penstock::hdf5

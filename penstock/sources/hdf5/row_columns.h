@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/sources/files/file_settings.h"
+#include "penstock/sources/files/row_file.h"
+#include "penstock/sources/hdf5/values.h"
+
+namespace penstock::hdf5 {
+
+/// How a column of a file of HDF5 comes about.
+struct RowColumn {
+  files::FileColumn column;
+  enum class From : std::uint8_t {
+    set,        ///< rows of a data set
+    cut,        ///< rows of a data set, as lists that offsets cut
+    constants,  ///< the same value in each row
+    samples,    ///< a data set for each row
+    values,     ///< a value for each row, already known
+  } from = From::set;
+  ValuePlan plan = {};
+  std::shared_ptr<const IndexedFile> file = nullptr;
+  RowView view = {};
+  std::int64_t first = 0;  ///< the row of the view that is row 0 here
+  std::shared_ptr<const std::vector<std::int64_t>> offsets = nullptr;  ///< cut
+  std::vector<const DataSet*> sets = {};  ///< samples; null: a row has none
+  std::vector<Json> values = {};          ///< of each row, or one of all
+};
+
+/// The rows of one file.
+struct RowColumns {
+  std::vector<RowColumn> columns;
+  std::vector<RefusedColumn> refused;  ///< data sets that are none, and why
+  std::int64_t rows = 0;
+  /// The data set of most bytes, which decides about chunks of rows; none in
+  /// samples.
+  RowView leading = {};
+  std::vector<std::int64_t> row_bytes = {};  ///< of samples, by row
+};
+
+/// What a job says about how rows lie in files.
+struct RowSettings {
+  std::string group = "/";
+  enum class Samples : std::uint8_t {
+    rows,
+    groups,
+    sets
+  } samples = Samples::rows;
+  bool last = false, first = false;  ///< the axis of rows; neither: by the file
+  std::vector<std::pair<std::string, std::string>> ragged = {};
+};
+RowSettings row_settings_of(const FileSettings& settings);
+
+/// Finds the columns and rows of a file. Reads offsets, nothing else. Throws
+/// Error(source), hdf5.no_rows, hdf5.offsets.
+RowColumns columns_of(const std::shared_ptr<const IndexedFile>& file,
+                      const RowSettings& settings, RawReader& reader);
+
+/// Adds columns of another file, whose rows from `first` on stand beside those
+/// of this one.
+void add_columns(const RowColumns& other, std::int64_t first, RowColumns& to);
+
+}  // namespace penstock::hdf5

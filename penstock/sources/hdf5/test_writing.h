@@ -1,0 +1,81 @@
+#pragma once
+
+#include <hdf5.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+/// Writes files of HDF5 for tests.
+namespace penstock::hdf5 {
+
+/// How a data set is laid out.
+struct Written {
+  hsize_t chunk = 0;     ///< rows; 0: contiguous
+  unsigned deflate = 0;  ///< its level; 0: none
+  bool shuffle = false;
+  bool checksum = false;
+};
+
+class TestFile {
+ public:
+  explicit TestFile(const std::string& path)
+      : file_(
+            H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) {}
+  ~TestFile() { H5Fclose(file_); }
+  TestFile(const TestFile&) = delete;
+  TestFile& operator=(const TestFile&) = delete;
+
+  /// Rows of `each` values; texts are of variable length.
+  template <class Value>
+  void write(const std::string& name, const std::vector<Value>& values,
+             Written how = {}, hsize_t each = 1) {
+    const hsize_t dims[] = {values.size() / each, each};
+    const int rank = each == 1 ? 1 : 2;
+    hid_t type = memory_type<Value>();
+    hid_t space = H5Screate_simple(rank, dims, nullptr);
+    hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+    if (how.chunk > 0 && !values.empty()) {
+      const hsize_t chunk[] = {std::min(how.chunk, dims[0]), each};
+      H5Pset_chunk(properties, rank, chunk);
+      if (how.shuffle) H5Pset_shuffle(properties);
+      if (how.deflate > 0) H5Pset_deflate(properties, how.deflate);
+      if (how.checksum) H5Pset_fletcher32(properties);
+    }
+    hid_t set = H5Dcreate2(file_, name.c_str(), type, space, H5P_DEFAULT,
+                           properties, H5P_DEFAULT);
+    if constexpr (std::is_same_v<Value, std::string>) {
+      std::vector<const char*> texts;
+      for (const std::string& text : values) texts.push_back(text.c_str());
+      H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, texts.data());
+      H5Tclose(type);
+    } else {
+      H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    }
+    H5Dclose(set);
+    H5Pclose(properties);
+    H5Sclose(space);
+  }
+
+ private:
+  template <class Value>
+  static hid_t memory_type() {
+    if constexpr (std::is_same_v<Value, std::string>) {
+      hid_t type = H5Tcopy(H5T_C_S1);
+      H5Tset_size(type, H5T_VARIABLE);
+      return type;
+    } else if constexpr (std::is_same_v<Value, double>) {
+      return H5T_NATIVE_DOUBLE;
+    } else if constexpr (std::is_same_v<Value, float>) {
+      return H5T_NATIVE_FLOAT;
+    } else {
+      return H5T_NATIVE_INT64;
+    }
+  }
+
+  hid_t file_;
+};
+
+}  // namespace penstock::hdf5

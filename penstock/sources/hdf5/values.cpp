@@ -1,0 +1,283 @@
+#include "penstock/sources/hdf5/values.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "penstock/base/utf8.h"
+
+namespace penstock::hdf5 {
+namespace {
+
+using Is = ValueType::Is;
+
+bool is_number(const ValueType& type) {
+  return type.is == Is::integer || type.is == Is::floating ||
+         type.is == Is::boolean;
+}
+
+bool is_half(const ValueType& type) {
+  return type.is == Is::floating && type.bytes == 2;
+}
+
+/// The float32 with the value of a half float (IEEE 754 binary16).
+float from_half(std::uint16_t half) {
+  const std::uint32_t sign = std::uint32_t{half} >> 15 << 31;
+  std::uint32_t exponent = half >> 10 & 31, mantissa = half & 1023;
+  if (exponent == 31)
+    return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13);
+  if (exponent == 0) {
+    const float small = static_cast<float>(mantissa) * 0x1p-24F;
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(small));
+  }
+  return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+/// Elements of `width` bytes that lie `stride` bytes apart, as little-endian
+/// ones side by side.
+template <std::size_t kWidth>
+void gather(const std::byte* from, std::int64_t stride, std::int64_t count,
+            bool big, std::byte* to) {
+  for (std::int64_t at = 0; at < count; ++at, from += stride, to += kWidth) {
+    std::byte value[kWidth];
+    std::memcpy(value, from, kWidth);
+    if (big) std::reverse(value, value + kWidth);
+    std::memcpy(to, value, kWidth);
+  }
+}
+
+void gather(const ValueType& type, const std::byte* from, std::int64_t stride,
+            std::int64_t count, std::byte* to) {
+  switch (type.bytes) {
+    case 1:
+      return gather<1>(from, stride, count, false, to);
+    case 2:
+      return gather<2>(from, stride, count, type.big, to);
+    case 4:
+      return gather<4>(from, stride, count, type.big, to);
+    default:
+      return gather<8>(from, stride, count, type.big, to);
+  }
+}
+
+/// `count` numbers from `at` on in each element of `stride` bytes.
+Bytes plain_numbers(const ValueType& type, Bytes&& raw, std::int64_t at,
+                    std::int64_t stride, std::int64_t count,
+                    std::int64_t each = 1) {
+  const auto width = static_cast<std::size_t>(type.bytes);
+  const bool dense = stride == type.bytes * each && at == 0;
+  const bool aligned =
+      reinterpret_cast<std::uintptr_t>(raw.data()) % width == 0;
+  if (dense && aligned && !type.big && !is_half(type)) return std::move(raw);
+  Bytes out;
+  out.resize(static_cast<std::size_t>(count * each) * width);
+  auto* to = out.mutable_data<std::byte>();
+  if (dense) {
+    gather(type, raw.data(), type.bytes, count * each, to);
+  } else {
+    for (std::int64_t element = 0; element < count; ++element)
+      gather(type, raw.data() + element * stride + at, type.bytes, each,
+             to + static_cast<std::size_t>(element * each) * width);
+  }
+  if (!is_half(type)) return out;
+  Bytes floats;
+  floats.resize(static_cast<std::size_t>(count * each) * sizeof(float));
+  auto* wide = floats.mutable_data<float>();
+  for (std::int64_t n = 0; n < count * each; ++n) {
+    std::uint16_t half = 0;
+    std::memcpy(&half, to + 2 * n, sizeof(half));
+    wide[n] = type.brain ? std::bit_cast<float>(std::uint32_t{half} << 16)
+                         : from_half(half);
+  }
+  return floats;
+}
+
+void append_text(Column& column, std::string_view text, std::size_t at,
+                 std::vector<RowProblem>& problems) {
+  if (is_utf8(text)) return column.append_text(text);
+  problems.push_back({column.length, at, "holds " + shown_text(text)});
+  column.append_null();
+}
+
+/// Up to its padding: zeros, and blanks before them (H5T_STR_SPACEPAD).
+std::string_view trimmed(const std::byte* at, std::int64_t bytes) {
+  std::string_view text(reinterpret_cast<const char*>(at),
+                        static_cast<std::size_t>(bytes));
+  text = text.substr(0, text.find('\0'));
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+void lists(const ValuePlan& plan, const Bytes& raw, std::int64_t rows,
+           std::int64_t stride, const IndexedFile& file, GlobalHeap& heap,
+           std::size_t at, Column& column, std::vector<RowProblem>& problems) {
+  const bool text = plan.type.is == Is::texts;
+  const ValueType* inner = text ? nullptr : plan.type.inner.data();
+  if (!text)
+    column.children.emplace_back().type = ColumnType::number(plan.numbers);
+  std::span<const char> found;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::string why = heap.find(file, raw.data() + row * stride + plan.at,
+                                      text ? 1 : inner->bytes, found);
+    if (!why.empty()) {
+      problems.push_back({row, at, why});
+      column.append_null();
+      continue;
+    }
+    if (text) {
+      std::string_view value(found.data(), found.size());
+      append_text(column, value.substr(0, value.find('\0')), at, problems);
+      continue;
+    }
+    Column& child = column.children[0];
+    const std::int64_t count = std::ssize(found) / inner->bytes;
+    Bytes borrowed = Bytes::borrow(std::as_bytes(found), nullptr);
+    const Bytes plain =
+        plain_numbers(*inner, std::move(borrowed), 0, inner->bytes, count);
+    child.values.append(plain.data(), plain.size());
+    child.length += count;
+    column.append_list();
+  }
+}
+
+void booleans(const Bytes& raw, std::int64_t at, std::int64_t rows,
+              std::int64_t stride, Column& column) {
+  for (std::int64_t row = 0; row < rows; ++row)
+    column.append_boolean(raw.data()[row * stride + at] != std::byte{0});
+}
+
+const char* kOther = "choose another column";
+
+}  // namespace
+
+Dtype dtype_of(const ValueType& type) {
+  if (type.is == Is::boolean) return Dtype::boolean;
+  if (is_half(type)) return Dtype::float32;
+  Dtype dtype = Dtype::float64;
+  dtype_from(type.shown(), dtype);
+  return dtype;
+}
+
+void plan_values(const std::string& name, const ValueType& type,
+                 const std::vector<std::int64_t>& item,
+                 std::vector<ValuePlan>& plans,
+                 std::vector<RefusedColumn>& refused) {
+  ValuePlan plan{.name = name, .at = 0, .type = type, .item = item};
+  if (type.is == Is::compound) {
+    const std::size_t first = plans.size();
+    for (std::size_t m = 0; m < type.members.size(); ++m) {
+      const std::size_t begin = plans.size();
+      plan_values(name + "." + type.members[m].first, type.inner[m], item,
+                  plans, refused);
+      for (std::size_t at = begin; at < plans.size(); ++at)
+        plans[at].at += type.members[m].second;
+    }
+    const bool scalar = item.empty();
+    for (std::size_t at = first; !scalar && at < plans.size();) {
+      refused.push_back({plans[at].name,
+                         "its rows are arrays of compound values, and one "
+                         "compound value in each row can be read",
+                         kOther});
+      plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    return;
+  }
+  if (type.is == Is::array) {
+    std::vector<std::int64_t> all = item;
+    all.insert(all.end(), type.dims.begin(), type.dims.end());
+    return plan_values(name, type.inner[0], all, plans, refused);
+  }
+  const bool scalar = item.empty();
+  plan.declared = type.shown();
+  if (!scalar) plan.declared += text_of(Shape(item));
+  std::string why;
+  if (is_number(type)) {
+    const Dtype dtype = dtype_of(type);
+    plan.column = !scalar                  ? ColumnType::tensor(dtype)
+                  : type.is == Is::boolean ? ColumnType::boolean
+                                           : ColumnType::number(dtype);
+  } else if (type.is == Is::other) {
+    why = "it holds " + type.what + ", which are not read";
+  } else if (!scalar) {
+    why = "its rows hold several values of type " + type.shown();
+  } else if (type.is == Is::list) {
+    plan.column = ColumnType::list;
+    if (is_number(type.inner[0]))
+      plan.numbers = dtype_of(type.inner[0]);
+    else
+      why = "its rows hold lists of " + type.inner[0].shown();
+  } else {
+    plan.column = type.is == Is::bytes ? ColumnType::binary : ColumnType::text;
+  }
+  if (why.empty())
+    plans.push_back(std::move(plan));
+  else
+    refused.push_back({name, why, kOther});
+}
+
+void mark_bad(const std::vector<BadRows>& bad, std::size_t at, Column& column,
+              std::vector<RowProblem>& problems) {
+  if (bad.empty()) return;
+  if (column.validity.size() == 0) {
+    column.validity.resize(static_cast<std::size_t>((column.length + 7) / 8));
+    std::memset(column.validity.mutable_data<std::byte>(), 0xff,
+                column.validity.size());
+  }
+  auto* bits = column.validity.mutable_data<std::uint8_t>();
+  for (const BadRows& rows : bad)
+    for (std::int64_t row = rows.first; row < rows.end; ++row) {
+      bits[row / 8] =
+          static_cast<std::uint8_t>(bits[row / 8] & ~(1U << (row % 8)));
+      problems.push_back({row, at, rows.why});
+    }
+}
+
+Column numbers_of(const ValueType& type, RawRows&& raw, std::int64_t count) {
+  Column column;
+  column.type = ColumnType::number(dtype_of(type));
+  column.length = count;
+  column.values =
+      plain_numbers(type, std::move(raw.bytes), 0, type.bytes, count);
+  return column;
+}
+
+Column column_of(const ValuePlan& plan, RawRows&& raw, std::int64_t rows,
+                 std::int64_t stride, const IndexedFile& file, GlobalHeap& heap,
+                 std::size_t at, std::vector<RowProblem>& problems) {
+  Column column;
+  column.type = plan.column;
+  switch (plan.column.kind) {
+    case ColumnKind::boolean:
+      booleans(raw.bytes, plan.at, rows, stride, column);
+      break;
+    case ColumnKind::number:
+    case ColumnKind::fixed: {
+      column.item = plan.item;
+      column.length = rows;
+      column.values =
+          plain_numbers(plan.type, std::move(raw.bytes), plan.at, stride, rows,
+                        elements_of(Shape(plan.item)));
+      break;
+    }
+    case ColumnKind::binary:
+      for (std::int64_t row = 0; row < rows; ++row)
+        column.append_text({reinterpret_cast<const char*>(raw.bytes.data()) +
+                                row * stride + plan.at,
+                            static_cast<std::size_t>(plan.type.bytes)});
+      break;
+    default:
+      if (plan.type.is != Is::text) {
+        lists(plan, raw.bytes, rows, stride, file, heap, at, column, problems);
+        break;
+      }
+      for (std::int64_t row = 0; row < rows; ++row)
+        append_text(
+            column,
+            trimmed(raw.bytes.data() + row * stride + plan.at, plan.type.bytes),
+            at, problems);
+  }
+  mark_bad(raw.bad, at, column, problems);
+  return column;
+}
+
+}  // namespace penstock::hdf5

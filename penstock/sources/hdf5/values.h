@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/base/block.h"
+#include "penstock/sources/hdf5/global_heap.h"
+
+namespace penstock::hdf5 {
+
+/// Values of a data set that make a column: all of an element, or a member of a
+/// compound one.
+struct ValuePlan {
+  std::string name;     ///< "/x", "/x.member"
+  std::int64_t at = 0;  ///< in an element, in bytes
+  ValueType type;       ///< never a compound, an array or other
+  ColumnType column;    ///< number, boolean, text, binary, list or fixed
+  std::vector<std::int64_t> item = {};  ///< of fixed: a row's shape
+  Dtype numbers = Dtype::float64;       ///< of a list
+  std::string declared;                 ///< "float32[128, 64]"
+};
+
+/// What cannot be a column, and why.
+struct RefusedColumn {
+  std::string name, why, next;
+};
+
+/// The columns that elements of a type make; `item` is the shape of a row, and
+/// `scalar` says that a row is one element.
+void plan_values(const std::string& name, const ValueType& type,
+                 const std::vector<std::int64_t>& item,
+                 std::vector<ValuePlan>& plans,
+                 std::vector<RefusedColumn>& refused);
+
+/// A column of `rows` rows from elements of `stride` bytes, as they lie in the
+/// file. Numbers are lent where they can be; half floats become float32. Rows
+/// whose values cannot be read are null, with a problem of column `at`.
+Column column_of(const ValuePlan& plan, RawRows&& raw, std::int64_t rows,
+                 std::int64_t stride, const IndexedFile& file, GlobalHeap& heap,
+                 std::size_t at, std::vector<RowProblem>& problems);
+
+/// Numbers of elements one after the other, as a child of a list has them.
+Column numbers_of(const ValueType& type, RawRows&& raw, std::int64_t count);
+/// The dtype that such numbers have.
+Dtype dtype_of(const ValueType& type);
+
+/// Makes rows null: those of `bad`, each with a problem of column `at`.
+void mark_bad(const std::vector<BadRows>& bad, std::size_t at, Column& column,
+              std::vector<RowProblem>& problems);
+
+}  // namespace penstock::hdf5

@@ -1,0 +1,104 @@
+// Text that goes through steps: normalisers, splitters, words. With offsets
+// each byte knows where it came from.
+#include "penstock/tokenizer/encoder_inside.h"
+
+namespace penstock {
+namespace {
+
+/// The part of a text that lies between added tokens.
+Aligned slice(const Aligned& of, ByteRange part) {
+  Aligned made;
+  made.text = of.text.substr(part.begin, part.size());
+  made.tracked = of.tracked;
+  made.begin = of.begin + part.begin;
+  if (!of.tracked) return made;
+  auto first = of.from.begin();
+  made.from.assign(first + static_cast<std::ptrdiff_t>(part.begin),
+                   first + static_cast<std::ptrdiff_t>(part.end));
+  if (!made.from.empty()) made.begin = made.from.front().begin;
+  return made;
+}
+
+/// Of which bytes of the document a part of a text was made.
+TokenOffsets made_of(const Aligned& text, ByteRange part) {
+  if (part.size() == 0) {
+    const auto at = static_cast<std::uint32_t>(text.begin);
+    return {at, at};
+  }
+  return {static_cast<std::uint32_t>(text.from[part.begin].begin),
+          static_cast<std::uint32_t>(text.from[part.end - 1].end)};
+}
+
+}  // namespace
+
+void Encoder::Inside::steps(std::string_view text, std::size_t begin,
+                            std::vector<std::uint32_t>& out,
+                            std::vector<TokenOffsets>* offsets) {
+  Aligned& whole = pieces.text;
+  whole.assign(text, begin, offsets != nullptr || recipe.asks_where);
+  for (const auto& step : recipe.normalizers) step->apply(whole);
+  if (recipe.normalized.empty()) return pieces_to_ids(out, offsets);
+  parts.clear();
+  recipe.normalized.cut(whole.text, parts);
+  if (parts.size() == 1 && parts[0].id == TokenSearch::kNone)
+    return pieces_to_ids(out, offsets);
+  const Aligned all = std::move(pieces.text);
+  for (const TokenSearch::Part& part : parts) {
+    const ByteRange range{part.begin, part.end};
+    if (part.id == TokenSearch::kNone) {
+      pieces.text = slice(all, range);
+      pieces_to_ids(out, offsets);
+    } else {
+      out.push_back(part.id);
+      if (offsets != nullptr) offsets->push_back(made_of(all, range));
+    }
+  }
+}
+
+void Encoder::Inside::cut_pieces() {
+  pieces.parts.clear();
+  if (pieces.text.text.empty()) return;
+  pieces.parts.push_back({0, pieces.text.text.size()});
+  for (const auto& step : recipe.splitters) step->apply(pieces);
+  if (!recipe.cuts) return;
+  cut_parts.clear();
+  for (ByteRange part : pieces.parts)
+    recipe.cuts->cut(pieces.text.text, part, cut_parts);
+  pieces.parts.swap(cut_parts);
+}
+
+void Encoder::Inside::pieces_to_ids(std::vector<std::uint32_t>& out,
+                                    std::vector<TokenOffsets>* offsets) {
+  cut_pieces();
+  const std::vector<ByteRange>& all = pieces.parts;
+  if (offsets != nullptr) {
+    for (ByteRange part : all) add_with_offsets(part, out, *offsets);
+    return;
+  }
+  const std::string& text = pieces.text.text;
+  document_end = reinterpret_cast<std::uintptr_t>(text.data()) + text.size();
+  for (std::size_t first = 0; first < all.size(); first += kRoom) {
+    auto range_of = [&all, first](std::size_t i) { return all[first + i]; };
+    look_up(text.data(), std::min(kRoom, all.size() - first), range_of, out);
+  }
+}
+
+void Encoder::Inside::add_with_offsets(ByteRange part,
+                                       std::vector<std::uint32_t>& out,
+                                       std::vector<TokenOffsets>& offsets) {
+  const std::string_view text = pieces.text.text;
+  model->encode(text.substr(part.begin, part.size()), tokens);
+  std::size_t begin = part.begin;
+  std::size_t waiting = 0;  // tokens that share the place of the next one
+  for (std::size_t i = 0; i < tokens.ids.size(); ++i) {
+    out.push_back(tokens.ids[i]);
+    ++waiting;
+    if (tokens.sizes[i] == 0) continue;
+    const ByteRange range{begin, begin + tokens.sizes[i]};
+    offsets.insert(offsets.end(), waiting, made_of(pieces.text, range));
+    begin = range.end;
+    waiting = 0;
+  }
+}
+
+}  // namespace penstock

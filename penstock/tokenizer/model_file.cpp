@@ -1,0 +1,137 @@
+// The model of a tokenizer.json.
+#include "penstock/tokenizer/byte_level.h"
+#include "penstock/tokenizer/recipe_parts.h"
+
+namespace penstock {
+namespace {
+
+/// Which model it is, where its file does not say so.
+std::string type_of(const FileValue& part) {
+  if (FileValue type = part.at("type"); !type.is_null()) return type.text();
+  if (!part.at("merges").is_null()) return "BPE";
+  if (part.at("vocab").json().is_array()) return "Unigram";
+  return part.at("max_input_chars_per_word").is_null() ? "WordLevel"
+                                                       : "WordPiece";
+}
+
+std::optional<std::uint32_t> unknown_token(const FileValue& part,
+                                           std::string otherwise,
+                                           const Tokenizer::Inside& recipe) {
+  if (FileValue named = part.at("unk_token"); !named.is_null())
+    otherwise = named.text();
+  auto found = recipe.ids.find(otherwise);
+  if (found == recipe.ids.end()) return std::nullopt;
+  return found->second;
+}
+
+void read_word_piece(const FileValue& part, Tokenizer::Inside& recipe) {
+  read_vocabulary(part, recipe);
+  WordPieces& pieces = recipe.pieces;
+  std::string prefix = "##";
+  if (FileValue given = part.at("continuing_subword_prefix"); !given.is_null())
+    prefix = given.text();
+  for (const auto& [token, id] : recipe.ids) {
+    if (!token.empty()) pieces.first.add(token, id);
+    if (token.size() > prefix.size() && token.starts_with(prefix))
+      pieces.later.add(std::string_view(token).substr(prefix.size()), id);
+  }
+  if (FileValue most = part.at("max_input_chars_per_word"); !most.is_null())
+    pieces.longest = static_cast<std::size_t>(most.whole(0, INT32_MAX));
+  pieces.unknown = unknown_token(part, "[UNK]", recipe);
+  recipe.make_model = [](const Tokenizer::Inside& of) {
+    return word_piece_model(of.pieces);
+  };
+}
+
+void read_word_level(const FileValue& part, Tokenizer::Inside& recipe) {
+  read_vocabulary(part, recipe);
+  recipe.words.ids = recipe.ids;
+  recipe.words.unknown = unknown_token(part, "<unk>", recipe);
+  recipe.make_model = [](const Tokenizer::Inside& of) {
+    return word_level_model(of.words);
+  };
+}
+
+void read_unigram(const FileValue& part, Tokenizer::Inside& recipe) {
+  const FileValue list = part.at("vocab");
+  const std::size_t count = list.size();
+  if (count > Merges::kMostTokens)
+    list.too_large(std::to_string(count) + " tokens",
+                   std::to_string(Merges::kMostTokens));
+  Unigrams& unigrams = recipe.unigrams;
+  double least = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const FileValue entry = list.item(i);
+    if (entry.size() != 2 || !entry.item(1).json().is_number())
+      entry.wrong("a list of a token and its score");
+    const std::string& token = entry.item(0).text();
+    const double score = entry.item(1).json().number();
+    const auto id = static_cast<std::uint32_t>(i);
+    place_token(token, id, recipe);
+    recipe.ids.insert_or_assign(token, id);
+    if (!token.empty()) unigrams.tokens.add(token, id);
+    unigrams.scores.push_back(score);
+    least = i == 0 ? score : std::min(least, score);
+  }
+  unigrams.unknown_score = least - 10;
+  if (FileValue unknown = part.at("unk_id"); !unknown.is_null()) {
+    if (count == 0) unknown.wrong("the id of a token of an empty vocabulary");
+    unigrams.unknown = static_cast<std::uint32_t>(
+        unknown.whole(0, static_cast<std::int64_t>(count) - 1));
+  }
+  unigrams.falls_back = part.at("byte_fallback").flag(false);
+  fallback_ids(recipe.ids, unigrams.fallback_ids);
+  recipe.make_model = [](const Tokenizer::Inside& of) {
+    return unigram_model(of.unigrams);
+  };
+}
+
+}  // namespace
+
+void place_token(const std::string& token, std::uint32_t id,
+                 Tokenizer::Inside& recipe) {
+  if (recipe.written.size() <= id) {
+    recipe.written.resize(id + 1);
+    recipe.bytes.resize(id + 1);
+    recipe.special.resize(id + 1);
+  }
+  recipe.written[id] = token;
+  recipe.bytes[id] = bytes_of_token(token).value_or(token);
+}
+
+void read_vocabulary(const FileValue& part, Tokenizer::Inside& recipe) {
+  FileValue vocabulary = part.at("vocab");
+  if (!vocabulary.json().is_object()) vocabulary.wrong("an object");
+  const Json::Object& tokens = vocabulary.json().object();
+  if (tokens.size() > Merges::kMostTokens)
+    vocabulary.too_large(std::to_string(tokens.size()) + " tokens",
+                         std::to_string(Merges::kMostTokens));
+  recipe.ids.reserve(tokens.size());
+  for (const auto& [token, id] : tokens) {
+    FileValue value(id, "", "");
+    const auto* number = std::get_if<std::int64_t>(&id.value());
+    if (number == nullptr || *number < 0 ||
+        *number >= static_cast<std::int64_t>(Merges::kMostTokens))
+      value = vocabulary.at(token);  // says where it stands
+    std::uint32_t known = value.id();
+    place_token(token, known, recipe);
+    recipe.ids.emplace(token, known);
+  }
+}
+
+void read_model(const FileValue& part, const FileValue& pre_tokenizer,
+                Tokenizer::Inside& recipe) {
+  const std::string type = type_of(part);
+  if (type == "BPE")
+    read_bpe(part, pre_tokenizer, recipe);
+  else if (type == "WordPiece")
+    read_word_piece(part, recipe);
+  else if (type == "WordLevel")
+    read_word_level(part, recipe);
+  else if (type == "Unigram")
+    read_unigram(part, recipe);
+  else
+    part.at("type").unknown("the model '" + type + "'");
+}
+
+}  // namespace penstock

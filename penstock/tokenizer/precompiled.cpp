@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "penstock/tokenizer/character_sets.h"
+#include "penstock/tokenizer/normalizers.h"
+#include "penstock/tokenizer/unicode.h"
+
+namespace penstock {
+namespace {
+
+/// Nothing where it is no base64.
+std::optional<std::string> decoded_base64(std::string_view text) {
+  std::string bytes;
+  std::uint32_t bits = 0;
+  int count = 0;
+  while (text.ends_with('=')) text.remove_suffix(1);
+  for (char c : text) {
+    const std::string_view digits =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const std::size_t digit = digits.find(c);
+    if (digit == digits.npos) return std::nullopt;
+    bits = bits << 6 | static_cast<std::uint32_t>(digit);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    bytes += static_cast<char>(bits >> count & 255);
+  }
+  return bytes;
+}
+
+/// SentencePiece's map of characters: a double array of Darts-clone and, one
+/// after the other with a zero between them, what they become.
+class Precompiled final : public Normalizer {
+ public:
+  Precompiled(std::vector<std::uint32_t> units, std::string texts)
+      : units_(std::move(units)), texts_(std::move(texts)) {
+    for (int c = 1; c < 128; ++c) {
+      const char character = static_cast<char>(c);
+      plain_[c] = !replaced({&character, 1});
+    }
+  }
+
+  void apply(Aligned& text) const override {
+    const std::string_view whole = text.text;
+    Written out{.tracked = text.tracked};
+    for (std::size_t at = 0; at < whole.size();) {
+      // Of two plain characters the first is by itself.
+      std::size_t plain = at;
+      while (plain + 1 < whole.size() && is_plain(whole[plain]) &&
+             is_plain(whole[plain + 1]))
+        ++plain;
+      out.keep(whole.substr(at, plain - at));
+      at = plain;
+      const std::size_t end =
+          unicode::grapheme_end(whole.data(), whole.size(), at);
+      cluster(whole.substr(at, end - at), out);
+      at = end;
+    }
+    if (!text.tracked) {
+      text.text = std::move(out.text);
+      return;
+    }
+    Rewrite rewrite(text);
+    for (auto [code, change] : out.changes) rewrite.put(code, change);
+    rewrite.finish();
+  }
+
+ private:
+  /// The new text, or, where it is tracked, its characters with their changes
+  /// as the library counts them.
+  struct Written {
+    void keep(std::string_view of) {
+      if (!tracked)
+        text += of;
+      else
+        add(of);
+    }
+
+    /// Characters stand for each other one by one; what there are more of the
+    /// one or the other belongs to the last, of whatever came before.
+    void replace(std::string_view old, std::string_view with) {
+      if (!tracked) {
+        text += with;
+        return;
+      }
+      const int more = characters_in(with) - characters_in(old);
+      add(with);
+      for (int i = 0; i < more; ++i)
+        changes[changes.size() - 1 - static_cast<std::size_t>(i)].second = 1;
+      if (more < 0 && !changes.empty()) changes.back().second += more;
+    }
+
+    void add(std::string_view of) {
+      std::uint32_t size;
+      for (std::size_t at = 0; at < of.size(); at += size)
+        changes.emplace_back(unicode::code_at(of.data() + at, size), 0);
+    }
+
+    bool tracked;
+    std::string text = {};
+    std::vector<std::pair<std::uint32_t, int>> changes = {};
+  };
+
+  bool is_plain(char c) const { return c > 0 && plain_[static_cast<int>(c)]; }
+
+  void cluster(std::string_view cluster, Written& out) const {
+    if (cluster.size() < 6) {
+      if (auto with = replaced(cluster)) return out.replace(cluster, *with);
+    }
+    std::uint32_t size;
+    for (std::size_t at = 0; at < cluster.size(); at += size) {
+      unicode::code_at(cluster.data() + at, size);
+      const std::string_view character = cluster.substr(at, size);
+      if (auto with = replaced(character))
+        out.replace(character, *with);
+      else
+        out.keep(character);
+    }
+  }
+
+  static int characters_in(std::string_view text) {
+    int count = 0;
+    for (char c : text)
+      count += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
+    return count;
+  }
+
+  /// What the shortest entry that a text begins with becomes.
+  std::optional<std::string_view> replaced(std::string_view text) const {
+    std::size_t node = offset(units_[0]);
+    for (char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      node ^= byte;
+      if (byte == 0 || node >= units_.size()) return std::nullopt;
+      const std::uint32_t unit = units_[node];
+      if ((unit & (1u << 31 | 255)) != byte) return std::nullopt;
+      node ^= offset(unit);
+      if ((unit >> 8 & 1) == 0) continue;
+      if (node >= units_.size()) return std::nullopt;
+      const std::size_t at = units_[node] & ~(1u << 31);
+      if (at >= texts_.size()) return std::nullopt;
+      return std::string_view(texts_.c_str() + at);
+    }
+    return std::nullopt;
+  }
+
+  std::size_t offset(std::uint32_t unit) const {
+    return std::size_t{unit >> 10} << ((unit & 1u << 9) >> 6);
+  }
+
+  const std::vector<std::uint32_t> units_;
+  const std::string texts_;
+  bool plain_[128] = {};
+};
+
+}  // namespace
+
+std::shared_ptr<const Normalizer> read_precompiled(const FileValue& part) {
+  const FileValue map = part.at("precompiled_charsmap");
+  if (map.is_null()) map.wrong("a text");
+  const std::optional<std::string> bytes = decoded_base64(map.text());
+  std::uint32_t size = 0;
+  if (bytes && bytes->size() >= 4) std::memcpy(&size, bytes->data(), 4);
+  if (!bytes || size == 0 || size % 4 != 0 || size > bytes->size() - 4)
+    map.wrong("it is no map of characters",
+              "compare with the file that the model came with");
+  std::vector<std::uint32_t> units(size / 4);
+  std::memcpy(units.data(), bytes->data() + 4, size);
+  std::string texts = bytes->substr(4 + size);
+  if (unicode::first_invalid(texts) != texts.size())
+    map.wrong("it becomes what is no UTF-8",
+              "compare with the file that the model came with");
+  return std::make_shared<Precompiled>(std::move(units), std::move(texts));
+}
+
+}  // namespace penstock

@@ -1,0 +1,231 @@
+#include "penstock/transforms/boxes/boxes.h"
+
+#include <cstring>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/transforms/image/kept_picture.h"
+#include "penstock/transforms/image/picture_header.h"
+#include "penstock/transforms/kinds.h"
+
+namespace penstock {
+namespace {
+
+/// What a parser reads: the boxes, and the bytes of the picture, or its sizes.
+class Parser final : public FieldParser {
+ public:
+  Parser(const Boxes& boxes, std::vector<std::size_t> at)
+      : boxes_(boxes), at_(std::move(at)) {}
+
+  void parse(const Block& block, Values& out, Faults& faults) override {
+    out.width = stored_bytes(boxes_);
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      std::int32_t size[2] = {0, 0};
+      found_.clear();
+      std::string place = boxes_.column;
+      std::string why = size_of_picture(block, row, size, place);
+      if (why.empty()) {
+        place = boxes_.column;
+        why = read(block, row, size);
+      }
+      if (!why.empty())
+        faults.reject(
+            {.row = row, .place = std::move(place), .why = std::move(why)});
+      found_.resize(static_cast<std::size_t>(boxes_.most));
+      out.bytes.append_value(size[0]);
+      out.bytes.append_value(size[1]);
+      out.bytes.append(found_.data(), found_.size() * sizeof(StoredBox));
+    }
+  }
+
+ private:
+  std::string read(const Block& block, std::int64_t row,
+                   const std::int32_t (&size)[2]) {
+    const Column& column = block.columns[at_[0]];
+    if (!column.valid(row)) return {};  // no boxes
+    return read_boxes(std::string(column.text(row)), boxes_, size[0], size[1],
+                      found_);
+  }
+
+  std::string size_of_picture(const Block& block, std::int64_t row,
+                              std::int32_t (&size)[2], std::string& place) {
+    if (!boxes_.width.empty()) {
+      for (std::size_t i = 0; i < 2; ++i) {
+        const Column& column = block.columns[at_[1 + i]];
+        place = i == 0 ? boxes_.width : boxes_.height;
+        const double number = column.valid(row) ? column.as_float64(row) : 0;
+        if (!(number >= 1 && number <= kLongestSide))
+          return "is not the size of a picture";
+        size[i] = static_cast<std::int32_t>(number);
+      }
+      return {};
+    }
+    place = boxes_.image.column;
+    const Column& column = block.columns[at_[1]];
+    if (!column.valid(row)) return "is NULL, expected the bytes of a picture";
+    PictureHeader header;
+    const std::string_view bytes = column.text(row);
+    std::string why = read_header(std::as_bytes(std::span(bytes)), header);
+    size[0] = header.shown_width();
+    size[1] = header.shown_height();
+    return why;
+  }
+
+  const Boxes boxes_;
+  const std::vector<std::size_t> at_;
+  std::vector<StoredBox> found_;
+};
+
+class Encoder final : public FieldEncoder {
+ public:
+  void encode(std::span<const ValueRow> rows, const StoredRows& out,
+              Faults&) override {
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      std::memcpy(out.data + r * out.stride, rows[r].data(), rows[r].size());
+  }
+};
+
+class BoundBoxes final : public BoundField {
+ public:
+  BoundBoxes(const Boxes& boxes, std::vector<std::size_t> at)
+      : boxes_(boxes), at_(std::move(at)) {}
+  std::unique_ptr<FieldParser> parser() const override {
+    return std::make_unique<Parser>(boxes_, at_);
+  }
+  std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
+    return nullptr;
+  }
+  std::unique_ptr<FieldEncoder> encoder(const Json&,
+                                        const std::string&) const override {
+    return std::make_unique<Encoder>();
+  }
+
+ private:
+  const Boxes boxes_;
+  const std::vector<std::size_t> at_;
+};
+
+class BoxesKind final : public FieldKind {
+ public:
+  BoxesKind(std::string name, Boxes boxes)
+      : name_(std::move(name)), boxes_(std::move(boxes)) {}
+
+  std::vector<ColumnRequest> columns() const override {
+    std::vector<ColumnRequest> all;
+    auto add = [&](const std::string& column, ReadAs as,
+                   const std::string& key) {
+      all.push_back({.column = column,
+                     .as = as,
+                     .setting = "fields." + name_ + ".boxes." + key});
+    };
+    add(boxes_.column, ReadAs::value, "column");
+    if (boxes_.width.empty()) {
+      add(boxes_.image.column, ReadAs::value, std::string("image") + ".column");
+    } else {
+      add(boxes_.width, ReadAs::number, "width");
+      add(boxes_.height, ReadAs::number, "height");
+    }
+    return all;
+  }
+  StoredForm stored() const override {
+    RowLayout layout;
+    layout.append({{.name = name_,
+                    .dtype = Dtype::int32,
+                    .row_shape = {static_cast<std::int64_t>(
+                        stored_bytes(boxes_) / sizeof(std::int32_t))}}});
+    return {.tensors = std::move(layout.tensors)};
+  }
+  std::vector<Output> outputs() const override {
+    const std::int64_t most = boxes_.most;
+    if (boxes_.format == BoxFormat::points)
+      return {{.name = name_, .dtype = Dtype::float32, .row_shape = {most, 3}}};
+    return {
+        {.name = name_, .dtype = Dtype::float32, .row_shape = {most, 4}},
+        {.name = name_ + "_class", .dtype = Dtype::int64, .row_shape = {most}}};
+  }
+  std::unique_ptr<FieldFinisher> finisher(bool train) const override {
+    return make_boxes_finisher(boxes_, train);
+  }
+  Json recipe() const override { return boxes_settings().shown(boxes_); }
+  std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
+    for (std::size_t i = 0; i < columns.types.size(); ++i) {
+      const ColumnKind kind = columns.types[i].kind;
+      const bool bytes = kind == ColumnKind::binary || kind == ColumnKind::utf8;
+      const bool size = i > 0 && !boxes_.width.empty();
+      if (bytes || size) continue;
+      throw Error(
+          ErrorKind::request,
+          {.code = "fields.not_text",
+           .what = "cannot use the settings",
+           .where = "fields." + name_ + ".boxes",
+           .why = "column '" + columns.info[i].name + "' holds " +
+                  std::string(name_of(columns.types[i])) + ", expected text",
+           .next = i == 0 ? "name a column of JSON"
+                          : "name the column of the pictures"});
+    }
+    return std::make_shared<BoundBoxes>(boxes_, columns.at);
+  }
+
+ private:
+  const std::string name_;
+  const Boxes boxes_;
+};
+
+SettingsTable<Boxes> make_settings() {
+  SettingsTable<Boxes> table;
+  table.text("column", &Boxes::column, "of the boxes: JSON, or lines of YOLO")
+      .not_empty()
+      .choice("format", &Boxes::format,
+              {{"coco", BoxFormat::coco},
+               {"voc", BoxFormat::voc},
+               {"yolo", BoxFormat::yolo},
+               {"points", BoxFormat::points}},
+              "coco: left, top, width, height; voc: left, top, right, bottom; "
+              "yolo: class, middle, width, height, as parts of the sides; "
+              "points: x, y, visible")
+      .integer("most", &Boxes::most, 1, 10'000, "boxes of a picture")
+      .text("width", &Boxes::width,
+            "a column with the picture's width, so that its header need not be "
+            "read")
+      .text("height", &Boxes::height, "the same of its height")
+      .inside(&Boxes::image, image_settings())
+      .check([](Spec& section, Boxes& boxes) {
+        if (boxes.width.empty() != boxes.height.empty())
+          section.refuse(boxes.width.empty() ? "width" : "height",
+                         "one of \"width\" and \"height\" is missing",
+                         "name both columns, or none");
+      });
+  return table;
+}
+
+}  // namespace
+
+std::size_t stored_bytes(const Boxes& boxes) {
+  return 2 * sizeof(std::int32_t) +
+         static_cast<std::size_t>(boxes.most) * sizeof(StoredBox);
+}
+
+const SettingsTable<Boxes>& boxes_settings() {
+  static const SettingsTable<Boxes> table =
+      SettingsTable<Boxes>()
+          .section("boxes", make_settings(),
+                   "Boxes or key points on the pictures of an image field.")
+          .required();
+  return table;
+}
+
+std::shared_ptr<const FieldKind> make_boxes(std::string name, Boxes boxes) {
+  return std::make_shared<BoxesKind>(std::move(name), std::move(boxes));
+}
+
+FieldDescriptor boxes_field() {
+  return {.key = "boxes",
+          .settings = boxes_settings().schemas(),
+          .make = [](const std::string& name, Spec& section) {
+            Boxes boxes;
+            boxes_settings().read(section, boxes);
+            return make_boxes(name, std::move(boxes));
+          }};
+}
+
+}  // namespace penstock

@@ -1,0 +1,79 @@
+#include "python/engine/prepare.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "penstock/run/run.h"
+#include "python/engine/gil.h"
+#include "python/engine/messages.h"
+#include "python/engine/own_stepper.h"
+#include "python/engine/signals_ask.h"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+
+Job job_of(const std::string& path, const std::string& document,
+           const std::vector<std::string>& sets) {
+  if (!path.empty()) return load_job(path, sets);
+  Json made = Json::parse(document, "the job");
+  for (const std::string& set : sets) apply_setting(made, set);
+  return parse_job(made);
+}
+
+PrepareListener listener_of(const nb::object& listener) {
+  const Nanoseconds begun = wall_clock().now();
+  return {.note =
+              [&listener](const std::string& line) {
+                in_python([&] { listener.attr("note")(line); });
+              },
+          .progress =
+              [&listener, begun](const ScanProgress& progress) {
+                const std::string line =
+                    scan_line(progress, seconds(wall_clock().now() - begun));
+                in_python([&] { listener.attr("progress")(line); });
+              }};
+}
+
+/// What prepare_job() gives, "" where it was stopped, and the signal that did.
+std::tuple<std::string, int> prepare(const std::string& path,
+                                     const std::string& document,
+                                     const std::vector<std::string>& sets,
+                                     const std::string& format,
+                                     const std::string& dir,
+                                     const nb::object& listener,
+                                     const std::vector<int>& ending) {
+  const Job job = job_of(path, document, sets);
+  SignalsAsk signals(ending, {});
+  std::string found;
+  try {
+    GilRelease meanwhile;
+    found =
+        prepare_job(job, listener_of(listener), StopFlag(&SignalsAsk::stop()),
+                    {.format = format, .dir = dir})
+            .dump();
+  } catch (const Error& error) {
+    if (!is_stop(error) || SignalsAsk::first() == 0) {
+      write_messages();
+      throw;
+    }
+  }
+  write_messages();
+  return {found, SignalsAsk::first()};
+}
+
+}  // namespace
+
+void bind_prepare(nb::module_& module) {
+  module.def("prepare", &prepare, nb::arg("path"), nb::arg("document"),
+             nb::arg("sets"), nb::arg("format"), nb::arg("dir"),
+             nb::arg("listener"), nb::arg("ending"));
+}
+
+}  // namespace penstock::python
