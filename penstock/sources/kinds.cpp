@@ -15,7 +15,11 @@ namespace penstock {
   KIND(text)                        \
   KIND(token_store)                 \
   KIND(hf)                          \
-  KIND(images)
+  KIND(images)                      \
+  KIND(audio)                       \
+  KIND(npy)                         \
+  KIND(zarr)                        \
+  KIND(tfrecord)
 
 #define KIND(name) SourceKind name##_source();
 PENSTOCK_SOURCE_KINDS(KIND)

@@ -55,6 +55,10 @@ class SourceFixture {
   virtual bool grows() const { return true; }
   /// Whether a value can be of another kind than its column.
   virtual bool has_problems() const { return true; }
+  /// Whether its columns are known where it has no rows.
+  virtual bool knows_columns() const { return true; }
+  /// Whether a value can be missing.
+  virtual bool has_nulls() const { return true; }
 };
 
 struct SourceCase {
@@ -226,6 +230,7 @@ TEST_P(SourceSuite, GivesPartitionsToThreads) {
 }
 
 TEST_P(SourceSuite, GivesNoBlockOfATableWithoutRows) {
+  if (!fixture_->knows_columns()) return;  // rows say what columns there are
   fill(0);
   EXPECT_THAT(scanned(*open()), testing::IsEmpty());
 }
@@ -440,6 +445,7 @@ TEST_P(SourceSuite, SeesNewRowsInTheNextPass) {
 }
 
 TEST_P(SourceSuite, LeavesNullsNull) {
+  if (!fixture_->has_nulls()) return;  // an array has a number in every place
   std::vector<SuiteRow> rows = {row(0), row(1), row(2), row(3)};
   rows[1].number = std::nullopt;
   rows[2].whole = std::nullopt;

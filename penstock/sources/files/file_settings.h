@@ -31,6 +31,9 @@ struct FileSettings {
   std::int64_t document_end = -1;  ///< the token that ends a document; -1: none
   bool by_line = false;  ///< of text: its lines are documents, not its files
 
+  /// Of .npy files that are columns: the column and the file below `path`.
+  std::vector<std::pair<std::string, std::string>> arrays;
+
   std::string part;  ///< of a data set that has several: "train"
 
   static std::vector<std::string> default_na();

@@ -61,8 +61,9 @@ void stat_picture(int parent, const char* name, PicturePlace& place) {
 /// end: `above` holds the folders on the way.
 class ClassFolder {
  public:
-  ClassFolder(const std::string& root, const std::string& name, StopFlag stop)
-      : root_(root), class_(name), stop_(stop) {}
+  ClassFolder(const std::string& root, const std::string& name,
+              const Media& media, StopFlag stop)
+      : root_(root), class_(name), media_(media), stop_(stop) {}
 
   std::vector<FoundPicture> search() {
     search(class_);
@@ -85,7 +86,7 @@ class ClassFolder {
       if (is_self_or_parent(entry->d_name)) continue;
       if (is_folder(number, *entry)) {
         search(relative + "/" + name);
-      } else if (is_picture_name(name)) {
+      } else if (is_picture_name(name, media_)) {
         FoundPicture& picture = found_.emplace_back();
         picture.name = relative + "/" + name;
         picture.of_class = class_;
@@ -98,12 +99,13 @@ class ClassFolder {
 
   const std::string& root_;
   const std::string class_;
+  const Media& media_;
   const StopFlag stop_;
   std::set<Number> above_;
   std::vector<FoundPicture> found_;
 };
 
-std::vector<std::string> classes_of(const std::string& root,
+std::vector<std::string> classes_of(const std::string& root, const Media& media,
                                     std::size_t& loose) {
   Folder folder = open_folder(root);
   std::vector<std::string> classes;
@@ -112,7 +114,7 @@ std::vector<std::string> classes_of(const std::string& root,
     if (is_folder(::dirfd(folder.get()), *entry))
       classes.emplace_back(entry->d_name);
     else
-      loose += is_picture_name(entry->d_name) ? 1 : 0;
+      loose += is_picture_name(entry->d_name, media) ? 1 : 0;
   }
   std::ranges::sort(classes);
   return classes;
@@ -121,7 +123,7 @@ std::vector<std::string> classes_of(const std::string& root,
 /// Each class's pictures, looked for on several threads.
 std::vector<std::vector<FoundPicture>> search_all(
     const std::string& root, const std::vector<std::string>& classes,
-    StopFlag stop) {
+    const Media& media, StopFlag stop) {
   std::vector<std::vector<FoundPicture>> found(classes.size());
   std::atomic<std::size_t> next = 0;
   // By thread: what it threw.
@@ -132,7 +134,7 @@ std::vector<std::vector<FoundPicture>> search_all(
   auto work = [&](std::size_t thread) {
     try {
       for (std::size_t at = next++; at < classes.size(); at = next++)
-        found[at] = ClassFolder(root, classes[at], stop).search();
+        found[at] = ClassFolder(root, classes[at], media, stop).search();
     } catch (...) {
       errors[thread] = std::current_exception();
     }
@@ -151,24 +153,27 @@ std::vector<std::vector<FoundPicture>> search_all(
 }  // namespace
 
 std::vector<FoundPicture> pictures_in_folders(const std::string& root,
+                                              const Media& media,
                                               StopFlag stop) {
+  const std::string one = media.one;
   std::size_t loose = 0;
-  const std::vector<std::string> classes = classes_of(root, loose);
+  const std::vector<std::string> classes = classes_of(root, media, loose);
   if (classes.empty())
     refuse("images.none", root,
-           loose > 0 ? "it has " + std::to_string(loose) +
-                           " pictures, and no folder for each class"
+           loose > 0 ? "it has " + std::to_string(loose) + " " + one +
+                           "s, and no folder for each class"
                      : "it has no folder for each class",
-           "put the pictures of each class into a folder, or name a file as "
-           "\"labels\" that says which class each has");
+           "put the " + one +
+               "s of each class into a folder, or name a file as "
+               "\"labels\" that says which class each has");
   std::vector<std::vector<FoundPicture>> found =
-      search_all(root, classes, stop);
+      search_all(root, classes, media, stop);
   std::vector<FoundPicture> all;
   for (std::size_t at = 0; at < classes.size(); ++at) {
     if (found[at].empty())
       refuse("images.empty_class", root + "/" + classes[at],
-             "this folder has no picture, so its class has none",
-             "remove the folder, or put pictures into it");
+             "this folder has no " + one + ", so its class has none",
+             "remove the folder, or put " + one + "s into it");
     std::ranges::move(found[at], std::back_inserter(all));
   }
   return all;

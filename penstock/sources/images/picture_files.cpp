@@ -36,29 +36,35 @@ std::vector<files::DataFile> tars_of(const SourceSpec& spec) {
 
 std::vector<FoundPicture> find_all(const SourceSpec& spec, StopFlag stop,
                                    PictureFiles& into) {
+  const Media& media = *into.media;
+  const std::string one = media.one;
   const auto& own = *std::any_cast<PictureSettings>(&spec.own);
   const std::vector<files::DataFile> tars = tars_of(spec);
   into.root = spec.path;
   while (into.root.size() > 1 && into.root.ends_with('/')) into.root.pop_back();
   if (tars.empty())
-    return own.labels.empty() ? pictures_in_folders(into.root, stop)
-                              : pictures_of_labels(into.root, own.labels, stop);
+    return own.labels.empty()
+               ? pictures_in_folders(into.root, media, stop)
+               : pictures_of_labels(into.root, own.labels, media, stop);
   if (!own.labels.empty())
     refuse("images.labels", own.labels,
-           "the pictures are members of tar files, which have classes of "
-           "their own: a member NAME.cls, or the folder",
+           "the " + one +
+               "s are members of tar files, which have classes of "
+               "their own: a member NAME.cls, or the folder",
            "leave \"labels\" out, or unpack the files");
   std::vector<FoundPicture> all;
   for (const files::DataFile& tar : tars) {
     const auto number = static_cast<std::int32_t>(into.tars.size());
     into.tars.push_back(tar.path);
-    std::vector<FoundPicture> found = pictures_in_tar(
-        tar.path, tars.size() == 1 ? "" : tar.relative + "/", number, stop);
+    std::vector<FoundPicture> found =
+        pictures_in_tar(tar.path, tars.size() == 1 ? "" : tar.relative + "/",
+                        number, media, stop);
     std::ranges::move(found, std::back_inserter(all));
   }
   if (all.empty())
-    refuse("images.none", spec.path, "no member of it is named like a picture",
-           "name .tar files that hold .jpg, .png or .webp files");
+    refuse("images.none", spec.path, "no member of it is named like a " + one,
+           std::string("name .tar files that hold ") + media.shown_endings +
+               " files");
   return all;
 }
 
@@ -89,18 +95,37 @@ void refuse(const char* code, const std::string& place, std::string why,
                                   .next = std::move(next)});
 }
 
-bool is_picture_name(const std::string& name) {
-  // Those that cannot be decoded belong to the data, and are bad samples.
-  static constexpr std::array kEndings = {".jpg",  ".jpeg", ".png",  ".webp",
-                                          ".bmp",  ".gif",  ".tif",  ".tiff",
-                                          ".heic", ".heif", ".avif", ".jxl"};
+bool is_picture_name(const std::string& name, const Media& media) {
   const std::string lower = lower_of(name);
-  return std::ranges::any_of(
-      kEndings, [&](const char* ending) { return lower.ends_with(ending); });
+  return std::ranges::any_of(media.endings, [&](const char* ending) {
+    return lower.ends_with(ending);
+  });
+}
+
+const Media& media_of(const SourceSpec& spec) {
+  // Those that cannot be decoded belong to the data, and are bad samples.
+  static constexpr const char* kPictures[] = {
+      ".jpg", ".jpeg", ".png",  ".webp", ".bmp",  ".gif",
+      ".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl"};
+  static constexpr const char* kSounds[] = {
+      ".wav",  ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif",
+      ".aiff", ".w64",  ".m4a", ".aac", ".wma",  ".webm"};
+  static constexpr Media pictures{.column = "image",
+                                  .one = "picture",
+                                  .endings = kPictures,
+                                  .shown_endings = ".jpg, .png or .webp",
+                                  .kind_of_field = "image"};
+  static constexpr Media sounds{.column = "audio",
+                                .one = "sound",
+                                .endings = kSounds,
+                                .shown_endings = ".wav, .flac, .ogg or .mp3",
+                                .kind_of_field = "audio"};
+  return spec.kind == "audio" ? sounds : pictures;
 }
 
 PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
   PictureFiles all;
+  all.media = &media_of(spec);
   std::vector<FoundPicture> found = find_all(spec, stop, all);
   number_classes(found, all);
   std::ranges::sort(found, {}, &FoundPicture::name);
@@ -110,7 +135,7 @@ PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
     if (!all.names.empty() && all.names.back().name == picture.name)
       refuse("images.twice", spec.path,
              "'" + picture.name + "' is listed twice",
-             "give each picture a name of its own");
+             std::string("give each ") + all.media->one + " a name of its own");
     all.names.push_back(
         {.name = std::move(picture.name), .end = std::ssize(all.names) + 1});
     all.places.push_back(picture.place);

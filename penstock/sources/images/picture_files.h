@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,18 @@
 
 namespace penstock::images {
 
-/// The settings that this kind alone has (SourceSpec::own).
+/// What the files of a source are: pictures, or sounds.
+struct Media {
+  const char* column;                    ///< of their bytes
+  const char* one;                       ///< in messages: "picture"
+  std::span<const char* const> endings;  ///< of names, in lower case
+  const char* shown_endings;
+  const char* kind_of_field;
+};
+/// Of a source of kind "images" or "audio".
+const Media& media_of(const SourceSpec& spec);
+
+/// The settings that these kinds alone have (SourceSpec::own).
 struct PictureSettings {
   std::string labels;  ///< a file that says which class a picture has
 };
@@ -25,6 +37,7 @@ struct PicturePlace {
 
 /// The pictures that `path` names, in the order of their names by UTF-8 bytes.
 struct PictureFiles {
+  const Media* media = nullptr;
   std::string root;  ///< what names below it are relative to
   std::vector<std::string> tars, classes;
   std::vector<NamedRows> names;  ///< each is one row
@@ -49,8 +62,8 @@ struct PictureFiles {
 /// images.tar, files.missing, files.none.
 PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop);
 
-/// True for names that end as those of pictures do.
-bool is_picture_name(const std::string& name);
+/// True for names that end as those of such files do.
+bool is_picture_name(const std::string& name, const Media& media);
 
 // Each fills what it finds; find_pictures() sorts.
 struct FoundPicture {
@@ -60,15 +73,16 @@ struct FoundPicture {
   PicturePlace place;
 };
 std::vector<FoundPicture> pictures_in_folders(const std::string& root,
+                                              const Media& media,
                                               StopFlag stop);
 std::vector<FoundPicture> pictures_of_labels(const std::string& root,
                                              const std::string& labels,
-                                             StopFlag stop);
+                                             const Media& media, StopFlag stop);
 /// `prefix` stands before the names of members.
 std::vector<FoundPicture> pictures_in_tar(const std::string& path,
                                           const std::string& prefix,
                                           std::int32_t container,
-                                          StopFlag stop);
+                                          const Media& media, StopFlag stop);
 
 [[noreturn]] void refuse(const char* code, const std::string& place,
                          std::string why, std::string next);
