@@ -12,7 +12,8 @@ namespace penstock {
   KIND(time)                       \
   KIND(text)                       \
   KIND(tokens)                     \
-  KIND(image)
+  KIND(image)                      \
+  KIND(audio)
 
 #define KIND(name) FieldDescriptor name##_field();
 PENSTOCK_FIELD_KINDS(KIND)
