@@ -160,13 +160,16 @@ class Schema(Case):
             | self.known_keys(self.job(source={"kind": "arrow", "path": "x"}),
                               ["source"])
             | self.known_keys(self.job(source={"kind": "images", "path": "x"}),
+                              ["source"])
+            | self.known_keys(self.job(source={"kind": "npy", "path": "x"}),
                               ["source"]),
             set(self.rules("source")["properties"]))
         keys = self.known_keys(self.job(), ["fields", "heard"])
         for kind in ({"columns": ["a"]}, {"column": "a"},
                      {"category": {"column": "a"}}, {"array": {"column": "a"}},
                      {"time": {"column": "a"}}, {"text": {"column": "a"}},
-                     {"tokens": {"column": "a"}}, {"image": {"column": "a"}}):
+                     {"tokens": {"column": "a"}}, {"image": {"column": "a"}},
+                     {"audio": {"column": "a"}}):
             keys |= self.known_keys(self.job(fields={"y": kind}),
                                     ["fields", "y"])
             name = next(iter(kind))
