@@ -78,22 +78,22 @@ def fat(items):
 # Name: data set, body of the loop, options, whether a verdict names the fault.
 FAULTS = {
     "no workers, 20 ms of work": lambda: (
-        Items(96, Computes(0.005)), lambda: time.sleep(0.004), {},
+        Items(60, Computes(0.005)), lambda: time.sleep(0.004), {},
         lambda told: told.limit == "data" and told.stage == "__getitem__"
         and "it computes for" in told.cause),
     "a lock that all workers share": lambda: (
-        Items(160, Locked(0.005)), lambda: None, {"num_workers": 2},
+        Items(100, Locked(0.005)), lambda: None, {"num_workers": 2},
         lambda told: "waits for a lock" in told.cause),
     "one slow item in 200": lambda: (
-        Items(600, SlowOnce()),
+        Items(400, SlowOnce()),
         lambda: time.sleep(0.001), {"num_workers": 2},
         lambda told: told.limit == "order" and "one item in" in told.cause),
     "a fat collate": lambda: (
-        Items(96, Computes(0)), lambda: None,
+        Items(60, Computes(0)), lambda: None,
         {"num_workers": 1, "collate_fn": fat},
         lambda told: told.stage == "collate_fn"),
     "a loop that computes": lambda: (
-        Items(96, Computes(0)), lambda: compute(0.01),
+        Items(60, Computes(0)), lambda: compute(0.01),
         {"num_workers": 1},
         lambda told: told.limit == "compute" and not told.actions)}
 

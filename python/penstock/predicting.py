@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping, Protocol
 
 if TYPE_CHECKING:
     from ._dataloader.meter import Meter
     from ._dataloader.transfer_cost import TransferCost
-    from .watching import Made
 
 _LEAST_BATCHES = 8
+
+
+class Made(Protocol):
+    """How items were made, and put together to batches: in all, in seconds."""
+
+    items: int
+    item_s: float
+    item_cpu_s: float
+    collate_s: float
+    collate_cpu_s: float
 
 
 def drop_in_of(meter: Meter, made: Made, workers: int, moving: TransferCost,
