@@ -16,7 +16,7 @@ from .arguments import ELSEWHERE, checked, tell_no_meaning
 from .errors import RequestError, refused
 from .explanation import Explanation
 from .job_sections import (Fields, Settings, dumped, mixed_sources,
-                           sections_of_rows, sets_of)
+                           sections_of_rows, sets_of, without_comments)
 from .notebook import loader_html
 from .progress import Screen, shown
 from .ranks import Agree, Ranks
@@ -490,7 +490,7 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     name = os.fspath(path)
     try:
         with builtins.open(name, encoding="utf-8") as file:
-            found = json.load(file)
+            found = json.loads(without_comments(file.read()))
     except OSError as error:
         raise refused("file.read", "cannot read the job file", name,
                       error.strerror or str(error),
