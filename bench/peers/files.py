@@ -8,11 +8,15 @@ columns, and `index_select` by a permutation, and (b) by penstock.Loader with
 two workers. Both begin with the path and end with the last batch; each way is a
 process of its own, in turns, and the files are in the page cache. That both
 deliver the same rows is checked by a sum over hashes of rows. CSV and JSON
-lines are also told beside pyarrow's reader alone.
+lines are also told beside pyarrow's reader alone. Where `datasets` is installed, a
+third way is torch's DataLoader with two workers over that library's data set of
+the file with_format("torch"): once, and for some batches, from which its epoch is
+extrapolated.
 
 Run it in the environment of setup.sh with pyarrow; bench/run does.
 """
 import argparse
+import importlib.util
 import json
 import pathlib
 import resource
@@ -29,6 +33,7 @@ COLUMNS = 20
 BATCH = 8192
 FORMATS = {"parquet, snappy": "snappy.parquet", "parquet, zstd": "zstd.parquet",
            "Arrow IPC": "arrow", "CSV": "csv", "JSON lines": "jsonl"}
+OF_DATASETS = 8  # batches that its rate is taken from
 MUST = {"csv": 0.8, "jsonl": 0.8}  # of the reader alone; the others 1.0
 
 
@@ -95,6 +100,28 @@ def by_penstock(path, _told):
         yield batch.torch()["x"]
 
 
+def by_datasets(path, told):
+    """Some batches of torch's DataLoader over a Hugging Face data set, two
+    workers; the epoch is told as if all of them took as long."""
+    import datasets
+    with tempfile.TemporaryDirectory() as cache:
+        kind = {"parquet": "parquet", "arrow": "arrow", "csv": "csv",
+                "jsonl": "json"}[path.rsplit(".", 1)[1]]
+        data = datasets.load_dataset(kind, data_files=path, cache_dir=cache,
+                                     split="train").with_format("torch")
+        loader = torch.utils.data.DataLoader(data, BATCH, shuffle=True,
+                                             num_workers=2)
+        told["made_s"] = time.perf_counter() - told["start"]
+        for number, batch in enumerate(loader):
+            yield torch.stack([batch[name].float() for name in names()], 1)
+            if number == 0:
+                first = time.perf_counter()
+            if number == OF_DATASETS:
+                break
+        each = (time.perf_counter() - first) / OF_DATASETS
+        told["extrapolated_epoch_s"] = told["made_s"] + each * len(loader)
+
+
 def hash_of(batch):
     """The same for the same rows in any order."""
     bits = batch.numpy().view(numpy.uint32).astype(numpy.uint64)
@@ -109,12 +136,16 @@ def measure(way, path, checked):
     """One epoch, in this process; told on standard output."""
     if way == "pyarrow":
         import pyarrow.csv, pyarrow.json, pyarrow.parquet  # noqa: E401, F401
+    elif way == "datasets":
+        import datasets  # noqa: F401
     else:
         import penstock  # noqa: F401
     told = {"start": time.perf_counter()}
     cpu = time.process_time()
     rows = total = 0
-    for batch in (by_pyarrow if way == "pyarrow" else by_penstock)(path, told):
+    ways = {"pyarrow": by_pyarrow, "penstock": by_penstock,
+            "datasets": by_datasets}
+    for batch in ways[way](path, told):
         if rows == 0:
             told["first_batch_s"] = time.perf_counter() - told["start"]
         rows += len(batch)
@@ -157,6 +188,13 @@ def compare(name, path, repeats):
         [r["reader_s"] for r in found["pyarrow"]])
     ours = result["penstock"]["epoch_s"]["median"]
     result["ratio"] = result["pyarrow"]["epoch_s"]["median"] / ours
+    if importlib.util.find_spec("datasets"):
+        theirs = run("datasets", path)
+        result["datasets"] = {key: theirs[key] for key in (
+            "made_s", "first_batch_s", "extrapolated_epoch_s")}
+        result["of_datasets"] = {
+            "ratio": theirs["extrapolated_epoch_s"] / ours,
+            "must_reach": ">= 5"}
     kind = path.suffix[1:]
     if kind in MUST:
         result["of_reader"] = {

@@ -128,7 +128,10 @@ def dali(folder, name):
     from nvidia import dali as library
     from nvidia.dali import fn, types
 
-    @library.pipeline_def(batch_size=BATCH, num_threads=1, device_id=None)
+    # Nothing ahead: what it prepares in another one's turn would count there.
+    @library.pipeline_def(batch_size=BATCH, num_threads=1, device_id=None,
+                          exec_async=False, exec_pipelined=False,
+                          exec_dynamic=False, prefetch_queue_depth=1)
     def pipeline():
         files, _ = fn.readers.file(file_root=folder, name="files")
         mirror = 0

@@ -30,6 +30,10 @@ struct ColumnRequest {
   /// Of a value: it is for hashing alone. One of another type than the column's
   /// is no problem then, but a number that stands for it.
   bool hashed = false;
+  /// Above 0: the rows are windows of the column, which is one long array: so
+  /// many of its elements each, every `stride` elements. The source numbers
+  /// them.
+  std::int64_t window = 0, stride = 0;
 };
 
 /// What the source says about a column before any row is read.

@@ -313,6 +313,7 @@ void write_contact_sheet(const std::string& uri,
     document["fields"]["label"]["category"]["unknown"] = "error";
   }
   document["loader"]["batch_size"] = kRows;
+  document["loader"]["tail"] = "exact";
   document["loader"]["cache"] = "none";
   document["device"] = "cpu";
   auto session = open_loader(parse_job(document), {.batches = 1});

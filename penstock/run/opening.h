@@ -79,8 +79,8 @@ Json plan_json(const Job& job, const DatasetInfo& info);
 /// be. Empty for the exact order.
 std::string order_line(const Order& order);
 /// "chunks: the exact order decodes about ... in an epoch": what an order costs
-/// where rows are read from chunks that do not all stay in memory, and the pages
-/// that cost less. Empty where each is decoded once.
+/// where rows are read from chunks that do not all stay in memory, and the
+/// pages that cost less. Empty where each is decoded once.
 std::string chunk_line(const Order& order, const DatasetInfo& info);
 /// What an epoch takes of several sources, for people; empty where there is
 /// one.

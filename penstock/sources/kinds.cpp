@@ -16,7 +16,11 @@ namespace penstock {
   KIND(token_store)                 \
   KIND(hf)                          \
   KIND(images)                      \
-  KIND(hdf5)
+  KIND(hdf5)                        \
+  KIND(audio)                       \
+  KIND(npy)                         \
+  KIND(zarr)                        \
+  KIND(tfrecord)
 
 #define KIND(name) SourceKind name##_source();
 PENSTOCK_SOURCE_KINDS(KIND)

@@ -23,6 +23,7 @@ struct SourceKind {
   /// Its rows are in files and have no keys but their positions: of the
   /// settings of tables it has `where` alone.
   bool files = false;
+  bool windows = false;  ///< it numbers windows of a column (ColumnRequest)
   /// How names of its files end, in lower case: {".parquet"}.
   std::vector<std::string> extensions = {};
   /// The plugin, where several kinds share one: libpenstock_source_PLUGIN.so.

@@ -1,3 +1,4 @@
+#include "penstock/base/error.h"
 #include "penstock/base/plugin.h"
 #include "penstock/sources/plugin.h"
 #include "penstock/sources/sources.h"
@@ -15,6 +16,24 @@ Schema joined_schema(const SourceSpec& spec) {
   return schema;
 }
 
+void refuse_windows(const SourceSpec& spec,
+                    const std::vector<ColumnRequest>& requests) {
+  const SourceKind* kind = source_kind(spec.kind);
+  if (kind == nullptr || kind->windows) return;
+  for (const ColumnRequest& request : requests)
+    if (request.window > 0)
+      throw Error(
+          ErrorKind::request,
+          {.code = "source.window",
+           .what = "cannot read windows of column '" + request.column + "'",
+           .where = request.setting,
+           .why = "rows of " + kind->shown +
+                  " are rows of a table; windows are those of one "
+                  "long array",
+           .next = "leave \"window\" out, or read an array on disk "
+                   "(npy, zarr)"});
+}
+
 }  // namespace
 
 std::unique_ptr<Source> open_source(const SourceSpec& spec,
@@ -25,6 +44,7 @@ std::unique_ptr<Source> open_source(const SourceSpec& spec,
   if (spec.kind == kJoined)
     return open_joined(spec.sources.at(0), spec.sources.at(1), requests,
                        options);
+  refuse_windows(spec, requests);
   return source_plugin(spec.kind, plugin_folders())
       .open_source(spec, requests, options);
 }

@@ -193,6 +193,14 @@ std::vector<ColumnRequest> requests_of(const std::vector<Field>& fields) {
         requests.push_back(std::move(wanted));
         continue;
       }
+      if (wanted.window != found->window || wanted.stride != found->stride)
+        throw Error(
+            ErrorKind::request,
+            {.code = "source.window",
+             .what = "cannot read column '" + wanted.column + "'",
+             .where = wanted.setting,
+             .why = "'" + found->setting + "' reads other windows of it",
+             .next = "give both fields one \"window\""});
       // An integer keeps its 64 bits for all when one field needs them.
       if (wanted.as == ReadAs::integer) found->as = ReadAs::integer;
       found->rounded |= wanted.rounded;

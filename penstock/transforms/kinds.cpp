@@ -13,7 +13,8 @@ namespace penstock {
   KIND(text)                       \
   KIND(tokens)                     \
   KIND(image)                      \
-  KIND(boxes)
+  KIND(boxes)                      \
+  KIND(audio)
 
 #define KIND(name) FieldDescriptor name##_field();
 PENSTOCK_FIELD_KINDS(KIND)

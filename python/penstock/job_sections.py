@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import os
+import re
 from typing import Any, Iterable, Mapping, Sequence, Union, cast
 
 from . import _engine
@@ -117,6 +118,19 @@ def sets_of(call: str, overrides: Mapping[str, Any],
                             did_you_mean(section, (*sections, *others)))
     return [name.replace("__", ".") + "=" + dumped(value)
             for name, value in overrides.items()]
+
+
+_TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*')
+
+
+def without_comments(text: str) -> str:
+    """The text of a job file as JSON; all else stays where it is.
+
+    >>> without_comments('{"a": "//", // b')
+    '{"a": "//", '
+    """
+    return _TEXT_OR_COMMENT.sub(
+        lambda found: found[0] if found[0][0] == '"' else "", text)
 
 
 def dumped(value: object) -> str:

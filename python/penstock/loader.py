@@ -11,12 +11,12 @@ import weakref
 from typing import (TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence,
                     TextIO, cast)
 
-from . import _engine
+from . import _engine, hdf5
 from .arguments import ELSEWHERE, checked, tell_no_meaning
 from .errors import RequestError, refused
 from .explanation import Explanation
 from .job_sections import (Fields, Settings, dumped, mixed_sources,
-                           sections_of_rows, sets_of)
+                           sections_of_rows, sets_of, without_comments)
 from .notebook import loader_html
 from .progress import Screen, shown
 from .ranks import Agree, Ranks
@@ -389,6 +389,9 @@ class Loader(BaseLoader):
             job: dict[str, Any] = {"loader": loading, "device": device}
             if split is not None:
                 job["split"] = split
+            if (opened := hdf5.section_of(source)) is not None:
+                source = opened[0]
+                fields = opened[1] if fields is None else fields
             mixed = mixed_sources(source)
             rows, rules, self._left_out = (
                 _own_rows(source, fields, drawn_by) if mixed is None
@@ -436,6 +439,8 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
         if not isinstance(job, Mapping):
             job = _read(job)
         rows = None
+        if (opened := hdf5.section_of(job.get("source"))) is not None:
+            job = {"fields": opened[1], **job, "source": opened[0]}
         if not isinstance(job.get("source"), (Mapping, str, type(None))):
             chosen = {**job.get("loader", {}), **{
                 name.removeprefix("loader__"): value
@@ -485,7 +490,7 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     name = os.fspath(path)
     try:
         with builtins.open(name, encoding="utf-8") as file:
-            found = json.load(file)
+            found = json.loads(without_comments(file.read()))
     except OSError as error:
         raise refused("file.read", "cannot read the job file", name,
                       error.strerror or str(error),

@@ -115,6 +115,16 @@ class Kinds(Case):
         with self.refused(penstock.RequestError, "file.read", "none.json"):
             penstock.open(self.folder / "none.json")
 
+    def test_a_job_file_with_comments_is_read(self):
+        path = self.folder / "commented.json"
+        path.write_text("""// what --init writes
+            {"source": {"kind": "sqlite", // its kind
+                        "path": "//none\\"//.sqlite"},
+             "fields": {"x": {"column": "x"}}}""")
+        with self.refused(penstock.SourceError, "sqlite.missing",
+                          '//none"//.sqlite'):
+            penstock.open(path)
+
     def test_a_loader_that_is_closed(self):
         loader = self.open()
         batches = iter(loader)

@@ -162,6 +162,8 @@ class Schema(Case):
             | self.known_keys(self.job(source={"kind": "images", "path": "x"}),
                               ["source"])
             | self.known_keys(self.job(source={"kind": "hdf5", "path": "x"}),
+                              ["source"])
+            | self.known_keys(self.job(source={"kind": "npy", "path": "x"}),
                               ["source"]),
             set(self.rules("source")["properties"]))
         keys = self.known_keys(self.job(), ["fields", "heard"])
@@ -169,7 +171,8 @@ class Schema(Case):
                      {"category": {"column": "a"}}, {"array": {"column": "a"}},
                      {"time": {"column": "a"}}, {"text": {"column": "a"}},
                      {"tokens": {"column": "a"}}, {"image": {"column": "a"}},
-                     {"boxes": {"column": "a", "image": {}}}):
+                     {"boxes": {"column": "a", "image": {}}},
+                     {"audio": {"column": "a"}}):
             keys |= self.known_keys(self.job(fields={"y": kind}),
                                     ["fields", "y"])
             name = next(iter(kind))

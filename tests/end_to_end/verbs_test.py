@@ -112,7 +112,8 @@ class Doctor(Case):
         self.assertEqual(list(parts), ["sqlite", "postgres", "parquet",
                                        "arrow", "csv", "jsonl", "text",
                                        "token_store", "hf",
-                                       "images", "hdf5", "cpu",
+                                       "images", "hdf5", "audio", "npy",
+                                       "zarr", "tfrecord", "cpu",
                                        "sim", "cuda", "trainer"])
         for name in ("sqlite", "cpu", "sim"):
             self.assertIs(parts[name]["there"], True, parts[name])

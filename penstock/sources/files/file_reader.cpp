@@ -136,6 +136,7 @@ class FileReader final : public Reader {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     auto position = [&](std::size_t at) { return request.positions[at]; };
     std::ranges::sort(order_, {}, position);
+    if (read_in_place(request.positions, out)) return;
     Block sorted = block_of(of.served);
     for (std::size_t at = 0; at < order_.size();) {
       check_position(position(order_[at]));
@@ -250,6 +251,60 @@ class FileReader final : public Reader {
       to.rows += std::ssize(rows_);
       first += piece->rows;
     }
+  }
+
+  /// Puts each row where it belongs at once, where all columns are plain.
+  /// False: they are not, and `out` is to be made in another way.
+  bool read_in_place(std::span<const std::int64_t> positions, Block& out) {
+    for (const ServedColumn& column : opened_->served)
+      if (column.type.kind != ColumnKind::number &&
+          column.type.kind != ColumnKind::fixed)
+        return false;
+    Block placed = block_of(opened_->served);
+    placed.rows = std::ssize(positions);
+    for (std::size_t at = 0; at < order_.size();) {
+      check_position(positions[order_[at]]);
+      const std::int64_t chunk =
+          opened_->chunks.chunk_of(positions[order_[at]]);
+      keep_chunk(chunk);
+      std::int64_t first = opened_->first_of(chunk);
+      PENSTOCK_ASSERT(!kept_.empty(), "a chunk with a row has a piece");
+      for (const auto& piece : kept_) {
+        const std::size_t begin = at;
+        rows_.clear();
+        for (;
+             at < order_.size() && positions[order_[at]] < first + piece->rows;
+             ++at)
+          rows_.push_back(positions[order_[at]] - first);
+        first += piece->rows;
+        if (!place(*piece, std::span(order_).subspan(begin, at - begin),
+                   placed))
+          return false;
+      }
+    }
+    out = std::move(placed);
+    return true;
+  }
+
+  /// Puts `rows_` of a piece to their places; false: it is not plain.
+  bool place(const Block& piece, std::span<const std::size_t> places,
+             Block& to) const {
+    if (!piece.problems.empty()) return false;
+    for (std::size_t c = 0; c < to.columns.size(); ++c) {
+      const Column& from = piece.columns[c];
+      Column& column = to.columns[c];
+      if (!is_plain(from)) return false;
+      if (column.values.size() == 0) {
+        column.item = from.item;
+        column.length = to.rows;
+        column.values.resize(width_of(from) *
+                             static_cast<std::size_t>(to.rows));
+      }
+      // Files may have rows of other shapes.
+      if (column.item != from.item) return false;
+      place_rows(from, rows_, places, column.values.mutable_data<std::byte>());
+    }
+    return true;
   }
 
   void bring_into_order(const Block& sorted, Block& out) {

@@ -51,7 +51,8 @@ void unite(FileSet& set, bool take_more) {
         continue;
       }
       if (known->in_files.type == column.type &&
-          known->in_files.timestamp == column.timestamp)
+          known->in_files.timestamp == column.timestamp &&
+          known->in_files.item == column.item)
         continue;
       // A file in which all values are missing says no type.
       if (column.type.kind == ColumnKind::null) continue;

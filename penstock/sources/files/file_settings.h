@@ -39,6 +39,8 @@ struct FileSettings {
   double decoded_gib = -1;       ///< for decoded chunks; -1: as is free
   /// Data sets of values, and those of offsets that cut them into rows.
   std::vector<std::pair<std::string, std::string>> ragged;
+  /// Of .npy files that are columns: the column and the file below `path`.
+  std::vector<std::pair<std::string, std::string>> arrays;
 
   std::string part;  ///< of a data set that has several: "train"
 

@@ -48,6 +48,29 @@ std::vector<std::int64_t> count_selected(const OpenedFiles& opened,
   return counts;
 }
 
+/// Lets files whose rows depend on what is read of them count them.
+void find_rows(FileSet& set, const std::vector<std::size_t>& columns,
+               const std::vector<ColumnRequest>& requests) {
+  for (std::size_t f = 0; f < set.files.size(); ++f) {
+    std::vector<ReadColumn> read;
+    for (std::size_t at = 0; at < columns.size(); ++at) {
+      const std::int64_t place = set.places[f][columns[at]];
+      if (place < 0) continue;
+      read.push_back({.column = static_cast<std::size_t>(place)});
+      if (at >= requests.size()) continue;  // of the condition
+      read.back().window = requests[at].window;
+      read.back().stride = requests[at].stride;
+    }
+    if (auto counted = set.files[f]->for_columns(read)) set.files[f] = counted;
+    // A window of numbers is a tensor.
+    for (std::size_t at = 0; at < requests.size(); ++at)
+      if (const std::int64_t place = set.places[f][columns[at]];
+          place >= 0 && requests[at].window > 0)
+        set.columns[columns[at]].column =
+            set.files[f]->columns()[static_cast<std::size_t>(place)];
+  }
+}
+
 void find_chunks(OpenedFiles& opened, std::size_t requests) {
   const FileSet& set = *opened.set;
   std::vector<std::int64_t> counts;
@@ -88,6 +111,10 @@ Json identity_of(const OpenedFiles& opened,
   identity["columns"] = std::move(columns);
   for (std::size_t at = 0; at < opened.served.size(); ++at)
     identity["types"].push_back(name_of(opened.served[at].type));
+  for (const ColumnRequest& request : requests)
+    if (request.window > 0)
+      identity["windows"][request.column] =
+          Json(Json::Array{request.window, request.stride});
   identity["where"] = opened.spec.where;
   const FileSet& set = *opened.set;
   Sha256 files, numbers;
@@ -159,22 +186,24 @@ std::unique_ptr<Source> open_file_source(
   auto opened = std::make_shared<OpenedFiles>();
   opened->spec = spec;
   opened->stop = options.stop;
-  opened->set =
-      std::make_shared<const FileSet>(open_set(spec, kind, options.stop));
-  const Schema schema = opened->set->schema();
-  const std::vector<FileColumn> seen = opened->set->seen();
+  FileSet set = open_set(spec, kind, options.stop);
+  const Schema schema = set.schema();
   for (const ColumnRequest& request : requests) {
     const ColumnInfo& column =
         column_of(schema, request.column, request.setting, place_of(spec));
-    auto at = static_cast<std::size_t>(&column - schema.columns.data());
-    opened->columns.push_back(at);
-    opened->served.push_back(served(seen[at], request));
+    opened->columns.push_back(
+        static_cast<std::size_t>(&column - schema.columns.data()));
   }
   if (!spec.where.empty()) {
-    opened->where.emplace(spec.where, seen);
+    opened->where.emplace(spec.where, set.seen());
     for (std::size_t column : opened->where->columns())
       opened->columns.push_back(column);
   }
+  find_rows(set, opened->columns, requests);
+  const std::vector<FileColumn> seen = set.seen();
+  for (std::size_t at = 0; at < requests.size(); ++at)
+    opened->served.push_back(served(seen[opened->columns[at]], requests[at]));
+  opened->set = std::make_shared<const FileSet>(std::move(set));
   find_chunks(*opened, requests.size());
   return std::make_unique<FileSource>(std::move(opened), requests);
 }

@@ -20,6 +20,16 @@ struct FileColumn {
   ColumnType type;       ///< of the blocks that its reader gives
   /// Its numbers are seconds since 1970 UTC; text is taken as ISO-8601.
   bool timestamp = false;
+  /// Of a tensor whose rows all have one shape: that shape, which all files of
+  /// a source must have.
+  Shape item = {};
+};
+
+/// A column that is read, and the windows that are its rows (see
+/// ColumnRequest).
+struct ReadColumn {
+  std::size_t column = 0;  ///< which of columns()
+  std::int64_t window = 0, stride = 0;
 };
 
 /// What is known of the values of a column in one chunk, without reading it.
@@ -60,6 +70,13 @@ class RowFile {
   /// As those of ChunkMap; the memory is that of all files of a source.
   virtual std::size_t decoded_bytes() const { return 0; }
   virtual std::size_t kept_bytes() const { return 0; }
+  /// The file as a source sees it that reads these columns, where its rows
+  /// depend on them, as those of arrays do: their lengths, or windows. Null:
+  /// they do not. Throws Error(source) where they have no rows in common.
+  virtual std::shared_ptr<const RowFile> for_columns(
+      const std::vector<ReadColumn>& /*columns*/) const {
+    return nullptr;
+  }
 
   std::int64_t rows() const {
     return chunk_ends().empty() ? 0 : chunk_ends().back();

@@ -114,8 +114,39 @@ Block slice_of(const std::shared_ptr<const Block>& block, std::int64_t begin,
   return part;
 }
 
+bool is_plain(const Column& column) {
+  return (column.type.kind == ColumnKind::number ||
+          column.type.kind == ColumnKind::fixed) &&
+         column.validity.size() == 0;
+}
+
+void place_rows(const Column& from, std::span<const std::int64_t> rows,
+                std::span<const std::size_t> places, std::byte* to) {
+  const std::size_t width = width_of(from);
+  const std::byte* in =
+      from.values.data() + width * static_cast<std::size_t>(from.first);
+  for (std::size_t at = 0; at < rows.size(); ++at)
+    std::memcpy(to + width * places[at],
+                in + width * static_cast<std::size_t>(rows[at]), width);
+}
+
 void append_rows(const Column& from, std::span<const std::int64_t> rows,
                  Column& to) {
+  if (from.type.kind == ColumnKind::fixed && is_plain(from) &&
+      to.validity.size() == 0) {
+    to.item = from.item;
+    const std::size_t width = width_of(from), at = to.values.size();
+    to.values.resize(at + rows.size() * width);
+    std::byte* out = to.values.mutable_data<std::byte>() + at;
+    const std::byte* in =
+        from.values.data() + width * static_cast<std::size_t>(from.first);
+    for (std::int64_t row : rows) {
+      std::memcpy(out, in + width * static_cast<std::size_t>(row), width);
+      out += width;
+    }
+    to.length += std::ssize(rows);
+    return;
+  }
   const bool plain = from.type.kind == ColumnKind::number &&
                      from.validity.size() == 0 && to.validity.size() == 0;
   if (plain) {

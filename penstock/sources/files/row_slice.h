@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -17,6 +18,12 @@ Column slice_of(const Column& column, std::int64_t begin, std::int64_t rows,
 /// The same of all columns and problems of a block.
 Block slice_of(const std::shared_ptr<const Block>& block, std::int64_t begin,
                std::int64_t rows);
+
+/// Numbers or tensors, each row of which is valid: their bytes are all of them.
+bool is_plain(const Column& column);
+/// Copies rows of a plain column to places among rows of that width.
+void place_rows(const Column& from, std::span<const std::int64_t> rows,
+                std::span<const std::size_t> places, std::byte* to);
 
 /// Appends rows of `from` to `to`, whose type it has.
 void append_rows(const Column& from, std::span<const std::int64_t> rows,

@@ -55,12 +55,15 @@ inline std::string damaged(std::string bytes, std::mt19937_64& random) {
   return bytes;
 }
 
-/// Reads `name` (its end says the kind) as it is and damaged `times` times.
-/// Anything that is thrown but an Error ends the test.
+/// Reads `columns` (none: all) of `section`, whose file at `path` is as it is
+/// and damaged `times` times. Anything that is thrown but an Error ends the
+/// test. What is wrong names `path`, or `named`.
 inline void read_damaged(const Json& section, const std::string& path,
-                         int times, std::uint64_t seed) {
+                         int times, std::uint64_t seed,
+                         const std::vector<std::string>& columns = {},
+                         const std::string& named = {}) {
   const std::string good = TestFolder::read(path);
-  const std::vector<std::string> rows = shown_rows(section);
+  const std::vector<std::string> rows = shown_rows(section, columns);
   ASSERT_FALSE(rows.empty());
   ASSERT_EQ(rows.back().find("error: "), std::string::npos) << rows.back();
   std::mt19937_64 random(seed);
@@ -70,10 +73,11 @@ inline void read_damaged(const Json& section, const std::string& path,
         << damaged(good, random);
     SCOPED_TRACE("damage " + std::to_string(time));
     std::vector<std::string> found;
-    ASSERT_NO_THROW(found = shown_rows(section));
+    ASSERT_NO_THROW(found = shown_rows(section, columns));
     refused += !found.empty() && found.back().starts_with("error: ");
     if (!found.empty() && found.back().starts_with("error: ")) {
-      ASSERT_NE(found.back().find(path), std::string::npos)
+      ASSERT_NE(found.back().find(named.empty() ? path : named),
+                std::string::npos)
           << "it names the file: " << found.back();
     }
   }

@@ -66,8 +66,9 @@ struct Search {
 /// end: `above` holds the folders on the way.
 class ClassFolder {
  public:
-  ClassFolder(const std::string& root, const std::string& name, StopFlag stop)
-      : root_(root), class_(name), stop_(stop) {}
+  ClassFolder(const std::string& root, const std::string& name,
+              const Media& media, StopFlag stop)
+      : root_(root), class_(name), media_(media), stop_(stop) {}
 
   Search search() {
     search(class_);
@@ -91,7 +92,7 @@ class ClassFolder {
       if (is_self_or_parent(entry->d_name)) continue;
       if (is_folder(number, *entry)) {
         search(relative + "/" + name);
-      } else if (is_picture_name(name)) {
+      } else if (is_picture_name(name, media_)) {
         FoundPicture& picture = found_.pictures.emplace_back();
         picture.name = relative + "/" + name;
         picture.of_class = class_;
@@ -104,12 +105,14 @@ class ClassFolder {
 
   const std::string& root_;
   const std::string class_;
+  const Media& media_;
   const StopFlag stop_;
   std::set<Number> above_;
   Search found_;
 };
 
-std::vector<std::string> classes_of(const std::string& root, std::size_t& loose,
+std::vector<std::string> classes_of(const std::string& root, const Media& media,
+                                    std::size_t& loose,
                                     std::vector<FoundFolder>& folders) {
   Folder folder = open_folder(root);
   struct stat self {};
@@ -121,7 +124,7 @@ std::vector<std::string> classes_of(const std::string& root, std::size_t& loose,
     if (is_folder(::dirfd(folder.get()), *entry))
       classes.emplace_back(entry->d_name);
     else
-      loose += is_picture_name(entry->d_name) ? 1 : 0;
+      loose += is_picture_name(entry->d_name, media) ? 1 : 0;
   }
   std::ranges::sort(classes);
   return classes;
@@ -130,7 +133,7 @@ std::vector<std::string> classes_of(const std::string& root, std::size_t& loose,
 /// Each class's pictures, looked for on several threads.
 std::vector<Search> search_all(const std::string& root,
                                const std::vector<std::string>& classes,
-                               StopFlag stop) {
+                               const Media& media, StopFlag stop) {
   std::vector<Search> found(classes.size());
   std::atomic<std::size_t> next = 0;
   // By thread: what it threw.
@@ -141,7 +144,7 @@ std::vector<Search> search_all(const std::string& root,
   auto work = [&](std::size_t thread) {
     try {
       for (std::size_t at = next++; at < classes.size(); at = next++)
-        found[at] = ClassFolder(root, classes[at], stop).search();
+        found[at] = ClassFolder(root, classes[at], media, stop).search();
     } catch (...) {
       errors[thread] = std::current_exception();
     }
@@ -160,23 +163,27 @@ std::vector<Search> search_all(const std::string& root,
 }  // namespace
 
 std::vector<FoundPicture> pictures_in_folders(
-    const std::string& root, StopFlag stop, std::vector<FoundFolder>& folders) {
+    const std::string& root, const Media& media, StopFlag stop,
+    std::vector<FoundFolder>& folders) {
+  const std::string one = media.one;
   std::size_t loose = 0;
-  const std::vector<std::string> classes = classes_of(root, loose, folders);
+  const std::vector<std::string> classes =
+      classes_of(root, media, loose, folders);
   if (classes.empty())
     refuse("images.none", root,
-           loose > 0 ? "it has " + std::to_string(loose) +
-                           " pictures, and no folder for each class"
+           loose > 0 ? "it has " + std::to_string(loose) + " " + one +
+                           "s, and no folder for each class"
                      : "it has no folder for each class",
-           "put the pictures of each class into a folder, or name a file as "
-           "\"labels\" that says which class each has");
-  std::vector<Search> found = search_all(root, classes, stop);
+           "put the " + one +
+               "s of each class into a folder, or name a file as "
+               "\"labels\" that says which class each has");
+  std::vector<Search> found = search_all(root, classes, media, stop);
   std::vector<FoundPicture> all;
   for (std::size_t at = 0; at < classes.size(); ++at) {
     if (found[at].pictures.empty())
       refuse("images.empty_class", root + "/" + classes[at],
-             "this folder has no picture, so its class has none",
-             "remove the folder, or put pictures into it");
+             "this folder has no " + one + ", so its class has none",
+             "remove the folder, or put " + one + "s into it");
     std::ranges::move(found[at].pictures, std::back_inserter(all));
     std::ranges::move(found[at].folders, std::back_inserter(folders));
   }

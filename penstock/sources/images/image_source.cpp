@@ -21,7 +21,7 @@ namespace {
 enum class Part : std::uint8_t { image, path, of_class };
 
 Schema schema_of(const PictureFiles& files) {
-  return {.columns = {{.name = "image", .declared = "bytes"},
+  return {.columns = {{.name = files.media->column, .declared = "bytes"},
                       {.name = "path", .declared = "text", .text = true},
                       {.name = "class",
                        .declared = "text",
@@ -49,8 +49,11 @@ void add_request(const ColumnRequest& request, const Schema& schema,
                  .where = request.setting,
                  .why = "it holds " + column.declared +
                         ", and numbers or JSON are needed",
-                 .next = part == Part::image ? "use \"image\" for pictures"
-                                             : "use \"category\" for classes"});
+                 .next = part == Part::image
+                             ? std::string("use \"") +
+                                   opened.files.media->kind_of_field +
+                                   "\" for " + opened.files.media->one + "s"
+                             : "use \"category\" for classes"});
   opened.parts.push_back(part);
   opened.types.push_back(part == Part::image ? ColumnType::binary
                                              : ColumnType::text);
@@ -61,7 +64,7 @@ Json identity_of(const Opened& opened, const SourceSpec& spec) {
   identity["kind"] = spec.kind;
   identity["place"] = spec.path;
   Json columns(Json::Array{});
-  const char* const names[] = {"image", "path", "class"};
+  const char* const names[] = {opened.files.media->column, "path", "class"};
   for (Part part : opened.parts)
     columns.push_back(names[static_cast<std::size_t>(part)]);
   identity["columns"] = std::move(columns);
@@ -77,7 +80,7 @@ class ImageReader final : public Reader {
       : opened_(std::move(opened)), shown_(std::move(shown)) {}
 
   void read(const ReadRequest& request, Block& out) override {
-    PENSTOCK_ASSERT(request.keys == nullptr, "pictures have no keys");
+    PENSTOCK_ASSERT(request.keys == nullptr, "files have no keys");
     if (!is_block_of(opened_->types, out))
       out = block_of(opened_->types);
     else
@@ -99,7 +102,8 @@ class ImageReader final : public Reader {
                 {.code = "source.row_gone",
                  .what = "cannot read position " + std::to_string(position),
                  .where = shown_,
-                 .why = "it has " + std::to_string(rows) + " pictures",
+                 .why = "it has " + std::to_string(rows) + " " +
+                        opened_->files.media->one + "s",
                  .next = "start the run again"});
   }
 
@@ -138,7 +142,7 @@ class ImageReader final : public Reader {
     const PicturePlace& place = opened_->files.places[at];
     if (found.st_size == place.bytes && time_of(found) == place.changed_ns)
       return;
-    forget_listing(opened_->files.root);
+    forget_listing(opened_->files.root, *opened_->files.media);
     throw Error(
         ErrorKind::source,
         {.code = "images.changed",
@@ -199,13 +203,15 @@ class ImageSource final : public Source {
 
 void refuse_condition(const SourceSpec& spec) {
   if (spec.where.empty()) return;
-  throw Error(ErrorKind::request,
-              {.code = "source.where",
-               .what = "cannot use the condition",
-               .where = "source.where",
-               .why = "pictures have no columns to compare",
-               .next = "list the pictures that are wanted in a file, and name "
-                       "it as \"labels\""});
+  throw Error(
+      ErrorKind::request,
+      {.code = "source.where",
+       .what = "cannot use the condition",
+       .where = "source.where",
+       .why = std::string(media_of(spec).one) + "s have no columns to compare",
+       .next = std::string("list the ") + media_of(spec).one +
+               "s that are wanted in a file, and name it as "
+               "\"labels\""});
 }
 
 std::unique_ptr<Source> open_images(const SourceSpec& spec,

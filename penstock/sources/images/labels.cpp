@@ -39,8 +39,8 @@ class Labels {
   }
 
  private:
-  static constexpr std::array<const char*, 3> kPath = {"path", "file_name",
-                                                       "image"};
+  static constexpr std::array<const char*, 4> kPath = {"path", "file_name",
+                                                       "image", "audio"};
   static constexpr std::array<const char*, 2> kClass = {"class", "label"};
   static constexpr const char* kExpected =
       "give it columns \"path\" (or \"file_name\") and \"class\" (or "
@@ -125,6 +125,7 @@ class Labels {
 
 std::vector<FoundPicture> pictures_of_labels(const std::string& root,
                                              const std::string& path,
+                                             const Media& media,
                                              StopFlag stop) {
   Labels labels(path);
   std::vector<FoundPicture> all;
@@ -134,7 +135,8 @@ std::vector<FoundPicture> pictures_of_labels(const std::string& root,
     struct stat found {};
     if (::stat((root + "/" + name).c_str(), &found) != 0 ||
         !S_ISREG(found.st_mode))
-      labels.fail("there is no picture '" + name + "' in " + root,
+      labels.fail(std::string("there is no ") + media.one + " '" + name +
+                      "' in " + root,
                   "write paths that begin in that folder, or set \"path\" to "
                   "where they begin");
     if (of_class.empty())
@@ -147,7 +149,7 @@ std::vector<FoundPicture> pictures_of_labels(const std::string& root,
     picture.place.changed_ns = time_of(found);
   }
   if (all.empty())
-    refuse("images.none", path, "it lists no picture",
+    refuse("images.none", path, std::string("it lists no ") + media.one,
            "write a line for each: its path and its class");
   return all;
 }

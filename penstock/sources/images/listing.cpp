@@ -29,11 +29,12 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "PENSTLS1";
 constexpr std::size_t kHead = kMagic.size() + sizeof(std::uint64_t);
 
-fs::path file_of(const std::string& root) {
+fs::path file_of(const std::string& root, const Media& media) {
   std::error_code none;
   const fs::path whole = fs::absolute(root, none);
   Sha256 hash;
   hash.add(whole.lexically_normal().string());
+  hash.add(media.column);
   return cache_folder() / "listings" / (hash.hex() + ".listing");
 }
 
@@ -128,8 +129,9 @@ std::optional<PictureFiles> parsed(std::string_view bytes,
 
 }  // namespace
 
-std::optional<PictureFiles> kept_listing(const std::string& root) try {
-  const fs::path path = file_of(root);
+std::optional<PictureFiles> kept_listing(const std::string& root,
+                                         const Media& media) try {
+  const fs::path path = file_of(root, media);
   std::error_code none;
   if (!fs::exists(path, none)) return std::nullopt;
   const std::unique_ptr<FileMapping> mapping = real_files().map(path);
@@ -141,7 +143,9 @@ std::optional<PictureFiles> kept_listing(const std::string& root) try {
   std::memcpy(&hash, bytes.data() + kMagic.size(), sizeof(hash));
   const std::string_view rest = bytes.substr(kHead);
   if (hash64(rest) != hash) return std::nullopt;
-  return parsed(rest, root);
+  std::optional<PictureFiles> files = parsed(rest, root);
+  if (files) files->media = &media;
+  return files;
 } catch (const Error&) {
   return std::nullopt;
 }
@@ -175,7 +179,7 @@ void keep_listing(const PictureFiles& files,
   }
   Writer head;
   head.number(hash64(to.bytes()));
-  const fs::path path = file_of(files.root);
+  const fs::path path = file_of(files.root, *files.media);
   real_files().make_folders(path.parent_path());
   real_files().write_atomic(path,
                             std::string(kMagic) + head.bytes() + to.bytes());
@@ -184,9 +188,9 @@ void keep_listing(const PictureFiles& files,
       std::string("the list of pictures is not kept: ") + error.what());
 }
 
-void forget_listing(const std::string& root) {
+void forget_listing(const std::string& root, const Media& media) {
   std::error_code none;
-  fs::remove(file_of(root), none);
+  fs::remove(file_of(root, media), none);
 }
 
 }  // namespace penstock::images

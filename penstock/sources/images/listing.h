@@ -16,7 +16,8 @@ namespace penstock::images {
 ///
 /// That a file has been rewritten in place does not change its folder: who
 /// reads it must compare its size and time with the place.
-std::optional<PictureFiles> kept_listing(const std::string& root);
+std::optional<PictureFiles> kept_listing(const std::string& root,
+                                         const Media& media);
 
 /// Keeps a listing whose search began at `began_ns` (since the epoch of the
 /// system's clock). Not where a folder changed in the two seconds before: it
@@ -27,6 +28,6 @@ void keep_listing(const PictureFiles& files,
                   std::int64_t began_ns);
 
 /// Removes what is kept of this folder.
-void forget_listing(const std::string& root);
+void forget_listing(const std::string& root, const Media& media);
 
 }  // namespace penstock::images

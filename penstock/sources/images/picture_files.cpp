@@ -50,28 +50,34 @@ std::string root_of(const SourceSpec& spec) {
 std::vector<FoundPicture> find_all(const SourceSpec& spec, StopFlag stop,
                                    PictureFiles& into,
                                    std::vector<FoundFolder>& folders) {
+  const Media& media = *into.media;
+  const std::string one = media.one;
   const PictureSettings& own = settings_of(spec);
   const std::vector<files::DataFile> tars = tars_of(spec);
   into.root = root_of(spec);
   if (tars.empty())
-    return own.labels.empty() ? pictures_in_folders(into.root, stop, folders)
-                              : pictures_of_labels(into.root, own.labels, stop);
+    return own.labels.empty()
+               ? pictures_in_folders(into.root, media, stop, folders)
+               : pictures_of_labels(into.root, own.labels, media, stop);
   if (!own.labels.empty())
     refuse("images.labels", own.labels,
-           "the pictures are members of tar files, which have classes of "
-           "their own: a member NAME.cls, or the folder",
+           "the " + one +
+               "s are members of tar files, which have classes of "
+               "their own: a member NAME.cls, or the folder",
            "leave \"labels\" out, or unpack the files");
   std::vector<FoundPicture> all;
   for (const files::DataFile& tar : tars) {
     const auto number = static_cast<std::int32_t>(into.tars.size());
     into.tars.push_back(tar.path);
-    std::vector<FoundPicture> found = pictures_in_tar(
-        tar.path, tars.size() == 1 ? "" : tar.relative + "/", number, stop);
+    std::vector<FoundPicture> found =
+        pictures_in_tar(tar.path, tars.size() == 1 ? "" : tar.relative + "/",
+                        number, media, stop);
     std::ranges::move(found, std::back_inserter(all));
   }
   if (all.empty())
-    refuse("images.none", spec.path, "no member of it is named like a picture",
-           "name .tar files that hold .jpg, .png or .webp files");
+    refuse("images.none", spec.path, "no member of it is named like a " + one,
+           std::string("name .tar files that hold ") + media.shown_endings +
+               " files");
   return all;
 }
 
@@ -94,6 +100,7 @@ void number_classes(std::vector<FoundPicture>& found, PictureFiles& into) {
 PictureFiles search(const SourceSpec& spec, StopFlag stop,
                     std::vector<FoundFolder>& folders) {
   PictureFiles all;
+  all.media = &media_of(spec);
   std::vector<FoundPicture> found = find_all(spec, stop, all, folders);
   number_classes(found, all);
   std::ranges::sort(found, {}, &FoundPicture::name);
@@ -103,7 +110,7 @@ PictureFiles search(const SourceSpec& spec, StopFlag stop,
     if (!all.names.empty() && all.names.back().name == picture.name)
       refuse("images.twice", spec.path,
              "'" + picture.name + "' is listed twice",
-             "give each picture a name of its own");
+             std::string("give each ") + all.media->one + " a name of its own");
     all.names.push_back(
         {.name = std::move(picture.name), .end = std::ssize(all.names) + 1});
     all.places.push_back(picture.place);
@@ -135,21 +142,40 @@ void refuse(const char* code, const std::string& place, std::string why,
                                   .next = std::move(next)});
 }
 
-bool is_picture_name(const std::string& name) {
-  // Those that cannot be decoded belong to the data, and are bad samples.
-  static constexpr std::array kEndings = {".jpg",  ".jpeg", ".png",  ".webp",
-                                          ".bmp",  ".gif",  ".tif",  ".tiff",
-                                          ".heic", ".heif", ".avif", ".jxl"};
+bool is_picture_name(const std::string& name, const Media& media) {
   const std::string lower = lower_of(name);
-  return std::ranges::any_of(
-      kEndings, [&](const char* ending) { return lower.ends_with(ending); });
+  return std::ranges::any_of(media.endings, [&](const char* ending) {
+    return lower.ends_with(ending);
+  });
+}
+
+const Media& media_of(const SourceSpec& spec) {
+  // Those that cannot be decoded belong to the data, and are bad samples.
+  static constexpr const char* kPictures[] = {
+      ".jpg", ".jpeg", ".png",  ".webp", ".bmp",  ".gif",
+      ".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl"};
+  static constexpr const char* kSounds[] = {
+      ".wav",  ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif",
+      ".aiff", ".w64",  ".m4a", ".aac", ".wma",  ".webm"};
+  static constexpr Media pictures{.column = "image",
+                                  .one = "picture",
+                                  .endings = kPictures,
+                                  .shown_endings = ".jpg, .png or .webp",
+                                  .kind_of_field = "image"};
+  static constexpr Media sounds{.column = "audio",
+                                .one = "sound",
+                                .endings = kSounds,
+                                .shown_endings = ".wav, .flac, .ogg or .mp3",
+                                .kind_of_field = "audio"};
+  return spec.kind == "audio" ? sounds : pictures;
 }
 
 PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
   const PictureSettings& own = settings_of(spec);
+  const Media& media = media_of(spec);
   const bool may_keep = own.listing != Listing::none && own.labels.empty();
   if (may_keep)
-    if (std::optional<PictureFiles> kept = kept_listing(root_of(spec)))
+    if (std::optional<PictureFiles> kept = kept_listing(root_of(spec), media))
       return std::move(*kept);
   const auto began = std::chrono::system_clock::now().time_since_epoch();
   std::vector<FoundFolder> folders;

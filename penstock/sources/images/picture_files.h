@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,18 @@
 
 namespace penstock::images {
 
-/// Whether the list of the pictures in class folders is kept for the next
-/// start.
+/// What the files of a source are: pictures, or sounds.
+struct Media {
+  const char* column;                    ///< of their bytes
+  const char* one;                       ///< in messages: "picture"
+  std::span<const char* const> endings;  ///< of names, in lower case
+  const char* shown_endings;
+  const char* kind_of_field;
+};
+/// Of a source of kind "images" or "audio".
+const Media& media_of(const SourceSpec& spec);
+
+/// Whether the list of the files in class folders is kept for the next start.
 enum class Listing : std::uint8_t {
   automatic,  ///< from kManyPictures on
   kept,
@@ -21,7 +32,7 @@ enum class Listing : std::uint8_t {
 };
 inline constexpr std::size_t kManyPictures = 10'000;
 
-/// The settings that this kind alone has (SourceSpec::own).
+/// The settings that these kinds alone have (SourceSpec::own).
 struct PictureSettings {
   std::string labels;  ///< a file that says which class a picture has
   Listing listing = Listing::automatic;
@@ -37,6 +48,7 @@ struct PicturePlace {
 
 /// The pictures that `path` names, in the order of their names by UTF-8 bytes.
 struct PictureFiles {
+  const Media* media = nullptr;
   std::string root;  ///< what names below it are relative to
   std::vector<std::string> tars, classes;
   std::vector<NamedRows> names;  ///< each is one row
@@ -65,8 +77,8 @@ struct PictureFiles {
 /// images.tar, files.missing, files.none.
 PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop);
 
-/// True for names that end as those of pictures do.
-bool is_picture_name(const std::string& name);
+/// True for names that end as those of such files do.
+bool is_picture_name(const std::string& name, const Media& media);
 
 // Each fills what it finds; find_pictures() sorts.
 struct FoundPicture {
@@ -81,15 +93,16 @@ struct FoundFolder {
   std::int64_t changed_ns = 0;
 };
 std::vector<FoundPicture> pictures_in_folders(
-    const std::string& root, StopFlag stop, std::vector<FoundFolder>& folders);
+    const std::string& root, const Media& media, StopFlag stop,
+    std::vector<FoundFolder>& folders);
 std::vector<FoundPicture> pictures_of_labels(const std::string& root,
                                              const std::string& labels,
-                                             StopFlag stop);
+                                             const Media& media, StopFlag stop);
 /// `prefix` stands before the names of members.
 std::vector<FoundPicture> pictures_in_tar(const std::string& path,
                                           const std::string& prefix,
                                           std::int32_t container,
-                                          StopFlag stop);
+                                          const Media& media, StopFlag stop);
 
 /// When a file was changed, in ns since the epoch.
 inline std::int64_t time_of(const struct stat& found) {

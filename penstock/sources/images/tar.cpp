@@ -66,8 +66,8 @@ bool has_checksum(const Header& header) {
 
 class Tar {
  public:
-  Tar(const std::string& path, StopFlag stop)
-      : path_(path), stop_(stop), file_(files::open_file(path)) {
+  Tar(const std::string& path, const Media& media, StopFlag stop)
+      : path_(path), media_(media), stop_(stop), file_(files::open_file(path)) {
     if (!file_)
       refuse("files.unreadable", path, std::strerror(errno),
              "check who may read it");
@@ -105,7 +105,7 @@ class Tar {
         long_name = path_of_records(text(begin, *size));
       else if (type == '0' || type == '\0')
         take(std::move(name), begin, *size);
-      else if (type == '1' && is_picture_name(name))
+      else if (type == '1' && is_picture_name(name, media_))
         fail("its member '" + name +
              "' is a link to another one, which is not followed: write it "
              "with tar's option --hard-dereference");
@@ -144,6 +144,7 @@ class Tar {
   }
 
   const std::string path_;
+  const Media& media_;
   const StopFlag stop_;
   const files::OpenFile file_;
   std::int64_t bytes_ = 0, changed_ns_ = 0;
@@ -162,8 +163,8 @@ std::string key_of(const std::string& name) {
 std::vector<FoundPicture> pictures_in_tar(const std::string& path,
                                           const std::string& prefix,
                                           std::int32_t container,
-                                          StopFlag stop) {
-  Tar tar(path, stop);
+                                          const Media& media, StopFlag stop) {
+  Tar tar(path, media, stop);
   std::vector<FoundPicture> all;
   std::map<std::string, std::string> classes;  // by key
   tar.walk([&](std::string name, std::int64_t begin, std::int64_t size) {
@@ -172,7 +173,7 @@ std::vector<FoundPicture> pictures_in_tar(const std::string& path,
       std::string text = tar.text(begin, size);
       while (text.ends_with('\n') || text.ends_with(' ')) text.pop_back();
       classes[key_of(name)] = std::move(text);
-    } else if (is_picture_name(name)) {
+    } else if (is_picture_name(name, media)) {
       FoundPicture& picture = all.emplace_back();
       picture.place = {.container = container,
                        .begin = begin,

@@ -9,82 +9,14 @@
 #include "penstock/base/settings.h"
 #include "penstock/base/with_number.h"
 #include "penstock/transforms/array/json_numbers.h"
+#include "penstock/transforms/half.h"
+#include "penstock/transforms/image/pixel_writer.h"
 #include "penstock/transforms/kinds.h"
 
 // Numbers are converted once, when they are parsed: what is hashed and stored
 // are the bytes of the tensor.
 namespace penstock {
 namespace {
-
-constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
-
-/// `Value` is a Dtype, or an optional one.
-template <class Value>
-std::vector<std::pair<std::string, Value>> dtypes() {
-  return {{"float32", Dtype::float32}, {"float64", Dtype::float64},
-          {"int64", Dtype::int64},     {"int32", Dtype::int32},
-          {"int16", Dtype::int16},     {"int8", Dtype::int8},
-          {"uint32", Dtype::uint32},   {"uint16", Dtype::uint16},
-          {"uint8", Dtype::uint8}};
-}
-
-Json shape_rule() {
-  Json rule = settings::rule_of(
-      "array",
-      "of a row, or of one element where rows differ in length; default: []");
-  rule["items"] = settings::integer_rule(1, kMostElements, "");
-  return rule;
-}
-
-void read_shape(Spec& spec, const SettingSchema& setting, Arrays& to) {
-  const Json* found = spec.raw(setting.key);
-  if (found == nullptr) return;
-  auto refuse = [&] {
-    spec.refuse(setting.key, "found " + found->dump(),
-                "write its dimensions, of 2^28 elements at most: [2, 128]");
-  };
-  if (!found->is_array()) refuse();
-  std::int64_t elements = 1;
-  for (const Json& size : found->array()) {
-    const auto* number = std::get_if<std::int64_t>(&size.value());
-    if (number == nullptr || *number < 1 || *number > kMostElements / elements)
-      refuse();
-    elements *= *number;
-    to.shape.push_back(*number);
-  }
-}
-
-Json show_shape(const Arrays& from) {
-  Json shape(Json::Array{});
-  for (std::int64_t size : from.shape) shape.push_back(size);
-  return shape;
-}
-
-const SettingsTable<Arrays>& array_settings() {
-  static const SettingsTable<Arrays> table =
-      SettingsTable<Arrays>()
-          .section(
-              "array",
-              SettingsTable<Arrays>()
-                  .text("column", &Arrays::column, "")
-                  .required()
-                  .not_empty()
-                  .setting("shape", shape_rule(), read_shape, show_shape)
-                  .choice("lengths", &Arrays::lengths,
-                          {{"equal", Lengths::equal},
-                           {"padded", Lengths::padded},
-                           {"packed", Lengths::packed}},
-                          "\"padded\": rows differ in length, zeros fill "
-                          "them up to the longest of a batch; \"packed\": "
-                          "they stand one after the other")
-                  .choice("dtype", &Arrays::dtype, dtypes<Dtype>(), "")
-                  .choice("of", &Arrays::of, dtypes<std::optional<Dtype>>(),
-                          "what the bytes of a column of bytes are, "
-                          "little-endian"),
-              "A column of lists of numbers, tensors, or bytes.")
-          .required();
-  return table;
-}
 
 /// True where the number has an equal of type To, which is written.
 template <class To, class From>
@@ -108,10 +40,45 @@ bool convert(From from, To& to) {
   }
 }
 
+// A number of 16 bits, which is converted by way of float32.
+struct Float16 {
+  std::uint16_t bits = 0;
+  float value() const { return from_float16(bits); }
+  static Float16 of(float value) { return {float16_bits(value)}; }
+};
+struct BFloat16 {
+  std::uint16_t bits = 0;
+  float value() const { return from_bfloat16(bits); }
+  static BFloat16 of(float value) { return {bfloat16_bits(value)}; }
+};
+template <class Number>
+constexpr bool kIsHalf =
+    std::is_same_v<Number, Float16> || std::is_same_v<Number, BFloat16>;
+
+/// with_number(), of every dtype.
+template <class Work>
+auto with_any_number(Dtype dtype, Work work) {
+  if (dtype == Dtype::float16) return work(Typed<Float16>());
+  if (dtype == Dtype::bfloat16) return work(Typed<BFloat16>());
+  return with_number(dtype, work);
+}
+
+template <class To, class From>
+bool convert_any(From from, To& to) {
+  if constexpr (kIsHalf<From>) {
+    return convert_any(from.value(), to);
+  } else if constexpr (kIsHalf<To>) {
+    to = To::of(static_cast<float>(from) + 0.0F);
+    return std::isfinite(to.value());
+  } else {
+    return convert(from, to);
+  }
+}
+
 /// Appends `count` numbers as `To`; the first that does not fit, or `count`.
 template <class To>
 std::int64_t append(const ListedNumbers& numbers, Bytes& out) {
-  return with_number(numbers.dtype, [&]<class From>(Typed<From>) {
+  return with_any_number(numbers.dtype, [&]<class From>(Typed<From>) {
     const std::size_t begin = out.size();
     out.resize(begin + static_cast<std::size_t>(numbers.count) * sizeof(To));
     std::byte* to = out.mutable_data<std::byte>() + begin;
@@ -120,7 +87,7 @@ std::int64_t append(const ListedNumbers& numbers, Bytes& out) {
       From from{};
       To number{};
       std::memcpy(&from, at, sizeof(from));
-      if (!convert(from, number)) return i;
+      if (!convert_any(from, number)) return i;
       std::memcpy(to, &number, sizeof(number));
       at += sizeof(from);
       to += sizeof(number);
@@ -130,16 +97,20 @@ std::int64_t append(const ListedNumbers& numbers, Bytes& out) {
 }
 
 std::string shown(const ListedNumbers& numbers, std::int64_t at) {
-  return with_number(numbers.dtype, [&]<class From>(Typed<From>) {
+  return with_any_number(numbers.dtype, [&]<class From>(Typed<From>) {
     From number{};
     std::memcpy(
         &number,
         numbers.bytes.data() + static_cast<std::size_t>(at) * sizeof(number),
         sizeof(number));
-    if constexpr (std::is_floating_point_v<From>)
-      if (!std::isfinite(number))
-        return std::string(std::isnan(number) ? "NaN" : "an infinity");
-    return Json(static_cast<double>(number)).dump();
+    double value = 0;
+    if constexpr (kIsHalf<From>)
+      value = static_cast<double>(number.value());
+    else
+      value = static_cast<double>(number);
+    if (!std::isfinite(value))
+      return std::string(std::isnan(value) ? "NaN" : "an infinity");
+    return Json(value).dump();
   });
 }
 
@@ -147,7 +118,7 @@ class Parser final : public FieldParser {
  public:
   Parser(Arrays array, std::size_t column)
       : array_(std::move(array)),
-        each_(elements_of({array_.shape.begin(), array_.shape.end()})),
+        each_(elements_of(array_.row_shape())),
         column_(column) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
@@ -201,7 +172,7 @@ class Parser final : public FieldParser {
       for (std::int64_t i = 0; i < found->count; ++i)
         if (!column.children[0].valid(column.offset(row) + i))
           return "number " + std::to_string(i) + " is NULL";
-    const std::int64_t end = with_number(
+    const std::int64_t end = with_any_number(
         array_.dtype,
         [&]<class To>(Typed<To>) { return append<To>(*found, out); });
     if (end == found->count) return {};
@@ -277,9 +248,12 @@ class ArrayKind final : public FieldKind {
       : name_(std::move(name)), array_(std::move(array)) {}
 
   std::vector<ColumnRequest> columns() const override {
-    return {{.column = array_.column,
-             .as = ReadAs::value,
-             .setting = "fields." + name_ + ".array.column"}};
+    ColumnRequest request{.column = array_.column,
+                          .as = ReadAs::value,
+                          .setting = "fields." + name_ + ".array.column"};
+    request.window = array_.window;
+    request.stride = array_.stride;
+    return {std::move(request)};
   }
   StoredForm stored() const override {
     const Output output = outputs()[0];
@@ -292,10 +266,27 @@ class ArrayKind final : public FieldKind {
     return {.tensors = std::move(layout.tensors)};
   }
   std::vector<Output> outputs() const override {
-    return {{.name = name_,
-             .dtype = array_.dtype,
-             .row_shape = Shape(array_.shape.begin(), array_.shape.end()),
-             .lengths = array_.lengths}};
+    std::vector<Output> all = {{.name = name_,
+                                .dtype = array_.dtype,
+                                .row_shape = array_.row_shape(),
+                                .lengths = array_.lengths}};
+    if (array_.ragged == Arrays::Ragged::offsets)
+      all[0].beside = name_ + "_offsets";
+    if (array_.ragged == Arrays::Ragged::pad)
+      all.push_back({.name = name_ + "_mask",
+                     .dtype = Dtype::boolean,
+                     .row_shape = {},
+                     .lengths = Lengths::padded,
+                     .shares = true});
+    return all;
+  }
+  std::unique_ptr<FieldFinisher> finisher(bool train) const override {
+    return make_array_finisher(array_, train);
+  }
+  Json stored_recipe() const override {
+    Arrays stored = array_;
+    stored.augment.clear();
+    return array_settings().shown(stored);
   }
   std::int32_t length(std::int32_t column_elements) const override {
     const auto each = outputs()[0].bytes() / size_of(array_.dtype) *

@@ -32,7 +32,9 @@ std::string TokenLists::refused(std::size_t at,
 
 std::string TokenLists::read_list(const Column& column, std::int64_t row) {
   const std::optional<ListedNumbers> found = listed_numbers(column, row);
-  if (!found) {
+  const bool halves = found && (found->dtype == Dtype::float16 ||
+                                found->dtype == Dtype::bfloat16);
+  if (!found || halves) {
     if (column.type.kind == ColumnKind::list &&
         column.offset(row) == column.offset(row + 1))
       return {};  // of a type that nobody knows

@@ -66,8 +66,7 @@ std::string undo_bitshuffle(In in, const Filter& filter, std::size_t most,
     at = 12;
   }
   if (block == 0) block = default_block(width);
-  if (size > most || block % kMultiple != 0)
-    return kFault;
+  if (size > most || block % kMultiple != 0) return kFault;
   out.resize(size);
   auto* to = out.mutable_data<std::byte>();
   Bytes plain;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "penstock/sources/hdf5/filters/steps.h"
@@ -87,28 +88,43 @@ struct ChunkDecoder::State {
   std::unique_ptr<libdeflate_decompressor, Free> inflater;
   Bytes buffers[2];
 
-  std::string inflate(In in, std::size_t most, Bytes& out) {
+  /// How many bytes came out; nullopt: `in` is damaged, or holds more.
+  std::optional<std::size_t> inflate(In in, std::byte* out, std::size_t most) {
     if (inflater == nullptr) {
       inflater.reset(libdeflate_alloc_decompressor());
       if (inflater == nullptr) throw std::bad_alloc();
     }
-    out.resize(most);
     std::size_t got = 0;
-    const libdeflate_result result =
-        libdeflate_zlib_decompress(inflater.get(), in.data(), in.size(),
-                                   out.mutable_data<std::byte>(), most, &got);
-    if (result != LIBDEFLATE_SUCCESS)
-      return "its bytes are none of deflate, or damaged";
-    out.resize(got);
-    return {};
+    if (libdeflate_zlib_decompress(inflater.get(), in.data(), in.size(), out,
+                                   most, &got) != LIBDEFLATE_SUCCESS)
+      return std::nullopt;
+    return got;
+  }
+
+  /// The last step, where it can write the chunk in its place.
+  bool undo_into(const Filter& filter, In in, std::span<std::byte> out) {
+    if (filter.id == kShuffle && in.size() == out.size()) {
+      undo_shuffle(in, filter, out.data());
+      return true;
+    }
+    return filter.id == kDeflate &&
+           inflate(in, out.data(), out.size()) == out.size();
   }
 
   std::string undo(const Filter& filter, In in, std::size_t most, Bytes& out) {
     switch (filter.id) {
-      case kDeflate:
-        return inflate(in, most, out);
+      case kDeflate: {
+        out.resize(most);
+        const std::optional<std::size_t> got =
+            inflate(in, out.mutable_data<std::byte>(), most);
+        if (!got) return "its bytes are none of deflate, or damaged";
+        out.resize(*got);
+        return {};
+      }
       case kShuffle:
-        return undo_shuffle(in, filter, out);
+        out.resize(in.size());
+        undo_shuffle(in, filter, out.mutable_data<std::byte>());
+        return {};
       case kFletcher32:
         return undo_fletcher32(in, out);
       case kLzf:
@@ -137,8 +153,14 @@ std::string ChunkDecoder::decode(const std::vector<Filter>& filters,
   const std::size_t most = out.size() + 4 * filters.size();
   In now = stored;
   std::size_t buffer = 0;
+  auto is_skipped = [&](std::size_t at) {
+    return at < 32 && (skipped >> at & 1) != 0;
+  };
+  std::size_t last = 0;
+  while (last < filters.size() && is_skipped(last)) ++last;
   for (std::size_t at = filters.size(); at-- > 0;) {
-    if (at < 32 && (skipped >> at & 1) != 0) continue;
+    if (is_skipped(at)) continue;
+    if (at == last && state_->undo_into(filters[at], now, out)) return {};
     Bytes& to = state_->buffers[buffer];
     std::string why = state_->undo(filters[at], now, most, to);
     if (!why.empty()) return why;

@@ -28,13 +28,11 @@ void interleave(std::size_t width, const std::byte* in, std::size_t values,
 
 }  // namespace
 
-std::string undo_shuffle(In in, const Filter& filter, Bytes& out) {
+void undo_shuffle(In in, const Filter& filter, std::byte* to) {
   const std::size_t width = filter.values.empty() ? 0 : filter.values[0];
-  out.resize(in.size());
-  auto* to = out.mutable_data<std::byte>();
   if (width <= 1 || in.size() < width) {
     if (!in.empty()) std::memcpy(to, in.data(), in.size());
-    return {};
+    return;
   }
   const std::size_t values = in.size() / width;
   switch (width) {
@@ -53,7 +51,6 @@ std::string undo_shuffle(In in, const Filter& filter, Bytes& out) {
   // Bytes behind the last whole value were not moved.
   const std::size_t moved = values * width;
   std::memcpy(to + moved, in.data() + moved, in.size() - moved);
-  return {};
 }
 
 }  // namespace penstock::hdf5

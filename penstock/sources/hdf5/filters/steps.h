@@ -15,8 +15,9 @@ namespace penstock::hdf5 {
 
 using In = std::span<const std::byte>;
 
-/// HDF5's filter 2: the bytes of values apart, the first ones first.
-std::string undo_shuffle(In in, const Filter& filter, Bytes& out);
+/// HDF5's filter 2: the bytes of values apart, the first ones first. `out` has
+/// as many bytes as `in`.
+void undo_shuffle(In in, const Filter& filter, std::byte* out);
 /// Filter 3: a checksum of four bytes behind the others (H5checksum.c).
 std::string undo_fletcher32(In in, Bytes& out);
 /// Filter 32000, h5py's: LibLZF's blocks, "Format" in its lzf_d.c.

@@ -1,0 +1,359 @@
+#include "penstock/sources/files/array_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/base/utf8.h"
+
+namespace penstock::files {
+namespace {
+
+// What is lent costs nothing, so chunks of it only divide the work; what is
+// copied is copied again for each row that is read by itself.
+constexpr std::size_t kLentBytes = std::size_t{8} << 20;
+constexpr std::size_t kCopiedBytes = std::size_t{256} << 10;
+
+/// An array of one dimension: a column of single values.
+bool is_flat(const ArrayInfo& info) {
+  const bool text =
+      info.items == ArrayItems::bytes || info.items == ArrayItems::letters;
+  return info.shape.size() == (text ? 2 : 1);
+}
+
+bool is_half(Dtype dtype) {
+  return dtype == Dtype::float16 || dtype == Dtype::bfloat16;
+}
+
+FileColumn column_of(const ArrayInfo& info) {
+  FileColumn column{.name = info.name,
+                    .declared = info.declared,
+                    .type = ColumnType::tensor(info.dtype)};
+  switch (info.items) {
+    case ArrayItems::numbers:
+      // A tensor of one number keeps the two bytes of a half.
+      if (is_flat(info) && !is_half(info.dtype))
+        column.type = ColumnType::number(info.dtype);
+      else
+        column.item = info.item();
+      break;
+    case ArrayItems::booleans:
+      if (is_flat(info))
+        column.type = ColumnType::boolean;
+      else
+        column.item = info.item();
+      break;
+    case ArrayItems::bytes:
+    case ArrayItems::letters:
+      column.type = is_flat(info) ? ColumnType::text : ColumnType::binary;
+      break;
+    case ArrayItems::unread:
+      column.type = ColumnType::binary;
+      break;
+  }
+  return column;
+}
+
+/// What is no character becomes bytes that are not UTF-8.
+void append_letter(std::uint32_t letter, std::string& text) {
+  auto add = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
+  auto rest = [&](int bits) { add(0x80U | ((letter >> bits) & 0x3FU)); };
+  if (letter < 0x80) return add(letter);
+  if (letter < 0x800) {
+    add(0xC0U | letter >> 6);
+  } else if (letter < 0x10000) {
+    add(0xE0U | letter >> 12);
+    rest(6);
+  } else {
+    add(letter > 0x10FFFF ? 0xFFU : 0xF0U | letter >> 18);
+    rest(12);
+    rest(6);
+  }
+  rest(0);
+}
+
+/// The text in a row of bytes that zeros fill up.
+void append_letters(std::span<const std::byte> row, ArrayItems items,
+                    Column& to) {
+  std::string text;
+  if (items == ArrayItems::bytes) {
+    text.assign(reinterpret_cast<const char*>(row.data()), row.size());
+    while (text.ends_with('\0')) text.pop_back();
+  } else {
+    std::vector<std::uint32_t> letters(row.size() / 4);
+    std::memcpy(letters.data(), row.data(), letters.size() * 4);
+    while (!letters.empty() && letters.back() == 0) letters.pop_back();
+    for (std::uint32_t letter : letters) append_letter(letter, text);
+  }
+  if (is_utf8(text)) return to.append_text(text);
+  to.append_null();
+}
+
+/// The rows of one column: of the array, or windows of it.
+struct ArrayRows {
+  std::shared_ptr<const RowArray> array;
+  std::int64_t window = 0, stride = 1;  ///< 0: a row of the array each
+
+  const ArrayInfo& info() const { return array->info(); }
+  std::int64_t count() const {
+    const std::int64_t rows = info().rows();
+    if (window == 0) return rows;
+    return rows < window ? 0 : (rows - window) / stride + 1;
+  }
+  Shape item() const {
+    Shape item = info().item();
+    if (window > 0) item.insert(item.begin(), window);
+    return item;
+  }
+  bool consecutive() const { return window == 0 || window == stride; }
+  std::size_t bytes() const {
+    return info().row_bytes() *
+           static_cast<std::size_t>(std::max<std::int64_t>(1, window));
+  }
+  /// Rows that are read together.
+  std::int64_t together() const {
+    if (info().chunk_rows > 0)
+      return std::max<std::int64_t>(
+          1, window == 0 ? info().chunk_rows : info().chunk_rows / stride);
+    const bool lent = info().lent && consecutive();
+    return std::max<std::int64_t>(
+        1, static_cast<std::int64_t>((lent ? kLentBytes : kCopiedBytes) /
+                                     std::max<std::size_t>(1, bytes())));
+  }
+};
+
+/// Brings rows of an array into a column.
+class ColumnReader {
+ public:
+  explicit ColumnReader(ArrayRows rows)
+      : rows_(std::move(rows)), reader_(rows_.array->open()) {}
+
+  Column read(std::int64_t begin, std::int64_t end) {
+    const ArrayInfo& info = rows_.info();
+    Column column{.type = column_of(info).type};
+    if (rows_.window > 0) return windows(begin, end);
+    Bytes bytes = reader_->rows(begin, end);
+    if (info.items == ArrayItems::bytes || info.items == ArrayItems::letters) {
+      const std::size_t width = info.row_bytes();
+      for (std::size_t at = 0; at + width <= bytes.size() && width > 0;
+           at += width)
+        append_letters(bytes.span().subspan(at, width), info.items, column);
+      while (column.length < end - begin) column.append_text("");
+      return column;
+    }
+    if (column.type == ColumnType::boolean) {
+      for (std::byte value : bytes.span())
+        column.append_boolean(value != std::byte{0});
+      return column;
+    }
+    if (column.type.kind == ColumnKind::fixed) column.item = info.item();
+    column.length = end - begin;
+    column.values = aligned(std::move(bytes));
+    return column;
+  }
+
+ private:
+  Column windows(std::int64_t begin, std::int64_t end) {
+    const ArrayInfo& info = rows_.info();
+    Column column{.type = ColumnType::tensor(info.dtype)};
+    column.item = rows_.item();
+    column.length = end - begin;
+    Bytes bytes = reader_->rows(begin * rows_.stride,
+                                (end - 1) * rows_.stride + rows_.window);
+    if (rows_.consecutive()) {
+      column.values = aligned(std::move(bytes));
+      return column;
+    }
+    const std::size_t step =
+        info.row_bytes() * static_cast<std::size_t>(rows_.stride);
+    for (std::int64_t at = 0; at < column.length; ++at)
+      column.values.append(bytes.data() + static_cast<std::size_t>(at) * step,
+                           rows_.bytes());
+    return column;
+  }
+
+  /// Members of archives begin anywhere.
+  Bytes aligned(Bytes bytes) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(bytes.data());
+    if (at % size_of(rows_.info().dtype) == 0) return bytes;
+    Bytes copy;
+    copy.append(bytes.data(), bytes.size());
+    return copy;
+  }
+
+  ArrayRows rows_;
+  std::unique_ptr<ArrayReader> reader_;
+};
+
+class ArrayChunks final : public ChunkReader {
+ public:
+  ArrayChunks(const std::vector<ArrayRows>& columns, std::int64_t rows,
+              std::int64_t together)
+      : rows_(rows), together_(together) {
+    for (const ArrayRows& column : columns) readers_.emplace_back(column);
+  }
+
+  void read(std::int64_t chunk, const PieceSink& sink) override {
+    const std::int64_t begin = chunk * together_;
+    const std::int64_t end = std::min(rows_, begin + together_);
+    Block block;
+    block.rows = end - begin;
+    for (ColumnReader& reader : readers_)
+      block.columns.push_back(reader.read(begin, end));
+    sink(std::move(block));
+  }
+
+ private:
+  const std::int64_t rows_, together_;
+  std::vector<ColumnReader> readers_;
+};
+
+class ArrayFile final : public RowFile {
+ public:
+  ArrayFile(std::string place,
+            std::vector<std::shared_ptr<const RowArray>> arrays)
+      : place_(std::move(place)), arrays_(std::move(arrays)) {
+    for (const auto& array : arrays_)
+      columns_.push_back(column_of(array->info()));
+  }
+
+  const std::vector<FileColumn>& columns() const override { return columns_; }
+  const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
+
+  std::shared_ptr<const RowFile> for_columns(
+      const std::vector<ReadColumn>& columns) const override {
+    auto file = std::make_shared<ArrayFile>(*this);
+    file->rows_of_.assign(arrays_.size(), {});
+    for (const ReadColumn& column : columns) {
+      ArrayRows& rows = file->rows_of_[column.column];
+      if (rows.array != nullptr && rows.window != column.window)
+        refuse_condition(rows.info());
+      rows = checked(column);
+      if (column.window == 0) continue;
+      FileColumn& seen = file->columns_[column.column];
+      seen.type = ColumnType::tensor(rows.info().dtype);
+      seen.item = rows.item();
+    }
+    file->count_rows(columns);
+    return file;
+  }
+
+  std::unique_ptr<ChunkReader> open(
+      const std::vector<std::size_t>& columns) const override {
+    std::vector<ArrayRows> rows;
+    for (std::size_t column : columns)
+      rows.push_back(rows_of_.empty() || rows_of_[column].array == nullptr
+                         ? ArrayRows{.array = arrays_[column]}
+                         : rows_of_[column]);
+    return std::make_unique<ArrayChunks>(rows, RowFile::rows(), together_);
+  }
+
+ private:
+  ArrayRows checked(const ReadColumn& column) const {
+    const auto& array = arrays_[column.column];
+    const ArrayInfo& info = array->info();
+    if (info.items == ArrayItems::unread)
+      refuse_array(place_, info.name, info.why);
+    ArrayRows rows{.array = array};
+    if (column.window == 0) return rows;
+    if (info.items != ArrayItems::numbers)
+      refuse_array(place_, info.name, "windows are made of numbers");
+    rows.window = column.window;
+    rows.stride = column.stride;
+    return rows;
+  }
+
+  [[noreturn]] void refuse_condition(const ArrayInfo& info) const {
+    throw Error(ErrorKind::request,
+                {.code = "source.window",
+                 .what = "cannot use the condition",
+                 .where = "source.where",
+                 .why = "column '" + info.name +
+                        "' is read as windows, which are no numbers",
+                 .next = "compare another column"});
+  }
+
+  void count_rows(const std::vector<ReadColumn>& columns) {
+    const ArrayRows* first = nullptr;
+    for (const ReadColumn& column : columns) {
+      const ArrayRows& rows = rows_of_[column.column];
+      if (first == nullptr) first = &rows;
+      if (rows.count() != first->count()) refuse_lengths(*first, rows);
+      const bool wider =
+          together_ == 0 || rows.together() < together_ ||
+          (rows.info().chunk_rows > 0 && first->info().chunk_rows == 0);
+      if (wider) together_ = rows.together();
+    }
+    std::int64_t count = 0;
+    if (first != nullptr)
+      count = first->count();
+    else if (!arrays_.empty())
+      count = arrays_[0]->info().rows();
+    together_ = std::max<std::int64_t>(1, together_);
+    ends_.clear();
+    for (std::int64_t end = 0; end < count;)
+      ends_.push_back(end = std::min(count, end + together_));
+  }
+
+  [[noreturn]] void refuse_lengths(const ArrayRows& a,
+                                   const ArrayRows& b) const {
+    auto shown = [](const ArrayRows& rows) {
+      return "'" + rows.info().name + "' has " + std::to_string(rows.count()) +
+             (rows.window > 0 ? " windows" : " rows");
+    };
+    throw Error(ErrorKind::source,
+                {.code = "arrays.lengths",
+                 .what = "cannot read these arrays side by side",
+                 .where = place_,
+                 .why = shown(a) + ", and " + shown(b),
+                 .next = "name arrays whose first dimension is the same, or "
+                         "read windows of both"});
+  }
+
+  std::string place_;
+  std::vector<std::shared_ptr<const RowArray>> arrays_;
+  std::vector<FileColumn> columns_;
+  std::vector<ArrayRows> rows_of_;  // by column; empty: not yet known
+  std::int64_t together_ = 0;
+  std::vector<std::int64_t> ends_;
+};
+
+class EmptyFile final : public RowFile {
+ public:
+  explicit EmptyFile(std::vector<FileColumn> columns)
+      : columns_(std::move(columns)) {}
+  const std::vector<FileColumn>& columns() const override { return columns_; }
+  const std::vector<std::int64_t>& chunk_ends() const override { return ends_; }
+  std::unique_ptr<ChunkReader> open(
+      const std::vector<std::size_t>&) const override {
+    return nullptr;  // it has no chunk to be read
+  }
+
+ private:
+  const std::vector<FileColumn> columns_;
+  const std::vector<std::int64_t> ends_;
+};
+
+}  // namespace
+
+std::shared_ptr<const RowFile> make_array_file(
+    std::string place, std::vector<std::shared_ptr<const RowArray>> arrays) {
+  return std::make_shared<ArrayFile>(std::move(place), std::move(arrays));
+}
+
+std::shared_ptr<const RowFile> make_empty_file(const RowFile& like) {
+  return std::make_shared<EmptyFile>(like.columns());
+}
+
+void refuse_array(const std::string& place, const std::string& name,
+                  std::string why) {
+  throw Error(ErrorKind::source,
+              {.code = "arrays.type",
+               .what = "cannot read array '" + name + "'",
+               .where = place,
+               .why = std::move(why),
+               .next = "write it as an array of numbers, booleans or texts"});
+}
+
+}  // namespace penstock::files

@@ -1,0 +1,279 @@
+#include "penstock/sources/tfrecord/record_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/base/file.h"
+#include "penstock/base/utf8.h"
+#include "penstock/sources/files/crc32c.h"
+#include "penstock/sources/tfrecord/example.h"
+
+namespace penstock::tfrecord {
+namespace {
+
+constexpr std::size_t kHeader = 12, kFooter = 4;
+constexpr std::int64_t kChunkRows = 256;
+constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
+constexpr std::size_t kSampled = 100;
+
+[[noreturn]] void damaged(const std::string& path, std::size_t record,
+                          std::string why) {
+  throw Error(ErrorKind::source,
+              {.code = "files.damaged",
+               .what = "cannot read '" + path + "'",
+               .where = path + ", record " + std::to_string(record),
+               .why = std::move(why),
+               .next = "get an intact copy of the file; gzip is unpacked "
+                       "beforehand"});
+}
+
+/// TFRecord turns a CRC around, so that one over bytes that hold CRCs is none.
+std::uint32_t masked(std::uint32_t crc) {
+  return (crc >> 15 | crc << 17) + 0xA282EAD8U;
+}
+
+bool has_crc(std::span<const std::byte> bytes, const std::byte* crc) {
+  std::uint32_t expected = 0;
+  std::memcpy(&expected, crc, sizeof(expected));
+  return masked(files::crc32c(bytes)) == expected;
+}
+
+bool is_text(std::string_view bytes) {
+  return is_utf8(bytes) && std::ranges::none_of(bytes, [](char c) {
+           return c >= 0 && c < ' ' && c != '\n' && c != '\t' && c != '\r';
+         });
+}
+
+struct RecordFile final : files::RowFile,
+                          std::enable_shared_from_this<RecordFile> {
+  RecordFile(const files::DataFile& file, StopFlag stop) : path(file.path) {
+    if (file.bytes > 0) mapping = real_files().map(file.path);
+    index(stop);
+  }
+
+  std::span<const std::byte> bytes() const {
+    return mapping == nullptr ? std::span<const std::byte>() : mapping->bytes();
+  }
+  std::size_t end_of(std::size_t record) const {
+    return record + 1 < begins.size() ? begins[record + 1] : end;
+  }
+  std::span<const std::byte> data_of(std::size_t record) const {
+    return bytes().subspan(begins[record] + kHeader,
+                           end_of(record) - begins[record] - kHeader - kFooter);
+  }
+  std::string_view message_of(std::size_t record) const {
+    const auto data = data_of(record);
+    return {reinterpret_cast<const char*>(data.data()), data.size()};
+  }
+
+  const std::vector<files::FileColumn>& columns() const override {
+    return columns_;
+  }
+  const std::vector<std::int64_t>& chunk_ends() const override { return ends; }
+  std::unique_ptr<files::ChunkReader> open(
+      const std::vector<std::size_t>& columns) const override;
+
+  const std::string path;
+  std::shared_ptr<const FileMapping> mapping;
+  std::vector<std::size_t> begins;  // of records
+  std::size_t end = 0;
+  std::vector<std::int64_t> ends;
+  std::vector<files::FileColumn> columns_;
+
+ private:
+  void index(StopFlag stop) {
+    const std::span<const std::byte> all = bytes();
+    std::size_t chunk = 0;
+    while (end < all.size()) {
+      if (begins.size() % 1024 == 0) end_if_stopped(stop);
+      std::uint64_t length = 0;
+      if (all.size() - end < kHeader + kFooter)
+        damaged(path, begins.size(), "it ends within the record");
+      std::memcpy(&length, all.data() + end, sizeof(length));
+      if (!has_crc(all.subspan(end, sizeof(length)),
+                   all.data() + end + sizeof(length)))
+        damaged(path, begins.size(),
+                "its length has another CRC: the file is damaged, or no "
+                "TFRecord");
+      if (length > all.size() - end - kHeader - kFooter)
+        damaged(
+            path, begins.size(),
+            "it has " + std::to_string(length) + " bytes, more than there are");
+      begins.push_back(end);
+      end += kHeader + static_cast<std::size_t>(length) + kFooter;
+      const auto rows = static_cast<std::int64_t>(begins.size());
+      const std::int64_t first = ends.empty() ? 0 : ends.back();
+      if (rows - first < kChunkRows && end - chunk < kChunkBytes) continue;
+      ends.push_back(rows);
+      chunk = end;
+    }
+    const auto rows = static_cast<std::int64_t>(begins.size());
+    if (rows > (ends.empty() ? 0 : ends.back())) ends.push_back(rows);
+    find_columns();
+  }
+
+  struct Seen {
+    FeatureKind kind = FeatureKind::empty;
+    bool single = true, text = true;
+  };
+
+  void find_columns() {
+    std::map<std::string, Seen> seen;
+    Features features;
+    Feature feature;
+    for (std::size_t r = 0; r < std::min(begins.size(), kSampled); ++r) {
+      // One that is damaged is a bad row when it is read.
+      const auto data = data_of(r);
+      if (!has_crc(data, data.data() + data.size())) continue;
+      std::string why = read_example(message_of(r), features);
+      if (!why.empty()) damaged(path, r, why);
+      for (const auto& [name, message] : features) {
+        why = read_feature(message, feature);
+        if (!why.empty()) damaged(path, r, why);
+        Seen& of = seen[std::string(name)];
+        if (feature.kind == FeatureKind::empty || feature.count() == 0) {
+          of.single &= feature.kind == FeatureKind::empty;
+          continue;
+        }
+        if (of.kind != FeatureKind::empty && of.kind != feature.kind)
+          damaged(path, r,
+                  "feature '" + std::string(name) +
+                      "' is of another type than in records before it");
+        of.kind = feature.kind;
+        of.single &= feature.count() == 1;
+        for (std::string_view bytes : feature.bytes) of.text &= is_text(bytes);
+      }
+    }
+    for (const auto& [name, of] : seen) columns_.push_back(column_of(name, of));
+  }
+
+  static files::FileColumn column_of(const std::string& name, const Seen& of) {
+    switch (of.kind) {
+      case FeatureKind::floats:
+        return {.name = name,
+                .declared = of.single ? "float" : "float[]",
+                .type = of.single ? ColumnType::number(Dtype::float32)
+                                  : ColumnType::list};
+      case FeatureKind::integers:
+        return {.name = name,
+                .declared = of.single ? "int64" : "int64[]",
+                .type = of.single ? ColumnType::int64 : ColumnType::list};
+      case FeatureKind::bytes:
+        return {.name = name,
+                .declared = "bytes",
+                .type = of.text ? ColumnType::text : ColumnType::binary};
+      case FeatureKind::empty:
+        break;
+    }
+    return {.name = name, .declared = "empty", .type = ColumnType::null};
+  }
+};
+
+class RecordReader final : public files::ChunkReader {
+ public:
+  RecordReader(std::shared_ptr<const RecordFile> file,
+               std::vector<std::size_t> columns)
+      : file_(std::move(file)), columns_(std::move(columns)) {}
+
+  void read(std::int64_t chunk, const files::PieceSink& sink) override {
+    const auto c = static_cast<std::size_t>(chunk);
+    const auto first =
+        static_cast<std::size_t>(c == 0 ? 0 : file_->ends[c - 1]);
+    const auto end = static_cast<std::size_t>(file_->ends[c]);
+    Block block;
+    for (std::size_t at : columns_) {
+      const files::FileColumn& about = file_->columns_[at];
+      Column& column = block.columns.emplace_back();
+      column.type = about.type;
+      if (column.type.kind == ColumnKind::list)
+        column.children.emplace_back().type =
+            about.declared == "float[]" ? ColumnType::number(Dtype::float32)
+                                        : ColumnType::int64;
+    }
+    for (std::size_t record = first; record < end; ++record) add(record, block);
+    sink(std::move(block));
+  }
+
+ private:
+  void add(std::size_t record, Block& block) {
+    const auto data = file_->data_of(record);
+    std::string why = has_crc(data, data.data() + data.size())
+                          ? read_example(file_->message_of(record), features_)
+                          : "its bytes are not those that were written (CRC)";
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      Column& column = block.columns[c];
+      std::string own = why;
+      if (own.empty()) own = append(file_->columns_[columns_[c]].name, column);
+      if (column.length > block.rows) continue;
+      column.append_null();
+      if (!own.empty())
+        block.problems.push_back({block.rows, c,
+                                  "cannot be read from '" + file_->path +
+                                      "', record " + std::to_string(record) +
+                                      ": " + own});
+    }
+    ++block.rows;
+  }
+
+  /// Appends nothing where there is no value, or something is wrong.
+  std::string append(const std::string& name, Column& column) {
+    const auto found = features_.find(name);
+    if (found == features_.end()) return {};
+    std::string why = read_feature(found->second, feature_);
+    if (!why.empty() || feature_.kind == FeatureKind::empty) return why;
+    const ColumnKind kind = column.type.kind;
+    const bool bytes = kind == ColumnKind::utf8 || kind == ColumnKind::binary;
+    const bool list = kind == ColumnKind::list;
+    const Dtype dtype = list    ? column.children[0].type.dtype
+                        : bytes ? Dtype::uint8
+                                : column.type.dtype;
+    const FeatureKind expected = bytes ? FeatureKind::bytes
+                                 : dtype == Dtype::float32
+                                     ? FeatureKind::floats
+                                     : FeatureKind::integers;
+    if (kind == ColumnKind::null || feature_.kind != expected)
+      return "feature '" + name +
+             "' is of another type than in the first "
+             "records";
+    if (!list && feature_.count() != 1)
+      return "feature '" + name + "' has " + std::to_string(feature_.count()) +
+             " values, expected one, as in the first records";
+    if (bytes) {
+      if (column.type.is_text() && !is_utf8(feature_.bytes[0]))
+        return "feature '" + name + "' holds " + shown_text(feature_.bytes[0]);
+      column.append_text(feature_.bytes[0]);
+      return {};
+    }
+    Column& numbers = list ? column.children[0] : column;
+    for (float value : feature_.floats) numbers.append_number(value);
+    for (std::int64_t value : feature_.integers) numbers.append_number(value);
+    if (list) column.append_list();
+    return {};
+  }
+
+  const std::shared_ptr<const RecordFile> file_;
+  const std::vector<std::size_t> columns_;
+  Features features_;
+  Feature feature_;
+};
+
+std::unique_ptr<files::ChunkReader> RecordFile::open(
+    const std::vector<std::size_t>& columns) const {
+  return std::make_unique<RecordReader>(shared_from_this(), columns);
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<const files::RowFile>> open_records(
+    const SourceSpec&, const std::vector<files::DataFile>& data,
+    StopFlag stop) {
+  std::vector<std::shared_ptr<const files::RowFile>> all;
+  for (const files::DataFile& file : data)
+    all.push_back(std::make_shared<RecordFile>(file, stop));
+  return all;
+}
+
+}  // namespace penstock::tfrecord

@@ -1,0 +1,294 @@
+#include "penstock/sources/zarr/chunk_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <list>
+#include <optional>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/base/with_number.h"
+#include "penstock/sources/zarr/codecs.h"
+
+namespace penstock::zarr {
+namespace {
+
+using Data = std::vector<std::byte>;
+
+/// Of decoded chunks that a reader keeps, besides the last one.
+constexpr std::size_t kKept = std::size_t{64} << 20;
+
+/// A file that holds a chunk, or several.
+class ChunkFile {
+ public:
+  /// False: there is none, and the chunk has the fill value.
+  bool open(const std::string& path) {
+    close();
+    number_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (number_ < 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
+    struct stat found {};
+    if (number_ < 0 || ::fstat(number_, &found) != 0 || !S_ISREG(found.st_mode))
+      npy::damaged(path, number_ < 0 ? std::strerror(errno)
+                                     : std::string("it is not a file"));
+    path_ = path;
+    size_ = static_cast<std::uint64_t>(found.st_size);
+    return true;
+  }
+  ChunkFile() = default;
+  ~ChunkFile() { close(); }
+  ChunkFile(const ChunkFile&) = delete;
+  ChunkFile& operator=(const ChunkFile&) = delete;
+
+  std::uint64_t size() const { return size_; }
+  Data read(std::uint64_t begin, std::uint64_t count) const {
+    if (begin > size_ || count > size_ - begin)
+      npy::damaged(path_, "it has " + std::to_string(size_) +
+                              " bytes, and a chunk is said to lie beyond");
+    Data bytes(static_cast<std::size_t>(count));
+    for (std::size_t at = 0; at < bytes.size();) {
+      const ::ssize_t got =
+          ::pread(number_, bytes.data() + at, bytes.size() - at,
+                  static_cast<::off_t>(begin + at));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0)
+        npy::damaged(path_, got < 0 ? std::strerror(errno)
+                                    : std::string("it became shorter"));
+      at += static_cast<std::size_t>(got);
+    }
+    return bytes;
+  }
+
+ private:
+  void close() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+  int number_ = -1;
+  std::string path_;
+  std::uint64_t size_ = 0;
+};
+
+class ChunkedReader final : public files::ArrayReader {
+ public:
+  explicit ChunkedReader(const ZarrArray& array) : array_(array) {
+    for (std::size_t d = 0; d < array_.chunk.size(); ++d)
+      shape_.push_back(array_.layout.info.shape[d]);
+    chunk_bytes_ = array_.item_bytes() *
+                   static_cast<std::size_t>(elements_of(array_.chunk));
+  }
+
+  Bytes rows(std::int64_t begin, std::int64_t end) override {
+    const Shape rest(shape_.begin() + 1, shape_.end());
+    const std::size_t item = array_.item_bytes();
+    Bytes out;
+    out.resize(static_cast<std::size_t>((end - begin) * elements_of(rest)) *
+               item);
+    if (out.size() == 0) return out;
+    Shape at(shape_.size(), 0);
+    for (at[0] = begin / array_.chunk[0]; at[0] * array_.chunk[0] < end;) {
+      place(at, begin, end, out.mutable_data<std::byte>());
+      next(at);
+    }
+    return array_.decoded ? decoded(out) : std::move(out);
+  }
+
+ private:
+  /// The next chunk; those of one row of chunks come before the next row.
+  void next(Shape& at) const {
+    for (std::size_t d = at.size(); d-- > 1;) {
+      if ((++at[d]) * array_.chunk[d] < shape_[d]) return;
+      at[d] = 0;
+    }
+    ++at[0];
+  }
+
+  /// Copies what a chunk has of these rows.
+  void place(const Shape& at, std::int64_t begin, std::int64_t end,
+             std::byte* out) {
+    const Data& chunk = chunk_at(at);
+    const std::size_t dims = at.size(), item = array_.item_bytes();
+    // Of each dimension: how far apart elements lie in the chunk and in `out`.
+    std::vector<std::size_t> in_step(dims, item), out_step(dims, item);
+    for (std::size_t i = dims; i-- > 1;)
+      in_step[array_.order[i - 1]] =
+          in_step[array_.order[i]] *
+          static_cast<std::size_t>(array_.chunk[array_.order[i]]);
+    for (std::size_t d = dims; d-- > 1;)
+      out_step[d - 1] = out_step[d] * static_cast<std::size_t>(shape_[d]);
+    std::vector<std::int64_t> first(dims), count(dims);
+    std::size_t from = 0, to = 0;
+    for (std::size_t d = 0; d < dims; ++d) {
+      const std::int64_t start = at[d] * array_.chunk[d];
+      const std::int64_t least = d == 0 ? std::max(start, begin) : start;
+      const std::int64_t most =
+          std::min(start + array_.chunk[d], d == 0 ? end : shape_[d]);
+      count[d] = most - least;
+      if (count[d] <= 0) return;
+      from += static_cast<std::size_t>(least - start) * in_step[d];
+      to += static_cast<std::size_t>(d == 0 ? least - begin : least) *
+            out_step[d];
+    }
+    copy(chunk.data() + from, out + to, count, in_step, out_step, 0);
+  }
+
+  void copy(const std::byte* from, std::byte* to,
+            const std::vector<std::int64_t>& count,
+            const std::vector<std::size_t>& in_step,
+            const std::vector<std::size_t>& out_step, std::size_t d) const {
+    const std::size_t item = array_.item_bytes();
+    const auto many = static_cast<std::size_t>(count[d]);
+    if (d + 1 == count.size() && in_step[d] == item) {
+      std::memcpy(to, from, many * item);
+      return;
+    }
+    for (std::size_t i = 0; i < many;
+         ++i, from += in_step[d], to += out_step[d])
+      if (d + 1 == count.size())
+        std::memcpy(to, from, item);
+      else
+        copy(from, to, count, in_step, out_step, d + 1);
+  }
+
+  const Data& chunk_at(const Shape& at) {
+    for (auto one = kept_.begin(); one != kept_.end(); ++one)
+      if (one->first == at) {
+        kept_.splice(kept_.begin(), kept_, one);
+        return kept_.front().second;
+      }
+    while (!kept_.empty() && (kept_.size() + 1) * chunk_bytes_ > kKept)
+      kept_.pop_back();
+    kept_.emplace_front(at, read_chunk(at));
+    return kept_.front().second;
+  }
+
+  Data read_chunk(const Shape& at) {
+    std::string place;
+    std::optional<Data> packed = packed_at(at, place);
+    if (!packed) {
+      Data filled(chunk_bytes_);
+      const std::size_t item = array_.fill.size();
+      for (std::size_t b = 0; b + item <= filled.size() && item > 0; b += item)
+        std::memcpy(filled.data() + b, array_.fill.data(), item);
+      return filled;
+    }
+    Data chunk = unpack(std::move(*packed), array_.codecs, chunk_bytes_, place);
+    if (array_.layout.swapped)
+      for (std::size_t b = 0; b < chunk.size(); b += size_of(array_.raw))
+        std::reverse(chunk.begin() + static_cast<std::ptrdiff_t>(b),
+                     chunk.begin() +
+                         static_cast<std::ptrdiff_t>(b + size_of(array_.raw)));
+    return chunk;
+  }
+
+  /// The bytes of a chunk as they are stored.
+  std::optional<Data> packed_at(const Shape& at, std::string& place) {
+    Shape shard = at;
+    std::size_t inner = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) {
+      const std::int64_t each = array_.shard[d] / array_.chunk[d];
+      shard[d] = at[d] / each;
+      inner = inner * static_cast<std::size_t>(each) +
+              static_cast<std::size_t>(at[d] % each);
+    }
+    place = array_.place + "/" + name_of_file(shard);
+    if (!array_.sharded) {
+      ChunkFile file;
+      if (!file.open(place)) return std::nullopt;
+      return file.read(0, file.size());
+    }
+    if (place != shard_place_) open_shard(place);
+    if (shard_index_.empty()) return std::nullopt;
+    const std::uint64_t begin = shard_index_[2 * inner];
+    const std::uint64_t count = shard_index_[2 * inner + 1];
+    constexpr std::uint64_t kNone = ~std::uint64_t{0};
+    if (begin == kNone && count == kNone) return std::nullopt;
+    return shard_.read(begin, count);
+  }
+
+  void open_shard(const std::string& place) {
+    shard_place_ = place;
+    shard_index_.clear();
+    if (!shard_.open(place)) return;
+    std::size_t chunks = 1;
+    for (std::size_t d = 0; d < array_.chunk.size(); ++d)
+      chunks *= static_cast<std::size_t>(array_.shard[d] / array_.chunk[d]);
+    const std::size_t bytes = chunks * 2 * sizeof(std::uint64_t);
+    std::uint64_t stored = bytes;
+    for (const Codec& codec : array_.index_codecs) {
+      if (codec.kind != Codec::Kind::crc32c)
+        npy::damaged(place, "the index of its shards is packed");
+      stored += sizeof(std::uint32_t);
+    }
+    if (stored > shard_.size()) npy::damaged(place, "it has no index");
+    const Data index = unpack(
+        shard_.read(array_.index_at_start ? 0 : shard_.size() - stored, stored),
+        array_.index_codecs, bytes, place);
+    shard_index_.resize(2 * chunks);
+    std::memcpy(shard_index_.data(), index.data(), bytes);
+  }
+
+  std::string name_of_file(const Shape& at) const {
+    std::string name = array_.prefix;
+    for (std::size_t d = 0; d < at.size(); ++d) {
+      if (d > 0) name += array_.separator;
+      name += std::to_string(at[d]);
+    }
+    return name;
+  }
+
+  /// Numbers as the CF conventions have them.
+  Bytes decoded(const Bytes& raw) const {
+    Bytes out;
+    with_number(array_.raw, [&]<class From>(Typed<From>) {
+      with_number(array_.layout.info.dtype, [&]<class To>(Typed<To>) {
+        if constexpr (std::is_floating_point_v<To>) {
+          const std::span<const From> from = raw.as<From>();
+          out.resize(from.size() * sizeof(To));
+          To* to = out.mutable_data<To>();
+          for (std::size_t i = 0; i < from.size(); ++i) {
+            const auto value = static_cast<double>(from[i]);
+            to[i] = array_.missing && value == *array_.missing
+                        ? std::numeric_limits<To>::quiet_NaN()
+                        : static_cast<To>(value * array_.scale + array_.offset);
+          }
+        }
+      });
+    });
+    return out;
+  }
+
+  const ZarrArray& array_;
+  Shape shape_;
+  std::size_t chunk_bytes_ = 0;
+  std::list<std::pair<Shape, Data>> kept_;
+  ChunkFile shard_;
+  std::string shard_place_;
+  std::vector<std::uint64_t> shard_index_;
+};
+
+class ChunkedArray final : public files::RowArray {
+ public:
+  explicit ChunkedArray(ZarrArray array)
+      : RowArray(array.layout.info), array_(std::move(array)) {}
+  std::unique_ptr<files::ArrayReader> open() const override {
+    return std::make_unique<ChunkedReader>(array_);
+  }
+
+ private:
+  const ZarrArray array_;
+};
+
+}  // namespace
+
+std::shared_ptr<const files::RowArray> make_chunked_array(ZarrArray array) {
+  return std::make_shared<ChunkedArray>(std::move(array));
+}
+
+}  // namespace penstock::zarr

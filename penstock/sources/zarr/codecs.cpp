@@ -1,0 +1,179 @@
+#include "penstock/sources/zarr/codecs.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#ifdef PENSTOCK_ZLIB
+#include <zlib.h>
+#endif
+#ifdef PENSTOCK_ZSTD
+#include <zstd.h>
+#endif
+#ifdef PENSTOCK_LZ4
+#include <lz4.h>
+#endif
+#ifdef PENSTOCK_BLOSC
+#include <blosc.h>
+#endif
+
+#include "penstock/base/error.h"
+#include "penstock/sources/files/crc32c.h"
+
+namespace penstock::zarr {
+namespace {
+
+using Data = std::vector<std::byte>;
+
+/// Between codecs there may be a checksum more than the chunk has bytes.
+constexpr std::size_t kMore = 1024;
+
+[[noreturn]] void fail(const std::string& place, const std::string& codec,
+                       const std::string& why) {
+  npy::damaged(place, "it cannot be unpacked (" + codec + "): " + why);
+}
+
+[[noreturn]] [[maybe_unused]] void lack(const std::string& place,
+                                        const std::string& codec,
+                                        const std::string& package) {
+  files::refuse_array(place, codec,
+                      "it is packed by " + codec +
+                          ", and this build is without its library (" +
+                          package + ")");
+}
+
+#ifdef PENSTOCK_ZLIB
+Data inflated(const Data& in, std::size_t most, const std::string& place) {
+  z_stream stream{};
+  constexpr int kEither = 15 + 32;  // the headers of zlib and of gzip
+  if (inflateInit2(&stream, kEither) != Z_OK) throw std::bad_alloc();
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
+  Data out(most);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(in.data()));
+  stream.avail_in = static_cast<uInt>(in.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  if (inflate(&stream, Z_FINISH) != Z_STREAM_END)
+    fail(place, "deflate",
+         stream.avail_out == 0   ? "it has more bytes than the chunk"
+         : stream.msg != nullptr ? stream.msg
+                                 : "it is cut off");
+  out.resize(out.size() - stream.avail_out);
+  return out;
+}
+#else
+Data inflated(const Data&, std::size_t, const std::string& place) {
+  lack(place, "deflate", "zlib1g-dev");
+}
+#endif
+
+#ifdef PENSTOCK_ZSTD
+Data unzstd(const Data& in, std::size_t most, const std::string& place) {
+  Data out(most);
+  const std::size_t made =
+      ZSTD_decompress(out.data(), out.size(), in.data(), in.size());
+  if (ZSTD_isError(made) != 0) fail(place, "zstd", ZSTD_getErrorName(made));
+  out.resize(made);
+  return out;
+}
+#else
+Data unzstd(const Data&, std::size_t, const std::string& place) {
+  lack(place, "zstd", "libzstd-dev");
+}
+#endif
+
+#ifdef PENSTOCK_LZ4
+/// numcodecs: the size, then one block.
+Data unlz4(const Data& in, std::size_t most, const std::string& place) {
+  std::uint32_t size = 0;
+  if (in.size() < sizeof(size)) fail(place, "lz4", "it has no size");
+  std::memcpy(&size, in.data(), sizeof(size));
+  if (size > most) fail(place, "lz4", "it has more bytes than the chunk");
+  Data out(size);
+  const int made = LZ4_decompress_safe(
+      reinterpret_cast<const char*>(in.data()) + sizeof(size),
+      reinterpret_cast<char*>(out.data()),
+      static_cast<int>(in.size() - sizeof(size)), static_cast<int>(size));
+  if (made != static_cast<int>(size)) fail(place, "lz4", "it is damaged");
+  return out;
+}
+#else
+Data unlz4(const Data&, std::size_t, const std::string& place) {
+  lack(place, "lz4", "liblz4-dev");
+}
+#endif
+
+#ifdef PENSTOCK_BLOSC
+Data unblosc(const Data& in, std::size_t most, const std::string& place) {
+  std::size_t size = 0;
+  if (in.size() < BLOSC_MIN_HEADER_LENGTH ||
+      blosc_cbuffer_validate(in.data(), in.size(), &size) < 0 || size > most)
+    fail(place, "blosc", "its header is damaged");
+  Data out(size);
+  const int made = blosc_decompress_ctx(in.data(), out.data(), out.size(), 1);
+  if (made < 0 || static_cast<std::size_t>(made) != size)
+    fail(place, "blosc", "it is damaged");
+  return out;
+}
+#else
+Data unblosc(const Data&, std::size_t, const std::string& place) {
+  lack(place, "blosc", "libblosc-dev");
+}
+#endif
+
+/// First the first bytes of all elements, then the second ones.
+Data unshuffled(const Data& in, std::size_t element) {
+  const std::size_t count = in.size() / element;
+  Data out(in.size());
+  for (std::size_t b = 0; b < element; ++b)
+    for (std::size_t i = 0; i < count; ++i)
+      out[i * element + b] = in[b * count + i];
+  std::copy(in.begin() + static_cast<std::ptrdiff_t>(count * element), in.end(),
+            out.begin() + static_cast<std::ptrdiff_t>(count * element));
+  return out;
+}
+
+Data checked_crc(Data in, const std::string& place) {
+  std::uint32_t expected = 0;
+  if (in.size() < sizeof(expected)) fail(place, "crc32c", "it is cut off");
+  const std::size_t size = in.size() - sizeof(expected);
+  std::memcpy(&expected, in.data() + size, sizeof(expected));
+  in.resize(size);
+  if (files::crc32c(in) != expected)
+    fail(place, "crc32c", "its bytes are not those that were written");
+  return in;
+}
+
+}  // namespace
+
+std::vector<std::byte> unpack(std::vector<std::byte> packed,
+                              const std::vector<Codec>& codecs,
+                              std::size_t bytes, const std::string& place) {
+  const std::size_t most = bytes + kMore;
+  for (const Codec& codec : codecs) switch (codec.kind) {
+      case Codec::Kind::gzip:
+      case Codec::Kind::zlib:
+        packed = inflated(packed, most, place);
+        break;
+      case Codec::Kind::zstd:
+        packed = unzstd(packed, most, place);
+        break;
+      case Codec::Kind::lz4:
+        packed = unlz4(packed, most, place);
+        break;
+      case Codec::Kind::blosc:
+        packed = unblosc(packed, most, place);
+        break;
+      case Codec::Kind::crc32c:
+        packed = checked_crc(std::move(packed), place);
+        break;
+      case Codec::Kind::shuffle:
+        packed = unshuffled(packed, codec.element);
+        break;
+    }
+  if (packed.size() != bytes)
+    npy::damaged(place, "a chunk of it has " + std::to_string(packed.size()) +
+                            " bytes, expected " + std::to_string(bytes));
+  return packed;
+}
+
+}  // namespace penstock::zarr

@@ -1,0 +1,354 @@
+#include "penstock/sources/zarr/metadata.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "penstock/base/error.h"
+#include "penstock/base/file.h"
+#include "penstock/base/with_number.h"
+
+namespace penstock::zarr {
+namespace {
+
+using npy::damaged;
+
+constexpr std::int64_t kMostChunk = std::int64_t{1} << 31;
+
+bool is_there(const std::string& path) {
+  std::error_code unknown;
+  return std::filesystem::exists(path, unknown);
+}
+
+Json read_json(const std::string& path) {
+  try {
+    return Json::parse(real_files().read(path), path);
+  } catch (const Error& error) {
+    damaged(path, error.parts().why);
+  }
+}
+
+const Json& member(const Json& object, const char* key,
+                   const std::string& place) {
+  const Json* found = object.is_object() ? object.find(key) : nullptr;
+  if (found == nullptr)
+    damaged(place, std::string("its metadata lack '") + key + "'");
+  return *found;
+}
+
+const Json* maybe(const Json& object, const char* key) {
+  const Json* found = object.is_object() ? object.find(key) : nullptr;
+  return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+std::string text_of(const Json& json, const std::string& place) {
+  if (!json.is_string())
+    damaged(place, "found " + json.dump() + " where a name is expected");
+  return json.string();
+}
+
+Shape shape_of(const Json& json, std::int64_t least, const std::string& place) {
+  Shape shape;
+  if (!json.is_array() || json.array().size() > 32)
+    damaged(place, "found " + json.dump() + " where a shape is expected");
+  for (const Json& size : json.array()) {
+    const auto* number = std::get_if<std::int64_t>(&size.value());
+    if (number == nullptr || *number < least)
+      damaged(place, "found " + json.dump() + " where a shape is expected");
+    shape.push_back(*number);
+  }
+  return shape;
+}
+
+void unread(ZarrArray& array, std::string why) {
+  array.layout.info.items = files::ArrayItems::unread;
+  array.layout.info.why = std::move(why);
+}
+
+std::size_t element_of(const Json& configuration) {
+  const Json* found = maybe(configuration, "elementsize");
+  const auto* size =
+      found == nullptr ? nullptr : std::get_if<std::int64_t>(&found->value());
+  return size == nullptr || *size < 1 || *size > 256
+             ? 4
+             : static_cast<std::size_t>(*size);
+}
+
+/// A codec by the name that either version has for it.
+void add_codec(const std::string& name, const Json& configuration,
+               std::vector<Codec>& to, ZarrArray& array) {
+  static const std::map<std::string, Codec::Kind> kKinds = {
+      {"gzip", Codec::Kind::gzip},      {"zlib", Codec::Kind::zlib},
+      {"zstd", Codec::Kind::zstd},      {"lz4", Codec::Kind::lz4},
+      {"blosc", Codec::Kind::blosc},    {"crc32c", Codec::Kind::crc32c},
+      {"shuffle", Codec::Kind::shuffle}};
+  std::string plain = name;
+  if (plain.starts_with("numcodecs.")) plain.erase(0, 10);
+  const auto found = kKinds.find(plain);
+  if (found == kKinds.end())
+    return unread(array, "its chunks are packed by '" + name +
+                             "', expected blosc, zstd, gzip, zlib, lz4, "
+                             "shuffle or crc32c");
+  to.insert(to.begin(),
+            {.kind = found->second, .element = element_of(configuration)});
+}
+
+/// A fill value of JSON, as the bytes of an element.
+void set_fill(const Json* value, ZarrArray& array) {
+  const Dtype dtype = array.layout.info.dtype;
+  array.fill.assign(array.item_bytes(), std::byte{0});
+  if (value == nullptr || array.layout.info.items == files::ArrayItems::unread)
+    return;
+  double number = 0;
+  if (value->is_string()) {
+    const std::string& text = value->string();
+    if (text == "NaN") number = std::nan("");
+    if (text == "Infinity") number = std::numeric_limits<double>::infinity();
+    if (text == "-Infinity") number = -std::numeric_limits<double>::infinity();
+  } else if (value->is_number()) {
+    number = value->number();
+  } else if (*value == Json(true)) {
+    number = 1;
+  }
+  if (number == 0 || dtype == Dtype::float16 || dtype == Dtype::bfloat16)
+    return;
+  with_number(dtype, [&]<class Number>(Typed<Number>) {
+    Number own{};
+    if constexpr (std::is_floating_point_v<Number>) {
+      own = static_cast<Number>(number);
+    } else {
+      const auto least =
+          static_cast<double>(std::numeric_limits<Number>::lowest());
+      const auto most = static_cast<double>(std::numeric_limits<Number>::max());
+      if (std::isnan(number)) return;
+      own = number <= least  ? std::numeric_limits<Number>::lowest()
+            : number >= most ? std::numeric_limits<Number>::max()
+                             : static_cast<Number>(number);
+    }
+    std::memcpy(array.fill.data(), &own, sizeof(own));
+  });
+}
+
+void set_attributes(const Json& attributes, const Json* fill,
+                    ZarrArray& array) {
+  files::ArrayInfo& info = array.layout.info;
+  if (info.items != files::ArrayItems::numbers) return;
+  auto number = [&](const char* key, double& to) {
+    const Json* found = maybe(attributes, key);
+    if (found == nullptr || !found->is_number()) return false;
+    to = found->number();
+    return true;
+  };
+  const bool scaled = number("scale_factor", array.scale);
+  const bool moved = number("add_offset", array.offset);
+  double missing = 0;
+  // xarray keeps _FillValue of version 2 as the fill value.
+  if (number("_FillValue", missing))
+    array.missing = missing;
+  else if (fill != nullptr && fill->is_number() &&
+           maybe(attributes, "_ARRAY_DIMENSIONS") != nullptr)
+    array.missing = fill->number();
+  const bool half =
+      info.dtype == Dtype::float16 || info.dtype == Dtype::bfloat16;
+  array.decoded = (scaled || moved || array.missing.has_value()) && !half;
+  if (!array.decoded) return;
+  // As xarray: what is scaled becomes float64, else what holds all values.
+  const bool narrow = size_of(info.dtype) <= 2 || info.dtype == Dtype::float32;
+  info.dtype = !scaled && !moved && narrow ? Dtype::float32 : Dtype::float64;
+}
+
+void check_chunks(ZarrArray& array, const std::string& place) {
+  const Shape& shape = array.layout.info.shape;
+  for (const Shape* part : {&array.chunk, &array.shard}) {
+    if (part->size() != shape.size())
+      damaged(place, "its chunks have " + std::to_string(part->size()) +
+                         " dimensions, and it has " +
+                         std::to_string(shape.size()));
+    std::int64_t bytes = static_cast<std::int64_t>(array.item_bytes());
+    for (std::int64_t size : *part)
+      if (__builtin_mul_overflow(bytes, size, &bytes)) bytes = kMostChunk + 1;
+    if (bytes > kMostChunk && part == &array.chunk)
+      damaged(place, "a chunk of it has more than 2 GiB");
+  }
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    if (array.shard[d] % array.chunk[d] != 0)
+      damaged(place, "its shards are not made of whole chunks");
+}
+
+/// What both versions have.
+void finish(ZarrArray& array, const Json* fill, const Json& attributes,
+            const std::string& place) {
+  files::ArrayInfo& info = array.layout.info;
+  info.declared += " " + penstock::text_of(info.shape);
+  check_chunks(array, place);
+  set_fill(fill, array);
+  if (!info.shape.empty()) info.chunk_rows = array.chunk[0];
+  array.raw = info.dtype;
+  set_attributes(attributes, fill, array);
+  const bool text = info.items == files::ArrayItems::bytes ||
+                    info.items == files::ArrayItems::letters;
+  if (text) info.shape.push_back(array.layout.text_bytes);
+}
+
+ZarrArray read_v2(const std::string& folder, const std::string& name) {
+  const std::string place = folder + "/.zarray";
+  const Json meta = read_json(place);
+  ZarrArray array;
+  array.place = folder;
+  array.layout.info.name = name;
+  array.layout.info.shape = shape_of(member(meta, "shape", place), 0, place);
+  array.chunk = array.shard = shape_of(member(meta, "chunks", place), 1, place);
+  const Json& dtype = member(meta, "dtype", place);
+  if (dtype.is_string())
+    npy::set_type(dtype.string(), array.layout);
+  else
+    unread(array, "its rows have named fields of their own");
+  const bool fortran = text_of(member(meta, "order", place), place) == "F";
+  array.order.resize(array.chunk.size());
+  std::iota(array.order.begin(), array.order.end(), std::size_t{0});
+  if (fortran) std::reverse(array.order.begin(), array.order.end());
+  if (const Json* separator = maybe(meta, "dimension_separator"))
+    array.separator = text_of(*separator, place) == "/" ? '/' : '.';
+  if (const Json* filters = maybe(meta, "filters"); filters != nullptr)
+    for (const Json& filter :
+         filters->is_array() ? filters->array() : Json::Array())
+      add_codec(text_of(member(filter, "id", place), place), filter,
+                array.codecs, array);
+  if (const Json* packed = maybe(meta, "compressor"))
+    add_codec(text_of(member(*packed, "id", place), place), *packed,
+              array.codecs, array);
+  const std::string attributes = folder + "/.zattrs";
+  finish(array, maybe(meta, "fill_value"),
+         is_there(attributes) ? read_json(attributes) : Json(Json::Object{}),
+         place);
+  return array;
+}
+
+void set_type_v3(const std::string& name, ZarrArray& array) {
+  files::ArrayInfo& info = array.layout.info;
+  info.declared = name;
+  if (name == "bool") {
+    info.items = files::ArrayItems::booleans;
+    info.dtype = Dtype::uint8;
+  } else if (!dtype_from(name, info.dtype)) {
+    info.dtype = Dtype::uint8;
+    unread(array, "it holds values of the type '" + name + "'");
+  }
+}
+
+void read_codecs(const Json& list, ZarrArray& array, std::vector<Codec>& to,
+                 const std::string& place);
+
+void read_shards(const Json& configuration, ZarrArray& array,
+                 const std::string& place) {
+  array.sharded = true;
+  array.chunk = shape_of(member(configuration, "chunk_shape", place), 1, place);
+  read_codecs(member(configuration, "codecs", place), array, array.codecs,
+              place);
+  read_codecs(member(configuration, "index_codecs", place), array,
+              array.index_codecs, place);
+  const Json* location = maybe(configuration, "index_location");
+  array.index_at_start =
+      location != nullptr && text_of(*location, place) == "start";
+}
+
+void read_codecs(const Json& list, ZarrArray& array, std::vector<Codec>& to,
+                 const std::string& place) {
+  if (!list.is_array()) damaged(place, "its codecs are no list");
+  for (const Json& codec : list.array()) {
+    const std::string name = codec.is_string()
+                                 ? codec.string()
+                                 : text_of(member(codec, "name", place), place);
+    const Json* found = maybe(codec, "configuration");
+    const Json none(Json::Object{});
+    const Json& configuration = found == nullptr ? none : *found;
+    if (name == "bytes") {
+      const Json* endian = maybe(configuration, "endian");
+      if (&to == &array.codecs)
+        array.layout.swapped =
+            endian != nullptr && text_of(*endian, place) == "big";
+    } else if (name == "transpose") {
+      const Shape order =
+          shape_of(member(configuration, "order", place), 0, place);
+      std::vector<bool> seen(array.chunk.size());
+      array.order.clear();
+      for (std::int64_t d : order) {
+        const auto at = static_cast<std::size_t>(d);
+        if (order.size() != seen.size() || at >= seen.size() || seen[at])
+          damaged(place, "the order of its dimensions is none");
+        seen[at] = true;
+        array.order.push_back(at);
+      }
+    } else if (name == "sharding_indexed") {
+      if (&to != &array.codecs || array.sharded || list.array().size() != 1)
+        return unread(array, "its shards are within others");
+      read_shards(configuration, array, place);
+    } else {
+      add_codec(name, configuration, to, array);
+    }
+  }
+}
+
+std::optional<ZarrArray> read_v3(const std::string& folder,
+                                 const std::string& name) {
+  const std::string place = folder + "/zarr.json";
+  const Json meta = read_json(place);
+  if (text_of(member(meta, "node_type", place), place) != "array")
+    return std::nullopt;
+  ZarrArray array;
+  array.place = folder;
+  array.layout.info.name = name;
+  array.layout.info.shape = shape_of(member(meta, "shape", place), 0, place);
+  const Json& type = member(meta, "data_type", place);
+  set_type_v3(type.is_string() ? type.string() : type.dump(), array);
+  const Json& grid = member(meta, "chunk_grid", place);
+  if (text_of(member(grid, "name", place), place) != "regular")
+    unread(array, "its chunks are not of one shape");
+  else
+    array.shard = shape_of(
+        member(member(grid, "configuration", place), "chunk_shape", place), 1,
+        place);
+  if (array.shard.empty()) array.shard = array.layout.info.shape;
+  array.chunk = array.shard;
+  array.order.resize(array.chunk.size());
+  std::iota(array.order.begin(), array.order.end(), std::size_t{0});
+  const Json& keys = member(meta, "chunk_key_encoding", place);
+  const bool plain = text_of(member(keys, "name", place), place) == "default";
+  array.prefix = plain ? "c" : "";
+  array.separator = plain ? '/' : '.';
+  if (const Json* more = maybe(keys, "configuration"))
+    if (const Json* separator = maybe(*more, "separator"))
+      array.separator = text_of(*separator, place) == "/" ? '/' : '.';
+  if (plain) array.prefix += array.separator;
+  read_codecs(member(meta, "codecs", place), array, array.codecs, place);
+  const Json* attributes = maybe(meta, "attributes");
+  finish(array, maybe(meta, "fill_value"),
+         attributes == nullptr ? Json(Json::Object{}) : *attributes, place);
+  return array;
+}
+
+}  // namespace
+
+std::size_t ZarrArray::item_bytes() const {
+  if (layout.text_bytes > 0) return static_cast<std::size_t>(layout.text_bytes);
+  return fill.empty() ? size_of(layout.info.dtype) : fill.size();
+}
+
+std::optional<ZarrArray> read_array(const std::string& folder,
+                                    const std::string& name) {
+  if (is_there(folder + "/zarr.json")) return read_v3(folder, name);
+  if (is_there(folder + "/.zarray")) return read_v2(folder, name);
+  return std::nullopt;
+}
+
+bool is_node(const std::string& folder) {
+  for (const char* file : {"/zarr.json", "/.zarray", "/.zgroup", "/.zmetadata"})
+    if (is_there(folder + file)) return true;
+  return false;
+}
+
+}  // namespace penstock::zarr

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/base/json.h"
+#include "penstock/sources/npy/npy_header.h"
+
+namespace penstock::zarr {
+
+/// A step that makes bytes of bytes.
+struct Codec {
+  enum class Kind : std::uint8_t {
+    gzip,
+    zlib,
+    zstd,
+    lz4,
+    blosc,
+    crc32c,
+    shuffle
+  };
+  Kind kind;
+  std::size_t element = 1;  ///< of shuffle
+};
+
+/// How an array lies in chunks: each a file, or a part of a file (a shard).
+struct ZarrArray {
+  std::string place;          ///< its folder
+  npy::ArrayLayout layout;    ///< info: name, dtype, shape; swapped
+  Shape chunk;                ///< what is encoded together
+  Shape shard;                ///< what a file holds; as `chunk` without shards
+  std::vector<Codec> codecs;  ///< of chunks, in the order of decoding
+  std::vector<Codec> index_codecs;  ///< of a shard's index
+  bool sharded = false;             ///< files are shards, with an index each
+  bool index_at_start = false;
+  std::vector<std::size_t>
+      order;                    ///< of dimensions in a chunk, outermost first
+  std::string prefix;           ///< of names of files: "c/", ""
+  char separator = '.';         ///< between the numbers in them
+  Dtype raw = Dtype::float32;   ///< of what is in chunks
+  std::vector<std::byte> fill;  ///< a value where there is no chunk
+  // Of the CF conventions: value * scale + offset, NaN where it is `missing`.
+  double scale = 1, offset = 0;
+  std::optional<double> missing;
+  bool decoded = false;  ///< any of them is there
+
+  std::size_t item_bytes() const;
+};
+
+/// The array whose metadata are in `folder`, of version 2 (.zarray, .zattrs) or
+/// 3 (zarr.json); none where these are of a group. What cannot be read is
+/// ArrayItems::unread. Throws Error(source), files.damaged.
+std::optional<ZarrArray> read_array(const std::string& folder,
+                                    const std::string& name);
+
+/// True where a folder has metadata of an array or a group.
+bool is_node(const std::string& folder);
+
+}  // namespace penstock::zarr

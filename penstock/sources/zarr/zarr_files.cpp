@@ -1,0 +1,150 @@
+#include "penstock/sources/zarr/zarr_files.h"
+
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/base/hash.h"
+#include "penstock/sources/files/array_file.h"
+#include "penstock/sources/zarr/chunk_reader.h"
+
+namespace penstock::zarr {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const char* code, const std::string& path,
+                         std::string why, std::string next) {
+  throw Error(ErrorKind::source, {.code = code,
+                                  .what = "cannot read '" + path + "'",
+                                  .where = "source.path",
+                                  .why = std::move(why),
+                                  .next = std::move(next)});
+}
+
+std::vector<std::string> matches_of(const std::string& pattern) {
+  ::glob_t found{};
+  std::vector<std::string> all;
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0)
+    all.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  return all;
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> all;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error))
+    all.push_back(at->path());
+  if (error)
+    refuse("files.unreadable", folder.string(), error.message(),
+           "check who may read this folder");
+  std::ranges::sort(all);
+  return all;
+}
+
+/// The sizes and times of all files of a store are those of the data.
+files::DataFile store_at(const std::string& path, std::string relative) {
+  files::DataFile store{.path = path, .relative = std::move(relative)};
+  Sha256 all;
+  std::error_code error;
+  fs::recursive_directory_iterator at(path, error), end;
+  for (; !error && at != end; at.increment(error)) {
+    struct stat found {};
+    if (::stat(at->path().c_str(), &found) != 0 || !S_ISREG(found.st_mode))
+      continue;
+    store.bytes += found.st_size;
+    const std::int64_t changed =
+        std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
+        found.st_mtim.tv_nsec;
+    store.changed_ns = std::max(store.changed_ns, changed);
+    all.add(std::to_string(found.st_ino) + " " + std::to_string(changed));
+  }
+  store.number = all.hex();
+  return store;
+}
+
+void add_stores(const std::string& path, std::vector<files::DataFile>& to) {
+  std::error_code unknown;
+  std::string plain = path;
+  while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
+  if (plain.ends_with(".zip"))
+    refuse("files.none", path, "zarr in .zip files is not read",
+           "unpack it into a folder");
+  if (is_node(plain)) {
+    to.push_back(store_at(plain, fs::path(plain).filename().string()));
+    return;
+  }
+  if (!fs::is_directory(plain, unknown)) {
+    std::size_t before = to.size();
+    for (const std::string& match : matches_of(plain))
+      if (is_node(match))
+        to.push_back(store_at(match, fs::path(match).filename().string()));
+    if (to.size() == before)
+      refuse("files.missing", path, "there is no zarr store of this name",
+             "name a folder with .zarray, .zgroup or zarr.json in it");
+    return;
+  }
+  const std::size_t before = to.size();
+  for (const fs::path& entry : entries_of(plain))
+    if (entry.filename().string().ends_with(".zarr") && is_node(entry.string()))
+      to.push_back(store_at(entry.string(), entry.filename().string()));
+  if (to.size() == before)
+    refuse("files.none", path,
+           "it is no zarr store, and no folder in it is one whose name ends "
+           "with .zarr",
+           "name a folder with .zarray, .zgroup or zarr.json in it");
+}
+
+using Arrays = std::vector<std::shared_ptr<const files::RowArray>>;
+
+/// Arrays are found by their folders, so that consolidated metadata are not
+/// needed.
+void add_arrays(const std::string& folder, const std::string& name, Arrays& to,
+                StopFlag stop) {
+  end_if_stopped(stop);
+  if (!is_node(folder)) return;
+  if (auto array = read_array(folder, name.empty() ? "/" : name)) {
+    if (!array->layout.info.shape.empty())
+      to.push_back(make_chunked_array(std::move(*array)));
+    return;
+  }
+  constexpr std::size_t kDeepest = 2048;  // letters; a link may lead back
+  if (name.size() > kDeepest) return;
+  std::error_code unknown;
+  for (const fs::path& entry : entries_of(folder))
+    if (fs::is_directory(entry, unknown))
+      add_arrays(entry.string(), name + "/" + entry.filename().string(), to,
+                 stop);
+}
+
+}  // namespace
+
+std::vector<files::DataFile> find_stores(const SourceSpec& spec,
+                                         const SourceKind&) {
+  std::vector<files::DataFile> all;
+  for (const std::string& path : paths_of(spec)) add_stores(path, all);
+  return all;
+}
+
+std::vector<std::shared_ptr<const files::RowFile>> open_stores(
+    const SourceSpec&, const std::vector<files::DataFile>& data,
+    StopFlag stop) {
+  std::vector<std::shared_ptr<const files::RowFile>> all;
+  for (const files::DataFile& store : data) {
+    Arrays arrays;
+    add_arrays(store.path, "", arrays, stop);
+    if (arrays.empty())
+      refuse("files.none", store.path, "it has no array with rows",
+             "write arrays of one dimension at least");
+    all.push_back(files::make_array_file(store.path, std::move(arrays)));
+  }
+  return all;
+}
+
+}  // namespace penstock::zarr

@@ -1,0 +1,160 @@
+// Stores as zarr 3 and xarray write them (tests/data/zarr/make.py), good and
+// bad.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "penstock/sources/files/crc32c.h"
+#include "penstock/sources/files/test_arrays.h"
+#include "penstock/sources/files/test_damage.h"
+
+namespace penstock::zarr {
+namespace {
+
+using files::rows_of;
+using files::wanted;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string data(const std::string& name) {
+  return std::string(PENSTOCK_TEST_DATA) + "/zarr/" + name;
+}
+
+Json section(const std::string& path) {
+  return files::section_of("zarr", path);
+}
+
+/// A store that a test may change.
+struct Copy {
+  explicit Copy(const std::string& name) : path(folder.path(name)) {
+    std::filesystem::copy(data(name), path,
+                          std::filesystem::copy_options::recursive);
+  }
+  files::TestFolder folder;
+  const std::string path;
+};
+
+const std::vector<std::string> kX = {"0 1 2", "10 11 12", "20 21 22",
+                                     "30 31 32", "40 41 42"};
+
+TEST(Zarr, RowsAreThoseThatWereWrittenWhateverPacksThem) {
+  for (const char* name : {"/plain", "/gzip", "/zlib", "/zstd", "/lz4",
+                           "/blosc", "/fortran", "/shuffled"})
+    EXPECT_EQ(rows_of(section(data("two.zarr")), {wanted(name)}), kX) << name;
+  for (const char* name : {"/plain", "/gzip", "/zstd", "/blosc", "/crc",
+                           "/sharded", "/big", "/turned"})
+    EXPECT_EQ(rows_of(section(data("three.zarr")), {wanted(name)}), kX) << name;
+}
+
+TEST(Zarr, ArraysOfAStoreAreColumns) {
+  EXPECT_THAT(
+      rows_of(section(data("three.zarr")), {wanted("/y"), wanted("/sharded")}),
+      ElementsAre("0 | 0 1 2", "1 | 10 11 12", "2 | 20 21 22", "3 | 30 31 32",
+                  "4 | 40 41 42"));
+  EXPECT_THAT(rows_of(section(data("two.zarr")), {wanted("/flags")}),
+              ElementsAre("0", "0", "0", "1", "1"));
+  EXPECT_THAT(
+      rows_of(section(data("two.zarr")), {wanted("/y"), wanted("/group/long")}),
+      ElementsAre(HasSubstr("arrays.lengths")));
+  EXPECT_EQ(rows_of(section(data("two.zarr/zstd")), {wanted("/")}), kX);
+}
+
+TEST(Zarr, WhatIsMissingHasTheFillValue) {
+  EXPECT_THAT(rows_of(section(data("two.zarr")), {wanted("/hole")}),
+              ElementsAre("1", "7", "7", "7", "7"));
+}
+
+TEST(Zarr, WindowsCrossChunks) {
+  EXPECT_THAT(rows_of(section(data("two.zarr")), {wanted("/group/long", 8, 7)}),
+              ElementsAre("0 1 2 3 4 5 6 7", "7 8 9 10 11 12 13 14",
+                          "14 15 16 17 18 19 20 21"));
+  EXPECT_THAT(
+      rows_of(section(data("three.zarr")), {wanted("/sharded", 3, 2)}),
+      ElementsAre("0 1 2 10 11 12 20 21 22", "20 21 22 30 31 32 40 41 42"));
+}
+
+TEST(Zarr, ValuesOfXarrayAreDecoded) {
+  for (const char* name : {"xarray2.zarr", "xarray3.zarr"}) {
+    const auto schema =
+        read_schema(parse_source_spec(section(data(name)), "source"));
+    ASSERT_NE(schema.find("/t"), nullptr);
+    auto source = files::open_files(section(data(name)), {wanted("/t")});
+    auto reader = open_checked_reader(*source);
+    Block block;
+    reader->read(std::vector<std::int64_t>{1}, block);
+    const auto values = block.columns[0].values.as<double>();
+    ASSERT_EQ(values.size(), 3u);
+    EXPECT_EQ(values[0], 5.0);
+    EXPECT_EQ(values[1], 5.5);
+    EXPECT_TRUE(std::isnan(values[2])) << name;
+  }
+}
+
+TEST(Zarr, SeveralStoresFollowOneAnother) {
+  Copy store("three.zarr");
+  std::filesystem::copy(store.path, store.folder.path("more.zarr"),
+                        std::filesystem::copy_options::recursive);
+  EXPECT_EQ(rows_of(section(store.folder.path("")), {wanted("/gzip")}).size(),
+            10u);
+  EXPECT_EQ(
+      rows_of(section(store.folder.path("*.zarr")), {wanted("/gzip")}).size(),
+      10u);
+}
+
+TEST(Zarr, WhatIsNotReadIsNamed) {
+  EXPECT_THAT(rows_of(section(data("two.zarr")), {wanted("/lzma")}),
+              ElementsAre(HasSubstr("packed by 'lzma'")));
+  EXPECT_THAT(rows_of(section(data("none.zarr")), {wanted("/x")}),
+              ElementsAre(HasSubstr("files.missing")));
+  EXPECT_THAT(rows_of(section(data("")), {wanted("/plain")}),
+              ElementsAre(HasSubstr("error")));
+  EXPECT_THAT(rows_of(section(data("two.zarr/group/long/0")), {wanted("/x")}),
+              ElementsAre(HasSubstr("error")));
+}
+
+TEST(Zarr, ChunksThatContradictTheMetadataAreNamed) {
+  Copy store("two.zarr");
+  auto bad = [&](const std::string& file, const std::string& bytes) {
+    store.folder.write("two.zarr/" + file, bytes);
+    return rows_of(section(store.path),
+                   {wanted("/" + file.substr(0, file.find('/')))})
+        .back();
+  };
+  EXPECT_THAT(bad("plain/0.0", "short"), HasSubstr("expected 16"));
+  EXPECT_THAT(bad("zstd/0.0", "nothing"), HasSubstr("zstd"));
+  EXPECT_THAT(bad("gzip/0.0", ""), HasSubstr("deflate"));
+  EXPECT_THAT(bad("lz4/0.0", "\xff\xff\xff\xff"), HasSubstr("more bytes"));
+  EXPECT_THAT(bad("blosc/0.0", "sixteen letters."), HasSubstr("blosc"));
+  EXPECT_THAT(bad("y/.zarray", "{"), HasSubstr("files.damaged"));
+}
+
+TEST(Zarr, TheChecksumIsThatOfItsName) {
+  const std::string text = "123456789";
+  EXPECT_EQ(files::crc32c(std::as_bytes(std::span(text))), 0xE3069283U);
+}
+
+TEST(Zarr, GivesRowsOrAnErrorThatNamesTheStoreWhenDamaged) {
+  for (const char* name : {"two.zarr", "three.zarr"}) {
+    Copy store(name);
+    const bool two = std::string(name) == "two.zarr";
+    std::vector<std::string> files =
+        two ? std::vector<std::string>{"blosc/0.0", "blosc/.zarray", "zstd/1.1",
+                                       "lz4/0.0", "gzip/0.1"}
+            : std::vector<std::string>{"sharded/c/0/0", "crc/c/0/0",
+                                       "sharded/zarr.json", "blosc/c/1/0"};
+    for (const std::string& file : files) {
+      SCOPED_TRACE(file);
+      files::read_damaged(section(store.path), store.path + "/" + file,
+                          files::damages(150), 1,
+                          {"/" + file.substr(0, file.find('/'))}, store.path);
+      std::filesystem::copy_file(
+          data(name) + "/" + file, store.path + "/" + file,
+          std::filesystem::copy_options::overwrite_existing);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::zarr

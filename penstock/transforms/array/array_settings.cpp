@@ -1,0 +1,157 @@
+#include <utility>
+
+#include "penstock/base/settings.h"
+#include "penstock/transforms/array/array.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
+
+/// `Value` is a Dtype, or an optional one.
+template <class Value>
+std::vector<std::pair<std::string, Value>> dtypes() {
+  return {{"float32", Dtype::float32},  {"float64", Dtype::float64},
+          {"int64", Dtype::int64},      {"int32", Dtype::int32},
+          {"int16", Dtype::int16},      {"int8", Dtype::int8},
+          {"uint32", Dtype::uint32},    {"uint16", Dtype::uint16},
+          {"uint8", Dtype::uint8},      {"float16", Dtype::float16},
+          {"bfloat16", Dtype::bfloat16}};
+}
+
+Json shape_rule() {
+  Json rule = settings::rule_of(
+      "array",
+      "of a row, or of one element where rows differ in length; default: []");
+  rule["items"] = settings::integer_rule(1, kMostElements, "");
+  return rule;
+}
+
+void read_shape(Spec& spec, const SettingSchema& setting, Arrays& to) {
+  const Json* found = spec.raw(setting.key);
+  if (found == nullptr) return;
+  auto refuse = [&] {
+    spec.refuse(setting.key, "found " + found->dump(),
+                "write its dimensions, of 2^28 elements at most: [2, 128]");
+  };
+  if (!found->is_array()) refuse();
+  std::int64_t elements = 1;
+  for (const Json& size : found->array()) {
+    const auto* number = std::get_if<std::int64_t>(&size.value());
+    if (number == nullptr || *number < 1 || *number > kMostElements / elements)
+      refuse();
+    elements *= *number;
+    to.shape.push_back(*number);
+  }
+}
+
+Json show_shape(const Arrays& from) {
+  Json shape(Json::Array{});
+  for (std::int64_t size : from.shape) shape.push_back(size);
+  return shape;
+}
+
+const SettingsTable<Arrays>& window_settings() {
+  static const SettingsTable<Arrays> table =
+      SettingsTable<Arrays>()
+          .integer("length", &Arrays::window, 1, kMostElements,
+                   "elements of a window")
+          .required()
+          .integer("stride", &Arrays::stride, 1, kMostElements,
+                   "elements from where one begins to where the next does; "
+                   "default: its length")
+          .check([](Spec&, Arrays& array) {
+            if (array.stride == 0) array.stride = array.window;
+          });
+  return table;
+}
+
+Json window_rule() {
+  Json rule = window_settings().schema();
+  rule["description"] =
+      "the column is one long array, and rows are windows of it";
+  return rule;
+}
+
+void read_window(Spec& spec, const SettingSchema& setting, Arrays& to) {
+  if (spec.raw(setting.key) == nullptr) return;
+  Spec section = spec.section(setting.key);
+  window_settings().read(section, to);
+  section.finish();
+}
+
+Json show_window(const Arrays& from) {
+  return from.window > 0 ? window_settings().shown(from) : Json();
+}
+
+/// What the settings mean to each other.
+void check_array(Spec& section, Arrays& array) {
+  if (array.ragged != Arrays::Ragged::none) {
+    const Lengths lengths =
+        array.ragged == Arrays::Ragged::pad ? Lengths::padded : Lengths::packed;
+    if (section.has("lengths") && array.lengths != lengths)
+      section.refuse("ragged", "\"lengths\" says something else",
+                     "write one of them");
+    array.lengths = lengths;
+  }
+  const bool equal = array.lengths == Lengths::equal;
+  if (array.window > 0 && !equal)
+    section.refuse("window", "windows are of equal length",
+                   "leave \"lengths\" and \"ragged\" out");
+  if (array.window > 0 && elements_of(array.row_shape()) > kMostElements)
+    section.refuse("window", "a window has more than 2^28 numbers",
+                   "use shorter ones");
+  if (array.augment.empty()) return;
+  if (!equal || array.dtype != Dtype::float32)
+    section.refuse("augment",
+                   "it changes rows of float32 that are of equal length",
+                   "leave \"dtype\", \"lengths\" and \"ragged\" out");
+  for (const Augmentation& one : array.augment) {
+    const auto* masks = std::get_if<SpecAugment>(&one);
+    if (masks != nullptr && masks->frequency_masks > 0 &&
+        array.row_shape().size() < 2)
+      section.refuse("augment",
+                     "rows of one dimension have times, and no frequencies",
+                     "leave \"frequency_masks\" out");
+  }
+}
+
+SettingsTable<Arrays> make_settings() {
+  SettingsTable<Arrays> table;
+  table.text("column", &Arrays::column, "")
+      .required()
+      .not_empty()
+      .setting("shape", shape_rule(), read_shape, show_shape)
+      .choice("lengths", &Arrays::lengths,
+              {{"equal", Lengths::equal},
+               {"padded", Lengths::padded},
+               {"packed", Lengths::packed}},
+              "\"padded\": rows differ in length, zeros fill "
+              "them up to the longest of a batch; \"packed\": "
+              "they stand one after the other")
+      .choice("dtype", &Arrays::dtype, dtypes<Dtype>(), "")
+      .choice("of", &Arrays::of, dtypes<std::optional<Dtype>>(),
+              "what the bytes of a column of bytes are, "
+              "little-endian")
+      .setting("window", window_rule(), read_window, show_window)
+      .choice(
+          "ragged", &Arrays::ragged,
+          {{"pad", Arrays::Ragged::pad}, {"offsets", Arrays::Ragged::offsets}},
+          "\"pad\": as \"padded\", with NAME_mask; "
+          "\"offsets\": as \"packed\", with NAME_offsets");
+  add_augment(table, &Arrays::augment);
+  return table.check(check_array);
+}
+
+}  // namespace
+
+const SettingsTable<Arrays>& array_settings() {
+  static const SettingsTable<Arrays> table =
+      SettingsTable<Arrays>()
+          .section("array", make_settings(),
+                   "A column of lists of numbers, tensors, or bytes.")
+          .required();
+  return table;
+}
+
+}  // namespace penstock

@@ -1,0 +1,263 @@
+#include "penstock/transforms/audio/audio.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/transforms/audio/clip.h"
+#include "penstock/transforms/audio/mel.h"
+#include "penstock/transforms/kinds.h"
+
+// A parsed value is an encoded clip: the bytes of the file, or its path. What
+// is stored is that, the waveform, or the spectrogram.
+
+namespace penstock {
+namespace {
+
+/// Of what is parsed or stored at once: ends are of 32 bits.
+constexpr std::size_t kMostBytes = UINT32_MAX;
+
+/// Where the columns of a field are in a block; -1: there is none.
+struct Places {
+  std::size_t sound = 0;
+  std::int64_t start = -1, end = -1;
+};
+
+class Parser final : public FieldParser {
+ public:
+  Parser(const Audio& audio, Places places) : audio_(audio), places_(places) {}
+
+  void parse(const Block& block, Values& out, Faults& faults) override {
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      std::string column = audio_.column;
+      std::string why = append(block, row, out.bytes, column);
+      if (!why.empty())
+        faults.reject({.row = row, .place = column, .why = std::move(why)});
+      out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+    }
+  }
+
+ private:
+  std::string append(const Block& block, std::int64_t row, Bytes& out,
+                     std::string& column) const {
+    const Column& sound = block.columns[places_.sound];
+    EncodedClip clip;
+    std::string why = seconds(block, places_.start, row, clip.start);
+    if (!why.empty()) {
+      column = audio_.start;
+      return why;
+    }
+    why = seconds(block, places_.end, row, clip.end);
+    if (!why.empty()) {
+      column = audio_.end;
+      return why;
+    }
+    if (!sound.valid(row)) return "is NULL, expected the bytes of a sound file";
+    std::string_view bytes = sound.text(row);
+    std::string path;
+    clip.is_path = sound.type.is_text();
+    if (clip.is_path) {
+      const bool relative = !audio_.folder.empty() && !bytes.starts_with('/');
+      path = (relative ? audio_.folder + "/" : "") + std::string(bytes);
+      // The size is part of the value, and so of the data set's fingerprint.
+      std::error_code missing;
+      const auto size = std::filesystem::file_size(path, missing);
+      if (!path.empty())
+        path += '\0' + (missing ? "none" : std::to_string(size));
+      bytes = path;
+    }
+    if (bytes.empty()) return "has no byte, expected those of a sound file";
+    if (out.size() + bytes.size() + EncodedClip::kHeader > kMostBytes)
+      return "has " + std::to_string(bytes.size()) +
+             " bytes, which with the sounds before it are more than 4 GiB";
+    clip.bytes = std::as_bytes(std::span(bytes));
+    clip.append(out);
+    return {};
+  }
+
+  static std::string seconds(const Block& block, std::int64_t place,
+                             std::int64_t row, double& to) {
+    if (place < 0) return {};
+    const Column& column = block.columns[static_cast<std::size_t>(place)];
+    if (!column.valid(row)) return {};
+    to = column.as_float64(row);
+    if (to >= 0 && std::isfinite(to)) return {};
+    return "is " + Json(to).dump() + ", expected seconds from 0 on";
+  }
+
+  const Audio audio_;
+  const Places places_;
+};
+
+class Encoder final : public FieldEncoder {
+ public:
+  explicit Encoder(const Audio& audio)
+      : audio_(audio), form_(audio.stored_form()), reader_(audio) {}
+
+  void encode(std::span<const ValueRow> rows, const StoredRows& out,
+              Faults& faults) override {
+    std::byte* to = out.data;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (form_ == Audio::Form::encoded) {
+        append(rows[r], *out.runs);
+        continue;
+      }
+      std::string why = waveform(rows[r], to);
+      if (!why.empty())
+        faults.reject({.row = static_cast<std::int64_t>(r),
+                       .place = audio_.column,
+                       .why = std::move(why)});
+      to += out.stride;
+    }
+  }
+
+ private:
+  static void append(ValueRow row, Values& runs) {
+    runs.bytes.append(row.data(), row.size());
+    if (runs.bytes.size() > kMostBytes)
+      throw Error(ErrorKind::request,
+                  {.code = "audio.too_many_bytes",
+                   .what = "cannot keep these sounds",
+                   .where = "loader.batch_size",
+                   .why = "the sounds of one reading have more than 4 GiB",
+                   .next = "use a smaller batch, or \"store\": \"samples\""});
+    runs.ends.push_back(static_cast<std::uint32_t>(runs.bytes.size()));
+  }
+
+  std::string waveform(ValueRow row, std::byte* to) {
+    const bool features = form_ == Audio::Form::features;
+    const auto samples =
+        static_cast<std::size_t>(audio_.channels() * audio_.samples());
+    if (features) wave_.resize(samples);
+    const std::span<float> out(
+        features ? wave_.data() : reinterpret_cast<float*>(to), samples);
+    std::string why = reader_.read(EncodedClip::of(row), std::nullopt, out);
+    if (!why.empty() || !features) return why;
+    if (mel_ == nullptr) mel_ = std::make_unique<MelSpectrogram>(audio_);
+    mel_->run(wave_,
+              {reinterpret_cast<float*>(to),
+               static_cast<std::size_t>(elements_of(audio_.row_shape()))});
+    return {};
+  }
+
+  const Audio audio_;
+  const Audio::Form form_;
+  ClipReader reader_;
+  std::unique_ptr<MelSpectrogram> mel_;
+  std::vector<float> wave_;
+};
+
+class BoundAudio final : public BoundField {
+ public:
+  BoundAudio(const Audio& audio, Places places)
+      : audio_(audio), places_(places) {}
+  std::unique_ptr<FieldParser> parser() const override {
+    return std::make_unique<Parser>(audio_, places_);
+  }
+  std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
+    return nullptr;
+  }
+  std::unique_ptr<FieldEncoder> encoder(const Json&,
+                                        const std::string&) const override {
+    return std::make_unique<Encoder>(audio_);
+  }
+
+ private:
+  const Audio audio_;
+  const Places places_;
+};
+
+class AudioKind final : public FieldKind {
+ public:
+  AudioKind(std::string name, Audio audio)
+      : name_(std::move(name)), audio_(std::move(audio)) {}
+
+  std::vector<ColumnRequest> columns() const override {
+    std::vector<ColumnRequest> all = {{.column = audio_.column,
+                                       .as = ReadAs::value,
+                                       .setting = setting("column")}};
+    for (const char* end : {"start", "end"}) {
+      const std::string& column =
+          end == std::string("start") ? audio_.start : audio_.end;
+      if (!column.empty())
+        all.push_back(
+            {.column = column, .as = ReadAs::number, .setting = setting(end)});
+    }
+    return all;
+  }
+  StoredForm stored() const override {
+    const Audio::Form form = audio_.stored_form();
+    if (form == Audio::Form::encoded) return {.element_bytes = 1};
+    RowLayout layout;
+    layout.append(
+        {{.name = name_,
+          .dtype = Dtype::float32,
+          .row_shape = form == Audio::Form::features
+                           ? audio_.row_shape()
+                           : Shape{audio_.channels(), audio_.samples()}}});
+    return {.tensors = std::move(layout.tensors)};
+  }
+  std::vector<Output> outputs() const override {
+    return {{.name = name_, .row_shape = audio_.row_shape()}};
+  }
+  std::unique_ptr<FieldFinisher> finisher(bool train) const override {
+    return make_audio_finisher(audio_, train);
+  }
+  Json recipe() const override { return audio_settings().shown(audio_); }
+  Json stored_recipe() const override {
+    Audio stored = audio_;
+    stored.form = audio_.stored_form();
+    stored.augment.clear();
+    return audio_settings().shown(stored);
+  }
+  std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
+    const ColumnKind kind = columns.types[0].kind;
+    if (kind != ColumnKind::binary && kind != ColumnKind::utf8)
+      refuse(columns.info[0], columns.types[0]);
+    Places places{.sound = columns.at[0]};
+    std::size_t next = 1;
+    if (!audio_.start.empty())
+      places.start = static_cast<std::int64_t>(columns.at[next++]);
+    if (!audio_.end.empty())
+      places.end = static_cast<std::int64_t>(columns.at[next]);
+    return std::make_shared<BoundAudio>(audio_, places);
+  }
+
+ private:
+  std::string setting(const std::string& key) const {
+    return "fields." + name_ + ".audio." + key;
+  }
+  [[noreturn]] void refuse(const ColumnInfo& info, ColumnType type) const {
+    throw Error(ErrorKind::request,
+                {.code = "fields.not_bytes",
+                 .what = "cannot use the settings",
+                 .where = setting("column"),
+                 .why = "column '" + info.name + "' (" + info.declared +
+                        ") holds " + std::string(name_of(type)) +
+                        ", expected the bytes of sound files, or their paths",
+                 .next = "name the column that holds them"});
+  }
+
+  const std::string name_;
+  const Audio audio_;
+};
+
+}  // namespace
+
+std::shared_ptr<const FieldKind> make_audio(std::string name, Audio audio) {
+  return std::make_shared<AudioKind>(std::move(name), std::move(audio));
+}
+
+FieldDescriptor audio_field() {
+  return {.key = "audio",
+          .settings = audio_settings().schemas(),
+          .make = [](const std::string& name, Spec& section) {
+            Audio audio;
+            audio_settings().read(section, audio);
+            return make_audio(name, std::move(audio));
+          }};
+}
+
+}  // namespace penstock

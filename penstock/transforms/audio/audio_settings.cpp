@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "penstock/transforms/audio/audio.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kMostRate = 1'000'000;
+constexpr std::int64_t kMostFft = 1 << 16;
+
+SettingsTable<Mel> mel_settings() {
+  SettingsTable<Mel> table;
+  table
+      .integer("n_fft", &Mel::n_fft, 4, kMostFft,
+               "samples of a Fourier transform")
+      .integer("win_length", &Mel::win_length, 0, kMostFft,
+               "samples of a window; 0: n_fft")
+      .integer("hop_length", &Mel::hop_length, 0, kMostFft,
+               "samples from one window to the next; 0: half of win_length")
+      .integer("n_mels", &Mel::n_mels, 1, 4096, "bands")
+      .number("f_min", &Mel::f_min, 0, kMostRate, "the lowest frequency, Hz")
+      .number("f_max", &Mel::f_max, 0, kMostRate,
+              "the highest frequency, Hz; 0: half of the rate")
+      .choice("power", &Mel::squared, {{"power", true}, {"magnitude", false}},
+              "torchaudio's power 2 or 1")
+      .choice("mel_scale", &Mel::slaney_scale,
+              {{"htk", false}, {"slaney", true}}, "")
+      .choice("norm", &Mel::slaney_norm, {{"none", false}, {"slaney", true}},
+              "\"slaney\": bands of equal area")
+      .choice("log", &Mel::log,
+              {{"db", Mel::Log::decibels},
+               {"ln", Mel::Log::natural},
+               {"none", Mel::Log::none}},
+              "\"db\": 10 log10 of 1e-10 at least; \"ln\": the natural "
+              "logarithm of 1e-6 more")
+      .number("top_db", &Mel::top_db, 0, 1000,
+              "what is so far below the loudest of a row is raised to it; 0: "
+              "nothing is")
+      .integer("n_mfcc", &Mel::n_mfcc, 0, 4096,
+               "above 0: so many cepstral coefficients in place of the bands");
+  return table;
+}
+
+Json mel_rule() {
+  Json rule = mel_settings().schema();
+  rule["description"] =
+      "a mel spectrogram in place of the waveform, as torchaudio's";
+  return rule;
+}
+
+void read_mel(Spec& spec, const SettingSchema& setting, Audio& to) {
+  if (spec.raw(setting.key) == nullptr) return;
+  Spec section = spec.section(setting.key);
+  mel_settings().read(section, to.mel);
+  section.finish();
+  to.has_mel = true;
+}
+
+Json show_mel(const Audio& from) {
+  return from.has_mel ? mel_settings().shown(from.mel) : Json();
+}
+
+void check_mel(Spec& section, Audio& audio) {
+  Mel& mel = audio.mel;
+  if (mel.win_length == 0) mel.win_length = mel.n_fft;
+  if (mel.hop_length == 0)
+    mel.hop_length = std::max<std::int64_t>(1, mel.win_length / 2);
+  if (mel.f_max == 0) mel.f_max = static_cast<double>(audio.rate) / 2;
+  auto refuse = [&](std::string why, std::string next) {
+    section.refuse("mel", std::move(why), std::move(next));
+  };
+  if (mel.win_length > mel.n_fft)
+    refuse("\"win_length\" is longer than \"n_fft\"", "make \"n_fft\" longer");
+  if (mel.f_min >= mel.f_max)
+    refuse("\"f_min\" is not below \"f_max\"", "write lower and upper ends");
+  if (audio.samples() <= mel.n_fft / 2)
+    refuse("rows have " + std::to_string(audio.samples()) +
+               " samples, too few to be reflected by half of \"n_fft\"",
+           "use longer rows, or a smaller \"n_fft\"");
+  if (mel.n_mfcc > mel.n_mels)
+    refuse("\"n_mfcc\" is more than \"n_mels\"", "ask for fewer coefficients");
+  if (mel.n_mfcc > 0 && mel.log == Mel::Log::none)
+    refuse("cepstral coefficients are made of logarithms",
+           "set \"log\" to \"db\" or \"ln\"");
+}
+
+void check_augment(Spec& section, const Audio& audio) {
+  const bool masks = std::ranges::any_of(audio.augment, is_of_spectrograms);
+  if (masks && !audio.has_mel)
+    section.refuse("augment", "a waveform has no spectrogram to be masked",
+                   "add \"mel\", or leave \"spec_augment\" out");
+  if (!std::ranges::is_partitioned(audio.augment, [](const auto& one) {
+        return !is_of_spectrograms(one);
+      }))
+    section.refuse("augment",
+                   "\"spec_augment\" stands before what changes the waveform",
+                   "write it last");
+}
+
+void check_form(Spec& section, const Audio& audio) {
+  using Form = Audio::Form;
+  const bool random = audio.crop == Audio::Crop::random;
+  if (audio.form == Form::features && !audio.has_mel)
+    section.refuse("store", "there are no features without \"mel\"",
+                   "write \"samples\"");
+  if (random && (audio.form == Form::samples || audio.form == Form::features))
+    section.refuse("store", "a crop at random is drawn from the whole sound",
+                   "write \"encoded\", or \"crop\": \"center\"");
+  const bool waves = std::ranges::any_of(
+      audio.augment, [](const auto& one) { return !is_of_spectrograms(one); });
+  if (waves && audio.form == Form::features)
+    section.refuse("store", "features are made after the waveform is changed",
+                   "write \"samples\" or \"encoded\"");
+}
+
+SettingsTable<Audio> make_settings() {
+  SettingsTable<Audio> table;
+  table
+      .text("column", &Audio::column,
+            "of the bytes of sound files, or of texts that are their paths")
+      .not_empty()
+      .text("folder", &Audio::folder, "where relative paths begin")
+      .text("start", &Audio::start,
+            "a column of seconds, where a row begins in its file")
+      .text("end", &Audio::end, "a column of seconds, where it ends")
+      .integer("rate", &Audio::rate, 1, kMostRate,
+               "Hz; what has another rate is resampled")
+      .number("seconds", &Audio::seconds, 1e-6, 86400,
+              "of a row: what is longer is cropped, what is shorter filled up "
+              "with zeros")
+      .required()
+      .choice("channels", &Audio::stereo, {{"mono", false}, {"stereo", true}},
+              "\"mono\": the mean of all")
+      .choice("crop", &Audio::crop,
+              {{"center", Audio::Crop::center},
+               {"start", Audio::Crop::start},
+               {"random", Audio::Crop::random}},
+              "\"random\" is drawn for rows of the train side, others are "
+              "cropped from the middle")
+      .setting("mel", mel_rule(), read_mel, show_mel)
+      .choice("store", &Audio::form,
+              {{"auto", Audio::Form::automatic},
+               {"encoded", Audio::Form::encoded},
+               {"samples", Audio::Form::samples},
+               {"features", Audio::Form::features}},
+              "what is kept of a row: the file, the waveform, or the "
+              "spectrogram; \"auto\": the last of them that is always the "
+              "same");
+  add_augment(table, &Audio::augment);
+  return table.check([](Spec& section, Audio& audio) {
+    if (audio.samples() < 1 || audio.samples() > 1 << 28)
+      section.refuse("seconds",
+                     "found " + std::to_string(audio.samples()) + " samples",
+                     "a row has 1 to 2^28");
+    if (audio.has_mel) check_mel(section, audio);
+    check_augment(section, audio);
+    check_form(section, audio);
+  });
+}
+
+}  // namespace
+
+const SettingsTable<Audio>& audio_settings() {
+  static const SettingsTable<Audio> table =
+      SettingsTable<Audio>()
+          .section("audio", make_settings(),
+                   "A column of WAV, FLAC, OGG or MP3 files -> waveforms or "
+                   "spectrograms.")
+          .required();
+  return table;
+}
+
+std::int64_t Audio::samples() const {
+  return static_cast<std::int64_t>(
+      std::nearbyint(seconds * static_cast<double>(rate)));
+}
+
+std::int64_t Audio::frames() const {
+  // Half of a frame is reflected at either end; of odd frames that is one less.
+  return 1 + (samples() - mel.n_fft % 2) / mel.hop_length;
+}
+
+Shape Audio::row_shape() const {
+  if (!has_mel) return {channels(), samples()};
+  return {channels(), mel.n_mfcc > 0 ? mel.n_mfcc : mel.n_mels, frames()};
+}
+
+Audio::Form Audio::stored_form() const {
+  if (form != Form::automatic) return form;
+  if (crop == Crop::random) return Form::encoded;
+  const bool waves = std::ranges::any_of(
+      augment, [](const auto& one) { return !is_of_spectrograms(one); });
+  return has_mel && !waves ? Form::features : Form::samples;
+}
+
+}  // namespace penstock

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/transforms/audio/audio.h"
+#include "penstock/transforms/audio/decoder.h"
+#include "penstock/transforms/audio/resampler.h"
+
+namespace penstock {
+
+/// A sound as it is parsed, and stored where it is kept encoded: from when to
+/// when, in seconds, then the bytes of the file, or its path, a zero and its
+/// size.
+struct EncodedClip {
+  double start = 0, end = 0;  ///< end 0: that of the file
+  bool is_path = false;
+  std::span<const std::byte> bytes = {};
+
+  static constexpr std::size_t kHeader = 2 * sizeof(double) + 8;
+  void append(Bytes& to) const;
+  static EncodedClip of(std::span<const std::byte> run);
+};
+
+/// Makes waveforms of encoded sounds: decoded, mixed, resampled, cropped or
+/// filled up with zeros. Belongs to one thread at a time; keeps its memory.
+class ClipReader {
+ public:
+  explicit ClipReader(const Audio& audio) : audio_(audio) {}
+
+  /// `to` is [channels, samples]. `random` is for a crop at random; none: from
+  /// the middle. What is wrong; empty: nothing.
+  std::string read(const EncodedClip& clip, std::optional<Random> random,
+                   std::span<float> to);
+
+ private:
+  struct Part {
+    std::int64_t first, frames;  ///< of the file
+  };
+  std::string part_of(const EncodedClip& clip, const SoundInfo& info,
+                      Part& part) const;
+  const Resampler& resampler_from(int rate);
+  void mix(const SoundInfo& info, std::size_t channel, std::int64_t lead,
+           std::int64_t frames);
+
+  const Audio audio_;
+  std::unique_ptr<SoundDecoder> decoder_;  // made when it is needed
+  std::vector<std::pair<int, std::unique_ptr<Resampler>>> resamplers_;
+  std::vector<float> decoded_, mixed_;
+};
+
+}  // namespace penstock

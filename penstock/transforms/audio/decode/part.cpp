@@ -1,0 +1,129 @@
+#include <sndfile.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "penstock/transforms/audio/decoder.h"
+
+namespace penstock {
+namespace {
+
+struct CloseSound {
+  void operator()(SNDFILE* file) const { sf_close(file); }
+};
+
+/// Bytes in memory, as libsndfile reads them.
+struct InMemory {
+  std::span<const std::byte> bytes;
+  sf_count_t at = 0;
+
+  static sf_count_t length(void* self) {
+    return static_cast<sf_count_t>(of(self).bytes.size());
+  }
+  static sf_count_t seek(sf_count_t offset, int whence, void* self) {
+    InMemory& in = of(self);
+    const sf_count_t size = length(self);
+    const sf_count_t from = whence == SEEK_SET   ? 0
+                            : whence == SEEK_CUR ? in.at
+                                                 : size;
+    sf_count_t to = 0;
+    if (__builtin_add_overflow(from, offset, &to) || to < 0) return -1;
+    return in.at = std::min(to, size);
+  }
+  static sf_count_t read(void* to, sf_count_t count, void* self) {
+    InMemory& in = of(self);
+    count = std::clamp<sf_count_t>(count, 0, length(self) - in.at);
+    if (count > 0)
+      std::memcpy(to, in.bytes.data() + in.at, static_cast<std::size_t>(count));
+    in.at += count;
+    return count;
+  }
+  static sf_count_t write(const void*, sf_count_t, void*) { return 0; }
+  static sf_count_t tell(void* self) { return of(self).at; }
+  static InMemory& of(void* self) { return *static_cast<InMemory*>(self); }
+};
+
+bool is_read(int format) {
+  switch (format & SF_FORMAT_TYPEMASK) {
+    case SF_FORMAT_WAV:
+    case SF_FORMAT_WAVEX:
+    case SF_FORMAT_W64:
+    case SF_FORMAT_RF64:
+    case SF_FORMAT_AIFF:
+    case SF_FORMAT_FLAC:
+    case SF_FORMAT_OGG:
+    case SF_FORMAT_MPEG:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class SndfileDecoder final : public SoundDecoder {
+ public:
+  std::string open(std::span<const std::byte> bytes, SoundInfo& info) override {
+    file_.reset();
+    memory_ = {.bytes = bytes};
+    SF_VIRTUAL_IO io{.get_filelen = InMemory::length,
+                     .seek = InMemory::seek,
+                     .read = InMemory::read,
+                     .write = InMemory::write,
+                     .tell = InMemory::tell};
+    SF_INFO found{};
+    file_.reset(sf_open_virtual(&io, SFM_READ, &found, &memory_));
+    return checked(found, info);
+  }
+  std::string open_path(const std::string& path, SoundInfo& info) override {
+    SF_INFO found{};
+    file_.reset(sf_open(path.c_str(), SFM_READ, &found));
+    std::string why = checked(found, info);
+    return why.empty() ? why : "'" + path + "': " + why;
+  }
+
+  std::string read(std::int64_t first, std::int64_t frames,
+                   float* to) override {
+    if (first != at_ && sf_seek(file_.get(), first, SEEK_SET) != first)
+      return "it cannot be read from sample " + std::to_string(first) + " on";
+    const sf_count_t got = sf_readf_float(file_.get(), to, frames);
+    at_ = first + got;
+    if (got == frames) return {};
+    return "it ends after " + std::to_string(at_) + " of " +
+           std::to_string(frames_) + " samples; it is cut off or damaged";
+  }
+
+ private:
+  std::string checked(const SF_INFO& found, SoundInfo& info) {
+    if (file_ == nullptr)
+      return std::string("it cannot be decoded: ") + sf_strerror(nullptr);
+    if (!is_read(found.format))
+      return "it is of a format that is not read, expected WAV, FLAC, OGG or "
+             "MP3";
+    if (found.channels < 1 || found.channels > 64 || found.samplerate < 1 ||
+        found.samplerate > 1'000'000 || found.frames < 0)
+      return "its header says " + std::to_string(found.channels) +
+             " channels of " + std::to_string(found.samplerate) + " Hz";
+    at_ = 0;
+    frames_ = found.frames;
+    info = {.frames = found.frames,
+            .rate = found.samplerate,
+            .channels = found.channels};
+    return {};
+  }
+
+  InMemory memory_;
+  std::unique_ptr<SNDFILE, CloseSound> file_;
+  std::int64_t at_ = 0, frames_ = 0;
+};
+
+constexpr AudioPart kPart{
+    .version = AudioPart::kVersion,
+    .make_decoder = []() -> std::unique_ptr<SoundDecoder> {
+      return std::make_unique<SndfileDecoder>();
+    }};
+
+}  // namespace
+}  // namespace penstock
+
+extern "C" const penstock::AudioPart* penstock_audio_part() {
+  return &penstock::kPart;
+}

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "penstock/base/settings.h"
+#include "penstock/transforms/field_kind.h"
+
+namespace penstock {
+
+/// Masks of a spectrogram [..., frequencies, times], and a warp of its time
+/// (Park et al., "SpecAugment: A Simple Data Augmentation Method for Automatic
+/// Speech Recognition", 2019). A mask has 0 to `width` columns or rows, and all
+/// such places and widths are equally likely.
+struct SpecAugment {
+  std::int64_t time_masks = 0, time_width = 0;
+  std::int64_t frequency_masks = 0, frequency_width = 0;
+  /// A point of time moves by at most so many columns, and what is on either
+  /// side of it is stretched or squeezed, by linear interpolation.
+  std::int64_t time_warp = 0;
+  double value = 0;  ///< what stands in masks
+};
+
+/// Normal noise, so that 10 log10 of the power of the row through that of the
+/// noise is drawn from [least, most].
+struct Noise {
+  double least = 10, most = 40;  ///< dB
+  double probability = 1;
+};
+
+/// All values times a factor, drawn from [least, most] dB.
+struct Gain {
+  double least = -6, most = 6;
+  double probability = 1;
+};
+
+/// Values move along the last dimension by at most this part of it; what moves
+/// out comes in at the other end, or zeros do.
+struct TimeShift {
+  double most = 0.1;
+  bool wraps = true;
+  double probability = 1;
+};
+
+using Augmentation = std::variant<SpecAugment, Noise, Gain, TimeShift>;
+
+/// True for what changes spectrograms, not waveforms.
+inline bool is_of_spectrograms(const Augmentation& one) {
+  return std::holds_alternative<SpecAugment>(one);
+}
+
+/// A row as augmentations see it.
+struct AugmentShape {
+  std::int64_t channels = 1;  ///< all dimensions but the last two, multiplied
+  std::int64_t frequencies = 1;
+  std::int64_t times = 1;
+
+  explicit AugmentShape(const Shape& row);
+  std::int64_t elements() const { return channels * frequencies * times; }
+};
+
+/// Changes rows of float32 in place. What is drawn depends on the key, the row
+/// and the place of an augmentation in the list alone. Belongs to one thread.
+class Augmenter {
+ public:
+  /// `first` is the place of the first of `list` in the whole list of a field.
+  explicit Augmenter(std::vector<Augmentation> list, std::size_t first = 0)
+      : list_(std::move(list)), first_(first) {}
+
+  void apply(float* values, const AugmentShape& shape, const StoredRow& row,
+             const DrawKey& key);
+
+ private:
+  void run(const SpecAugment& of, float* values, const AugmentShape& shape,
+           Random random);
+  void run(const Noise& of, float* values, const AugmentShape& shape,
+           Random random);
+  void run(const Gain& of, float* values, const AugmentShape& shape,
+           Random random);
+  void run(const TimeShift& of, float* values, const AugmentShape& shape,
+           Random random);
+  void warp(std::int64_t most, float* values, const AugmentShape& shape,
+            Random& random);
+
+  const std::vector<Augmentation> list_;
+  const std::size_t first_;
+  std::vector<float> line_;  // scratch
+};
+
+/// The setting `augment`: a list of objects with one key each.
+Json augment_rule();
+std::vector<Augmentation> read_augment(Spec& spec,
+                                       const SettingSchema& setting);
+Json show_augment(const std::vector<Augmentation>& list);
+
+/// Adds it to the settings of a field.
+template <class T>
+void add_augment(SettingsTable<T>& table,
+                 std::vector<Augmentation> T::*member) {
+  table.setting(
+      "augment", augment_rule(),
+      [member](Spec& spec, const SettingSchema& setting, T& to) {
+        to.*member = read_augment(spec, setting);
+      },
+      [member](const T& from) { return show_augment(from.*member); });
+}
+
+}  // namespace penstock
