@@ -67,8 +67,11 @@ class BoundCutMix final : public PartnerOperation {
            std::span<const std::int64_t> order, const BatchKey& key,
            std::vector<std::byte>& aside) const override {
     const Planes of = planes_of(output);
-    const auto [left, top, right, bottom] =
+    // By name: clang 14 takes no structured bindings into lambdas.
+    const std::array<std::int64_t, 4> box =
         cutmix_box(key, alpha_, of.height, of.width);
+    const std::int64_t left = box[0], top = box[1], right = box[2],
+                       bottom = box[3];
     if (left == right) return;
     auto at = [&](std::int64_t plane, std::int64_t y) {
       return static_cast<std::size_t>((plane * of.height + y) * of.width +
