@@ -7,6 +7,7 @@ SourceKind zarr_source() {
                               SettingsTable<FileSettings>());
   kind.windows = true;
   kind.example = "zarr:FOLDER.zarr";
+  kind.to_build = "zlib1g-dev libzstd-dev liblz4-dev libblosc-dev";
   return kind;
 }
 

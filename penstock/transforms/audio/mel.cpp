@@ -48,7 +48,7 @@ void append_turn(double turns, std::vector<double>& to) {
 
 /// 4 first, since it is the cheapest.
 std::size_t factor_of(std::size_t n) {
-  for (std::size_t radix : {4, 2, 3, 5})
+  for (std::size_t radix : {4U, 2U, 3U, 5U})
     if (n % radix == 0) return radix;
   for (std::size_t radix = 7; radix * radix <= n; radix += 2)
     if (n % radix == 0) return radix;

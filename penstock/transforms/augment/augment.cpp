@@ -55,7 +55,8 @@ void Augmenter::run(const SpecAugment& of, float* values,
       std::fill_n(values + line * shape.times + mask.begin, mask.width, value);
   }
   for (std::int64_t m = 0; m < of.frequency_masks; ++m) {
-    const MaskPlace mask = draw_mask(random, of.frequency_width, shape.frequencies);
+    const MaskPlace mask =
+        draw_mask(random, of.frequency_width, shape.frequencies);
     for (std::int64_t c = 0; c < shape.channels; ++c)
       std::fill_n(values + (c * shape.frequencies + mask.begin) * shape.times,
                   mask.width * shape.times, value);
