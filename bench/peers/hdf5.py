@@ -2,9 +2,9 @@
 """torch's DataLoader over a data set of h5py, the way it is usually written: a file
 in each worker, a row for each item.
 
-    bench/peers/hdf5.py FILE [WORKERS [ROWS]]    needs torch and h5py
+    bench/peers/hdf5.py FILE [WORKERS [ROWS [in_order]]]    needs torch and h5py
 
-Rows of /x in an exact shuffle, batches of 1024. Prints one JSON document: MB/s by
+Rows of /x in an exact shuffle, or in their order; batches of 1024. Prints one JSON document: MB/s by
 the wall, and per second of processor time, that of the workers too.
 """
 import json
@@ -41,7 +41,8 @@ def main():
     workers = int(sys.argv[2]) if len(sys.argv) > 2 else 2
     data = Rows(sys.argv[1])
     rows = int(sys.argv[3]) if len(sys.argv) > 3 else len(data)
-    some = torch.randperm(
+    in_order = "in_order" in sys.argv
+    some = torch.arange(rows) if in_order else torch.randperm(
         len(data), generator=torch.Generator().manual_seed(1))[:rows]
     loader = DataLoader(Subset(data, some.tolist()), batch_size=1024,
                         num_workers=workers)
@@ -53,6 +54,7 @@ def main():
     del loader
     print(json.dumps({
         "peer": f"torch {torch.__version__} DataLoader, h5py {h5py.__version__}",
+        "order": "in order" if in_order else "exact shuffle",
         "workers": workers, "rows": rows, "mb": count / 1e6,
         "mb_per_s": count / 1e6 / wall,
         "mb_per_cpu_s": count / 1e6 / (cpu() - before)}))

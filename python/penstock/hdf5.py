@@ -4,7 +4,7 @@ nothing of them, and h5py's lock is not held."""
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping
+from typing import Any, Mapping, NoReturn
 
 from .errors import refused
 
@@ -42,7 +42,7 @@ def section_of(source: object) -> tuple[dict[str, Any], dict[str, Any]] | None:
                      for name, data_set in sets.items()}
 
 
-def _refuse(where: str, why: str, what_next: str) -> None:
+def _refuse(where: str, why: str, what_next: str) -> NoReturn:
     raise refused("hdf5.h5py", "cannot open a data set of h5py by its path",
                   where, why, what_next)
 
