@@ -14,8 +14,9 @@ namespace penstock {
 struct DocumentNote {
   std::int32_t tokens = 0;
   std::int64_t bytes = 0, characters = 0;  ///< of its text; 0 without one
-  bool invalid_utf8 = false;               ///< some of it was replaced
-  bool cut = false;                        ///< it was longer than a row
+  std::int32_t targets = -1;  ///< tokens that are; -1: nothing is masked
+  bool invalid_utf8 = false;  ///< some of it was replaced
+  bool cut = false;           ///< it was longer than a row
 };
 
 /// What the documents of a data set are like: sums, so that their order does
@@ -29,6 +30,8 @@ class TokenNotes final : public FieldNotes {
     characters_ += of.characters;
     empty_ += of.tokens == 0 ? 1 : 0;
     cut_ += of.cut ? 1 : 0;
+    if (of.targets >= 0)
+      targets_ = std::max<std::int64_t>(targets_, 0) + of.targets;
     invalid_ += of.invalid_utf8 ? 1 : 0;
     longest_ = std::max<std::int64_t>(longest_, of.tokens);
     ++lengths_[std::bit_width(static_cast<std::uint32_t>(of.tokens))];
@@ -42,6 +45,8 @@ class TokenNotes final : public FieldNotes {
     characters_ += more.characters_;
     empty_ += more.empty_;
     cut_ += more.cut_;
+    if (more.targets_ >= 0)
+      targets_ = std::max<std::int64_t>(targets_, 0) + more.targets_;
     invalid_ += more.invalid_;
     longest_ = std::max(longest_, more.longest_);
     for (std::size_t i = 0; i < lengths_.size(); ++i)
@@ -54,6 +59,7 @@ class TokenNotes final : public FieldNotes {
     json["documents"] = documents_;
     json["tokens"] = tokens_;
     json["longest"] = longest_;
+    if (targets_ >= 0) json["targets"] = targets_;
     json["empty"] = empty_;
     json["cut"] = cut_;
     json["invalid_utf8"] = invalid_;
@@ -75,6 +81,7 @@ class TokenNotes final : public FieldNotes {
  private:
   std::int64_t documents_ = 0, tokens_ = 0, bytes_ = 0, characters_ = 0;
   std::int64_t empty_ = 0, cut_ = 0, invalid_ = 0, longest_ = 0;
+  std::int64_t targets_ = -1;
   std::array<std::int64_t, 33> lengths_ = {};
 };
 
