@@ -160,6 +160,11 @@ const RunTable& runs_of_tokens(const TableDataset& rows) {
   for (std::size_t f = 0; f < rows.fields().size(); ++f) {
     const Json& found = rows.statistics_of(rows.fields()[f].name);
     if (!found.is_object() || found.find("documents") == nullptr) continue;
+    if (found.find("targets") != nullptr)
+      refuse("export.masked",
+             "its tokens know whether they are targets, which no export can "
+             "say",
+             "export a field without \"chat\" and \"completion\"");
     PENSTOCK_ASSERT(rows.plan().tier != Tier::none, "rows are kept to export");
     return *rows.runs(f);
   }

@@ -12,9 +12,9 @@ namespace {
 using Kind = Pattern::Step::Kind;
 
 constexpr std::size_t kQuick = 2048;  // steps before they are remembered
-constexpr std::size_t kMostRemembered = std::size_t{1} << 23;
-constexpr std::size_t kMostWork = 512;  // for each byte, and
-constexpr std::size_t kFreeWork = std::size_t{1} << 24;
+constexpr std::size_t kMostRemembered = std::size_t{1} << 20;
+constexpr std::size_t kMostWork = 256;  // for each byte, and
+constexpr std::size_t kFreeWork = std::size_t{1} << 22;
 
 std::size_t before(std::string_view text, std::size_t at) {
   do --at;
@@ -62,9 +62,7 @@ std::size_t PatternSearch::run_end(const Pattern::Step& step, std::size_t at,
 
 void PatternSearch::spend(std::size_t work, std::size_t at) {
   work_ += work;
-  if (work_ / kMostWork <= text_.size() + kFreeWork / kMostWork &&
-      failed_.size() < kMostRemembered)
-    return;
+  if (work_ / kMostWork <= text_.size() + kFreeWork / kMostWork) return;
   throw Error(ErrorKind::transform,
               {.code = "tokenizer.document",
                .what = "cannot tokenise a document",
@@ -75,7 +73,7 @@ void PatternSearch::spend(std::size_t work, std::size_t at) {
 
 bool PatternSearch::failed_before(std::uint32_t step, std::size_t at) {
   spend(1, at);
-  if (++steps_ < kQuick) return false;
+  if (++steps_ < kQuick || failed_.size() >= kMostRemembered) return false;
   return !failed_.insert(std::uint64_t{step} << 40 | at).second;
 }
 

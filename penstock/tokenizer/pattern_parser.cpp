@@ -445,7 +445,7 @@ class Parser {
       ++at_;
     }
     if (count == 0 || (braces && !take("}")) || code >= kCodes ||
-        (!braces && (count != digits || code >= 0x80)))
+        (!braces && (count != digits || (!four && code >= 0x80))))
       throw Refused{"a character by such a number"};
     return code;
   }

@@ -6,7 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "penstock/base/json.h"
 
 namespace penstock {
 
@@ -127,5 +130,64 @@ class Decoder {
   struct Inside;
   std::unique_ptr<Inside> inside_;
 };
+
+/// Messages become the text that a model was trained on, as the chat template
+/// of its tokenizer_config.json says: what `apply_chat_template` of
+/// transformers renders, by the part of Jinja that real templates use. Of what
+/// depends on the day nothing is known: `strftime_now` is not defined.
+///
+/// Immutable and thread-safe.
+class ChatTemplate {
+ public:
+  /// From the text of a template and the special tokens that it may name
+  /// ("bos_token", "<s>"). `origin` is what errors call it. Throws
+  /// Error(request) `tokenizer.template`, which names what is not known.
+  ChatTemplate(std::string_view text, std::string origin,
+               std::vector<std::pair<std::string, std::string>> tokens);
+  /// From a tokenizer_config.json and the chat_template.jinja beside it, which
+  /// may be empty; null where neither has one.
+  static std::shared_ptr<const ChatTemplate> of_config(std::string_view config,
+                                                       std::string_view beside,
+                                                       std::string origin);
+  /// That of a tokenizer.json, from the files beside it, or from `file`, which
+  /// may be empty, with their tokens. Throws Error(request)
+  /// `tokenizer.template` where there is none.
+  static std::shared_ptr<const ChatTemplate> load(const std::string& tokenizer,
+                                                  const std::string& file);
+  ~ChatTemplate();
+  ChatTemplate(const ChatTemplate&) = delete;
+  ChatTemplate& operator=(const ChatTemplate&) = delete;
+
+  /// Bytes of a rendered text.
+  struct Part {
+    std::size_t begin, end;
+
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  struct Chat {
+    std::string text;
+    std::vector<Part> assistant;  ///< what a model is to write
+  };
+  /// Renders a list of messages, mappings with a "role" and a "content", or
+  /// those of ShareGPT, with "from" and "value". What a model is to write is
+  /// what stands within {% generation %}, or, in a template without that, each
+  /// turn of the assistant, from behind the prompt for it to its end. Throws
+  /// Error(transform) `tokenizer.chat` for what are no such messages, or what
+  /// the template refuses.
+  Chat render(const Json& messages) const;
+  /// The text alone; with `prompt`, ready for the next turn of the assistant.
+  std::string text(const Json& messages, bool prompt) const;
+  /// SHA-256 of what it makes texts of: equal ones render alike.
+  const std::string& fingerprint() const;
+
+ private:
+  struct Inside;
+  std::unique_ptr<const Inside> inside_;
+};
+
+/// The ids of a chat, and of each whether a part that a model is to write has
+/// some of its characters: it is a target of the loss then. Both begin anew.
+void encode_chat(const ChatTemplate::Chat& chat, bool special, Encoder& encoder,
+                 std::vector<std::uint32_t>& ids, std::vector<bool>& targets);
 
 }  // namespace penstock

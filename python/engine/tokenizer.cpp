@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <map>
 
 #include "penstock/base/sync.h"
 #include "penstock/tokenizer/tokenizer.h"
@@ -18,7 +19,7 @@ namespace nb = nanobind;
 class SharedTokenizer {
  public:
   explicit SharedTokenizer(const std::string& path)
-      : tokenizer(Tokenizer::load(path)) {}
+      : tokenizer(Tokenizer::load(path)), path_(path) {}
 
   Encoder lend() {
     Lock lock(mutex_);
@@ -32,10 +33,21 @@ class SharedTokenizer {
     idle_.push_back(std::move(encoder));
   }
 
+  /// The template of the files beside it, or of `file`, where that is named.
+  std::shared_ptr<const ChatTemplate> chats(const std::string& file) {
+    Lock lock(mutex_);
+    std::shared_ptr<const ChatTemplate>& known = templates_[file];
+    if (known == nullptr) known = ChatTemplate::load(path_, file);
+    return known;
+  }
+
   const std::shared_ptr<const Tokenizer> tokenizer;
 
  private:
+  const std::string path_;
   Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const ChatTemplate>> templates_
+      PENSTOCK_GUARDED_BY(mutex_);
   std::vector<Encoder> idle_ PENSTOCK_GUARDED_BY(mutex_);
 };
 
@@ -90,6 +102,24 @@ nb::tuple encode_with_offsets(SharedTokenizer& shared, const nb::str& text,
   return nb::make_tuple(bytes_of(ids), bytes_of(places));
 }
 
+/// The ids of a chat, and of each whether it is a target.
+nb::tuple encode_chat(SharedTokenizer& shared, const std::string& messages,
+                      const std::string& file) {
+  const std::shared_ptr<const ChatTemplate> chats = shared.chats(file);
+  std::vector<std::uint32_t> ids;
+  std::vector<bool> targets;
+  {
+    nb::gil_scoped_release released;
+    const ChatTemplate::Chat chat =
+        chats->render(Json::parse(messages, "the messages"));
+    Encoder encoder = shared.lend();
+    penstock::encode_chat(chat, false, encoder, ids, targets);
+    shared.give_back(std::move(encoder));
+  }
+  return nb::make_tuple(bytes_of(ids), bytes_of(std::vector<std::uint8_t>(
+                                           targets.begin(), targets.end())));
+}
+
 }  // namespace
 
 void bind_tokenizer(nb::module_& module) {
@@ -107,6 +137,15 @@ void bind_tokenizer(nb::module_& module) {
            nb::arg("special"),
            nb::sig("def encode_with_offsets(self, text: str, special: bool) "
                    "-> tuple[bytes, bytes]"))
+      .def("encode_chat", &encode_chat, nb::arg("messages"), nb::arg("file"),
+           nb::sig("def encode_chat(self, messages: str, file: str) -> "
+                   "tuple[bytes, bytes]"))
+      .def("render",
+           [](SharedTokenizer& shared, const std::string& messages, bool prompt,
+              const std::string& file) {
+             return shared.chats(file)->text(
+                 Json::parse(messages, "the messages"), prompt);
+           })
       .def("decoder",
            [](const SharedTokenizer& shared, bool skip_special) {
              return Decoder(shared.tokenizer, skip_special);

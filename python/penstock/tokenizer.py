@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _engine
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     import numpy
 
     Ids = numpy.ndarray[Any, numpy.dtype[numpy.uint32]]
+    Targets = numpy.ndarray[Any, numpy.dtype[numpy.bool_]]
+    Messages = Sequence[Mapping[str, Any]]
     Offsets = numpy.ndarray[Any, numpy.dtype[numpy.uint32]]
 
 
@@ -88,6 +91,27 @@ class Tokenizer:
         stops = numpy.frombuffer(ends, dtype=numpy.uint64).tolist()
         return [every[begin:end]
                 for begin, end in zip([0, *stops], stops, strict=False)]
+
+    def render(self, messages: Messages, *, prompt: bool = False,
+               template: str | os.PathLike[str] = "") -> str:
+        """The text of a chat, as the chat template beside the tokenizer makes
+        it, or that of a file, `template`; with `prompt`, ready for the next
+        turn of the assistant. The same as `apply_chat_template` of
+        transformers with `tokenize=False`."""
+        return self._shared.render(json.dumps(messages), prompt,
+                                   os.fspath(template))
+
+    def encode_chat(self, messages: Messages, *,
+                    template: str | os.PathLike[str] = ""
+                    ) -> tuple[Ids, Targets]:
+        """The ids of a chat, and an array of bool: which of them are the turns
+        of the assistant, the targets of the loss."""
+        import numpy
+
+        ids, targets = self._shared.encode_chat(json.dumps(messages),
+                                                os.fspath(template))
+        return (numpy.frombuffer(ids, dtype=numpy.uint32),
+                numpy.frombuffer(targets, dtype=numpy.bool_))
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
         """The text of ids. Those that no token has are left out."""

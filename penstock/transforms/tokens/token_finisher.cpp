@@ -13,7 +13,8 @@ class Finisher final : public FieldFinisher {
  public:
   explicit Finisher(const Tokens& tokens)
       : pad_(tokens.pad_id.value_or(0)),
-        bins_(tokens.pack != Tokens::Pack::none) {}
+        bins_(tokens.pack != Tokens::Pack::none),
+        no_target_(tokens.masked() ? kNoTarget<Token> : Token{0}) {}
 
   bool pads() const override { return bins_; }
 
@@ -36,6 +37,7 @@ class Finisher final : public FieldFinisher {
             static_cast<std::size_t>(row.range.begin) * sizeof(Token);
         const auto* from = reinterpret_cast<const Token*>(run);
         for (std::size_t i = 0; i < count; ++i) ids[i] = labels[i] = from[i];
+        if (no_target_ != 0) mask(ids, labels, count);
         labels[0] = kIgnored;
       }
       std::iota(positions, positions + count, std::int64_t{0});
@@ -44,14 +46,24 @@ class Finisher final : public FieldFinisher {
   }
 
  private:
+  void mask(std::int64_t* ids, std::int64_t* labels, std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      if ((ids[i] & no_target_) == 0) continue;
+      ids[i] ^= no_target_;
+      labels[i] = kIgnored;
+    }
+  }
+
   const std::int64_t pad_;
   const bool bins_;
+  const Token no_target_;
 };
 
 }  // namespace
 
 std::size_t stored_token_bytes(const Tokens& tokens) {
-  const bool narrow = tokens.vocab_size > 0 && tokens.vocab_size <= 1 << 16;
+  const std::int64_t most = tokens.masked() ? 1 << 15 : 1 << 16;
+  const bool narrow = tokens.vocab_size > 0 && tokens.vocab_size <= most;
   return narrow ? sizeof(std::uint16_t) : sizeof(std::uint32_t);
 }
 

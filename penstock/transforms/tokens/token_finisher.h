@@ -13,6 +13,11 @@ namespace penstock {
 /// What is no target of the loss, as PyTorch's `ignore_index`.
 inline constexpr std::int64_t kIgnored = -100;
 
+/// The bit of a stored token that is no target, where tokens are masked.
+template <class Token>
+inline constexpr Token kNoTarget =
+    static_cast<Token>(Token{1} << (sizeof(Token) * 8 - 1));
+
 /// Bytes of a stored token.
 std::size_t stored_token_bytes(const Tokens& tokens);
 

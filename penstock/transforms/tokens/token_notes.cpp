@@ -56,6 +56,7 @@ void TokenNotes::add(const DocumentNote& of,
   sums_.characters += of.characters;
   sums_.empty += of.tokens == 0 ? 1 : 0;
   sums_.cut += of.cut ? 1 : 0;
+  add_targets(of.targets);
   sums_.invalid += of.invalid_utf8 ? 1 : 0;
   sums_.longest = std::max<std::int64_t>(sums_.longest, of.tokens);
   ++sums_.lengths[std::bit_width(static_cast<std::uint32_t>(of.tokens))];
@@ -68,6 +69,11 @@ void TokenNotes::add(const DocumentNote& of,
     documents_.push_back(hash64(std::as_bytes(ids)));
 }
 
+void TokenNotes::add_targets(std::int64_t targets) {
+  if (targets >= 0)
+    sums_.targets = std::max<std::int64_t>(sums_.targets, 0) + targets;
+}
+
 void TokenNotes::merge(FieldNotes& other) {
   auto& more = static_cast<TokenNotes&>(other);
   sums_.documents += more.sums_.documents;
@@ -76,6 +82,7 @@ void TokenNotes::merge(FieldNotes& other) {
   sums_.characters += more.sums_.characters;
   sums_.empty += more.sums_.empty;
   sums_.cut += more.sums_.cut;
+  add_targets(more.sums_.targets);
   sums_.invalid += more.sums_.invalid;
   sums_.longest = std::max(sums_.longest, more.sums_.longest);
   for (std::size_t i = 0; i < sums_.lengths.size(); ++i)
@@ -131,6 +138,7 @@ Json TokenNotes::json() {
   json["documents"] = sums_.documents;
   json["tokens"] = sums_.tokens;
   json["longest"] = sums_.longest;
+  if (sums_.targets >= 0) json["targets"] = sums_.targets;
   json["empty"] = sums_.empty;
   json["cut"] = sums_.cut;
   json["invalid_utf8"] = sums_.invalid;

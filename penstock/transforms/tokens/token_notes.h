@@ -15,8 +15,9 @@ namespace penstock {
 struct DocumentNote {
   std::int32_t tokens = 0;
   std::int64_t bytes = 0, characters = 0;  ///< of its text; 0 without one
-  bool invalid_utf8 = false;               ///< some of it was replaced
-  bool cut = false;                        ///< it was longer than a row
+  std::int32_t targets = -1;  ///< tokens that are; -1: nothing is masked
+  bool invalid_utf8 = false;  ///< some of it was replaced
+  bool cut = false;           ///< it was longer than a row
 };
 
 /// What the documents of a data set are like. Their order does not matter. It
@@ -42,8 +43,10 @@ class TokenNotes final : public FieldNotes {
   struct Sums {
     std::int64_t documents = 0, tokens = 0, bytes = 0, characters = 0;
     std::int64_t empty = 0, cut = 0, invalid = 0, longest = 0;
+    std::int64_t targets = -1;  // -1: nothing is masked
     std::array<std::int64_t, 33> lengths = {};
   };
+  void add_targets(std::int64_t targets);
   void add_uses(Json& json) const;
 
   std::int64_t vocab_size_;

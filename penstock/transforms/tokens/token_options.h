@@ -7,6 +7,7 @@
 
 namespace penstock {
 
+class ChatTemplate;
 class Tokenizer;
 
 /// How a column of tokens goes into batches.
@@ -16,6 +17,10 @@ struct Tokens {
   std::string column;
   /// The path of a tokenizer.json; empty: the column holds tokens already.
   std::string tokenizer;
+  bool chat = false;          ///< the column holds messages
+  std::string chat_template;  ///< its file; empty: the one of the tokenizer
+  /// The column of what follows `column`, which is no target then.
+  std::string completion;
   bool special = false;      ///< with what the tokenizer's template adds
   bool eos = false;          ///< its end-of-sequence token ends each document
   bool strict_utf8 = false;  ///< text that is not UTF-8 makes its row bad
@@ -26,7 +31,11 @@ struct Tokens {
   std::optional<std::int32_t> pad_id;
   bool repack = false;
   std::int64_t pack_window = 0;
-  std::shared_ptr<const Tokenizer> loaded = {};  ///< of `tokenizer`
+  std::shared_ptr<const Tokenizer> loaded = {};          ///< of `tokenizer`
+  std::shared_ptr<const ChatTemplate> rendered_by = {};  ///< of chats
+
+  /// Some tokens are no targets of the loss.
+  bool masked() const { return chat || !completion.empty(); }
 };
 
 }  // namespace penstock

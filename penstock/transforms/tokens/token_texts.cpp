@@ -5,22 +5,17 @@
 #include "penstock/base/utf8.h"
 
 namespace penstock {
-namespace {
-
 std::string_view text_in(const Column& column, std::int64_t row) {
   if (column.type.kind == ColumnKind::dictionary)
     return column.children[0].text(column.as_int64(row));
   return column.text(row);
 }
 
-/// Code points, where it is UTF-8.
 std::int64_t characters_in(std::string_view text) {
   return std::ranges::count_if(text, [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
   });
 }
-
-}  // namespace
 
 TokenTexts::TokenTexts(const Tokens& tokens)
     : special_(tokens.special),
@@ -40,7 +35,11 @@ std::string TokenTexts::read(const Column& column, std::int64_t row,
   if (strict_ && !is_utf8(text))
     return "holds " + shown_text(text) + ", expected UTF-8";
   const std::size_t before = encoder_.invalid_utf8();
-  encoder_.encode(text, special_, ids_);
+  try {
+    encoder_.encode(text, special_, ids_);
+  } catch (const Error& error) {
+    return "holds " + beginning(text) + ": " + error.parts().why;
+  }
   if (eos_ >= 0) ids_.push_back(static_cast<std::uint32_t>(eos_));
   note.bytes = static_cast<std::int64_t>(text.size());
   note.characters = characters_in(text);

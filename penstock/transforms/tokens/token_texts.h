@@ -13,6 +13,12 @@
 
 namespace penstock {
 
+/// The text of a row, which is valid.
+std::string_view text_in(const Column& column, std::int64_t row);
+
+/// Code points, where it is UTF-8.
+std::int64_t characters_in(std::string_view text);
+
 /// Token ids of rows of text. One per thread: it remembers words.
 class TokenTexts {
  public:

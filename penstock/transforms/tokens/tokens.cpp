@@ -10,6 +10,7 @@
 #include "penstock/transforms/tokens/token_lists.h"
 #include "penstock/transforms/tokens/token_notes.h"
 #include "penstock/transforms/tokens/token_texts.h"
+#include "penstock/transforms/tokens/token_turns.h"
 
 // What is parsed, hashed and stored are the ids of a document, of 2 bytes each
 // where the vocabulary allows it. How they are packed is not part of what is
@@ -37,12 +38,25 @@ void check_packing(Spec& spec, Tokens& of) {
                 "name a token of the vocabulary");
 }
 
+/// Loads the template of chats, once there is a tokenizer.
+void check_turns(Spec& spec, Tokens& of) {
+  if (of.chat && !of.completion.empty())
+    spec.refuse("completion", "a chat has its own answers",
+                "leave it out, or leave \"chat\" out");
+  if (!of.chat && !of.chat_template.empty())
+    spec.refuse("chat_template", "it is of chats",
+                "set \"chat\": true, or leave it out");
+  if (of.chat)
+    of.rendered_by = ChatTemplate::load(of.tokenizer, of.chat_template);
+}
+
 /// Loads the tokenizer, and fills in what its files say.
 void check_tokenizer(Spec& spec, Tokens& of) {
   if (of.tokenizer.empty()) {
     for (auto [key, set] :
          {std::pair("special", of.special), std::pair("eos", of.eos),
-          std::pair("invalid_utf8", of.strict_utf8)})
+          std::pair("invalid_utf8", of.strict_utf8), std::pair("chat", of.chat),
+          std::pair("completion", !of.completion.empty())})
       if (set)
         spec.refuse(key, "it is of texts, and no tokenizer is named",
                     "name a tokenizer.json as \"tokenizer\", or leave it out");
@@ -80,6 +94,14 @@ const SettingsTable<Tokens>& tokens_settings() {
                   .text("tokenizer", &Tokens::tokenizer,
                         "the path of a tokenizer.json; without one the column "
                         "holds token ids")
+                  .boolean("chat", &Tokens::chat,
+                           "the column holds messages, of which the turns of "
+                           "the assistant are targets")
+                  .text("chat_template", &Tokens::chat_template,
+                        "the file of a template; without one that of the "
+                        "tokenizer")
+                  .text("completion", &Tokens::completion,
+                        "the column of what follows, which alone is a target")
                   .boolean("special", &Tokens::special,
                            "with the tokens that its template adds")
                   .boolean("eos", &Tokens::eos,
@@ -108,6 +130,7 @@ const SettingsTable<Tokens>& tokens_settings() {
                            std::int64_t{1} << 32,
                            "documents that are packed together; 0: all")
                   .check(check_tokenizer)
+                  .check(check_turns)
                   .check(check_packing),
               "A column of texts or token ids -> rows for a language model.")
           .required();
@@ -116,24 +139,29 @@ const SettingsTable<Tokens>& tokens_settings() {
 
 class Parser final : public FieldParser {
  public:
-  Parser(Tokens tokens, std::size_t column)
+  Parser(Tokens tokens, std::vector<std::size_t> columns)
       : tokens_(std::move(tokens)),
-        column_(column),
+        columns_(std::move(columns)),
         narrow_(stored_token_bytes(tokens_) == sizeof(std::uint16_t)),
         lists_(tokens_.vocab_size) {
-    if (tokens_.loaded != nullptr) texts_.emplace(tokens_);
+    if (tokens_.masked())
+      turns_.emplace(tokens_);
+    else if (tokens_.loaded != nullptr)
+      texts_.emplace(tokens_);
   }
 
   void parse(const Block& block, Values& out, Faults& faults) override {
-    const Column& column = block.columns[column_];
     found_.assign(static_cast<std::size_t>(block.rows), {});
     ids_.clear();
     ends_.clear();
     for (std::int64_t row = 0; row < block.rows; ++row) {
       DocumentNote& note = found_[static_cast<std::size_t>(row)];
-      std::string why = read(column, row, note);
+      std::string why = read(block, row, note);
       if (why.empty())
-        append(texts_ ? texts_->ids() : lists_.ids(), out, note);
+        append(turns_   ? turns_->ids()
+               : texts_ ? texts_->ids()
+                        : lists_.ids(),
+               out, note);
       else
         faults.reject(
             {.row = row, .place = tokens_.column, .why = std::move(why)});
@@ -157,7 +185,15 @@ class Parser final : public FieldParser {
 
  private:
   /// What is wrong with the row; empty: nothing.
-  std::string read(const Column& column, std::int64_t row, DocumentNote& note) {
+  std::string read(const Block& block, std::int64_t row, DocumentNote& note) {
+    const Column& column = block.columns[columns_[0]];
+    if (turns_) {
+      const Column* more =
+          columns_.size() > 1 ? &block.columns[columns_[1]] : nullptr;
+      if (!column.valid(row) || (more != nullptr && !more->valid(row)))
+        return "is NULL, expected texts";
+      return turns_->read(column, more, row, note);
+    }
     if (!column.valid(row))
       return texts_ ? "is NULL, expected a text"
                     : "is NULL, expected a list of token ids";
@@ -173,23 +209,33 @@ class Parser final : public FieldParser {
     }
     note.tokens = static_cast<std::int32_t>(ids.size());
     ids_.insert(ids_.end(), ids.begin(), ids.end());
-    if (!narrow_) {
+    if (narrow_)
+      append_as<std::uint16_t>(ids, out);
+    else if (turns_)
+      append_as<std::uint32_t>(ids, out);
+    else
       out.bytes.append(ids.data(), ids.size_bytes());
-      return;
-    }
+  }
+
+  template <class Token>
+  void append_as(std::span<const std::uint32_t> ids, Values& out) const {
     const std::size_t begin = out.bytes.size();
-    out.bytes.resize(begin + ids.size() * sizeof(std::uint16_t));
-    auto* to = reinterpret_cast<std::uint16_t*>(
-        out.bytes.mutable_data<std::byte>() + begin);
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      to[i] = static_cast<std::uint16_t>(ids[i]);
+    out.bytes.resize(begin + ids.size() * sizeof(Token));
+    auto* to =
+        reinterpret_cast<Token*>(out.bytes.mutable_data<std::byte>() + begin);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      to[i] = static_cast<Token>(ids[i]);
+      if (turns_ && !turns_->targets()[i])
+        to[i] = static_cast<Token>(to[i] | kNoTarget<Token>);
+    }
   }
 
   const Tokens tokens_;
-  const std::size_t column_;
+  const std::vector<std::size_t> columns_;
   const bool narrow_;
   TokenLists lists_;
   std::optional<TokenTexts> texts_;  // where there is a tokenizer
+  std::optional<TokenTurns> turns_;  // where tokens are masked
   std::vector<DocumentNote> found_;  // of the block, by row
   std::vector<std::uint32_t> ids_;   // of all its rows
   std::vector<std::size_t> ends_;    // of each row in `ids_`
@@ -210,10 +256,10 @@ class Encoder final : public FieldEncoder {
 
 class BoundTokens final : public BoundField {
  public:
-  BoundTokens(Tokens tokens, std::size_t column)
-      : tokens_(std::move(tokens)), column_(column) {}
+  BoundTokens(Tokens tokens, std::vector<std::size_t> columns)
+      : tokens_(std::move(tokens)), columns_(std::move(columns)) {}
   std::unique_ptr<FieldParser> parser() const override {
-    return std::make_unique<Parser>(tokens_, column_);
+    return std::make_unique<Parser>(tokens_, columns_);
   }
   std::unique_ptr<FieldFit> fit(const FieldNotes* notes) const override {
     const auto* found = static_cast<const TokenNotes*>(notes);
@@ -232,7 +278,7 @@ class BoundTokens final : public BoundField {
 
  private:
   const Tokens tokens_;
-  const std::size_t column_;
+  const std::vector<std::size_t> columns_;
 };
 
 class TokensKind final : public FieldKind {
@@ -241,9 +287,15 @@ class TokensKind final : public FieldKind {
       : name_(std::move(name)), tokens_(std::move(tokens)), alone_(alone) {}
 
   std::vector<ColumnRequest> columns() const override {
-    return {{.column = tokens_.column,
-             .as = ReadAs::value,
-             .setting = "fields." + name_ + ".tokens.column"}};
+    std::vector<ColumnRequest> asked = {
+        {.column = tokens_.column,
+         .as = ReadAs::value,
+         .setting = "fields." + name_ + ".tokens.column"}};
+    if (!tokens_.completion.empty())
+      asked.push_back({.column = tokens_.completion,
+                       .as = ReadAs::value,
+                       .setting = "fields." + name_ + ".tokens.completion"});
+    return asked;
   }
   StoredForm stored() const override {
     return {.element_bytes = stored_token_bytes(tokens_)};
@@ -268,11 +320,15 @@ class TokensKind final : public FieldKind {
   Json stored_recipe() const override {
     Tokens stored{.column = tokens_.column,
                   .tokenizer = tokens_.tokenizer,
+                  .chat = tokens_.chat,
+                  .chat_template = tokens_.chat_template,
+                  .completion = tokens_.completion,
                   .special = tokens_.special,
                   .eos = tokens_.eos,
                   .strict_utf8 = tokens_.strict_utf8,
                   .vocab_size = tokens_.vocab_size,
-                  .loaded = tokens_.loaded};
+                  .loaded = tokens_.loaded,
+                  .rendered_by = tokens_.rendered_by};
     stored.pack = tokens_.pack == Tokens::Pack::none ? Tokens::Pack::none
                                                      : Tokens::Pack::best_fit;
     if (stored.pack == Tokens::Pack::none)
@@ -283,16 +339,26 @@ class TokensKind final : public FieldKind {
     return std::make_shared<TokensKind>(name_, tokens_, true);
   }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
-    const ColumnType& type = columns.types[0];
     const bool texts = tokens_.loaded != nullptr;
-    if (texts ? TokenTexts::reads(type) : TokenLists::reads(type))
-      return std::make_shared<BoundTokens>(tokens_, columns.at[0]);
-    const ColumnInfo& info = columns.info[0];
+    std::size_t wrong = 0;
+    auto reads = [&](const ColumnType& type) {
+      return tokens_.masked() ? TokenTurns::reads(type)
+             : texts          ? TokenTexts::reads(type)
+                              : TokenLists::reads(type);
+    };
+    while (wrong < columns.types.size() && reads(columns.types[wrong])) ++wrong;
+    if (wrong == columns.types.size())
+      return std::make_shared<BoundTokens>(
+          tokens_,
+          std::vector<std::size_t>(columns.at.begin(), columns.at.end()));
+    const ColumnType& type = columns.types[wrong];
+    const ColumnInfo& info = columns.info[wrong];
     throw Error(
         ErrorKind::request,
         {.code = "fields.tokens",
          .what = "cannot use the settings",
-         .where = "fields." + name_ + ".tokens.column",
+         .where = "fields." + name_ +
+                  (wrong == 0 ? ".tokens.column" : ".tokens.completion"),
          .why = "column '" + info.name + "' (" + info.declared + ") holds " +
                 std::string(name_of(type)) + ", expected " +
                 (texts ? "texts" : "lists of token ids"),
@@ -307,9 +373,21 @@ class TokensKind final : public FieldKind {
   /// A tokenizer is what is in its file, wherever that is.
   static Json recipe_of(const Tokens& tokens) {
     Json recipe = tokens_settings().shown(tokens);
+    if (!tokens.masked()) recipe["tokens"] = without_turns(recipe["tokens"]);
     if (tokens.loaded != nullptr)
       recipe["tokens"]["tokenizer"] = tokens.loaded->fingerprint();
+    if (tokens.rendered_by != nullptr)
+      recipe["tokens"]["chat_template"] = tokens.rendered_by->fingerprint();
     return recipe;
+  }
+
+  /// As it was before there were such settings: stores stay valid.
+  static Json without_turns(const Json& settings) {
+    Json::Object kept;
+    for (const auto& [key, value] : settings.object())
+      if (key != "chat" && key != "chat_template" && key != "completion")
+        kept.emplace_back(key, value);
+    return kept;
   }
 
   const std::string name_;

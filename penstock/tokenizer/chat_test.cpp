@@ -1,0 +1,245 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penstock/base/error.h"
+#include "penstock/tokenizer/fake/tokenizer_file.h"
+#include "penstock/tokenizer/tokenizer.h"
+
+namespace penstock {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// As those of Qwen, Llama 3 and Mistral write their turns.
+constexpr std::string_view kMarked =
+    R"({%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>' + '\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n' }}
+{%- endif %}
+)";
+constexpr std::string_view kHeaders =
+    "{% for message in messages %}{% set content = '<h>' + message['role'] + "
+    "'</h>\n\n'+ message['content'] | trim + '<eot>' %}{% if loop.index0 == 0 "
+    "%}{% set content = bos_token + content %}{% endif %}{{ content }}{% "
+    "endfor "
+    "%}{% if add_generation_prompt %}{{ '<h>assistant</h>\n\n' }}{% endif %}";
+constexpr std::string_view kBrackets =
+    "{{ bos_token }}{% for message in messages %}{% if (message['role'] == "
+    "'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must "
+    "alternate') }}{% endif %}{% if message['role'] == 'user' %}{{ '[INST] ' + "
+    "message['content'] + ' [/INST]' }}{% else %}{{ message['content'] + "
+    "eos_token}}{% endif %}{% endfor %}";
+
+ChatTemplate made(std::string_view text) {
+  return {text, "t.jinja", {{"bos_token", "<s>"}, {"eos_token", "</s>"}}};
+}
+
+Json json(std::string_view text) { return Json::parse(text, "test"); }
+
+const Json kChat = json(R"([{"role": "user", "content": "Hi"},
+    {"role": "assistant", "content": "Hello"},
+    {"role": "user", "content": "Bye"},
+    {"role": "assistant", "content": "So long"}])");
+
+std::vector<std::string> turns(const ChatTemplate& of, const Json& messages) {
+  const ChatTemplate::Chat chat = of.render(messages);
+  std::vector<std::string> found;
+  for (ChatTemplate::Part part : chat.assistant)
+    found.push_back(chat.text.substr(part.begin, part.end - part.begin));
+  return found;
+}
+
+std::string rendered(std::string_view text, std::string_view messages) {
+  return made(text).text(json(messages), false);
+}
+
+constexpr std::string_view kOne = R"([{"role": "user", "content": "Hi"}])";
+
+TEST(Chat, RendersMessagesAsTheTemplateSays) {
+  const ChatTemplate marked = made(kMarked);
+  EXPECT_EQ(marked.text(json(kOne), true),
+            "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(rendered(kHeaders, kOne), "<s><h>user</h>\n\nHi<eot>");
+  EXPECT_EQ(rendered(kBrackets, kOne), "<s>[INST] Hi [/INST]");
+}
+
+TEST(Chat, ATurnOfTheAssistantEndsWithItsEndAndBeginsBehindItsPrompt) {
+  EXPECT_THAT(turns(made(kMarked), kChat),
+              ElementsAre("Hello<|im_end|>\n", "So long<|im_end|>\n"));
+  EXPECT_THAT(turns(made(kHeaders), kChat),
+              ElementsAre("Hello<eot>", "So long<eot>"));
+  EXPECT_THAT(turns(made(kBrackets), kChat),
+              ElementsAre("Hello</s>", "So long</s>"));
+}
+
+TEST(Chat, ATemplateMaySayItselfWhatIsGenerated) {
+  EXPECT_THAT(
+      turns(made("{% for m in messages %}{{ m.role }}: {% if m.role == "
+                 "'assistant' %}{% generation %}{{ m.content }}"
+                 "{% endgeneration %}{% else %}{{ m.content }}{% endif %}\n"
+                 "{% endfor %}"),
+            kChat),
+      ElementsAre("Hello", "So long"));
+}
+
+TEST(Chat, AnEarlierTurnMayBeWrittenInAnotherWayThanTheLast) {
+  // As Qwen 3 does: only the last one has thoughts.
+  EXPECT_THAT(
+      turns(made("{% for m in messages %}<{{ m.role }}>{% if loop.last and "
+                 "m.role == 'assistant' %}<think></think>{% endif %}"
+                 "{{ m.content }}<end>{% endfor %}{% if add_generation_prompt "
+                 "%}<assistant>{% endif %}"),
+            kChat),
+      ElementsAre("Hello<end>", "<think></think>So long<end>"));
+}
+
+TEST(Chat, WhereATurnIsMustBeKnown) {
+  const ChatTemplate closing = made(
+      "{% for m in messages %}{{ m.content }}{% endfor %}{% if "
+      "add_generation_prompt %}>{% endif %}");
+  try {
+    closing.render(kChat);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "tokenizer.chat");
+    EXPECT_THAT(error.what(), HasSubstr("message 1"));
+  }
+}
+
+TEST(Chat, ShareGptIsReadToo) {
+  EXPECT_EQ(rendered(kMarked, R"([{"from": "system", "value": "s"},
+                                  {"from": "human", "value": "q"},
+                                  {"from": "gpt", "value": "a"}])"),
+            "<|im_start|>system\ns<|im_end|>\n<|im_start|>user\nq<|im_end|>\n"
+            "<|im_start|>assistant\na<|im_end|>\n");
+}
+
+TEST(Chat, TargetsAreTheTokensOfTheAssistant) {
+  Encoder encoder(Tokenizer::parse(TokenizerFile().text(), "t.json"));
+  std::vector<std::uint32_t> ids;
+  std::vector<bool> targets;
+  encode_chat({.text = "\u00e9ab", .assistant = {{2, 3}}}, false, encoder, ids,
+              targets);
+  EXPECT_THAT(ids, ElementsAre(0xC3, 0xA9, 'a', 'b'));
+  EXPECT_THAT(targets, ElementsAre(false, false, true, false));
+}
+
+TEST(Chat, SpaceAroundTagsGoesAsJinjaSays) {
+  EXPECT_EQ(rendered("a\n  {% if true %}\n  b  {%- endif %}  \n c\n", kOne),
+            "a\n  b  \n c");
+  EXPECT_EQ(rendered("a {#- gone -#} b {{- 1 -}} c", kOne), "ab1c");
+  EXPECT_EQ(rendered("x {%+ if true +%}\ny{% endif %}", kOne), "x \ny");
+}
+
+TEST(Chat, ComputesAsPythonDoes) {
+  for (auto [text, expected] :
+       std::initializer_list<std::pair<std::string_view, std::string_view>>{
+           {"{{ 7 // 2 }} {{ -7 % 3 }} {{ 7 / 2 }} {{ 1 + 2 * 3 }}",
+            "3 2 3.5 7"},
+           {"{{ 'a' ~ 1 ~ none }}", "a1None"},
+           {"{{ [1, 'a', true] }}", "[1, 'a', True]"},
+           {"{{ 'abc'[::-1] }}{{ [1, 2, 3][-1] }}{{ 'abc'[1:] }}", "cba3bc"},
+           {"{{ 'x' in 'axb' and not 'y' in ['z'] }}", "True"},
+           {"{{ missing is defined }}{{ missing }}", "False"},
+           {"{{ ' a '|trim|upper }}{{ 'a,b'.split(',')|join('-') }}", "Aa-b"},
+           {"{{ {'a': [1, 2.5, none, '\u00e9\"']}|tojson }}",
+            "{\"a\": [1, 2.5, null, \"\u00e9\\\"\"]}"},
+           {"{{ {'b': 1, 'A': 2}|dictsort }}", "[['A', 2], ['b', 1]]"},
+           {"{{ 1 if false else 2 }}{{ 1 if false }}", "2"},
+           {"{% set n = namespace(x=1) %}{% for i in range(3) %}{% set n.x = "
+            "n.x + i %}{% endfor %}{{ n.x }}",
+            "4"},
+           {"{% macro f(a, b=2) %}<{{ a }}{{ b }}>{% endmacro %}{{ f(1) }}"
+            "{{ f(3, b=4) }}",
+            "<12><34>"},
+           {"{% for i in [1, 2, 3] if i != 2 %}{{ loop.index }}{{ i }}"
+            "{% else %}none{% endfor %}",
+            "1123"},
+           {"{% for i in range(9) %}{% if i == 1 %}{% continue %}{% endif %}"
+            "{% if i == 3 %}{% break %}{% endif %}{{ i }}{% endfor %}",
+            "02"},
+           {"{% for a, b in {'k': 1}|items %}{{ a }}{{ b }}{% endfor %}", "k1"},
+           {"{% set t %}x{{ 1 }}{% endset %}{{ t }}", "x1"},
+           {"{{ messages|selectattr('role', 'equalto', 'user')|list|length }}",
+            "1"},
+           {"{{ messages|map(attribute='content')|first }}", "Hi"},
+           {"{{ x|default('d') }}{{ 'a\\n\\u00e9' }}", "da\n\u00e9"}})
+    EXPECT_EQ(rendered(text, kOne), expected) << text;
+}
+
+TEST(Chat, NamesWhatItDoesNotKnow) {
+  for (auto [text, says] :
+       std::initializer_list<std::pair<std::string_view, std::string_view>>{
+           {"\n{% include 'x' %}", "the statement 'include', line 2"},
+           {"{{ 1|pprint }}", "the filter 'pprint'"},
+           {"{{ 1 is prime }}", "the test 'prime'"},
+           {"{{ 'a'.encode() }}", "the method 'encode'"},
+           {"{{ 2 ** 3 }}", "'**'"},
+           {"{% if true %}", "before 'endif'"},
+           {"{{ 'a", "a text without its end"},
+           {"{# x", "a comment without its end"},
+           {"{% for a in b recursive %}{% endfor %}", "'recursive'"}}) {
+    try {
+      made(text);
+      FAIL() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::request);
+      EXPECT_EQ(error.parts().code, "tokenizer.template");
+      EXPECT_THAT(error.what(), HasSubstr(std::string(says)));
+      EXPECT_THAT(error.what(), HasSubstr("t.jinja"));
+    }
+  }
+}
+
+TEST(Chat, NamesWhatIsWrongWithAChat) {
+  const std::string endless =
+      "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}"
+      "{% endfor %}";
+  for (auto [text, messages, says] : std::initializer_list<
+           std::tuple<std::string_view, std::string_view, std::string_view>>{
+           {kMarked, "{}", "expected a list of messages"},
+           {kMarked, "[]", "no messages"},
+           {kMarked, "[3]", "message 0 is an integer"},
+           {kMarked, R"([{"content": "a"}])", "no text \"role\""},
+           {kMarked, R"([{"from": "gpt"}])", "\"value\""},
+           {kMarked, R"([{"role": "user"}])", "'content'"},
+           {kMarked, R"([{"role": "user", "content": 3}])", "an int"},
+           {kBrackets, R"([{"role": "assistant", "content": ""}])",
+            "roles must alternate"},
+           {"{{ strftime_now('%d') }}", kOne, "'strftime_now' is not known"},
+           {"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", kOne,
+            "call each other"},
+           {endless, kOne, "takes too long"}}) {
+    try {
+      made(text).render(json(messages));
+      FAIL() << messages;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::transform);
+      EXPECT_EQ(error.parts().code, "tokenizer.chat");
+      EXPECT_THAT(error.what(), HasSubstr(std::string(says)));
+    }
+  }
+}
+
+TEST(Chat, FindsTheTemplateOfATokenizer) {
+  const std::string config =
+      R"({"chat_template": [{"name": "tool_use", "template": "no"},
+          {"name": "default", "template": "{{ bos_token }}yes"}],
+          "bos_token": {"content": "<b>"}})";
+  const auto found = ChatTemplate::of_config(config, "", "c.json");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->text(json(kOne), false), "<b>yes");
+  EXPECT_EQ(ChatTemplate::of_config(config, "file", "c.json")
+                ->text(json(kOne), false),
+            "file");
+  EXPECT_NE(ChatTemplate::of_config(config, "file", "c.json")->fingerprint(),
+            found->fingerprint());
+  EXPECT_EQ(ChatTemplate::of_config("{}", "", "c.json"), nullptr);
+  EXPECT_THROW(ChatTemplate::load("/nowhere/tokenizer.json", ""), Error);
+}
+
+}  // namespace
+}  // namespace penstock

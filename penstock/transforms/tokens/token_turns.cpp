@@ -1,0 +1,63 @@
+#include "penstock/transforms/tokens/token_turns.h"
+
+#include <algorithm>
+
+#include "penstock/base/utf8.h"
+#include "penstock/transforms/tokens/token_texts.h"
+
+namespace penstock {
+namespace {}  // namespace
+
+TokenTurns::TokenTurns(const Tokens& tokens)
+    : special_(tokens.special),
+      eos_(tokens.eos ? std::int64_t{*tokens.loaded->eos()} : -1),
+      template_(tokens.rendered_by),
+      encoder_(tokens.loaded) {}
+
+bool TokenTurns::reads(const ColumnType& type) {
+  return type.is_text() || type.kind == ColumnKind::dictionary;
+}
+
+std::string TokenTurns::read(const Column& column, const Column* completion,
+                             std::int64_t row, DocumentNote& note) {
+  const std::string_view first = text_in(column, row);
+  if (!is_utf8(first)) return "holds " + shown_text(first) + ", expected UTF-8";
+  if (completion == nullptr) {
+    if (std::string why = read_chat(first); !why.empty()) return why;
+  } else {
+    const std::string_view second = text_in(*completion, row);
+    if (!is_utf8(second))
+      return "is completed by " + shown_text(second) + ", expected UTF-8";
+    chat_.text = first;
+    chat_.text += second;
+    chat_.assistant = {{first.size(), chat_.text.size()}};
+  }
+  try {
+    tokenize();
+  } catch (const Error& error) {
+    return "holds " + beginning(first) + ": " + error.parts().why;
+  }
+  note.bytes = static_cast<std::int64_t>(chat_.text.size());
+  note.characters = characters_in(chat_.text);
+  note.targets = static_cast<std::int32_t>(std::ranges::count(targets_, true));
+  return {};
+}
+
+std::string TokenTurns::read_chat(std::string_view json) {
+  try {
+    chat_ = template_->render(Json::parse(json, "the chat"));
+    return {};
+  } catch (const Error& error) {
+    return "holds " + beginning(json) + ": " + error.parts().why;
+  }
+}
+
+void TokenTurns::tokenize() {
+  encode_chat(chat_, special_, encoder_, ids_, targets_);
+  if (eos_ < 0) return;
+  ids_.push_back(static_cast<std::uint32_t>(eos_));
+  targets_.push_back(!chat_.assistant.empty() &&
+                     chat_.assistant.back().end == chat_.text.size());
+}
+
+}  // namespace penstock
