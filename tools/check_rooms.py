@@ -38,7 +38,7 @@ MAY_SEE = {
               "monitor dataset loader job advisor run",
 }
 # What the program knows of a model without the trainer lies beside the model.
-OF_JOB = re.compile(r"trainer/models/(\w+/descriptor|kinds)\.")
+OF_JOB = re.compile(r"trainer/models/(\w+/(?:descriptor|config)|kinds)\.")
 OURS = {".h", ".cpp", ".cu", ".cuh", ".py", ".sh", ".cmake"}
 INCLUDE = re.compile(r'#include "penstock/(\w+)/([\w/.]+)"')
 DUMPS = re.compile(r"(util|helper|common|misc)s?\b")

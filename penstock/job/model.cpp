@@ -51,7 +51,16 @@ const SettingsTable<Learning>& learning_settings() {
                   "decay of a moving average of the weights, which is what is "
                   "validated and left behind; 0: none")
           .number("label_smoothing", &Learning::label_smoothing, 0, 0.999999,
-                  "share of a true class that is given to all classes");
+                  "share of a true class that is given to all classes")
+          .boolean("gradient_checkpointing", &Learning::gradient_checkpointing,
+                   "less memory: what layers computed is computed again when "
+                   "their gradients are")
+          .choice("attention", &Learning::attention,
+                  {{"auto", Learning::Attention::by_device},
+                   {"mask", Learning::Attention::mask},
+                   {"documents", Learning::Attention::documents}},
+                  "how documents of a row are kept apart: by a mask, or each "
+                  "by itself, on the cpu");
   return table;
 }
 
@@ -69,10 +78,15 @@ void check_switches(const Spec& train, const ModelSpec& model) {
   for (const std::string& key : has)
     list += (list.empty() ? "train." : ", train.") + key;
   for (const char* key :
-       {"precision", "tf32", "accumulate", "ema", "label_smoothing"})
+       {"precision", "tf32", "accumulate", "ema", "label_smoothing",
+        "gradient_checkpointing", "attention"})
     if (train.has(key) && std::ranges::find(has, key) == has.end())
       train.refuse(key, "the model \"" + model.kind + "\" has no such setting",
                    "leave it out; of its kind the model has " + list);
+}
+
+bool reads_path(const ModelSpec& model) {
+  return !model.none() && kind_named(model.kind).reads_path;
 }
 
 const Field& field_named(const Spec& section, std::string_view key,

@@ -24,6 +24,15 @@ struct Learning {
   std::int64_t accumulate = 1;  ///< steps whose gradients move the weights
   double ema = 0;               ///< of the weights' mean over time; 0: none
   double label_smoothing = 0;   ///< of true classes, given to all
+  /// What layers computed is computed again when their gradients are.
+  bool gradient_checkpointing = false;
+  /// How a model of text keeps documents of a row apart.
+  enum class Attention : std::uint8_t {
+    by_device,  ///< `documents` on the host where they are long, else `mask`
+    mask,       ///< whole rows, with a mask
+    documents,  ///< each document by itself
+  };
+  Attention attention = Attention::by_device;
 };
 const SettingsTable<Learning>& learning_settings();
 
@@ -51,9 +60,14 @@ struct ModelKind {
                 const std::vector<Field>& fields);
   /// Those settings of `train` that not every model has, and this one has.
   std::vector<std::string> switches;
+  /// It reads the file of `path` itself: other programs' weights, of any dtype.
+  bool reads_path = false;
 };
 /// All kinds, in the order in which hints name them.
 const std::vector<ModelKind>& model_kinds();
+
+/// Whether a model reads the file of its `path` itself.
+bool reads_path(const ModelSpec& model);
 
 /// The field that the setting `key` of a model names. Throws Error(request)
 /// with the nearest name where there is none.

@@ -265,6 +265,15 @@ Json findings_json(const RunNumbers& run, const Device& device) {
   return list;
 }
 
+/// Tokens per second and the share of the device's peak, where a model has
+/// such.
+void add_work(const RunNumbers& run, Json& json) {
+  if (!run.model.is_null()) json["model"] = run.model;
+  const double rate = samples_per_s(run.snapshot.parts);
+  if (run.row.tokens > 0) json["tokens_per_s"] = run.row.tokens_per_s(rate);
+  if (run.row.utilisation(1) > 0) json["mfu"] = run.row.utilisation(rate);
+}
+
 Json tuner_json(const RunNumbers& run) {
   Json json;
   json["on"] = run.tuning.has_value();
@@ -302,6 +311,7 @@ Json report_json(const RunNumbers& run, const Job& job, const Dataset* rows,
   json["samples"] = run.samples;
   json["bad_samples"] = run.bad_samples;
   json["samples_per_s"] = samples_per_s(snapshot.parts);
+  add_work(run, json);
   json["first_batch_ms"] =
       run.steps > 0 ? 1e3 * seconds(run.first_step - run.started) : kUnknown;
   json["epochs"] = Json::Array{};
@@ -360,13 +370,20 @@ std::string summary_of(const Json& report) {
     std::snprintf(text, sizeof(text), "%.1f %%", 100 * au->number());
     utilisation = text;
   }
+  std::string tokens;
+  if (report.find("tokens_per_s") != nullptr) {
+    std::snprintf(text, sizeof(text), ", %.0f tokens/s, MFU %.1f %%",
+                  number_in(report, "tokens_per_s"),
+                  100 * number_in(report, "mfu"));
+    tokens = text;
+  }
   std::snprintf(text, sizeof(text),
-                "%.0f steps, %.0f samples/s, first batch after %.0f ms, "
+                "%.0f steps, %.0f samples/s%s, first batch after %.0f ms, "
                 "accelerator utilisation %s\n%s: %s\nreport: %s/report.json "
                 "and report.html\n",
                 number_in(report, "steps"), number_in(report, "samples_per_s"),
-                number_in(report, "first_batch_ms"), utilisation.c_str(),
-                verdict.find("limit")->string().c_str(),
+                tokens.c_str(), number_in(report, "first_batch_ms"),
+                utilisation.c_str(), verdict.find("limit")->string().c_str(),
                 verdict.find("cause")->string().c_str(),
                 report.find("run")->string().c_str());
   return text;

@@ -9,6 +9,7 @@
 #include "penstock/advisor/advisor.h"
 #include "penstock/job/job.h"
 #include "penstock/monitor/monitor.h"
+#include "penstock/run/stepper.h"
 #include "penstock/run/timeline.h"
 
 namespace penstock {
@@ -46,6 +47,8 @@ struct RunNumbers {
   TimelineNumbers timeline;
   std::vector<WorstStep> worst_steps;  ///< the slowest first
   Snapshot snapshot;
+  RowWork row;  ///< what the model does with each
+  Json model;   ///< Stepper::about()
   /// What the tuner changed, and why it went no further; none: it was off, or
   /// had nothing to change.
   struct Tuning {

@@ -19,6 +19,7 @@
 #include "penstock/run/prepare.h"
 #include "penstock/run/report_facts.h"
 #include "penstock/run/report_html.h"
+#include "penstock/run/safetensors.h"
 #include "penstock/run/sample_key.h"
 #include "penstock/run/session.h"
 #include "penstock/run/source_job.h"

@@ -76,8 +76,7 @@ std::uint64_t bytes_of(const Shape& shape, Dtype dtype, std::uint64_t most) {
 
 /// Checks one entry of the header and gives its view into `data`.
 NamedTensor parse_tensor(const std::string& name, const Json& entry,
-                         std::vector<std::byte>& data,
-                         const std::string& path) {
+                         std::string_view data, const std::string& path) {
   Spec spec(entry, name);
   NamedTensor tensor{.name = name};
   tensor.view.dtype = dtype_in(spec);
@@ -106,7 +105,9 @@ NamedTensor parse_tensor(const std::string& name, const Json& entry,
     refuse(path, "tensor '" + name + "' of shape " +
                      text_of(tensor.view.shape) +
                      " does not lie within the file");
-  tensor.view.data = data.data() + range[0];
+  // A view of what is read has no other type.
+  tensor.view.data =
+      reinterpret_cast<std::byte*>(const_cast<char*>(data.data() + range[0]));
   return tensor;
 }
 
@@ -139,7 +140,8 @@ std::string safetensors(const std::vector<NamedTensor>& tensors,
   return file;
 }
 
-ModelState read_safetensors(std::string_view bytes, const std::string& path) {
+SafetensorsView view_safetensors(std::string_view bytes,
+                                 const std::string& path) {
   std::uint64_t length = 0;
   if (bytes.size() < sizeof(length)) refuse(path, "it has no header");
   std::memcpy(&length, bytes.data(), sizeof(length));
@@ -151,20 +153,29 @@ ModelState read_safetensors(std::string_view bytes, const std::string& path) {
   try {
     Json header = Json::parse(text, path);
     if (!header.is_object()) refuse(path, "its header is not an object");
-    ModelState state;
-    auto* data = reinterpret_cast<const std::byte*>(rest.data());
-    state.memory.assign(data, data + rest.size());
+    SafetensorsView view;
     for (const auto& [name, entry] : header.object()) {
       if (name == kRemarks)
-        state.json = entry;
+        view.remarks = entry;
       else
-        state.tensors.push_back(parse_tensor(name, entry, state.memory, path));
+        view.tensors.push_back(parse_tensor(name, entry, rest, path));
     }
-    return state;
+    return view;
   } catch (const Error& error) {
     if (error.parts().code == "safetensors.damaged") throw;
     refuse(path, error.parts().where + ": " + error.parts().why);
   }
+}
+
+ModelState read_safetensors(std::string_view bytes, const std::string& path) {
+  SafetensorsView view = view_safetensors(bytes, path);
+  const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
+  ModelState state{.tensors = std::move(view.tensors),
+                   .memory = {begin, begin + bytes.size()},
+                   .json = std::move(view.remarks)};
+  for (NamedTensor& tensor : state.tensors)
+    tensor.view.data = state.memory.data() + (tensor.view.data - begin);
+  return state;
 }
 
 }  // namespace penstock

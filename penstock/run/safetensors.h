@@ -14,6 +14,16 @@ namespace penstock {
 std::string safetensors(const std::vector<NamedTensor>& tensors,
                         const Json& remarks = nullptr);
 
+/// The tensors of such a file where they lie in `bytes`, which outlive them,
+/// and its `__metadata__`. They may lie at any address.
+struct SafetensorsView {
+  std::vector<NamedTensor> tensors;  ///< not to be written to
+  Json remarks;
+};
+/// Throws as read_safetensors() does.
+SafetensorsView view_safetensors(std::string_view bytes,
+                                 const std::string& path);
+
 /// The tensors of such a file, copied out of `bytes`; ModelState::json holds
 /// its `__metadata__`, or null. Throws Error(request) that names `path` and
 /// what is wrong with it: nothing outside the bytes is ever read.

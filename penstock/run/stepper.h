@@ -10,11 +10,34 @@
 
 namespace penstock {
 
+/// What a model does with each row, learning from it; 0: not known.
+struct RowWork {
+  double tokens = 0;
+  double flops = 0;       ///< forward and backward
+  double peak_flops = 0;  ///< of the device, in a second
+
+  double tokens_per_s(double rows_per_s) const { return rows_per_s * tokens; }
+  /// The share of the peak that is used at this rate (MFU); 0: not known.
+  double utilisation(double rows_per_s) const {
+    return peak_flops > 0 ? rows_per_s * flops / peak_flops : 0;
+  }
+};
+
+/// What a run leaves of a model for other programs.
+struct WeightsForm {
+  std::string file = "model.safetensors";  ///< the weights
+  /// Further files, by their names: `config.json`, say.
+  std::vector<std::pair<std::string, std::string>> beside = {};
+  bool adapter =
+      false;  ///< small: what every run leaves in its own folder, too
+};
+
 /// A model's whole state on the host: what a checkpoint holds.
 struct ModelState {
   std::vector<NamedTensor> tensors;  ///< views into `memory`; names are unique
   std::vector<std::byte> memory;
   Json json;  ///< what is no tensor: counts, the learning rate's place...
+  WeightsForm form = {};  ///< not part of a checkpoint
 };
 
 /// What was asked of a model by a setting of `train`, and what it does.
@@ -47,6 +70,11 @@ class Stepper {
   virtual bool has_model() const { return false; }
   /// The settings that not every model has, as this one follows them.
   virtual std::vector<SwitchInForce> in_force() const { return {}; }
+  /// What it does with each row, for rates and the share of the peak.
+  virtual RowWork row_work() const { return {}; }
+  /// What is known of the model, for `report.json`: how many numbers it has,
+  /// the memory that it takes; null where nothing is.
+  virtual Json about() const { return {}; }
   /// Looks at a batch of held-out rows without learning from it.
   virtual void validate(const std::shared_ptr<Batch>&, Stream&) {}
   /// What validate() saw since the last call, by name: "val_loss" and what the

@@ -35,6 +35,8 @@ RunNumbers numbers_of(Session& session, const Stepper& stepper,
                       const std::string& folder) {
   RunNumbers run = session.numbers();
   run.folder = folder;
+  run.row = stepper.row_work();
+  run.model = stepper.about();
   if (!stepper.takes_time()) run.leave_out_compute();
   return run;
 }
@@ -53,16 +55,31 @@ std::optional<OutputFolder> output_of(const Job& job,
   return OutputFolder(real_files(), options.output, "--output");
 }
 
+/// The name of the file that the weights are in.
+std::string write_weights(OutputFolder& folder, const ModelState& state) {
+  folder.write(state.form.file, weights_file(state));
+  for (const auto& [name, text] : state.form.beside) folder.write(name, text);
+  return state.form.file;
+}
+
+/// What is small is in the folder of every run, as far as it came.
+void leave_adapter(const std::filesystem::path& run, Stepper& stepper) {
+  const Json about = stepper.about();
+  if (about.is_null() || about.find("adapter") == nullptr) return;
+  OutputFolder folder(real_files(), run / "adapter", "output.dir");
+  write_weights(folder, stepper.save());
+}
+
 void leave_weights(OutputFolder& folder, Stepper& stepper,
                    const Session& session, bool all,
                    const TrainOptions& options) {
   const std::string place = folder.path().string();
   std::string line = "nothing is in " + place + " yet: resume the run";
   if (all) {
-    folder.write("model.safetensors", weights_file(stepper.save()));
+    const std::string file = write_weights(folder, stepper.save());
     if (auto table = session.dataset())
       folder.write("statistics.json", text_of_statistics(table->statistics()));
-    line = "the weights are in " + place + "/model.safetensors";
+    line = "the weights are in " + place + "/" + file;
   }
   if (options.listener.note) options.listener.note(line);
 }
@@ -170,6 +187,29 @@ void save_beginning(RunFolder& folder, Checkpoints& checkpoints,
     folder.discard();
     throw;
   }
+}
+
+/// "memory of the model: parameters 42.7 MiB, gradients 42.7 MiB, ...".
+void note_memory(const Stepper& stepper, const Job& job,
+                 const TrainListener& listener) {
+  const Json about = stepper.about();
+  if (!listener.note || about.is_null()) return;
+  const Json* memory = about.find("memory");
+  if (memory == nullptr) return;
+  const auto rows = static_cast<double>(job.loading.options.batch_size);
+  auto bytes = [&](const char* key) { return memory->find(key)->number(); };
+  const double activations = bytes("step_bytes") + rows * bytes("row_bytes");
+  auto shown = [](double of) {
+    return shown_bytes(static_cast<std::size_t>(of));
+  };
+  const double all = bytes("parameters") + bytes("gradients") +
+                     bytes("optimizer") + activations;
+  listener.note(
+      "memory of the model: parameters " + shown(bytes("parameters")) +
+      ", gradients " + shown(bytes("gradients")) + ", optimiser " +
+      shown(bytes("optimizer")) + ", activations of " +
+      std::to_string(job.loading.options.batch_size) + " rows about " +
+      shown(activations) + ": about " + shown(all) + " in all");
 }
 
 /// Says what checkpoints take, or refuses them: before the first step, and not
@@ -289,10 +329,11 @@ TrainResult train(const Job& job, const TrainOptions& options) {
   std::unique_ptr<Stepper> stepper = make_stepper(job, options, session);
   if (from.model)
     stepper->restore(*from.model);
-  else if (!job.model.path.empty())
+  else if (!job.model.path.empty() && !reads_path(job.model))
     stepper->restore(with_weights(stepper->save(), job.model.path));
   about["effective"] = told(stepper->in_force(), options.listener);
   folder.write("run.json", about);
+  note_memory(*stepper, job, options.listener);
   check_room(*stepper, folder.path(), job, options.listener);
   if (skips) {
     save_beginning(folder, checkpoints, from);
@@ -308,6 +349,7 @@ TrainResult train(const Job& job, const TrainOptions& options) {
              .state = state},
             steps_in_all(job, session->order()));
   bool all = loop.run();
+  leave_adapter(folder.path(), *stepper);
   if (weights) leave_weights(*weights, *stepper, *session, all, options);
   RunNumbers run = numbers_of(*session, *stepper, folder.path().string());
   warn_if_starved(run.snapshot, options.listener);

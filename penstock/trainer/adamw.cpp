@@ -43,9 +43,11 @@ std::vector<at::Tensor> AdamW::gradients_of(const Group& group) {
 
 void AdamW::clip(std::array<std::vector<at::Tensor>, 2>& gradients) const {
   std::vector<at::Tensor> norms;
-  for (const std::vector<at::Tensor>& group : gradients)
+  for (const std::vector<at::Tensor>& group : gradients) {
+    if (group.empty()) continue;
     for (const at::Tensor& norm : at::_foreach_norm(group))
       norms.push_back(norm);
+  }
   at::Tensor norm = at::stack(norms).norm();
   at::Tensor factor = (options_.clip_norm / (norm + 1e-6)).clamp_max(1);
   for (std::vector<at::Tensor>& group : gradients)

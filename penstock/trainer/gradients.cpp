@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/_amp_update_scale.h>
+#include <ATen/ops/_foreach_div.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -14,6 +15,8 @@ namespace {
 // As PyTorch's GradScaler has them.
 constexpr double kFirstScale = 65536, kGrowth = 2, kBackoff = 0.5;
 constexpr std::int64_t kStepsUntilGrowth = 2000;
+// Steps that count nothing leave gradients of 0.
+constexpr double kLeastCount = 1e-20;
 
 }  // namespace
 
@@ -58,6 +61,34 @@ std::vector<at::Tensor> Gradients::all() const {
   for (const Parameter& parameter : parameters_)
     all.push_back(parameter.value.grad());
   return all;
+}
+
+CountedSteps::CountedSteps(bool on, const at::TensorOptions& options)
+    : on_(on) {
+  if (on) sum_ = at::zeros({}, options.dtype(at::kFloat));
+}
+
+at::Tensor CountedSteps::weighted(const at::Tensor& loss,
+                                  const at::Tensor& counted) const {
+  return on_ ? loss * counted : loss;
+}
+
+void CountedSteps::add(bool first, const at::Tensor& counted) {
+  if (!on_) return;
+  at::NoGradGuard no_graph;
+  if (first) sum_.zero_();
+  sum_.add_(counted);
+}
+
+void CountedSteps::divide(const std::vector<at::Tensor>& gradients) {
+  if (!on_) return;
+  at::NoGradGuard no_graph;
+  at::_foreach_div_(gradients, sum_.clamp_min(kLeastCount));
+}
+
+std::vector<Parameter> CountedSteps::state() const {
+  if (!on_) return {};
+  return {{"counted", sum_}};
 }
 
 LossScale::LossScale(bool on, const at::TensorOptions& options) : on_(on) {

@@ -33,6 +33,26 @@ class Gradients {
   std::vector<Parameter> parameters_;
 };
 
+/// What the steps that move the weights together count: each adds its gradients
+/// times what it counts, and what comes of them is divided by the sum. Does
+/// nothing where there is one step, or each counts the same.
+class CountedSteps {
+ public:
+  CountedSteps(bool on, const at::TensorOptions& options);
+
+  /// The loss that goes backward.
+  at::Tensor weighted(const at::Tensor& loss, const at::Tensor& counted) const;
+  void add(bool first, const at::Tensor& counted);
+  void divide(const std::vector<at::Tensor>& gradients);
+  bool on() const { return on_; }
+  /// By name; they share memory.
+  std::vector<Parameter> state() const;
+
+ private:
+  const bool on_;
+  at::Tensor sum_;
+};
+
 /// Loss scaling for float16, whose small numbers are 0: the loss is multiplied,
 /// the gradients divided; where one is infinite, the weights stay and the
 /// factor is halved. Does nothing for other precisions.

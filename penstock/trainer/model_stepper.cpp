@@ -6,11 +6,13 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "penstock/trainer/adamw.h"
 #include "penstock/trainer/averages.h"
 #include "penstock/trainer/borrowed.h"
 #include "penstock/trainer/gradients.h"
+#include "penstock/trainer/memory_use.h"
 #include "penstock/trainer/pending_losses.h"
 #include "penstock/trainer/schedule.h"
 #include "penstock/trainer/serial_stream.h"
@@ -35,6 +37,13 @@ void append(std::vector<Parameter>& all, const std::string& prefix,
             const std::vector<Parameter>& some) {
   for (const Parameter& one : some)
     all.push_back({prefix + one.name, one.value});
+}
+
+std::int64_t bytes_of(const std::vector<Parameter>& parameters) {
+  std::int64_t bytes = 0;
+  for (const Parameter& one : parameters)
+    bytes += static_cast<std::int64_t>(one.value.nbytes());
+  return bytes;
 }
 
 class ModelStepper final : public Stepper {
@@ -62,8 +71,13 @@ class ModelStepper final : public Stepper {
           return LossScale(learning_.precision == Dtype::float16,
                            at::TensorOptions().device(torch));
         })),
+        counted_(turns_.now([&] {
+          return CountedSteps(model_->counts() && learning_.accumulate > 1,
+                              at::TensorOptions().device(torch));
+        })),
         averages_(turns_.now(
-            [&] { return Averages(model_->parameters(), learning_.ema); })) {}
+            [&] { return Averages(model_->parameters(), learning_.ema); })),
+        memory_(turns_.now([&] { return memory_of_steps(torch.type()); })) {}
   ~ModelStepper() override { turns_.finish(); }
 
   bool takes_time() const override { return true; }
@@ -73,6 +87,7 @@ class ModelStepper final : public Stepper {
             std::int64_t number) override {
     turn("taking a step of the model", stream, [&] {
       averages_.use(false);
+      if (!std::exchange(checked_, true)) model_->check(*batch);
       const Together steps = together(number);
       at::Tensor loss =
           learn(*batch, {batch->at().epoch, batch->ids(), staging_, stream},
@@ -89,6 +104,8 @@ class ModelStepper final : public Stepper {
   }
 
   std::vector<SwitchInForce> in_force() const override;
+  RowWork row_work() const override { return model_->row_work(); }
+  Json about() const override;
 
   void validate(const std::shared_ptr<Batch>& batch, Stream& stream) override {
     turn("validating the model", stream, [&] {
@@ -111,6 +128,7 @@ class ModelStepper final : public Stepper {
       ModelState state = state_of(all_tensors());
       averages_.use(averages);
       state.json = description();
+      state.form = model_->form();
       return state;
     });
   }
@@ -147,8 +165,13 @@ class ModelStepper final : public Stepper {
     try {
       at::Tensor loss = model_->loss(batch, rows);
       const std::int64_t share = steps.end - steps.first;
-      scale_.scaled(share == 1 ? loss : loss / share).backward();
+      at::Tensor part = counted_.on()
+                            ? counted_.weighted(loss, model_->counted())
+                        : share == 1 ? loss
+                                     : loss / share;
+      scale_.scaled(part).backward();
       gradients_.add(earlier);
+      if (counted_.on()) counted_.add(number == steps.first, model_->counted());
       return loss;
     } catch (...) {
       gradients_.put_back(earlier);
@@ -159,6 +182,7 @@ class ModelStepper final : public Stepper {
   /// At the rate of the first of their steps: as one of all their rows would.
   void move(std::int64_t number) {
     at::Tensor left_out = scale_.unscale(gradients_.all());
+    counted_.divide(gradients_.all());
     optimizer_.step(learning_rate(schedule_, number), left_out);
     scale_.update();
     averages_.update();
@@ -182,9 +206,11 @@ class ModelStepper final : public Stepper {
   std::vector<Parameter> all_tensors() const {
     std::vector<Parameter> all;
     append(all, "model.", model_->parameters());
+    append(all, "model.", model_->buffers());
     append(all, "adamw.", optimizer_.state());
     append(all, "gradient.", gradients_.kept());
     append(all, "scale.", scale_.state());
+    append(all, "gradient.", counted_.state());
     append(all, "ema.", averages_.state());
     return all;
   }
@@ -196,6 +222,7 @@ class ModelStepper final : public Stepper {
   }
 
   void check_description(const Json& found) const;
+  std::optional<StepMemory> memory_of_steps(at::DeviceType device);
 
   const int threads_;
   const Schedule schedule_;
@@ -208,7 +235,10 @@ class ModelStepper final : public Stepper {
   AdamW optimizer_;
   Gradients gradients_;
   LossScale scale_;
+  CountedSteps counted_;
   Averages averages_;
+  const std::optional<StepMemory> memory_;  // missing: not estimated
+  bool checked_ = false;
 };
 
 std::vector<SwitchInForce> ModelStepper::in_force() const {
@@ -225,7 +255,42 @@ std::vector<SwitchInForce> ModelStepper::in_force() const {
   add("ema", learning_.ema, "");
   if (std::optional<double> smoothing = model_->smoothing())
     add("label_smoothing", *smoothing, "the target is a number, no class");
+  for (SwitchInForce& one : model_->in_force())
+    switches.push_back(std::move(one));
   return switches;
+}
+
+std::optional<StepMemory> ModelStepper::memory_of_steps(at::DeviceType device) {
+  bool known = true;
+  const StepMemory memory = step_memory(device, [&](std::int64_t rows) {
+    at::Tensor loss = model_->made_up_loss(rows);
+    known = loss.defined();
+    if (known) loss.backward();
+  });
+  optimizer_.forget_gradients();
+  if (!known) return std::nullopt;
+  // Its gradients were held, too.
+  const double gradients = static_cast<double>(bytes_of(model_->parameters()));
+  return StepMemory{.row_bytes = memory.row_bytes,
+                    .step_bytes = std::max(0.0, memory.step_bytes - gradients)};
+}
+
+Json ModelStepper::about() const {
+  Json json = model_->about();
+  std::int64_t learned = 0;
+  for (const Parameter& parameter : model_->parameters())
+    learned += parameter.value.numel();
+  json["learned"] = learned;
+  if (json.find("parameters") == nullptr) json["parameters"] = learned;
+  if (!memory_) return json;
+  const std::int64_t bytes = bytes_of(model_->parameters());
+  Json& memory = json["memory"];
+  memory["parameters"] = *model_->about().find("bytes");
+  memory["gradients"] = bytes;
+  memory["optimizer"] = 2 * bytes + (learning_.ema > 0 ? bytes : 0);
+  memory["row_bytes"] = memory_->row_bytes;
+  memory["step_bytes"] = memory_->step_bytes;
+  return json;
 }
 
 // Threads may differ: then the last bits do, too.
@@ -260,6 +325,11 @@ const NamedTensor* find_tensor(const Batch& batch, std::string_view name) {
 }
 
 }  // namespace
+
+const std::vector<Parameter>& Model::buffers() const {
+  static const std::vector<Parameter> none;
+  return none;
+}
 
 at::Tensor tensor_of(const Batch& batch, const std::string& name) {
   const NamedTensor* found = find_tensor(batch, name);

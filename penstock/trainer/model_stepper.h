@@ -26,6 +26,20 @@ class Model {
   virtual const std::vector<Parameter>& parameters() const = 0;
   /// The mean loss over the rows of a batch, to be learned from: float32, [].
   virtual at::Tensor loss(const Batch& batch, const DrawnFor& rows) = 0;
+  /// Whether batches count for more or less than others: by their tokens, say.
+  virtual bool counts() const { return false; }
+  /// What the batch of the last loss() counts, float32, []; of a model that
+  /// counts. Steps that move the weights together then have the loss of all
+  /// that they count.
+  virtual at::Tensor counted() const { return {}; }
+  /// Of the model's state, but not learned. They share memory with it.
+  virtual const std::vector<Parameter>& buffers() const;
+  /// Looks at the first batch of a process before it is learned from; throws
+  /// where the model does not do what it promises.
+  virtual void check(const Batch&) {}
+  /// The loss of so many made-up rows, which leaves no trace but gradients;
+  /// undefined for a model whose memory is not estimated.
+  virtual at::Tensor made_up_loss(std::int64_t /*rows*/) { return {}; }
   /// Looks at a batch of held-out rows, without learning from it.
   virtual void look(const Batch& batch) = 0;
   /// What look() saw since the last call, as Stepper::validated() gives it.
@@ -33,6 +47,12 @@ class Model {
   /// The share of a true class that is given to all; missing for a model that
   /// has no such setting.
   virtual std::optional<double> smoothing() const { return std::nullopt; }
+  /// Further settings of `train` that not every model has, as it follows them.
+  virtual std::vector<SwitchInForce> in_force() const { return {}; }
+  virtual RowWork row_work() const { return {}; }
+  /// For Stepper::about(), by name.
+  virtual Json about() const { return Json::Object{}; }
+  virtual WeightsForm form() const { return {}; }
   /// What must be the same in a run that goes on from a checkpoint.
   virtual Json description() const = 0;
 };

@@ -15,8 +15,9 @@
 
 namespace penstock {
 
-/// Rows of a CSV file in a folder of its own, prepared for the cpu, and a model
-/// of the job's for them: for the tests of this room.
+/// Rows of a CSV file in a folder of its own,
+/// prepared and packed for the cpu, and a model of the job's for them: for the
+/// tests of this room.
 class TableModel {
  public:
   static constexpr std::int64_t kSteps = 60;  ///< that the models reckon with
@@ -33,6 +34,7 @@ class TableModel {
     job_ = parse_job(job);
     device_ = open_device({.kind = "cpu"});
     data_ = TableDataset::prepare(dataset_options(job_), *device_);
+    rows_ = packed(data_, dataset_options(job_));
   }
   ~TableModel() { std::filesystem::remove_all(folder_); }
   TableModel(const TableModel&) = delete;
@@ -50,13 +52,13 @@ class TableModel {
                            std::int64_t end, Tail tail = Tail::drop) const {
     LoaderOptions options = loader_options(job_, Side::train);
     options.tail = tail;
-    return take_steps(stepper, options, data_, *device_, begin, end);
+    return take_steps(stepper, options, rows_, *device_, begin, end);
   }
 
   Json validate(Stepper& stepper, Tail tail = Tail::exact) const {
     LoaderOptions options = loader_options(job_, Side::val);
     options.tail = tail;
-    return validate_rows(stepper, options, data_, *device_);
+    return validate_rows(stepper, options, rows_, *device_);
   }
 
  private:
@@ -64,6 +66,7 @@ class TableModel {
   Job job_;
   std::unique_ptr<Device> device_;
   std::shared_ptr<const TableDataset> data_;
+  std::shared_ptr<const Dataset> rows_;  ///< in bins, where they are packed
 };
 
 }  // namespace penstock

@@ -7,10 +7,11 @@
 #include <optional>
 
 #include "penstock/trainer/autocast.h"
+#include "penstock/trainer/metrics.h"
 #include "penstock/trainer/model_stepper.h"
 #include "penstock/trainer/models/tabular/descriptor.h"
-#include "penstock/trainer/models/tabular/metrics.h"
 #include "penstock/trainer/models/tabular/network.h"
+#include "penstock/trainer/target.h"
 #include "penstock/trainer/trainer.h"
 
 // A loss, from the batch: the classes of categories and the numbers of all
@@ -30,38 +31,6 @@ struct Input {
   std::int64_t numbers = 0;  ///< of a row
 };
 
-/// What the model is to tell.
-struct Target {
-  std::string name;
-  std::int64_t classes = 0;      ///< 0: a number
-  std::int64_t first_class = 0;  ///< 1: class 0 is unknown, and no truth
-  bool masked = false;           ///< NAME_mask says where there is a truth
-  double unit = 1;               ///< what 1 is in the target's own unit
-};
-
-/// What the rows of a batch are: a class from 0 or a number, and what it
-/// counts.
-struct Truth {
-  at::Tensor value;   // [rows], int64 or float32
-  at::Tensor weight;  // [rows], float32
-};
-
-/// Of a category: its classes, and whether class 0 is what is unknown.
-struct Classes {
-  std::int64_t count = 0;
-  bool unknown = false;
-};
-
-std::optional<Classes> classes_of(const TableDataset& data,
-                                  const Field& field) {
-  const Json recipe = field.kind->recipe();
-  const Json* category = recipe.find("category");
-  if (category == nullptr) return std::nullopt;
-  return Classes{
-      std::ssize(data.statistics_of(field.name).find("classes")->array()),
-      *category->find("unknown") == Json("class")};
-}
-
 std::vector<Input> inputs_from(const Tabular& settings,
                                const TableDataset& data) {
   std::vector<Input> inputs;
@@ -79,41 +48,11 @@ std::vector<Input> inputs_from(const Tabular& settings,
   return inputs;
 }
 
-const Field& target_field(const Tabular& settings, const TableDataset& data) {
-  auto found = std::ranges::find(data.fields(), settings.target, &Field::name);
-  if (found != data.fields().end()) return *found;
-  throw Error(ErrorKind::request,
-              {.code = "model.no_field",
-               .what = "cannot make the model",
-               .where = "model",
-               .why = "there is no field '" + settings.target + "'",
-               .next = "name a field of the job"});
-}
-
-[[noreturn]] void refuse_one_class(const Field& field, const Json& classes) {
-  std::string why = "the train rows have no class in field '";
-  if (!classes.array().empty())
-    why = "the train rows have one class alone, " + classes.array()[0].dump() +
-          ", in field '";
-  throw Error(ErrorKind::request,
-              {.code = "model.one_class",
-               .what = "cannot learn to tell classes apart",
-               .where = "model",
-               .why = why + field.name + "', expected two or more",
-               .next = "look at the column, at \"source.where\" and at the "
-                       "category's \"min_count\""});
-}
-
 Target target_from(const Tabular& settings, const TableDataset& data) {
-  const Field& field = target_field(settings, data);
+  const Field& field = target_field(settings.target, data);
+  if (std::optional<Classes> classes = classes_of(data, field))
+    return target_of_classes(field, *classes, data);
   Target target{.name = field.name};
-  if (std::optional<Classes> classes = classes_of(data, field)) {
-    target.classes = classes->count;
-    target.first_class = classes->unknown ? 1 : 0;
-    if (target.classes < 2)
-      refuse_one_class(field, *data.statistics_of(field.name).find("classes"));
-    return target;
-  }
   const Json recipe = field.kind->recipe();
   const Json* missing = recipe.find("missing");
   target.masked = missing != nullptr && *missing == Json("mask");
@@ -159,7 +98,7 @@ class TabularModel final : public Model {
   }
 
   at::Tensor loss(const Batch& batch, const DrawnFor& rows) override {
-    const Truth truth = truth_of(batch);
+    const Truth truth = truth_of(batch, target_);
     at::Tensor answers = answers_of(batch, kept(truth.weight, rows));
     at::Tensor all = truth.weight.sum().clamp_min(1);
     return (losses(answers, truth.value, smoothing_) * truth.weight).sum() /
@@ -167,7 +106,7 @@ class TabularModel final : public Model {
   }
 
   void look(const Batch& batch) override {
-    const Truth truth = truth_of(batch);
+    const Truth truth = truth_of(batch, target_);
     at::Tensor answers = answers_of(batch, {});
     at::Tensor guess =
         target_.classes > 0 ? answers.argmax(1) : answers.select(1, 0);
@@ -214,19 +153,6 @@ class TabularModel final : public Model {
   }
 
  private:
-  Truth truth_of(const Batch& batch) const {
-    const std::int64_t rows = batch.rows();
-    at::Tensor value = tensor_of(batch, target_.name).reshape({rows});
-    at::Tensor weight = weights_of(batch);
-    if (target_.masked)
-      weight =
-          weight * tensor_of(batch, target_.name + "_mask").reshape({rows});
-    if (target_.classes == 0) return {value.to(at::kFloat), weight};
-    value = value.to(at::kLong) - target_.first_class;
-    if (target_.first_class > 0) weight = weight * value.ge(0);
-    return {value.clamp(0, target_.classes - 1), weight};
-  }
-
   at::Tensor answers_of(const Batch& batch, const at::Tensor& kept) const {
     std::vector<at::Tensor> classes, numbers;
     for (const Input& input : inputs_) {
@@ -264,10 +190,7 @@ class TabularModel final : public Model {
   at::Tensor losses(const at::Tensor& answers, const at::Tensor& truth,
                     double smoothing) const {
     if (target_.classes == 0) return (answers.select(1, 0) - truth).square();
-    at::Tensor likely = answers.log_softmax(1);
-    at::Tensor of_truth = likely.gather(1, truth.unsqueeze(1)).select(1, 0);
-    if (smoothing == 0) return of_truth * -1;
-    return of_truth * (smoothing - 1) - likely.mean(1) * smoothing;
+    return class_losses(answers, truth, smoothing);
   }
 
   /// Of all rows that were looked at and have a truth. Starts anew.

@@ -1,4 +1,4 @@
-#include "penstock/trainer/models/tabular/metrics.h"
+#include "penstock/trainer/metrics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -65,6 +65,32 @@ Json class_metrics(std::span<const Outcome> rows, std::int64_t classes) {
   if (classes == 2) json["val_auc"] = auc(rows);
   json["val_macro_f1"] = macro_f1(rows, classes);
   return json;
+}
+
+Json balance_metrics(std::span<const Outcome> rows, std::int64_t classes) {
+  Json json{Json::Object{}};
+  if (rows.empty()) return json;
+  std::vector<double> right(static_cast<std::size_t>(classes)), there(right);
+  for (const Outcome& row : rows) {
+    const auto truth = static_cast<std::size_t>(row.truth);
+    ++there[truth];
+    if (row.truth == row.guess) ++right[truth];
+  }
+  double sum = 0, seen = 0, least = 1;
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    if (there[i] == 0) continue;
+    const double recall = right[i] / there[i];
+    sum += recall, ++seen, least = std::min(least, recall);
+  }
+  json["val_balanced_accuracy"] = sum / seen;
+  json["val_least_recall"] = least;
+  return json;
+}
+
+double top_share(std::span<const Outcome> rows, std::int64_t first) {
+  return mean(rows, [first](const Outcome& row) {
+    return row.before < static_cast<double>(first) ? 1.0 : 0.0;
+  });
 }
 
 Json number_metrics(std::span<const Outcome> rows, double unit) {

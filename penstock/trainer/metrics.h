@@ -12,7 +12,8 @@ struct Outcome {
   double loss = 0;
   double truth = 0;  ///< a class, from 0, or a number
   double guess = 0;
-  double score = 0;  ///< of two classes: how much the second is preferred
+  double score = 0;   ///< of two classes: how much the second is preferred
+  double before = 0;  ///< classes that were held more likely than the truth
 };
 
 /// "val_loss", "val_accuracy" and "val_macro_f1": the mean of F1 over the
@@ -21,6 +22,14 @@ struct Outcome {
 /// first, a tie counting half; null where one of them has no row. Empty without
 /// a row.
 Json class_metrics(std::span<const Outcome> rows, std::int64_t classes);
+
+/// "val_balanced_accuracy": the mean over the classes that some row has of how
+/// many of their rows are right, and "val_least_recall", the least of these.
+/// Empty without a row.
+Json balance_metrics(std::span<const Outcome> rows, std::int64_t classes);
+
+/// The share of rows whose truth is among the `first` likeliest classes.
+double top_share(std::span<const Outcome> rows, std::int64_t first);
 
 /// "val_loss", "val_rmse" and "val_mae"; the last two in the target's own unit,
 /// of which `unit` is one of the outcomes' numbers. Empty without a row.

@@ -1,4 +1,4 @@
-#include "penstock/trainer/models/tabular/metrics.h"
+#include "penstock/trainer/metrics.h"
 
 #include <gtest/gtest.h>
 
@@ -61,6 +61,19 @@ TEST(TabularMetrics, OfNumbersAreInTheirOwnUnit) {
   EXPECT_DOUBLE_EQ(number(json, "val_loss"), 5);
   EXPECT_DOUBLE_EQ(number(json, "val_rmse"), 10 * std::sqrt(5));
   EXPECT_DOUBLE_EQ(number(json, "val_mae"), 20);
+}
+
+TEST(Metrics, BalanceCountsEachClassOnceHoweverOftenItComes) {
+  // Nine rows of class 0, all right; of class 1 one of two; of class 2 none.
+  std::vector<Outcome> rows(9, Outcome{.truth = 0, .guess = 0});
+  rows.push_back({.truth = 1, .guess = 1});
+  rows.push_back({.truth = 1, .guess = 0, .before = 2});
+  Json seen = balance_metrics(rows, 3);
+  EXPECT_DOUBLE_EQ(seen.find("val_balanced_accuracy")->number(), 0.75);
+  EXPECT_DOUBLE_EQ(seen.find("val_least_recall")->number(), 0.5);
+  EXPECT_DOUBLE_EQ(top_share(rows, 1), 10.0 / 11);
+  EXPECT_DOUBLE_EQ(top_share(rows, 3), 1);
+  EXPECT_TRUE(balance_metrics({}, 3).object().empty());
 }
 
 }  // namespace

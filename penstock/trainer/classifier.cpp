@@ -1,0 +1,166 @@
+#include "penstock/trainer/classifier.h"
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include "penstock/trainer/autocast.h"
+#include "penstock/trainer/metrics.h"
+
+namespace penstock {
+namespace {
+
+using Mode = ClassNetwork::Mode;
+
+class Classifier final : public Model {
+ public:
+  Classifier(ClassifierOptions options,
+             std::unique_ptr<const ClassNetwork> network, at::Device device)
+      : o_(std::move(options)), network_(std::move(network)), device_(device) {
+    // Of the colours of ImageNet, as torchvision's weights want them.
+    mean_ = at::tensor({0.485F, 0.456F, 0.406F}).view({1, 3, 1, 1}).to(device);
+    deviation_ =
+        at::tensor({0.229F, 0.224F, 0.225F}).view({1, 3, 1, 1}).to(device);
+    if (device.is_cuda()) at::globalContext().setBenchmarkCuDNN(true);
+  }
+
+  const std::vector<Parameter>& parameters() const override {
+    return network_->layers().parameters();
+  }
+  const std::vector<Parameter>& buffers() const override {
+    return network_->layers().buffers();
+  }
+
+  at::Tensor loss(const Batch& batch, const DrawnFor&) override {
+    const Truth truth = truth_of(batch, o_.target);
+    at::Tensor answers =
+        answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::learn);
+    counted_ = truth.weight.sum();
+    return (class_losses(answers, truth.value, o_.learning.label_smoothing) *
+            truth.weight)
+               .sum() /
+           counted_.clamp_min(1);
+  }
+  bool counts() const override { return true; }
+  at::Tensor counted() const override { return counted_; }
+
+  at::Tensor made_up_loss(std::int64_t rows) override {
+    Shape shape = o_.shape;
+    shape.insert(shape.begin(), rows);
+    at::Tensor input = at::zeros(shape, at::TensorOptions(device_));
+    return answers_of(input, rows, Mode::trial).log_softmax(1).mean();
+  }
+
+  void look(const Batch& batch) override {
+    const Truth truth = truth_of(batch, o_.target);
+    at::Tensor answers =
+        answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::look);
+    at::Tensor of_truth = answers.gather(1, truth.value.unsqueeze(1));
+    auto exact = [](const at::Tensor& of) { return of.to(at::kDouble); };
+    seen_.push_back(
+        at::stack({exact(class_losses(answers, truth.value, 0)),
+                   exact(truth.value), exact(answers.argmax(1)),
+                   exact(answers.select(1, 1) - answers.select(1, 0)),
+                   exact(answers.gt(of_truth).sum(1)), exact(truth.weight)},
+                  1));
+  }
+
+  Json seen() override {
+    const std::vector<Outcome> rows = outcomes();
+    Json json = class_metrics(rows, o_.target.classes);
+    if (rows.empty()) return json;
+    if (o_.target.classes > 5) json["val_top5_accuracy"] = top_share(rows, 5);
+    if (!o_.balance) return json;
+    const Json balance = balance_metrics(rows, o_.target.classes);
+    for (const auto& [name, value] : balance.object()) json[name] = value;
+    return json;
+  }
+
+  std::optional<double> smoothing() const override {
+    return o_.learning.label_smoothing;
+  }
+  std::vector<SwitchInForce> in_force() const override {
+    const bool recompute = o_.learning.gradient_checkpointing;
+    return {{.name = "gradient_checkpointing",
+             .asked = recompute,
+             .got = recompute}};
+  }
+  Json about() const override {
+    Json json;
+    json["parameters"] = network_->layers().size();
+    json["bytes"] = network_->layers().bytes();
+    return json;
+  }
+  Json description() const override {
+    Json json = o_.description;
+    json["target"] = o_.target.name;
+    json["classes"] = o_.target.classes;
+    json["input"] = o_.input;
+    return json;
+  }
+
+ private:
+  /// [rows, channels, height, width]: what has fewer dimensions has one channel
+  /// and, if need be, one line.
+  at::Tensor planes(const at::Tensor& input, std::int64_t rows) const {
+    at::Tensor x = input;
+    if (o_.rows_last && x.dim() == 4) x = x.permute({0, 3, 1, 2});
+    if (x.dim() == 2) x = x.unsqueeze(1);
+    if (x.dim() == 3) x = x.unsqueeze(1);
+    PENSTOCK_ASSERT(x.size(0) == rows, "a batch has its rows");
+    const bool bytes = x.scalar_type() == at::kByte;
+    x = x.to(at::kFloat);
+    if (x.size(1) == 1 && o_.channels > 1)
+      x = x.expand({rows, o_.channels, x.size(2), x.size(3)});
+    if (bytes) {
+      x = x / 255;
+      if (o_.channels == 3) x = (x - mean_) / deviation_;
+    }
+    return o_.channels_last ? x.contiguous(at::MemoryFormat::ChannelsLast)
+                            : x.contiguous();
+  }
+
+  at::Tensor answers_of(const at::Tensor& input, std::int64_t rows,
+                        Mode mode) const {
+    at::Tensor x = planes(input, rows);
+    const Autocast cast(device_, o_.learning.precision);
+    return (*network_)(x, mode).to(at::kFloat);
+  }
+
+  std::vector<Outcome> outcomes() {
+    std::vector<Outcome> rows;
+    if (seen_.empty()) return rows;
+    at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
+    seen_.clear();
+    const double* row = all.const_data_ptr<double>();
+    for (std::int64_t i = 0; i < all.size(0); ++i, row += all.size(1))
+      if (row[5] != 0)
+        rows.push_back({.loss = row[0],
+                        .truth = row[1],
+                        .guess = row[2],
+                        .score = row[3],
+                        .before = row[4]});
+    return rows;
+  }
+
+  const ClassifierOptions o_;
+  const std::unique_ptr<const ClassNetwork> network_;
+  const at::Device device_;
+  at::Tensor mean_, deviation_;
+  at::Tensor counted_;
+  std::vector<at::Tensor> seen_;  // [rows, 6] each
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_classifier(
+    ClassifierOptions options, std::unique_ptr<const ClassNetwork> network,
+    at::Device device) {
+  return std::make_unique<Classifier>(std::move(options), std::move(network),
+                                      device);
+}
+
+}  // namespace penstock

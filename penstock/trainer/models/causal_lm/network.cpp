@@ -1,0 +1,159 @@
+#include "penstock/trainer/models/causal_lm/network.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/rms_norm.h>
+#include <ATen/ops/silu.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "penstock/trainer/autocast.h"
+#include "penstock/trainer/recompute.h"
+
+namespace penstock {
+namespace {
+
+at::ScalarType type_of(Dtype precision) {
+  if (precision == Dtype::bfloat16) return at::kBFloat16;
+  return precision == Dtype::float16 ? at::kHalf : at::kFloat;
+}
+
+/// What PEFT puts before the names of adapters.
+constexpr const char* kAdapter = "base_model.model.";
+
+}  // namespace
+
+Decoder::Decoder(const Options& options, const at::TensorOptions& where,
+                 std::shared_ptr<const WeightFiles> files)
+    : options_(options),
+      device_(where.device()),
+      layers_(options.seed, where, files),
+      frequencies_(frequencies_of(options.config.rope, options.config.head)
+                       .to(device_)) {
+  const DecoderConfig& config = options_.config;
+  if (options_.lora) layers_.fix(type_of(options_.precision));
+  embedding_ = layers_.numbers("model.embed_tokens.weight",
+                               {config.vocabulary, config.hidden},
+                               config.first_deviation);
+  for (std::int64_t i = 0; i < config.layers; ++i)
+    add_block("model.layers." + std::to_string(i) + ".");
+  last_norm_ = norm(std::string("model.") + "norm", config.hidden);
+  answer_ = config.tied ? embedding_
+                        : layers_.numbers("lm_head.weight",
+                                          {config.vocabulary, config.hidden},
+                                          config.first_deviation);
+  layers_.begun();
+  if (files != nullptr)
+    files->check_all_taken({"rotary_emb.inv_freq", "lm_head.weight"});
+}
+
+void Decoder::add_block(const std::string& name) {
+  const DecoderConfig& c = options_.config;
+  const std::string self = name + "self_attn.", mlp = name + "mlp.";
+  Block block;
+  block.before = norm(name + "input_layernorm", c.hidden);
+  block.q =
+      product(self + "q_proj", c.hidden, c.heads * c.head, c.looking_bias);
+  block.k =
+      product(self + "k_proj", c.hidden, c.groups * c.head, c.looking_bias);
+  block.v =
+      product(self + "v_proj", c.hidden, c.groups * c.head, c.looking_bias);
+  block.o =
+      product(self + "o_proj", c.heads * c.head, c.hidden, c.joining_bias);
+  if (c.head_norms) {
+    block.q_norm = norm(self + "q_norm", c.head);
+    block.k_norm = norm(self + "k_norm", c.head);
+  }
+  block.after = norm(name + "post_attention_layernorm", c.hidden);
+  block.gate = product(mlp + "gate_proj", c.hidden, c.inner, c.inner_bias);
+  block.up = product(mlp + "up_proj", c.hidden, c.inner, c.inner_bias);
+  block.down = product(mlp + "down_proj", c.inner, c.hidden, c.inner_bias);
+  blocks_.push_back(block);
+}
+
+std::size_t Decoder::norm(const std::string& name, std::int64_t width) {
+  return layers_.numbers(name + ".weight", {width}, 0, 1);
+}
+
+// An adapter begins as PEFT has it: what goes down is drawn, what comes up is
+// 0, so that at first nothing is added.
+Decoder::Product Decoder::product(const std::string& name, std::int64_t in,
+                                  std::int64_t out, bool bias) {
+  Product product;
+  product.base.weight = layers_.numbers(name + ".weight", {out, in},
+                                        options_.config.first_deviation);
+  if (bias) product.base.bias = layers_.numbers(name + ".bias", {out}, 0);
+  if (!options_.lora) return product;
+  const Lora& lora = *options_.lora;
+  const std::string last = name.substr(name.rfind('.') + 1);
+  if (std::ranges::find(lora.targets, last) == lora.targets.end())
+    return product;
+  layers_.learn();
+  product.down =
+      layers_.adapter(kAdapter + name + ".lora_A.weight", {lora.r, in},
+                      1 / std::sqrt(static_cast<double>(in)));
+  product.up =
+      layers_.adapter(kAdapter + name + ".lora_B.weight", {out, lora.r}, 0);
+  layers_.fix(type_of(options_.precision));
+  return product;
+}
+
+at::Tensor Decoder::multiplied(const Product& product,
+                               const at::Tensor& x) const {
+  at::Tensor all = layers_.apply(product.base, x);
+  if (product.down == Layers::kNone) return all;
+  at::Tensor low = at::linear(x, layers_.tensor(product.down));
+  return all +
+         at::linear(low, layers_.tensor(product.up)) * options_.lora->scaling();
+}
+
+at::Tensor Decoder::normed(std::size_t weight, const at::Tensor& x) const {
+  return at::rms_norm(x.to(at::kFloat), {x.size(-1)}, layers_.tensor(weight),
+                      options_.config.norm_epsilon);
+}
+
+at::Tensor Decoder::heads(const Product& product, std::size_t norm,
+                          const at::Tensor& x) const {
+  at::Tensor all =
+      multiplied(product, x).unflatten(-1, {-1, options_.config.head});
+  return norm == Layers::kNone ? all : normed(norm, all).to(all.scalar_type());
+}
+
+at::Tensor Decoder::through(const Block& block, const at::Tensor& x,
+                            const Turns& turns, const Sight& sight) const {
+  const Autocast cast(device_, options_.precision);
+  at::Tensor seen = normed(block.before, x);
+  at::Tensor joined = attend(turned(heads(block.q, block.q_norm, seen), turns),
+                             turned(heads(block.k, block.k_norm, seen), turns),
+                             heads(block.v, Layers::kNone, seen), sight);
+  at::Tensor middle = x + multiplied(block.o, joined.flatten(2));
+  at::Tensor inner = normed(block.after, middle);
+  return middle +
+         multiplied(block.down, at::silu(multiplied(block.gate, inner)) *
+                                    multiplied(block.up, inner));
+}
+
+at::Tensor Decoder::hidden(const at::Tensor& ids, const at::Tensor& positions,
+                           const Sight& sight) const {
+  at::Tensor x = layers_.rows_of(embedding_, ids).to(at::kFloat);
+  const Turns turns = turns_of(frequencies_, positions);
+  for (const Block& block : blocks_) {
+    if (options_.recompute)
+      x = recomputed(
+          [this, &block, turns, sight](const at::Tensor& in, bool) {
+            return through(block, in, turns, sight);
+          },
+          x);
+    else
+      x = through(block, x, turns, sight);
+  }
+  return normed(last_norm_, x);
+}
+
+at::Tensor Decoder::logits(const at::Tensor& hidden) const {
+  const Autocast cast(device_, options_.precision);
+  return at::linear(hidden, layers_.tensor(answer_)).to(at::kFloat);
+}
+
+}  // namespace penstock

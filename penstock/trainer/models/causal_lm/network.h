@@ -1,0 +1,78 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/base/tensor.h"
+#include "penstock/trainer/layers.h"
+#include "penstock/trainer/models/causal_lm/attention.h"
+#include "penstock/trainer/models/causal_lm/descriptor.h"
+
+namespace penstock {
+
+/// A decoder of the class Llama (Touvron et al., 2023), with the names and the
+/// rules of transformers: modeling_llama.py, modeling_qwen3.py.
+class Decoder {
+ public:
+  struct Options {
+    DecoderConfig config;
+    std::optional<Lora> lora;
+    std::uint64_t seed = 0;
+    Dtype precision = Dtype::float32;  ///< of products of matrices
+    bool recompute = false;            ///< layers, for their gradients
+  };
+
+  /// `files`: null where the first weights are drawn. With adapters all else is
+  /// fixed, and of `precision`.
+  Decoder(const Options& options, const at::TensorOptions& where,
+          std::shared_ptr<const WeightFiles> files);
+
+  /// `ids`, `positions`: int64 [rows, length] -> float32 [rows, length,
+  /// hidden], from which logits() tells the next tokens.
+  at::Tensor hidden(const at::Tensor& ids, const at::Tensor& positions,
+                    const Sight& sight) const;
+  /// [.., hidden] -> float32 [.., vocabulary].
+  at::Tensor logits(const at::Tensor& hidden) const;
+
+  const std::vector<Parameter>& parameters() const {
+    return layers_.parameters();
+  }
+  std::int64_t size() const { return layers_.size(); }
+  std::int64_t bytes() const { return layers_.bytes(); }
+  const DecoderConfig& config() const { return options_.config; }
+
+ private:
+  /// A product of matrices, with its adapter where it has one.
+  struct Product {
+    Layers::Layer base;
+    std::size_t down = Layers::kNone, up = Layers::kNone;
+  };
+  struct Block {
+    std::size_t before = 0, after = 0;  // norms
+    Product q, k, v, o, gate, up, down;
+    std::size_t q_norm = Layers::kNone, k_norm = Layers::kNone;
+  };
+  void add_block(const std::string& name);
+  Product product(const std::string& name, std::int64_t in, std::int64_t out,
+                  bool bias);
+  std::size_t norm(const std::string& name, std::int64_t width);
+  at::Tensor multiplied(const Product& product, const at::Tensor& x) const;
+  at::Tensor normed(std::size_t weight, const at::Tensor& x) const;
+  at::Tensor heads(const Product& product, std::size_t norm,
+                   const at::Tensor& x) const;
+  at::Tensor through(const Block& block, const at::Tensor& x,
+                     const Turns& turns, const Sight& sight) const;
+
+  const Options options_;
+  const at::Device device_;
+  Layers layers_;
+  at::Tensor frequencies_;
+  std::size_t embedding_ = 0, last_norm_ = 0, answer_ = 0;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,354 @@
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "penstock/trainer/memory_use.h"
+#include "penstock/trainer/model_stepper.h"
+#include "penstock/trainer/models/causal_lm/adapter_files.h"
+#include "penstock/trainer/models/causal_lm/network.h"
+#include "penstock/trainer/recompute.h"
+#include "penstock/trainer/trainer.h"
+
+// A loss, from the batch: the ids of its rows -> the decoder, in which each
+// token sees those before it in its own document -> how likely each token is
+// after each -> the cross entropy of those that are labels. All sums are over
+// tokens, of a batch and of steps that move the weights together.
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kIgnored = -100;
+constexpr double kCount = 65536;  // tokens that count 1: no gradient overflows
+constexpr std::int64_t kMostLogits = std::int64_t{1} << 26;  // at once
+constexpr std::int64_t kLongDocument = 64;  // worth a call of its own, measured
+
+/// What the model sees of a batch, or of some of it.
+struct Rows {
+  at::Tensor ids, labels, positions;  // int64, [rows, length]
+  at::Tensor documents;               // the same; undefined: one in each row
+  Sight sight;
+};
+
+std::vector<std::int64_t> on_host(const at::Tensor& numbers) {
+  at::Tensor here = numbers.to(at::kCPU).to(at::kLong).contiguous();
+  const auto* first = here.const_data_ptr<std::int64_t>();
+  return {first, first + here.numel()};
+}
+
+class CausalLmModel final : public Model {
+ public:
+  CausalLmModel(const ModelSpec& spec, const TableDataset& data,
+                const at::TensorOptions& options)
+      : settings_(causal_lm_of(spec)),
+        learning_(spec.learning),
+        device_(options.device()),
+        field_(*tokens_field_of(settings_, data.fields())),
+        recipe_(*field_.kind->recipe().find("tokens")),
+        packed_(*recipe_.find("pack") != Json("none")),
+        network_({.config = config_of(spec),
+                  .lora = settings_.lora,
+                  .seed = settings_.seed,
+                  .precision = learning_.precision,
+                  .recompute = learning_.gradient_checkpointing},
+                 options,
+                 spec.path.empty() ? nullptr
+                                   : std::make_shared<WeightFiles>(spec.path)),
+        base_(spec.path),
+        work_(work_of(data, options)) {}
+
+  const std::vector<Parameter>& parameters() const override {
+    return network_.parameters();
+  }
+
+  at::Tensor loss(const Batch& batch, const DrawnFor&) override {
+    return loss_of(rows_of(batch), learning_.label_smoothing);
+  }
+  bool counts() const override { return true; }
+  at::Tensor counted() const override { return counted_; }
+
+  void check(const Batch& batch) override;
+
+  at::Tensor made_up_loss(std::int64_t rows) override {
+    const std::int64_t length = recipe_.find("max_length")->integer();
+    at::Tensor positions =
+        at::arange(length, at::TensorOptions(at::kLong).device(device_))
+            .unsqueeze(0)
+            .expand({rows, length});
+    at::Tensor ids = positions.remainder(network_.config().vocabulary);
+    Rows all{.ids = ids, .labels = ids, .positions = positions};
+    if (packed_ && learning_.attention == Learning::Attention::mask)
+      all.sight.mask = mask_of(at::zeros_like(ids));
+    return loss_of(all, 0);
+  }
+
+  void look(const Batch& batch) override {
+    const Rows rows = rows_of(batch);
+    at::Tensor sum = sum_of(rows, 0);
+    seen_ = seen_.defined() ? seen_ + sum.to(at::kDouble) : sum.to(at::kDouble);
+    at::Tensor count = count_of(rows).to(at::kDouble);
+    seen_tokens_ = seen_tokens_.defined() ? seen_tokens_ + count : count;
+  }
+
+  Json seen() override {
+    Json json{Json::Object{}};
+    if (!seen_.defined()) return json;
+    const double tokens = seen_tokens_.item<double>();
+    const double loss = seen_.item<double>() / tokens;
+    seen_.reset(), seen_tokens_.reset();
+    json["val_loss"] = loss;  // not finite where there is no token: null
+    json["val_perplexity"] = std::exp(loss);
+    return json;
+  }
+
+  std::optional<double> smoothing() const override {
+    return learning_.label_smoothing;
+  }
+  std::vector<SwitchInForce> in_force() const override;
+  RowWork row_work() const override { return work_; }
+  Json about() const override;
+  WeightsForm form() const override {
+    return settings_.lora
+               ? adapter_form(*settings_.lora, base_)
+               : WeightsForm{.beside = {{"config.json",
+                                         model_config(network_.config())}}};
+  }
+  Json description() const override;
+
+ private:
+  std::string name(const char* of) const {
+    const std::string first = field_.kind->outputs()[0].name;  // input_ids
+    return first.substr(0, first.size() - std::string("input_ids").size()) + of;
+  }
+
+  Rows rows_of(const Batch& batch) const;
+  Sight sight_of(const Batch& batch, const at::Tensor& documents) const;
+  RowWork work_of(const TableDataset& data,
+                  const at::TensorOptions& options) const;
+
+  /// Labels stand where their token does; what is said at a token is compared
+  /// with that of the next.
+  static at::Tensor next_labels(const Rows& rows) {
+    return rows.labels.slice(1, 1);
+  }
+  static at::Tensor count_of(const Rows& rows) {
+    return next_labels(rows).ne(kIgnored).sum();
+  }
+
+  at::Tensor loss_of(const Rows& rows, double smoothing) {
+    at::Tensor count = count_of(rows);
+    counted_ = count.to(at::kFloat) / kCount;
+    return sum_of(rows, smoothing) / count.clamp_min(1);
+  }
+
+  at::Tensor sum_of(const Rows& rows, double smoothing) const;
+
+  const CausalLm settings_;
+  const Learning learning_;
+  const at::Device device_;
+  const Field field_;
+  const Json recipe_;
+  const bool packed_;
+  const Decoder network_;
+  const std::string base_;
+  const RowWork work_;
+  at::Tensor counted_, seen_, seen_tokens_;
+  Json checked_;
+};
+
+Rows CausalLmModel::rows_of(const Batch& batch) const {
+  Rows rows{.ids = tensor_of(batch, name("input_ids")),
+            .labels = tensor_of(batch, name("labels")),
+            .positions = tensor_of(batch, name("position_ids"))};
+  // Rows that only fill a batch up teach nothing.
+  at::Tensor kept = weights_of(batch).ne(0).unsqueeze(1);
+  rows.labels = at::where(kept, rows.labels, kIgnored);
+  if (!packed_) return rows;  // what fills a row stands behind all it has
+  rows.documents = tensor_of(batch, name("document_ids"));
+  rows.sight = sight_of(batch, rows.documents);
+  return rows;
+}
+
+Sight CausalLmModel::sight_of(const Batch& batch,
+                              const at::Tensor& documents) const {
+  if (device_.is_cpu() && learning_.attention != Learning::Attention::mask) {
+    std::vector<std::int64_t> bounds =
+        on_host(tensor_of(batch, name("cu_seqlens")));
+    const bool long_enough =
+        bounds.back() >= kLongDocument * std::ssize(bounds);
+    if (long_enough || learning_.attention == Learning::Attention::documents)
+      return {.bounds = std::move(bounds)};
+  }
+  return {.mask = mask_of(documents)};
+}
+
+// Logits are many: where all at once would be too many, some tokens' are made,
+// and made again for their gradients.
+at::Tensor CausalLmModel::sum_of(const Rows& rows, double smoothing) const {
+  at::Tensor hidden =
+      network_.hidden(rows.ids, rows.positions, rows.sight).slice(1, 0, -1);
+  at::Tensor labels = next_labels(rows).reshape(-1);
+  hidden = hidden.reshape({labels.size(0), hidden.size(-1)});
+  auto sum = [this, smoothing](const at::Tensor& of, const at::Tensor& truth) {
+    return at::cross_entropy_loss(network_.logits(of), truth, {},
+                                  at::Reduction::Sum, kIgnored, smoothing);
+  };
+  const std::int64_t most =
+      std::max<std::int64_t>(1, kMostLogits / network_.config().vocabulary);
+  if (labels.size(0) <= most) return sum(hidden, labels);
+  at::Tensor all = at::zeros({}, hidden.options());
+  for (std::int64_t at = 0; at < labels.size(0); at += most) {
+    at::Tensor truth = labels.slice(0, at, at + most);
+    all = all + recomputed([sum, truth](const at::Tensor& of,
+                                        bool) { return sum(of, truth); },
+                           hidden.slice(0, at, at + most));
+  }
+  return all;
+}
+
+// The first row of several documents, and each of these by itself.
+void CausalLmModel::check(const Batch& batch) {
+  if (!packed_) return;
+  const at::NoGradGuard no_graph;
+  const Rows all = rows_of(batch);
+  const std::int64_t length = all.ids.size(1);
+  for (std::int64_t r = 0; r < all.ids.size(0); ++r) {
+    const std::vector<std::int64_t> documents =
+        on_host(all.documents.select(0, r));
+    if (documents.front() == documents.back() || documents.front() < 0)
+      continue;
+    auto row = [&](std::int64_t begin, std::int64_t end) {
+      auto part = [&](const at::Tensor& of) {
+        return of.slice(0, r, r + 1).slice(1, begin, end);
+      };
+      return Rows{.ids = part(all.ids),
+                  .labels = part(all.labels),
+                  .positions = part(all.positions),
+                  .documents = part(all.documents)};
+    };
+    Rows packed = row(0, length);
+    const bool masked = all.sight.mask.defined();
+    double apart = 0;
+    std::vector<std::int64_t> bounds{0};
+    for (std::int64_t i = 1; i <= length; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (i < length && documents[at] == documents[at - 1]) continue;
+      apart += sum_of(row(bounds.back(), i), 0).item<double>();
+      bounds.push_back(i);
+    }
+    if (masked)
+      packed.sight.mask = all.sight.mask.slice(0, r, r + 1);
+    else
+      packed.sight.bounds = bounds;
+    const double together = sum_of(packed, 0).item<double>();
+    const double off = std::abs(together - apart) / std::max(1.0, apart);
+    if (!(off <= (learning_.precision == Dtype::float32 ? 1e-4 : 2e-2)))
+      throw Error(ErrorKind::internal,
+                  {.code = "model.contaminated",
+                   .what = "documents of one row disturb each other",
+                   .where = "model",
+                   .why = "packed, their loss is " + std::to_string(together) +
+                          ", one by one " + std::to_string(apart),
+                   .next = "report it, with the job; \"pack\": \"none\" avoids "
+                           "it"});
+    checked_["documents"] = std::ssize(bounds) - 1;
+    checked_["packed"] = together;
+    checked_["separate"] = apart;
+    log(LogLevel::info,
+        "a packed row has the loss of its " +
+            std::to_string(std::ssize(bounds) - 1) + " documents one by one: " +
+            std::to_string(together) + " and " + std::to_string(apart));
+    return;
+  }
+}
+
+// 2 operations for each weight that a token is multiplied with, and as much
+// again for each gradient: of what it is made of, and of the weight itself
+// where that learns. Attention by the mean document, of which a token sees
+// half.
+RowWork CausalLmModel::work_of(const TableDataset& data,
+                               const at::TensorOptions& options) const {
+  const DecoderConfig& config = network_.config();
+  const Json found = data.statistics_of(field_.name);
+  const double tokens = found.find("tokens")->number();
+  const double documents = std::max(1.0, found.find("documents")->number());
+  const auto most = static_cast<double>(recipe_.find("max_length")->integer());
+  const double mean = std::min(most, tokens / documents);
+  RowWork work;
+  work.tokens = packed_ ? most : mean;
+  const double weights = static_cast<double>(multiplied_weights(config));
+  const double seen =
+      2.0 * static_cast<double>(config.layers * config.heads * config.head) *
+      mean;
+  work.flops = work.tokens * ((settings_.lora ? 4 : 6) * weights + 3 * seen);
+  const Dtype precision = learning_.precision;
+  work.peak_flops = measured_peak_flops(
+      options.dtype(precision == Dtype::bfloat16  ? at::kBFloat16
+                    : precision == Dtype::float16 ? at::kHalf
+                                                  : at::kFloat));
+  return work;
+}
+
+std::vector<SwitchInForce> CausalLmModel::in_force() const {
+  const bool recompute = learning_.gradient_checkpointing;
+  const Json asked = *learning_settings().shown(learning_).find("attention");
+  SwitchInForce attention{.name = "attention", .asked = asked, .got = asked};
+  if (!packed_)
+    attention.got = "causal", attention.why = "a row is one document";
+  else if (!device_.is_cpu() && asked != Json("mask"))
+    attention.got = "mask", attention.why = "a GPU takes whole rows";
+  return {
+      {.name = "gradient_checkpointing", .asked = recompute, .got = recompute},
+      attention};
+}
+
+Json CausalLmModel::about() const {
+  Json json;
+  json["parameters"] = network_.size();
+  json["bytes"] = network_.bytes();
+  json["tokens_per_row"] = work_.tokens;
+  json["flops_per_row"] = work_.flops;
+  json["peak_flops"] = work_.peak_flops;
+  if (!checked_.is_null()) json["packed_row"] = checked_;
+  if (settings_.lora) json["adapter"] = true;
+  return json;
+}
+
+Json CausalLmModel::description() const {
+  const DecoderConfig& config = network_.config();
+  Json json;
+  json["kind"] = "causal_lm";
+  json["model_type"] = config.model_type;
+  for (const auto& [key, value] :
+       {std::pair("vocab_size", config.vocabulary),
+        std::pair("hidden_size", config.hidden),
+        std::pair("intermediate_size", config.inner),
+        std::pair("num_hidden_layers", config.layers),
+        std::pair("num_attention_heads", config.heads),
+        std::pair("num_key_value_heads", config.groups),
+        std::pair("head_dim", config.head)})
+    json[key] = value;
+  json["rope_theta"] = config.rope.theta;
+  json["lora"] = settings_.lora ? adapter_config(*settings_.lora, "") : Json();
+  json["seed"] = static_cast<std::int64_t>(settings_.seed);
+  return json;
+}
+
+}  // namespace
+
+std::unique_ptr<Stepper> make_causal_lm_stepper(const ModelSpec& spec,
+                                                const TableDataset& data,
+                                                Device& device,
+                                                std::int64_t steps) {
+  return make_model_stepper(
+      spec, device, steps, [&](const at::TensorOptions& options) {
+        return std::make_unique<CausalLmModel>(spec, data, options);
+      });
+}
+
+}  // namespace penstock

@@ -1,0 +1,75 @@
+#include "penstock/trainer/target.h"
+
+#include <ATen/TensorOperators.h>
+
+#include <algorithm>
+
+namespace penstock {
+namespace {
+
+[[noreturn]] void refuse_one_class(const Field& field, const Json& classes) {
+  std::string why = "the train rows have no class in field '";
+  if (!classes.array().empty())
+    why = "the train rows have one class alone, " + classes.array()[0].dump() +
+          ", in field '";
+  throw Error(ErrorKind::request,
+              {.code = "model.one_class",
+               .what = "cannot learn to tell classes apart",
+               .where = "model",
+               .why = why + field.name + "', expected two or more",
+               .next = "look at the column, at \"source.where\" and at the "
+                       "category's \"min_count\""});
+}
+
+}  // namespace
+
+std::optional<Classes> classes_of(const TableDataset& data,
+                                  const Field& field) {
+  const Json recipe = field.kind->recipe();
+  const Json* category = recipe.find("category");
+  if (category == nullptr) return std::nullopt;
+  return Classes{
+      std::ssize(data.statistics_of(field.name).find("classes")->array()),
+      *category->find("unknown") == Json("class")};
+}
+
+const Field& target_field(const std::string& name, const TableDataset& data) {
+  auto found = std::ranges::find(data.fields(), name, &Field::name);
+  if (found != data.fields().end()) return *found;
+  throw Error(ErrorKind::request, {.code = "model.no_field",
+                                   .what = "cannot make the model",
+                                   .where = "model",
+                                   .why = "there is no field '" + name + "'",
+                                   .next = "name a field of the job"});
+}
+
+Target target_of_classes(const Field& field, const Classes& classes,
+                         const TableDataset& data) {
+  if (classes.count < 2)
+    refuse_one_class(field, *data.statistics_of(field.name).find("classes"));
+  return {.name = field.name,
+          .classes = classes.count,
+          .first_class = classes.unknown ? 1 : 0};
+}
+
+Truth truth_of(const Batch& batch, const Target& target) {
+  const std::int64_t rows = batch.rows();
+  at::Tensor value = tensor_of(batch, target.name).reshape({rows});
+  at::Tensor weight = weights_of(batch);
+  if (target.masked)
+    weight = weight * tensor_of(batch, target.name + "_mask").reshape({rows});
+  if (target.classes == 0) return {value.to(at::kFloat), weight};
+  value = value.to(at::kLong) - target.first_class;
+  if (target.first_class > 0) weight = weight * value.ge(0);
+  return {value.clamp(0, target.classes - 1), weight};
+}
+
+at::Tensor class_losses(const at::Tensor& answers, const at::Tensor& truth,
+                        double smoothing) {
+  at::Tensor likely = answers.log_softmax(1);
+  at::Tensor of_truth = likely.gather(1, truth.unsqueeze(1)).select(1, 0);
+  if (smoothing == 0) return of_truth * -1;
+  return of_truth * (smoothing - 1) - likely.mean(1) * smoothing;
+}
+
+}  // namespace penstock
