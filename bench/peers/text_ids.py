@@ -199,7 +199,8 @@ def cells(model, path, corpus, texts, rounds, scratch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=pathlib.Path, required=True,
-                        help="MODEL/tokenizer.json of each model")
+                        help="MODEL/tokenizer.json of each model; those of "
+                        "tokenizer_models.py, and qwen2_5")
     parser.add_argument("--models", nargs="*", default=["gpt2", "qwen2_5"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--bytes", type=int, default=2_000_000)
@@ -218,7 +219,7 @@ def main():
     print(json.dumps({
         "bench": "peers_tokenizers",
         "question": "How fast does text become ids on one core?",
-        "command": "bench/run peers_tokenizers " + " ".join(
+        "command": "bench/run peers_tokenizers --folder FOLDER " + " ".join(
             ["--models", *arguments.models, "--rounds", str(arguments.rounds),
              "--bytes", str(arguments.bytes)]),
         "commit": commit(),
