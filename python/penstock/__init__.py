@@ -51,8 +51,8 @@ from .progress import progress
 __all__ = ["Batch", "DataLoader", "DeviceError", "Error", "Field",
            "ImageFolder", "InternalError", "Loader", "Monitor", "OutOfMemory",
            "RequestError", "SourceError", "Tokenizer", "TransformError",
-           "__version__", "clear_device_cache", "get_worker_info", "open", "prepare", "progress",
-           "show", "train", "watch"]
+           "__version__", "clear_device_cache", "get_worker_info", "open",
+           "prepare", "progress", "show", "train", "watch"]
 
 try:
     _began_in = os.getcwd()  # which "" on sys.path has meant
@@ -69,7 +69,8 @@ if TYPE_CHECKING:
     from .watching import watch
 else:
     _LATER = {"DataLoader": "dataloader",
-              "clear_device_cache": "device_cache", "get_worker_info": "dataloader",
+              "clear_device_cache": "device_cache",
+              "get_worker_info": "dataloader",
               "ImageFolder": "images", "show": "images", "prepare": "preparing",
               "Tokenizer": "tokenizer", "train": "training",
               "watch": "watching"}
