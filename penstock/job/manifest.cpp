@@ -400,7 +400,7 @@ std::vector<ManifestKey> apply_manifest(const Json& manifest, Json& document) {
   }
   Applying to(all, document);
   // What other keys look at first: which tokens there are.
-  std::ranges::stable_partition(keys, [](const ManifestKey& key) {
+  std::stable_partition(keys.begin(), keys.end(), [](const ManifestKey& key) {
     return name_in(key) == "pretokenized_cache";
   });
   for (ManifestKey& key : keys) {

@@ -95,9 +95,9 @@ TEST(Yaml, EndsWithADocumentOrAnErrorWhateverItIsGiven) {
   for (int round = 0; round < 3000; ++round) {
     std::string text = sample;
     for (int change = 0; change < 4; ++change)
-      text[random() % text.size()] = static_cast<char>(
-          random() % 3 == 0 ? random() % 256
-                            : "{}[]:,'\"#-\n &*"[random() % 14]);
+      text[random() % text.size()] = random() % 3 == 0
+                                         ? static_cast<char>(random() % 256)
+                                         : "{}[]:,'\"#-\n &*"[random() % 14];
     try {
       json(text);
     } catch (const Error& error) {

@@ -71,9 +71,9 @@ Numbers epoch_of(const LengthGroups& groups, const Permutation& order,
 
 TEST(LengthGroups, GivesTheOrderOfTransformersInPiecesOfAnySize) {
   for (std::int64_t count : {1, 7, 64, 1000, 3001})
-    for (std::uint64_t most : {1, 5, 4000})
+    for (std::uint64_t most : {1U, 5U, 4000U})
       for (std::int64_t batch : {1, 8, 32})
-        for (std::uint64_t key : {1, 2, 3}) {
+        for (std::uint64_t key : {1U, 2U, 3U}) {
           const auto lengths = some_lengths(count, most);
           const LengthGroups groups(lengths, How::hf, batch);
           const Permutation order(count, key);

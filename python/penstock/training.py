@@ -15,7 +15,6 @@ same.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
@@ -23,7 +22,7 @@ import signal
 import sys
 import threading
 import traceback
-from typing import Any, Mapping, NoReturn, Sequence, TextIO
+from typing import Any, Mapping, NoReturn, Sequence
 
 from . import _engine
 from ._training import module as modules

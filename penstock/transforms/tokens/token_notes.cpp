@@ -148,7 +148,7 @@ Json TokenNotes::json() {
     json["characters_per_token"] = rounded(sums_.characters, sums_.tokens);
   }
   std::ranges::sort(documents_);
-  const auto first = std::ranges::unique(documents_).begin();
+  const auto first = std::unique(documents_.begin(), documents_.end());
   json["duplicates"] =
       static_cast<std::int64_t>(std::distance(first, documents_.end()));
   documents_.erase(first, documents_.end());
