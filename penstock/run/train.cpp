@@ -240,6 +240,71 @@ void check_room(Stepper& stepper, const std::filesystem::path& folder,
                   folder.string());
 }
 
+/// A run from its folder on, before its rows are open.
+struct Begun {
+  const Job& job;
+  const TrainOptions& options;
+  Nanoseconds started;
+  std::string resumed;  // the run that it goes on from; or empty
+  Resumption from;
+  std::shared_ptr<Device> device;
+  std::optional<OutputFolder> weights;
+  Json about;  // run.json
+  RunFolder folder;
+  Checkpoints checkpoints{folder};
+
+  bool skips() const { return options.skip != 0; }
+  TrainResult finish(const RunNumbers& run, const Dataset* rows, bool all) {
+    TrainResult result{.report = report_json(run, job, rows, *device),
+                       .interrupted = !all};
+    result.report["interrupted"] = result.interrupted;
+    folder.write("report.json", result.report);
+    folder.write_bytes("report.html", report_html(result.report));
+    return result;
+  }
+};
+
+/// The steps that a job's rows and model have, from where `of.from` says.
+TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
+  const TrainOptions& options = of.options;
+  SavedState& state = of.from.state;
+  session->counted().started = of.started;
+  Quarantine quarantine(of.folder);
+  quarantine.add(*session->opened());
+  if (auto statistics =
+          note_rows(state, of.job, session->rows(), session->order()))
+    of.checkpoints.save_statistics(*statistics, state);
+
+  std::unique_ptr<Stepper> stepper = make_stepper(of.job, options, session);
+  if (of.from.model)
+    stepper->restore(*of.from.model);
+  else if (!of.job.model.path.empty() && !reads_path(of.job.model))
+    stepper->restore(with_weights(stepper->save(), of.job.model.path));
+  of.about["effective"] = told(stepper->in_force(), options.listener);
+  of.folder.write("run.json", of.about);
+  note_memory(*stepper, of.job, options.listener);
+  check_room(*stepper, of.folder.path(), of.job, options.listener);
+  if (of.skips()) {
+    save_beginning(of.folder, of.checkpoints, of.from);
+    note_skip(options, state.position);
+  }
+  Loop loop({.job = of.job,
+             .options = options,
+             .session = *session,
+             .folder = of.folder,
+             .stepper = *stepper,
+             .checkpoints = of.checkpoints,
+             .quarantine = quarantine,
+             .state = state},
+            steps_in_all(of.job, session->order()));
+  const bool all = loop.run();
+  leave_adapter(of.folder.path(), *stepper);
+  if (of.weights) leave_weights(*of.weights, *stepper, *session, all, options);
+  RunNumbers run = numbers_of(*session, *stepper, of.folder.path().string());
+  warn_if_starved(run.snapshot, options.listener);
+  return of.finish(run, &session->rows(), all);
+}
+
 }  // namespace
 
 Job job_of_run(const std::string& run_folder) {
@@ -275,35 +340,33 @@ Json document_of_run(const std::string& run_folder,
 }
 
 TrainResult train(const Job& job, const TrainOptions& options) {
-  Nanoseconds started = wall_clock().now();
+  const Nanoseconds started = wall_clock().now();
   Resumption from;
   const std::string resumed = without_links(options.resume);
   if (!resumed.empty()) from = read_resumption(resumed);
-  const bool skips = options.skip != 0;
-  if (skips) skip_steps(from.state, options.skip, job);
-  SavedState& state = from.state;
+  if (options.skip != 0) skip_steps(from.state, options.skip, job);
   if (!from.warning.empty()) log(LogLevel::warning, from.warning);
-  check_same_fields(state, job);
+  check_same_fields(from.state, job);
 
   std::shared_ptr<Device> device = device_of_run(job, options);
   std::optional<OutputFolder> weights = output_of(job, options);
-  Json about = run_json(job, *device, resumed, options.skip);
-  RunFolder folder(real_files(), job.output.dir, about);
-  log(LogLevel::info, "run folder " + folder.path().string());
-  Checkpoints checkpoints(folder);
+  const Json about = run_json(job, *device, resumed, options.skip);
+  Begun run{.job = job,
+            .options = options,
+            .started = started,
+            .resumed = resumed,
+            .from = std::move(from),
+            .device = device,
+            .weights = std::move(weights),
+            .about = about,
+            .folder = RunFolder(real_files(), job.output.dir, about)};
+  log(LogLevel::info, "run folder " + run.folder.path().string());
   // Where a run that skips has failed, `latest` still leads to the one before,
   // so that the same command, given again, does not skip twice.
-  if (!skips) save_beginning(folder, checkpoints, from);
+  if (!run.skips()) save_beginning(run.folder, run.checkpoints, run.from);
 
-  auto finish = [&](const RunNumbers& run, const Dataset* rows, bool all) {
-    TrainResult result{.report = report_json(run, job, rows, *device),
-                       .interrupted = !all};
-    result.report["interrupted"] = result.interrupted;
-    folder.write("report.json", result.report);
-    folder.write_bytes("report.html", report_html(result.report));
-    return result;
-  };
-  std::shared_ptr<Session> session = open_session(job, options, from, device);
+  std::shared_ptr<Session> session =
+      open_session(job, options, run.from, device);
   // A stepper in Python may leave batches behind, which hold the session.
   struct Ends {
     Session* session;
@@ -311,49 +374,12 @@ TrainResult train(const Job& job, const TrainOptions& options) {
       if (session != nullptr) session->close();
     }
   } ends{session.get()};
-  if (session == nullptr) {
-    if (skips && options.listener.note)
-      options.listener.note("nothing was skipped: resume " + resumed +
-                            " again with --skip " +
-                            std::to_string(options.skip));
-    return finish({.folder = folder.path().string(), .started = started},
-                  nullptr, false);
-  }
-  session->counted().started = started;
-  Quarantine quarantine(folder);
-  quarantine.add(*session->opened());
-  if (auto statistics =
-          note_rows(state, job, session->rows(), session->order()))
-    checkpoints.save_statistics(*statistics, state);
-
-  std::unique_ptr<Stepper> stepper = make_stepper(job, options, session);
-  if (from.model)
-    stepper->restore(*from.model);
-  else if (!job.model.path.empty() && !reads_path(job.model))
-    stepper->restore(with_weights(stepper->save(), job.model.path));
-  about["effective"] = told(stepper->in_force(), options.listener);
-  folder.write("run.json", about);
-  note_memory(*stepper, job, options.listener);
-  check_room(*stepper, folder.path(), job, options.listener);
-  if (skips) {
-    save_beginning(folder, checkpoints, from);
-    note_skip(options, state.position);
-  }
-  Loop loop({.job = job,
-             .options = options,
-             .session = *session,
-             .folder = folder,
-             .stepper = *stepper,
-             .checkpoints = checkpoints,
-             .quarantine = quarantine,
-             .state = state},
-            steps_in_all(job, session->order()));
-  bool all = loop.run();
-  leave_adapter(folder.path(), *stepper);
-  if (weights) leave_weights(*weights, *stepper, *session, all, options);
-  RunNumbers run = numbers_of(*session, *stepper, folder.path().string());
-  warn_if_starved(run.snapshot, options.listener);
-  return finish(run, &session->rows(), all);
+  if (session != nullptr) return take_steps(run, session);
+  if (run.skips() && options.listener.note)
+    options.listener.note("nothing was skipped: resume " + resumed +
+                          " again with --skip " + std::to_string(options.skip));
+  return run.finish({.folder = run.folder.path().string(), .started = started},
+                    nullptr, false);
 }
 
 }  // namespace penstock
