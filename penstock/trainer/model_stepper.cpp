@@ -260,19 +260,13 @@ std::vector<SwitchInForce> ModelStepper::in_force() const {
   return switches;
 }
 
+// What is held when backward() begins: it frees as it goes.
 std::optional<StepMemory> ModelStepper::memory_of_steps(at::DeviceType device) {
   bool known = true;
   const StepMemory memory = step_memory(device, [&](std::int64_t rows) {
-    at::Tensor loss = model_->made_up_loss(rows);
-    known = loss.defined();
-    if (known) loss.backward();
+    known = model_->made_up_loss(rows).defined();
   });
-  optimizer_.forget_gradients();
-  if (!known) return std::nullopt;
-  // Its gradients were held, too.
-  const double gradients = static_cast<double>(bytes_of(model_->parameters()));
-  return StepMemory{.row_bytes = memory.row_bytes,
-                    .step_bytes = std::max(0.0, memory.step_bytes - gradients)};
+  return known ? std::optional(memory) : std::nullopt;
 }
 
 Json ModelStepper::about() const {
