@@ -7,6 +7,7 @@
 #include "penstock/base/random.h"
 #include "penstock/sources/postgres/big_endian.h"
 #include "penstock/sources/postgres/test_server.h"
+#include "penstock/sources/postgres/types.h"
 
 namespace penstock::postgres {
 namespace {
