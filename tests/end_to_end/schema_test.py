@@ -172,7 +172,7 @@ class Schema(Case):
                      {"time": {"column": "a"}}, {"text": {"column": "a"}},
                      {"tokens": {"column": "a"}}, {"image": {"column": "a"}},
                      {"boxes": {"column": "a", "image": {}}},
-                     {"audio": {"column": "a"}}):
+                     {"audio": {"column": "a", "seconds": 1}}):
             keys |= self.known_keys(self.job(fields={"y": kind}),
                                     ["fields", "y"])
             name = next(iter(kind))

@@ -86,10 +86,10 @@ class Arrays(Batches):
     def test_the_held_out_side_is_not_augmented(self):
         fields = {"x": {"array": {"column": "x", "window": {"length": 8}}}}
         self.prepare(self.source, fields)
-        plain = self.epoch("--side", "val")[2]["x"]
+        plain = self.epoch("--split", "val")[2]["x"]
         fields["x"]["array"]["augment"] = [{"gain": {"db": 6}}]
         self.prepare(self.source, fields)
-        self.assertEqual(self.epoch("--side", "val")[2]["x"], plain)
+        self.assertEqual(self.epoch("--split", "val")[2]["x"], plain)
         loud = floats(self.epoch()[2]["x"])
         self.prepare(self.source, {"x": {"array": {
             "column": "x", "window": {"length": 8}}}})

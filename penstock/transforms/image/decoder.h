@@ -12,10 +12,10 @@
 namespace penstock {
 
 /// How a picture is decoded.
-struct Decoding {
+struct PictureDecoding {
   // A mode alone: exactly, at its size.
-  Decoding(PictureMode mode) : mode(mode) {}  // NOLINT
-  Decoding(PictureMode mode, bool fast, int shrink)
+  PictureDecoding(PictureMode mode) : mode(mode) {}  // NOLINT
+  PictureDecoding(PictureMode mode, bool fast, int shrink)
       : mode(mode), fast(fast), shrink(shrink) {}
 
   PictureMode mode;
@@ -36,7 +36,7 @@ class PictureDecoder {
   /// wanted; empty: nothing.
   virtual std::string decode(std::span<const std::byte> bytes,
                              const PictureHeader& header, const PictureBox& box,
-                             const Decoding& how, Pixels& out) = 0;
+                             const PictureDecoding& how, Pixels& out) = 0;
 };
 
 /// What the plugin libpenstock_images.so gives to the program. It is linked to

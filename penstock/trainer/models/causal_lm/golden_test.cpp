@@ -29,8 +29,8 @@ struct Expected {
   at::Tensor ids, logits, loss, gradient;
 };
 
-Decoder decoder(const std::string& name, bool recompute = false) {
-  return Decoder(
+DecoderNetwork decoder(const std::string& name, bool recompute = false) {
+  return DecoderNetwork(
       {.config = read_decoder_config(kFolder + name), .recompute = recompute},
       at::kFloat, std::make_shared<WeightFiles>(kFolder + name));
 }
@@ -52,7 +52,7 @@ TEST_P(DecoderGolden, LogitsLossAndGradientsAreThoseOfTransformers) {
   const Expected expected(GetParam());
   for (bool recompute : {false, true}) {
     SCOPED_TRACE(recompute);
-    const Decoder model = decoder(GetParam(), recompute);
+    const DecoderNetwork model = decoder(GetParam(), recompute);
     at::Tensor logits =
         model.logits(model.hidden(expected.ids, positions(3), {}));
     EXPECT_LT((logits - expected.logits).abs().max().item<float>(), 1e-4);
@@ -70,7 +70,7 @@ TEST_P(DecoderGolden, LogitsLossAndGradientsAreThoseOfTransformers) {
 
 TEST_P(DecoderGolden, DocumentsOfOneRowSeeNothingOfEachOther) {
   const Expected expected(GetParam());
-  const Decoder model = decoder(GetParam());
+  const DecoderNetwork model = decoder(GetParam());
   at::Tensor row = expected.ids.reshape({1, 63});
   at::Tensor place = positions(3).reshape({1, 63});
   at::Tensor documents =
@@ -93,7 +93,7 @@ TEST_P(DecoderGolden, DocumentsOfOneRowSeeNothingOfEachOther) {
 TEST(Adapter, HasTheNamesAndShapesThatPeftWrites) {
   const std::string path = kFolder + "adapter.json";
   const Json golden = Json::parse(real_files().read(path), path);
-  const Decoder model(
+  const DecoderNetwork model(
       {.config = read_decoder_config(kFolder + "qwen3"),
        .lora = Lora{.r = 4,
                     .alpha = 8,
@@ -119,7 +119,7 @@ TEST(Adapter, HasTheNamesAndShapesThatPeftWrites) {
 
 TEST(Adapter, AddsWhatPeftAdds) {
   const WeightFiles files(kFolder + "adapter_expected.safetensors");
-  const Decoder model(
+  const DecoderNetwork model(
       {.config = read_decoder_config(kFolder + "qwen3"),
        .lora = Lora{.r = 4,
                     .alpha = 8,
@@ -138,8 +138,8 @@ TEST(Adapter, AddsWhatPeftAdds) {
 /// made.
 std::string refusal(const std::string& config, const std::string& weights) {
   try {
-    Decoder({.config = read_decoder_config(config)}, at::kFloat,
-            std::make_shared<WeightFiles>(weights));
+    DecoderNetwork({.config = read_decoder_config(config)}, at::kFloat,
+                   std::make_shared<WeightFiles>(weights));
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::request);
     return error.what();

@@ -24,8 +24,9 @@ constexpr const char* kAdapter = "base_model.model.";
 
 }  // namespace
 
-Decoder::Decoder(const Options& options, const at::TensorOptions& where,
-                 std::shared_ptr<const WeightFiles> files)
+DecoderNetwork::DecoderNetwork(const Options& options,
+                               const at::TensorOptions& where,
+                               std::shared_ptr<const WeightFiles> files)
     : options_(options),
       device_(where.device()),
       layers_(options.seed, where, files),
@@ -48,7 +49,7 @@ Decoder::Decoder(const Options& options, const at::TensorOptions& where,
     files->check_all_taken({"rotary_emb.inv_freq", "lm_head.weight"});
 }
 
-void Decoder::add_block(const std::string& name) {
+void DecoderNetwork::add_block(const std::string& name) {
   const DecoderConfig& c = options_.config;
   const std::string self = name + "self_attn.", mlp = name + "mlp.";
   Block block;
@@ -72,14 +73,15 @@ void Decoder::add_block(const std::string& name) {
   blocks_.push_back(block);
 }
 
-std::size_t Decoder::norm(const std::string& name, std::int64_t width) {
+std::size_t DecoderNetwork::norm(const std::string& name, std::int64_t width) {
   return layers_.numbers(name + ".weight", {width}, 0, 1);
 }
 
 // An adapter begins as PEFT has it: what goes down is drawn, what comes up is
 // 0, so that at first nothing is added.
-Decoder::Product Decoder::product(const std::string& name, std::int64_t in,
-                                  std::int64_t out, bool bias) {
+DecoderNetwork::Product DecoderNetwork::product(const std::string& name,
+                                                std::int64_t in,
+                                                std::int64_t out, bool bias) {
   Product product;
   product.base.weight = layers_.numbers(name + ".weight", {out, in},
                                         options_.config.first_deviation);
@@ -99,8 +101,8 @@ Decoder::Product Decoder::product(const std::string& name, std::int64_t in,
   return product;
 }
 
-at::Tensor Decoder::multiplied(const Product& product,
-                               const at::Tensor& x) const {
+at::Tensor DecoderNetwork::multiplied(const Product& product,
+                                      const at::Tensor& x) const {
   at::Tensor all = layers_.apply(product.base, x);
   if (product.down == Layers::kNone) return all;
   at::Tensor low = at::linear(x, layers_.tensor(product.down));
@@ -108,20 +110,22 @@ at::Tensor Decoder::multiplied(const Product& product,
          at::linear(low, layers_.tensor(product.up)) * options_.lora->scaling();
 }
 
-at::Tensor Decoder::normed(std::size_t weight, const at::Tensor& x) const {
+at::Tensor DecoderNetwork::normed(std::size_t weight,
+                                  const at::Tensor& x) const {
   return at::rms_norm(x.to(at::kFloat), {x.size(-1)}, layers_.tensor(weight),
                       options_.config.norm_epsilon);
 }
 
-at::Tensor Decoder::heads(const Product& product, std::size_t norm,
-                          const at::Tensor& x) const {
+at::Tensor DecoderNetwork::heads(const Product& product, std::size_t norm,
+                                 const at::Tensor& x) const {
   at::Tensor all =
       multiplied(product, x).unflatten(-1, {-1, options_.config.head});
   return norm == Layers::kNone ? all : normed(norm, all).to(all.scalar_type());
 }
 
-at::Tensor Decoder::through(const Block& block, const at::Tensor& x,
-                            const Turns& turns, const Sight& sight) const {
+at::Tensor DecoderNetwork::through(const Block& block, const at::Tensor& x,
+                                   const Turns& turns,
+                                   const Sight& sight) const {
   const Autocast cast(device_, options_.precision);
   at::Tensor seen = normed(block.before, x);
   at::Tensor joined = attend(turned(heads(block.q, block.q_norm, seen), turns),
@@ -134,8 +138,9 @@ at::Tensor Decoder::through(const Block& block, const at::Tensor& x,
                                     multiplied(block.up, inner));
 }
 
-at::Tensor Decoder::hidden(const at::Tensor& ids, const at::Tensor& positions,
-                           const Sight& sight) const {
+at::Tensor DecoderNetwork::hidden(const at::Tensor& ids,
+                                  const at::Tensor& positions,
+                                  const Sight& sight) const {
   at::Tensor x = layers_.rows_of(embedding_, ids).to(at::kFloat);
   const Turns turns = turns_of(frequencies_, positions);
   for (const Block& block : blocks_) {
@@ -151,7 +156,7 @@ at::Tensor Decoder::hidden(const at::Tensor& ids, const at::Tensor& positions,
   return normed(last_norm_, x);
 }
 
-at::Tensor Decoder::logits(const at::Tensor& hidden) const {
+at::Tensor DecoderNetwork::logits(const at::Tensor& hidden) const {
   const Autocast cast(device_, options_.precision);
   return at::linear(hidden, layers_.tensor(answer_)).to(at::kFloat);
 }

@@ -16,7 +16,7 @@ namespace penstock {
 
 /// A decoder of the class Llama (Touvron et al., 2023), with the names and the
 /// rules of transformers: modeling_llama.py, modeling_qwen3.py.
-class Decoder {
+class DecoderNetwork {
  public:
   struct Options {
     DecoderConfig config;
@@ -28,8 +28,8 @@ class Decoder {
 
   /// `files`: null where the first weights are drawn. With adapters all else is
   /// fixed, and of `precision`.
-  Decoder(const Options& options, const at::TensorOptions& where,
-          std::shared_ptr<const WeightFiles> files);
+  DecoderNetwork(const Options& options, const at::TensorOptions& where,
+                 std::shared_ptr<const WeightFiles> files);
 
   /// `ids`, `positions`: int64 [rows, length] -> float32 [rows, length,
   /// hidden], from which logits() tells the next tokens.

@@ -154,7 +154,7 @@ class CausalLmModel final : public Model {
   const Field field_;
   const Json recipe_;
   const bool packed_;
-  const Decoder network_;
+  const DecoderNetwork network_;
   const std::string base_;
   const RowWork work_;
   at::Tensor counted_, seen_, seen_tokens_;

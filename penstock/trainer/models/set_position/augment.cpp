@@ -14,7 +14,8 @@ enum Purpose : std::uint64_t {
 
 }  // namespace
 
-at::Tensor Augment::heard(const at::Tensor& mask, const DrawnFor& rows) const {
+at::Tensor ReceiverAugment::heard(const at::Tensor& mask,
+                                  const DrawnFor& rows) const {
   if (dropout == 0) return mask;
   at::Tensor some = mask * drawn(mask, mask.size(1), seed, rows, kHeard,
                                  [&](Random& random, std::span<float> numbers) {
@@ -25,8 +26,8 @@ at::Tensor Augment::heard(const at::Tensor& mask, const DrawnFor& rows) const {
   return at::where(some.sum(1, /*keepdim=*/true) > 0, some, mask);
 }
 
-at::Tensor Augment::noisy(const at::Tensor& set, std::int64_t key,
-                          const DrawnFor& rows) const {
+at::Tensor ReceiverAugment::noisy(const at::Tensor& set, std::int64_t key,
+                                  const DrawnFor& rows) const {
   if (noise == 0) return set;
   at::Tensor changed = set.clone();  // the batch's memory is not ours to write
   changed.select(2, key).add_(

@@ -14,7 +14,7 @@ namespace penstock {
 ///
 /// What is drawn depends only on the seed, the epoch and the rows' samples, so
 /// a step is the same whenever it is taken.
-struct Augment {
+struct ReceiverAugment {
   double dropout = 0;  ///< share of the receivers that are left out
   double noise = 0;    ///< deviation of what is added to strengths, in the
                        ///< units of the set: standardised, if it is

@@ -25,14 +25,14 @@ DrawnFor rows(std::int64_t epoch, const std::vector<SampleId>& ids) {
   return {epoch, ids, staging, *stream};
 }
 
-TEST(Augment, LeavesOutItsShare) {
-  Augment augment{.dropout = 0.25, .seed = 3};
+TEST(ReceiverAugment, LeavesOutItsShare) {
+  ReceiverAugment augment{.dropout = 0.25, .seed = 3};
   at::Tensor mask = augment.heard(at::ones({1000, 10}), rows(0, ids(1000)));
   EXPECT_NEAR(mask.mean().item<double>(), 0.75, 0.02);
 }
 
-TEST(Augment, BringsNothingThatIsNotThere) {
-  Augment augment{.dropout = 0.5, .seed = 3};
+TEST(ReceiverAugment, BringsNothingThatIsNotThere) {
+  ReceiverAugment augment{.dropout = 0.5, .seed = 3};
   at::Tensor mask = at::zeros({50, 10});
   mask.slice(1, 0, 4).fill_(1);
   at::Tensor some = augment.heard(mask, rows(0, ids(50)));
@@ -40,16 +40,16 @@ TEST(Augment, BringsNothingThatIsNotThere) {
   EXPECT_TRUE((some.eq(0) | some.eq(1)).all().item<bool>());
 }
 
-TEST(Augment, LeavesNoRowWithoutAReceiver) {
-  Augment augment{.dropout = 0.9, .seed = 3};
+TEST(ReceiverAugment, LeavesNoRowWithoutAReceiver) {
+  ReceiverAugment augment{.dropout = 0.9, .seed = 3};
   at::Tensor some = augment.heard(at::ones({500, 3}), rows(0, ids(500)));
   EXPECT_GT(some.sum(1).min().item<double>(), 0);
   at::Tensor none = at::zeros({2, 3});
   EXPECT_EQ(augment.heard(none, rows(0, ids(2))).sum().item<double>(), 0);
 }
 
-TEST(Augment, AddsNoiseToOneKeyOfACopy) {
-  Augment augment{.noise = 0.5, .seed = 3};
+TEST(ReceiverAugment, AddsNoiseToOneKeyOfACopy) {
+  ReceiverAugment augment{.noise = 0.5, .seed = 3};
   at::Tensor set = at::ones({1000, 10, 3});
   at::Tensor noisy = augment.noisy(set, 1, rows(0, ids(1000)));
   EXPECT_TRUE(set.eq(1).all().item<bool>());
@@ -59,8 +59,8 @@ TEST(Augment, AddsNoiseToOneKeyOfACopy) {
   EXPECT_NEAR(noisy.select(2, 1).std().item<double>(), 0.5, 0.02);
 }
 
-TEST(Augment, DependsOnSeedEpochAndSampleAlone) {
-  Augment augment{.dropout = 0.5, .noise = 1, .seed = 3};
+TEST(ReceiverAugment, DependsOnSeedEpochAndSampleAlone) {
+  ReceiverAugment augment{.dropout = 0.5, .noise = 1, .seed = 3};
   at::Tensor mask = at::ones({2, 32}), set = at::zeros({2, 32, 1});
   auto both = [&](std::int64_t epoch, std::vector<SampleId> samples) {
     return augment.heard(mask, rows(epoch, samples)) +
@@ -73,10 +73,10 @@ TEST(Augment, DependsOnSeedEpochAndSampleAlone) {
   EXPECT_FALSE(one.equal(both(7, {11, 12})));
 }
 
-TEST(Augment, OfNothingCopiesNothing) {
+TEST(ReceiverAugment, OfNothingCopiesNothing) {
   at::Tensor mask = at::ones({2, 3}), set = at::ones({2, 3, 4});
-  EXPECT_TRUE(Augment{}.heard(mask, rows(0, ids(2))).is_same(mask));
-  EXPECT_TRUE(Augment{}.noisy(set, 0, rows(0, ids(2))).is_same(set));
+  EXPECT_TRUE(ReceiverAugment{}.heard(mask, rows(0, ids(2))).is_same(mask));
+  EXPECT_TRUE(ReceiverAugment{}.noisy(set, 0, rows(0, ids(2))).is_same(set));
 }
 
 }  // namespace

@@ -14,11 +14,11 @@
 #include "penstock/trainer/models/set_position/validation.h"
 #include "penstock/trainer/trainer.h"
 
-// A loss, from the batch: Augment leaves some receivers out and adds noise to
-// what they heard -> plane_of() undoes the standardisation and puts each row's
-// receivers on a plane around their inner centroid -> the network sees every
-// receiver's numbers and its place on that plane, and answers where the
-// transmitter is and how sure it is of that -> the loss is the negative
+// A loss, from the batch: ReceiverAugment leaves some receivers out and adds
+// noise to what they heard -> plane_of() undoes the standardisation and puts
+// each row's receivers on a plane around their inner centroid -> the network
+// sees every receiver's numbers and its place on that plane, and answers where
+// the transmitter is and how sure it is of that -> the loss is the negative
 // log-likelihood of the true place.
 namespace penstock {
 namespace {
@@ -179,7 +179,7 @@ class SetPositionModel final : public Model {
   const std::int64_t keys_;
   const Geography geography_;
   const double spread_km_;
-  const Augment augment_;
+  const ReceiverAugment augment_;
   const Dtype precision_;
   const at::Device device_;
   const SetNetwork network_;

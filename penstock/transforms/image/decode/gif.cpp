@@ -54,7 +54,7 @@ class Codes {
 class GifDecoder final : public PictureDecoder {
  public:
   std::string decode(std::span<const std::byte> bytes, const PictureHeader&,
-                     const PictureBox& box, const Decoding& how,
+                     const PictureBox& box, const PictureDecoding& how,
                      Pixels& out) override {
     GifFrame frame;
     std::string why = find_gif_frame(bytes, frame);

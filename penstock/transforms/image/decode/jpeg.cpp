@@ -84,7 +84,7 @@ class JpegDecoder final : public PictureDecoder {
 
   std::string decode(std::span<const std::byte> bytes,
                      const PictureHeader& header, const PictureBox& box,
-                     const Decoding& how, Pixels& out) override {
+                     const PictureDecoding& how, Pixels& out) override {
     out.reshape(box.width, box.height, how.mode);
     // A row of the whole picture, four bytes a pixel; iMCUs are 32 wide at
     // most.
@@ -99,7 +99,7 @@ class JpegDecoder final : public PictureDecoder {
 
  private:
   bool run(std::span<const std::byte> bytes, const PictureHeader& header,
-           const PictureBox& box, const Decoding& how, Pixels& out) {
+           const PictureBox& box, const PictureDecoding& how, Pixels& out) {
     if (setjmp(errors_.failed) != 0) return false;
     errors_.num_warnings = 0;
     jpeg_mem_src(&jpeg_, reinterpret_cast<const unsigned char*>(bytes.data()),
@@ -136,7 +136,7 @@ class JpegDecoder final : public PictureDecoder {
       jpeg_.out_color_space = JCS_RGB;
   }
 
-  void read(const PictureBox& box, const Decoding& how, Pixels& out) {
+  void read(const PictureBox& box, const PictureDecoding& how, Pixels& out) {
     const int margin = how.fast ? 0 : kMargin;
     // Of fewer columns libjpeg does not smooth colours.
     constexpr int kLeastColumns = 16;

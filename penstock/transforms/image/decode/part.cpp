@@ -10,7 +10,7 @@ class AnyDecoder final : public PictureDecoder {
  public:
   std::string decode(std::span<const std::byte> bytes,
                      const PictureHeader& header, const PictureBox& box,
-                     const Decoding& how, Pixels& out) override {
+                     const PictureDecoding& how, Pixels& out) override {
     std::unique_ptr<PictureDecoder>& decoder =
         decoders_[static_cast<std::size_t>(header.format)];
     if (decoder == nullptr) decoder = make(header.format);

@@ -45,7 +45,7 @@ struct Owner {
 class PngDecoder final : public PictureDecoder {
  public:
   std::string decode(std::span<const std::byte> bytes, const PictureHeader&,
-                     const PictureBox& box, const Decoding& how,
+                     const PictureBox& box, const PictureDecoding& how,
                      Pixels& out) override {
     const PictureMode mode = how.mode;
     out.reshape(box.width, box.height, mode);

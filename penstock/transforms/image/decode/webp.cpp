@@ -11,7 +11,7 @@ class WebpDecoder final : public PictureDecoder {
  public:
   std::string decode(std::span<const std::byte> bytes,
                      const PictureHeader& header, const PictureBox& box,
-                     const Decoding& how, Pixels& out) override {
+                     const PictureDecoding& how, Pixels& out) override {
     const PictureMode mode = how.mode;
     const auto width = static_cast<std::size_t>(header.width);
     const std::size_t stride = width * 3;
