@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -59,7 +60,8 @@ class HfDatasetsTest : public testing::Test {
     return set.find(key)->dump();
   }
 
-  const fs::path root_ = fs::path(testing::TempDir()) / "hf_datasets_test";
+  const fs::path root_ = fs::path(testing::TempDir()) /
+                         ("hf_datasets_test_" + std::to_string(::getpid()));
 };
 
 TEST_F(HfDatasetsTest, FindsRepositoriesAndWhatWasMadeOfThem) {

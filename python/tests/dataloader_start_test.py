@@ -231,6 +231,18 @@ class Scripts(unittest.TestCase):
         self.assertIn('put all but imports, classes and functions under if '
                       '__name__ == "__main__":', done.stderr)
 
+    def test_each_loader_finds_the_classes_of_the_script(self):
+        done = self.run_script("""
+            import penstock
+            class Mine(list):
+                pass
+            if __name__ == "__main__":
+                for loop in range(3):
+                    print(*penstock.DataLoader(Mine([loop]), num_workers=1))
+            """)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 3)
+
     def test_forked_it_needs_no_guard(self):
         done = self.run_script(self.UNGUARDED.format(
             more=', multiprocessing_context="fork"'))

@@ -28,9 +28,10 @@ def has_decoder():
 
 
 class Batches(Case):
-    def prepare(self, source, fields, **loader):
-        self.write_job(self.job(source=source, fields=fields, loader={
-            "batch_size": 4, "seed": 3, **loader}))
+    def prepare(self, source, fields, held_out=0.0, **loader):
+        self.write_job(self.job(
+            source=source, fields=fields, split={"val": held_out},
+            loader={"batch_size": 4, "seed": 3, **loader}))
 
     def epoch(self, *arguments):
         """The digests of an epoch, and the tensors of its first batch."""
@@ -85,14 +86,14 @@ class Arrays(Batches):
 
     def test_the_held_out_side_is_not_augmented(self):
         fields = {"x": {"array": {"column": "x", "window": {"length": 8}}}}
-        self.prepare(self.source, fields)
+        self.prepare(self.source, fields, held_out=0.5)
         plain = self.epoch("--split", "val")[2]["x"]
         fields["x"]["array"]["augment"] = [{"gain": {"db": 6}}]
-        self.prepare(self.source, fields)
+        self.prepare(self.source, fields, held_out=0.5)
         self.assertEqual(self.epoch("--split", "val")[2]["x"], plain)
         loud = floats(self.epoch()[2]["x"])
         self.prepare(self.source, {"x": {"array": {
-            "column": "x", "window": {"length": 8}}}})
+            "column": "x", "window": {"length": 8}}}}, held_out=0.5)
         quiet = floats(self.epoch()[2]["x"])
         for a, b in zip(loud, quiet):
             self.assertAlmostEqual(a, b * 10 ** 0.3, places=3)

@@ -166,8 +166,11 @@ TEST_F(Gpu, AnEventPassesBetweenItsRecordingAndItsWait) {
     Event event = stream_->record();
     event.wait();
     Nanoseconds after = device_->clock().now();
-    EXPECT_GE(event.time(), before);
-    EXPECT_LE(event.time(), after);
+    // Events are timed against one whose own time was asked of the host, which
+    // another program may interrupt in between.
+    constexpr Nanoseconds kExact = std::chrono::microseconds(100);
+    EXPECT_GE(event.time(), before - kExact);
+    EXPECT_LE(event.time(), after + kExact);
     EXPECT_EQ(event.time(), event.time());
   }
 }

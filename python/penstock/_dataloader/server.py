@@ -65,7 +65,9 @@ def prepare(data: dict[str, Any]) -> None:
 def import_main(data: dict[str, Any]) -> None:
     """The user's main module, under the name that multiprocessing gives it."""
     global starting_main
-    if "__mp_main__" in sys.modules:
+    main = sys.modules.get("__mp_main__")
+    # Importing multiprocessing alone gives this process's own that name.
+    if main is not None and getattr(main, "__name__", "") == "__mp_main__":
         return
     spawn: Any = importlib.import_module("multiprocessing.spawn")
     starting_main = True
