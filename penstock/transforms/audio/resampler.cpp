@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
@@ -65,7 +66,10 @@ bool Resampler::is_possible(std::int64_t from_rate, std::int64_t to_rate) {
 }
 
 std::int64_t Resampler::length(std::int64_t samples) const {
-  return (samples * new_ + old_ - 1) / old_;
+  // A damaged file may claim to have any number.
+  const std::int64_t most =
+      (std::numeric_limits<std::int64_t>::max() - old_) / new_;
+  return (std::min(samples, most) * new_ + old_ - 1) / old_;
 }
 
 std::pair<std::int64_t, std::int64_t> Resampler::needed(
