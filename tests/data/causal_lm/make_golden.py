@@ -80,9 +80,12 @@ def main():
     adapted.save_pretrained(folder)
     with safe_open(folder / "adapter_model.safetensors", "pt") as file:
         shapes = {key: file.get_slice(key).get_shape() for key in file.keys()}
+    config = json.loads((folder / "adapter_config.json").read_text())
+    # Not the folder of the machine that this ran on.
+    base = pathlib.Path(config["base_model_name_or_path"])
+    config["base_model_name_or_path"] = base.name
     (HERE / "adapter.json").write_text(json.dumps(
-        {"config": json.loads((folder / "adapter_config.json").read_text()),
-         "tensors": shapes}, indent=1, sort_keys=True) + "\n")
+        {"config": config, "tensors": shapes}, indent=1, sort_keys=True) + "\n")
     shutil.rmtree(folder)
 
 
