@@ -21,7 +21,7 @@ from typing import Any
 
 from .packing import of_memfd
 from .preloading import Preloader, received_names
-from .server import Server, die_with, prepare, received
+from .server import Server, die_with, prepare, take_message
 
 
 class Origin:
@@ -45,22 +45,11 @@ class Origin:
                 os.read(wake_read, 4096)
             self._bury()
             if self._control.fileno() in ready:
-                if not self._take_message():
+                if not take_message(self._control, self):
                     return
             elif self._told in ready:
                 self._preloader.load(received_names(self._told))
                 self._settle()
-
-    def _take_message(self) -> bool:
-        try:
-            raw, fds = received(self._control)
-        except ConnectionResetError:
-            return False
-        if not raw:
-            return False
-        kind, *rest = pickle.loads(raw)
-        getattr(self, "_on_" + kind)(fds, *rest)
-        return True
 
     def _on_imports(self, fds: list[int]) -> None:
         """What the user's process sees, names of modules, and those that are

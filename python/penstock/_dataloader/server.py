@@ -49,6 +49,20 @@ def received(control: socket.socket,
     return raw, list(fds)
 
 
+def take_message(control: socket.socket, of: Any) -> bool:
+    """Calls what `of` does on the next message; False: the other end has
+    gone."""
+    try:
+        raw, fds = received(control)
+    except ConnectionResetError:
+        return False
+    if not raw:
+        return False
+    kind, *rest = pickle.loads(raw)
+    getattr(of, "_on_" + kind)(fds, *rest)
+    return True
+
+
 starting_main = False  # while the user's main module is imported here
 
 
@@ -140,7 +154,7 @@ class Server:
             self._bury()
             self._kill_late()
             if self._control.fileno() in ready:
-                if not self._take_message():
+                if not take_message(self._control, self):
                     break
             elif self._told in ready:
                 self._load_too(received_names(self._told))
@@ -161,17 +175,6 @@ class Server:
         gc.freeze()
         if self._modules is not None:
             self._modules.tell()
-
-    def _take_message(self) -> bool:
-        try:
-            raw, fds = received(self._control)
-        except ConnectionResetError:
-            return False
-        if not raw:
-            return False
-        kind, *rest = pickle.loads(raw)
-        getattr(self, "_on_" + kind)(fds, *rest)
-        return True
 
     def _send(self, *message: object, fds: Sequence[int] = ()) -> None:
         try:
