@@ -27,7 +27,7 @@ std::string text_in(const Json& line, const char* key) {
 
 std::int64_t number_in(const Json& line, const char* key) {
   const Json* found = line.find(key);
-  return found != nullptr && found->is_integer() ? found->integer() : -1;
+  return found != nullptr && found->is_number() ? found->integer() : -1;
 }
 
 bool is_copy(const fs::path& folder) {

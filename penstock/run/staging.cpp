@@ -11,6 +11,7 @@
 
 #include "penstock/base/base.h"
 #include "penstock/base/cache_folder.h"
+#include "penstock/base/file_lock.h"
 #include "penstock/cache/cache.h"
 #include "penstock/exec/exec.h"
 #include "penstock/run/copied_file.h"
@@ -57,14 +58,14 @@ std::string shown_time(double s) {
 }
 
 /// What is to be done for one source.
-struct Staging {
+struct CopyPlan {
   fs::path copies, folder;  // of all copies, of this one
   std::vector<StagedFile> files;
   std::vector<StagedFile> missing;  // not copied, or changed since then
   std::int64_t bytes = 0;           // of `missing`
   bool to_memory = false;
 
-  explicit Staging(const SourceSpec& spec)
+  explicit CopyPlan(const SourceSpec& spec)
       : copies(folder_of_copies(spec.stage)),
         folder(copies / staged_name(spec)),
         files(staged_files(spec)),
@@ -99,16 +100,16 @@ struct Staging {
   }
 };
 
-void check_room(const Staging& staging) {
-  const std::optional<std::size_t> room = staging.room();
-  if (!room || static_cast<std::size_t>(staging.bytes) <= *room) return;
+void check_room(const CopyPlan& plan) {
+  const std::optional<std::size_t> room = plan.room();
+  if (!room || static_cast<std::size_t>(plan.bytes) <= *room) return;
   throw Error(ErrorKind::request,
               {.code = "source.stage_room",
                .what = "cannot copy the source's files",
-               .where = staging.folder.string(),
-               .why = shown(staging.bytes) + " are to be copied, and " +
+               .where = plan.folder.string(),
+               .why = shown(plan.bytes) + " are to be copied, and " +
                       shown_bytes(*room) + " are free" +
-                      (staging.to_memory ? " in memory" : ""),
+                      (plan.to_memory ? " in memory" : ""),
                .next = "name a folder on another drive as source.stage, free "
                        "room ('penstock cache prune --stage' removes copies), "
                        "or leave it out"});
@@ -121,20 +122,20 @@ std::string shown_drive(const Drive& drive) {
                    (drive.device.empty() ? "" : " (" + drive.device + ")");
 }
 
-std::string line_of(const Staging& staging) {
+std::string line_of(const CopyPlan& plan) {
   const std::string mounts = read_mounts();
-  const Drive from = drive_of(staging.files.at(0).from, mounts);
-  const Drive to = drive_of(staging.copies, mounts);
-  const std::optional<double> rate = read_rate(staging.originals());
-  const std::optional<std::size_t> room = staging.room();
+  const Drive from = drive_of(plan.files.at(0).from, mounts);
+  const Drive to = drive_of(plan.copies, mounts);
+  const std::optional<double> rate = read_rate(plan.originals());
+  const std::optional<std::size_t> room = plan.room();
   std::string line =
-      "source.stage: " + std::to_string(staging.missing.size()) + " of " +
-      std::to_string(staging.files.size()) + " files, " + shown(staging.bytes) +
+      "source.stage: " + std::to_string(plan.missing.size()) + " of " +
+      std::to_string(plan.files.size()) + " files, " + shown(plan.bytes) +
       ", are to be copied from " + shown_drive(from) + " to " +
-      staging.folder.string() + " on " + shown_drive(to) +
+      plan.folder.string() + " on " + shown_drive(to) +
       (room ? ", where " + shown_bytes(*room) + " are free" : "");
   if (!rate) return line + "; how fast they are read was not measured";
-  const double s = static_cast<double>(staging.bytes) / *rate;
+  const double s = static_cast<double>(plan.bytes) / *rate;
   line += "; read at " + shown_rate(rate) + ", which takes " + shown_time(s);
   if (to.in_memory()) return line + "; an epoch then reads them out of memory";
   if (from.mount == to.mount)
@@ -145,15 +146,15 @@ std::string line_of(const Staging& staging) {
 }
 
 /// One process makes a copy, and the others wait for it.
-void wait_for_turn(FileLock& turn, const Staging& staging,
+void wait_for_turn(FileLock& turn, const CopyPlan& plan,
                    const std::function<void(const std::string&)>& note,
                    StopFlag stop) {
-  fs::path lock = staging.folder;
+  fs::path lock = plan.folder;
   lock += ".lock";
   if (turn.try_take(lock)) return;
   if (note)
     note("another process is copying these files: waiting for " +
-         staging.folder.string());
+         plan.folder.string());
   do {
     end_if_stopped(stop);
     std::this_thread::sleep_for(kAskAgain);
@@ -173,13 +174,13 @@ void make_folder_of_copies(const fs::path& folder) {
            "name a folder of your own as source.stage");
 }
 
-void copy_missing(const Staging& staging,
+void copy_missing(const CopyPlan& plan,
                   const std::function<void(const std::string&)>& note,
                   StopFlag stop) {
   const std::thread::id caller = std::this_thread::get_id();
   const Nanoseconds begun = wall_clock().now();
   Nanoseconds next_line = begun + kNextLine;  // the caller's alone
-  CopiedList list(staging.folder);
+  CopiedList list(plan.folder);
   std::mutex writing;
   std::atomic<std::size_t> next{0};
   std::atomic<std::int64_t> copied{0};
@@ -193,19 +194,19 @@ void copy_missing(const Staging& staging,
     next_line = now + kNextLine;
     const double s = seconds(now - begun);
     const auto done = static_cast<double>(copied.load());
-    const double left = static_cast<double>(staging.bytes) - done;
-    note("copying files: " + shown(copied) + " of " + shown(staging.bytes) +
-         ", " + shown_rate(done / s) + ", about " +
-         shown_time(left / (done / s)) + " left");
+    const double left = static_cast<double>(plan.bytes) - done;
+    note("copying files: " + shown(copied) + " of " + shown(plan.bytes) + ", " +
+         shown_rate(done / s) + ", about " + shown_time(left / (done / s)) +
+         " left");
   };
   in_ranges(kThreads, kThreads, [&](std::int64_t, std::int64_t) {
     try {
       while (!failed) {
         const std::size_t at = next++;
-        if (at >= staging.missing.size()) return;
-        const StagedFile& file = staging.missing[at];
+        if (at >= plan.missing.size()) return;
+        const StagedFile& file = plan.missing[at];
         const std::uint64_t hash =
-            copy_file(file, staging.folder / file.to, staging.to_memory, seen);
+            copy_file(file, plan.folder / file.to, plan.to_memory, seen);
         const std::lock_guard lock(writing);
         list.add(file, hash);
       }
@@ -216,14 +217,14 @@ void copy_missing(const Staging& staging,
   });
   if (!note) return;
   const double s = seconds(wall_clock().now() - begun);
-  note("copied " + std::to_string(staging.missing.size()) + " files, " +
-       shown(staging.bytes) + ", in " + shown_time(s) + " to " +
-       staging.folder.string());
+  note("copied " + std::to_string(plan.missing.size()) + " files, " +
+       shown(plan.bytes) + ", in " + shown_time(s) + " to " +
+       plan.folder.string());
 }
 
-bool in_memory_already(const Staging& staging) {
-  return drive_of(staging.files.at(0).from, read_mounts()).in_memory() ||
-         share_in_page_cache(staging.originals()) >= kInMemory;
+bool in_memory_already(const CopyPlan& plan) {
+  return drive_of(plan.files.at(0).from, read_mounts()).in_memory() ||
+         share_in_page_cache(plan.originals()) >= kInMemory;
 }
 
 }  // namespace
@@ -242,14 +243,14 @@ std::string staging_text(const SourceSpec& spec) {
   std::string text;
   for (const SourceSpec& source : spec.sources) text += staging_text(source);
   if (spec.stage.empty()) return text;
-  const Staging staging(spec);
-  if (staging.missing.empty())
-    return "source.stage: all " + std::to_string(staging.files.size()) +
-           " files are in " + staging.folder.string() + "\n";
-  if (in_memory_already(staging)) return std::string(kNotCopied) + "\n";
-  const std::optional<std::size_t> room = staging.room();
-  const bool fits = !room || static_cast<std::size_t>(staging.bytes) <= *room;
-  return line_of(staging) + (fits ? "\n" : "; they do not fit\n");
+  const CopyPlan plan(spec);
+  if (plan.missing.empty())
+    return "source.stage: all " + std::to_string(plan.files.size()) +
+           " files are in " + plan.folder.string() + "\n";
+  if (in_memory_already(plan)) return std::string(kNotCopied) + "\n";
+  const std::optional<std::size_t> room = plan.room();
+  const bool fits = !room || static_cast<std::size_t>(plan.bytes) <= *room;
+  return line_of(plan) + (fits ? "\n" : "; they do not fit\n");
 }
 
 SourceSpec staged(SourceSpec spec,
@@ -258,25 +259,25 @@ SourceSpec staged(SourceSpec spec,
   for (SourceSpec& source : spec.sources)
     source = staged(std::move(source), note, stop, in_memory);
   if (spec.stage.empty()) return spec;
-  Staging staging(spec);
-  if (!staging.missing.empty()) {
-    if (in_memory == WhatIsInMemory::stays && in_memory_already(staging)) {
+  CopyPlan plan(spec);
+  if (!plan.missing.empty()) {
+    if (in_memory == WhatIsInMemory::stays && in_memory_already(plan)) {
       if (note) note(kNotCopied);
       return spec;
     }
-    make_folder_of_copies(staging.copies);
+    make_folder_of_copies(plan.copies);
     FileLock turn;
-    wait_for_turn(turn, staging, note, stop);
-    staging.look();  // another process may have copied them
-    if (!staging.missing.empty()) {
-      check_room(staging);
-      if (note) note(line_of(staging));
-      CopiedList::begin(staging.folder, spec, staging.files);
-      copy_missing(staging, note, stop);
+    wait_for_turn(turn, plan, note, stop);
+    plan.look();  // another process may have copied them
+    if (!plan.missing.empty()) {
+      check_room(plan);
+      if (note) note(line_of(plan));
+      CopiedList::begin(plan.folder, spec, plan.files);
+      copy_missing(plan, note, stop);
     }
   }
-  CopiedList::used_now(staging.folder);
-  spec.staged_in = staging.folder.string();
+  CopiedList::used_now(plan.folder);
+  spec.staged_in = plan.folder.string();
   return spec;
 }
 

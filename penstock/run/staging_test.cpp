@@ -9,9 +9,10 @@
 #include <filesystem>
 #include <thread>
 
+#include "penstock/base/fake/test_folder.h"
+#include "penstock/base/hash.h"
 #include "penstock/run/copied_file.h"
 #include "penstock/run/copied_list.h"
-#include "penstock/sources/files/test_folder.h"
 
 namespace penstock {
 namespace {
@@ -54,13 +55,13 @@ class StagingTest : public testing::Test {
     return fs::path(folder_.path("copies")) / staged_name(spec()) / "0" / name;
   }
   std::string text(const std::string& name) const {
-    return files::TestFolder::read(copied(name).string());
+    return TestFolder::read(copied(name).string());
   }
   static fs::path part_of(const StagedFile& file, const fs::path& to) {
     return to.string() + ".part-" + std::to_string(hash64(file.version));
   }
 
-  files::TestFolder folder_;
+  TestFolder folder_;
   std::vector<std::string> said_;
 };
 
@@ -112,8 +113,7 @@ TEST_F(StagingTest, AStoppedCopyGoesOnWhereItEnded) {
   std::vector<std::int64_t> seen;
   copy_file(file, to, true, [&](std::int64_t bytes) { seen.push_back(bytes); });
   EXPECT_EQ(seen, (std::vector<std::int64_t>{4 << 20, 4 << 20, 1 << 20}));
-  EXPECT_EQ(files::TestFolder::read(to.string()),
-            files::TestFolder::read(file.from));
+  EXPECT_EQ(TestFolder::read(to.string()), TestFolder::read(file.from));
   EXPECT_FALSE(fs::exists(part_of(file, to)));
 }
 

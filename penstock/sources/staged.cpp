@@ -10,6 +10,7 @@
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
 #include "penstock/sources/files/data_files.h"
+#include "penstock/sources/files/file_reader.h"
 #include "penstock/sources/kinds.h"
 #include "penstock/sources/this_copy.h"
 

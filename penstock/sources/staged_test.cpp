@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/files/test_folder.h"
 
 namespace penstock {
