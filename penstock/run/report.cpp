@@ -116,6 +116,17 @@ Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   return json;
 }
 
+/// The sample's number where its key cannot be read: a run that has ended has
+/// its report all the same.
+Json known_key_of(const Dataset& rows, SampleId sample) {
+  try {
+    return key_of(rows, sample);
+  } catch (const Error& error) {
+    log(LogLevel::warning, error.what());
+    return sample;
+  }
+}
+
 Json worst_steps_json(const RunNumbers& run, const Dataset* rows) {
   Json json{Json::Array{}};
   for (const WorstStep& step : run.worst_steps) {
@@ -126,7 +137,8 @@ Json worst_steps_json(const RunNumbers& run, const Dataset* rows) {
     entry["parts"] = parts_json(step.parts);
     entry["samples"] = Json::Array{};
     for (SampleId sample : step.samples)
-      if (rows != nullptr) entry["samples"].push_back(key_of(*rows, sample));
+      if (rows != nullptr)
+        entry["samples"].push_back(known_key_of(*rows, sample));
     json.push_back(std::move(entry));
   }
   return json;

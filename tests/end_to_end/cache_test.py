@@ -6,6 +6,7 @@ import json
 import os
 import random
 import sqlite3
+import struct
 import time
 import unittest
 
@@ -61,6 +62,17 @@ class Stores(Case):
         self.assertNotIn("scan", second["plan"])
         self.assertIn("stores: 1, ", self.succeed("cache", "ls", "--dir",
                                                "stores").out)
+
+    def test_keys_that_are_damaged_cost_no_run_its_report(self):
+        """They are read when the worst steps are named, at the end."""
+        self.train()
+        store = self.only_store().read_bytes()
+        keys = store.index(struct.pack("<8q", *range(1, 9)))
+        self.damage(keys)
+        self.assertTrue(self.cache("why")["hit"])
+        answer = self.succeed("train", "job.json", "--json")
+        self.assertNotIn("scan", answer.json()["plan"])
+        self.assertIn("store.damaged", answer.err)
 
     def test_a_commit_is_seen_through_a_link_too(self):
         """SQLite's log of commits lies beside the file, not beside the link."""
