@@ -49,6 +49,13 @@ DataFile file_at(const std::string& path, std::string relative);
 /// Error(source), files.changed, unless the file is as it was.
 void check_unchanged(const DataFile& file);
 
+/// Whether a path is a pattern of several.
+bool is_pattern(const std::string& path);
+
+/// Throws Error(source) of a path that the job names.
+[[noreturn]] void refuse_path(const char* code, const std::string& path,
+                              std::string why, std::string next);
+
 /// A folder's name as it was before it was written as part of a path: "%20" is
 /// a space.
 std::string without_percent(const std::string& text);

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "penstock/base/clock.h"
 #include "penstock/sources/condition.h"
 #include "penstock/sources/schema.h"
 #include "penstock/sources/sqlite/query.h"
@@ -47,10 +48,6 @@ void check_where(Connection& connection, const SourceSpec& spec,
     if (sqlite3_bind_parameter_count(prepared) != 0)
       refuse("it has a parameter, and none is given a value");
   }
-}
-
-std::int64_t nanoseconds_of(const timespec& time) {
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 /// Which file it is, its size and times; null where there is none, or an empty
