@@ -126,12 +126,9 @@ std::vector<std::shared_ptr<const files::RowFile>> open_documents(
     const SourceSpec& spec, const std::vector<files::DataFile>& data,
     StopFlag stop) {
   const FileSettings& settings = file_settings_of(spec);
-  std::vector<std::shared_ptr<const files::RowFile>> all;
-  for (const files::DataFile& file : data) {
-    end_if_stopped(stop);
-    all.push_back(std::make_shared<DocumentsFile>(file, settings, stop));
-  }
-  return all;
+  return files::open_each(data, stop, [&](const files::DataFile& file) {
+    return std::make_shared<DocumentsFile>(file, settings, stop);
+  });
 }
 
 }  // namespace penstock::text
