@@ -137,9 +137,7 @@ void read_columns(Connection& connection, Table& table) {
     if (std::string place(text_in(list, row, 3)); !place.empty())
       key[std::stoi(place)] = table.schema.columns.back().name;
   }
-  for (const auto& [at, name] : key) table.schema.primary_key.push_back(name);
-  for (ColumnInfo& column : table.schema.columns)
-    column.primary_key = key.size() == 1 && column.name == key.begin()->second;
+  set_primary_key(key, table.schema);
 }
 
 }  // namespace

@@ -85,9 +85,7 @@ Schema schema_of(Connection& connection, const std::string& table) {
       key[at] = column.name;
     schema.columns.push_back(std::move(column));
   }
-  for (const auto& [at, name] : key) schema.primary_key.push_back(name);
-  for (ColumnInfo& column : schema.columns)
-    column.primary_key = key.size() == 1 && column.name == key.begin()->second;
+  set_primary_key(key, schema);
   return schema;
 }
 
