@@ -94,7 +94,8 @@ class Encoder final : public FieldEncoder {
 
  private:
   PictureKeeper& keeper() {
-    if (keeper_ == nullptr) keeper_ = std::make_unique<PictureKeeper>(image_);
+    if (keeper_ == nullptr)
+      keeper_ = std::make_unique<PictureKeeper>(image_.mode, image_.max_side);
     return *keeper_;
   }
 
