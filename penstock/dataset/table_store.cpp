@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "penstock/base/ascii.h"
 #include "penstock/base/cache_folder.h"
 
 namespace penstock {
@@ -40,10 +41,8 @@ bool calls_with_one(const std::string& text, const std::string& name) {
 /// holds such a word costs a scan.
 bool changes_with_time(const SourceSpec& spec) {
   std::string text;
-  for (char c : spec.where + " " + spec.query) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (char c : ascii_lower(spec.where + " " + spec.query))
     if (c != ' ' && c != '\t' && c != '\n' && c != '\r') text += c;
-  }
   static const char* const kWords[] = {"now",
                                        "random",
                                        "current_",

@@ -262,10 +262,9 @@ std::unique_ptr<files::ChunkReader> IpcFile::open(
 std::vector<std::shared_ptr<const files::RowFile>> open_ipc(
     const SourceSpec&, const std::vector<files::DataFile>& data,
     StopFlag stop) {
-  std::vector<std::shared_ptr<const files::RowFile>> opened;
-  for (const files::DataFile& file : data)
-    opened.push_back(std::make_shared<IpcFile>(file, stop));
-  return opened;
+  return files::open_each(data, stop, [&](const files::DataFile& file) {
+    return std::make_shared<IpcFile>(file, stop);
+  });
 }
 
 }  // namespace penstock::arrow_files

@@ -241,12 +241,9 @@ files::ChunkBounds ParquetFile::bounds(std::int64_t chunk,
 std::vector<std::shared_ptr<const files::RowFile>> open_parquet(
     const SourceSpec&, const std::vector<files::DataFile>& data,
     StopFlag stop) {
-  std::vector<std::shared_ptr<const files::RowFile>> opened;
-  for (const files::DataFile& file : data) {
-    end_if_stopped(stop);
-    opened.push_back(std::make_shared<ParquetFile>(file));
-  }
-  return opened;
+  return files::open_each(data, stop, [](const files::DataFile& file) {
+    return std::make_shared<ParquetFile>(file);
+  });
 }
 
 }  // namespace penstock::arrow_files
