@@ -31,7 +31,7 @@ void refuse_windows(const SourceSpec& spec,
                   " are rows of a table; windows are those of one "
                   "long array",
            .next = "leave \"window\" out, or read an array on disk "
-                   "(npy, zarr)"});
+                   "(npy, zarr, hdf5)"});
 }
 
 }  // namespace

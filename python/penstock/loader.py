@@ -11,8 +11,9 @@ import weakref
 from typing import (TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence,
                     TextIO, cast)
 
-from . import _engine, hdf5
+from . import _engine, hdf5, zarr
 from .arguments import ELSEWHERE, checked, tell_no_meaning
+from .array_fields import Opened
 from .errors import RequestError, refused
 from .explanation import Explanation
 from .job_sections import (Fields, Settings, dumped, mixed_sources,
@@ -272,7 +273,9 @@ class Loader(BaseLoader):
     job's `source` section, a dict of arrays (numpy, torch or others, rows
     first, in host memory; used where they lie), a data frame of pandas or
     polars, a table of pyarrow, a Hugging Face data set, a relation of DuckDB or
-    anything else with `__arrow_c_stream__`, or an object of your own: with
+    anything else with `__arrow_c_stream__`, a file, group or data set of h5py, a
+    group or array of zarr, or a dict of such (opened by their path; Python reads
+    nothing of them), or an object of your own: with
     `columns`, `len()` and `read(positions)`, whose columns the fields take
     (see penstock.sources.PositionSource), or with `size` and `read(ids)`,
     which gives the tensors themselves (see penstock.callables.Source). `fields`
@@ -389,13 +392,15 @@ class Loader(BaseLoader):
             job: dict[str, Any] = {"loader": loading, "device": device}
             if split is not None:
                 job["split"] = split
-            if (opened := hdf5.section_of(source)) is not None:
+            opened = _opened_by_path(source)
+            if opened is not None:
                 source = opened[0]
-                fields = opened[1] if fields is None else fields
             mixed = mixed_sources(source)
             rows, rules, self._left_out = (
                 _own_rows(source, fields, drawn_by) if mixed is None
                 else (None, None, []))
+            if opened is not None and fields is None:
+                rules, self._left_out = opened[1:]
             if not isinstance(weights, (str, type(None))) and (
                     rows is None or rows.has_fields):
                 raise TypeError(f"weights is a {type(weights).__name__}: "
@@ -439,7 +444,7 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
         if not isinstance(job, Mapping):
             job = _read(job)
         rows = None
-        if (opened := hdf5.section_of(job.get("source"))) is not None:
+        if (opened := _opened_by_path(job.get("source"))) is not None:
             job = {"fields": opened[1], **job, "source": opened[0]}
         if not isinstance(job.get("source"), (Mapping, str, type(None))):
             chosen = {**job.get("loader", {}), **{
@@ -456,6 +461,11 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
             if rules:
                 job["fields"] = rules
         return BaseLoader(job, sets, side, ranks, rows)
+
+
+def _opened_by_path(source: object) -> Opened | None:
+    """What arrays of h5py and zarr are as a job's section; None for others."""
+    return hdf5.section_of(source) or zarr.section_of(source)
 
 
 def _own_rows(source: object, fields: Fields | None,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/half.h"
 
 // Formats are those of "The Arrow C data interface", buffers those of "Arrow
 // columnar format".
@@ -124,17 +125,8 @@ double decimal_at(const ArrowArray& array, std::int64_t at, double divisor) {
          divisor;
 }
 
-/// IEEE 754's binary16.
 double half_at(const ArrowArray& array, std::int64_t at) {
-  const auto bits = value_at<std::uint16_t>(array, 1, at);
-  const int exponent = bits >> 10 & 31;
-  const double fraction = bits & 1023;
-  double value = exponent == 0 ? std::ldexp(fraction, -24)
-                               : std::ldexp(1024 + fraction, exponent - 25);
-  if (exponent == 31)
-    value = fraction == 0 ? std::numeric_limits<double>::infinity()
-                          : std::numeric_limits<double>::quiet_NaN();
-  return (bits & 0x8000) != 0 ? -value : value;
+  return from_float16(value_at<std::uint16_t>(array, 1, at));
 }
 
 /// Text of the "view" layouts: short ones lie in the view itself.

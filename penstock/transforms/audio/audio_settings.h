@@ -38,6 +38,7 @@ struct Audio {
   bool stereo = false;
   enum class Crop : std::uint8_t { start, center, random };
   Crop crop = Crop::center;  ///< random: of the train side, else center
+  bool soxr = false;         ///< resampled by libsoxr; else as torchaudio does
   bool has_mel = false;
   Mel mel;
   enum class Form : std::uint8_t { automatic, encoded, samples, features };
