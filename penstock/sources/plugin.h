@@ -37,9 +37,10 @@ struct SourcePlugin {
 inline constexpr const char* kSourcePluginEntry = "penstock_source_part";
 
 /// Who reads the kinds of a plugin, where that is to be decided: called with
-/// null before the plugin is loaded, which is the time to load libraries that it
-/// is linked to and that lie elsewhere; and with what it says when it cannot be.
-/// Gives an API in its place, or null: the plugin, or that error. May throw.
+/// null before the plugin is loaded, which is the time to load libraries that
+/// it is linked to and that lie elsewhere; and with what it says when it cannot
+/// be. Gives an API in its place, or null: the plugin, or that error. May
+/// throw.
 using PluginChoice = std::function<const SourcePlugin*(const Error* why)>;
 
 /// From now on `choice` is asked for each use of the plugin `name`, on any

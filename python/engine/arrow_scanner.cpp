@@ -92,8 +92,7 @@ class PythonFile final : public ScannedFile {
   PythonFile(std::shared_ptr<Function> module, const nb::object& file)
       : module_(std::move(module)), file_(held(file)) {
     this->empty = rows_in(file.attr("empty"));
-    this->declared =
-        nb::cast<std::vector<std::string>>(file.attr("declared"));
+    this->declared = nb::cast<std::vector<std::string>>(file.attr("declared"));
     this->meaning = nb::cast<std::vector<std::string>>(file.attr("meaning"));
     this->chunk_ends =
         nb::cast<std::vector<std::int64_t>>(file.attr("chunk_ends"));

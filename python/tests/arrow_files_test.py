@@ -84,7 +84,7 @@ def table(rows=ROWS, seed=5):
         "v": (pyarrow.list_(pyarrow.float32()), lambda: [
             draw.randrange(-64, 64) / 8 for _ in range(draw.randrange(4))]),
         "v3": (pyarrow.list_(pyarrow.int16(), 3), lambda: [
-            draw.randrange(-99, 99) for _ in range(3)]),
+            draw.randrange(-99, 99) for _ in range(3)], 0),
         "set": (pyarrow.list_(pyarrow.struct([
             ("a", pyarrow.int32()), ("b", pyarrow.string()),
             ("c", pyarrow.float64()), ("d", pyarrow.decimal128(9, 3))])),

@@ -11,7 +11,8 @@ SourceKind arrow_kind(const std::string& name, const std::string& shown,
   SourceKind kind = file_kind(name, shown, "arrow", std::move(extensions), own);
   kind.install =
       std::string("pip install pyarrow==") + kPyarrow +
-      ", whose libraries the plugin uses (penstock.Loader of Python takes other "
+      ", whose libraries the plugin uses (penstock.Loader of Python takes "
+      "other "
       "releases, too); in a build from source, run tools/fetch_arrow and "
       "configure again";
   return kind;

@@ -28,7 +28,8 @@ bool load_libraries(const std::filesystem::path& pyarrow) {
 
 const SourcePlugin* by_named_libraries(const Error*) {
   if (const char* named = std::getenv("PENSTOCK_ARROW_DIR"))
-    if (*named != '\0') load_libraries(std::filesystem::path(named) / "pyarrow");
+    if (*named != '\0')
+      load_libraries(std::filesystem::path(named) / "pyarrow");
   return nullptr;
 }
 

@@ -97,10 +97,9 @@ class FileOfScanner final : public files::RowFile,
         seen_.push_back(
             described(columns[at], of_->declared[at], of_->meaning[at]));
       } else {
-        log(LogLevel::warning, file.path + ": column '" +
-                                   columns[at].info.name + "' is " +
-                                   of_->declared[at] +
-                                   ", which cannot be read");
+        log(LogLevel::warning,
+            file.path + ": column '" + columns[at].info.name + "' is " +
+                of_->declared[at] + ", which cannot be read");
       }
     }
   }
@@ -119,9 +118,8 @@ class FileOfScanner final : public files::RowFile,
   std::string place(std::int64_t chunk) const {
     const auto at = static_cast<std::size_t>(chunk);
     const std::vector<std::int64_t>& ends = of_->chunk_ends;
-    return parquet_
-               ? group_name(chunk, at == 0 ? 0 : ends[at - 1], ends[at])
-               : batch_name(chunk);
+    return parquet_ ? group_name(chunk, at == 0 ? 0 : ends[at - 1], ends[at])
+                    : batch_name(chunk);
   }
 
   const files::DataFile file_;
@@ -175,7 +173,8 @@ class ScanReader final : public files::ChunkReader {
   Block block_of(const std::shared_ptr<const ArrowTable>& rows,
                  std::size_t batch) {
     Block block;
-    block.rows = rows->ends()[batch] - (batch == 0 ? 0 : rows->ends()[batch - 1]);
+    block.rows =
+        rows->ends()[batch] - (batch == 0 ? 0 : rows->ends()[batch - 1]);
     block.owner = rows;
     for (std::size_t c = 0; c < columns_.size(); ++c)
       block.columns.push_back(
@@ -192,13 +191,12 @@ class ScanReader final : public files::ChunkReader {
         rows.columns(), of.name,
         [](const ArrowColumn& column) { return column.info.name; });
     if (found == rows.columns().end())
-      fail(ArrowSays{"there is no column '" + of.name + "' here"},
-           file_->file_, where_);
+      fail(ArrowSays{"there is no column '" + of.name + "' here"}, file_->file_,
+           where_);
     if (found->type != was.type || found->element != was.element ||
         found->item != was.item)
       damaged(of, "it is " + found->info.declared + ", and was another type");
-    const auto place =
-        static_cast<std::size_t>(found - rows.columns().begin());
+    const auto place = static_cast<std::size_t>(found - rows.columns().begin());
     Column column = values_of(of, rows, batch, place);
     auto problem = [&](std::int64_t row, const std::string& why) {
       problems.push_back(

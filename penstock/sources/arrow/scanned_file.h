@@ -1,7 +1,7 @@
 #pragma once
 
-#include "penstock/sources/plugin.h"
 #include "penstock/sources/arrow/scanner.h"
+#include "penstock/sources/plugin.h"
 
 namespace penstock::arrow_files {
 

@@ -149,11 +149,12 @@ TEST_F(ScannedFileTest, ChunksComeInPiecesAndConditionsSelect) {
 
 TEST_F(ScannedFileTest, ValuesBecomeWhatTheyMean) {
   const std::string uuid = "0123456789abcdef";
-  EXPECT_THAT(rows({.chunks = {{{bytes("z", {uuid})}}}, .meaning = {"uuid"}})
-                  .size(),
-              1);
-  EXPECT_THAT(rows({.chunks = {{{bytes("z", {"short"})}}}, .meaning = {"uuid"}}),
-              ElementsAre(HasSubstr("a uuid has 16 bytes")));
+  EXPECT_THAT(
+      rows({.chunks = {{{bytes("z", {uuid})}}}, .meaning = {"uuid"}}).size(),
+      1);
+  EXPECT_THAT(
+      rows({.chunks = {{{bytes("z", {"short"})}}}, .meaning = {"uuid"}}),
+      ElementsAre(HasSubstr("a uuid has 16 bytes")));
   EXPECT_THAT(rows({.chunks = {{{bytes("u", {"[1]"})}}}, .meaning = {"json"}}),
               ElementsAre("[1]"));
 }
@@ -194,9 +195,9 @@ TEST_F(ScannedFileTest, WhatTheLibrarySaysIsTold) {
               ElementsAre(AllOf(HasSubstr("t.parquet, its footer"),
                                 HasSubstr("Arrow says: no magic bytes"))));
   bad.when_opened = {.says = "it has 0 bytes", .next = "remove it"};
-  EXPECT_THAT(rows(bad, {}, "t.arrow"),
-              ElementsAre(AllOf(HasSubstr("it has 0 bytes"),
-                                HasSubstr("remove it"))));
+  EXPECT_THAT(
+      rows(bad, {}, "t.arrow"),
+      ElementsAre(AllOf(HasSubstr("it has 0 bytes"), HasSubstr("remove it"))));
   bad = good;
   bad.when_read = {.says = "a page is broken"};
   EXPECT_THAT(rows(bad, {}, "t.arrow"),

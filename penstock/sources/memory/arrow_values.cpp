@@ -139,8 +139,8 @@ Column as_it_is(const ArrowColumn& about, const ArrowSchema& schema,
     return out;
   }
   if (rows == 0) return out;  // there may be no offsets
-  out.values = borrowed(array.buffers[2],
-                        size_at(offset_at(array, out.wide, end), 1));
+  out.values =
+      borrowed(array.buffers[2], size_at(offset_at(array, out.wide, end), 1));
   return out;
 }
 
@@ -287,8 +287,8 @@ ArrowColumn arrow_column(const std::string& name, const ArrowSchema& schema) {
 std::int64_t arrow_layout::dictionary_place(const ArrowSchema& schema,
                                             const ArrowArray& array,
                                             std::int64_t at) {
-  const std::int64_t index = index_at(
-      array, number_of(schema.format).value_or(Dtype::int64), at);
+  const std::int64_t index =
+      index_at(array, number_of(schema.format).value_or(Dtype::int64), at);
   const ArrowArray& values = *array.dictionary;
   if (index < 0 || index >= values.length)
     throw Error(ErrorKind::source,

@@ -218,7 +218,8 @@ TEST_F(TableTest, WhatIsNestedInAnotherWayIsJson) {
   counts.name = "n";
   counts.offset = 0;
   counts.length = 4;
-  FakeArray prices = numbers<std::int64_t>("d:9,3", {5, 0, -1500, -1, 0, 0, 7, 0});
+  FakeArray prices =
+      numbers<std::int64_t>("d:9,3", {5, 0, -1500, -1, 0, 0, 7, 0});
   prices.name = "p";
   prices.offset = 0;
   prices.length = 4;
@@ -234,10 +235,9 @@ TEST_F(TableTest, WhatIsNestedInAnotherWayIsJson) {
       .offset = 1,
       .buffers = {{}, FakeArray::of(std::vector<std::int32_t>{0, 1, 3, 4})},
       .children = {object}};
-  EXPECT_THAT(values(list),
-              ElementsAre(R"([{"c":"ab","n":2,"p":-1.500},)"
-                          R"({"c":"","n":null,"p":null}])",
-                          R"([{"c":"cde","n":4,"p":0.007}])"));
+  EXPECT_THAT(values(list), ElementsAre(R"([{"c":"ab","n":2,"p":-1.500},)"
+                                        R"({"c":"","n":null,"p":null}])",
+                                        R"([{"c":"cde","n":4,"p":0.007}])"));
 }
 
 TEST_F(TableTest, BytesOfOneWidthAndHalfFloatsKeepTheirs) {
