@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/sources/arrow/scanner.h"
 #include "penstock/sources/checked_reader.h"
 #include "penstock/sources/concatenated.h"
 #include "penstock/sources/joined.h"

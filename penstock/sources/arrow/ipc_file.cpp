@@ -10,6 +10,7 @@
 #include "penstock/sources/arrow/arrow_error.h"
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/arrow_memory.h"
+#include "penstock/sources/arrow/damaged.h"
 #include "penstock/sources/arrow/stored_input.h"
 
 // The file format is the stream format between two marks and before a footer
@@ -68,10 +69,6 @@ class IpcFile final : public files::RowFile,
   std::vector<files::FileColumn> seen_;
   std::vector<std::int64_t> ends_;
 };
-
-std::string batch_name(std::int64_t chunk) {
-  return "record batch " + std::to_string(chunk);
-}
 
 /// Decodes some fields of record batches, in any order.
 class Batches {
@@ -168,15 +165,6 @@ class IpcReader final : public files::ChunkReader {
   const std::vector<std::size_t> columns_;
   Batches batches_;
 };
-
-[[noreturn]] void refuse_format(const files::DataFile& file, std::string why,
-                                std::string next) {
-  throw Error(ErrorKind::source, {.code = "files.damaged",
-                                  .what = "cannot read '" + file.path + "'",
-                                  .where = file.path,
-                                  .why = std::move(why),
-                                  .next = std::move(next)});
-}
 
 std::string bytes_at(arrow::io::RandomAccessFile& file, std::int64_t at,
                      std::int64_t size, const files::DataFile& data) {

@@ -12,6 +12,7 @@
 #include "penstock/sources/arrow/arrow_error.h"
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/arrow_memory.h"
+#include "penstock/sources/arrow/damaged.h"
 #include "penstock/sources/arrow/stored_input.h"
 
 // A row group is a chunk. Its columns come in batches of some ten thousand
@@ -22,11 +23,6 @@ namespace penstock::arrow_files {
 namespace {
 
 constexpr std::int64_t kBatch = 1 << 16;  // rows
-
-std::string range_of(std::int64_t group, std::int64_t first, std::int64_t end) {
-  return "row group " + std::to_string(group) + " (rows " +
-         std::to_string(first) + ".." + std::to_string(end) + ")";
-}
 
 [[noreturn]] void fail_of(const parquet::ParquetException& error,
                           const files::DataFile& file,
@@ -102,7 +98,7 @@ class ParquetFile final : public files::RowFile,
   friend class ParquetReader;
   std::string range(std::int64_t group) const {
     auto at = static_cast<std::size_t>(group);
-    return range_of(group, at == 0 ? 0 : ends_[at - 1], ends_[at]);
+    return group_name(group, at == 0 ? 0 : ends_[at - 1], ends_[at]);
   }
 
   const files::DataFile file_;
