@@ -19,7 +19,7 @@ TEST = re.compile(r"_test\.|/tests/|/fake/|/test_\w+\.h$")
 LITERAL = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|//[^\n]*|'
                      r"(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
 NO_FUNCTION = re.compile(r"\b(namespace|class|struct|union|enum)\b[^()]*$|"
-                         r'extern "C"|=\s*$|^\s*[({,]')
+                         r'extern ""\s*$|=\s*$|^\s*[({,]')
 
 
 def room_of(name):
