@@ -12,16 +12,16 @@ limit, which keeps the rows in memory: their batches are compared, byte by byte.
         [--format sqlite|parquet]    of parquet the result is limited_parquet
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
 import resource
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
+
+from result import machine_of, print_result
 
 MIB = 1 << 20
 COLUMNS = 64
@@ -103,14 +103,6 @@ def trained(program, folder, limit, cache, steps, name):
         "samples_per_s": report["samples_per_s"], "wall_seconds": wall}
 
 
-def commit():
-    told = subprocess.run(["git", "describe", "--always", "--dirty",
-                           "--abbrev=40", "--exclude=*"],
-                          cwd=pathlib.Path(__file__).parent,
-                          capture_output=True, text=True, check=False)
-    return told.stdout.strip() or None
-
-
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--program", required=True)
@@ -146,23 +138,18 @@ def main():
                    for bound, cache in ((limit, "disk"), (None, "ram"))]
         results.append(trained(program, folder, None, "ram", given.steps,
                                "without a limit, tier ram"))
-        machine = json.loads(run(program, folder, None, "doctor",
-                                 "--json")[0]).get("machine")
         size = data.stat().st_size
-    json.dump({
-        "bench": name, "question": __doc__.splitlines()[0],
-        "command": f"bench/run {name} --limit-mib {given.limit_mib} "
-                   f"--steps {given.steps} --times {given.times}", "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime(
-            "%Y-%m-%dT%H:%M:%S.000Z"),
-        "machine": machine, "load_before": os.getloadavg()[0], "rows": rows,
-        "rows_mib": rows * ROW_BYTES / MIB, f"{'file' if of_parquet else 'database'}_mib": size / MIB,
-        "must_reach": "no run is killed; planned_host_mib and used_host_mib "
-                      "below limit_mib; the same batches",
-        "batches_compared": COMPARED,
-        "same_batches": batches[0] == batches[1],
-        "results": results}, sys.stdout, indent=2)
-    print()
+    print_result(
+        name, __doc__,
+        f"bench/run {name} --limit-mib {given.limit_mib} --steps "
+        f"{given.steps} --times {given.times}",
+        {"machine": machine_of(program), "load_before": os.getloadavg()[0],
+         "rows": rows, "rows_mib": rows * ROW_BYTES / MIB,
+         ("file" if of_parquet else "database") + "_mib": size / MIB,
+         "must_reach": "no run is killed; planned_host_mib and used_host_mib "
+                       "below limit_mib; the same batches",
+         "batches_compared": COMPARED,
+         "same_batches": batches[0] == batches[1], "results": results})
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ TYPE = re.compile(r"\b(?:class|struct|union|enum(?:\s+(?:class|struct))?)\s+"
                   r"(?:(?:alignas|PENSTOCK_\w+)\s*\([^()]*\)\s*|\[\[\w+\]\]\s*)?"
                   r"([A-Za-z_][\w:]*)\s*(?:final\s*)?(?::[^:].*)?$", re.S)
 NO_FUNCTION = re.compile(r"\b(namespace|class|struct|union|enum)\b[^()]*$|"
-                         r'extern "C"|=\s*$|^\s*[({,]')
+                         r'extern ""\s*$|=\s*$|^\s*[({,]')
 
 
 def room_of(name):

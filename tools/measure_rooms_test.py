@@ -38,6 +38,15 @@ class MeasureRooms(unittest.TestCase):
         code = {"a.h": function(99, "class A final : public B")}
         self.assertEqual(measure.long_functions(code), [])
 
+    def test_a_block_of_c_is_not_a_function_but_what_is_in_it_may_be_one(self):
+        head = '#define M(a) a\nextern "C"'
+        code = {"a.cpp": function(99, head),
+                "b.cpp": function(99, head, inside="int f() {}"),
+                "c.cpp": head + " {\n" + function(61) + "}\n",
+                "d.cpp": function(61, 'extern "C" int f(int a)')}
+        self.assertEqual(measure.long_functions(code),
+                         [("c.cpp:3", 61), ("d.cpp:1", 61)])
+
     def test_finds_a_long_function_of_python(self):
         code = {"a.py": "def f():\n" + "    a()\n" * 60}
         self.assertEqual(measure.long_functions(code), [("a.py:1", 61)])

@@ -267,7 +267,8 @@ Json applied_json(const RunNumbers& run) {
 
 Json findings_json(const RunNumbers& run, const Device& device) {
   Json list = Json::Array{};
-  for (const Finding& finding : findings_of(run, device)) {
+  for (const Finding& finding :
+       findings_of(run.timeline, run.snapshot.parts, device)) {
     Json entry;
     entry["what"] = finding.what;
     entry["because"] = finding.because;

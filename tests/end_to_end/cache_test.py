@@ -2,7 +2,6 @@
 when it is removed, damaged, or its writer killed. PENSTOCK_TEST_KILLS says how
 many writers are (50; `./check --faults` kills more)."""
 import contextlib
-import json
 import os
 import random
 import sqlite3
@@ -10,10 +9,8 @@ import struct
 import time
 import unittest
 
-from penstock_cli import Case, run
+from penstock_cli import Case, has_part
 
-READS_CSV = next(part["there"] for part in json.loads(
-    run("doctor", "--json").out)["parts"] if part["part"] == "csv")
 KILLS = int(os.environ.get("PENSTOCK_TEST_KILLS", "50"))
 
 
@@ -91,7 +88,7 @@ class Stores(Case):
             self.assertNotEqual(self.train(*link)["dataset"]["fingerprint"],
                                 first["dataset"]["fingerprint"])
 
-    @unittest.skipUnless(READS_CSV, "the part that reads CSV was not built")
+    @unittest.skipUnless(has_part("csv"), "the part that reads CSV was not built")
     def test_another_file_of_the_same_size_and_time_is_another_one(self):
         file = self.folder / "m.csv"
         job = {"source": {"kind": "csv", "path": "m.csv"},
