@@ -10,7 +10,6 @@ machine's own documentation. An epoch has 25 or 1,000 examples; seams between
 epochs are inside. The first step is not counted on either side.
 """
 import argparse
-import glob
 import json
 import os
 import pathlib
@@ -21,6 +20,7 @@ import sys
 import tempfile
 import time
 
+from debian_text import read_files
 from result import print_result
 
 try:
@@ -34,12 +34,8 @@ SIZE, PAD = 2048, 0
 
 
 def write_examples(path, count):
-    """Texts of files that are there on any Debian, cut anywhere."""
-    chance, texts = random.Random(3), []
-    files = sorted(glob.glob("/usr/share/common-licenses/*")) + sorted(
-        glob.glob("/usr/include/*.h"))
-    text = "\n".join(pathlib.Path(name).read_text(errors="replace")
-                     for name in files)
+    """Texts cut anywhere."""
+    chance, texts, text = random.Random(3), [], read_files()
     for _ in range(count):
         begin = chance.randrange(len(text) - 9000)
         texts.append(text[begin:begin + chance.randrange(1200, 9000)])

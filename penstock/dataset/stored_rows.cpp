@@ -3,6 +3,7 @@
 
 #include "penstock/base/host_limits.h"
 #include "penstock/dataset/bad_row_json.h"
+#include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/table_dataset.h"
 
 // What a table's store holds, besides the document about it: "rows", packed in
@@ -114,6 +115,17 @@ bool TableDataset::take_from_store(Device& device) {
     return true;
   }
   return false;
+}
+
+std::shared_ptr<const TableDataset> TableDataset::of_store(
+    const TableDatasetOptions& options, std::shared_ptr<Source> source,
+    Device& device) {
+  const std::string shown = source->shown();
+  std::shared_ptr<TableDataset> set(new TableDataset(options));
+  set->begin(std::move(source));
+  if (!set->take_from_store(device)) return nullptr;
+  check_fingerprint(*set, options.source.fingerprint, shown);
+  return set;
 }
 
 std::shared_ptr<const Store> TableDataset::take_rows() {

@@ -71,12 +71,9 @@ TablePreparation::TablePreparation(const TableDatasetOptions& options,
                   });
       }) {
   TableDataset& set = *set_;
-  set.layout_ = layout_of(options.fields);
-  set.source_ = std::move(source);
-  if (!set.source_->abilities().by_key && !set.source_->abilities().by_position)
+  if (!source->abilities().by_key && !source->abilities().by_position)
     refuse_no_key(shown_);
-  set.bind();
-  set.info_.outputs = outputs_of(options.fields);
+  set.begin(std::move(source));
   in_store_ = set.take_from_store(device) || set.take_in_turn(turn_, device);
   if (!in_store_)
     scan();

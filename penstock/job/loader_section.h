@@ -20,6 +20,7 @@ struct LoaderSection {
   std::optional<Tail> tail;  ///< missing: drop for train, exact for val
   std::optional<std::int64_t> val_batch_size;  ///< missing: batch_size
   std::string cache = "auto";
+  Preparing preparing = Preparing::automatic;
   Drawing drawing;  ///< "weights" or "balance"
   /// Of several sources; missing: "stop".
   std::optional<Exhausted> exhausted;

@@ -61,6 +61,12 @@ void check_beside(Spec& document, const BesideSources& job) {
   if (document.has("source"))
     document.refuse(kSection, "there is \"source\" too",
                     "put it into the list, or leave one of them out");
+  if (job.preparing == Preparing::meanwhile)
+    document.refuse("loader.prepare",
+                    "rows of several \"sources\" are prepared before the first "
+                    "batch",
+                    "leave it out, or make one of them: \"kind\": "
+                    "\"concatenated\"");
   if (job.drawing)
     document.refuse(job.drawing.balance ? "loader.balance" : "loader.weights",
                     "rows are drawn by a column, and \"sources\" are mixed",

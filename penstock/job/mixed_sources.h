@@ -21,6 +21,7 @@ struct BesideSources {
   const std::vector<Field>& fields;  ///< none where the job has no `fields`
   const Split& split;
   const Drawing& drawing;
+  Preparing preparing;
 };
 /// Reads "sources", the sources that are mixed. All have fields, in the same
 /// order. Throws Error(request).

@@ -100,7 +100,8 @@ TableDatasetOptions dataset_options(const Job& job) {
       .batches_on_host =
           [operations = job.loading.options.operations](const Device& device) {
             return !queue_on(operations, device.memory_kind());
-          }};
+          },
+      .preparing = job.loading.preparing};
 }
 
 std::vector<MixedSourceOptions> mixed_options(const Job& job) {
@@ -111,6 +112,7 @@ std::vector<MixedSourceOptions> mixed_options(const Job& job) {
     all.back().rows.fields = one.fields;
     all.back().rows.cache = cache_of(job, one.fields);
     all.back().rows.split = one.split;
+    all.back().rows.preparing = Preparing::before;
   }
   return all;
 }

@@ -42,9 +42,11 @@ void parse_rows(Spec& spec, RowsFrom from, Job& job) {
 /// The sources that are mixed: what else there is has been read.
 void parse_several(Spec& spec, RowsFrom from, Job& job) {
   if (from == RowsFrom::source && spec.has("sources")) {
-    job.sources = parse_mixed_sources(spec, {.fields = job.fields,
-                                             .split = job.split,
-                                             .drawing = job.loading.drawing});
+    job.sources =
+        parse_mixed_sources(spec, {.fields = job.fields,
+                                   .split = job.split,
+                                   .drawing = job.loading.drawing,
+                                   .preparing = job.loading.preparing});
     job.fields = job.sources.front().fields;
     return;
   }

@@ -184,6 +184,15 @@ void check_drawing(Spec& spec, LoaderSection& loading) {
                 "leave \"order\" out");
 }
 
+void check_preparing(Spec& spec, LoaderSection& loading) {
+  if (loading.preparing == Preparing::meanwhile &&
+      loading.options.group_by_length != LengthGroups::How::none)
+    spec.refuse("prepare",
+                "\"group_by_length\" needs the lengths of all samples before "
+                "the first batch",
+                "leave one of the two out");
+}
+
 Json limit_rule() {
   Json rule{Json::Object{}};
   rule["description"] =
@@ -254,11 +263,19 @@ const SettingsTable<LoaderSection>& loading_settings() {
                 "were used up");
     add_drawing(made).setting("limit", limit_rule(), read_limit, shown_limit);
     add_cache_settings(made)
+        .choice("prepare", &Loading::preparing,
+                {{"auto", Preparing::automatic},
+                 {"before", Preparing::before},
+                 {"meanwhile", Preparing::meanwhile}},
+                "rows before the first batch, or while batches are made, which "
+                "\"auto\" (default) does where they are packed as a "
+                "\"stream\"")
         .choice(
             "tail", &Loading::tail,
             {{"drop", Tail::drop}, {"pad", Tail::pad}, {"exact", Tail::exact}},
             "default: drop for train, exact for val")
         .check(check_drawing)
+        .check(check_preparing)
         .check(check_read);
     return made;
   }();

@@ -25,6 +25,16 @@ double left_s(const Progress& p) {
          static_cast<double>(p.steps_left);
 }
 
+/// " tok/s 51200 MFU 38 %", or what is known of it.
+std::string shown_work(const RowWork& row, double rows_per_s) {
+  std::string text;
+  if (row.tokens > 0)
+    text += formatted(" tok/s %.0f", row.tokens_per_s(rows_per_s));
+  if (row.utilisation(1) > 0)
+    text += formatted(" MFU %.1f %%", 100 * row.utilisation(rows_per_s));
+  return text;
+}
+
 }  // namespace
 
 std::string shown_time(double seconds) {
@@ -78,6 +88,8 @@ std::string progress_line(const Progress& p) {
   line += " [" + shown_time(p.elapsed_s) + "<" + shown_time(left_s(p)) + "]";
   if (wall > 0)
     line += formatted(" %.2f it/s", static_cast<double>(p.parts.steps) / wall);
+  if (wall > 0)
+    line += shown_work(p.row, static_cast<double>(p.parts.samples) / wall);
   if (p.loss) line += formatted(" loss %.4g", *p.loss);
   line += " | " + shown_shares(p.parts) + " |";
   if (p.gpu) line += " " + p.gpu->text();

@@ -101,8 +101,12 @@ std::shared_ptr<const Dataset> prepare_rows(TableDatasetOptions wanted,
                                             Device& device, StopFlag stop) {
   wanted.stop = stop;
   stage(wanted, stop);
-  std::unique_ptr<Source> source =
-      open_source(wanted.source, requests_of(wanted), {stop});
+  auto open = [of = wanted.source,
+               requests = requests_of(wanted)](StopFlag until) {
+    return open_source(of, requests, {until});
+  };
+  std::unique_ptr<Source> source = open(stop);
+  wanted.open = open;
   return prepare_dataset(wanted, std::move(source), device);
 }
 

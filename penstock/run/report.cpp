@@ -97,15 +97,17 @@ Json mixed_json(const MixedDataset& mixed, Json json) {
 /// The fingerprint of arrays could take long.
 Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   Json json;
-  json["rows"] = rows.rows();
-  json["train"] = rows.rows_on(Side::train);
+  const bool endless = rows.info().endless;
+  json["rows"] = endless ? Json() : Json(rows.rows());
+  json["train"] = endless ? Json() : Json(rows.rows_on(Side::train));
   json["val"] = rows.rows_on(Side::val);
-  if (dynamic_cast<const IndexedDataset*>(&rows) != nullptr)
+  const auto* bins = dynamic_cast<const PackedDataset*>(&rows);
+  if (dynamic_cast<const IndexedDataset*>(&rows) != nullptr ||
+      growing_rows(rows) != nullptr)
     json["fingerprint"] = rows.fingerprint();
   if (const auto* mixed = dynamic_cast<const MixedDataset*>(&rows))
     return mixed_json(*mixed, std::move(json));
-  if (const auto* bins = dynamic_cast<const PackedDataset*>(&rows))
-    json["packing"] = bins->numbers(Side::train).json();
+  if (bins != nullptr) json["packing"] = bins->numbers(Side::train).json();
   if (dataset == nullptr) return json;
   json["left_out"] = dataset->left_out();
   for (const Field& field : dataset->fields())

@@ -172,12 +172,14 @@ class ChatTemplate {
   /// Renders a list of messages, mappings with a "role" and a "content", or
   /// those of ShareGPT, with "from" and "value". What a model is to write is
   /// what stands within {% generation %}, or, in a template without that, each
-  /// turn of the assistant, from behind the prompt for it to its end. Throws
-  /// Error(transform) `tokenizer.chat` for what are no such messages, or what
-  /// the template refuses.
-  Chat render(const Json& messages) const;
+  /// turn of the assistant, from behind the prompt for it to its end. `tools`
+  /// is a list of what the model may call, as the template takes it; null:
+  /// nothing. Throws Error(transform) `tokenizer.chat` for what are no such
+  /// messages or no list of tools, or what the template refuses.
+  Chat render(const Json& messages, const Json& tools = {}) const;
   /// The text alone; with `prompt`, ready for the next turn of the assistant.
-  std::string text(const Json& messages, bool prompt) const;
+  std::string text(const Json& messages, bool prompt,
+                   const Json& tools = {}) const;
   /// SHA-256 of what it makes texts of: equal ones render alike.
   const std::string& fingerprint() const;
 

@@ -52,11 +52,15 @@ struct Packing {
   enum class How : std::uint8_t {
     best_fit,  ///< each where the least room is left, the longest first
     wrapped,   ///< one after the other, cut where a bin ends
+    /// Best fit in windows, one behind the other and without an end: lengths
+    /// are needed window by window.
+    stream,
   };
   How how = How::best_fit;
-  std::int32_t size = 0;    ///< elements of a bin
-  bool repack = false;      ///< other bins in every epoch
-  std::int64_t window = 0;  ///< samples that are packed together; 0: all
+  std::int32_t size = 0;  ///< elements of a bin
+  bool repack = false;    ///< other bins in every epoch
+  /// Samples that are packed together; 0: all, but of a stream.
+  std::int64_t window = 0;
 };
 
 /// What a field puts into a batch: a tensor, seen per sample.
@@ -71,6 +75,9 @@ struct Output {
   /// It has the lengths of the output before it, and none beside it.
   bool shares = false;
   std::int64_t padding = 0;  ///< what stands where no sample does, an integer
+  /// Where lengths differ: the elements that a sample has at most; 0: nobody
+  /// knows before it is parsed.
+  std::int32_t most = 0;
 
   /// The lengths of a run of the stored form: one of each group that shares.
   bool own_lengths() const { return lengths != Lengths::equal && !shares; }

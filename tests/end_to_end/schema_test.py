@@ -335,6 +335,7 @@ class Schema(Case):
         yield from self.loaders("limit", 50, "60%", "82.5%", "100%", 0,
                                 -1, 1.5, "0%", "0.0%", "101%", "x%", "10",
                                 "%", True, [])
+        yield from self.loaders("prepare", "auto", "before", "never", True)
         yield from self.loaders("read", "batch", "per_sample", "row")
         yield from self.loaders("tail", "drop", "pad", "exact", "keep")
 
