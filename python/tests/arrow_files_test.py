@@ -140,6 +140,7 @@ def number(value):
 NUMBERS = ("id", "f16", "f32", "f64", "flag", "price", "wide", "wider", "level",
            "ms", "ns", "day", "clock", "took", "i8", "i16", "i32", "i64", "u8",
            "u16", "u32", "u64", "s.x", "s.y.d")
+ROUNDED_TWICE = ("price", "wide", "wider", "ns")  # by Arrow, or by a division
 TEXTS = ("word", "large", "kind", "s.y.t")
 BYTES = ("blob", "four")
 JSONS = ("set", "words", "flags", "times", "map")
@@ -288,12 +289,13 @@ class Suite:
         begin = 0
         for batch in loader:
             arrays = batch.numpy()
-            rows = slice(begin, begin + len(batch))
-            begin += len(batch)
+            rows = slice(begin, begin + batch.rows)
+            begin += batch.rows
             for name in NUMBERS:
-                numpy.testing.assert_array_equal(
-                    arrays[name].ravel(), [number(value) for value
-                                           in pylist[name][rows]], name)
+                numpy.testing.assert_allclose(
+                    arrays[name].ravel(),
+                    [number(value) for value in pylist[name][rows]],
+                    rtol=1e-15 if name in ROUNDED_TWICE else 0, err_msg=name)
             for name in TEXTS:
                 self.assertEqual(
                     batch.texts(f"text of {name}"),
@@ -320,9 +322,8 @@ class Suite:
         if name == "map":
             value = [{"key": key, "value": number} for key, number in value]
         if name == "set":
-            for element in value:
-                if element is not None:
-                    element["c"] = decimal.Decimal(repr(element["c"]))
+            value = [element and {**element, "c": decimal.Decimal(
+                repr(element["c"]))} for element in value]
         self.assertEqual(found, value, name)
 
     def test_numbers_keep_their_width_and_lists_are_arrays(self):
@@ -428,7 +429,7 @@ class Suite:
             batches = iter(loader)
             next(batches)
             path = pathlib.Path(source["path"])
-            path.write_bytes(path.read_bytes()[:-5000])
+            path.write_bytes(path.read_bytes()[:20_000])
             with self.assertRaises(penstock.errors.SourceError) as raised:
                 for _ in range(4):
                     for _ in loader:
