@@ -10,8 +10,6 @@ machine's own documentation. An epoch has 25 or 1,000 examples; seams between
 epochs are inside. The first step is not counted on either side.
 """
 import argparse
-import datetime
-import glob
 import json
 import os
 import pathlib
@@ -22,7 +20,8 @@ import sys
 import tempfile
 import time
 
-from result import commit
+from debian_text import read_files
+from result import print_result
 
 try:
     import torch
@@ -35,12 +34,8 @@ SIZE, PAD = 2048, 0
 
 
 def write_examples(path, count):
-    """Texts of files that are there on any Debian, cut anywhere."""
-    chance, texts = random.Random(3), []
-    files = sorted(glob.glob("/usr/share/common-licenses/*")) + sorted(
-        glob.glob("/usr/include/*.h"))
-    text = "\n".join(pathlib.Path(name).read_text(errors="replace")
-                     for name in files)
+    """Texts cut anywhere."""
+    chance, texts, text = random.Random(3), [], read_files()
     for _ in range(count):
         begin = chance.randrange(len(text) - 9000)
         texts.append(text[begin:begin + chance.randrange(1200, 9000)])
@@ -116,20 +111,15 @@ def main():
                     "must_reach": "19 of 20 it/s" if step_s == 0.05
                                   else "38 of 40 it/s"})
                 print(json.dumps(results[-1]), file=sys.stderr)
-    json.dump({
-        "bench": "small_team", "question": __doc__.splitlines()[0],
-        "command": f"bench/run small_team --tokenizer TOKENIZER.json "
-                   f"--seconds {given.seconds:g}",
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime(
-            "%Y-%m-%dT%H:%M:%S.000Z"),
-        "machine": {"processors": os.cpu_count(),
-                    "load": os.getloadavg()},
-        "versions": {"python": platform.python_version(),
-                     "tokenizers": tokenizers.__version__,
-                     "torch": torch.__version__ if torch else None},
-        "results": results}, sys.stdout, indent=2)
-    print()
+    print_result(
+        "small_team", __doc__,
+        "bench/run small_team --tokenizer TOKENIZER.json --seconds "
+        f"{given.seconds:g}",
+        {"machine": {"processors": os.cpu_count(), "load": os.getloadavg()},
+         "versions": {"python": platform.python_version(),
+                      "tokenizers": tokenizers.__version__,
+                      "torch": torch.__version__ if torch else None},
+         "results": results})
 
 
 if __name__ == "__main__":

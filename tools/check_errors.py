@@ -20,7 +20,8 @@ RAISED = re.compile(r"\.code =(.*?)\.what|(?:refused\(|worded\(\s*\w+,)\s*"
 # like a code: settings, and the families in which files are.
 OTHERS = {"fake.failed", "a.code", "sqlite.open", "device.part_missing",
           "device.key", "loader.balance", "loader.batch_size", "loader.cache",
-          "loader.cache_dir", "loader.prefetch", "loader.read", "loader.readers",
+          "loader.cache_dir", "loader.prefetch", "loader.prepare",
+          "loader.read", "loader.readers",
           "loader.val_batch_size", "loader.weights", "loader.workers",
           "model.kind",
           "model.safetensors", "output.dir", "source.columns", "source.key",

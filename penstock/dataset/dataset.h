@@ -13,6 +13,7 @@
 #include "penstock/dataset/batch_layout.h"
 #include "penstock/dataset/dataset_base.h"
 #include "penstock/dataset/function_dataset.h"
+#include "penstock/dataset/growing_dataset.h"
 #include "penstock/dataset/indexed_dataset.h"
 #include "penstock/dataset/mixed_dataset.h"
 #include "penstock/dataset/packed_dataset.h"

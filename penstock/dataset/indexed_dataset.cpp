@@ -1,6 +1,7 @@
 #include "penstock/dataset/indexed_dataset.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "penstock/sources/sources.h"
 
@@ -22,20 +23,6 @@ bool varies(const FieldKind& kind) {
   });
 }
 
-/// Those that were given, or what a field has that is not fitted.
-std::vector<Json> statistics_for(const IndexedOptions& options,
-                                 const BoundFields& bound) {
-  std::vector<Json> all;
-  for (std::size_t f = 0; f < bound.size(); ++f) {
-    const Json* found = options.statistics
-                            ? options.statistics->find(options.fields[f].name)
-                            : nullptr;
-    all.push_back(found != nullptr ? *found
-                                   : bound[f]->unfitted().value_or(Json()));
-  }
-  return all;
-}
-
 /// A run may go on with a copy of its files.
 Json of_any_copy(const Json& identity) {
   if (identity.is_array()) {
@@ -53,8 +40,21 @@ Json of_any_copy(const Json& identity) {
 
 }  // namespace
 
+std::vector<Json> statistics_for(const IndexedOptions& options,
+                                 const BoundFields& bound) {
+  std::vector<Json> all;
+  for (std::size_t f = 0; f < bound.size(); ++f) {
+    const Json* found = options.statistics
+                            ? options.statistics->find(options.fields[f].name)
+                            : nullptr;
+    all.push_back(found != nullptr ? *found
+                                   : bound[f]->unfitted().value_or(Json()));
+  }
+  return all;
+}
+
 std::string IndexedDataset::needs_scan(const IndexedOptions& options,
-                                       const Source& source) {
+                                       const Source& source, bool lengths) {
   if (!source.abilities().by_position)
     return "the source has no positions to read by";
   if (!source.count().rows || !source.count().exact)
@@ -65,7 +65,7 @@ std::string IndexedDataset::needs_scan(const IndexedOptions& options,
     const Field& field = options.fields[f];
     if (!options.statistics && !bound[f]->unfitted())
       return "field '" + field.name + "' needs statistics of the data";
-    if (!varies(*field.kind)) continue;
+    if (!lengths || !varies(*field.kind)) continue;
     std::int32_t length = 0;
     if (field.kind->length(0) < 0 ||
         !source.lengths(first_request(options.fields, *field.kind), 0,
@@ -107,7 +107,9 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
                               .chosen = true,
                               .why = "samples are read by position"});
   bind();
-  find_sides();
+  std::tie(train_, val_) =
+      sides_by_position(options_.split, *source_, info_.rows);
+  info_.on_side = {train_.size(), val_.size()};
   find_lengths();
   fingerprint_ = fingerprint_of(options_, *source_);
 }
@@ -117,21 +119,18 @@ void IndexedDataset::bind() {
   statistics_ = statistics_for(options_, bound_);
 }
 
-void IndexedDataset::find_sides() {
-  if (options_.split.whole()) {
-    train_ = SideIndex(info_.rows);
-  } else {
-    RowNames names(source_->info().parts);
-    std::vector<std::byte> sides;
-    sides.reserve(static_cast<std::size_t>(info_.rows));
-    for (std::int64_t row = 0; row < info_.rows; ++row)
-      sides.push_back(
-          static_cast<std::byte>(side_of(options_.split, names.of(row))));
-    keep_most(options_.split, sides);
-    train_ = SideIndex(sides, static_cast<std::byte>(Side::train));
-    val_ = SideIndex(sides, static_cast<std::byte>(Side::val));
-  }
-  info_.on_side = {train_.size(), val_.size()};
+std::pair<SideIndex, SideIndex> sides_by_position(const Split& split,
+                                                  const Source& source,
+                                                  std::int64_t rows) {
+  if (split.whole()) return {SideIndex(rows), SideIndex(std::int64_t{0})};
+  RowNames names(source.info().parts);
+  std::vector<std::byte> sides;
+  sides.reserve(static_cast<std::size_t>(rows));
+  for (std::int64_t row = 0; row < rows; ++row)
+    sides.push_back(static_cast<std::byte>(side_of(split, names.of(row))));
+  keep_most(split, sides);
+  return {SideIndex(sides, static_cast<std::byte>(Side::train)),
+          SideIndex(sides, static_cast<std::byte>(Side::val))};
 }
 
 void IndexedDataset::find_lengths() {
@@ -152,13 +151,14 @@ void IndexedDataset::find_lengths() {
 }
 
 std::string IndexedDataset::fingerprint_of(const IndexedOptions& options,
-                                           const Source& source) {
+                                           const Source& source, bool stored) {
   BoundFields bound = bind_fields(options.fields, source);
   std::vector<Json> statistics = statistics_for(options, bound);
   Json all;
   all["identity"] = of_any_copy(source.identity());
   all["rows"] = source.count().rows.value_or(0);
-  all["fields"] = recipes_of(options.fields);
+  all["fields"] =
+      stored ? stored_recipes_of(options.fields) : recipes_of(options.fields);
   for (std::size_t f = 0; f < statistics.size(); ++f)
     all["statistics"][options.fields[f].name] = statistics[f];
   all["train"] = options.split.train;

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/dataset/dataset_base.h"
@@ -31,9 +32,10 @@ struct IndexedOptions {
 /// that its field would leave out: the loader's `on_bad` decides what is done.
 class IndexedDataset final : public Dataset {
  public:
-  /// Why these samples cannot be used without a scan; empty: they can.
+  /// Why these samples cannot be used without a scan; empty: they can. Without
+  /// `lengths` they may differ in length as they like.
   static std::string needs_scan(const IndexedOptions& options,
-                                const Source& source);
+                                const Source& source, bool lengths = true);
 
   /// `source` was opened with `requests_of(options.fields)`. Throws
   /// Error(request), code data.needs_scan.
@@ -43,9 +45,10 @@ class IndexedDataset final : public Dataset {
   /// SHA-256 over what the source is, how many rows it has, the fields'
   /// recipes and statistics, and the split, in hex: no row is read.
   const std::string& fingerprint() const override { return fingerprint_; }
-  /// The same before there is a data set.
+  /// The same before there is a data set; of rows that are kept as they are
+  /// `stored`, without what only batches depend on.
   static std::string fingerprint_of(const IndexedOptions& options,
-                                    const Source& source);
+                                    const Source& source, bool stored = false);
   void select(Side side, std::span<SampleId> ranks) const override;
   void lengths(std::size_t varying, std::span<const SampleRange> ranges,
                std::span<std::int32_t> out) const override;
@@ -57,7 +60,6 @@ class IndexedDataset final : public Dataset {
  private:
   friend class IndexedFiller;
   void bind();
-  void find_sides();
   void find_lengths();
 
   const IndexedOptions options_;
@@ -71,5 +73,15 @@ class IndexedDataset final : public Dataset {
   std::vector<std::size_t> varying_;                // their fields
   std::string fingerprint_;
 };
+
+/// The sides train and val of rows by position.
+std::pair<SideIndex, SideIndex> sides_by_position(const Split& split,
+                                                  const Source& source,
+                                                  std::int64_t rows);
+
+/// Statistics by field: those that were given, or what a field has that is not
+/// fitted.
+std::vector<Json> statistics_for(const IndexedOptions& options,
+                                 const BoundFields& bound);
 
 }  // namespace penstock

@@ -28,6 +28,10 @@ std::string percent(double share) {
 }  // namespace
 
 std::string PackedNumbers::text() const {
+  if (window > 0 && bins == 0)
+    return "windows of " + std::to_string(window) +
+           " documents, one behind the other and without an end, in rows of " +
+           std::to_string(size);
   std::string line = std::to_string(samples) + " documents, " +
                      std::to_string(elements) + " tokens in " +
                      std::to_string(bins) + " rows of " + std::to_string(size) +
@@ -48,18 +52,52 @@ Json PackedNumbers::json() const {
   json["tokens"] = elements;
   json["empty"] = empty;
   json["padding"] = 1 - efficiency;
+  if (window > 0) json["window"] = window;
   return json;
 }
 
 PackedDataset::PackedDataset(std::shared_ptr<const Dataset> rows,
                              const Packing& packing, std::uint64_t seed)
-    : rows_(std::move(rows)), size_(packing.size), info_(rows_->info()) {
+    : rows_(std::move(rows)),
+      size_(packing.size),
+      window_(packing.how == Packing::How::stream ? packing.window : 0),
+      info_(rows_->info()) {
+  info_.endless = window_ > 0 && rows_->rows_on(Side::train) > 0;
   for (Side side : {Side::train, Side::val}) {
     const std::size_t s = side == Side::train ? 0 : 1;
+    if (info_.endless && side == Side::train) {
+      stream_ = std::make_unique<Streaming>(stream_of(packing, seed));
+      info_.on_side[s] = kEndless;
+      continue;
+    }
     bins_[s] = Bins(lengths_on(*rows_, side), rules_of(packing, seed));
     info_.on_side[s] = bins_[s].count();
   }
   info_.rows = info_.on_side[0] + info_.on_side[1];
+}
+
+BinStream PackedDataset::stream_of(const Packing& packing,
+                                   std::uint64_t seed) const {
+  return BinStream(rows_->rows_on(Side::train), rules_of(packing, seed),
+                   [rows = rows_.get()](std::span<const std::int64_t> ranks,
+                                        std::span<std::int32_t> out) {
+                     std::vector<SampleId> ids(ranks.begin(), ranks.end());
+                     rows->select(Side::train, ids);
+                     std::vector<SampleRange> whole;
+                     whole.reserve(ids.size());
+                     for (SampleId id : ids) whole.push_back({.sample = id});
+                     rows->lengths(0, whole, out);
+                   });
+}
+
+// Where others wait, they wait for the same window.
+std::int32_t PackedDataset::append(Side side, std::int64_t bin,
+                                   std::int64_t epoch,
+                                   std::vector<SampleRange>& to) const {
+  if (side != Side::train || stream_ == nullptr)
+    return bins(side).append(bin, epoch, to);
+  Lock lock(stream_->mutex);
+  return stream_->bins.append(bin, to);
 }
 
 void PackedDataset::select(Side side, std::span<SampleId> ranks) const {
@@ -79,9 +117,9 @@ void PackedDataset::expand(Plan& plan) const {
     std::int32_t left = size_;
     if (number >= 0) {
       const Side side = number < info_.on_side[0] ? Side::train : Side::val;
-      left = bins(side).append(
-          side == Side::train ? number : number - info_.on_side[0],
-          plan.at.epoch, ranges);
+      left =
+          append(side, side == Side::train ? number : number - info_.on_side[0],
+                 plan.at.epoch, ranges);
       ids.clear();
       for (std::size_t r = first; r < ranges.size(); ++r)
         ids.push_back(ranges[r].sample);
@@ -106,6 +144,22 @@ void PackedDataset::lengths(std::size_t, std::span<const SampleRange> ranges,
 }
 
 PackedNumbers PackedDataset::numbers(Side side) const {
+  if (side == Side::train && stream_ != nullptr) {
+    Lock lock(stream_->mutex);
+    const BinStream& of = stream_->bins;
+    const double places =
+        static_cast<double>(of.bins()) * static_cast<double>(size_);
+    return {.samples = of.samples(),
+            .empty = of.empty(),
+            .cut = of.cut(),
+            .elements = of.elements(),
+            .bins = of.bins(),
+            .size = size_,
+            .efficiency = of.bins() == 0
+                              ? 1
+                              : static_cast<double>(of.elements()) / places,
+            .window = window_};
+  }
   const Bins& of = bins(side);
   return {.samples = of.samples(),
           .empty = of.empty(),

@@ -1,6 +1,11 @@
 #include "penstock/dataset/prepare_dataset.h"
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+
 #include "penstock/dataset/expected_rows.h"
+#include "penstock/dataset/growing_dataset.h"
 #include "penstock/dataset/packed_dataset.h"
 
 namespace penstock {
@@ -29,6 +34,36 @@ bool comes_in_chunks(const Source& source) {
   return source.chunks() != nullptr && source.chunks()->chunk_ns > 0;
 }
 
+bool packs_a_stream(const TableDatasetOptions& options) {
+  return std::ranges::any_of(options.fields, [](const Field& field) {
+    const std::optional<Packing> packing = field.kind->packing();
+    return packing && packing->how == Packing::How::stream;
+  });
+}
+
+[[noreturn]] void refuse_meanwhile(const Source& source, std::string why) {
+  throw Error(
+      ErrorKind::request,
+      {.code = "data.not_meanwhile",
+       .what = "cannot prepare these rows while batches are made",
+       .where = "loader.prepare = \"meanwhile\", " + source.shown(),
+       .why = std::move(why),
+       .next = "leave \"prepare\" out: they are prepared before the first "
+               "batch, once"});
+}
+
+/// Rows may be prepared while batches are made, and are identified by what
+/// their source is, whether they are kept already or not.
+bool grows(const TableDatasetOptions& options, const Source& source) {
+  const bool asked = options.preparing == Preparing::meanwhile;
+  if (!asked &&
+      (options.preparing == Preparing::before || !packs_a_stream(options)))
+    return false;
+  std::string why = GrowingDataset::needs_scan(options, source);
+  if (!why.empty() && asked) refuse_meanwhile(source, std::move(why));
+  return why.empty();
+}
+
 bool keeps_rows(const TableDatasetOptions& options, const Source& source) {
   return options.budgets.any() ||
          (options.cache != "auto" && options.cache != "none") ||
@@ -39,6 +74,7 @@ bool keeps_rows(const TableDatasetOptions& options, const Source& source) {
 
 std::string scan_reason(const TableDatasetOptions& options,
                         const Source& source) {
+  if (options.open && grows(options, source)) return {};
   std::string why = data_reason(options, source);
   if (!why.empty() || !keeps_rows(options, source)) return why;
   if (options.budgets.any()) return "rows are kept as 'loader.cache' says";
@@ -49,17 +85,47 @@ std::string scan_reason(const TableDatasetOptions& options,
 
 std::string named_fingerprint(const TableDatasetOptions& options,
                               const Source& source) {
-  if (!data_reason(options, source).empty()) return {};
+  const bool stored = grows(options, source);
+  if (!stored && !data_reason(options, source).empty()) return {};
   return IndexedDataset::fingerprint_of(
-      {.fields = options.fields, .split = options.split}, source);
+      {.fields = options.fields, .split = options.split}, source, stored);
 }
 
 namespace {
+
+/// Rows in their store, or such as are prepared while batches are made; where
+/// the source cannot be opened once more, all at once. A plan reads nothing.
+std::shared_ptr<const Dataset> prepare_growing(
+    const TableDatasetOptions& options, std::unique_ptr<Source> source,
+    Device& device) {
+  TableDatasetOptions kept = options;
+  kept.fingerprint = named_fingerprint(options, *source);
+  kept.statistics.reset();  // nothing is fitted
+  if (options.plan_only) kept.open = nullptr;
+  if (!options.open && !options.plan_only)
+    return TableDataset::prepare(kept, std::move(source), device);
+  const std::shared_ptr<Source> shared = std::move(source);
+  if (auto stored = TableDataset::of_store(kept, shared, device)) return stored;
+  auto set = std::make_shared<GrowingDataset>(kept, shared);
+  const std::string line =
+      uses_stores(kept)
+          ? "no store yet: rows are prepared while batches are made, and kept "
+            "in " +
+                table_store(kept, *shared, false).path.string()
+          : "rows are prepared while batches are made, in every epoch anew";
+  log(LogLevel::info, line);
+  if (options.scanning) options.scanning(line);
+  if (options.planned) options.planned(set->plan());
+  check_fingerprint(*set, options.source.fingerprint, shared->shown());
+  return set;
+}
 
 /// As prepare_dataset(), before samples are packed.
 std::shared_ptr<const Dataset> prepare_samples(
     const TableDatasetOptions& options, std::unique_ptr<Source> source,
     Device& device) {
+  if (grows(options, *source))
+    return prepare_growing(options, std::move(source), device);
   if (!data_reason(options, *source).empty())
     return TableDataset::prepare(options, std::move(source), device);
   if (keeps_rows(options, *source)) {

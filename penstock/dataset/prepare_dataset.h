@@ -21,10 +21,12 @@ std::string named_fingerprint(const TableDatasetOptions& options,
                               const Source& source);
 
 /// What batches are made of, from a source that was opened with
-/// `requests_of(options)`: an IndexedDataset where nothing needs a scan, else
-/// what TableDataset::prepare() gives after one; a PackedDataset of these where
-/// a field packs its samples. Throws what these throw, and packing_of().
-/// `options.planned` is called in both cases, `options.scanning` before a scan.
+/// `requests_of(options)`: an IndexedDataset where nothing needs a scan, a
+/// GrowingDataset where rows are prepared while batches are made and there is
+/// no store yet, else what TableDataset::prepare() gives after a scan; a
+/// PackedDataset of these where a field packs its samples. Throws what these
+/// throw, packing_of(), and Error(request), code data.not_meanwhile.
+/// `options.planned` is called in all cases, `options.scanning` before a scan.
 std::shared_ptr<const Dataset> prepare_dataset(
     const TableDatasetOptions& options, std::unique_ptr<Source> source,
     Device& device);

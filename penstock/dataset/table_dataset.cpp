@@ -75,6 +75,13 @@ std::shared_ptr<const TableDataset> TableDataset::prepare(
                  device);
 }
 
+void TableDataset::begin(std::shared_ptr<Source> source) {
+  layout_ = layout_of(options_.fields);
+  source_ = std::move(source);
+  bind();
+  info_.outputs = outputs_of(options_.fields);
+}
+
 /// Where there is no store yet, and others may be making it: waits for them.
 bool TableDataset::take_in_turn(FileLock& turn, Device& device) {
   auto written = [&] {
@@ -82,10 +89,13 @@ bool TableDataset::take_in_turn(FileLock& turn, Device& device) {
     return std::filesystem::last_write_time(store_file_.path, none);
   };
   const auto before = written();
-  const bool waited = wait_for_turn(turn, options_, store_file_);
-  if (written() != before && take_from_store(device)) return true;
-  // Who had the turn has failed, and nobody shall wait for others to fail, too.
-  if (waited) turn.give_back();
+  if (always_writes_store(options_, store_file_)) {
+    const bool waited = wait_for_turn(turn, options_, store_file_);
+    if (written() != before && take_from_store(device)) return true;
+    // Who had the turn has failed, and nobody shall wait for others to fail,
+    // too; one that was killed need not fail again.
+    if (waited && !turn.was_left()) turn.give_back();
+  }
   check_store_dir(options_);
   return false;
 }
@@ -385,6 +395,7 @@ void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
   for (SampleId first = 0, end = 0; first < all; first = end) {
     std::int64_t most = table_ ? table_->most_rows() : unkept_rows;
     if (runs) most = std::min<std::int64_t>(most, 1024);  // they count to 4 GiB
+    end_if_stopped(options_.stop);
     end = std::min(all, first + most);
     const std::int64_t count = end - first;
     if (table_ == nullptr)

@@ -37,6 +37,11 @@ class TableDataset final : public Dataset {
   static std::shared_ptr<const TableDataset> prepare(
       const TableDatasetOptions& options, std::unique_ptr<Source> source,
       Device& device);
+  /// Those that an earlier run has left in their store; null: there is none
+  /// that can be used. Throws what prepare() throws of such rows.
+  static std::shared_ptr<const TableDataset> of_store(
+      const TableDatasetOptions& options, std::shared_ptr<Source> source,
+      Device& device);
   ~TableDataset() override;
 
   const DatasetInfo& info() const override { return info_; }
@@ -109,6 +114,8 @@ class TableDataset final : public Dataset {
   /// Shares what does not depend on where the rows are.
   TableDataset(const TableDataset& of, std::unique_ptr<Table> table,
                Device& device);
+  /// Before anything is read.
+  void begin(std::shared_ptr<Source> source);
   void bind();
   void check_weights() const;
   void announce_scan(const std::string& limit) const;

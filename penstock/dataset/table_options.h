@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,13 @@ struct ScanProgress {
   /// Of all these, what an interrupted scan had left.
   std::int64_t found_rows = 0;
   double found_share = 0;
+};
+
+/// When rows are prepared that need not all be known before the first batch.
+enum class Preparing : std::uint8_t {
+  automatic,  ///< meanwhile where rows are packed as a stream, else before
+  before,     ///< the first batch
+  meanwhile,  ///< while batches are made
 };
 
 /// What belongs to a data set and how it is prepared.
@@ -58,6 +66,10 @@ struct TableDatasetOptions {
   /// Rows by position go to files as they are parsed, so that a scan that is
   /// interrupted goes on where it was, and its memory does not grow with them.
   bool resumable = false;
+  Preparing preparing = Preparing::automatic;
+  /// Opens the source once more, to be read beside batches until `stop` is set.
+  /// Empty: all rows are prepared before the first batch.
+  std::function<std::unique_ptr<Source>(StopFlag stop)> open = {};
   /// What identifies the rows, where their contents do not; empty: they do.
   std::string fingerprint;
   /// Bytes of host memory that the scan may hold before values go to temporary

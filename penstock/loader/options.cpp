@@ -65,6 +65,10 @@ void check_groups(const Dataset& rows) {
 Order order_of(const LoaderOptions& options, const Dataset& rows) {
   Order order = order_of(options, rows.rows_on(options.side));
   if (options.side != Side::train) return order;
+  if (rows.info().endless) {  // it has an order of its own
+    order.shuffle = false;
+    order.pages = {};
+  }
   order.draws = rows.draws();
   order.mixture = rows.info().mixture;
   if (order.mixture != nullptr) order.samples = order.mixture->epoch_samples();

@@ -10,6 +10,19 @@
 
 namespace penstock {
 
+/// What a model does with each row, learning from it; 0: not known.
+struct RowWork {
+  double tokens = 0;
+  double flops = 0;       ///< forward and backward
+  double peak_flops = 0;  ///< of the device, in a second
+
+  double tokens_per_s(double rows_per_s) const { return rows_per_s * tokens; }
+  /// The share of the peak that is used at this rate (MFU); 0: not known.
+  double utilisation(double rows_per_s) const {
+    return peak_flops > 0 ? rows_per_s * flops / peak_flops : 0;
+  }
+};
+
 /// What the progress line shows.
 struct Progress {
   std::int64_t epoch = 0;
@@ -22,6 +35,7 @@ struct Progress {
   std::int64_t steps_left = 0;  ///< of the whole job; -1: no end
   std::optional<double> loss;
   StepParts parts;  ///< of the last window
+  RowWork row;
   HostLimits limits;
   HostUse use;
   std::optional<double> cpus_used;  ///< of the last window
@@ -31,10 +45,11 @@ struct Progress {
 
 /// One line: `ep 2/10 412/980 [03:10<04:22] 2.16 it/s loss 2.31 | AU 71 % <-
 /// data 22 % copy 5 % host 2 % | GPU 97 % 64 C 512 W VRAM 17.9/24.0 GiB RAM
-/// 1.2/64.0 GiB CPU 7.4/8`. The time left is from this run's own pace. The
-/// shares sum to 100 and the arrow names where missing time goes. What is not
-/// known is `n/a`: AU too, where the steps take no time. `GPU` is left out
-/// where the device is none.
+/// 1.2/64.0 GiB CPU 7.4/8`, with tokens per second and the share of the peak
+/// (`tok/s 51200 MFU 38 %`) before the loss where they are known. The time left
+/// is from this run's own pace. The shares sum to 100 and the arrow names where
+/// missing time goes. What is not known is `n/a`: AU too, where the steps take
+/// no time. `GPU` is left out where the device is none.
 std::string progress_line(const Progress& progress);
 
 /// "AU 71 % <- data 22 % copy 5 % host 2 %"; "AU n/a <- ..." where the steps

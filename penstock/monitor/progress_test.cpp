@@ -35,6 +35,18 @@ StepParts idle_parts(std::int64_t samples = 0) {
           .host = 1s};
 }
 
+TEST(ProgressLine, ShowsTheRateOfTokensAndTheShareOfThePeakWhereTheyAreKnown) {
+  Progress progress{.epochs = 1, .steps = 980, .parts = some_parts(1600)};
+  EXPECT_THAT(progress_line(progress), Not(HasSubstr("tok/s")));
+  progress.row.tokens = 2048;
+  EXPECT_THAT(progress_line(progress),
+              testing::AllOf(HasSubstr(" 2.16 it/s tok/s 32768"),
+                             Not(HasSubstr("MFU"))));
+  progress.row.flops = 1e12;
+  progress.row.peak_flops = 40e12;
+  EXPECT_THAT(progress_line(progress), HasSubstr("tok/s 32768 MFU 40.0 %"));
+}
+
 TEST(ProgressLine, ShowsWhereTheMissingTimeGoes) {
   Progress progress{.epoch = 1,
                     .epochs = 10,

@@ -111,9 +111,11 @@ Loop::Loop(const Parts& parts, std::int64_t in_all)
       log_(p_.folder),
       metrics_(p_.job.output, p_.folder.path()),
       trace_(traced(p_), p_.folder.path()),
-      held_out_(held_out_rows(p_)) {
+      held_out_(held_out_rows(p_)),
+      filling_(growing_rows(*p_.session.opened()) != nullptr) {
   p_.session.report_progress(p_.options.listener, epochs_,
-                             in_all - p_.state.steps_taken);
+                             in_all - p_.state.steps_taken,
+                             p_.stepper.row_work());
   if (!metrics_.any()) return;
   p_.session.on_point([this](const TimelineNumbers::Point& point) {
     metrics_.add(p_.state.steps_taken, point, p_.stepper.takes_time());
@@ -218,8 +220,20 @@ void Loop::take(const std::shared_ptr<Batch>& batch) {
   if (!batch->rejected().empty()) p_.quarantine.add(*batch, *session.opened());
   take_losses(false);
   session.report_step();
+  tell_store();
   trace_.step(run.steps, p_.options.listener.note);
   report_epochs();
+}
+
+/// Once, where rows are prepared while batches are made.
+void Loop::tell_store() {
+  if (!filling_) return;
+  const GrowingDataset* rows = growing_rows(*p_.session.opened());
+  if (rows == nullptr || rows->stored() == nullptr) return;
+  filling_ = false;
+  if (p_.options.listener.note)
+    p_.options.listener.note(
+        "all rows are prepared: from here on they are read from their store");
 }
 
 void Loop::take_losses(bool wait) {

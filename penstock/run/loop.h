@@ -77,6 +77,7 @@ class Loop {
   std::shared_ptr<Batch> next_batch();  ///< null after the last
   void step(const std::shared_ptr<Batch>& batch);
   void take(const std::shared_ptr<Batch>& batch);
+  void tell_store();
   void take_losses(bool wait);
   [[noreturn]] void refuse_loss(double loss);
   /// Also where the run ends inside of it: one that is resumed with more steps
@@ -97,6 +98,7 @@ class Loop {
   MetricSinks metrics_;
   RunTrace trace_;
   std::unique_ptr<Loader> held_out_;  // null: nothing to validate
+  bool filling_;  // nobody was told yet that the store is complete
   /// An epoch, or its part, that is over for the host, and its steps that are
   /// timed.
   struct Ended {

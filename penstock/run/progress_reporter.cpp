@@ -59,6 +59,7 @@ void ProgressReporter::report(Nanoseconds now) {
       .steps_left = whole_.steps_left < 0 ? -1 : whole_.steps_left - steps_,
       .loss = loss_,
       .parts = last_window_.steps > 0 ? last_window_ : clock_.total() - before_,
+      .row = whole_.row,
       .limits = limits_,
       .use = read_host_use(),
       .cpus_used = cpus_used_,

@@ -18,6 +18,7 @@ class ProgressReporter {
     std::int64_t epochs = 0;  ///< 0: there is no last one
     std::int64_t steps_per_epoch = 0;
     std::int64_t steps_left = 0;  ///< for this run to take; -1: no end
+    RowWork row = {};
   };
   ProgressReporter(const TrainListener& listener, StepClock& clock,
                    const Device& device, Whole whole);

@@ -97,15 +97,17 @@ Json mixed_json(const MixedDataset& mixed, Json json) {
 /// The fingerprint of arrays could take long.
 Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   Json json;
-  json["rows"] = rows.rows();
-  json["train"] = rows.rows_on(Side::train);
+  const bool endless = rows.info().endless;
+  json["rows"] = endless ? Json() : Json(rows.rows());
+  json["train"] = endless ? Json() : Json(rows.rows_on(Side::train));
   json["val"] = rows.rows_on(Side::val);
-  if (dynamic_cast<const IndexedDataset*>(&rows) != nullptr)
+  const auto* bins = dynamic_cast<const PackedDataset*>(&rows);
+  if (dynamic_cast<const IndexedDataset*>(&rows) != nullptr ||
+      growing_rows(rows) != nullptr)
     json["fingerprint"] = rows.fingerprint();
   if (const auto* mixed = dynamic_cast<const MixedDataset*>(&rows))
     return mixed_json(*mixed, std::move(json));
-  if (const auto* bins = dynamic_cast<const PackedDataset*>(&rows))
-    json["packing"] = bins->numbers(Side::train).json();
+  if (bins != nullptr) json["packing"] = bins->numbers(Side::train).json();
   if (dataset == nullptr) return json;
   json["left_out"] = dataset->left_out();
   for (const Field& field : dataset->fields())
@@ -114,6 +116,17 @@ Json rows_json(const Dataset& rows, const TableDataset* dataset) {
           *dataset->statistics_of(field.name).find("classes");
   json["fingerprint"] = dataset->fingerprint();
   return json;
+}
+
+/// The sample's number where its key cannot be read: a run that has ended has
+/// its report all the same.
+Json known_key_of(const Dataset& rows, SampleId sample) {
+  try {
+    return key_of(rows, sample);
+  } catch (const Error& error) {
+    log(LogLevel::warning, error.what());
+    return sample;
+  }
 }
 
 Json worst_steps_json(const RunNumbers& run, const Dataset* rows) {
@@ -126,7 +139,8 @@ Json worst_steps_json(const RunNumbers& run, const Dataset* rows) {
     entry["parts"] = parts_json(step.parts);
     entry["samples"] = Json::Array{};
     for (SampleId sample : step.samples)
-      if (rows != nullptr) entry["samples"].push_back(key_of(*rows, sample));
+      if (rows != nullptr)
+        entry["samples"].push_back(known_key_of(*rows, sample));
     json.push_back(std::move(entry));
   }
   return json;
@@ -255,7 +269,8 @@ Json applied_json(const RunNumbers& run) {
 
 Json findings_json(const RunNumbers& run, const Device& device) {
   Json list = Json::Array{};
-  for (const Finding& finding : findings_of(run, device)) {
+  for (const Finding& finding :
+       findings_of(run.timeline, run.snapshot.parts, device)) {
     Json entry;
     entry["what"] = finding.what;
     entry["because"] = finding.because;

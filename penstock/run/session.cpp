@@ -25,6 +25,17 @@ namespace {
                .next = "open it again, and close it after the last batch"});
 }
 
+[[noreturn]] void refuse_endless() {
+  throw Error(
+      ErrorKind::request,
+      {.code = "packing.endless",
+       .what = "the job has no end",
+       .where = "train.max_steps",
+       .why = "rows that are packed as a \"stream\" have no epochs, and "
+              "no number of steps is given",
+       .next = "say how many: \"train\": {\"max_steps\": 10000}"});
+}
+
 }  // namespace
 
 Session::Session(const Job& job, const OpenOptions& options)
@@ -44,6 +55,9 @@ Session::Session(const Job& job, const OpenOptions& options)
   options_.note = nullptr;
   options_.rows = nullptr;
   Position first = first_position();
+  const bool endless = options_.side == Side::train && rows_->info().endless;
+  if (!options_.batches && endless && !job_.training.max_steps)
+    refuse_endless();
   if (!options_.batches)
     options_.batches =
         std::max<std::int64_t>(0, steps_in_all(job_, order_) - steps_before_);
@@ -274,14 +288,18 @@ void Session::add_step(const StepParts& step, std::int64_t epoch) {
 }
 
 void Session::report_progress(TrainListener listener, std::int64_t epochs,
-                              std::int64_t steps_left) {
+                              std::int64_t steps_left, const RowWork& row) {
   reporter_.reset();  // it refers to the listener
   listener_ = std::move(listener);
+  const std::int64_t of_epoch = rows_->info().endless && steps_left >= 0
+                                    ? position().step + steps_left
+                                    : steps_per_epoch();
   reporter_ = std::make_unique<ProgressReporter>(
       listener_, clock_, *device_,
       ProgressReporter::Whole{.epochs = epochs,
-                              .steps_per_epoch = steps_per_epoch(),
-                              .steps_left = steps_left});
+                              .steps_per_epoch = of_epoch,
+                              .steps_left = steps_left,
+                              .row = row});
 }
 
 void Session::report_epoch(const EpochNumbers& epoch) {

@@ -74,9 +74,10 @@ class Session {
   /// Times the steps. `total()` never waits; `pause()` leaves out the time
   /// until the next batch is asked for, once the step has ended.
   StepClock& clock() { return clock_; }
-  /// From here on `listener` gets the progress of the loop, step by step.
+  /// From here on `listener` gets the progress of the loop, step by step, with
+  /// what `row` says of its rate.
   void report_progress(TrainListener listener, std::int64_t epochs,
-                       std::int64_t steps_left);
+                       std::int64_t steps_left, const RowWork& row = {});
   /// Reports the step that has ended now, not at the next call of next().
   void report_step();
   /// From here on `listener` gets each point of the time line when it is over.

@@ -7,21 +7,9 @@
 #include <vector>
 
 #include "penstock/loader/loader.h"
+#include "penstock/monitor/monitor.h"
 
 namespace penstock {
-
-/// What a model does with each row, learning from it; 0: not known.
-struct RowWork {
-  double tokens = 0;
-  double flops = 0;       ///< forward and backward
-  double peak_flops = 0;  ///< of the device, in a second
-
-  double tokens_per_s(double rows_per_s) const { return rows_per_s * tokens; }
-  /// The share of the peak that is used at this rate (MFU); 0: not known.
-  double utilisation(double rows_per_s) const {
-    return peak_flops > 0 ? rows_per_s * flops / peak_flops : 0;
-  }
-};
 
 /// What a run leaves of a model for other programs.
 struct WeightsForm {

@@ -115,8 +115,10 @@ std::string opened_line(const DatasetInfo& info, Nanoseconds took) {
   char seconds[32];
   std::snprintf(seconds, sizeof(seconds), "%.1f s",
                 static_cast<double>(took.count()) / 1e9);
-  return std::to_string(info.on_side[0]) + " train + " +
-         std::to_string(info.on_side[1]) + " val rows " + where + ", " +
+  const std::string train = info.endless
+                                ? "train rows without an end + "
+                                : std::to_string(info.on_side[0]) + " train + ";
+  return train + std::to_string(info.on_side[1]) + " val rows " + where + ", " +
          shown_bytes(bytes) + ", ready after " + seconds;
 }
 
@@ -264,6 +266,15 @@ struct Begun {
   }
 };
 
+/// After an epoch the rows that it had are in their store, for the next run.
+void fill_store(const Session& session, const TrainOptions& options) {
+  const GrowingDataset* rows = growing_rows(*session.opened());
+  if (rows == nullptr || rows->stored() != nullptr) return;
+  if (options.listener.note)
+    options.listener.note("waiting until the store of the rows is complete");
+  rows->wait_for_store(options.stop);
+}
+
 /// The steps that a job's rows and model have, from where `of.from` says.
 TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   const TrainOptions& options = of.options;
@@ -298,6 +309,7 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
              .state = state},
             steps_in_all(of.job, session->order()));
   const bool all = loop.run();
+  if (all && state.position.epoch > 0) fill_store(*session, options);
   leave_adapter(of.folder.path(), *stepper);
   if (of.weights) leave_weights(*of.weights, *stepper, *session, all, options);
   RunNumbers run = numbers_of(*session, *stepper, of.folder.path().string());

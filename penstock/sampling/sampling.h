@@ -20,6 +20,7 @@
 #include "penstock/base/json.h"
 #include "penstock/base/sample.h"
 #include "penstock/base/settings.h"
+#include "penstock/sampling/bin_stream.h"
 #include "penstock/sampling/draws.h"
 #include "penstock/sampling/length_groups.h"
 #include "penstock/sampling/mixture.h"

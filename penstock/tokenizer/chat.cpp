@@ -66,6 +66,14 @@ Value::List messages_of(const Json& json) {
   return messages;
 }
 
+Value tools_of(const Json& json) {
+  if (json.is_null()) return Value::None{};
+  if (!json.is_array())
+    throw bad_chat("its tools are " + std::string(json.type_name()) +
+                   ", expected a list");
+  return Value::of(json);
+}
+
 bool is_assistant(const Value& message) {
   const Value* role = message.map()->find("role");
   return *role == Value("assistant");
@@ -98,11 +106,12 @@ void encode_chat(const ChatTemplate::Chat& chat, bool special, Encoder& encoder,
 }
 
 struct ChatTemplate::Inside {
-  Written render(const Value::List& messages, bool prompt) const {
+  Written render(const Value::List& messages, const Value& tools,
+                 bool prompt) const {
     Value::Map variables;
     for (const auto& [name, token] : tokens) variables.set(name, token);
     variables.set("messages", Value::list(messages));
-    variables.set("tools", Value::None{});
+    variables.set("tools", tools);
     variables.set("documents", Value::None{});
     variables.set("add_generation_prompt", prompt);
     try {
@@ -113,7 +122,7 @@ struct ChatTemplate::Inside {
   }
 
   /// The turn of message `at` in `whole`, of all messages.
-  Part turn(const Value::List& messages, std::size_t at,
+  Part turn(const Value::List& messages, const Value& tools, std::size_t at,
             const std::string& whole) const;
 
   chat::Block block;
@@ -136,6 +145,7 @@ bool has_generation(const chat::Block& block) {
 }  // namespace
 
 ChatTemplate::Part ChatTemplate::Inside::turn(const Value::List& messages,
+                                              const Value& tools,
                                               std::size_t at,
                                               const std::string& whole) const {
   const auto until = [&](std::size_t count) {
@@ -149,18 +159,18 @@ ChatTemplate::Part ChatTemplate::Inside::turn(const Value::List& messages,
                     "{% generation %}");
   };
   // It begins where the prompt for it ends.
-  const std::string before = render(until(at), true).text;
+  const std::string before = render(until(at), tools, true).text;
   if (!whole.starts_with(before)) throw unknown();
-  const std::string through = render(until(at + 1), false).text;
+  const std::string through = render(until(at + 1), tools, false).text;
   if (whole.starts_with(through) && through.starts_with(before))
     return {before.size(), through.size()};
   // It ends as far behind its content as where it is the last message.
   Value::List marked = messages;
   marked[at] = std::make_shared<Value::Map>(*messages[at].map());
   marked[at].map()->set("content", std::string(kMark));
-  const std::string all = render(marked, false).text;
+  const std::string all = render(marked, tools, false).text;
   marked.resize(at + 1);
-  const std::string last = render(marked, false).text;
+  const std::string last = render(marked, tools, false).text;
   const std::size_t mark = all.find(kMark), mark_last = last.find(kMark);
   if (mark == all.npos || mark_last == last.npos) throw unknown();
   const std::string_view tail =
@@ -258,9 +268,11 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::load(
   return found;
 }
 
-ChatTemplate::Chat ChatTemplate::render(const Json& json) const {
+ChatTemplate::Chat ChatTemplate::render(const Json& json,
+                                        const Json& tools) const {
   const Value::List messages = messages_of(json);
-  Written written = inside_->render(messages, false);
+  const Value called = tools_of(tools);
+  Written written = inside_->render(messages, called, false);
   Chat chat{.text = std::move(written.text), .assistant = {}};
   if (inside_->says_generation) {
     for (ByteRange part : written.generated)
@@ -269,7 +281,7 @@ ChatTemplate::Chat ChatTemplate::render(const Json& json) const {
   }
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (is_assistant(messages[i]))
-      chat.assistant.push_back(inside_->turn(messages, i, chat.text));
+      chat.assistant.push_back(inside_->turn(messages, called, i, chat.text));
   return chat;
 }
 
@@ -277,8 +289,9 @@ const std::string& ChatTemplate::fingerprint() const {
   return inside_->fingerprint;
 }
 
-std::string ChatTemplate::text(const Json& json, bool prompt) const {
-  return inside_->render(messages_of(json), prompt).text;
+std::string ChatTemplate::text(const Json& json, bool prompt,
+                               const Json& tools) const {
+  return inside_->render(messages_of(json), tools_of(tools), prompt).text;
 }
 
 }  // namespace penstock

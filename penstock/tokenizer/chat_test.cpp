@@ -224,6 +224,27 @@ TEST(Chat, NamesWhatIsWrongWithAChat) {
   }
 }
 
+TEST(Chat, ToolsAreWhatTheTemplateMakesOfThem) {
+  const ChatTemplate of = made(
+      "{% if tools %}{% for tool in tools %}{{ tool.function.name }}|{% endfor "
+      "%}{{ tools | tojson }}{% endif %}{% for m in messages %}{{ m.content "
+      "}}{% endfor %}");
+  const Json tools = json(R"([{"function": {"name": "say"}}])");
+  EXPECT_EQ(of.text(json(kOne), false), "Hi");
+  EXPECT_EQ(of.text(json(kOne), false, tools),
+            R"(say|[{"function": {"name": "say"}}]Hi)");
+  const ChatTemplate::Chat chat = of.render(kChat, tools);
+  ASSERT_EQ(chat.assistant.size(), 2u);
+  EXPECT_EQ(chat.text.substr(chat.assistant[0].begin, 5), "Hello");
+  try {
+    of.text(json(kOne), false, json(R"({"name": "say"})"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "tokenizer.chat");
+    EXPECT_NE(error.parts().why.find("expected a list"), std::string::npos);
+  }
+}
+
 TEST(Chat, FindsTheTemplateOfATokenizer) {
   const std::string config =
       R"({"chat_template": [{"name": "tool_use", "template": "no"},

@@ -13,6 +13,8 @@
 
 namespace penstock {
 
+struct Recipe;  // what a tokenizer.json says, ready to be applied
+
 /// Text becomes numbers as the `tokenizers` library makes them of the same
 /// tokenizer.json, id for id; a file that asks for what is not known is refused
 /// with the name of that part.
@@ -61,13 +63,12 @@ class Tokenizer {
   std::string decode(const std::vector<std::uint32_t>& ids,
                      bool skip_special) const;
 
-  struct Inside;
-  const Inside& inside() const { return *inside_; }
+  const Recipe& recipe() const { return *recipe_; }
 
  private:
-  explicit Tokenizer(std::unique_ptr<Inside> inside);
+  explicit Tokenizer(Recipe recipe);
 
-  std::unique_ptr<Inside> inside_;
+  std::unique_ptr<const Recipe> recipe_;
 };
 
 /// Which characters of a document a token was made of: from `begin` up to, but
@@ -171,12 +172,14 @@ class ChatTemplate {
   /// Renders a list of messages, mappings with a "role" and a "content", or
   /// those of ShareGPT, with "from" and "value". What a model is to write is
   /// what stands within {% generation %}, or, in a template without that, each
-  /// turn of the assistant, from behind the prompt for it to its end. Throws
-  /// Error(transform) `tokenizer.chat` for what are no such messages, or what
-  /// the template refuses.
-  Chat render(const Json& messages) const;
+  /// turn of the assistant, from behind the prompt for it to its end. `tools`
+  /// is a list of what the model may call, as the template takes it; null:
+  /// nothing. Throws Error(transform) `tokenizer.chat` for what are no such
+  /// messages or no list of tools, or what the template refuses.
+  Chat render(const Json& messages, const Json& tools = {}) const;
   /// The text alone; with `prompt`, ready for the next turn of the assistant.
-  std::string text(const Json& messages, bool prompt) const;
+  std::string text(const Json& messages, bool prompt,
+                   const Json& tools = {}) const;
   /// SHA-256 of what it makes texts of: equal ones render alike.
   const std::string& fingerprint() const;
 

@@ -104,14 +104,14 @@ nb::tuple encode_with_offsets(SharedTokenizer& shared, const nb::str& text,
 
 /// The ids of a chat, and of each whether it is a target.
 nb::tuple encode_chat(SharedTokenizer& shared, const std::string& messages,
-                      const std::string& file) {
+                      const std::string& tools, const std::string& file) {
   const std::shared_ptr<const ChatTemplate> chats = shared.chats(file);
   std::vector<std::uint32_t> ids;
   std::vector<bool> targets;
   {
     nb::gil_scoped_release released;
-    const ChatTemplate::Chat chat =
-        chats->render(Json::parse(messages, "the messages"));
+    const ChatTemplate::Chat chat = chats->render(
+        Json::parse(messages, "the messages"), Json::parse(tools, "the tools"));
     Encoder encoder = shared.lend();
     penstock::encode_chat(chat, false, encoder, ids, targets);
     shared.give_back(std::move(encoder));
@@ -137,14 +137,16 @@ void bind_tokenizer(nb::module_& module) {
            nb::arg("special"),
            nb::sig("def encode_with_offsets(self, text: str, special: bool) "
                    "-> tuple[bytes, bytes]"))
-      .def("encode_chat", &encode_chat, nb::arg("messages"), nb::arg("file"),
-           nb::sig("def encode_chat(self, messages: str, file: str) -> "
-                   "tuple[bytes, bytes]"))
+      .def("encode_chat", &encode_chat, nb::arg("messages"), nb::arg("tools"),
+           nb::arg("file"),
+           nb::sig("def encode_chat(self, messages: str, tools: str, file: "
+                   "str) -> tuple[bytes, bytes]"))
       .def("render",
            [](SharedTokenizer& shared, const std::string& messages, bool prompt,
-              const std::string& file) {
+              const std::string& tools, const std::string& file) {
              return shared.chats(file)->text(
-                 Json::parse(messages, "the messages"), prompt);
+                 Json::parse(messages, "the messages"), prompt,
+                 Json::parse(tools, "the tools"));
            })
       .def("decoder",
            [](const SharedTokenizer& shared, bool skip_special) {

@@ -16,8 +16,9 @@ from .arguments import ELSEWHERE, checked, tell_no_meaning
 from .array_fields import Opened
 from .errors import RequestError, refused
 from .explanation import Explanation
-from .job_sections import (Fields, Settings, dumped, mixed_sources,
-                           sections_of_rows, sets_of, without_comments)
+from .job_sections import (Fields, Settings, dumped, given, loader_section,
+                           mixed_sources, sections_of_rows, sets_of,
+                           without_comments)
 from .notebook import loader_html
 from .progress import Screen, shown
 from .ranks import Agree, Ranks
@@ -357,48 +358,21 @@ class Loader(BaseLoader):
                          multiprocessing_context, "in_order": not in_order})
         ranks = Ranks(rank, world, agree)
         with ranks.opening():
-            try:
-                batch_size = operator.index(batch_size)
-            except TypeError:
-                raise TypeError(f"batch_size is {batch_size!r}, expected an "
-                                "integer: the rows of a batch of one rank"
-                                ) from None
-            loading: dict[str, Any] = {
-                "batch_size": batch_size * ranks.world, "seed": seed,
-                "shuffle": shuffle, "cache": cache,
-                "tail": "drop" if drop_last else "exact"}
-            ahead = 2 if prefetch_factor is None else prefetch_factor
-            if num_workers is not None:
-                loading["workers"] = num_workers
-                ahead *= max(1, num_workers)
-            loading["prefetch"] = ahead
-            if order != "exact":
-                loading["order"] = order
-            if not isinstance(balance, (str, type(None))):
-                raise TypeError(f"balance is a {type(balance).__name__}: "
-                                "expected the name of a column or an array")
-            drawn_by = balance if weights is None else weights
-            if weights is not None:
-                loading["weights"] = (
-                    weights if isinstance(weights, str) else "weights")
-            if balance is not None:
-                loading["balance"] = balance
-            if drawn_by is not None:
-                loading["shuffle"] = True
-            if limit is not None:
-                loading["limit"] = limit
-            if exhausted is not None:
-                loading["exhausted"] = exhausted
-            job: dict[str, Any] = {"loader": loading, "device": device}
-            if split is not None:
-                job["split"] = split
-            opened = _opened_by_path(source)
-            if opened is not None:
+            loading = loader_section(
+                batch_size=batch_size, world=ranks.world, shuffle=shuffle,
+                drop_last=drop_last, seed=seed, cache=cache, order=order,
+                num_workers=num_workers, prefetch_factor=prefetch_factor,
+                weights=weights, balance=balance, limit=limit,
+                exhausted=exhausted)
+            job: dict[str, Any] = {"loader": loading, "device": device,
+                                   **given(split=split)}
+            if (opened := _opened_by_path(source)) is not None:
                 source = opened[0]
             mixed = mixed_sources(source)
             rows, rules, self._left_out = (
-                _own_rows(source, fields, drawn_by) if mixed is None
-                else (None, None, []))
+                _own_rows(source, fields,
+                          balance if weights is None else weights)
+                if mixed is None else (None, None, []))
             if opened is not None and fields is None:
                 rules, self._left_out = opened[1:]
             if not isinstance(weights, (str, type(None))) and (
@@ -406,11 +380,9 @@ class Loader(BaseLoader):
                 raise TypeError(f"weights is a {type(weights).__name__}: "
                                 "expected the name of a column; an array goes "
                                 "with a dict of arrays")
-            about = {name: value for name, value in (
-                ("key", key), ("where", where), ("query", query),
-                ("on_bad", on_bad)) if value is not None}
-            job.update(sections_of_rows(source, mixed, rows, rules or fields,
-                                         about))
+            job.update(sections_of_rows(
+                source, mixed, rows, rules or fields,
+                given(key=key, where=where, query=query, on_bad=on_bad)))
             super().__init__(job, (), side, ranks, rows)
             self._rules = rules
 

@@ -93,23 +93,25 @@ class Tokenizer:
                 for begin, end in zip([0, *stops], stops, strict=False)]
 
     def render(self, messages: Messages, *, prompt: bool = False,
+               tools: Messages | None = None,
                template: str | os.PathLike[str] = "") -> str:
         """The text of a chat, as the chat template beside the tokenizer makes
         it, or that of a file, `template`; with `prompt`, ready for the next
-        turn of the assistant. The same as `apply_chat_template` of
+        turn of the assistant; `tools` is what it may call. The same as `apply_chat_template` of
         transformers with `tokenize=False`."""
         return self._shared.render(json.dumps(messages), prompt,
-                                   os.fspath(template))
+                                   json.dumps(tools), os.fspath(template))
 
     def encode_chat(self, messages: Messages, *,
+                    tools: Messages | None = None,
                     template: str | os.PathLike[str] = ""
                     ) -> tuple[Ids, Targets]:
         """The ids of a chat, and an array of bool: which of them are the turns
         of the assistant, the targets of the loss."""
         import numpy
 
-        ids, targets = self._shared.encode_chat(json.dumps(messages),
-                                                os.fspath(template))
+        ids, targets = self._shared.encode_chat(
+            json.dumps(messages), json.dumps(tools), os.fspath(template))
         return (numpy.frombuffer(ids, dtype=numpy.uint32),
                 numpy.frombuffer(targets, dtype=numpy.bool_))
 

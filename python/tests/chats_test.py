@@ -114,6 +114,34 @@ class Chats(unittest.TestCase):
         self.assertEqual(len(ids), 3)
         self.assertEqual(labels, [-100, *b"xy"])
 
+    def test_tools_come_from_a_column_of_their_own(self):
+        file = self.folder / "tools.jinja"
+        file.write_text("{% for tool in tools or [] %}{{ tool.name }}{% endfor %}"
+                        "{% for m in messages %}{% if m.role == 'assistant' %}"
+                        "{% generation %}{{ m.content }}{% endgeneration %}"
+                        "{% else %}{{ m.content }}{% endif %}{% endfor %}")
+        messages = [{"role": "user", "content": "q"},
+                    {"role": "assistant", "content": "xy"}]
+        tools = [{"name": "say"}, {"name": "go"}]
+        rows = self.rows([{"m": messages, "t": tools}, {"m": messages},
+                          {"m": messages, "t": None}],
+                         column="m", chat=True, tools="t",
+                         chat_template=str(file))
+        tokenizer = penstock.Tokenizer(self.tokenizer)
+        self.assertEqual(tokenizer.render(messages, tools=tools, template=file),
+                         "saygoqxy")
+        plain = tokenizer.encode("qxy", special=False).tolist()
+        self.assertEqual([ids for ids, _ in rows],
+                         [tokenizer.encode("saygoqxy", special=False).tolist(),
+                          plain, plain])
+        self.assertEqual(rows[0][1][-2:], list(b"xy"))
+        ids, targets = tokenizer.encode_chat(messages, tools=tools,
+                                             template=file)
+        self.assertEqual((ids.tolist(), int(targets.sum())), (rows[0][0], 2))
+        with self.assertRaisesRegex(penstock.Error, "expected a list"):
+            self.rows([{"m": messages, "t": {"name": "say"}}], column="m",
+                      chat=True, tools="t", chat_template=str(file))
+
     def test_a_prompt_is_no_target(self):
         [(ids, labels)] = self.rows([{"prompt": "the", "answer": "xyz"}],
                                     column="prompt", completion="answer", eos=True)
@@ -156,6 +184,7 @@ class Chats(unittest.TestCase):
         for options, code in (
                 ({"chat": True, "completion": "c"}, None),
                 ({"chat_template": "x.jinja"}, None),
+                ({"tools": "c"}, None),
                 ({"chat": True, "tokenizer": ""}, None)):
             with self.assertRaises(penstock.RequestError):
                 self.rows([{"m": "a", "c": "b"}], column="m", **options)
@@ -221,18 +250,27 @@ class EqualToJinja(unittest.TestCase):
                                 for role, text in turns]
                     self.compare(ours, file, theirs, messages, tokens)
 
+    TOOLS = [{"type": "function", "function": {
+        "name": "weather", "description": "of a \"place\", größer",
+        "parameters": {"type": "object", "properties": {
+            "place": {"type": "string", "description": "a <town> & more"},
+            "days": {"type": "integer"}}, "required": ["place"]}}}]
+
     def compare(self, ours, file, theirs, messages, tokens):
-        for prompt in (False, True):
+        for prompt, tools in ((False, None), (True, None), (False, self.TOOLS),
+                              (True, self.TOOLS)):
             try:
                 wanted = theirs.render(
-                    messages=messages, add_generation_prompt=prompt, tools=None,
+                    messages=messages, add_generation_prompt=prompt, tools=tools,
                     documents=None, **tokens)
             except jinja2.exceptions.TemplateError:
                 with self.assertRaises(penstock.Error):
-                    ours.render(messages, prompt=prompt, template=file)
+                    ours.render(messages, prompt=prompt, tools=tools,
+                                template=file)
                 continue
             self.assertEqual(
-                ours.render(messages, prompt=prompt, template=file), wanted)
+                ours.render(messages, prompt=prompt, tools=tools,
+                            template=file), wanted)
 
 
 if __name__ == "__main__":

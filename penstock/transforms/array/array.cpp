@@ -135,8 +135,7 @@ class Parser final : public FieldParser {
         out.bytes.resize(begin);  // of what does not matter
         out.bytes.resize(begin + width);
       }
-      if (!equal)
-        out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      if (!equal) out.end_row();
     }
   }
 
@@ -203,37 +202,12 @@ class Parser final : public FieldParser {
   JsonNumbers texts_;
 };
 
-class Encoder final : public FieldEncoder {
- public:
-  void encode(std::span<const ValueRow> rows, const StoredRows& out,
-              Faults&) override {
-    std::byte* to = out.data;
-    for (ValueRow row : rows) {
-      if (out.runs == nullptr) {
-        std::memcpy(to, row.data(), row.size());
-        to += out.stride;
-        continue;
-      }
-      out.runs->bytes.append(row.data(), row.size());
-      out.runs->ends.push_back(
-          static_cast<std::uint32_t>(out.runs->bytes.size()));
-    }
-  }
-};
-
 class BoundArray final : public BoundField {
  public:
   BoundArray(Arrays array, std::size_t column)
       : array_(std::move(array)), column_(column) {}
   std::unique_ptr<FieldParser> parser() const override {
     return std::make_unique<Parser>(array_, column_);
-  }
-  std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-    return nullptr;
-  }
-  std::unique_ptr<FieldEncoder> encoder(const Json&,
-                                        const std::string&) const override {
-    return std::make_unique<Encoder>();
   }
 
  private:
@@ -335,13 +309,7 @@ std::shared_ptr<const FieldKind> make_array(std::string name, Arrays array) {
 }
 
 FieldDescriptor array_field() {
-  return {.key = "array",
-          .settings = array_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Arrays array;
-            array_settings().read(section, array);
-            return make_array(name, std::move(array));
-          }};
+  return describe_field<Arrays, array_settings, make_array>("array");
 }
 
 }  // namespace penstock

@@ -1,8 +1,8 @@
+#include "penstock/transforms/audio/audio_settings.h"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
-
-#include "penstock/transforms/audio/audio.h"
 
 namespace penstock {
 namespace {

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "penstock/transforms/audio/audio.h"
+#include "penstock/base/bytes.h"
+#include "penstock/base/random.h"
+#include "penstock/transforms/audio/audio_settings.h"
 #include "penstock/transforms/audio/decoder.h"
 #include "penstock/transforms/audio/resampler.h"
 

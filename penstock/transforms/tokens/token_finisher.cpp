@@ -77,7 +77,8 @@ std::vector<Output> token_outputs(const std::string& prefix,
                        .row_shape = {},
                        .lengths = bins ? Lengths::bins : Lengths::padded,
                        .shares = !outputs.empty(),
-                       .padding = padding});
+                       .padding = padding,
+                       .most = bins ? 0 : tokens.max_length});
   };
   add("input_ids", tokens.pad_id.value_or(0));
   add("labels", kIgnored);

@@ -12,13 +12,16 @@ class Tokenizer;
 
 /// How a column of tokens goes into batches.
 struct Tokens {
-  enum class Pack : std::uint8_t { best_fit, wrapped, none };
+  enum class Pack : std::uint8_t { best_fit, wrapped, stream, none };
+  /// Documents in a window of a stream, unless `pack_window` says another.
+  static constexpr std::int64_t kStreamWindow = 8192;
 
   std::string column;
   /// The path of a tokenizer.json; empty: the column holds tokens already.
   std::string tokenizer;
   bool chat = false;          ///< the column holds messages
   std::string chat_template;  ///< its file; empty: the one of the tokenizer
+  std::string tools;  ///< the column of what chats may call; may be empty
   /// The column of what follows `column`, which is no target then.
   std::string completion;
   bool special = false;      ///< with what the tokenizer's template adds
@@ -34,6 +37,8 @@ struct Tokens {
   std::shared_ptr<const Tokenizer> loaded = {};          ///< of `tokenizer`
   std::shared_ptr<const ChatTemplate> rendered_by = {};  ///< of chats
 
+  /// The other column that a row of turns is read from; empty: none.
+  const std::string& second() const { return chat ? tools : completion; }
   /// Some tokens are no targets of the loss.
   bool masked() const { return chat || !completion.empty(); }
 };

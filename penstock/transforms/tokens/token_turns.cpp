@@ -18,14 +18,16 @@ bool TokenTurns::reads(const ColumnType& type) {
   return type.is_text() || type.kind == ColumnKind::dictionary;
 }
 
-std::string TokenTurns::read(const Column& column, const Column* completion,
+std::string TokenTurns::read(const Column& column, const Column* more,
                              std::int64_t row, DocumentNote& note) {
   const std::string_view first = text_in(column, row);
   if (!is_utf8(first)) return "holds " + shown_text(first) + ", expected UTF-8";
-  if (completion == nullptr) {
-    if (std::string why = read_chat(first); !why.empty()) return why;
+  if (template_ != nullptr) {
+    const bool tools = more != nullptr && more->valid(row);
+    std::string why = read_chat(first, tools ? text_in(*more, row) : "null");
+    if (!why.empty()) return why;
   } else {
-    const std::string_view second = text_in(*completion, row);
+    const std::string_view second = text_in(*more, row);
     if (!is_utf8(second))
       return "is completed by " + shown_text(second) + ", expected UTF-8";
     chat_.text = first;
@@ -43,9 +45,11 @@ std::string TokenTurns::read(const Column& column, const Column* completion,
   return {};
 }
 
-std::string TokenTurns::read_chat(std::string_view json) {
+std::string TokenTurns::read_chat(std::string_view json,
+                                  std::string_view tools) {
   try {
-    chat_ = template_->render(Json::parse(json, "the chat"));
+    chat_ = template_->render(Json::parse(json, "the chat"),
+                              Json::parse(tools, "its tools"));
     return {};
   } catch (const Error& error) {
     return "holds " + beginning(json) + ": " + error.parts().why;

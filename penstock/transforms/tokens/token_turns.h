@@ -22,16 +22,17 @@ class TokenTurns {
   /// True for columns that hold such texts.
   static bool reads(const ColumnType& type);
 
-  /// What is wrong with the row, whose columns are valid; empty: nothing, and
-  /// ids() holds its tokens, targets() whether each is one. `completion` is
-  /// null for chats. Fills in what `note` says of the text.
-  std::string read(const Column& column, const Column* completion,
-                   std::int64_t row, DocumentNote& note);
+  /// What is wrong with the row, whose columns are valid but for the tools;
+  /// empty: nothing, and ids() holds its tokens, targets() whether each is one.
+  /// `more`: the completions, or of chats the tools, which may be missing.
+  /// Fills in what `note` says of the text.
+  std::string read(const Column& column, const Column* more, std::int64_t row,
+                   DocumentNote& note);
   const std::vector<std::uint32_t>& ids() const { return ids_; }
   const std::vector<bool>& targets() const { return targets_; }
 
  private:
-  std::string read_chat(std::string_view json);
+  std::string read_chat(std::string_view json, std::string_view tools);
   void tokenize();
 
   const bool special_;

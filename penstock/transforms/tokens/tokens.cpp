@@ -24,11 +24,13 @@ constexpr std::int64_t kMostIds = std::int64_t{1} << 31;
 
 void check_packing(Spec& spec, Tokens& of) {
   const bool best_fit = of.pack == Tokens::Pack::best_fit;
+  const bool stream = of.pack == Tokens::Pack::stream;
   if (of.repack && !best_fit)
     spec.refuse("repack", "only \"best_fit\" packs anew",
                 "leave it out, or set \"pack\": \"best_fit\"");
-  if (of.pack_window > 0 && !best_fit)
-    spec.refuse("pack_window", "only \"best_fit\" packs in windows",
+  if (of.pack_window > 0 && !best_fit && !stream)
+    spec.refuse("pack_window",
+                "only \"best_fit\" and \"stream\" pack in windows",
                 "leave it out, or set \"pack\": \"best_fit\"");
   if (of.vocab_size > 0 && of.pad_id.value_or(0) >= of.vocab_size)
     spec.refuse("pad_id",
@@ -45,6 +47,9 @@ void check_turns(Spec& spec, Tokens& of) {
                 "leave it out, or leave \"chat\" out");
   if (!of.chat && !of.chat_template.empty())
     spec.refuse("chat_template", "it is of chats",
+                "set \"chat\": true, or leave it out");
+  if (!of.chat && !of.tools.empty())
+    spec.refuse("tools", "they are of chats",
                 "set \"chat\": true, or leave it out");
   if (of.chat)
     of.rendered_by = ChatTemplate::load(of.tokenizer, of.chat_template);
@@ -100,6 +105,9 @@ const SettingsTable<Tokens>& tokens_settings() {
                   .text("chat_template", &Tokens::chat_template,
                         "the file of a template; without one that of the "
                         "tokenizer")
+                  .text("tools", &Tokens::tools,
+                        "the column of what a chat may call, a list as its "
+                        "template takes it")
                   .text("completion", &Tokens::completion,
                         "the column of what follows, which alone is a target")
                   .boolean("special", &Tokens::special,
@@ -114,11 +122,13 @@ const SettingsTable<Tokens>& tokens_settings() {
                   .choice("pack", &Tokens::pack,
                           {{"best_fit", Tokens::Pack::best_fit},
                            {"wrapped", Tokens::Pack::wrapped},
+                           {"stream", Tokens::Pack::stream},
                            {"none", Tokens::Pack::none}},
                           "\"best_fit\": whole documents where they fit, cut "
                           "only where longer than a row; \"wrapped\": one "
-                          "after the other, cut at every row; \"none\": a "
-                          "document a row, padded")
+                          "after the other, cut at every row; \"stream\": "
+                          "as \"best_fit\", window by window and without an "
+                          "end; \"none\": a document a row, padded")
                   .integer("vocab_size", &Tokens::vocab_size, 0, kMostIds,
                            "of the model: an id that is not below it makes its "
                            "row bad; 0: not known")
@@ -128,7 +138,8 @@ const SettingsTable<Tokens>& tokens_settings() {
                            "documents have other neighbours in every epoch")
                   .integer("pack_window", &Tokens::pack_window, 0,
                            std::int64_t{1} << 32,
-                           "documents that are packed together; 0: all")
+                           "documents that are packed together; 0: all, of "
+                           "\"stream\" 8192")
                   .check(check_tokenizer)
                   .check(check_turns)
                   .check(check_packing),
@@ -165,7 +176,7 @@ class Parser final : public FieldParser {
       else
         faults.reject(
             {.row = row, .place = tokens_.column, .why = std::move(why)});
-      out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      out.end_row();
       ends_.push_back(ids_.size());
     }
   }
@@ -190,7 +201,8 @@ class Parser final : public FieldParser {
     if (turns_) {
       const Column* more =
           columns_.size() > 1 ? &block.columns[columns_[1]] : nullptr;
-      if (!column.valid(row) || (more != nullptr && !more->valid(row)))
+      if (!column.valid(row) ||
+          (more != nullptr && !tokens_.chat && !more->valid(row)))
         return "is NULL, expected texts";
       return turns_->read(column, more, row, note);
     }
@@ -242,18 +254,6 @@ class Parser final : public FieldParser {
   std::unique_ptr<TokenNotes> notes_;
 };
 
-class Encoder final : public FieldEncoder {
- public:
-  void encode(std::span<const ValueRow> rows, const StoredRows& out,
-              Faults&) override {
-    for (ValueRow row : rows) {
-      out.runs->bytes.append(row.data(), row.size());
-      out.runs->ends.push_back(
-          static_cast<std::uint32_t>(out.runs->bytes.size()));
-    }
-  }
-};
-
 class BoundTokens final : public BoundField {
  public:
   BoundTokens(Tokens tokens, std::vector<std::size_t> columns)
@@ -271,10 +271,6 @@ class BoundTokens final : public BoundField {
     return TokenNotes::of(saved);
   }
   std::optional<Json> unfitted() const override { return Json(); }
-  std::unique_ptr<FieldEncoder> encoder(const Json&,
-                                        const std::string&) const override {
-    return std::make_unique<Encoder>();
-  }
 
  private:
   const Tokens tokens_;
@@ -291,10 +287,10 @@ class TokensKind final : public FieldKind {
         {.column = tokens_.column,
          .as = ReadAs::value,
          .setting = "fields." + name_ + ".tokens.column"}};
-    if (!tokens_.completion.empty())
-      asked.push_back({.column = tokens_.completion,
+    if (const std::string& more = tokens_.second(); !more.empty())
+      asked.push_back({.column = more,
                        .as = ReadAs::value,
-                       .setting = "fields." + name_ + ".tokens.completion"});
+                       .setting = "fields." + name_ + second_setting()});
     return asked;
   }
   StoredForm stored() const override {
@@ -306,12 +302,16 @@ class TokensKind final : public FieldKind {
   }
   std::optional<Packing> packing() const override {
     if (tokens_.pack == Tokens::Pack::none) return std::nullopt;
-    return Packing{.how = tokens_.pack == Tokens::Pack::wrapped
-                              ? Packing::How::wrapped
-                              : Packing::How::best_fit,
-                   .size = tokens_.max_length,
-                   .repack = tokens_.repack,
-                   .window = tokens_.pack_window};
+    Packing packing{.size = tokens_.max_length,
+                    .repack = tokens_.repack,
+                    .window = tokens_.pack_window};
+    if (tokens_.pack == Tokens::Pack::wrapped)
+      packing.how = Packing::How::wrapped;
+    if (tokens_.pack == Tokens::Pack::stream) {
+      packing.how = Packing::How::stream;
+      if (packing.window == 0) packing.window = Tokens::kStreamWindow;
+    }
+    return packing;
   }
   std::unique_ptr<FieldFinisher> finisher(bool) const override {
     return token_finisher(tokens_);
@@ -322,6 +322,7 @@ class TokensKind final : public FieldKind {
                   .tokenizer = tokens_.tokenizer,
                   .chat = tokens_.chat,
                   .chat_template = tokens_.chat_template,
+                  .tools = tokens_.tools,
                   .completion = tokens_.completion,
                   .special = tokens_.special,
                   .eos = tokens_.eos,
@@ -352,28 +353,23 @@ class TokensKind final : public FieldKind {
           tokens_,
           std::vector<std::size_t>(columns.at.begin(), columns.at.end()));
     const ColumnType& type = columns.types[wrong];
-    const ColumnInfo& info = columns.info[wrong];
-    throw Error(
-        ErrorKind::request,
-        {.code = "fields.tokens",
-         .what = "cannot use the settings",
-         .where = "fields." + name_ +
-                  (wrong == 0 ? ".tokens.column" : ".tokens.completion"),
-         .why = "column '" + info.name + "' (" + info.declared + ") holds " +
-                std::string(name_of(type)) + ", expected " +
-                (texts ? "texts" : "lists of token ids"),
-         .next = texts && TokenLists::reads(type)
-                     ? "leave \"tokenizer\" out: the column holds token ids"
-                 : TokenTexts::reads(type)
-                     ? "name the model's tokenizer.json as \"tokenizer\""
-                     : "name the column that holds them"});
+    throw column_error(
+        "fields.tokens",
+        "fields." + name_ + (wrong == 0 ? ".tokens.column" : second_setting()),
+        columns.info[wrong], type,
+        texts ? "expected texts" : "expected lists of token ids",
+        texts && TokenLists::reads(type)
+            ? "leave \"tokenizer\" out: the column holds token ids"
+        : TokenTexts::reads(type)
+            ? "name the model's tokenizer.json as \"tokenizer\""
+            : "name the column that holds them");
   }
 
  private:
   /// A tokenizer is what is in its file, wherever that is.
   static Json recipe_of(const Tokens& tokens) {
     Json recipe = tokens_settings().shown(tokens);
-    if (!tokens.masked()) recipe["tokens"] = without_turns(recipe["tokens"]);
+    recipe["tokens"] = without_unused(recipe["tokens"], tokens.masked());
     if (tokens.loaded != nullptr)
       recipe["tokens"]["tokenizer"] = tokens.loaded->fingerprint();
     if (tokens.rendered_by != nullptr)
@@ -382,12 +378,18 @@ class TokensKind final : public FieldKind {
   }
 
   /// As it was before there were such settings: stores stay valid.
-  static Json without_turns(const Json& settings) {
+  static Json without_unused(const Json& settings, bool masked) {
     Json::Object kept;
-    for (const auto& [key, value] : settings.object())
-      if (key != "chat" && key != "chat_template" && key != "completion")
-        kept.emplace_back(key, value);
+    for (const auto& [key, value] : settings.object()) {
+      const bool turns =
+          key == "chat" || key == "chat_template" || key == "completion";
+      const bool no_tools = key == "tools" && value == Json("");
+      if ((masked || !turns) && !no_tools) kept.emplace_back(key, value);
+    }
     return kept;
+  }
+  const char* second_setting() const {
+    return tokens_.chat ? ".tokens.tools" : ".tokens.completion";
   }
 
   const std::string name_;
@@ -403,13 +405,7 @@ std::shared_ptr<const FieldKind> make_tokens(std::string name, Tokens tokens) {
 }
 
 FieldDescriptor tokens_field() {
-  return {.key = "tokens",
-          .settings = tokens_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Tokens tokens;
-            tokens_settings().read(section, tokens);
-            return make_tokens(name, std::move(tokens));
-          }};
+  return describe_field<Tokens, tokens_settings, make_tokens>("tokens");
 }
 
 }  // namespace penstock

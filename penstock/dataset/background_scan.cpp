@@ -1,0 +1,90 @@
+#include "penstock/dataset/background_scan.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+/// Batches come first.
+constexpr int kNice = 10;
+constexpr std::chrono::milliseconds kAskAgain{50};
+constexpr Nanoseconds kTellEvery = std::chrono::seconds(10);
+
+std::string percent(double share) {
+  return std::to_string(static_cast<int>(100 * share)) + " %";
+}
+
+}  // namespace
+
+BackgroundScan::BackgroundScan(TableDatasetOptions options)
+    : options_(std::move(options)),
+      device_(open_device({.kind = "cpu"})),
+      thread_({.name = "store",
+               .workers = 1,
+               .body = [this](int) { run(); },
+               .last =
+                   [this] {
+                     Lock lock(mutex_);
+                     ended_ = true;
+                     changed_.notify_all();
+                   }}) {}
+
+BackgroundScan::~BackgroundScan() {
+  stop_ = true;
+  thread_.join();
+}
+
+std::shared_ptr<const TableDataset> BackgroundScan::rows() const {
+  return there_.load(std::memory_order_acquire) ? rows_ : nullptr;
+}
+
+void BackgroundScan::wait(StopFlag stop) const {
+  Lock lock(mutex_);
+  while (!ended_ && !stop.is_set())  // which wakes nobody
+    changed_.wait_until(mutex_, std::chrono::steady_clock::now() + kAskAgain);
+}
+
+void BackgroundScan::run() {
+  // Of this thread and those that it starts: on Linux each has its own.
+  ::setpriority(PRIO_PROCESS, 0, kNice);
+  try {
+    scan();
+  } catch (const Error& error) {
+    if (is_stop(error)) return;
+    log(LogLevel::warning,
+        std::string("the prepared rows are not kept, and each batch prepares "
+                    "its own: ") +
+            error.what());
+  } catch (...) {
+    log_exception(LogLevel::warning, "the prepared rows are not kept");
+  }
+}
+
+void BackgroundScan::scan() {
+  TableDatasetOptions all = options_;
+  all.cache = "disk";
+  all.budgets = {};
+  all.resumable = true;
+  all.stop = &stop_;
+  all.ring_bytes = nullptr;
+  all.planned = nullptr;
+  all.scanning = nullptr;
+  all.batches_on_host = [](const Device&) { return true; };
+  Nanoseconds next = wall_clock().now() + kTellEvery;
+  all.scanned = [this, next](const ScanProgress& progress) mutable {
+    end_if_stopped(&stop_);
+    if (wall_clock().now() < next) return;
+    next = wall_clock().now() + kTellEvery;
+    log(LogLevel::info, "beside the batches " + percent(progress.share) +
+                            " of the rows are prepared");
+  };
+  rows_ = TableDataset::prepare(all, options_.open(&stop_), *device_);
+  there_.store(true, std::memory_order_release);
+  log(LogLevel::info, "all rows are prepared: batches are read from the store");
+}
+
+}  // namespace penstock

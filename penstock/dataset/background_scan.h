@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "penstock/base/sync.h"
+#include "penstock/dataset/table_dataset.h"
+
+namespace penstock {
+
+/// Prepares all rows of a source on threads of its own, of low priority, and
+/// keeps them in their store, as `penstock prepare` does: what it has parsed
+/// when it ends early is there for the next one. What goes wrong is logged, and
+/// then there is no store. Thread-safe; its end waits until a block is parsed.
+class BackgroundScan {
+ public:
+  /// Begins at once. `options.open` opens the source.
+  explicit BackgroundScan(TableDatasetOptions options);
+  ~BackgroundScan();
+
+  /// The rows, in their store; null: they are not all there, or will not be.
+  std::shared_ptr<const TableDataset> rows() const;
+  /// Until all rows are there, or will not be, or `stop` is set.
+  void wait(StopFlag stop) const;
+
+ private:
+  void run();
+  void scan();
+
+  TableDatasetOptions options_;
+  std::atomic<bool> stop_{false};
+  const std::unique_ptr<Device> device_;
+  mutable Mutex mutex_;
+  mutable Condition changed_;
+  bool ended_ PENSTOCK_GUARDED_BY(mutex_) = false;
+  // Released when `rows_` is written, which nobody writes later.
+  std::atomic<bool> there_{false};
+  std::shared_ptr<const TableDataset> rows_;
+  Stage thread_;  // last: it uses all the above
+};
+
+}  // namespace penstock
