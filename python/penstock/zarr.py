@@ -83,7 +83,7 @@ def _path_of(name: str, opened: Any) -> str:
         _refuse(name, f"its store is a {kind}, which is no folder on this "
                 "machine", "copy it into a folder (zarr.storage.LocalStore), "
                 "or hand in arrays: array[:]")
-    return os.path.abspath(os.fspath(getattr(store, _FOLDERS[kind])))
+    return os.path.abspath(str(getattr(store, _FOLDERS[kind])))
 
 
 def _field(array: Any) -> Section | None:

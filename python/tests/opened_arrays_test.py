@@ -115,12 +115,12 @@ class OfH5py(Folder):
 
     def test_fields_say_what_becomes_of_them(self):
         file = self.open()
-        with penstock.Loader(file, batch_size=10, fields={"w": {"array": {
-                "column": "/in/y", "shape": [], "dtype": "float16",
-                "window": {"length": 20, "stride": 10}}}}) as loader:
-            found = rows_of(loader, "w")
+        found = self.all_of(file, fields={"w": {"array": {
+            "column": "/in/y", "shape": [], "dtype": "float16",
+            "window": {"length": 20, "stride": 10}}}})
         numpy.testing.assert_array_equal(
-            found, [Y[at:at + 20].astype("float16") for at in (0, 10, 20, 30)])
+            found["w"],
+            [Y[at:at + 20].astype("float16") for at in (0, 10, 20, 30)])
 
     def test_of_a_job_they_are_its_source(self):
         file = self.open()

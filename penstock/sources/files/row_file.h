@@ -50,6 +50,9 @@ class ChunkReader {
   virtual void read(std::int64_t chunk, const PieceSink& sink) = 0;
   /// Whether a chunk may be needed again; else it is read once, as in a scan.
   virtual void again(bool /*yes*/) {}
+  /// So many rows of a chunk were taken by position: one of which all were is
+  /// the first to be let go.
+  virtual void took(std::int64_t /*chunk*/, std::int64_t /*rows*/) {}
 };
 
 /// The rows of one file, in chunks that are decoded together. Thread-safe.

@@ -1,6 +1,7 @@
 #include "penstock/sources/hdf5/hdf5_file.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -33,9 +34,15 @@ class SharedChunks {
     return chunks;
   }
   std::size_t budget() const { return budget_; }
+  /// Adds what a file holds decoded.
+  void add(std::size_t bytes) { all_bytes_ += bytes; }
+  /// Not all of them can stay for the next epoch, so those of which each row
+  /// was taken make room for others.
+  bool lets_go() const { return all_bytes_ > budget_; }
 
  private:
   const std::size_t budget_;
+  std::size_t all_bytes_ = 0;  // known before there is a reader
   Mutex mutex_;
   std::weak_ptr<DecodedChunks> chunks_ PENSTOCK_GUARDED_BY(mutex_);
 };
@@ -63,6 +70,8 @@ class Hdf5File final : public files::RowFile,
       cut_evenly();
     else
       cut_samples();
+    chunks_->add(decoded_bytes());
+    taken_ = std::make_unique<std::atomic<std::int64_t>[]>(ends_.size());
   }
 
   const std::vector<files::FileColumn>& columns() const override {
@@ -123,6 +132,9 @@ class Hdf5File final : public files::RowFile,
   const StopFlag stop_;
   std::vector<files::FileColumn> seen_;
   std::vector<std::int64_t> ends_;
+  /// By chunk: rows that were taken by position since all of them were. Counts
+  /// alone, which nothing else follows.
+  std::unique_ptr<std::atomic<std::int64_t>[]> taken_;
 };
 
 class Hdf5Reader final : public files::ChunkReader {
@@ -139,6 +151,20 @@ class Hdf5Reader final : public files::ChunkReader {
   }
 
   void again(bool yes) override { reader_.keep_chunks(yes || overlap_); }
+
+  void took(std::int64_t chunk, std::int64_t rows) override {
+    if (!file_->chunks_->lets_go() || overlap_) return;
+    const auto at = static_cast<std::size_t>(chunk);
+    const std::int64_t first = at == 0 ? 0 : file_->ends_[at - 1];
+    const std::int64_t all = file_->ends_[at] - first;
+    std::atomic<std::int64_t>& taken = file_->taken_[at];
+    if (taken.fetch_add(rows) + rows < all) return;
+    taken = 0;
+    for (const RowColumn* of : columns_)
+      if (of->from == RowColumn::From::set)
+        reader_.forget(of->view, of->windows.begin(of->first + first),
+                       of->windows.end(all));
+  }
 
   void read(std::int64_t chunk, const files::PieceSink& sink) override {
     const auto at = static_cast<std::size_t>(chunk);
