@@ -32,3 +32,4 @@
 #include "penstock/run/train.h"
 #include "penstock/run/trainer_plugin.h"
 #include "penstock/run/verify_resume.h"
+#include "penstock/run/weights.h"
