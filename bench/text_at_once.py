@@ -12,7 +12,6 @@ worked, and whether the store was complete in the end. `again` is the same with
 the store of a preparation.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -25,7 +24,7 @@ import tempfile
 import time
 
 from debian_text import read_files
-from result import commit, spread
+from result import print_result, spread
 
 SIZE = 2048
 WAYS = {
@@ -111,20 +110,14 @@ def main():
         "wall_seconds": spread([o["wall_seconds"] for o in all]),
         "store_complete": [o["store_complete"] for o in all]}
         for (way, when), all in found.items()]
-    json.dump({
-        "bench": "text_at_once", "question": __doc__.split("\n\n")[0]
-        .replace("\n", " "),
-        "command": "bench/run text_at_once --tokenizer TOKENIZER.json "
-                   f"--megabytes {given.megabytes} --step-ms "
-                   f"{given.step_ms:g} --steps {given.steps} --rounds "
-                   f"{given.rounds}",
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime(
-            "%Y-%m-%dT%H:%M:%S.000Z"),
-        "machine": {"processors": os.cpu_count(), "load": os.getloadavg()},
-        "versions": {"python": platform.python_version()},
-        "documents": documents, "results": results}, sys.stdout, indent=2)
-    print()
+    print_result(
+        "text_at_once", __doc__,
+        "bench/run text_at_once --tokenizer TOKENIZER.json --megabytes "
+        f"{given.megabytes} --step-ms {given.step_ms:g} --steps "
+        f"{given.steps} --rounds {given.rounds}",
+        {"machine": {"processors": os.cpu_count(), "load": os.getloadavg()},
+         "versions": {"python": platform.python_version()},
+         "documents": documents, "results": results})
 
 
 if __name__ == "__main__":

@@ -48,13 +48,9 @@ def some(draw, of, nulls=0.1):
     return None if draw.random() < nulls else of()
 
 
-def table(rows=ROWS, seed=5):
-    """A column of every type that is read, with values from Python."""
-    draw = random.Random(seed)
-    when = lambda: EPOCH + datetime.timedelta(  # noqa: E731
-        milliseconds=draw.randrange(-10**12, 2 * 10**12))
-    word = lambda: draw.choice(("ä b", "cat", "", "a longer text"))  # noqa: E731
-    made = {
+def plain_columns(draw, when, word):
+    """A type, how a value is drawn, and the share of nulls where it matters."""
+    return {
         "id": (pyarrow.int64(), lambda: 0, 0),
         "f16": (pyarrow.float16(), lambda: numpy.float16(
             draw.randrange(-64, 64) / 8)),
@@ -81,6 +77,11 @@ def table(rows=ROWS, seed=5):
         "clock": (pyarrow.time64("us"), lambda: when().time()),
         "took": (pyarrow.duration("us"), lambda: datetime.timedelta(
             microseconds=draw.randrange(10**9))),
+    }
+
+
+def nested_columns(draw, when, word):
+    return {
         "v": (pyarrow.list_(pyarrow.float32()), lambda: [
             draw.randrange(-64, 64) / 8 for _ in range(draw.randrange(4))]),
         "v3": (pyarrow.list_(pyarrow.int16(), 3), lambda: [
@@ -107,6 +108,16 @@ def table(rows=ROWS, seed=5):
                      "y": some(draw, lambda: {
                          "t": word(), "d": decimal.Decimal("1.125")})}),
     }
+
+
+def table(rows=ROWS, seed=5):
+    """A column of every type that is read, with values from Python."""
+    draw = random.Random(seed)
+    when = lambda: EPOCH + datetime.timedelta(  # noqa: E731
+        milliseconds=draw.randrange(-10**12, 2 * 10**12))
+    word = lambda: draw.choice(("ä b", "cat", "", "a longer text"))  # noqa: E731
+    made = {**plain_columns(draw, when, word),
+            **nested_columns(draw, when, word)}
     for width in (8, 16, 32, 64):
         made[f"i{width}"] = (getattr(pyarrow, f"int{width}")(),
                              lambda width=width: draw.randrange(
