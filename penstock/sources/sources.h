@@ -24,6 +24,7 @@
 #include "penstock/sources/source.h"
 #include "penstock/sources/source_options.h"
 #include "penstock/sources/spec.h"
+#include "penstock/sources/staged.h"
 #include "penstock/sources/table_writer.h"
 #include "penstock/sources/this_copy.h"
 

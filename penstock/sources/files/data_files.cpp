@@ -29,31 +29,6 @@ bool is_of_kind(const SourceKind& kind, const std::string& name) {
   });
 }
 
-/// "a/*/b.csv" into "a" and "*/b.csv": the folder before the first pattern.
-std::pair<std::string, std::string> split_pattern(const std::string& text) {
-  std::size_t first = text.find_first_of("*?[");
-  std::size_t slash = text.rfind('/', first);
-  if (slash == text.npos) return {".", text};
-  return {slash == 0 ? "/" : text.substr(0, slash), text.substr(slash + 1)};
-}
-
-bool matches(const std::string& pattern, const std::string& relative) {
-  // "**/" stands for any folders, also none.
-  std::size_t any = pattern.find("**/");
-  if (any == pattern.npos)
-    return fnmatch(pattern.c_str(), relative.c_str(), FNM_PATHNAME) == 0;
-  const std::string front = pattern.substr(0, any);
-  const std::string rest = pattern.substr(any + 3);
-  if (matches(front + rest, relative)) return true;
-  for (std::size_t at = 0; (at = relative.find('/', at)) != relative.npos; ++at)
-    if (fnmatch(front.c_str(),
-                relative.substr(0, front.empty() ? 0 : at + 1).c_str(),
-                FNM_PATHNAME) == 0 &&
-        matches(rest, relative.substr(at + 1)))
-      return true;
-  return false;
-}
-
 void add_partitions(DataFile& file) {
   std::string_view rest = file.relative;
   for (std::size_t slash; (slash = rest.find('/')) != rest.npos;
@@ -111,7 +86,7 @@ std::vector<DataFile> stored_files(const SourceKind& kind,
   if (is_pattern(path)) {
     const auto parts = split_pattern(path);
     found = stored_below(store, parts.first, [&](const std::string& name) {
-      return matches(parts.second, name);
+      return matches_pattern(parts.second, name);
     });
     if (found.empty())
       refuse_path("files.missing", path, "no file matches this pattern",
@@ -174,9 +149,10 @@ std::vector<DataFile> files_of(const SourceKind& kind,
       refuse_path(
           "files.missing", path, "there is no folder '" + folder + "'",
           "check the path; a relative one starts where the program does");
-    std::vector<DataFile> found = files_below(
-        folder,
-        [&](const std::string& name) { return matches(pattern, name); });
+    std::vector<DataFile> found =
+        files_below(folder, [&](const std::string& name) {
+          return matches_pattern(pattern, name);
+        });
     if (found.empty())
       refuse_path("files.missing", path, "no file matches this pattern",
                   "* does not match '/'; **/ stands for any folders");
@@ -197,8 +173,32 @@ std::vector<DataFile> files_of(const SourceKind& kind,
 
 }  // namespace
 
-bool is_pattern(const std::string& path) {
-  return path.find_first_of("*?[") != path.npos;
+bool is_pattern(const std::string& text) {
+  return text.find_first_of("*?[") != text.npos;
+}
+
+std::pair<std::string, std::string> split_pattern(const std::string& text) {
+  std::size_t first = text.find_first_of("*?[");
+  std::size_t slash = text.rfind('/', first);
+  if (slash == text.npos) return {".", text};
+  return {slash == 0 ? "/" : text.substr(0, slash), text.substr(slash + 1)};
+}
+
+bool matches_pattern(const std::string& pattern, const std::string& relative) {
+  // "**/" stands for any folders, also none.
+  std::size_t any = pattern.find("**/");
+  if (any == pattern.npos)
+    return fnmatch(pattern.c_str(), relative.c_str(), FNM_PATHNAME) == 0;
+  const std::string front = pattern.substr(0, any);
+  const std::string rest = pattern.substr(any + 3);
+  if (matches_pattern(front + rest, relative)) return true;
+  for (std::size_t at = 0; (at = relative.find('/', at)) != relative.npos; ++at)
+    if (fnmatch(front.c_str(),
+                relative.substr(0, front.empty() ? 0 : at + 1).c_str(),
+                FNM_PATHNAME) == 0 &&
+        matches_pattern(rest, relative.substr(at + 1)))
+      return true;
+  return false;
 }
 
 void refuse_path(const char* code, const std::string& path, std::string why,
