@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
 #include "penstock/sources/files/data_files.h"
@@ -52,27 +53,10 @@ bool names_several(const std::string& path) {
 template <class Wanted>
 void add_below(const std::string& folder, const std::string& to,
                const Wanted& wanted, std::vector<StagedFile>& found) {
-  std::error_code error;
-  fs::recursive_directory_iterator at(
-      folder, fs::directory_options::follow_directory_symlink, error);
-  constexpr int kDeepest = 64;  // a link may lead back
-  for (; !error && at != fs::recursive_directory_iterator();
-       at.increment(error)) {
-    std::error_code unknown;
-    if (at.depth() > kDeepest) at.disable_recursion_pending();
-    if (at->is_directory(unknown)) continue;
-    std::string below = at->path().lexically_relative(folder).string();
-    if (wanted(below))
-      found.push_back(
-          staged_file(at->path().string(), to + "/" + std::move(below)));
-  }
-  if (error)
-    throw Error(ErrorKind::source,
-                {.code = "files.unreadable",
-                 .what = "cannot read '" + folder + "'",
-                 .where = "source.path",
-                 .why = error.message(),
-                 .next = "check the permissions of the folder"});
+  files::each_file_below(
+      folder, true, [&](const std::string& path, const std::string& below) {
+        if (wanted(below)) found.push_back(staged_file(path, to + "/" + below));
+      });
 }
 
 bool matches_or_is_in_match(const std::string& pattern,
@@ -186,18 +170,15 @@ StagedFile staged_file(const std::string& from, std::string to) {
                  .why = std::strerror(errno),
                  .next = "it was there when the folder was listed: start again "
                          "when nobody removes files"});
-  auto ns = [](const timespec& time) {
-    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-  };
   return {.from = from,
           .to = std::move(to),
           .bytes = static_cast<std::int64_t>(found.st_size),
-          .changed_ns = ns(found.st_mtim),
+          .changed_ns = nanoseconds_of(found.st_mtim),
           .version = std::to_string(found.st_dev) + ":" +
                      std::to_string(found.st_ino) + " " +
                      std::to_string(found.st_size) + " " +
-                     std::to_string(ns(found.st_mtim)) + " " +
-                     std::to_string(ns(found.st_ctim))};
+                     std::to_string(nanoseconds_of(found.st_mtim)) + " " +
+                     std::to_string(nanoseconds_of(found.st_ctim))};
 }
 
 std::vector<StagedFile> staged_files(const SourceSpec& spec) {
@@ -211,11 +192,11 @@ std::vector<StagedFile> staged_files(const SourceSpec& spec) {
     const std::string to = std::to_string(number++);
     const std::size_t before = found.size();
     if (names_several(path)) {
-      const auto [folder, pattern] = files::split_pattern(path);
+      const auto parts = files::split_pattern(path);
       add_below(
-          folder, to,
-          [&pattern](const std::string& below) {
-            return matches_or_is_in_match(pattern, below);
+          parts.first, to,
+          [&](const std::string& below) {
+            return matches_or_is_in_match(parts.second, below);
           },
           found);
     } else if (is_folder(path)) {
@@ -234,8 +215,11 @@ std::vector<StagedFile> staged_files(const SourceSpec& spec) {
   }
   std::ranges::sort(found, {}, &StagedFile::to);
   // A pattern may find the index of a store by itself.
-  const auto twice = std::ranges::unique(found, {}, &StagedFile::to);
-  found.erase(twice.begin(), twice.end());
+  found.erase(std::unique(found.begin(), found.end(),
+                          [](const StagedFile& a, const StagedFile& b) {
+                            return a.to == b.to;
+                          }),
+              found.end());
   return found;
 }
 

@@ -109,30 +109,15 @@ std::vector<DataFile> stored_files(const SourceKind& kind,
   return found;
 }
 
-/// All files below a folder, also through links, that `wanted` takes.
+/// All files below a folder that `wanted` takes.
 template <class Wanted>
 std::vector<DataFile> files_below(const std::string& folder, Wanted wanted) {
   std::vector<DataFile> found;
-  std::error_code error;
-  fs::recursive_directory_iterator at(
-      folder, fs::directory_options::follow_directory_symlink, error);
-  constexpr int kDeepest = 64;  // a link may lead back
-  for (; !error && at != fs::recursive_directory_iterator();
-       at.increment(error)) {
-    std::string name = at->path().filename().string();
-    if (is_hidden(name) || at.depth() > kDeepest) {
-      at.disable_recursion_pending();
-      continue;
-    }
-    std::error_code unknown;
-    if (at->is_directory(unknown)) continue;
-    std::string relative = at->path().lexically_relative(folder).string();
-    if (wanted(relative))
-      found.push_back(file_at(at->path().string(), std::move(relative)));
-  }
-  if (error)
-    refuse_path("files.unreadable", folder, error.message(),
-                "check who may read this folder");
+  each_file_below(folder, false,
+                  [&](const std::string& path, std::string relative) {
+                    if (wanted(relative))
+                      found.push_back(file_at(path, std::move(relative)));
+                  });
   std::ranges::sort(found, {}, &DataFile::relative);
   return found;
 }
@@ -172,6 +157,28 @@ std::vector<DataFile> files_of(const SourceKind& kind,
 }
 
 }  // namespace
+
+void each_file_below(const std::string& folder, bool hidden,
+                     const FileVisitor& visit) {
+  std::error_code error;
+  fs::recursive_directory_iterator at(
+      folder, fs::directory_options::follow_directory_symlink, error);
+  constexpr int kDeepest = 64;  // a link may lead back
+  for (; !error && at != fs::recursive_directory_iterator();
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if ((!hidden && is_hidden(name)) || at.depth() > kDeepest) {
+      at.disable_recursion_pending();
+      continue;
+    }
+    std::error_code unknown;
+    if (at->is_directory(unknown)) continue;
+    visit(at->path().string(), at->path().lexically_relative(folder).string());
+  }
+  if (error)
+    refuse_path("files.unreadable", folder, error.message(),
+                "check who may read this folder");
+}
 
 bool is_pattern(const std::string& text) {
   return text.find_first_of("*?[") != text.npos;

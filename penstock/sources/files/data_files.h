@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,6 +49,16 @@ DataFile file_at(const std::string& path, std::string relative);
 
 /// Error(source), files.changed, unless the file is as it was.
 void check_unchanged(const DataFile& file);
+
+/// Takes a file, and its path below a folder.
+using FileVisitor =
+    std::function<void(const std::string& path, std::string below)>;
+
+/// Visits all files below a folder, also through links; with `hidden` those too
+/// whose names, or those of their folders, begin with '.' or '_'.
+/// Throws Error(source), files.unreadable.
+void each_file_below(const std::string& folder, bool hidden,
+                     const FileVisitor& visit);
 
 /// Whether a path is a pattern of several.
 bool is_pattern(const std::string& path);
