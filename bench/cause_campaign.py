@@ -9,17 +9,14 @@ take all the time. The verdict of each run has to name it.
 """
 import argparse
 import contextlib
-import datetime
 import json
-import os
 import pathlib
-import platform
 import re
 import subprocess
 import sys
 import tempfile
 
-from result import commit
+from result import print_result, processor
 
 GROUP = pathlib.Path("/sys/fs/cgroup/cpu/penstock-campaign")
 
@@ -122,16 +119,12 @@ def main():
                     verdict["limit"] + ": " + verdict["cause"]
                     for verdict, right in zip(told, good) if not right})})
             print(json.dumps(results[-1]), file=sys.stderr)
-    print(json.dumps({
-        "bench": "cause_campaign", "question": __doc__.splitlines()[0],
-        "command": " ".join(["bench/cause_campaign.py", *sys.argv[1:]]),
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(
-            datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "machine": {"processor": platform.processor() or platform.machine(),
-                    "cpus": len(os.sched_getaffinity(0))},
-        **({"note": given.note} if given.note else {}),
-        "results": results}, indent=1))
+    print_result(
+        "cause_campaign", __doc__,
+        " ".join(["bench/cause_campaign.py", *sys.argv[1:]]),
+        {"machine": processor(),
+         **({"note": given.note} if given.note else {}),
+         "results": results})
 
 
 if __name__ == "__main__":

@@ -1,26 +1,27 @@
 #!/usr/bin/env python3
 """Is a table trained on whose rows take twice what the memory's limit leaves?
 
-A table of 64 numbers a row, in SQLite. The program trains on it under a limit on data
+A table of 64 numbers a row, in SQLite or Parquet. The program trains on it under a limit on data
 (RLIMIT_DATA, `ulimit -d`), which like a container's limit counts what cannot be
 dropped and read again: values that the scan cannot hold go to temporary files, and
 the rows to a store on disk, which a second run finds. Beside what each run planned
 and used, and where it says that the limit is from, stands the same run without a
 limit, which keeps the rows in memory: their batches are compared, byte by byte.
 
-    bench/run limited_memory [--limit-mib N] [--steps N]
+    bench/run limited_memory [--limit-mib N] [--steps N] [--times N]
+        [--format sqlite|parquet]    of parquet the result is limited_parquet
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
 import resource
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
+
+from result import machine_of, print_result
 
 MIB = 1 << 20
 COLUMNS = 64
@@ -43,6 +44,23 @@ def make_table(path, rows):
                      SELECT n, {values} FROM count""")
     base.commit()
     base.close()
+
+
+def make_parquet(path, rows):
+    """The same rows, in row groups of 32 MiB."""
+    import numpy
+    import pyarrow
+    from pyarrow import parquet
+    names = [f"c{c}" for c in range(COLUMNS)]
+    group = (32 << 20) // ROW_BYTES
+    with parquet.ParquetWriter(path, pyarrow.schema(
+            [(name, pyarrow.float64()) for name in names]),
+            use_dictionary=False) as writer:
+        for begin in range(1, rows + 1, group):
+            n = numpy.arange(begin, min(begin + group, rows + 1))
+            writer.write_table(pyarrow.table({
+                name: n * (2 * c + 1) % 1000003 * 0.5
+                for c, name in enumerate(names)}))
 
 
 def run(program, folder, limit, *arguments):
@@ -85,26 +103,26 @@ def trained(program, folder, limit, cache, steps, name):
         "samples_per_s": report["samples_per_s"], "wall_seconds": wall}
 
 
-def commit():
-    told = subprocess.run(["git", "describe", "--always", "--dirty",
-                           "--abbrev=40", "--exclude=*"],
-                          cwd=pathlib.Path(__file__).parent,
-                          capture_output=True, text=True, check=False)
-    return told.stdout.strip() or None
-
-
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--program", required=True)
     arguments.add_argument("--limit-mib", type=int, default=512)
     arguments.add_argument("--steps", type=int, default=500)
+    arguments.add_argument("--times", type=int, default=2,
+                           help="the rows take so many times the limit")
+    arguments.add_argument("--format", choices=("sqlite", "parquet"),
+                           default="sqlite")
     given = arguments.parse_args()
     program = os.path.abspath(given.program)
     limit = given.limit_mib * MIB
-    rows = 2 * limit // ROW_BYTES
+    rows = given.times * limit // ROW_BYTES
+    of_parquet = given.format == "parquet"
+    name = "limited_parquet" if of_parquet else "limited_memory"
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
-        make_table(os.path.join(folder, "d.sqlite"), rows)
-        job = {"source": {"kind": "sqlite", "path": "d.sqlite", "table": "t"},
+        data = pathlib.Path(folder, "d." + given.format)
+        (make_parquet if of_parquet else make_table)(data, rows)
+        job = {"source": {"kind": given.format, "path": data.name,
+                          **({} if of_parquet else {"table": "t"})},
                "fields": {"x": {"columns": [f"c{c}" for c in range(COLUMNS)],
                                 "dtype": "float64"}},
                "loader": {"batch_size": 256, "seed": 1, "workers": 2,
@@ -120,23 +138,18 @@ def main():
                    for bound, cache in ((limit, "disk"), (None, "ram"))]
         results.append(trained(program, folder, None, "ram", given.steps,
                                "without a limit, tier ram"))
-        machine = json.loads(run(program, folder, None, "doctor",
-                                 "--json")[0]).get("machine")
-        size = os.path.getsize(os.path.join(folder, "d.sqlite"))
-    json.dump({
-        "bench": "limited_memory", "question": __doc__.splitlines()[0],
-        "command": f"bench/run limited_memory --limit-mib {given.limit_mib} "
-                   f"--steps {given.steps}", "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime(
-            "%Y-%m-%dT%H:%M:%S.000Z"),
-        "machine": machine, "load_before": os.getloadavg()[0], "rows": rows,
-        "rows_mib": rows * ROW_BYTES / MIB, "database_mib": size / MIB,
-        "must_reach": "no run is killed; planned_host_mib and used_host_mib "
-                      "below limit_mib; the same batches",
-        "batches_compared": COMPARED,
-        "same_batches": batches[0] == batches[1],
-        "results": results}, sys.stdout, indent=2)
-    print()
+        size = data.stat().st_size
+    print_result(
+        name, __doc__,
+        f"bench/run {name} --limit-mib {given.limit_mib} --steps "
+        f"{given.steps} --times {given.times}",
+        {"machine": machine_of(program), "load_before": os.getloadavg()[0],
+         "rows": rows, "rows_mib": rows * ROW_BYTES / MIB,
+         ("file" if of_parquet else "database") + "_mib": size / MIB,
+         "must_reach": "no run is killed; planned_host_mib and used_host_mib "
+                       "below limit_mib; the same batches",
+         "batches_compared": COMPARED,
+         "same_batches": batches[0] == batches[1], "results": results})
 
 
 if __name__ == "__main__":

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "penstock/sampling/sampling.h"
 #include "penstock/sources/sources.h"
+#include "penstock/transforms/transforms.h"
 
 namespace penstock {
 
@@ -97,5 +99,14 @@ class MadeSource final : public Source {
   const Permutation order_;
   const bool scrambled_;
 };
+
+/// One field "x" of all its columns.
+inline std::vector<Field> made_fields() {
+  Json columns, fields;
+  for (int c = 0; c < kMadeColumns; ++c)
+    columns.push_back("c" + std::to_string(c));
+  fields["x"]["columns"] = columns;
+  return parse_fields(fields, "fields");
+}
 
 }  // namespace penstock

@@ -15,17 +15,15 @@ by as much. `accelerators_per_core` is the time of a step / the processor time
 that its input takes, which other work on the machine does not change much.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
 
-from result import commit, spread
+from result import print_result, processor, spread
 
 # Of the rules: batch, seconds per step of an H100, least AU, bytes per sample.
 WORKLOADS = {
@@ -145,17 +143,12 @@ def main():
                 results.append(measure(program, folder, name, tier, data,
                                        given.steps, given.seeds))
                 print(json.dumps(results[-1]), file=sys.stderr)
-    print(json.dumps({
-        "bench": "mlperf_au",
-        "question": __doc__.splitlines()[0],
-        "command": " ".join(["bench/mlperf_au.py", *sys.argv[1:]]),
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(
-            datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "machine": {"processor": platform.processor() or platform.machine(),
-                    "cpus": len(os.sched_getaffinity(0))},
-        **({"note": given.note} if given.note else {}),
-        "results": results}, indent=1))
+    print_result(
+        "mlperf_au", __doc__,
+        " ".join(["bench/mlperf_au.py", *sys.argv[1:]]),
+        {"machine": processor(),
+         **({"note": given.note} if given.note else {}),
+         "results": results})
 
 
 if __name__ == "__main__":

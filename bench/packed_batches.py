@@ -12,42 +12,28 @@ the median over the rounds, in tokens per second of the clock and of the
 processor.
 """
 import argparse
-import datetime
-import json
 import os
 import pathlib
 import platform
-import struct
-import sys
 import tempfile
 import time
 
 import numpy
 
 import penstock
-from result import commit, spread
+import token_store
+from result import print_result, spread
 
-SIZE, BATCH, VOCABULARY = 2048, 16, 50257
+SIZE, BATCH = 2048, 16
 
 
-def write_store(folder, tokens, seed=1):
-    """A store of Megatron of about so many tokens; its documents' number."""
-    random = numpy.random.default_rng(seed)
+def drawn_lengths(tokens, random):
+    """Of documents of about so many tokens in all."""
     lengths = []
     while sum(lengths) < tokens:
         some = numpy.exp(random.normal(numpy.log(600), 1.1, 10000))
         lengths += numpy.clip(some, 8, 200000).astype(numpy.int32).tolist()
-    lengths = numpy.array(lengths, numpy.int32)
-    ids = random.integers(0, VOCABULARY, int(lengths.sum()), numpy.uint16)
-    ids.tofile(folder / "tokens.bin")
-    starts = numpy.concatenate([[0], numpy.cumsum(lengths)[:-1]]) * 2
-    with open(folder / "tokens.idx", "wb") as index:
-        index.write(b"MMIDIDX\0\0" + struct.pack(
-            "<QBQQ", 1, 8, len(lengths), len(lengths) + 1))
-        index.write(lengths.tobytes() + starts.astype(numpy.int64).tobytes())
-        index.write(numpy.arange(len(lengths) + 1).astype(
-            numpy.int64).tobytes())
-    return len(lengths)
+    return lengths
 
 
 def nanogpt(path):
@@ -75,7 +61,7 @@ def opened(folder, workers):
     return penstock.Loader(
         {"kind": "token_store", "path": str(folder / "tokens.bin")},
         {"tokens": {"tokens": {"column": "input_ids", "max_length": SIZE,
-                               "vocab_size": VOCABULARY}}},
+                               "vocab_size": token_store.VOCABULARY}}},
         BATCH, num_workers=workers, device="cpu",
         cache={"ram_gib": 0, "disk_gib": 16, "dir": str(folder / "stores")})
 
@@ -88,7 +74,9 @@ def main():
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        documents = write_store(folder, given.tokens)
+        random = numpy.random.default_rng(1)
+        lengths = drawn_lengths(given.tokens, random)
+        store = token_store.write(folder, lengths, random)
         begun = time.perf_counter()
         opened(folder, 0).close()
         prepared = time.perf_counter() - begun
@@ -100,7 +88,7 @@ def main():
         ways = {
             "penstock, 0 workers": alone.batches(1 << 40),
             "penstock, 1 worker": worker.batches(1 << 40),
-            "nanoGPT, memmap": nanogpt(folder / "tokens.bin")}
+            "nanoGPT, memmap": nanogpt(store)}
         taken = {way: [] for way in ways}
         for batches in ways.values():
             tokens_per_second(batches, given.batches // 5)
@@ -115,22 +103,17 @@ def main():
                for way, values in taken.items()]
     for result in results[:2]:
         result["must_reach"] = "tokens_per_cpu_s at least 50e6"
-    results.append({"workload": "open", "documents": documents,
+    results.append({"workload": "open", "documents": len(lengths),
                     "tokens": given.tokens, "first_s": prepared,
                     "from_store_s": again})
-    json.dump({
-        "bench": "packed_batches", "question": __doc__.splitlines()[0],
-        "command": f"bench/run packed_batches --rounds {given.rounds} "
-                   f"--batches {given.batches} --tokens {given.tokens}",
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime(
-            "%Y-%m-%dT%H:%M:%S.000Z"),
-        "machine": machine,
-        "versions": {"python": platform.python_version(),
-                     "numpy": numpy.__version__},
-        "load_before": os.getloadavg()[0], "results": results},
-        sys.stdout, indent=2)
-    print()
+    print_result(
+        "packed_batches", __doc__,
+        f"bench/run packed_batches --rounds {given.rounds} --batches "
+        f"{given.batches} --tokens {given.tokens}",
+        {"machine": machine,
+         "versions": {"python": platform.python_version(),
+                      "numpy": numpy.__version__},
+         "load_before": os.getloadavg()[0], "results": results})
 
 
 if __name__ == "__main__":

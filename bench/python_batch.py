@@ -13,9 +13,7 @@ An import is timed in a process of its own that has imported numpy before.
 bench/run builds the package and runs this with it.
 """
 import argparse
-import datetime
 import importlib.util
-import json
 import os
 import pathlib
 import platform
@@ -28,7 +26,7 @@ import time
 import numpy
 
 import penstock
-from result import commit, spread
+from result import print_result, spread
 
 ROWS, BATCH = 4096, 64
 FIELDS = {name: [name] for name in "abcd"}
@@ -111,16 +109,12 @@ def main():
     results.append({"workload": "import", "ms_beyond_numpy":
                     import_ms(max(5, given.rounds)),
                     "must_reach": "ms_beyond_numpy at most 60"})
-    json.dump({
-        "bench": "python_batch", "question": __doc__.splitlines()[0],
-        "command": f"bench/run python_batch --rounds {given.rounds} "
-                   f"--batches {given.batches}", "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime(
-            "%Y-%m-%dT%H:%M:%S.000Z"),
-        "machine": machine, "versions": versions,
-        "load_before": os.getloadavg()[0], "results": results},
-        sys.stdout, indent=2)
-    print()
+    print_result(
+        "python_batch", __doc__,
+        f"bench/run python_batch --rounds {given.rounds} --batches "
+        f"{given.batches}",
+        {"machine": machine, "versions": versions,
+         "load_before": os.getloadavg()[0], "results": results})
 
 
 if __name__ == "__main__":

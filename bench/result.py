@@ -1,7 +1,14 @@
 """What the results of benchmarks in Python have in common."""
+import datetime
+import json
+import os
 import pathlib
+import platform
 import statistics
 import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def spread(values):
@@ -10,7 +17,39 @@ def spread(values):
 
 
 def commit():
-    told = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"],
-                          cwd=pathlib.Path(__file__).parent,
-                          capture_output=True, text=True, check=False)
-    return told.stdout.strip() or None
+    """With "-dirty" where something else than a result has been changed."""
+    def git(*arguments):
+        return subprocess.run(["git", "-C", ROOT, *arguments], text=True,
+                              capture_output=True, check=False).stdout.strip()
+    at = git("rev-parse", "--short=12", "HEAD")
+    dirty = git("status", "--porcelain", "--", ".", ":!bench/results")
+    return at + ("-dirty" if dirty else "") if at else None
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(
+        timespec="milliseconds")
+
+
+def processor():
+    """The machine, where nothing of ours has described it."""
+    return {"processor": platform.processor() or platform.machine(),
+            "cpus": len(os.sched_getaffinity(0))}
+
+
+def machine_of(program):
+    """The machine as the program sees it."""
+    told = subprocess.run([program, "doctor", "--json"], text=True,
+                          stdout=subprocess.PIPE, check=True)
+    report = json.loads(told.stdout)
+    return report.get("machine", report)
+
+
+def print_result(bench, doc, command, more):
+    """The document of a benchmark; the first paragraph of `doc` is its
+    question. `more`: "machine", "results" and so on."""
+    json.dump({"bench": bench,
+               "question": " ".join(doc.split("\n\n")[0].split()),
+               "command": command, "commit": commit(), "measured_at": now(),
+               **more}, sys.stdout, indent=2)
+    print()

@@ -58,12 +58,7 @@ void prepare(const Workload& work, const TableDatasetOptions& options,
 
 Json prepare(const Workload& work, std::int64_t rows, std::int64_t bad) {
   TableDatasetOptions options;
-  Json columns;
-  for (int c = 0; c < kMadeColumns; ++c)
-    columns.push_back("c" + std::to_string(c));
-  Json fields;
-  fields["x"]["columns"] = columns;
-  options.fields = parse_fields(fields, "fields");
+  options.fields = made_fields();
   options.cache = work.cache;
   options.workers = 2;
   options.source.skip_bad = true;

@@ -10,7 +10,6 @@ machine's own documentation. An epoch has 25 or 1,000 examples; seams between
 epochs are inside. The first step is not counted on either side.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -22,7 +21,7 @@ import tempfile
 import time
 
 from debian_text import read_files
-from result import commit
+from result import print_result
 
 try:
     import torch
@@ -112,20 +111,15 @@ def main():
                     "must_reach": "19 of 20 it/s" if step_s == 0.05
                                   else "38 of 40 it/s"})
                 print(json.dumps(results[-1]), file=sys.stderr)
-    json.dump({
-        "bench": "small_team", "question": __doc__.splitlines()[0],
-        "command": f"bench/run small_team --tokenizer TOKENIZER.json "
-                   f"--seconds {given.seconds:g}",
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime(
-            "%Y-%m-%dT%H:%M:%S.000Z"),
-        "machine": {"processors": os.cpu_count(),
-                    "load": os.getloadavg()},
-        "versions": {"python": platform.python_version(),
-                     "tokenizers": tokenizers.__version__,
-                     "torch": torch.__version__ if torch else None},
-        "results": results}, sys.stdout, indent=2)
-    print()
+    print_result(
+        "small_team", __doc__,
+        "bench/run small_team --tokenizer TOKENIZER.json --seconds "
+        f"{given.seconds:g}",
+        {"machine": {"processors": os.cpu_count(), "load": os.getloadavg()},
+         "versions": {"python": platform.python_version(),
+                      "tokenizers": tokenizers.__version__,
+                      "torch": torch.__version__ if torch else None},
+         "results": results})
 
 
 if __name__ == "__main__":

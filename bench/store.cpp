@@ -29,11 +29,7 @@ constexpr std::size_t kScanLimit = std::size_t{1} << 30;
 TableDatasetOptions options_for(const std::string& cache,
                                 const std::filesystem::path& dir) {
   TableDatasetOptions options;
-  Json columns, fields;
-  for (int c = 0; c < kMadeColumns; ++c)
-    columns.push_back("c" + std::to_string(c));
-  fields["x"]["columns"] = columns;
-  options.fields = parse_fields(fields, "fields");
+  options.fields = made_fields();
   options.cache = cache;
   options.store_dir = dir.string();
   options.workers = 2;

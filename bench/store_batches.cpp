@@ -35,11 +35,7 @@ std::shared_ptr<const TableDataset> stored(std::int64_t rows,
                                            const std::filesystem::path& dir,
                                            Device& device) {
   TableDatasetOptions options;
-  Json columns, fields;
-  for (int c = 0; c < kMadeColumns; ++c)
-    columns.push_back("c" + std::to_string(c));
-  fields["x"]["columns"] = columns;
-  options.fields = parse_fields(fields, "fields");
+  options.fields = made_fields();
   options.cache = "disk";
   options.store_dir = dir.string();
   options.source.version = "1";

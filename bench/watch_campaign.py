@@ -9,12 +9,9 @@ compared with the predicted one. The cost of watching is measured by pairs of
 epochs, watched and not, in turns.
 """
 import argparse
-import datetime
 import io
 import json
 import multiprocessing
-import os
-import platform
 import statistics
 import sys
 import time
@@ -23,7 +20,7 @@ import numpy
 import torch.utils.data
 
 import penstock
-from result import commit, spread
+from result import print_result, processor, spread
 
 FORK = multiprocessing.get_context("fork")
 
@@ -176,18 +173,13 @@ def main():
                     "within_15_percent": sum(o <= 0.15 for o in off)}
             if off else None})
         print(json.dumps(results[-1]), file=sys.stderr)
-    print(json.dumps({
-        "bench": "watch_campaign", "question": __doc__.splitlines()[0],
-        "command": " ".join(["bench/watch_campaign.py", *sys.argv[1:]]),
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(
-            datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "machine": {"processor": platform.processor() or platform.machine(),
-                    "cpus": len(os.sched_getaffinity(0)),
-                    "torch": torch.__version__},
-        **({"note": given.note} if given.note else {}),
-        "results": results,
-        "cost": cost_of_watching(given.pairs, given.seconds)}, indent=1))
+    print_result(
+        "watch_campaign", __doc__,
+        " ".join(["bench/watch_campaign.py", *sys.argv[1:]]),
+        {"machine": {**processor(), "torch": torch.__version__},
+         **({"note": given.note} if given.note else {}),
+         "results": results,
+         "cost": cost_of_watching(given.pairs, given.seconds)})
 
 
 if __name__ == "__main__":

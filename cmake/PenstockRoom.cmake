@@ -62,7 +62,8 @@ function(penstock_plugin_program target)
 endfunction()
 
 # penstock_tests(NAME SOURCES ... DEPS ... HEADERS ...): the program NAME_tests.
-# HEADERS are precompiled for it, beside those that all tests share.
+# HEADERS are precompiled for it, beside those that all tests share. Where
+# PENSTOCK_TESTS_OF does not name it, it is built only when it is asked for.
 function(penstock_tests name)
   if(NOT PENSTOCK_TESTS)
     return()
@@ -80,8 +81,12 @@ function(penstock_tests name)
   else()
     penstock_headers(${name}_tests test)
   endif()
-  gtest_discover_tests(${name}_tests TEST_PREFIX ${name}.
-    DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  if(PENSTOCK_TESTS_OF AND NOT name IN_LIST PENSTOCK_TESTS_OF)
+    set_target_properties(${name}_tests PROPERTIES EXCLUDE_FROM_ALL ON)
+  else()
+    gtest_discover_tests(${name}_tests TEST_PREFIX ${name}.
+      DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  endif()
 endfunction()
 
 # penstock_test_data(FILES...): these see PENSTOCK_TEST_DATA, the folder

@@ -3,13 +3,16 @@
 
 Checks: a room includes only what it may see, and of other rooms (base
 excepted) only the face; every test is listed in a CMakeLists.txt; no file of
-ours is over 600 lines; no dumping-ground names; an example in a header of a
+ours is over 600 lines; no dumping-ground names; no two files define a type of
+the same name in the same namespace; an example in a header of a
 room, in the README or in docs/own_*.md stands, line by line, in code that is
 compiled.
 """
 import pathlib
 import re
 import sys
+
+import measure_rooms as measure
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAY_SEE = {
@@ -96,6 +99,10 @@ def main():
             bad.append(f"{name}: {lines} lines; 600 is the end")
         if DUMPS.search(file.stem):
             bad.append(f"{name}: name it after the noun that it holds")
+    for kind, places in measure.twice_defined(
+            measure.read_code(ROOT, "penstock", "python", "tests")):
+        bad.append(f"{places[0]}: {kind} is defined at {', '.join(places[1:])} "
+                   "too; give one another name, or a namespace of its own")
     compiled = {squeezed(line) for file in files("penstock", "tests", "examples")
                 if file.suffix == ".cpp" for line in file.open()}
     for file in [*files("penstock"), ROOT / "README.md",

@@ -225,7 +225,7 @@ def section(house):
                  [f"`{at.split(':')[0]}`, {lines} lines"
                   for at, lines in house.long], "aim: 0")
         + listed(f"Code that stands twice, letter for letter, {measure.COPIED} "
-                 "lines or more",
+                 "lines or more, but for tables that a tool writes",
                  [f"`{a.split(':')[0]}` and `{b.split(':')[0]}`"
                   for a, b in house.copies], "aim: 0")
         + "\nOn purpose twice: " + "; ".join(

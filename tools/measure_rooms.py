@@ -1,6 +1,6 @@
 """Measures the code of the rooms: sizes, includes, and what should not be there
-(circles of includes, long functions, code written twice). Imported by
-draw_rooms.py.
+(circles of includes, long functions, code written twice, two types of one
+name). Imported by draw_rooms.py and check_rooms.py.
 
 A unit is a header with the implementation of the same name. Tests and fakes
 are not measured, except for the length of their functions.
@@ -18,8 +18,14 @@ INCLUDE = re.compile(r'#include "((?:penstock|python)/[\w/.]+)"')
 TEST = re.compile(r"_test\.|/tests/|/fake/|/test_\w+\.h$")
 LITERAL = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|//[^\n]*|'
                      r"(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
+WRITTEN = "// Written by tools/"  # tables of numbers: data, not code
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
+NAMESPACE = re.compile(r"\b(?:inline\s+)?namespace\b\s*([\w:]*)\s*$")
+TYPE = re.compile(r"\b(?:class|struct|union|enum(?:\s+(?:class|struct))?)\s+"
+                  r"(?:(?:alignas|PENSTOCK_\w+)\s*\([^()]*\)\s*|\[\[\w+\]\]\s*)?"
+                  r"([A-Za-z_][\w:]*)\s*(?:final\s*)?(?::[^:].*)?$", re.S)
 NO_FUNCTION = re.compile(r"\b(namespace|class|struct|union|enum)\b[^()]*$|"
-                         r'extern "C"|=\s*$|^\s*[({,]')
+                         r'extern ""\s*$|=\s*$|^\s*[({,]')
 
 
 def room_of(name):
@@ -68,6 +74,37 @@ def circles(graph):
 def plain(text):
     """C++ without comments and the content of literals; same lines."""
     return LITERAL.sub(lambda found: '""' + "\n" * found[0].count("\n"), text)
+
+
+def types(text):
+    """The types that are defined in namespaces, by their whole names, with the
+    lines where they begin. Those of nameless namespaces are their file's own."""
+    text = DIRECTIVE.sub(lambda found: "\n" * found[0].count("\n"), plain(text))
+    found, inside, end_of_last = [], [], 0  # inside: None is no namespace
+    for brace in re.finditer(r"[{};]", text):
+        head = text[end_of_last:brace.start()]
+        end_of_last = brace.end()
+        if brace[0] == "{":
+            space, kind = NAMESPACE.search(head), TYPE.search(head)
+            if kind and all(inside):
+                found.append(("::".join([*inside, kind[1]]),
+                              text.count("\n", 0, brace.start()) + 1))
+            inside.append(space[1] if space else None)
+        elif brace[0] == "}" and inside:
+            inside.pop()
+    return found
+
+
+def twice_defined(code):
+    """Types of one name that two files define: a program that has both takes
+    either for the other. As pairs of the name and the places, "file:line"."""
+    places = collections.defaultdict(dict)
+    for name, text in code.items():
+        if not name.endswith(".py"):
+            for kind, line in types(text):
+                places[kind].setdefault(name, line)
+    return sorted((kind, [f"{name}:{line}" for name, line in of.items()])
+                  for kind, of in places.items() if len(of) > 1)
 
 
 def long_functions_cpp(text):
@@ -120,6 +157,8 @@ def copies(code):
     "file:line"."""
     places = collections.defaultdict(list)
     for name, text in code.items():
+        if text.startswith(WRITTEN):
+            continue
         lines = list(lines_of_code(text))
         for at in range(len(lines) - COPIED + 1):
             run = tuple(line for _, line in lines[at:at + COPIED])

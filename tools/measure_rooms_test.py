@@ -38,9 +38,57 @@ class MeasureRooms(unittest.TestCase):
         code = {"a.h": function(99, "class A final : public B")}
         self.assertEqual(measure.long_functions(code), [])
 
+    def test_a_block_of_c_is_not_a_function_but_what_is_in_it_may_be_one(self):
+        head = '#define M(a) a\nextern "C"'
+        code = {"a.cpp": function(99, head),
+                "b.cpp": function(99, head, inside="int f() {}"),
+                "c.cpp": head + " {\n" + function(61) + "}\n",
+                "d.cpp": function(61, 'extern "C" int f(int a)')}
+        self.assertEqual(measure.long_functions(code),
+                         [("c.cpp:3", 61), ("d.cpp:1", 61)])
+
     def test_finds_a_long_function_of_python(self):
         code = {"a.py": "def f():\n" + "    a()\n" * 60}
         self.assertEqual(measure.long_functions(code), [("a.py:1", 61)])
+
+    def test_finds_types_by_their_whole_names(self):
+        text = """#include <x>
+namespace a::b {
+template <class T, class U>
+class One final : public Base<T> {
+  struct Inside {};
+};
+enum class Two : int { x };
+struct One<int, int> { };
+struct Later;
+struct stat found {};
+namespace {
+struct Own { };
+}  // namespace
+void f() { struct Local {}; }
+}  // namespace a::b
+struct alignas(8) Three {};
+"""
+        self.assertEqual(measure.types(text),
+                         [("a::b::One", 4), ("a::b::Two", 7), ("Three", 16)])
+
+    def test_finds_types_that_two_files_define(self):
+        code = {"a.h": "namespace n {\nstruct A {};\nclass B {};\n}\n",
+                "b.cpp": "namespace n {\nclass A {\n};\n}\n",
+                "c.cpp": "namespace n {\nnamespace {\nclass A {};\n}\n}\n",
+                "d.h": "namespace m {\nclass A {};\n}\n",
+                "e.h": "namespace n {\nclass B;\n}\n"}
+        self.assertEqual(measure.twice_defined(code),
+                         [("n::A", ["a.h:2", "b.cpp:2"])])
+
+    def test_one_file_may_choose_between_two_definitions(self):
+        code = {"a.h": "#if X\nstruct A {};\n#else\nclass A {};\n#endif\n"}
+        self.assertEqual(measure.twice_defined(code), [])
+
+    def test_tables_that_a_tool_writes_are_not_code(self):
+        lines = "".join(f"a{i} = {i};\n" for i in range(9))
+        code = {"a.cpp": measure.WRITTEN + "x.py.\n" + lines + lines}
+        self.assertEqual(measure.copies(code), [])
 
     def test_finds_six_lines_that_stand_twice(self):
         lines = [f"a{i} = {i};\n" for i in range(9)]

@@ -13,7 +13,6 @@ which stays in the processor's cache; it has nothing ready ahead.
 Run it in the environment of setup.sh with the package; bench/run does.
 """
 import argparse
-import json
 import statistics
 import time
 
@@ -22,7 +21,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import penstock
-from positions import circumstances
+from peer_result import print_result, spread, torch_machine
 
 FEATURES = 256  # of 4 bytes
 
@@ -120,28 +119,23 @@ def main():
     medians = {name: statistics.median(found) for name, found in rates.items()}
     best = max((name for name in medians if name.startswith("penstock")),
                key=medians.get)
-    print(json.dumps({
-        "bench": "peers_arrays",
-        "question": "How fast do shuffled batches of arrays in memory come in "
-                    "Python?",
-        "command": f"bench/run peers_arrays --rows {options.rows} --batch "
-                   f"{batch} --repeats {options.repeats}",
-        **circumstances(),
-        "rows": options.rows, "batch_size": batch,
-        "row_bytes": 4 * FEATURES + 8,
-        "results": [{"way": name, "batches_per_s": {
-            "median": medians[name], "min": min(found), "max": max(found),
-            "repeats": len(found)}} for name, found in rates.items()],
-        "best": best,
-        "of_data_loader": {
-            "ratio": medians[best] / medians["DataLoader(TensorDataset)"],
-            "must_reach": ">= 20"},
-        "of_index_select": {
-            "ratio": medians[best] / medians["index_select by hand"],
-            "must_reach": ">= 0.9"},
-        "of_index_select_out": {
-            "ratio": medians[best] / medians["index_select by hand, out="]}},
-        indent=1))
+    print_result(
+        "peers_arrays", __doc__,
+        f"bench/run peers_arrays --rows {options.rows} --batch "
+        f"{batch} --repeats {options.repeats}",
+        {"machine": torch_machine(), "rows": options.rows, "batch_size": batch,
+         "row_bytes": 4 * FEATURES + 8,
+         "results": [{"way": name, "batches_per_s": spread(found)}
+                     for name, found in rates.items()],
+         "best": best,
+         "of_data_loader": {
+             "ratio": medians[best] / medians["DataLoader(TensorDataset)"],
+             "must_reach": ">= 20"},
+         "of_index_select": {
+             "ratio": medians[best] / medians["index_select by hand"],
+             "must_reach": ">= 0.9"},
+         "of_index_select_out": {
+             "ratio": medians[best] / medians["index_select by hand, out="]}})
 
 
 if __name__ == "__main__":

@@ -20,83 +20,29 @@ both deliver is compared first.
 
 Run it in the environment of setup.sh, with penstock importable (--package).
 """
-import argparse
-import datetime
-import importlib
 import json
 import os
-import pathlib
-import subprocess
 import sys
 import time
 
 import torch
 
+from dataloader_runs import (BATCH, begin, cpu_s, in_turns, options_of,
+                             print_runs, pss_bytes, run, tree)
 from dataloader_set import Busy
 from dataloader_set_torch import BusyDataset
-from positions import ROOT, commit, machine_of, spread
 
-BATCH, WORK_S = 64, 0.002
+WORK_S = 0.002
 FROM = 8  # the batch from which the rate is taken
-PACKAGE = ROOT / "build/python"
 DATA = {"plain": Busy, "torch_dataset": BusyDataset}
-
-
-def import_penstock():
-    """From the folder that was named; both sides import it, to be alike."""
-    global penstock
-    penstock = importlib.import_module("penstock")
-    assert penstock.DataLoader
 
 
 def loader_of(side, data, workers):
     named = {"batch_size": BATCH, "num_workers": workers}
     if side == "penstock":
-        return penstock.DataLoader(data, **named)
+        return sys.modules["penstock"].DataLoader(data, **named)
     return torch.utils.data.DataLoader(
         data, multiprocessing_context=side.removeprefix("torch_"), **named)
-
-
-def tree(of):
-    """The processes below `of`."""
-    parents = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text()
-            except OSError:
-                continue
-            parents[int(entry.name)] = int(stat.rsplit(")", 1)[1].split()[1])
-    found, grown = set(), {of}
-    while grown:
-        grown = {pid for pid, parent in parents.items()
-                 if parent in grown} - found
-        found |= grown
-    return found
-
-
-def pss_bytes(pids):
-    total = 0
-    for pid in pids:
-        try:
-            text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) for line in text.splitlines()
-                     if line.startswith("Pss:"))
-    return total * 1024
-
-
-def cpu_s(pids):
-    """Processor time that they have used."""
-    ticks = 0
-    for pid in pids:
-        try:
-            stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-        except OSError:
-            continue
-        ticks += sum(map(int, stat.rsplit(")", 1)[1].split()[11:13]))
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def one(side, data, workers, items, memory):
@@ -145,19 +91,6 @@ def check():
     return len(data)
 
 
-def run(options, side, data, workers, items, memory=False):
-    answer = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__,
-         "--package", options.package, "--one", side, data, str(workers),
-         str(items), *(["--memory"] if memory else [])],
-        check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(answer.stdout)
-
-
-def gathered(runs):
-    return {name: spread([one[name] for one in runs]) for name in runs[0]}
-
-
 def ratio(ours, theirs, name):
     return ours[name]["median"] / theirs[name]["median"]
 
@@ -189,14 +122,11 @@ def measure(options):
             ("plain", 4, True, ("penstock", "torch_forkserver",
                                 "torch_fork")),
             ("torch_dataset", 4, True, ("penstock", "torch_forkserver"))):
-        runs = {side: [] for side in sides}
-        for _ in range(options.repeats):
-            for side in sides:
-                runs[side].append(run(options, side, data, workers,
-                                      options.items, memory))
+        more = ["--memory"] if memory else []
         entry = {"data_set": data, "workers": workers, "measured": "memory"
                  if memory else "time"}
-        entry |= {side: gathered(runs[side]) for side in sides}
+        entry |= in_turns(sides, options.repeats, lambda side: run(
+            __file__, options, side, data, workers, options.items, *more))
         entry["compared_with_forkserver"] = verdict(
             data, entry["penstock"], entry["torch_forkserver"], memory)
         results.append(entry)
@@ -204,41 +134,24 @@ def measure(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--program", default=ROOT / "build/bin/penstock")
-    parser.add_argument("--package", default=str(PACKAGE),
-                        help="the folder of a build with the package penstock")
+    parser = options_of(__doc__, 5, nargs=4, metavar=("SIDE", "DATA", "WORKERS",
+                                                      "ITEMS"))
     parser.add_argument("--items", type=int, default=3200)
-    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--one", nargs=4, metavar=("SIDE", "DATA", "WORKERS",
-                                                   "ITEMS"))
     options = parser.parse_args()
-    sys.path.insert(0, options.package)
-    import_penstock()
-    torch.set_num_threads(1)
+    begin(options)
     if options.one:
         side, data, workers, items = options.one
         print(json.dumps(one(side, data, int(workers), int(items),
                              options.memory)))
         return
     items = check()
-    print(json.dumps({
-        "bench": "peers_dataloader",
-        "question": "How fast is a Python data set through "
-                    "penstock.DataLoader, when is its first batch there, and "
-                    "how much memory do its helpers take, beside torch's own?",
-        "command": f"bench/run peers_dataloader --items {options.items} "
-                   f"--repeats {options.repeats}",
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(
-            timespec="milliseconds"),
-        "machine": machine_of(options.program),
-        "load_average": os.getloadavg(),
-        "peers": {"torch": torch.__version__,
-                  "python": sys.version.split()[0]},
-        "equal": {"items": items}, "item_ms": WORK_S * 1000,
-        "batch_size": BATCH, "results": measure(options)}, indent=2))
+    print_runs(
+        "peers_dataloader", __doc__,
+        f"bench/run peers_dataloader --items {options.items} --repeats "
+        f"{options.repeats}", options,
+        {"equal": {"items": items}, "item_ms": WORK_S * 1000,
+         "results": measure(options)})
 
 
 if __name__ == "__main__":

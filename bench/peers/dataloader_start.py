@@ -14,20 +14,16 @@ multiprocessing_context="fork" from the program itself, as torch's fork does.
 
 Run it in the environment of setup.sh, with penstock importable (--package).
 """
-import argparse
-import datetime
-import importlib
 import json
 import os
-import subprocess
 import sys
 import time
 
 import torch
 
-from dataloader import BATCH, PACKAGE, gathered, pss_bytes, tree
+from dataloader_runs import (BATCH, begin, in_turns, options_of, print_runs,
+                             pss_bytes, run, tree)
 from dataloader_set_torch import BusyDataset
-from positions import ROOT, commit, machine_of
 
 ITEMS, EPOCHS = 6400, 5
 SIDES = ("penstock", "penstock_fork", "torch_forkserver", "torch_fork")
@@ -39,7 +35,7 @@ def loader_of(side, persistent):
     if whose == "torch":
         kind = torch.utils.data.DataLoader
     else:
-        kind = importlib.import_module("penstock").DataLoader
+        kind = sys.modules["penstock"].DataLoader
     return kind(BusyDataset(ITEMS, 0), batch_size=BATCH, num_workers=2,
                 persistent_workers=persistent, **named)
 
@@ -76,14 +72,6 @@ def one(side, persistent):
     return result
 
 
-def run(options, side, persistent):
-    answer = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__, "--package",
-         options.package, "--one", side, str(int(persistent))],
-        check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(answer.stdout.splitlines()[-1])
-
-
 def verdict(sides):
     def median(side, name):
         return sides[side][name]["median"]
@@ -110,46 +98,23 @@ def verdict(sides):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--program", default=ROOT / "build/bin/penstock")
-    parser.add_argument("--package", default=str(PACKAGE),
-                        help="the folder of a build with the package penstock")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--one", nargs=2, metavar=("SIDE", "PERSISTENT"))
-    options = parser.parse_args()
-    sys.path.insert(0, options.package)
-    importlib.import_module("penstock")
-    torch.set_num_threads(1)
+    options = options_of(__doc__, 5, nargs=2, metavar=(
+        "SIDE", "PERSISTENT")).parse_args()
+    begin(options)
     if options.one:
         side, persistent = options.one
         print(json.dumps(one(side, bool(int(persistent)))))
         return
     results = []
-    for persistent in (False, True):
-        runs = {side: [] for side in SIDES}
-        for _ in range(options.repeats):
-            for side in SIDES:
-                runs[side].append(run(options, side, persistent))
-        entry = {"persistent_workers": persistent}
-        entry |= {side: gathered(runs[side]) for side in SIDES}
+    for persistent in (0, 1):
+        entry = {"persistent_workers": bool(persistent)}
+        entry |= in_turns(SIDES, options.repeats, lambda side: run(
+            __file__, options, side, persistent))
         entry["compared"] = verdict(entry)
         results.append(entry)
-    print(json.dumps({
-        "bench": "peers_dataloader_start",
-        "question": "What does the start of a DataLoader with workers cost, "
-                    "of the first and the second one of a program and of later "
-                    "epochs, and how much memory do three take, beside "
-                    "torch's own?",
-        "command": f"bench/run peers_dataloader_start --repeats "
-                   f"{options.repeats}",
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(
-            timespec="milliseconds"),
-        "machine": machine_of(options.program),
-        "load_average": os.getloadavg(),
-        "peers": {"torch": torch.__version__,
-                  "python": sys.version.split()[0]},
-        "batch_size": BATCH, "results": results}, indent=2))
+    print_runs("peers_dataloader_start", __doc__,
+               f"bench/run peers_dataloader_start --repeats {options.repeats}",
+               options, {"results": results})
 
 
 if __name__ == "__main__":

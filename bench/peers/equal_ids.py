@@ -5,8 +5,6 @@ Hard texts of python/tests/tokenizer_files.py, drawn by number, go through each
 FOLDER/MODEL/tokenizer.json (tokenizer_models.py writes those of real models) and
 through the small files that it trains: ids cold and warm, offsets, decoded text.
 """
-import datetime
-import json
 import pathlib
 import sys
 import tempfile
@@ -15,10 +13,10 @@ import tokenizers
 
 import penstock
 
-HERE = pathlib.Path(__file__).resolve()
-sys.path[:0] = [str(HERE.parents[1]), str(HERE.parents[2] / "python/tests")]
+from peer_result import ROOT, print_result
+
+sys.path.insert(0, str(ROOT / "python/tests"))
 import tokenizer_files  # noqa: E402
-from result import commit  # noqa: E402
 
 
 def row(model, path, texts):
@@ -45,12 +43,9 @@ def main(folder, count):
             path = pathlib.Path(scratch) / "tokenizer.json"
             made.save(str(path))
             rows.append(row("trained: " + name, path, texts))
-    print(json.dumps({
-        "bench": "equal_ids", "commit": commit(),
-        "question": "Are the ids those of the tokenizers library?",
-        "command": f"python bench/peers/equal_ids.py FOLDER {count}",
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(),
-        "tokenizers": tokenizers.__version__, "results": rows}, indent=2))
+    print_result(
+        "equal_ids", __doc__, f"python bench/peers/equal_ids.py FOLDER {count}",
+        {"tokenizers": tokenizers.__version__, "results": rows})
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ import importlib.util
 import json
 import pathlib
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,8 @@ import time
 
 import numpy
 import torch
+
+from peer_result import print_result, spread, torch_machine
 
 COLUMNS = 20
 BATCH = 8192
@@ -165,11 +166,6 @@ def run(way, path, checked=False):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values),
-            "max": max(values), "repeats": len(values)}
-
-
 def compare(name, path, repeats):
     whole = {way: run(way, path, checked=True) for way in
              ("pyarrow", "penstock")}
@@ -216,20 +212,17 @@ def main():
     options = parser.parse_args()
     if options.measure:
         return measure(*options.measure, options.checked)
-    from positions import circumstances
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         write_files(folder, options.rows, options.text_rows)
         results = [compare(name, folder / f"t.{end}", options.repeats)
                    for name, end in FORMATS.items()]
-    print(json.dumps({
-        "bench": "peers_files",
-        "question": "How long is the first epoch of a file of a table, from "
-                    "opening it on?",
-        "command": f"bench/run peers_files --rows {options.rows} --text-rows "
-                   f"{options.text_rows} --repeats {options.repeats}",
-        **circumstances(), "columns": COLUMNS, "batch_size": BATCH,
-        "results": results}, indent=1))
+    print_result(
+        "peers_files", __doc__,
+        f"bench/run peers_files --rows {options.rows} --text-rows "
+        f"{options.text_rows} --repeats {options.repeats}",
+        {"machine": torch_machine(), "columns": COLUMNS, "batch_size": BATCH,
+         "results": results})
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ import time
 import numpy
 import torch
 
-from positions import ROOT, circumstances
+from peer_result import ROOT, print_result, torch_machine
 
 TARGET = "origin"
 MUST_S, MUST_ACCURACY = 60, 0.005
@@ -194,24 +194,19 @@ def main():
         torchs = by_torch(folder, settings)
         trees = by_trees(folder)
     behind = torchs["accuracy"] - ours["accuracy"]
-    print(json.dumps({
-        "bench": "peers_flights",
-        "question": "From a Parquet file with NULLs and texts to a validated "
-                    "model: how long does one command take, and how good is "
-                    "the model, beside the same network in torch and "
-                    "gradient-boosted trees?",
-        "command": f"bench/run peers_flights --rows {options.rows}",
-        **circumstances(),
-        "load_average": os.getloadavg(), "table": table, "target": TARGET,
-        "penstock": ours, "torch": torchs,
-        "trees": trees,
-        "compared": [
-            {"what": "seconds of the command", "value": ours["seconds"],
-             "must_reach": f"<= {MUST_S} on 2 cores",
-             "reached": ours["seconds"] <= MUST_S},
-            {"what": "accuracy of torch's network above ours",
-             "value": behind, "must_reach": f"<= {MUST_ACCURACY}",
-             "reached": behind <= MUST_ACCURACY}]}, indent=1))
+    print_result(
+        "peers_flights", __doc__,
+        f"bench/run peers_flights --rows {options.rows}",
+        {"machine": torch_machine(), "load_average": os.getloadavg(),
+         "table": table, "target": TARGET, "penstock": ours, "torch": torchs,
+         "trees": trees,
+         "compared": [
+             {"what": "seconds of the command", "value": ours["seconds"],
+              "must_reach": f"<= {MUST_S} on 2 cores",
+              "reached": ours["seconds"] <= MUST_S},
+             {"what": "accuracy of torch's network above ours",
+              "value": behind, "must_reach": f"<= {MUST_ACCURACY}",
+              "reached": behind <= MUST_ACCURACY}]})
 
 
 if __name__ == "__main__":

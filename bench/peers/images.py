@@ -15,7 +15,6 @@ Run it in the environment of setup.sh with torchvision and Pillow; bench/run doe
 """
 import argparse
 import io
-import json
 import pathlib
 import statistics
 import tarfile
@@ -31,6 +30,7 @@ from torchvision import transforms
 
 import penstock
 from penstock import images
+from peer_result import print_result, spread, torch_machine
 
 WIDTH, HEIGHT, BATCH = 500, 375, 64
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -214,11 +214,6 @@ PEERS = {"torchvision": torchvision_pil,
          "turboloader": turboloader, "ffcv": ffcv}
 
 
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values),
-            "max": max(values), "repeats": len(values)}
-
-
 def ways_of(name, folder):
     """What is measured, and why others are not."""
     ways, left_out = {}, {}
@@ -294,22 +289,19 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    from positions import circumstances
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name) / "pictures"
         folder.mkdir()
         size = write_pictures(folder, options.pictures)
         results = [compare(recipe, str(folder), options.pictures,
                            options.repeats) for recipe in recipes()]
-    print(json.dumps({
-        "bench": "peers_images",
-        "question": "How many pictures a second does a core turn into batches, "
-                    "beside torchvision, DALI and FFCV?",
-        "command": f"bench/run peers_images --pictures {options.pictures} "
-                   f"--repeats {options.repeats}",
-        **circumstances(), "torchvision": torchvision.__version__,
-        "pillow": PIL.__version__, "bytes_per_picture": size,
-        "batch_size": BATCH, "results": results}, indent=1))
+    print_result(
+        "peers_images", __doc__,
+        f"bench/run peers_images --pictures {options.pictures} "
+        f"--repeats {options.repeats}",
+        {"machine": torch_machine(), "torchvision": torchvision.__version__,
+         "pillow": PIL.__version__, "bytes_per_picture": size,
+         "batch_size": BATCH, "results": results})
 
 
 if __name__ == "__main__":

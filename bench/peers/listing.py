@@ -10,18 +10,17 @@ folders in the system's cache.
     bench/run peers_listing [--tree FOLDER] [--folders N] [--repeats N]
 """
 import argparse
-import json
 import os
 import pathlib
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 
 import torchvision
 
 import penstock
+from peer_result import print_result, spread, torch_machine
 
 FILES = 1281
 
@@ -41,19 +40,12 @@ def timed(call):
     return (time.perf_counter() - wall, time.process_time() - cpu), found
 
 
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values),
-            "max": max(values), "repeats": len(values)}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--tree", type=pathlib.Path)
     parser.add_argument("--folders", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    sys.path.insert(0, str(pathlib.Path(__file__).parent))
-    from positions import circumstances
     with tempfile.TemporaryDirectory() as name:
         os.environ["XDG_CACHE_HOME"] = name + "/cache"
         tree = options.tree or pathlib.Path(name) / "tree"
@@ -81,21 +73,18 @@ def main():
         files = theirs()
     medians = {way: statistics.median(wall for wall, _ in spent)
                for way, spent in times.items()}
-    print(json.dumps({
-        "bench": "peers_listing",
-        "question": "How long does it take to list the pictures of a large "
-                    "folder, beside torchvision?",
-        "command": "bench/run peers_listing", **circumstances(),
-        "torchvision": torchvision.__version__, "files": files,
-        "wall_s": {way: spread([wall for wall, _ in spent])
+    print_result(
+        "peers_listing", __doc__, "bench/run peers_listing",
+        {"machine": torch_machine(), "torchvision": torchvision.__version__,
+         "files": files,
+         "wall_s": {way: spread([wall for wall, _ in spent])
+                    for way, spent in times.items()},
+         "cpu_s": {way: spread([cpu for _, cpu in spent])
                    for way, spent in times.items()},
-        "cpu_s": {way: spread([cpu for _, cpu in spent])
-                  for way, spent in times.items()},
-        "torchvision_through_first": medians["torchvision"] / medians["first"],
-        "torchvision_through_second":
-            medians["torchvision"] / medians["second"],
-        "must_reach": {"torchvision_through_first": 5, "second_s": 1}},
-        indent=1))
+         "torchvision_through_first": medians["torchvision"] / medians["first"],
+         "torchvision_through_second":
+             medians["torchvision"] / medians["second"],
+         "must_reach": {"torchvision_through_first": 5, "second_s": 1}})
 
 
 if __name__ == "__main__":

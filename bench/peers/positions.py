@@ -18,15 +18,12 @@ batch as torch tensors is timed too, and its tensors are compared as well.
 Run it in the environment of setup.sh; bench/run does.
 """
 import argparse
-import datetime
 import functools
 import json
 import math
 import os
 import pathlib
-import platform
 import sqlite3
-import statistics
 import struct
 import subprocess
 import tempfile
@@ -43,7 +40,8 @@ try:
 except ImportError:
     penstock = None
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from peer_result import ROOT, machine_of, print_result, spread
+
 KEYS = ["snr_db", "freq_offset_hz", "lat", "lon", "alt_m", "signal_present"]
 MAX, BATCH = 10, 256
 LONG_SECONDS, LONG_SAMPLES = 10, 1000
@@ -293,11 +291,6 @@ def time_python(job):
     return time.perf_counter() - start, samples
 
 
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values),
-            "max": max(values), "repeats": len(values)}
-
-
 def measure(program, methods, folder, repeats):
     """Each source's Penstock and peers in turns; one result per source."""
     results = []
@@ -395,32 +388,6 @@ def demo(program, rows, path, uri, tables):
              "--json-type", json_type, "--replace")
 
 
-def machine_of(program):
-    report = json.loads(call(program, "doctor", "--json"))
-    return report.get("machine", report)
-
-
-def commit():
-    def git(*arguments):
-        return subprocess.run(["git", "-C", ROOT, *arguments], text=True,
-                              stdout=subprocess.PIPE).stdout.strip()
-    dirty = git("status", "--porcelain", "--", ".", ":!bench/results")
-    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + (
-        "-dirty" if dirty else "")
-
-
-def circumstances():
-    """Commit, time and machine, for a result of arrays in memory."""
-    return {
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(
-            timespec="milliseconds"),
-        "machine": {"processor": platform.processor() or platform.machine(),
-                    "python": platform.python_version(),
-                    "torch": torch.__version__,
-                    "torch_threads": torch.get_num_threads()}}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--program", default=ROOT / "build/bin/penstock")
@@ -431,24 +398,6 @@ def main():
     options = parser.parse_args()
     uri = os.environ.get("PENSTOCK_BENCH_POSTGRES")
     torch.set_num_threads(1)  # its idle threads only disturb the peers
-    result = {
-        "bench": "peers_positions",
-        "question": "How long does the first epoch take, connecting included, "
-                    "when torch's DataLoader asks the database itself, and "
-                    "when Penstock feeds it?",
-        "command": f"bench/run peers_positions --rows {options.rows} "
-                   f"--check-rows {options.check_rows} "
-                   f"--repeats {options.repeats} "
-                   f"--connections {options.connections}",
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(
-            timespec="milliseconds"),
-        "machine": machine_of(options.program),
-        "peers": {"torch": torch.__version__, "numpy": np.__version__,
-                  "psycopg": psycopg.__version__,
-                  "orjson": orjson.__version__},
-        "postgres": "measured" if uri else
-                    "skipped: PENSTOCK_BENCH_POSTGRES is not set"}
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
         folder = pathlib.Path(name)
         small = [f"peers_small_{kind}" for kind in ("jsonb", "json", "text")]
@@ -462,9 +411,19 @@ def main():
         timed = methods_of(path, uri, large, options.connections)
         for method, twin in zip(timed, checked):
             method["equal"] = twin["equal"]
-        result["results"] = measure(options.program, timed, folder,
-                                    options.repeats)
-    print(json.dumps(result, indent=2))
+        results = measure(options.program, timed, folder, options.repeats)
+    print_result(
+        "peers_positions", __doc__,
+        f"bench/run peers_positions --rows {options.rows} "
+        f"--check-rows {options.check_rows} --repeats {options.repeats} "
+        f"--connections {options.connections}",
+        {"machine": machine_of(options.program),
+         "peers": {"torch": torch.__version__, "numpy": np.__version__,
+                   "psycopg": psycopg.__version__,
+                   "orjson": orjson.__version__},
+         "postgres": "measured" if uri else
+                     "skipped: PENSTOCK_BENCH_POSTGRES is not set",
+         "results": results})
 
 
 if __name__ == "__main__":

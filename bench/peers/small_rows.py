@@ -13,7 +13,6 @@ Run it in the environment of setup.sh with the package; bench/run does.
 """
 import argparse
 import itertools
-import json
 import statistics
 import time
 
@@ -21,7 +20,7 @@ import numpy
 import torch
 
 import penstock
-from positions import circumstances
+from peer_result import print_result, torch_machine
 
 ROW_BYTES = (16, 136, 1024, 16384)
 BATCHES = (64, 1024, 8192)
@@ -126,23 +125,20 @@ def main():
     parser.add_argument("--threads", type=int, default=1, help="torch's")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    print(json.dumps({
-        "bench": "small_rows",
-        "question": "How fast do shuffled batches of small rows come in "
-                    "Python?",
-        "command": f"bench/run small_rows --repeats {options.repeats} "
-                   f"--mebibytes {options.mebibytes} "
-                   f"--threads {options.threads}",
-        **circumstances(),
-        "must_reach": {
-            "batches_against_the_better_of_index_select":
-                "1.0 at 1024 and 8192, 0.6 at 64",
-            "into_against_index_select": "1.0 at 64",
-            "into_against_one_buffer": "0.9",
-            "two_threads_against_none": "0.95"},
-        "results": [cell(row_bytes, batch, options.repeats, options.mebibytes)
-                    for row_bytes in ROW_BYTES for batch in BATCHES]},
-        indent=2))
+    print_result(
+        "small_rows", __doc__,
+        f"bench/run small_rows --repeats {options.repeats} "
+        f"--mebibytes {options.mebibytes} "
+        f"--threads {options.threads}",
+        {"machine": torch_machine(),
+         "must_reach": {
+             "batches_against_the_better_of_index_select":
+                 "1.0 at 1024 and 8192, 0.6 at 64",
+             "into_against_index_select": "1.0 at 64",
+             "into_against_one_buffer": "0.9",
+             "two_threads_against_none": "0.95"},
+         "results": [cell(row_bytes, batch, options.repeats, options.mebibytes)
+                     for row_bytes in ROW_BYTES for batch in BATCHES]})
 
 
 if __name__ == "__main__":

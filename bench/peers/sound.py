@@ -20,8 +20,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from result import commit, spread  # noqa: E402
+from peer_result import print_result, spread
 
 try:
     import numpy
@@ -49,6 +48,65 @@ def cpu_ms(act, clips):
     return (time.process_time() - before) * 1e3 / clips
 
 
+class Torchaudio:
+    def __init__(self):
+        self.power = torchaudio.transforms.MelSpectrogram(16_000, **MEL)
+        self.decibels = torchaudio.transforms.AmplitudeToDB("power", 80.0)
+        self.resample = torchaudio.transforms.Resample(44_100, 16_000)
+
+    def spectra(self, waves):
+        return self.decibels(self.power(waves[:, None]))
+
+    def exact_spectra(self, waves):
+        return self.decibels(torchaudio.transforms.MelSpectrogram(
+            16_000, **MEL).double()(waves.double()[:, None]))
+
+    def times(self, waves):
+        """Processor time, ms: of a clip, alone and in a batch, and of a second
+        from 44.1 kHz."""
+        loud = torch.full((1, 121_552), 0.25)
+        return {"one": cpu_ms(lambda: [self.decibels(self.power(w[None]))
+                                       for w in waves], len(waves)),
+                "batch": cpu_ms(lambda: self.spectra(waves), len(waves)),
+                "resample": cpu_ms(lambda: self.resample(loud), 1)}
+
+
+def our_times(program, clips, folder):
+    """The same of ours, which leaves its spectra in `folder`, and what it
+    says of the machine."""
+    done = subprocess.run([program, str(clips), "1", folder / "waves",
+                           folder / "spectra"], capture_output=True, check=True)
+    told = json.loads(done.stdout)
+    ours, resample = (one["cpu_ms_per_clip"]["median"]
+                      for one in told["results"][:2])
+    return {"ours": ours, "our_resample": resample}, told["machine"]
+
+
+def results_of(found, apart, torchs_apart):
+    found = {name: spread(times) for name, times in found.items()}
+    ours, ours_resampled = (found[name]["median"]
+                            for name in ("ours", "our_resample"))
+    return [
+        {"workload": "log-mel of 10 s at 16 kHz, processor ms per clip",
+         "torchaudio, a clip at a time": found["one"],
+         "torchaudio, a batch": found["batch"], "penstock": found["ours"],
+         "times": min(found["one"]["median"], found["batch"]["median"]) / ours,
+         "must_reach": 2},
+        {"workload": "44.1 kHz to 16 kHz, 44,100 samples, processor ms",
+         "torchaudio": found["resample"], "penstock": found["our_resample"],
+         "times": found["resample"]["median"] / ours_resampled},
+        {"workload": "power relative to torchaudio's in float64",
+         "penstock, largest": float(apart.max()),
+         "penstock, median": float(numpy.median(apart)),
+         "torchaudio in float32, largest": float(torchs_apart.max()),
+         "must_reach": 1e-5}]
+
+
+def powers_apart(decibels, exact):
+    """10 log10 of a power: a difference of d dB is one of 10^(d/10) - 1."""
+    return 10 ** (numpy.abs(decibels - exact) / 10) - 1
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("program")
@@ -56,66 +114,26 @@ def main():
     options.add_argument("--repeats", type=int, default=9)
     options = options.parse_args()
     torch.set_num_threads(1)
-    waves = waves_of(options.clips)
-    power = torchaudio.transforms.MelSpectrogram(16_000, **MEL)
-    decibels = torchaudio.transforms.AmplitudeToDB("power", 80.0)
-    loud = torch.full((1, 121_552), 0.25)
-    resample = torchaudio.transforms.Resample(44_100, 16_000)
-    found = {name: [] for name in ("one", "batch", "resample", "ours",
-                                   "our_resample")}
+    waves, peer = waves_of(options.clips), Torchaudio()
+    turns = []
     with tempfile.TemporaryDirectory() as folder:
         at = pathlib.Path(folder)
         (at / "waves").write_bytes(waves.numpy().tobytes())
-        for turn in range(options.repeats + 1):
-            kept = {"one": [], **{n: [] for n in found}} if turn == 0 else found
-            kept["one"].append(cpu_ms(
-                lambda: [decibels(power(w[None])) for w in waves],
-                options.clips))
-            kept["batch"].append(cpu_ms(
-                lambda: decibels(power(waves[:, None])), options.clips))
-            kept["resample"].append(cpu_ms(lambda: resample(loud), 1))
-            done = subprocess.run(
-                [options.program, str(options.clips), "1", at / "waves",
-                 at / "spectra"], capture_output=True, check=True)
-            ours = json.loads(done.stdout)
-            kept["ours"].append(
-                ours["results"][0]["cpu_ms_per_clip"]["median"])
-            kept["our_resample"].append(
-                ours["results"][1]["cpu_ms_per_clip"]["median"])
+        for _ in range(options.repeats + 1):
+            theirs = peer.times(waves)
+            ours, machine = our_times(options.program, options.clips, at)
+            turns.append({**theirs, **ours})
         spectra = numpy.fromfile(at / "spectra", "f4")
-    exact = torchaudio.transforms.AmplitudeToDB("power", 80.0)(
-        torchaudio.transforms.MelSpectrogram(16_000, **MEL).double()(
-            waves.double()[:, None])).numpy().ravel()
-    torchs = decibels(power(waves[:, None])).numpy().ravel()
-    # 10 log10 of a power: a difference of d dB is one of 10^(d/10) - 1.
-    apart = 10 ** (numpy.abs(spectra - exact) / 10) - 1
-    print(json.dumps({
-        "bench": "peers_sound",
-        "question": __doc__.strip().splitlines()[0],
-        "command": "bench/run peers_sound", "commit": commit(),
-        "machine": ours["machine"],
-        "peers": {"torch": torch.__version__,
-                  "torchaudio": torchaudio.__version__},
-        "results": [
-            {"workload": "log-mel of 10 s at 16 kHz, processor ms per clip",
-             "torchaudio, a clip at a time": spread(found["one"]),
-             "torchaudio, a batch": spread(found["batch"]),
-             "penstock": spread(found["ours"]),
-             "times": min(spread(found["one"])["median"],
-                          spread(found["batch"])["median"])
-             / spread(found["ours"])["median"],
-             "must_reach": 2},
-            {"workload": "44.1 kHz to 16 kHz, 44,100 samples, processor ms",
-             "torchaudio": spread(found["resample"]),
-             "penstock": spread(found["our_resample"]),
-             "times": spread(found["resample"])["median"]
-             / spread(found["our_resample"])["median"]},
-            {"workload": "power relative to torchaudio's in float64",
-             "penstock, largest": float(apart.max()),
-             "penstock, median": float(numpy.median(apart)),
-             "torchaudio in float32, largest": float(
-                 (10 ** (numpy.abs(torchs - exact) / 10) - 1).max()),
-             "must_reach": 1e-5}]}, indent=2))
+    found = {name: [turn[name] for turn in turns[1:]] for name in turns[0]}
+    exact = peer.exact_spectra(waves).numpy().ravel()
+    torchs = peer.spectra(waves).numpy().ravel()
+    print_result(
+        "peers_sound", __doc__, "bench/run peers_sound",
+        {"machine": machine,
+         "peers": {"torch": torch.__version__,
+                   "torchaudio": torchaudio.__version__},
+         "results": results_of(found, powers_apart(spectra, exact),
+                               powers_apart(torchs, exact))})
 
 
 if __name__ == "__main__":

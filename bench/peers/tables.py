@@ -26,7 +26,7 @@ import time
 
 import numpy
 
-from positions import circumstances, spread
+from peer_result import print_result, spread, torch_machine
 
 BATCH, COLUMNS = 8192, 20
 
@@ -148,29 +148,26 @@ def main():
 
     def median(of, way, key):
         return of[way][key]["median"]
-    print(json.dumps({
-        "bench": "peers_tables",
-        "question": "When is the first batch of a data frame there, and what "
-                    "does a category of a million different texts cost?",
-        "command": f"bench/run peers_tables --rows {options.rows} --text-rows "
-                   f"{options.text_rows} --different {options.different} "
-                   f"--repeats {options.repeats}",
-        **circumstances(), "load_average": os.getloadavg(),
-        "rows": options.rows, "columns": COLUMNS, "batch_size": BATCH,
-        "text_rows": options.text_rows, "different_texts": options.different,
-        "frames": frames, "category": category,
-        "compared": [
-            said("first batch of numbers, seconds",
-                 median(frames, "frame_numbers", "seconds"), 0.05),
-            said("first batch of numbers, processor seconds",
-                 median(frames, "frame_numbers", "cpu_s"), 0.05),
-            said("first batch of mixed columns / a copy of the frame",
-                 median(frames, "frame_mixed", "cpu_s")
-                 / median(frames, "frame_mixed_copied", "cpu_s"), 1),
-            said("category, processor time / hashing the column",
-                 median(category, "category", "cpu_s")
-                 / median(category, "category_hashed", "cpu_s"), 2)]},
-        indent=1))
+    print_result(
+        "peers_tables", __doc__,
+        f"bench/run peers_tables --rows {options.rows} --text-rows "
+        f"{options.text_rows} --different {options.different} "
+        f"--repeats {options.repeats}",
+        {"machine": torch_machine(), "load_average": os.getloadavg(),
+         "rows": options.rows, "columns": COLUMNS, "batch_size": BATCH,
+         "text_rows": options.text_rows, "different_texts": options.different,
+         "frames": frames, "category": category,
+         "compared": [
+             said("first batch of numbers, seconds",
+                  median(frames, "frame_numbers", "seconds"), 0.05),
+             said("first batch of numbers, processor seconds",
+                  median(frames, "frame_numbers", "cpu_s"), 0.05),
+             said("first batch of mixed columns / a copy of the frame",
+                  median(frames, "frame_mixed", "cpu_s")
+                  / median(frames, "frame_mixed_copied", "cpu_s"), 1),
+             said("category, processor time / hashing the column",
+                  median(category, "category", "cpu_s")
+                  / median(category, "category_hashed", "cpu_s"), 2)]})
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ holds is the median over the rounds, in which all take turns. Ids are compared w
 those of `tokenizers` document by document.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -22,8 +21,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from result import commit, spread  # noqa: E402
+from peer_result import print_result, processor, spread
 
 SIZE = 4096
 ENGINES = ["penstock", "tokenizers", "tiktoken", "gigatoken"]
@@ -216,20 +214,15 @@ def main():
             results += cells(model, path, corpus, documents, arguments.rounds,
                              arguments.scratch)
             print(model, corpus, file=sys.stderr)
-    print(json.dumps({
-        "bench": "peers_tokenizers",
-        "question": "How fast does text become ids on one core?",
-        "command": "bench/run peers_tokenizers --folder FOLDER " + " ".join(
+    print_result(
+        "peers_tokenizers", __doc__,
+        "bench/run peers_tokenizers --folder FOLDER " + " ".join(
             ["--models", *arguments.models, "--rounds", str(arguments.rounds),
              "--bytes", str(arguments.bytes)]),
-        "commit": commit(),
-        "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(),
-        "machine": {"processor": platform.processor() or platform.machine(),
-                    "cpus": os.cpu_count()},
-        "versions": versions(), "load_before": load,
-        "note": "times of the processor, in turns, on a machine that others "
-                "use; quicktok of PyPI is another program of that name",
-        "results": results}, indent=2))
+        {"machine": processor(), "versions": versions(), "load_before": load,
+         "note": "times of the processor, in turns, on a machine that others "
+                 "use; quicktok of PyPI is another program of that name",
+         "results": results})
 
 
 if __name__ == "__main__":

@@ -56,9 +56,6 @@ class BoundTokens : public BoundField {
   std::unique_ptr<FieldParser> parser() const override {
     return std::make_unique<TextParser>(columns_.info[0].name, columns_.at[0]);
   }
-  std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-    return nullptr;
-  }
   std::unique_ptr<FieldEncoder> encoder(const Json&,
                                         const std::string&) const override {
     return std::make_unique<TokenEncoder>();

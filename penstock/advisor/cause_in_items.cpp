@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/base/formatted.h"
 
 namespace penstock {
 namespace {
@@ -18,13 +18,6 @@ constexpr double kCrowded = 0.6;    // of its time, without a processor
 constexpr double kWaitsIn = 0.35;   // of what was seen waiting
 constexpr std::int64_t kFewestSeen = 10;
 
-template <class... Values>
-std::string format(const char* pattern, Values... values) {
-  char text[300];
-  std::snprintf(text, sizeof(text), pattern, values...);
-  return text;
-}
-
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::optional<ItemCause> collating(const Making& making, double batches) {
@@ -32,10 +25,10 @@ std::optional<ItemCause> collating(const Making& making, double batches) {
   if (share(making.collate_s, all) < kLargest) return std::nullopt;
   return ItemCause{
       .stage = "collate_fn",
-      .cause = format("collate_fn takes %.2f ms of the %.2f ms that a batch "
-                      "takes, and %.0f %% of that is on a processor",
-                      1e3 * making.collate_s / batches, 1e3 * all / batches,
-                      100 * share(making.collate_cpu_s, making.collate_s)),
+      .cause = formatted("collate_fn takes %.2f ms of the %.2f ms that a batch "
+                         "takes, and %.0f %% of that is on a processor",
+                         1e3 * making.collate_s / batches, 1e3 * all / batches,
+                         100 * share(making.collate_cpu_s, making.collate_s)),
       .next =
           "make collate_fn cheaper: move what can be done for one item "
           "into __getitem__, and copy arrays instead of lists"};
@@ -65,11 +58,12 @@ std::optional<ItemCause> single_items(const FetchWindow& window) {
       // One after the other, each item is waited for in any case.
       .limit = window.workers > 0 ? Limit::order : Limit::data,
       .stage = "__getitem__",
-      .cause = format("one item in %.0f takes more than ten times the median "
-                      "of %.2f ms, the longest, ",
-                      n / static_cast<double>(count), 1e3 * median) +
-               making.slowest + format(", %.0f ms", 1e3 * making.slowest_s) +
-               (window.workers > 0 ? "; the batches after it wait for it" : ""),
+      .cause =
+          formatted("one item in %.0f takes more than ten times the median "
+                    "of %.2f ms, the longest, ",
+                    n / static_cast<double>(count), 1e3 * median) +
+          making.slowest + formatted(", %.0f ms", 1e3 * making.slowest_s) +
+          (window.workers > 0 ? "; the batches after it wait for it" : ""),
       .next =
           "look at that item; a larger prefetch_factor, or in_order=False, "
           "lets the others go on"};
@@ -95,13 +89,14 @@ constexpr Waiting kWaits[] = {
 /// What __getitem__ does while it takes its time.
 std::optional<ItemCause> items_in(const Making& making, double items) {
   const std::string took =
-      format("__getitem__ takes %.2f ms, ", 1e3 * making.item_s / items);
+      formatted("__getitem__ takes %.2f ms, ", 1e3 * making.item_s / items);
   const double computes = share(making.item_cpu_s, making.item_s);
   if (computes > kComputes)
-    return ItemCause{.stage = "__getitem__",
-                     .cause = took + format("of which it computes for %.0f %%",
-                                            100 * computes),
-                     .next = "make an item cheaper, or keep what it makes"};
+    return ItemCause{
+        .stage = "__getitem__",
+        .cause = took +
+                 formatted("of which it computes for %.0f %%", 100 * computes),
+        .next = "make an item cheaper, or keep what it makes"};
   const ThreadSightings& seen = making.seen;
   // The kernel calls a thread runnable, too, that has no processor.
   const std::int64_t waiting =
@@ -111,10 +106,11 @@ std::optional<ItemCause> items_in(const Making& making, double items) {
   if (seen.running + waiting >= kFewestSeen && runnable > computes + kCrowded)
     return ItemCause{
         .stage = "__getitem__",
-        .cause = took + format("of which it computes for %.0f %% and waits for "
-                               "a processor for most of the rest: other "
-                               "threads, or other programs, have them",
-                               100 * computes),
+        .cause =
+            took + formatted("of which it computes for %.0f %% and waits for "
+                             "a processor for most of the rest: other "
+                             "threads, or other programs, have them",
+                             100 * computes),
         .next =
             "start fewer workers or programs, or give this one processors "
             "of its own (taskset, a container's --cpus)"};
@@ -129,9 +125,9 @@ std::optional<ItemCause> items_in(const Making& making, double items) {
   }
   return ItemCause{
       .stage = "__getitem__",
-      .cause = took + format("and is on a processor for %.0f %% of that: it "
-                             "waits for something",
-                             100 * computes),
+      .cause = took + formatted("and is on a processor for %.0f %% of that: it "
+                                "waits for something",
+                                100 * computes),
       .next = "look what it waits for: storage, a network, a lock"};
 }
 

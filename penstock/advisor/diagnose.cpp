@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/advisor/pools.h"
 #include "penstock/advisor/thresholds.h"
 #include "penstock/advisor/trials.h"
+#include "penstock/base/formatted.h"
 
 namespace penstock {
 namespace {
@@ -14,13 +14,6 @@ constexpr double kComputes = 0.8;    // of its busy time, on a processor
 constexpr double kWaitsFor = 0.3;    // below that it waits for something
 constexpr double kThrottled = 0.1;   // of the wall time
 constexpr double kNoWaiting = 0.03;  // of the wall time: nothing to gain
-
-template <class... Values>
-std::string format(const char* pattern, Values... values) {
-  char text[240];
-  std::snprintf(text, sizeof(text), pattern, values...);
-  return text;
-}
 
 /// Share of its busy time in which a stage used a processor.
 double cpu_share(const StageNumbers& stage) {
@@ -100,7 +93,7 @@ class Diagnosis {
     double copy = seconds(window_.parts.wait_copy) / wall_;
     double host = seconds(window_.parts.host) / wall_;
     double order = std::min(seconds(window_.wait_order) / wall_, data);
-    verdict_.because = format(
+    verdict_.because = formatted(
         "of the wall time %.1f %% computes, %.1f %% waits for data, %.1f %% "
         "for the copy, %.1f %% for the host",
         100 * compute_ / wall_, 100 * data, 100 * copy, 100 * host);
@@ -131,7 +124,7 @@ class Diagnosis {
     const StepParts& parts = window_.parts;
     if (parts.steps < 1 || wall_ <= 0) {
       verdict_.cause = "too few steps to say";
-      verdict_.because = format("%ld steps were timed", long(parts.steps));
+      verdict_.because = formatted("%ld steps were timed", long(parts.steps));
       verdict_.no_action = "take more steps, then ask again";
       return false;
     }
@@ -139,8 +132,8 @@ class Diagnosis {
     verdict_.cause =
         "the steps take practically no time, so there is nothing to wait for";
     verdict_.because =
-        format("a step computes for %.2f us on the average",
-               1e6 * compute_ / static_cast<double>(parts.steps));
+        formatted("a step computes for %.2f us on the average",
+                  1e6 * compute_ / static_cast<double>(parts.steps));
     verdict_.no_action =
         "measure steps that take time: those of your model, or device 'sim' "
         "with its 'step_ms'";
@@ -164,7 +157,7 @@ class Diagnosis {
     verdict_.cause = "batches wait for their copy to the device";
     if (const double bytes = bytes_of_batches(); bytes > 0)
       verdict_.because +=
-          format("; %.3g MB/s went over the link", 1e-6 * bytes / wall_);
+          formatted("; %.3g MB/s went over the link", 1e-6 * bytes / wall_);
     bool on_device =
         tiers_.faster != nullptr && tiers_.faster->name == "device";
     if (on_device)
@@ -249,8 +242,8 @@ class Diagnosis {
       verdict_.cause =
           "later batches are complete, but an earlier one is missing: "
           "without the order " +
-          format("the rate would be %.0f %% higher",
-                 100 * trials.without_order);
+          formatted("the rate would be %.0f %% higher",
+                    100 * trials.without_order);
     else if (quick)
       verdict_.cause =
           "every stage is fast enough on average, but the queues are too "
@@ -269,24 +262,24 @@ class Diagnosis {
     const double call_ms = 1e3 * seconds(stage.busy_wall) / calls;
     const double cpus = window_.limits.cpus;
     if (row_by_row(stage))
-      return format(
+      return formatted(
           "the database is queried once per sample, %.2f ms each time",
           call_ms);
     // While others have the processors, a thread's share of its busy time is
     // low, as if it waited for an answer.
     if (processors_in_use() > 0.5 * cpus && throttled() > kThrottled)
-      return name + format(
+      return name + formatted(
                         " needs more processor time than the quota of %.3g "
                         "processors: it was stopped for %.0f %% of the time",
                         cpus, 100 * throttled());
     if (u <= kComputes && processors_in_use() > 0.8 * cpus)
-      return name + format(
+      return name + formatted(
                         " needs more processor time: all %.3g processors "
                         "are in use, and %d threads share them",
                         cpus, threads());
     if (u > kComputes) return name + " needs more processor time";
     if (stage.calls > 0 && u < kWaitsFor)
-      return name + format(
+      return name + formatted(
                         " waits for answers: %.0f rows per statement, %.2f "
                         "ms each",
                         static_cast<double>(stage.items) / calls, call_ms);
@@ -294,8 +287,8 @@ class Diagnosis {
         static_cast<double>(window_.use.read_bytes.value_or(0));
     if (u < kWaitsFor && stage.bytes > 0 && reads_source(stage) &&
         from_drive > 0.5 * static_cast<double>(stage.bytes))
-      return name + format(" waits for storage: %.1f MB/s came from drives",
-                           1e-6 * from_drive / wall_);
+      return name + formatted(" waits for storage: %.1f MB/s came from drives",
+                              1e-6 * from_drive / wall_);
     return name + " is the slowest stage";
   }
 
@@ -326,15 +319,15 @@ class Diagnosis {
     verdict_.because += "; '" + stage.name + "'";
     if (share < 0.995)
       verdict_.because +=
-          format(" is %.0f %% of the work of threads that", 100 * share);
-    verdict_.because +=
-        format(" give%s %.0f samples/s", share < 0.995 ? "" : "s", pool.rate());
+          formatted(" is %.0f %% of the work of threads that", 100 * share);
+    verdict_.because += formatted(" give%s %.0f samples/s",
+                                  share < 0.995 ? "" : "s", pool.rate());
     verdict_.because +=
         pool.workers == 0
             ? std::string(" on the training thread")
-            : format(" with %d %s%s", pool.workers, threads_of(pool),
-                     pool.workers == 1 ? "" : "s");
-    verdict_.because += format(", its processor share is %.0f %%", 100 * u);
+            : formatted(" with %d %s%s", pool.workers, threads_of(pool),
+                        pool.workers == 1 ? "" : "s");
+    verdict_.because += formatted(", its processor share is %.0f %%", 100 * u);
   }
 
   /// Rows that are kept need not be read again; rows that are read by the

@@ -5,12 +5,12 @@
 // batches between processes is measured: with workers as it happens, without
 // them by moving one batch in the loop's own process.
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <vector>
 
 #include "penstock/advisor/advisor.h"
 #include "penstock/advisor/thresholds.h"
+#include "penstock/base/formatted.h"
 
 namespace penstock {
 namespace {
@@ -18,13 +18,6 @@ namespace {
 constexpr std::int64_t kLeastBatches = 8;
 constexpr double kLeastRatio = 1 + kSmallestGain;
 constexpr double kShortest = 1e-9;  // seconds, to divide by
-
-template <class... Values>
-std::string format(const char* pattern, Values... values) {
-  char text[400];
-  std::snprintf(text, sizeof(text), pattern, values...);
-  return text;
-}
 
 /// Seconds that a number of workers would take for what was measured.
 struct Times {
@@ -56,30 +49,30 @@ class FetchDiagnosis {
  private:
   void too_few() {
     verdict_.cause = "there are too few batches to say what limits";
-    verdict_.because = format("there were %ld, and %ld are needed",
-                              long(window_.batches), long(kLeastBatches));
+    verdict_.because = formatted("there were %ld, and %ld are needed",
+                                 long(window_.batches), long(kLeastBatches));
     verdict_.no_action = "take more batches, then ask again";
   }
 
   std::string measured() const {
     const FetchWindow& w = window_;
     double items = static_cast<double>(w.items);
-    std::string text = format(
+    std::string text = formatted(
         "the loop waited %.0f%% of its time for a batch (%.2f s of %.2f s, %ld "
         "batches of %.0f items; first batch after %.0f ms)",
         100 * (w.wait_s / w.spent_s()), w.wait_s, w.spent_s(), long(w.batches),
         items / static_cast<double>(w.batches), w.first_batch_s * 1000);
     if (std::optional<double> rate = w.worker_rate())
-      text += format("; %d worker(s) needed %.2f ms per item", w.workers,
-                     1000 * (1 / *rate));
+      text += formatted("; %d worker(s) needed %.2f ms per item", w.workers,
+                        1000 * (1 / *rate));
     if (w.workers == 0 && w.transfer &&
         (w.transfer->worker_s != 0 || w.transfer->loop_s != 0))
-      text += format(
+      text += formatted(
           "; moving a batch between processes, tried here, takes %.2f ms of a "
           "worker and %.2f ms of the loop",
           w.transfer->worker_s * 1000, w.transfer->loop_s * 1000);
     if (w.cpu_share < 0.9)
-      text += format(
+      text += formatted(
           "; other work left the loop a processor for %.0f%% of the time in "
           "which it could run",
           100 * w.cpu_share);
@@ -93,8 +86,8 @@ class FetchDiagnosis {
     verdict_.cause = w.workers > 0 ? "the workers do not keep up"
                                    : "items are fetched by the loop itself";
     if (w.workers >= w.cpus) {
-      verdict_.cause = format("%d workers on %d processors do not keep up",
-                              w.workers, w.cpus);
+      verdict_.cause = formatted("%d workers on %d processors do not keep up",
+                                 w.workers, w.cpus);
       verdict_.no_action =
           "there are no processors for more workers: make an item cheaper, or "
           "move work out of __getitem__";
@@ -143,8 +136,8 @@ class FetchDiagnosis {
          .from = w.workers,
          .to = w.workers + more,
          .predicted_gain = gain - 1,
-         .cost = format("%d of %d processors, at that gain at most", more,
-                        w.cpus)});
+         .cost = formatted("%d of %d processors, at that gain at most", more,
+                           w.cpus)});
   }
 
   Times times(int workers) const {
@@ -170,14 +163,14 @@ class FetchDiagnosis {
   std::string why_no_workers(Times with_more, double gain) const {
     std::string more = "more workers would gain less than 2 %";
     if (gain < 1 - kSmallestGain)
-      more = format("more workers would bring %+.0f %%", 100 * (gain - 1));
+      more = formatted("more workers would bring %+.0f %%", 100 * (gain - 1));
     if (with_more.processors >= std::max(with_more.loop, with_more.workers))
       return more +
              ": there is no more processor time; make an item cheaper, or "
              "move work out of __getitem__";
     if (with_more.loop > window_.loop_s * kLeastRatio)
       return more +
-             format(
+             formatted(
                  ": the loop would spend %.2f s on receiving what it now "
                  "waits %.2f s for; make an item smaller or cheaper, or set "
                  "workers=\"threads\" where the data set releases the "
@@ -194,8 +187,9 @@ class FetchDiagnosis {
     if (!verdict_.actions.empty()) return;
     verdict_.cause += ": more workers change nothing";
     verdict_.no_action =
-        format("without any waiting the loop would be %.1f%% faster",
-               100 * (window_.wait_s / std::max(window_.loop_s, kShortest))) +
+        formatted(
+            "without any waiting the loop would be %.1f%% faster",
+            100 * (window_.wait_s / std::max(window_.loop_s, kShortest))) +
         ", and no setting that is known here would gain 2 %";
   }
 

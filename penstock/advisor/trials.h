@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "penstock/advisor/advisor.h"
 #include "penstock/advisor/pipeline.h"
+#include "penstock/advisor/verdict.h"
 
 namespace penstock {
 

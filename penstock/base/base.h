@@ -10,6 +10,7 @@
 ///     double noise = Random(std::uint64_t(seed), 0, 42, 0).normal();
 ///     log(LogLevel::info, "the noise of sample 42: " + std::to_string(noise));
 #include "penstock/base/aligned.h"
+#include "penstock/base/ascii.h"
 #include "penstock/base/block.h"
 #include "penstock/base/bytes.h"
 #include "penstock/base/clock.h"

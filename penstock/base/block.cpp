@@ -1,6 +1,7 @@
 #include "penstock/base/block.h"
 
 #include "penstock/base/error.h"
+#include "penstock/base/half.h"
 #include "penstock/base/with_number.h"
 
 namespace penstock {
@@ -53,6 +54,8 @@ bool Column::boolean(std::int64_t row) const {
 
 double Column::as_float64(std::int64_t row) const {
   if (type.kind == ColumnKind::boolean) return boolean(row);
+  if (is_half(type.dtype))
+    return from_half(type.dtype, number<std::uint16_t>(row));
   return with_number(type.dtype, [&]<class Number>(Typed<Number>) {
     return static_cast<double>(number<Number>(row));
   });
@@ -60,6 +63,9 @@ double Column::as_float64(std::int64_t row) const {
 
 std::int64_t Column::as_int64(std::int64_t row) const {
   if (type.kind == ColumnKind::boolean) return boolean(row);
+  if (is_half(type.dtype))
+    return static_cast<std::int64_t>(
+        from_half(type.dtype, number<std::uint16_t>(row)));
   return with_number(type.dtype, [&]<class Number>(Typed<Number>) {
     return static_cast<std::int64_t>(number<Number>(row));
   });

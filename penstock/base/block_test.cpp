@@ -118,6 +118,19 @@ TEST(Column, IsALookIntoArrowsBuffersFromAnyRowOn) {
   EXPECT_EQ(column.text(2), "def");
 }
 
+TEST(Column, NumbersOf16BitsAreThoseTheyStandFor) {
+  Column halves{.type = ColumnType::number(Dtype::float16)};
+  for (int bits : {0x3C00, 0xC500, 0x0001, 0x7BFF})
+    halves.append_number(static_cast<std::uint16_t>(bits));
+  EXPECT_EQ(halves.as_float64(0), 1.0);
+  EXPECT_EQ(halves.as_float64(1), -5.0);
+  EXPECT_EQ(halves.as_float64(2), 0x1p-24);
+  EXPECT_EQ(halves.as_float64(3), 65504.0);
+  EXPECT_EQ(halves.as_int64(1), -5);
+  halves.type = ColumnType::number(Dtype::bfloat16);
+  EXPECT_EQ(halves.as_float64(1), -2048.0);
+}
+
 TEST(ColumnType, HasANameForMessages) {
   EXPECT_EQ(name_of(ColumnType::int64), "int64");
   EXPECT_EQ(name_of(ColumnType::number(Dtype::uint16)), "uint16");

@@ -40,7 +40,7 @@ void VirtualClock::sleep_until(Nanoseconds time) {
 Nanoseconds thread_cpu_time() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return Nanoseconds(std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec);
+  return Nanoseconds(nanoseconds_of(time));
 }
 
 std::string utc_text(std::chrono::system_clock::time_point time) {

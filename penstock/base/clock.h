@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <string>
 
 namespace penstock {
@@ -14,6 +15,11 @@ inline double seconds(Nanoseconds time) {
 }
 inline Nanoseconds from_seconds(double time) {
   return Nanoseconds(static_cast<std::int64_t>(time * 1e9));
+}
+
+/// A time of the system as one number: of a file, in ns since the epoch.
+constexpr std::int64_t nanoseconds_of(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 /// Where time comes from. Thread-safe. The origin is arbitrary: only

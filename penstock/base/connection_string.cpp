@@ -12,6 +12,8 @@
 #include <optional>
 #include <string_view>
 
+#include "penstock/base/ascii.h"
+
 namespace penstock {
 namespace {
 
@@ -138,10 +140,7 @@ bool is_database(Text text) { return text.find_first_of("@:=") == kNone; }
 bool is_secret(Text keyword, Text value) {
   if (std::ranges::find(kSecrets, keyword) != std::end(kSecrets)) return true;
   if (keyword != "options" && keyword != "sslkey") return false;
-  std::string small(value);
-  std::ranges::transform(small, small.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
+  const std::string small = ascii_lower(value);
   return std::ranges::any_of(kSecretWords,
                              [&](Text word) { return has(small, word); });
 }

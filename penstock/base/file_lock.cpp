@@ -26,6 +26,7 @@ bool is_named(int file, const std::filesystem::path& path) {
 bool FileLock::try_take(const std::filesystem::path& path) {
   PENSTOCK_ASSERT(file_ < 0, "a lock is taken once");
   for (;;) {
+    was_left_ = ::access(path.c_str(), F_OK) == 0;
     int file =
         ::open(path.c_str(),
                O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);

@@ -18,11 +18,17 @@ class FileLock {
   /// Where the file system has no locks or the file cannot be made, nobody can
   /// wait for anybody: true.
   bool try_take(const std::filesystem::path& path);
+  /// It is this one's turn.
+  bool held() const { return file_ >= 0; }
+  /// The file was there before the turn was taken: a process that had the turn
+  /// may have been killed.
+  bool was_left() const { return was_left_; }
   void give_back();
 
  private:
   std::filesystem::path path_;  // empty: there is nothing to give back
   int file_ = -1;
+  bool was_left_ = false;
 };
 
 }  // namespace penstock

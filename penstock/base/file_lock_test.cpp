@@ -32,6 +32,7 @@ TEST_F(FileLockTest, OneHasTheTurnAtATimeAndNoFileStays) {
   EXPECT_FALSE(std::filesystem::exists(path_));
   FileLock third;
   EXPECT_TRUE(third.try_take(path_));
+  EXPECT_FALSE(third.was_left());
 }
 
 TEST_F(FileLockTest, ManyWhoWaitHaveItOneAfterTheOther) {
@@ -72,6 +73,7 @@ TEST_F(FileLockTest, AKilledProcessGivesItsTurnBack) {
   ::waitpid(child, &status, 0);
   EXPECT_TRUE(std::filesystem::exists(path_));  // and is in nobody's way
   EXPECT_TRUE(mine.try_take(path_));
+  EXPECT_TRUE(mine.was_left());
   ::close(ready[0]);
   ::close(ready[1]);
 }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "penstock/base/ascii.h"
+
 namespace penstock {
 namespace {
 
@@ -58,10 +60,7 @@ Found next_secret(std::string_view text, std::size_t from) {
        equals = text.find('=', equals + 1)) {
     std::size_t end = equals;
     while (end > from && space(text[end - 1])) --end;
-    std::string name(text.substr(from, end - from));
-    std::ranges::transform(name, name.begin(), [](unsigned char c) {
-      return static_cast<char>(std::tolower(c));
-    });
+    const std::string name = ascii_lower(text.substr(from, end - from));
     // Also as people write it wrongly: "passwrd", "passwort".
     bool secret =
         std::ranges::any_of(

@@ -19,8 +19,12 @@ std::optional<std::size_t> TableDataset::disk_free() const {
                    (budget ? *budget > 0 : why_not_a_disk(folder).empty());
   if (!rows_in_store() && options_.cache != "disk" && !automatic)
     return std::nullopt;
-  const std::size_t free = free_bytes(folder).value_or(0);
-  // A store is mapped.
+  std::size_t free = free_bytes(folder).value_or(0);
+  // A store is mapped. One that cannot be used makes room for the new one.
+  std::error_code none;
+  const auto unusable =
+      rows_in_store() ? 0 : std::filesystem::file_size(store_file_.path, none);
+  if (!rows_in_store() && !none) free += static_cast<std::size_t>(unusable);
   return std::min(free, read_host_limits().addresses_free.value_or(free));
 }
 
@@ -31,6 +35,8 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
   if (options_.drawing) draws = draws_in(rows);
   log(LogLevel::info, "writing " + store_file_.path.string());
   real_files().make_folders(store_file_.path.parent_path());
+  std::error_code none;
+  std::filesystem::remove(store_file_.path, none);  // it could not be used
   StoreWriter writer(real_files(), store_file_.path);
   writer.begin("rows");
   if (runs_alone()) writer.begin("runs/0");
@@ -135,6 +141,7 @@ std::shared_ptr<const Store> TableDataset::take_rows() {
     if (options_.statistics &&
         *store->about().find("statistics") != *options_.statistics)
       return nullptr;
+    check_what_is_read_first(*store, options_.fields.size());
     use_rows(store);
     take_what_is_known(store);
     // When it was last used, for who wants to remove those that are not.

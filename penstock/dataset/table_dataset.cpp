@@ -89,10 +89,13 @@ bool TableDataset::take_in_turn(FileLock& turn, Device& device) {
     return std::filesystem::last_write_time(store_file_.path, none);
   };
   const auto before = written();
-  const bool waited = wait_for_turn(turn, options_, store_file_);
-  if (written() != before && take_from_store(device)) return true;
-  // Who had the turn has failed, and nobody shall wait for others to fail, too.
-  if (waited) turn.give_back();
+  if (always_writes_store(options_, store_file_)) {
+    const bool waited = wait_for_turn(turn, options_, store_file_);
+    if (written() != before && take_from_store(device)) return true;
+    // Who had the turn has failed, and nobody shall wait for others to fail,
+    // too; one that was killed need not fail again.
+    if (waited && !turn.was_left()) turn.give_back();
+  }
   check_store_dir(options_);
   return false;
 }

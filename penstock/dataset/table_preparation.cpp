@@ -93,8 +93,9 @@ void TablePreparation::scan() {
                     spill_->text());
   BlockParser::Options parsing = set.parsing_;
   parsing.keeps_values = !set.needs_no_values();
-  if (options.resumable && set.source_->abilities().by_position &&
-      parsing.keeps_values && !set.store_file_.path.empty())
+  if (options.resumable && set.store_file_.why_not.empty() &&
+      set.source_->abilities().by_position && parsing.keeps_values &&
+      !set.store_file_.path.empty())
     parts_.emplace(real_files(), ScanParts::folder_of(set.store_file_.path),
                    parsing.fields);
   pass_ = scan_table(*set.source_, parsing, options, limit, *spill_,
@@ -146,7 +147,12 @@ std::shared_ptr<const TableDataset> TablePreparation::finish(
     set.measure_runs(*rows_);
     set.plan_tier(rows_->count(), device_, pass_.memory);
     if (options.plan_only) return set_;
-    set.pack(*rows_, device_, share_out_);
+    // Where memory decided it, others may have come to write the same store.
+    const bool written = set.plan().tier == Tier::disk && !turn_.held() &&
+                         set.store_file_.why_not.empty() &&
+                         wait_for_turn(turn_, options, set.store_file_) &&
+                         set.take_from_store(device_);
+    if (!written) set.pack(*rows_, device_, share_out_);
     if (parts_) parts_->remove();
     meter_.add_items(rows_->count(), static_cast<std::int64_t>(
                                          set.table_ ? set.table_->bytes() : 0));

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "penstock/base/ascii.h"
 #include "penstock/base/cache_folder.h"
 
 namespace penstock {
@@ -40,14 +41,21 @@ bool calls_with_one(const std::string& text, const std::string& name) {
 /// holds such a word costs a scan.
 bool changes_with_time(const SourceSpec& spec) {
   std::string text;
-  for (char c : spec.where + " " + spec.query) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (char c : ascii_lower(spec.where + " " + spec.query))
     if (c != ' ' && c != '\t' && c != '\n' && c != '\r') text += c;
-  }
-  static const char* const kWords[] = {
-      "now",         "random",      "current_",  "_timestamp",
-      "localtime",   "timeofday",   "date()",    "time()",
-      "julianday()", "unixepoch()", "changes()", "last_insert_rowid"};
+  static const char* const kWords[] = {"now",
+                                       "random",
+                                       "current_",
+                                       "_timestamp",
+                                       "localtime",
+                                       "timeofday",
+                                       "date()",
+                                       "time()",
+                                       "tablesample",
+                                       "julianday()",
+                                       "unixepoch()",
+                                       "changes()",
+                                       "last_insert_rowid"};
   return std::ranges::any_of(
              kWords,
              [&](const char* word) { return text.find(word) != text.npos; }) ||
@@ -147,10 +155,26 @@ void check_store_dir(const TableDatasetOptions& options) {
   real_files().scratch(dir);
 }
 
+bool always_writes_store(const TableDatasetOptions& options,
+                         const TableStore& store) {
+  if (options.plan_only || !store.why_not.empty()) return false;
+  const TierBudgets& budgets = options.budgets;
+  return options.cache == "disk" ||
+         (budgets.disk.value_or(0) > 0 && budgets.device == 0u &&
+          budgets.pinned == 0u && budgets.ram == 0u);
+}
+
+void check_what_is_read_first(const Store& store, std::size_t fields) {
+  for (const char* array : {"sides", "draws"})
+    if (store.has(array)) store.checked(array);
+  for (std::size_t field = 0; field < fields; ++field)
+    if (const std::string lengths = "lengths/" + std::to_string(field);
+        store.has(lengths))
+      store.checked(lengths);
+}
+
 bool wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
                    const TableStore& store) {
-  if (options.cache != "disk" || options.plan_only || !store.why_not.empty())
-    return false;
   std::error_code refused;  // when the store is written, with its reason
   std::filesystem::create_directories(store.path.parent_path(), refused);
   std::filesystem::path lock = store.path;
@@ -158,7 +182,7 @@ bool wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
   if (turn.try_take(lock)) return false;
   std::string line = "another process is preparing these rows: waiting for " +
                      store.path.string();
-  log(LogLevel::info, line);
+  log(options.scanning ? LogLevel::info : LogLevel::warning, line);
   if (options.scanning) options.scanning(line);
   do {
     end_if_stopped(options.stop);

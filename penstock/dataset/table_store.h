@@ -33,12 +33,20 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
 /// False where rows may have changed since an earlier run and nobody knows.
 bool says_when_it_changes(const SourceSpec& spec, const Source& source);
 
+/// A scan of these options writes a store that others can use, whatever memory
+/// there is.
+bool always_writes_store(const TableDatasetOptions& options,
+                         const TableStore& store);
+
 /// Waits while another process, such as another rank of this job, scans these
-/// rows to write their store; the turn then lasts as long as `turn`. Only where
-/// a scan writes a store that others can use. Throws as a stopped read does.
-/// True where it had to wait.
+/// rows to write their store; the turn then lasts as long as `turn`. Throws as
+/// a stopped read does. True where it had to wait.
 bool wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
                    const TableStore& store);
+
+/// Checks what a run reads of a store of so many fields before its first batch.
+/// Throws Error(source), store.damaged.
+void check_what_is_read_first(const Store& store, std::size_t fields);
 
 /// Stores are read, and may be written.
 bool uses_stores(const TableDatasetOptions& options);

@@ -3,8 +3,6 @@
 namespace penstock {
 namespace {
 
-using Loading = Job::Loading;
-
 constexpr double kMostGib = 1 << 20;
 constexpr double kBytesPerGib = 1 << 30;
 
@@ -39,7 +37,7 @@ Json cache_rule() {
   return rule;
 }
 
-void read_budgets(Spec section, Loading& to) {
+void read_budgets(Spec section, LoaderSection& to) {
   for (const Budget& budget : kBudgets)
     if (section.raw(budget.key) != nullptr)
       to.budgets.*budget.member = static_cast<std::size_t>(
@@ -48,7 +46,7 @@ void read_budgets(Spec section, Loading& to) {
   section.finish();
 }
 
-void read_cache(Spec& spec, const SettingSchema& setting, Loading& to) {
+void read_cache(Spec& spec, const SettingSchema& setting, LoaderSection& to) {
   const Json* given = spec.raw(setting.key);
   if (given == nullptr) return;
   if (given->is_object())
@@ -57,7 +55,7 @@ void read_cache(Spec& spec, const SettingSchema& setting, Loading& to) {
     to.cache = spec.choice(setting.key, kTiers);
 }
 
-Json shown_cache(const Loading& from) {
+Json shown_cache(const LoaderSection& from) {
   if (!from.budgets.any()) return Json(from.cache);
   Json shown{Json::Object{}};
   for (const Budget& budget : kBudgets)
@@ -68,21 +66,22 @@ Json shown_cache(const Loading& from) {
 
 }  // namespace
 
-SettingsTable<Loading>& add_cache_settings(SettingsTable<Loading>& table) {
+SettingsTable<LoaderSection>& add_cache_settings(
+    SettingsTable<LoaderSection>& table) {
   table.setting("cache", cache_rule(), read_cache, shown_cache);
   return table.setting(
       "cache_dir",
       settings::rule_of("string",
                         "for \"disk\" and temporary files; default: "
                         "penstock/stores in the user's cache folder"),
-      [](Spec& spec, const SettingSchema& setting, Loading& to) {
+      [](Spec& spec, const SettingSchema& setting, LoaderSection& to) {
         if (spec.raw(setting.key) == nullptr) return;
         if (!to.cache_dir.empty())
           spec.refuse(setting.key, "'loader.cache.dir' names a folder too",
                       "leave out one of them");
         to.cache_dir = settings::read_text(spec, setting, {});
       },
-      [](const Loading& from) {
+      [](const LoaderSection& from) {
         return from.cache_dir.empty() ? Json() : Json(from.cache_dir);
       });
 }

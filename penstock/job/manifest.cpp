@@ -7,8 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "penstock/base/error.h"
 #include "penstock/base/user_file.h"
-#include "penstock/job/job.h"
+#include "penstock/job/document.h"
+#include "penstock/job/schema.h"
 #include "penstock/job/yaml.h"
 
 // Every key has one rule, a line of the table below. A rule looks at the whole

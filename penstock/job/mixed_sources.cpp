@@ -20,7 +20,7 @@ std::vector<Field> in_order_of(const std::vector<Field>& first,
 }
 
 /// `own` fields, or the job's.
-std::vector<Field> fields_of(Spec& entry, const Job& job) {
+std::vector<Field> fields_of(Spec& entry, const BesideSources& job) {
   if (const Json* own = entry.raw("fields"))
     return parse_fields(*own, entry.path_of("fields"));
   if (job.fields.empty())
@@ -30,14 +30,14 @@ std::vector<Field> fields_of(Spec& entry, const Job& job) {
   return job.fields;
 }
 
-Job::MixedSource parse_entry(const Json& json, const std::string& path,
-                             const Job& job) {
+MixedSource parse_entry(const Json& json, const std::string& path,
+                        const BesideSources& job) {
   Spec entry(json, path);
   const Json* source = entry.raw("source");
   if (source == nullptr)
     entry.refuse("source", "this section is missing",
                  "write {\"source\": {\"kind\": ...}, \"weight\": 1}");
-  Job::MixedSource made;
+  MixedSource made;
   made.source = parse_source_spec(*source, entry.path_of("source"));
   made.fields = fields_of(entry, job);
   made.split = job.split;
@@ -57,40 +57,41 @@ Job::MixedSource parse_entry(const Json& json, const std::string& path,
   return made;
 }
 
-void check_beside(Spec& document, const Job& job) {
+void check_beside(Spec& document, const BesideSources& job) {
   if (document.has("source"))
     document.refuse(kSection, "there is \"source\" too",
                     "put it into the list, or leave one of them out");
-  if (job.loading.preparing == Preparing::meanwhile)
+  if (job.preparing == Preparing::meanwhile)
     document.refuse("loader.prepare",
                     "rows of several \"sources\" are prepared before the first "
                     "batch",
                     "leave it out, or make one of them: \"kind\": "
                     "\"concatenated\"");
-  if (job.loading.drawing)
-    document.refuse(
-        job.loading.drawing.balance ? "loader.balance" : "loader.weights",
-        "rows are drawn by a column, and \"sources\" are mixed",
-        "give the sources weights: \"sources\": [{\"source\": ..., "
-        "\"weight\": 2}, ...]");
+  if (job.drawing)
+    document.refuse(job.drawing.balance ? "loader.balance" : "loader.weights",
+                    "rows are drawn by a column, and \"sources\" are mixed",
+                    "give the sources weights: \"sources\": [{\"source\": ..., "
+                    "\"weight\": 2}, ...]");
 }
 
 }  // namespace
 
-void parse_mixed_sources(Spec& document, Job& job) {
+std::vector<MixedSource> parse_mixed_sources(Spec& document,
+                                             const BesideSources& job) {
   check_beside(document, job);
   const Json& list = *document.raw(kSection);
   if (!list.is_array() || list.array().size() < 2)
     document.refuse(kSection, "expected a list of at least two sources",
                     "write [{\"source\": ..., \"weight\": 2}, {\"source\": "
                     "..., \"weight\": 1}]");
+  std::vector<MixedSource> sources;
   for (std::size_t i = 0; i < list.array().size(); ++i) {
-    job.sources.push_back(parse_entry(
+    sources.push_back(parse_entry(
         list.array()[i], kSection + ("[" + std::to_string(i) + "]"), job));
-    std::vector<Field>& fields = job.sources.back().fields;
-    fields = in_order_of(job.sources.front().fields, std::move(fields));
+    std::vector<Field>& fields = sources.back().fields;
+    fields = in_order_of(sources.front().fields, std::move(fields));
   }
-  job.fields = job.sources.front().fields;
+  return sources;
 }
 
 Json mixed_sources_schema() {

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "penstock/job/job.h"
-#include "penstock/job/sections.h"
 
 namespace penstock {
 namespace {
@@ -24,7 +23,7 @@ bool tokenises(const Field& field) {
 /// Where nothing else is asked for, text is tokenised once and what came of it
 /// is kept in a store, from which later runs read it.
 std::string cache_of(const Job& job, const std::vector<Field>& fields) {
-  const Job::Loading& loading = job.loading;
+  const LoaderSection& loading = job.loading;
   const bool automatic = loading.cache == "auto" && !loading.budgets.any();
   if (!automatic || std::ranges::none_of(fields, tokenises))
     return loading.cache;
@@ -107,7 +106,7 @@ TableDatasetOptions dataset_options(const Job& job) {
 
 std::vector<MixedSourceOptions> mixed_options(const Job& job) {
   std::vector<MixedSourceOptions> all;
-  for (const Job::MixedSource& one : job.sources) {
+  for (const MixedSource& one : job.sources) {
     all.push_back({.rows = dataset_options(job), .weight = one.weight});
     all.back().rows.source = one.source;
     all.back().rows.fields = one.fields;
@@ -121,7 +120,7 @@ std::vector<MixedSourceOptions> mixed_options(const Job& job) {
 Json resolved_settings(const Job& job, const Device& device) {
   Json settings = without_secrets(job.document);
   LoaderOptions loading = loader_options(job, Side::train);
-  Job::Loading chosen = job.loading;
+  LoaderSection chosen = job.loading;
   chosen.workers = loading.workers;
   chosen.tail = loading.tail;
   loading_settings().show(chosen, settings["loader"]);

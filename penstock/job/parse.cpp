@@ -1,10 +1,4 @@
-#include <algorithm>
-
-#include "penstock/base/connection_string.h"
-#include "penstock/base/user_file.h"
 #include "penstock/job/job.h"
-#include "penstock/job/mixed_sources.h"
-#include "penstock/job/sections.h"
 
 namespace penstock {
 namespace {
@@ -47,8 +41,15 @@ void parse_rows(Spec& spec, RowsFrom from, Job& job) {
 
 /// The sources that are mixed: what else there is has been read.
 void parse_several(Spec& spec, RowsFrom from, Job& job) {
-  if (from == RowsFrom::source && spec.has("sources"))
-    return parse_mixed_sources(spec, job);
+  if (from == RowsFrom::source && spec.has("sources")) {
+    job.sources =
+        parse_mixed_sources(spec, {.fields = job.fields,
+                                   .split = job.split,
+                                   .drawing = job.loading.drawing,
+                                   .preparing = job.loading.preparing});
+    job.fields = job.sources.front().fields;
+    return;
+  }
   if (!job.loading.exhausted) return;
   Spec(*spec.raw("loader"), "loader")
       .refuse("exhausted", "it is of \"sources\", and there is one",
@@ -116,110 +117,6 @@ Job parse_job_of_rows(const Json& document) {
 
 Job parse_job_of_source(const Json& document) {
   return advised_job(document, RowsFrom::own_source);
-}
-
-Json without_secrets(Json document) {
-  if (const Json* source = document.find("source"))
-    document["source"] = without_secrets_of_source(*source);
-  const Json* sources = document.find("sources");
-  if (sources == nullptr || !sources->is_array()) return document;
-  Json shown{Json::Array{}};
-  for (Json entry : sources->array()) {
-    if (entry.is_object())
-      if (const Json* source = entry.find("source"))
-        entry["source"] = without_secrets_of_source(*source);
-    shown.push_back(std::move(entry));
-  }
-  document["sources"] = std::move(shown);
-  return document;
-}
-
-void use_own_model(Json& document, const std::string& named) {
-  Json section;
-  if (const Json* before = document.find("model");
-      before != nullptr && before->is_object()) {
-    const Json* kind = before->find("kind");
-    const bool own = kind != nullptr && *kind == Json("own");
-    for (const auto& [key, value] : before->object())
-      if (own || key == "target") section[key] = value;
-  }
-  section["kind"] = "own";
-  section["class"] = named;
-  document["model"] = std::move(section);
-}
-
-void apply_setting(Json& document, const std::string& set) {
-  auto refuse = [&](const std::string& where, std::string why) {
-    throw Error(ErrorKind::request,
-                {.code = "settings.override",
-                 .what = "cannot use --set " +
-                         without_password(set.substr(0, set.find('='))),
-                 .where = where,
-                 .why = std::move(why) + ", expected section.key=value",
-                 .next = "for example --set loader.batch_size=512"});
-  };
-  if (!is_utf8(set))
-    throw Error(ErrorKind::request,
-                {.code = "settings.override",
-                 .what = "cannot use --set " +
-                         without_password(set.substr(0, set.find('='))),
-                 .where = "--set",
-                 .why = "it is not UTF-8, so the run could not be resumed: its "
-                        "settings are kept as JSON",
-                 .next = "rename the file, or make a link to it whose name is "
-                         "UTF-8, and name that"});
-  std::size_t equals = set.find('=');
-  if (equals == std::string::npos || equals == 0)
-    refuse("--set", equals == 0 ? "the key is missing" : "there is no '='");
-  std::string text = set.substr(equals + 1);
-  Json value(text);
-  try {
-    value = Json::parse(text, "--set");
-  } catch (const Error&) {
-    // Not JSON: then it is a text.
-  }
-  Json* at = &document;
-  std::string path = set.substr(0, equals);
-  for (std::size_t start = 0; start <= path.size();) {
-    std::size_t dot = std::min(path.find('.', start), path.size());
-    std::string so_far = path.substr(0, start == 0 ? 0 : start - 1);
-    if (so_far == "device" && at->is_string()) {
-      Json kind = *at;
-      *at = Json(Json::Object{{"kind", std::move(kind)}});
-    }
-    if (!at->is_null() && !at->is_object())
-      refuse(so_far.empty() ? "the top of the file" : so_far,
-             "found " + std::string(at->type_name()));
-    at = &(*at)[path.substr(start, dot - start)];
-    start = dot + 1;
-  }
-  *at = std::move(value);
-}
-
-namespace {
-
-// Comments go from // to the end of a line. Spaces take their place, so that
-// errors name the right column. A slash outside of a text is never JSON.
-std::string without_comments(std::string text) {
-  bool in_text = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (in_text && text[i] == '\\')
-      ++i;
-    else if (text[i] == '"')
-      in_text = !in_text;
-    else if (!in_text && text.compare(i, 2, "//") == 0)
-      for (; i < text.size() && text[i] != '\n'; ++i) text[i] = ' ';
-  }
-  return text;
-}
-
-}  // namespace
-
-Json read_job(const std::string& path, const std::vector<std::string>& sets) {
-  Json document = Json::parse(
-      without_comments(read_user_file(path, "cannot read the job file")), path);
-  for (const std::string& set : sets) apply_setting(document, set);
-  return document;
 }
 
 Job load_job(const std::string& path, const std::vector<std::string>& sets) {

@@ -1,5 +1,8 @@
-#include "penstock/job/job.h"
+#include "penstock/job/schema.h"
+
+#include "penstock/device/device.h"
 #include "penstock/job/mixed_sources.h"
+#include "penstock/job/model.h"
 #include "penstock/job/sections.h"
 
 namespace penstock {

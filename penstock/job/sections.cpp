@@ -135,7 +135,7 @@ SettingsTable<LoaderOptions> options_settings() {
 }
 
 /// "weights" or "balance": a column.
-SettingsTable<Job::Loading>& add_drawing(SettingsTable<Job::Loading>& table) {
+SettingsTable<LoaderSection>& add_drawing(SettingsTable<LoaderSection>& table) {
   for (const bool balance : {false, true})
     table
         .setting(
@@ -148,7 +148,7 @@ SettingsTable<Job::Loading>& add_drawing(SettingsTable<Job::Loading>& table) {
                     : "the column of numbers in proportion to which training "
                       "draws rows, with replacement"),
             [balance](Spec& spec, const SettingSchema& setting,
-                      Job::Loading& to) {
+                      LoaderSection& to) {
               if (spec.raw(setting.key) == nullptr) return;
               const std::string column = spec.text(setting.key);
               if (column.empty())
@@ -159,7 +159,7 @@ SettingsTable<Job::Loading>& add_drawing(SettingsTable<Job::Loading>& table) {
                             "leave one of them out");
               to.drawing = {.column = column, .balance = balance};
             },
-            [balance](const Job::Loading& from) {
+            [balance](const LoaderSection& from) {
               return from.drawing && from.drawing.balance == balance
                          ? Json(from.drawing.column)
                          : Json();
@@ -168,7 +168,7 @@ SettingsTable<Job::Loading>& add_drawing(SettingsTable<Job::Loading>& table) {
   return table;
 }
 
-void check_drawing(Spec& spec, Job::Loading& loading) {
+void check_drawing(Spec& spec, LoaderSection& loading) {
   if (!loading.drawing) return;
   const char* key = loading.drawing.balance ? "balance" : "weights";
   if (!loading.options.shuffle)
@@ -184,7 +184,7 @@ void check_drawing(Spec& spec, Job::Loading& loading) {
                 "leave \"order\" out");
 }
 
-void check_preparing(Spec& spec, Job::Loading& loading) {
+void check_preparing(Spec& spec, LoaderSection& loading) {
   if (loading.preparing == Preparing::meanwhile &&
       loading.options.group_by_length != LengthGroups::How::none)
     spec.refuse("prepare",
@@ -204,7 +204,7 @@ Json limit_rule() {
   return rule;
 }
 
-void read_limit(Spec& spec, const SettingSchema& setting, Job::Loading& to) {
+void read_limit(Spec& spec, const SettingSchema& setting, LoaderSection& to) {
   const Json* given = spec.raw(setting.key);
   if (given == nullptr) return;
   if (!given->is_string()) {
@@ -224,13 +224,13 @@ void read_limit(Spec& spec, const SettingSchema& setting, Job::Loading& to) {
   to.limit_share = percent / 100;
 }
 
-Json shown_limit(const Job::Loading& from) {
+Json shown_limit(const LoaderSection& from) {
   if (from.limit_rows > 0) return Json(from.limit_rows);
   return from.limit_share < 1 ? Json(Json(100 * from.limit_share).dump() + "%")
                               : Json();
 }
 
-void check_read(Spec& spec, Job::Loading& loading) {
+void check_read(Spec& spec, LoaderSection& loading) {
   if (!loading.options.per_sample || loading.cache == "none") return;
   if (loading.cache != "auto" || loading.budgets.any())
     spec.refuse("read", "\"per_sample\" reads from the source",
@@ -240,8 +240,8 @@ void check_read(Spec& spec, Job::Loading& loading) {
 
 }  // namespace
 
-const SettingsTable<Job::Loading>& loading_settings() {
-  using Loading = Job::Loading;
+const SettingsTable<LoaderSection>& loading_settings() {
+  using Loading = LoaderSection;
   static const SettingsTable<Loading> table = [] {
     SettingsTable<Loading> made;
     made.inside(&Loading::options, options_settings())
@@ -282,8 +282,8 @@ const SettingsTable<Job::Loading>& loading_settings() {
   return table;
 }
 
-const SettingsTable<Job::Training>& training_settings() {
-  using Training = Job::Training;
+const SettingsTable<TrainSection>& training_settings() {
+  using Training = TrainSection;
   static const SettingsTable<Training> table =
       SettingsTable<Training>()
           .integer("epochs", &Training::epochs, 1, kMany, "")
@@ -297,8 +297,8 @@ const SettingsTable<Job::Training>& training_settings() {
   return table;
 }
 
-const SettingsTable<Job::Output>& output_settings() {
-  using Output = Job::Output;
+const SettingsTable<OutputSection>& output_settings() {
+  using Output = OutputSection;
   static const SettingsTable<Output> table =
       SettingsTable<Output>()
           .text("dir", &Output::dir, "")

@@ -1,13 +1,33 @@
 #pragma once
 
-#include "penstock/job/job.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "penstock/base/settings.h"
+#include "penstock/job/loader_section.h"
 
 namespace penstock {
 
+/// The `train` section but for what only a model needs.
+struct TrainSection {
+  std::int64_t epochs = 1;
+  std::optional<std::int64_t> max_steps;
+  /// Missing: a model is saved at the end of every epoch.
+  std::optional<std::int64_t> checkpoint_every_steps;
+  bool profile = false;  ///< a trace of some steps, and times of the stages
+};
+
+/// The `output` section.
+struct OutputSection {
+  std::string dir = "runs";
+  bool tensorboard = false, csv = false, prometheus = false;
+};
+
 // The settings of the sections that no other room has.
-const SettingsTable<Job::Loading>& loading_settings();
+const SettingsTable<LoaderSection>& loading_settings();
 /// Of `train`, beside learning_settings().
-const SettingsTable<Job::Training>& training_settings();
-const SettingsTable<Job::Output>& output_settings();
+const SettingsTable<TrainSection>& training_settings();
+const SettingsTable<OutputSection>& output_settings();
 
 }  // namespace penstock

@@ -1,18 +1,12 @@
 #include "penstock/monitor/progress.h"
 
 #include <cmath>
-#include <cstdio>
 #include <limits>
+
+#include "penstock/base/formatted.h"
 
 namespace penstock {
 namespace {
-
-template <class... Values>
-std::string format(const char* pattern, Values... values) {
-  char text[160];
-  std::snprintf(text, sizeof(text), pattern, values...);
-  return text;
-}
 
 double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
@@ -20,8 +14,8 @@ double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 std::string memory(std::optional<std::size_t> used,
                    std::optional<std::size_t> total) {
   if (!used) return "n/a";
-  return total ? format("%.1f/%.1f GiB", gib(*used), gib(*total))
-               : format("%.1f GiB", gib(*used));
+  return total ? formatted("%.1f/%.1f GiB", gib(*used), gib(*total))
+               : formatted("%.1f GiB", gib(*used));
 }
 
 double left_s(const Progress& p) {
@@ -35,9 +29,9 @@ double left_s(const Progress& p) {
 std::string shown_work(const RowWork& row, double rows_per_s) {
   std::string text;
   if (row.tokens > 0)
-    text += format(" tok/s %.0f", row.tokens_per_s(rows_per_s));
+    text += formatted(" tok/s %.0f", row.tokens_per_s(rows_per_s));
   if (row.utilisation(1) > 0)
-    text += format(" MFU %.1f %%", 100 * row.utilisation(rows_per_s));
+    text += formatted(" MFU %.1f %%", 100 * row.utilisation(rows_per_s));
   return text;
 }
 
@@ -47,8 +41,9 @@ std::string shown_time(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "--:--";
   auto whole = static_cast<long>(std::lround(seconds));
   if (whole >= 3600)
-    return format("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
-  return format("%02ld:%02ld", whole / 60, whole % 60);
+    return formatted("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60,
+                     whole % 60);
+  return formatted("%02ld:%02ld", whole / 60, whole % 60);
 }
 
 std::string shown_shares(const StepParts& parts) {
@@ -74,11 +69,11 @@ std::string shown_shares(const StepParts& parts) {
       if (exact[i] - shown[i] > exact[most] - shown[most]) most = i;
     ++shown[most];
   }
-  std::string text = known ? format("AU %d %%", shown[0]) : "AU n/a";
+  std::string text = known ? formatted("AU %d %%", shown[0]) : "AU n/a";
   bool first = true;
   for (int i = 1; i < 5; ++i) {
     if (shown[i] == 0) continue;
-    text += format("%s %s %d %%", first ? " <-" : "", names[i], shown[i]);
+    text += formatted("%s %s %d %%", first ? " <-" : "", names[i], shown[i]);
     first = false;
   }
   return text;
@@ -86,21 +81,21 @@ std::string shown_shares(const StepParts& parts) {
 
 std::string progress_line(const Progress& p) {
   double wall = seconds(p.parts.wall);
-  std::string line = format("ep %ld", long(p.epoch) + 1);
-  if (p.epochs > 0) line += format("/%ld", long(p.epochs));
-  line += format(" %ld", long(p.step));
-  if (p.steps > 0) line += format("/%ld", long(p.steps));
+  std::string line = formatted("ep %ld", long(p.epoch) + 1);
+  if (p.epochs > 0) line += formatted("/%ld", long(p.epochs));
+  line += formatted(" %ld", long(p.step));
+  if (p.steps > 0) line += formatted("/%ld", long(p.steps));
   line += " [" + shown_time(p.elapsed_s) + "<" + shown_time(left_s(p)) + "]";
   if (wall > 0)
-    line += format(" %.2f it/s", static_cast<double>(p.parts.steps) / wall);
+    line += formatted(" %.2f it/s", static_cast<double>(p.parts.steps) / wall);
   if (wall > 0)
     line += shown_work(p.row, static_cast<double>(p.parts.samples) / wall);
-  if (p.loss) line += format(" loss %.4g", *p.loss);
+  if (p.loss) line += formatted(" loss %.4g", *p.loss);
   line += " | " + shown_shares(p.parts) + " |";
   if (p.gpu) line += " " + p.gpu->text();
   line += " VRAM " + memory(p.device.used, p.device.total);
   line += " RAM " + memory(p.use.resident_bytes, p.limits.memory);
-  line += p.cpus_used ? format(" CPU %.1f/%.3g", *p.cpus_used, p.limits.cpus)
+  line += p.cpus_used ? formatted(" CPU %.1f/%.3g", *p.cpus_used, p.limits.cpus)
                       : std::string(" CPU n/a");
   return line;
 }
@@ -108,13 +103,14 @@ std::string progress_line(const Progress& p) {
 std::string epoch_summary(const EpochNumbers& e) {
   double wall = seconds(e.parts.wall);
   std::string line =
-      format("epoch %ld/%ld: ", long(e.epoch) + 1, long(e.epochs));
-  line += wall > 0 ? format("%.*f s, %.0f samples/s", wall < 10 ? 2 : 1, wall,
-                            static_cast<double>(e.parts.samples) / wall)
-                   : "n/a s, n/a samples/s";
+      formatted("epoch %ld/%ld: ", long(e.epoch) + 1, long(e.epochs));
+  line += wall > 0
+              ? formatted("%.*f s, %.0f samples/s", wall < 10 ? 2 : 1, wall,
+                          static_cast<double>(e.parts.samples) / wall)
+              : "n/a s, n/a samples/s";
   line += ", " + shown_shares(e.parts);
-  if (e.train_loss) line += format(", loss %.4g", *e.train_loss);
-  if (e.val_loss) line += format(", val loss %.4g", *e.val_loss);
+  if (e.train_loss) line += formatted(", loss %.4g", *e.train_loss);
+  if (e.val_loss) line += formatted(", val loss %.4g", *e.val_loss);
   return line;
 }
 

@@ -1,9 +1,9 @@
 #include "penstock/monitor/series.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "penstock/base/error.h"
+#include "penstock/base/formatted.h"
 
 namespace penstock {
 namespace {
@@ -12,13 +12,6 @@ constexpr std::size_t kRecent = 64;
 constexpr std::size_t kKept = 65'536;  // values of a number, for percentiles
 constexpr double kIdleGpu = 30, kBusyGpu = 90;  // percent
 constexpr double kBusyPart = 80;
-
-template <class... Values>
-std::string format(const char* pattern, Values... values) {
-  char text[240];
-  std::snprintf(text, sizeof(text), pattern, values...);
-  return text;
-}
 
 std::optional<double> grown(const std::optional<double>& before,
                             const std::optional<double>& now) {
@@ -262,9 +255,9 @@ Json MachineSeries::assessment() const {
     const auto memory = mean(gpu + ".memory_percent");
     if (use && *use >= kBusyGpu)
       find(gpu + " is busy",
-           format("some kernel ran %.0f %% of the time; that is a share of "
-                  "time, and says nothing of how much of the GPU it used",
-                  *use));
+           formatted("some kernel ran %.0f %% of the time; that is a share of "
+                     "time, and says nothing of how much of the GPU it used",
+                     *use));
     if (use && *use < kIdleGpu) {
       const char* why =
           "neither processors nor drives are busy: look for waiting, for "
@@ -274,34 +267,34 @@ Json MachineSeries::assessment() const {
       else if (disk && *disk > kBusyPart)
         why = "a drive is busy: reading limits";
       find(gpu + " is mostly idle",
-           format("some kernel ran %.0f %% of the time (processors %.0f %%, "
-                  "drives %.0f %%)",
-                  *use, cpu.value_or(0), disk.value_or(0)) +
+           formatted("some kernel ran %.0f %% of the time (processors %.0f %%, "
+                     "drives %.0f %%)",
+                     *use, cpu.value_or(0), disk.value_or(0)) +
                "; " + why);
     }
     if (memory && *memory > 95)
       find(gpu + "'s memory is nearly full",
-           format("%.0f %% of it are used", *memory));
+           formatted("%.0f %% of it are used", *memory));
   }
   for (const auto& [reason, count] : clock_reasons_) {
     const double share =
         static_cast<double>(count) / static_cast<double>(samples_);
     if (reason != "idle" && share > 0.2)
       find("clocks are held down: " + reason,
-           format("in %.0f %% of the samples", 100 * share));
+           formatted("in %.0f %% of the samples", 100 * share));
   }
   if (auto throttled = mean("cpu_throttled_percent");
       throttled && *throttled > 5)
     find("the container's CPU quota holds the process back",
-         format("for %.0f %% of the time", *throttled));
+         formatted("for %.0f %% of the time", *throttled));
   if (auto used = mean("memory_percent"); used && *used > 90)
-    find("memory is nearly full", format("%.0f %% of it are used", *used));
+    find("memory is nearly full", formatted("%.0f %% of it are used", *used));
   if (auto waits = mean("memory_pressure_percent"); waits && *waits > 5)
     find("programs wait for memory",
-         format("some did for %.0f %% of the time", *waits));
+         formatted("some did for %.0f %% of the time", *waits));
   if (findings.array().empty())
-    find("nothing stands out", format("processors %.0f %%, drives %.0f %%",
-                                      cpu.value_or(0), disk.value_or(0)));
+    find("nothing stands out", formatted("processors %.0f %%, drives %.0f %%",
+                                         cpu.value_or(0), disk.value_or(0)));
   return findings;
 }
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "penstock/run/safetensors.h"
+#include "penstock/run/weights.h"
 
 namespace penstock {
 namespace {
 
-constexpr const char* kModelRemark = "penstock_model";
 constexpr const char* kStatistics = "statistics.json";
 
 /// Sorts by steps.

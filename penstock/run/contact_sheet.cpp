@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
 
 #include "penstock/base/file.h"
+#include "penstock/base/half.h"
 #include "penstock/job/job.h"
 #include "penstock/run/host_copy.h"
 #include "penstock/run/session.h"
@@ -113,14 +113,6 @@ std::size_t channels_at(const Shape& shape) {
   return 0;
 }
 
-double half_of(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31;
-  const int digits = bits & 1023;
-  const double size = exponent == 0 ? std::ldexp(digits, -24)
-                                    : std::ldexp(digits + 1024, exponent - 25);
-  return (bits & 0x8000) != 0 ? -size : size;
-}
-
 double number_at(const TensorView& view, std::size_t at) {
   auto as = [&]<class Number>(Number value) {
     std::memcpy(&value, view.data + at * sizeof(value), sizeof(value));
@@ -138,9 +130,8 @@ double number_at(const TensorView& view, std::size_t at) {
     case Dtype::float64:
       return as(double{});
     case Dtype::bfloat16:
-      return std::bit_cast<float>(std::uint32_t{as(std::uint16_t{})} << 16);
     case Dtype::float16:
-      return half_of(as(std::uint16_t{}));
+      return from_half(view.dtype, as(std::uint16_t{}));
     default:
       return 0;
   }

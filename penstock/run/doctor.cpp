@@ -127,6 +127,16 @@ Json build_json() {
 
 }  // namespace
 
+Json doctor_parts() {
+  Json parts;
+  for (const SourceKind& kind : source_kinds())
+    parts.push_back(source_part(kind));
+  for (const char* kind : {"cpu", "sim", "cuda"})
+    parts.push_back(device_part(kind));
+  parts.push_back(trainer_part());
+  return parts;
+}
+
 Json doctor(bool measure) {
   Json json;
   json["machine"] = machine_json();
@@ -139,12 +149,7 @@ Json doctor(bool measure) {
   json["build"] = build_json();
   json["profile"] = profile_of(folder, gpu().get(), measure);
   json["repairs"] = repairs_of(system, drive);
-  for (const SourceKind& kind : source_kinds())
-    json["parts"].push_back(source_part(kind));
-  json["parts"].push_back(device_part("cpu"));
-  json["parts"].push_back(device_part("sim"));
-  json["parts"].push_back(device_part("cuda"));
-  json["parts"].push_back(trainer_part());
+  json["parts"] = doctor_parts();
   return json;
 }
 

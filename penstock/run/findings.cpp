@@ -1,7 +1,8 @@
 #include "penstock/run/findings.h"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "penstock/base/formatted.h"
 
 namespace penstock {
 namespace {
@@ -11,13 +12,6 @@ constexpr double kJump = 2;        // times the step before
 constexpr std::size_t kLeast = 3;  // points on each side of it
 constexpr double kShort = 0.005;   // seconds of a step
 constexpr double kWaits = 0.2;     // of the time
-
-template <class... Values>
-std::string format(const char* pattern, Values... values) {
-  char text[300];
-  std::snprintf(text, sizeof(text), pattern, values...);
-  return text;
-}
 
 double median(std::vector<double> values) {
   auto middle = values.begin() + std::ssize(values) / 2;
@@ -68,11 +62,11 @@ std::optional<Finding> memory_spilled(const TimelineNumbers& timeline,
       .what =
           "the device's memory is full, and its steps have become slower: "
           "the driver moves memory to the host",
-      .because = format("%.1f of %.1f GiB in use; a step takes %.1f ms, and "
-                        "took %.1f ms before",
-                        found->bytes / (1 << 30),
-                        static_cast<double>(*total) / (1 << 30), 1e3 * after,
-                        1e3 * before),
+      .because = formatted("%.1f of %.1f GiB in use; a step takes %.1f ms, and "
+                           "took %.1f ms before",
+                           found->bytes / (1 << 30),
+                           static_cast<double>(*total) / (1 << 30), 1e3 * after,
+                           1e3 * before),
       .next =
           "give it less: a smaller batch, train.precision \"bfloat16\", "
           "or loader.cache \"ram\""};
@@ -90,22 +84,25 @@ std::optional<Finding> bound_by_launches(const StepParts& parts) {
   const double larger = wall + step;
   return Finding{
       .what = "steps are short, and the host queues them late: launches limit",
-      .because = format("a step computes for %.2f ms and the device then waits "
-                        "%.2f ms for the host, %.0f %% of the time",
-                        1e3 * step, 1e3 * (wall * host), 100 * host),
-      .next = format("a batch twice as large would give up to %.0f %% more for "
-                     "twice the memory of its activations; it changes the "
-                     "mathematics, so that it is never set by itself",
-                     100 * (2 * wall / larger - 1))};
+      .because =
+          formatted("a step computes for %.2f ms and the device then waits "
+                    "%.2f ms for the host, %.0f %% of the time",
+                    1e3 * step, 1e3 * (wall * host), 100 * host),
+      .next =
+          formatted("a batch twice as large would give up to %.0f %% more for "
+                    "twice the memory of its activations; it changes the "
+                    "mathematics, so that it is never set by itself",
+                    100 * (2 * wall / larger - 1))};
 }
 
-std::vector<Finding> findings_of(const RunNumbers& run, const Device& device) {
+std::vector<Finding> findings_of(const TimelineNumbers& timeline,
+                                 const StepParts& parts, const Device& device) {
   std::vector<Finding> all;
   auto add = [&](std::optional<Finding> found) {
     if (found) all.push_back(std::move(*found));
   };
-  add(memory_spilled(run.timeline, read_device_use(device).total));
-  add(bound_by_launches(run.snapshot.parts));
+  add(memory_spilled(timeline, read_device_use(device).total));
+  add(bound_by_launches(parts));
   return all;
 }
 

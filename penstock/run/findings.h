@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/run/report.h"
+#include "penstock/run/timeline.h"
 
 namespace penstock {
 
@@ -28,7 +28,8 @@ std::optional<Finding> memory_spilled(const TimelineNumbers& timeline,
 /// mathematics, and is for the user to decide.
 std::optional<Finding> bound_by_launches(const StepParts& parts);
 
-/// All of them, in this order.
-std::vector<Finding> findings_of(const RunNumbers& run, const Device& device);
+/// All of them, in this order. `parts`: of the whole run.
+std::vector<Finding> findings_of(const TimelineNumbers& timeline,
+                                 const StepParts& parts, const Device& device);
 
 }  // namespace penstock

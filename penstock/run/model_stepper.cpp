@@ -9,13 +9,15 @@ namespace {
 const TableDataset& table_of(const Session& session) {
   auto table = session.dataset();
   if (table != nullptr) return *table;  // the session holds it too
-  throw Error(ErrorKind::request,
-              {.code = "model.needs_table",
-               .what = "cannot train a model on these rows",
-               .where = "model",
-               .why = "they are read by position, without the initial scan "
-                      "that the model needs",
-               .next = "set \"model\" to \"none\""});
+  throw Error(
+      ErrorKind::request,
+      {.code = "model.needs_table",
+       .what = "cannot train a model on these rows",
+       .where = "model",
+       .why = "they are read by position, without the initial scan "
+              "that the model needs",
+       .next = "keep the rows: \"loader\": {\"cache\": \"ram\"}; or set "
+               "\"model\" to \"none\""});
 }
 
 [[noreturn]] void refuse_without_python() {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "penstock/run/prepare.h"
+#include "penstock/run/staging.h"
 
 namespace penstock {
 
@@ -72,12 +73,23 @@ std::vector<MixedSourceOptions> mixed_options(const Job& job,
   return wanted;
 }
 
+/// Where the source's files are copied first; a plan only says what that would
+/// take.
+void stage(TableDatasetOptions& wanted, StopFlag stop) {
+  if (!wanted.plan_only)
+    wanted.source = staged(std::move(wanted.source), wanted.scanning, stop);
+  else if (const std::string text = staging_text(wanted.source);
+           !text.empty() && wanted.scanning)
+    wanted.scanning(text);
+}
+
 std::shared_ptr<const Dataset> prepare_mixed_rows(
     std::vector<MixedSourceOptions> wanted, const Job& job, Device& device,
     StopFlag stop) {
   std::vector<std::unique_ptr<Source>> sources;
   for (MixedSourceOptions& one : wanted) {
     one.rows.stop = stop;
+    stage(one.rows, stop);
     sources.push_back(
         open_source(one.rows.source, requests_of(one.rows), {stop}));
   }
@@ -88,6 +100,7 @@ std::shared_ptr<const Dataset> prepare_mixed_rows(
 std::shared_ptr<const Dataset> prepare_rows(TableDatasetOptions wanted,
                                             Device& device, StopFlag stop) {
   wanted.stop = stop;
+  stage(wanted, stop);
   auto open = [of = wanted.source,
                requests = requests_of(wanted)](StopFlag until) {
     return open_source(of, requests, {until});

@@ -22,6 +22,8 @@ Json number_json(const Column& column, std::int64_t row) {
   switch (column.type.dtype) {
     case Dtype::float32:
     case Dtype::float64:
+    case Dtype::float16:
+    case Dtype::bfloat16:
       return column.as_float64(row);
     case Dtype::uint64:  // may be beyond what an integer of JSON holds here
       if (column.number<std::uint64_t>(row) >> 63)

@@ -53,7 +53,7 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
   facts["side"] = side == Side::val ? "val" : "train";
   if (!job.source.kind.empty()) facts["source"] = source_json(job.source);
   for (std::size_t s = 0; s < job.sources.size(); ++s) {
-    const Job::MixedSource& one = job.sources[s];
+    const MixedSource& one = job.sources[s];
     Json& fact = facts["sources[" + std::to_string(s) + "]"];
     fact["source"] = source_json(one.source);
     fact["weight"] = one.weight;
@@ -97,7 +97,7 @@ std::string fingerprints(const Job& job, const Dataset& rows) {
 
 bool named(const Job& job) {
   if (job.sources.empty()) return !job.source.fingerprint.empty();
-  return std::ranges::none_of(job.sources, [](const Job::MixedSource& one) {
+  return std::ranges::none_of(job.sources, [](const MixedSource& one) {
     return one.source.fingerprint.empty();
   });
 }

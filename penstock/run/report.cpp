@@ -118,6 +118,17 @@ Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   return json;
 }
 
+/// The sample's number where its key cannot be read: a run that has ended has
+/// its report all the same.
+Json known_key_of(const Dataset& rows, SampleId sample) {
+  try {
+    return key_of(rows, sample);
+  } catch (const Error& error) {
+    log(LogLevel::warning, error.what());
+    return sample;
+  }
+}
+
 Json worst_steps_json(const RunNumbers& run, const Dataset* rows) {
   Json json{Json::Array{}};
   for (const WorstStep& step : run.worst_steps) {
@@ -128,7 +139,8 @@ Json worst_steps_json(const RunNumbers& run, const Dataset* rows) {
     entry["parts"] = parts_json(step.parts);
     entry["samples"] = Json::Array{};
     for (SampleId sample : step.samples)
-      if (rows != nullptr) entry["samples"].push_back(key_of(*rows, sample));
+      if (rows != nullptr)
+        entry["samples"].push_back(known_key_of(*rows, sample));
     json.push_back(std::move(entry));
   }
   return json;
@@ -257,7 +269,8 @@ Json applied_json(const RunNumbers& run) {
 
 Json findings_json(const RunNumbers& run, const Device& device) {
   Json list = Json::Array{};
-  for (const Finding& finding : findings_of(run, device)) {
+  for (const Finding& finding :
+       findings_of(run.timeline, run.snapshot.parts, device)) {
     Json entry;
     entry["what"] = finding.what;
     entry["because"] = finding.because;

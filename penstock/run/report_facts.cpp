@@ -2,20 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 
+#include "penstock/base/formatted.h"
 #include "penstock/cache/cache.h"
 
 namespace penstock {
 namespace {
-
-template <class... Values>
-std::string format(const char* pattern, Values... values) {
-  char text[80];
-  std::snprintf(text, sizeof(text), pattern, values...);
-  return text;
-}
 
 /// A number of one row of a column; none where it is not known.
 std::optional<double> cell(const Json::Array& column, std::size_t row) {
@@ -122,8 +115,8 @@ std::vector<std::string> action_sentences(const Json& report) {
     const std::string cost = text_in(action, {"cost"});
     std::string gain = "n/a";
     if (auto predicted = number_in(action, {"predicted_gain"}))
-      gain = *predicted < 1 ? format("%.0f %% faster", 100 * *predicted)
-                            : format("%.1f x the rate", 1 + *predicted);
+      gain = *predicted < 1 ? formatted("%.0f %% faster", 100 * *predicted)
+                            : formatted("%.1f x the rate", 1 + *predicted);
     sentences.push_back("Set " + text_in(action, {"knob"}) + " from " +
                         from->dump() + " to " + to->dump() + ": predicted " +
                         gain + (cost.empty() ? "" : " (costs " + cost + ")") +
@@ -283,10 +276,13 @@ std::vector<std::pair<std::string, std::string>> flattened(const Json& json) {
 std::string shown_number(std::optional<double> number) {
   if (!number || !std::isfinite(*number)) return "n/a";
   const double size = std::abs(*number);
-  if (size >= 1e15) return format("%.4g", *number);
+  if (size >= 1e15) return formatted("%.4g", *number);
   if (size < 1000 && size != std::floor(size))
-    return format(size >= 100 ? "%.0f" : size >= 10 ? "%.1f" : "%.3g", *number);
-  std::string digits = format("%.0f", size);
+    return formatted(size >= 100  ? "%.0f"
+                     : size >= 10 ? "%.1f"
+                                  : "%.3g",
+                     *number);
+  std::string digits = formatted("%.0f", size);
   for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3)
     digits.insert(static_cast<std::size_t>(at), ",");
   return (*number < 0 ? "-" : "") + digits;
@@ -298,14 +294,14 @@ std::string shown_rate(std::optional<double> rate) {
   for (const char* unit : {"k", "M", "G"}) {
     scaled /= 1000;
     if (scaled < 999.5)
-      return format(scaled < 99.95 ? "%.1f %s" : "%.0f %s", scaled, unit);
+      return formatted(scaled < 99.95 ? "%.1f %s" : "%.0f %s", scaled, unit);
   }
-  return format("%.3g", *rate);
+  return formatted("%.3g", *rate);
 }
 
 std::string shown_share(std::optional<double> share) {
   if (!share || !std::isfinite(*share)) return "n/a";
-  return format("%.1f %%", 100 * *share);
+  return formatted("%.1f %%", 100 * *share);
 }
 
 std::string shown_size(std::optional<double> bytes) {
@@ -315,10 +311,11 @@ std::string shown_size(std::optional<double> bytes) {
 
 std::string shown_seconds(std::optional<double> seconds) {
   if (!seconds || !(*seconds >= 0) || *seconds > 1e9) return "n/a";
-  if (*seconds < 100) return format("%.3g s", *seconds);
+  if (*seconds < 100) return formatted("%.3g s", *seconds);
   const long whole = std::lround(*seconds);
-  if (whole < 3600) return format("%ld:%02ld min", whole / 60, whole % 60);
-  return format("%ld:%02ld:%02ld h", whole / 3600, whole / 60 % 60, whole % 60);
+  if (whole < 3600) return formatted("%ld:%02ld min", whole / 60, whole % 60);
+  return formatted("%ld:%02ld:%02ld h", whole / 3600, whole / 60 % 60,
+                   whole % 60);
 }
 
 }  // namespace penstock

@@ -131,7 +131,12 @@ void remove_left_by_writers(const Path& dir, Time oldest) {
     std::error_code gone;
     if (!name.ends_with(".store.parts") || !file.is_directory(gone)) continue;
     const auto changed = file.last_write_time(gone);
-    if (gone || std::chrono::file_clock::to_sys(changed) > oldest) continue;
+    // Somebody may be writing those of the last hour.
+    const Time used = std::chrono::time_point_cast<Time::duration>(
+        std::chrono::file_clock::to_sys(changed));
+    if (gone || used > std::min(oldest, std::chrono::system_clock::now() -
+                                            std::chrono::hours(1)))
+      continue;
     std::filesystem::remove_all(file.path(), gone);
   }
 }
@@ -166,10 +171,9 @@ std::vector<Difference> differences(const Json& stored, const Json& now) {
 }
 
 /// What a run compares with its hashes before it begins.
-void check_what_is_read_first(Found& found) {
+void check_beginning(Found& found, std::size_t fields) {
   try {
-    for (const char* array : {"keys", "key_bytes", "sides"})
-      found.store->checked(array);
+    check_what_is_read_first(*found.store, fields);
   } catch (const Error& error) {
     found.unusable = error.parts().where + ": " + error.parts().why;
     found.store.reset();
@@ -245,7 +249,7 @@ Json why_store_of(TableDatasetOptions options, const Source& source) {
   } else if (std::filesystem::exists(store.path, unknown)) {
     Found found =
         open_store(std::filesystem::directory_entry(store.path, unknown));
-    if (found.store != nullptr) check_what_is_read_first(found);
+    if (found.store != nullptr) check_beginning(found, options.fields.size());
     json["hit"] = found.store != nullptr;
     json["why"] = found.store == nullptr
                       ? "the store cannot be used: " + found.unusable

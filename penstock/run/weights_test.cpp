@@ -101,7 +101,7 @@ TEST_F(Weights, OfAFileReplaceThoseOfAStateAndNothingElse) {
 TEST_F(Weights, OfACheckpointAreFoundAmongAllElse) {
   ModelState checkpoint = state_of({{"adamw.w", {9}}, {"model.w", {4}}});
   Json remarks;
-  remarks["penstock_model"] = "{}";
+  remarks[kModelRemark] = "{}";
   const std::string path = file(safetensors(checkpoint.tensors, remarks));
   ModelState begun = with_weights(state_of({{"model.w", {0}}}), path);
   EXPECT_EQ(values_of(begun, "model.w"), std::vector<float>{4});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/base/ascii.h"
+
 namespace penstock {
 
 // One line for each kind: the function is in a descriptor.cpp.
@@ -46,9 +48,7 @@ const SourceKind* source_kind(const std::string& name) {
 }
 
 const SourceKind* kind_of_file(const std::string& name) {
-  std::string lower = name;
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const std::string lower = ascii_lower(name);
   for (const SourceKind& kind : source_kinds())
     for (const std::string& extension : kind.extensions)
       if (lower.ends_with(extension)) return &kind;

@@ -26,6 +26,9 @@ struct SourceKind {
   bool windows = false;  ///< it numbers windows of a column (ColumnRequest)
   /// How names of its files end, in lower case: {".parquet"}.
   std::vector<std::string> extensions = {};
+  /// Files that belong to one of them and lie beside it: ".idx" in place of its
+  /// ending, "+.index" after it.
+  std::vector<std::string> beside = {};
   /// The plugin, where several kinds share one: libpenstock_source_PLUGIN.so.
   std::string plugin = {};
   std::string to_run = {};    ///< packages of its libraries, as Debian has them

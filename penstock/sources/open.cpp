@@ -31,7 +31,7 @@ void refuse_windows(const SourceSpec& spec,
                   " are rows of a table; windows are those of one "
                   "long array",
            .next = "leave \"window\" out, or read an array on disk "
-                   "(npy, zarr)"});
+                   "(npy, zarr, hdf5)"});
 }
 
 }  // namespace
@@ -45,8 +45,11 @@ std::unique_ptr<Source> open_source(const SourceSpec& spec,
     return open_joined(spec.sources.at(0), spec.sources.at(1), requests,
                        options);
   refuse_windows(spec, requests);
-  return source_plugin(spec.kind, plugin_folders())
-      .open_source(spec, requests, options);
+  std::unique_ptr<Source> source =
+      source_plugin(spec.kind, plugin_folders())
+          .open_source(spec_of_copy(spec), requests, options);
+  return spec.stage.empty() ? std::move(source)
+                            : as_original(std::move(source), spec);
 }
 
 std::unique_ptr<Source> open_concatenated(

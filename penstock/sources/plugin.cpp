@@ -1,6 +1,11 @@
 #include "penstock/sources/plugin.h"
 
+#include <map>
+#include <mutex>
+#include <utility>
+
 #include "penstock/base/plugin.h"
+#include "penstock/sources/arrow/libraries.h"
 #include "penstock/sources/kinds.h"
 
 namespace penstock {
@@ -15,7 +20,30 @@ std::string install_hint(const std::string& kind) {
          "; the Python wheel contains both: reinstall it";
 }
 
+/// By the plugin's name.
+struct Choices {
+  std::mutex mutex;
+  std::map<std::string, PluginChoice> by_name = {
+      {"arrow", arrow_files::by_named_libraries}};
+};
+
+Choices& choices() {
+  static Choices all;
+  return all;
+}
+
+PluginChoice choice_of(const std::string& name) {
+  const std::scoped_lock lock(choices().mutex);
+  auto found = choices().by_name.find(name);
+  return found == choices().by_name.end() ? PluginChoice() : found->second;
+}
+
 }  // namespace
+
+void choose_plugin(const std::string& name, PluginChoice choice) {
+  const std::scoped_lock lock(choices().mutex);
+  choices().by_name[name] = std::move(choice);
+}
 
 const SourcePlugin& source_plugin(
     const std::string& kind,
@@ -23,14 +51,23 @@ const SourcePlugin& source_plugin(
   const SourceKind* known = source_kind(kind);
   const std::string& name =
       known == nullptr || known->plugin.empty() ? kind : known->plugin;
-  return load_plugin<SourcePlugin>(
-      {.library = "libpenstock_source_" + name + ".so",
-       .entry = kSourcePluginEntry,
-       .shown = "the plugin for " + kind + " sources",
-       .kind = ErrorKind::source,
-       .code = "source",
-       .install = install_hint(kind)},
-      folders);
+  const PluginChoice choice = choice_of(name);
+  if (choice)
+    if (const SourcePlugin* other = choice(nullptr)) return *other;
+  try {
+    return load_plugin<SourcePlugin>(
+        {.library = "libpenstock_source_" + name + ".so",
+         .entry = kSourcePluginEntry,
+         .shown = "the plugin for " + kind + " sources",
+         .kind = ErrorKind::source,
+         .code = "source",
+         .install = install_hint(kind)},
+        folders);
+  } catch (const Error& why) {
+    if (choice)
+      if (const SourcePlugin* other = choice(&why)) return *other;
+    throw;
+  }
 }
 
 void load_source_plugin(const std::string& name) {

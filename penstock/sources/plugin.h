@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "penstock/base/error.h"
 #include "penstock/sources/source.h"
 #include "penstock/sources/source_options.h"
 #include "penstock/sources/spec.h"
@@ -19,7 +21,7 @@ namespace penstock {
 ///
 /// Program and plugin are built together; any other `version` is refused.
 struct SourcePlugin {
-  static constexpr std::int64_t kVersion = 7;
+  static constexpr std::int64_t kVersion = 8;
 
   std::int64_t version;
   std::unique_ptr<Source> (*open_source)(
@@ -34,8 +36,20 @@ struct SourcePlugin {
 /// The one symbol that is looked up in a plugin.
 inline constexpr const char* kSourcePluginEntry = "penstock_source_part";
 
-/// The plugin for `kind` from the first of these folders that has it. It stays
-/// loaded. Throws Error(source) that says which package to install.
+/// Who reads the kinds of a plugin, where that is to be decided: called with
+/// null before the plugin is loaded, which is the time to load libraries that
+/// it is linked to and that lie elsewhere; and with what it says when it cannot
+/// be. Gives an API in its place, or null: the plugin, or that error. May
+/// throw.
+using PluginChoice = std::function<const SourcePlugin*(const Error* why)>;
+
+/// From now on `choice` is asked for each use of the plugin `name`, on any
+/// thread. Thread-safe.
+void choose_plugin(const std::string& name, PluginChoice choice);
+
+/// The plugin for `kind` from the first of these folders that has it, or what
+/// was chosen in its place. It stays loaded. Throws Error(source) that says
+/// which package to install.
 const SourcePlugin& source_plugin(
     const std::string& kind, const std::vector<std::filesystem::path>& folders);
 

@@ -33,6 +33,27 @@ TEST(Part, IsFoundInAnyOfTheFolders) {
   EXPECT_EQ(&source_plugin("good", kTestParts), &part);
 }
 
+TEST(Part, IsTakenOrReplacedAsSomebodyChooses) {
+  static const SourcePlugin other{.version = SourcePlugin::kVersion};
+  static std::vector<std::string> asked;
+  asked.clear();
+  choose_plugin("good", [](const Error* why) {
+    asked.push_back(why == nullptr ? "" : why->parts().code);
+    return nullptr;
+  });
+  EXPECT_NE(&source_plugin("good", kTestParts), &other);
+  EXPECT_THROW(source_plugin("good", {"/nowhere"}), Error);
+  EXPECT_THAT(asked, testing::ElementsAre("", "", "source.part_missing"));
+  choose_plugin("good", [](const Error* why) {
+    return why == nullptr ? nullptr : &other;
+  });
+  EXPECT_NE(&source_plugin("good", kTestParts), &other);
+  EXPECT_EQ(&source_plugin("good", {"/nowhere"}), &other);
+  choose_plugin("good", [](const Error*) { return &other; });
+  EXPECT_EQ(&source_plugin("good", kTestParts), &other);
+  choose_plugin("good", [](const Error*) { return nullptr; });
+}
+
 TEST(Part, ThrowsErrorsThatTheProgramCatches) {
   const SourcePlugin& part = source_plugin("good", kTestParts);
   try {

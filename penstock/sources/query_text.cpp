@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "penstock/base/ascii.h"
 #include "penstock/base/error.h"
 
 namespace penstock {
@@ -18,21 +19,6 @@ bool continues_word(char c) {
   return begins_word(c) || is_digit(c) || c == '$';
 }
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-char upper(char c) {
-  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-}
-std::string upper(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = upper(c);
-  return result;
-}
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
 
 /// After the `closing` that ends what begins before `at`; two of them stand for
 /// one. The end of the text where there is none.
@@ -145,7 +131,8 @@ QueryText::Token QueryText::token_at(std::size_t at, SqlQuotes quotes) const {
   if (begins_word(c)) {
     word = true;
     while (end < sql.size() && continues_word(sql[end])) ++end;
-    const bool escapes = quotes.dollars && end == at + 1 && upper(c) == 'E';
+    const bool escapes =
+        quotes.dollars && end == at + 1 && ascii_upper(c) == 'E';
     if (escapes && sql.substr(end, 1) == "'") {
       word = false;
       end = after_quoted(sql, end + 1, '\'', true);
@@ -170,12 +157,12 @@ QueryText::Token QueryText::token_at(std::size_t at, SqlQuotes quotes) const {
 
 bool QueryText::is_word(std::size_t token, std::string_view word) const {
   return token < tokens_.size() && tokens_[token].word &&
-         upper(tokens_[token].text) == word;
+         ascii_upper(tokens_[token].text) == word;
 }
 
 std::string QueryText::verb() const {
   for (const Token& token : tokens_)
-    if (token.text != "(") return upper(token.text);
+    if (token.text != "(") return ascii_upper(token.text);
   return "";
 }
 
@@ -259,9 +246,10 @@ std::string order_of_rows(const QueryText& query, const Schema& schema,
       found = &schema.columns[term.number - 1];
     for (const ColumnInfo& column : schema.columns) {
       if (found != nullptr || term.column.empty()) break;
-      const bool same = term.quoted && folds ? column.name == term.column
-                        : folds              ? column.name == lower(term.column)
-                                : lower(column.name) == lower(term.column);
+      const bool same =
+          term.quoted && folds ? column.name == term.column
+          : folds              ? column.name == ascii_lower(term.column)
+                  : ascii_lower(column.name) == ascii_lower(term.column);
       if (same) found = &column;
     }
     if (found == nullptr)

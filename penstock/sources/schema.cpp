@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "penstock/base/error.h"
-
 namespace penstock {
 
 std::optional<ColumnType> type_given_by(ReadAs as) {
@@ -36,6 +34,8 @@ const ColumnInfo& column_of(const Schema& schema, const std::string& name,
                .next = did_you_mean(name, names)});
 }
 
+namespace {
+
 std::string condition_hint(const Schema& schema,
                            const std::string& unknown_name) {
   constexpr std::size_t kMostNames = 12;
@@ -49,6 +49,25 @@ std::string condition_hint(const Schema& schema,
   if (names.size() > kMostNames)
     hint += " and " + std::to_string(names.size() - kMostNames) + " more";
   return hint;
+}
+
+}  // namespace
+
+Error condition_error(const SourceSpec& spec, const Schema& schema,
+                      std::string why, const std::string& unknown_name) {
+  return Error(ErrorKind::request,
+               {.code = "source.where",
+                .what = "cannot select rows of table '" + spec.table +
+                        "' by '" + spec.where + "'",
+                .where = "source.where",
+                .why = std::move(why),
+                .next = condition_hint(schema, unknown_name)});
+}
+
+void set_primary_key(const std::map<int, std::string>& key, Schema& schema) {
+  for (const auto& [at, name] : key) schema.primary_key.push_back(name);
+  for (ColumnInfo& column : schema.columns)
+    column.primary_key = key.size() == 1 && column.name == key.begin()->second;
 }
 
 std::vector<const ColumnInfo*> key_columns(const Schema& schema,

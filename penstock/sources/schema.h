@@ -1,10 +1,13 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "penstock/base/error.h"
 #include "penstock/sources/source.h"
+#include "penstock/sources/spec.h"
 
 namespace penstock {
 
@@ -18,10 +21,14 @@ const ColumnInfo& column_of(const Schema& schema, const std::string& name,
                             const std::string& setting,
                             const std::string& place);
 
-/// What to try where the source refuses `source.where`: the table's own
-/// columns, or the one that is nearest to a name that it does not know.
-std::string condition_hint(const Schema& schema,
-                           const std::string& unknown_name = "");
+/// Error(request): the source refuses `spec.where`. What to try is to use the
+/// table's own columns, or the one that is nearest to a name that it does not
+/// know.
+Error condition_error(const SourceSpec& spec, const Schema& schema,
+                      std::string why, const std::string& unknown_name = "");
+
+/// Sets the primary key: its columns by their places in it.
+void set_primary_key(const std::map<int, std::string>& key, Schema& schema);
 
 /// The columns that `key` names or, when that is empty, those of the primary
 /// key; none where there is no such key.

@@ -104,17 +104,31 @@ const SettingsTable<SourceSpec>& table_settings() {
   return table;
 }
 
+SettingsTable<SourceSpec> with_stage(SettingsTable<SourceSpec> table) {
+  return table.text(
+      "stage", &SourceSpec::stage,
+      "the files are copied before they are read, and read there: ram (memory, "
+      "/dev/shm), disk (the cache folder) or a folder");
+}
+
 /// Those of rows in files.
 const SettingsTable<SourceSpec>& file_row_settings() {
-  static const SettingsTable<SourceSpec> table =
-      SettingsTable<SourceSpec>().text(
-          "where", &SourceSpec::where,
-          "a condition: comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE");
+  static const SettingsTable<SourceSpec> table = with_stage(
+      SettingsTable<SourceSpec>().text("where", &SourceSpec::where,
+                                       "a condition: comparisons, AND, OR, "
+                                       "NOT, IN, BETWEEN, IS NULL, LIKE"));
+  return table;
+}
+
+/// Those of a table in a file.
+const SettingsTable<SourceSpec>& file_table_settings() {
+  static const SettingsTable<SourceSpec> table = with_stage(table_settings());
   return table;
 }
 
 const SettingsTable<SourceSpec>& settings_of_rows(const SourceKind& kind) {
-  return kind.files ? file_row_settings() : table_settings();
+  if (kind.files) return file_row_settings();
+  return kind.server ? table_settings() : file_table_settings();
 }
 
 /// What decides about bad rows, and what rows there must be, is said once: of

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/sources/arrow/scanner.h"
 #include "penstock/sources/checked_reader.h"
 #include "penstock/sources/concatenated.h"
 #include "penstock/sources/joined.h"
@@ -24,6 +25,7 @@
 #include "penstock/sources/source.h"
 #include "penstock/sources/source_options.h"
 #include "penstock/sources/spec.h"
+#include "penstock/sources/staged.h"
 #include "penstock/sources/table_writer.h"
 #include "penstock/sources/this_copy.h"
 

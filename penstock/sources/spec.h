@@ -26,6 +26,11 @@ struct SourceSpec {
   /// What the user calls the version of the rows, where the source knows none;
   /// may be empty.
   std::string version;
+  /// Where its files are copied before they are read: "ram", "disk" or a
+  /// folder; empty: nowhere.
+  std::string stage;
+  /// The folder of that copy, once it is there. No setting.
+  std::string staged_in = {};
   double round_trip_ms = 0;  ///< simulated latency per statement
   /// At most this many for a scan. 0: as many as there are threads to parse.
   int connections = 0;

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "penstock/base/block.h"
+#include "penstock/sources/spec.h"
 
 namespace penstock {
 
@@ -23,5 +25,16 @@ class TableWriter {
   virtual void write(const Block& block) = 0;
   virtual void finish() = 0;
 };
+
+// For those who write one.
+
+/// Throws Error(request): the table of `spec` cannot be made at this place.
+[[noreturn]] void refuse_table(const SourceSpec& spec, std::string place,
+                               std::string code, std::string why,
+                               std::string next);
+/// A writer has no simulated latency.
+SourceSpec without_delay(SourceSpec spec);
+/// Ends with an internal error where a block has other columns than its table.
+void check_block(const Block& block, const std::vector<NewColumn>& columns);
 
 }  // namespace penstock

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <span>
 
-#include "penstock/tokenizer/scanner.h"
+#include "penstock/tokenizer/family.h"
+#include "penstock/tokenizer/unicode.h"
 
 namespace penstock::scanner {
+
+using unicode::Text;
 
 /// Writes where words end, from `at` on, as long as they are within blocks of
 /// ASCII of which every boundary is certain; returns how many, 0 for none.

@@ -21,7 +21,7 @@ std::pair<std::string_view, std::string_view> halves(const FileValue& merge) {
 }
 
 std::uint32_t token_id(const FileValue& merge, std::string_view token,
-                       const Tokenizer::Inside& recipe) {
+                       const Recipe& recipe) {
   auto found = recipe.ids.find(std::string(token));
   if (found == recipe.ids.end())
     merge.wrong("the token '" + std::string(token) +
@@ -30,7 +30,7 @@ std::uint32_t token_id(const FileValue& merge, std::string_view token,
   return found->second;
 }
 
-MergeCuts::Pairs read_merges(const FileValue& part, Tokenizer::Inside& recipe) {
+MergeCuts::Pairs read_merges(const FileValue& part, Recipe& recipe) {
   FileValue list = part.at("merges");
   std::size_t count = list.size();
   if (count > Merges::kMostMerges)
@@ -58,7 +58,7 @@ MergeCuts::Pairs read_merges(const FileValue& part, Tokenizer::Inside& recipe) {
 }
 
 /// Whether words of byte-level characters are encoded byte by byte.
-bool knows_bytes(Tokenizer::Inside& recipe) {
+bool knows_bytes(Recipe& recipe) {
   BytePairs& pairs = recipe.pairs;
   bool all = true;
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -76,7 +76,7 @@ std::string text_or_empty(const FileValue& member) {
   return member.is_null() ? std::string() : member.text();
 }
 
-void read_marks(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_marks(const FileValue& part, Recipe& recipe) {
   BytePairs& pairs = recipe.pairs;
   pairs.prefix = text_or_empty(part.at("continuing_subword_prefix"));
   pairs.suffix = text_or_empty(part.at("end_of_word_suffix"));
@@ -93,7 +93,7 @@ void read_marks(const FileValue& part, Tokenizer::Inside& recipe) {
 }
 
 /// Cuts are right where each character is encoded by itself.
-void make_cuts(const MergeCuts::Pairs& merges, Tokenizer::Inside& recipe) {
+void make_cuts(const MergeCuts::Pairs& merges, Recipe& recipe) {
   const BytePairs& pairs = recipe.pairs;
   if (pairs.ignore_merges || !pairs.prefix.empty() || !pairs.suffix.empty() ||
       pairs.unknown)
@@ -117,7 +117,7 @@ AddedToken read_added(const FileValue& entry) {
 }  // namespace
 
 void read_bpe(const FileValue& part, const FileValue& pre_tokenizer,
-              Tokenizer::Inside& recipe) {
+              Recipe& recipe) {
   if (FileValue dropout = part.at("dropout"); !dropout.is_null()) {
     if (!dropout.json().is_number()) dropout.wrong("a number");
     if (dropout.json().number() != 0) dropout.unknown("dropout");
@@ -127,9 +127,7 @@ void read_bpe(const FileValue& part, const FileValue& pre_tokenizer,
   const MergeCuts::Pairs merges = read_merges(part, recipe);
   recipe.knows_bytes = knows_bytes(recipe);
   if (recipe.knows_bytes && ends_in_bytes(pre_tokenizer)) {
-    recipe.make_model = [](const Tokenizer::Inside& of) {
-      return byte_model(of.pairs);
-    };
+    recipe.make_model = [](const Recipe& of) { return byte_model(of.pairs); };
     if (!recipe.pairs.ignore_merges) return;
     for (const auto& [token, id] : recipe.ids)
       if (std::optional<std::string> bytes = bytes_of_token(token))
@@ -138,12 +136,12 @@ void read_bpe(const FileValue& part, const FileValue& pre_tokenizer,
   }
   recipe.pairs.ids = recipe.ids;
   make_cuts(merges, recipe);
-  recipe.make_model = [](const Tokenizer::Inside& of) {
+  recipe.make_model = [](const Recipe& of) {
     return character_model(of.pairs);
   };
 }
 
-void read_added_tokens(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_added_tokens(const FileValue& part, Recipe& recipe) {
   if (part.is_null()) return;
   std::size_t model_size = recipe.ids.size();
   std::size_t most = 0;  // of the ids added so far, and one

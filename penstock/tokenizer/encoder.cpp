@@ -155,7 +155,7 @@ void Encoder::encode(std::string_view text, bool special,
                      std::vector<std::uint32_t>& out,
                      std::vector<TokenOffsets>* offsets) {
   Inside& in = *inside_;
-  const Tokenizer::Inside& recipe = in.recipe;
+  const Recipe& recipe = in.recipe;
   if (text.size() > kLongest)
     throw Error(ErrorKind::transform,
                 {.code = "tokenizer.document",

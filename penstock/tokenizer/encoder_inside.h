@@ -8,6 +8,8 @@
 
 #include "penstock/base/bytes.h"
 #include "penstock/tokenizer/recipe.h"
+#include "penstock/tokenizer/scanner.h"
+#include "penstock/tokenizer/tokenizer.h"
 #include "penstock/tokenizer/word_cache.h"
 
 namespace penstock {
@@ -19,7 +21,7 @@ struct Encoder::Inside {
 
   explicit Inside(std::shared_ptr<const Tokenizer> of)
       : tokenizer(std::move(of)),
-        recipe(tokenizer->inside()),
+        recipe(tokenizer->recipe()),
         model(recipe.make_model(recipe)) {}
 
   /// The document as UTF-8, where it is small with bytes behind it.
@@ -61,7 +63,7 @@ struct Encoder::Inside {
   void truncate(std::size_t first, bool special, std::vector<Item>& out) const;
 
   std::shared_ptr<const Tokenizer> tokenizer;
-  const Tokenizer::Inside& recipe;
+  const Recipe& recipe;
   std::unique_ptr<WordModel> model;
   WordCache cache;
   std::size_t invalid = 0;

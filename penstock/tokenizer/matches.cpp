@@ -41,12 +41,7 @@ class Words final : public Matching {
  public:
   explicit Words(Family family) : family_(family) {}
   void find(std::string_view text, std::vector<ByteRange>& out) const override {
-    Scanner scanner(family_, text);
-    std::uint32_t ends[64];
-    std::size_t begin = 0;
-    while (std::size_t count = scanner.next(ends, 64))
-      for (std::size_t i = 0; i < count; begin = ends[i++])
-        out.push_back({begin, ends[i]});
+    find_words(family_, text, {0, text.size()}, out);
   }
 
  private:
@@ -54,6 +49,16 @@ class Words final : public Matching {
 };
 
 }  // namespace
+
+void find_words(Family family, std::string_view text, ByteRange part,
+                std::vector<ByteRange>& out) {
+  Scanner scanner(family, text.substr(part.begin, part.size()));
+  std::uint32_t ends[64];
+  std::size_t begin = part.begin;
+  while (std::size_t count = scanner.next(ends, 64))
+    for (std::size_t i = 0; i < count; begin = part.begin + ends[i++])
+      out.push_back({begin, part.begin + ends[i]});
+}
 
 std::unique_ptr<Matching> read_matching(const FileValue& pattern) {
   if (FileValue text = pattern.at("String"); !text.is_null()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/tokenizer/aligned.h"
+#include "penstock/tokenizer/family.h"
 #include "penstock/tokenizer/file_value.h"
 
 namespace penstock {
@@ -18,6 +19,10 @@ class Matching {
   virtual void find(std::string_view text,
                     std::vector<ByteRange>& out) const = 0;
 };
+
+/// Appends the words into which a family's pattern cuts a part of a text.
+void find_words(Family family, std::string_view text, ByteRange part,
+                std::vector<ByteRange>& out);
 
 /// {"String": ...} or {"Regex": ...}. Throws Error(request), see
 /// Tokenizer::parse.

@@ -16,7 +16,7 @@ std::string type_of(const FileValue& part) {
 
 std::optional<std::uint32_t> unknown_token(const FileValue& part,
                                            std::string otherwise,
-                                           const Tokenizer::Inside& recipe) {
+                                           const Recipe& recipe) {
   if (FileValue named = part.at("unk_token"); !named.is_null())
     otherwise = named.text();
   auto found = recipe.ids.find(otherwise);
@@ -24,7 +24,7 @@ std::optional<std::uint32_t> unknown_token(const FileValue& part,
   return found->second;
 }
 
-void read_word_piece(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_word_piece(const FileValue& part, Recipe& recipe) {
   read_vocabulary(part, recipe);
   WordPieces& pieces = recipe.pieces;
   std::string prefix = "##";
@@ -38,21 +38,21 @@ void read_word_piece(const FileValue& part, Tokenizer::Inside& recipe) {
   if (FileValue most = part.at("max_input_chars_per_word"); !most.is_null())
     pieces.longest = static_cast<std::size_t>(most.whole(0, INT32_MAX));
   pieces.unknown = unknown_token(part, "[UNK]", recipe);
-  recipe.make_model = [](const Tokenizer::Inside& of) {
+  recipe.make_model = [](const Recipe& of) {
     return word_piece_model(of.pieces);
   };
 }
 
-void read_word_level(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_word_level(const FileValue& part, Recipe& recipe) {
   read_vocabulary(part, recipe);
   recipe.words.ids = recipe.ids;
   recipe.words.unknown = unknown_token(part, "<unk>", recipe);
-  recipe.make_model = [](const Tokenizer::Inside& of) {
+  recipe.make_model = [](const Recipe& of) {
     return word_level_model(of.words);
   };
 }
 
-void read_unigram(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_unigram(const FileValue& part, Recipe& recipe) {
   const FileValue list = part.at("vocab");
   const std::size_t count = list.size();
   if (count > Merges::kMostTokens)
@@ -81,15 +81,14 @@ void read_unigram(const FileValue& part, Tokenizer::Inside& recipe) {
   }
   unigrams.falls_back = part.at("byte_fallback").flag(false);
   fallback_ids(recipe.ids, unigrams.fallback_ids);
-  recipe.make_model = [](const Tokenizer::Inside& of) {
+  recipe.make_model = [](const Recipe& of) {
     return unigram_model(of.unigrams);
   };
 }
 
 }  // namespace
 
-void place_token(const std::string& token, std::uint32_t id,
-                 Tokenizer::Inside& recipe) {
+void place_token(const std::string& token, std::uint32_t id, Recipe& recipe) {
   if (recipe.written.size() <= id) {
     recipe.written.resize(id + 1);
     recipe.bytes.resize(id + 1);
@@ -99,7 +98,7 @@ void place_token(const std::string& token, std::uint32_t id,
   recipe.bytes[id] = bytes_of_token(token).value_or(token);
 }
 
-void read_vocabulary(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_vocabulary(const FileValue& part, Recipe& recipe) {
   FileValue vocabulary = part.at("vocab");
   if (!vocabulary.json().is_object()) vocabulary.wrong("an object");
   const Json::Object& tokens = vocabulary.json().object();
@@ -119,8 +118,22 @@ void read_vocabulary(const FileValue& part, Tokenizer::Inside& recipe) {
   }
 }
 
+bool fallback_ids(const std::unordered_map<std::string, std::uint32_t>& ids,
+                  std::array<std::uint32_t, 256>& out) {
+  constexpr char digits[] = "0123456789ABCDEF";
+  bool all = true;
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    const char name[] = {'<', '0', 'x', digits[byte >> 4], digits[byte & 15],
+                         '>', '\0'};
+    auto found = ids.find(name);
+    out[byte] = found == ids.end() ? BytePairs::kNone : found->second;
+    all = all && found != ids.end();
+  }
+  return all;
+}
+
 void read_model(const FileValue& part, const FileValue& pre_tokenizer,
-                Tokenizer::Inside& recipe) {
+                Recipe& recipe) {
   const std::string type = type_of(part);
   if (type == "BPE")
     read_bpe(part, pre_tokenizer, recipe);

@@ -47,8 +47,7 @@ void count_characters(std::string_view document,
   for (TokenOffsets& of : offsets) of = {before[of.begin], before[of.end]};
 }
 
-void trim_offsets(const Tokenizer::Inside& recipe,
-                  std::span<const std::uint32_t> ids,
+void trim_offsets(const Recipe& recipe, std::span<const std::uint32_t> ids,
                   std::span<TokenOffsets> offsets) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     TokenOffsets& of = offsets[i];

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "penstock/tokenizer/recipe.h"
+#include "penstock/tokenizer/tokenizer.h"
 
 namespace penstock {
 
@@ -13,8 +14,7 @@ void count_characters(std::string_view document,
                       std::span<TokenOffsets> offsets);
 /// Takes the white space of tokens out of their offsets, as the post-processor
 /// ByteLevel does.
-void trim_offsets(const Tokenizer::Inside& recipe,
-                  std::span<const std::uint32_t> ids,
+void trim_offsets(const Recipe& recipe, std::span<const std::uint32_t> ids,
                   std::span<TokenOffsets> offsets);
 
 }  // namespace penstock

@@ -89,6 +89,25 @@ std::size_t PatternSearch::part(const Pattern::Step& step, std::uint32_t number,
   return (end != kNone) == (step.kind == Kind::ahead) ? at : kNone;
 }
 
+inline bool PatternSearch::take_way(std::size_t bottom, std::uint32_t& step,
+                                    std::size_t& at) {
+  for (;;) {
+    if (ways_.size() == bottom) return false;
+    Way& way = ways_.back();
+    if (way.at > way.least) {
+      way.at = before(text_, way.at);
+      step = way.step;
+      at = way.at;
+      if (way.at == way.least) ways_.pop_back();
+    } else {
+      step = way.step;
+      at = way.at;
+      ways_.pop_back();
+    }
+    if (!failed_before(step, at)) return true;
+  }
+}
+
 std::size_t PatternSearch::run(std::uint32_t step, std::size_t at) {
   const std::size_t bottom = ways_.size();
   for (;;) {
@@ -139,22 +158,7 @@ std::size_t PatternSearch::run(std::uint32_t step, std::size_t at) {
       at = next;
       continue;
     }
-    // The latest way that is left and was not tried.
-    for (;;) {
-      if (ways_.size() == bottom) return kNone;
-      Way& way = ways_.back();
-      if (way.at > way.least) {
-        way.at = before(text_, way.at);
-        step = way.step;
-        at = way.at;
-        if (way.at == way.least) ways_.pop_back();
-      } else {
-        step = way.step;
-        at = way.at;
-        ways_.pop_back();
-      }
-      if (!failed_before(step, at)) break;
-    }
+    if (!take_way(bottom, step, at)) return kNone;
   }
 }
 

@@ -89,6 +89,9 @@ class PatternSearch {
 
   /// Where it ends from `step` at `at` on, or kNone.
   std::size_t run(std::uint32_t step, std::size_t at);
+  /// Goes on by the latest way above `bottom` that was not tried; false where
+  /// none is left.
+  bool take_way(std::size_t bottom, std::uint32_t& step, std::size_t& at);
   bool failed_before(std::uint32_t step, std::size_t at);
   void spend(std::size_t work, std::size_t at);
   std::size_t part(const Pattern::Step& step, std::uint32_t number,

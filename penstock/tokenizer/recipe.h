@@ -1,29 +1,25 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "penstock/tokenizer/added_tokens.h"
 #include "penstock/tokenizer/bpe_model.h"
 #include "penstock/tokenizer/decoders.h"
+#include "penstock/tokenizer/family.h"
 #include "penstock/tokenizer/normalizers.h"
-#include "penstock/tokenizer/scanner.h"
 #include "penstock/tokenizer/splitters.h"
-#include "penstock/tokenizer/tokenizer.h"
 #include "penstock/tokenizer/word_models.h"
 
 namespace penstock {
 
 /// What a tokenizer.json says, ready to be applied.
-struct Tokenizer::Inside {
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-
+struct Recipe {
   // Before the words.
   TokenSearch raw, normalized;  ///< added tokens, first those of the raw text
   Normalizers normalizers;
@@ -42,7 +38,7 @@ struct Tokenizer::Inside {
   WholeWords words;
   Unigrams unigrams;
   /// Makes the model of a thread from one of these.
-  std::unique_ptr<WordModel> (*make_model)(const Inside& of) = nullptr;
+  std::unique_ptr<WordModel> (*make_model)(const Recipe& of) = nullptr;
 
   // Around the document.
   std::vector<std::uint32_t> before, behind;
@@ -61,16 +57,5 @@ struct Tokenizer::Inside {
   std::optional<std::uint32_t> bos, eos, pad;
   std::string fingerprint;
 };
-
-/// The ids of names like <0x0A>, kNone where there is none; false where one is
-/// missing.
-bool fallback_ids(const std::unordered_map<std::string, std::uint32_t>& ids,
-                  std::array<std::uint32_t, 256>& out);
-
-/// Throws Error(request), see Tokenizer::parse.
-Tokenizer::Inside read_recipe(std::string_view json, std::string_view origin);
-/// Adds bos, eos and pad from a tokenizer_config.json.
-void read_config(std::string_view json, std::string_view origin,
-                 Tokenizer::Inside& recipe);
 
 }  // namespace penstock

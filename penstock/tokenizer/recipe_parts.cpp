@@ -63,7 +63,7 @@ std::optional<Family> family_of(const std::vector<FileValue>& parts) {
 
 /// A token's ids, or those of the entry of "special_tokens" that it names.
 void read_piece(const FileValue& piece, const FileValue& special,
-                bool& behind_text, Tokenizer::Inside& recipe) {
+                bool& behind_text, Recipe& recipe) {
   if (FileValue sequence = piece.at("Sequence"); !sequence.is_null()) {
     if (sequence.at("id").text() != "A" || behind_text)
       sequence.wrong("a template of one text holds another one",
@@ -77,7 +77,7 @@ void read_piece(const FileValue& piece, const FileValue& special,
   for (std::size_t i = 0; i < ids.size(); ++i) out.push_back(ids.item(i).id());
 }
 
-void read_template(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_template(const FileValue& part, Recipe& recipe) {
   FileValue pieces = part.at("single");
   bool behind_text = false;
   for (std::size_t i = 0; i < pieces.size(); ++i)
@@ -95,7 +95,7 @@ std::uint32_t id_of_pair(const FileValue& pair) {
 
 }  // namespace
 
-void read_normalizer(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_normalizer(const FileValue& part, Recipe& recipe) {
   if (part.is_null()) return;
   recipe.composes = true;
   for (const FileValue& one : sequence(part, "normalizers"))
@@ -104,7 +104,7 @@ void read_normalizer(const FileValue& part, Tokenizer::Inside& recipe) {
   recipe.composes = recipe.composes && !recipe.normalizers.empty();
 }
 
-void read_pre_tokenizer(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_pre_tokenizer(const FileValue& part, Recipe& recipe) {
   const bool bytes = recipe.knows_bytes && ends_in_bytes(part);
   recipe.splitters = read_splitters(part, bytes);
   for (const auto& splitter : recipe.splitters)
@@ -118,7 +118,7 @@ void read_pre_tokenizer(const FileValue& part, Tokenizer::Inside& recipe) {
   recipe.prefix_space = prefix;
 }
 
-void read_post_processor(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_post_processor(const FileValue& part, Recipe& recipe) {
   if (part.is_null()) return;
   bool has_template = false;
   for (const FileValue& one : sequence(part, "processors")) {
@@ -145,7 +145,7 @@ void read_post_processor(const FileValue& part, Tokenizer::Inside& recipe) {
   }
 }
 
-void read_truncation(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_truncation(const FileValue& part, Recipe& recipe) {
   if (part.is_null()) return;
   std::size_t around = recipe.before.size() + recipe.behind.size();
   std::int64_t length = part.at("max_length").whole(1, INT32_MAX);
@@ -163,7 +163,7 @@ void read_truncation(const FileValue& part, Tokenizer::Inside& recipe) {
     direction.wrong("\"Left\" or \"Right\"");
 }
 
-void read_decoder(const FileValue& part, Tokenizer::Inside& recipe) {
+void read_decoder(const FileValue& part, Recipe& recipe) {
   bool bytes = !part.is_null();
   if (bytes)
     for (const FileValue& one : sequence(part, "decoders"))

@@ -1,10 +1,11 @@
 // Each step does what the one of its name does in `tokenizers`.
 #include "penstock/tokenizer/splitters.h"
 
+#include <utility>
+
 #include "penstock/tokenizer/byte_level.h"
 #include "penstock/tokenizer/character_sets.h"
 #include "penstock/tokenizer/matches.h"
-#include "penstock/tokenizer/scanner.h"
 #include "penstock/tokenizer/unicode.h"
 
 namespace penstock {
@@ -144,6 +145,22 @@ class Whitespace final : public At {
   }
 };
 
+/// Writes the parts of a text anew, each by `write(rewrite, part)`; what lies
+/// between them is left out.
+template <class Write>
+void rewrite_parts(Pieces& pieces, const Write& write) {
+  Rewrite rewrite(pieces.text);
+  std::size_t done = 0;
+  for (ByteRange& part : pieces.parts) {
+    rewrite.drop(part.begin - done);
+    done = part.end;
+    const std::size_t begin = rewrite.size();
+    write(rewrite, part);
+    part = {begin, rewrite.size()};
+  }
+  rewrite.finish();
+}
+
 class Metaspace final : public Splitter {
  public:
   enum class Prepend { always, first, never };
@@ -154,13 +171,7 @@ class Metaspace final : public Splitter {
 
   void apply(Pieces& pieces) const override {
     const std::string whole = pieces.text.text;
-    Rewrite rewrite(pieces.text);
-    std::vector<ByteRange> parts;
-    std::size_t done = 0;
-    for (ByteRange part : pieces.parts) {
-      rewrite.drop(part.begin - done);
-      done = part.end;
-      const std::size_t begin = rewrite.size();
+    rewrite_parts(pieces, [&](Rewrite& rewrite, ByteRange part) {
       const std::string_view text =
           std::string_view(whole).substr(part.begin, part.size());
       if (begins_anew(pieces.text, part, text)) rewrite.prepend(mark_);
@@ -171,11 +182,8 @@ class Metaspace final : public Splitter {
         if (at < text.size()) rewrite.replace(1, mark_);
         at += at < text.size() ? 1 : 0;
       }
-      parts.push_back({begin, rewrite.size()});
-    }
-    rewrite.finish();
-    pieces.parts.clear();
-    for (ByteRange part : parts) cut(pieces, part);
+    });
+    for (ByteRange part : std::exchange(pieces.parts, {})) cut(pieces, part);
   }
 
  private:
@@ -221,47 +229,25 @@ class ByteLevel final : public Splitter {
  private:
   static void prefix(Pieces& pieces) {
     const std::string whole = pieces.text.text;
-    Rewrite rewrite(pieces.text);
-    std::size_t done = 0;
-    for (ByteRange& part : pieces.parts) {
-      rewrite.drop(part.begin - done);
-      done = part.end;
-      const std::size_t begin = rewrite.size();
+    rewrite_parts(pieces, [&](Rewrite& rewrite, ByteRange part) {
       if (whole[part.begin] != ' ') rewrite.prepend(" ");
       rewrite.keep(part.size());
-      part = {begin, rewrite.size()};
-    }
-    rewrite.finish();
+    });
   }
 
   static void cut(Pieces& pieces) {
     std::vector<ByteRange> parts;
-    std::uint32_t ends[64];
-    for (ByteRange part : pieces.parts) {
-      Scanner scanner(
-          Family::gpt2,
-          std::string_view(pieces.text.text).substr(part.begin, part.size()));
-      std::size_t begin = part.begin;
-      while (std::size_t count = scanner.next(ends, 64))
-        for (std::size_t i = 0; i < count; begin = part.begin + ends[i++])
-          parts.push_back({begin, part.begin + ends[i]});
-    }
+    for (ByteRange part : pieces.parts)
+      find_words(Family::gpt2, pieces.text.text, part, parts);
     pieces.parts = std::move(parts);
   }
 
   static void write(Pieces& pieces) {
-    Rewrite rewrite(pieces.text);
-    std::size_t done = 0;
-    for (ByteRange& part : pieces.parts) {
-      rewrite.drop(part.begin - done);
-      done = part.end;
-      const std::size_t begin = rewrite.size();
+    rewrite_parts(pieces, [](Rewrite& rewrite, ByteRange part) {
       for (std::size_t i = 0; i < part.size(); ++i)
         rewrite.replace(1, character_of_byte(
                                static_cast<unsigned char>(rewrite.rest()[0])));
-      part = {begin, rewrite.size()};
-    }
-    rewrite.finish();
+    });
   }
 
   const bool prefix_, pattern_, stay_;
@@ -277,6 +263,16 @@ Found found_of(const FileValue& value, Found otherwise) {
   if (name == "MergedWithNext") return Found::with_next;
   if (name == "Contiguous") return Found::contiguous;
   value.unknown("'" + name + "'");
+}
+
+/// The code point of a text that is one character.
+std::uint32_t one_character(const FileValue& value) {
+  const std::string& text = value.text();
+  std::uint32_t size = 0;
+  const std::uint32_t code =
+      text.empty() ? 0 : unicode::code_at(text.data(), size);
+  if (size != text.size() || size == 0) value.wrong("one character");
+  return code;
 }
 
 std::shared_ptr<const Splitter> read_metaspace(const FileValue& part) {
@@ -296,9 +292,7 @@ std::shared_ptr<const Splitter> read_metaspace(const FileValue& part) {
     part.at("add_prefix_space").unknown("it without \"prepend_scheme\"");
   }
   const FileValue mark = part.at("replacement");
-  std::uint32_t size = 0;
-  if (!mark.text().empty()) unicode::code_at(mark.text().data(), size);
-  if (size != mark.text().size() || size == 0) mark.wrong("one character");
+  one_character(mark);  // or an error
   return std::make_shared<Metaspace>(mark.text(), prepend,
                                      part.at("split").flag(true));
 }
@@ -326,12 +320,7 @@ void read_into(const FileValue& part, bool bytes_last, Splitters& all) {
                                     ? Found::isolated
                                     : Found::contiguous));
   } else if (type == "CharDelimiterSplit") {
-    const FileValue mark = part.at("delimiter");
-    std::uint32_t size = 0;
-    const std::string& text = mark.text();
-    const std::uint32_t code =
-        text.empty() ? 0 : unicode::code_at(text.data(), size);
-    if (size != text.size() || size == 0) mark.wrong("one character");
+    const std::uint32_t code = one_character(part.at("delimiter"));
     all.push_back(at_characters(
         [code](const Character& c) { return c.code == code; }, Found::removed));
   } else if (type == "Split") {

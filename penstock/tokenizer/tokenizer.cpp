@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "penstock/base/user_file.h"
-#include "penstock/tokenizer/recipe.h"
+#include "penstock/tokenizer/recipe_file.h"
 #include "penstock/tokenizer/unicode.h"
 
 namespace penstock {
@@ -11,9 +11,9 @@ namespace {
 
 bool is_written(const Tokenizer& tokenizer, std::uint32_t id,
                 bool skip_special) {
-  const Tokenizer::Inside& inside = tokenizer.inside();
-  return id < inside.written.size() && inside.written[id] &&
-         !(skip_special && inside.special[id]);
+  const Recipe& recipe = tokenizer.recipe();
+  return id < recipe.written.size() && recipe.written[id] &&
+         !(skip_special && recipe.special[id]);
 }
 
 std::string valid(std::string_view bytes) {
@@ -29,61 +29,61 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   std::filesystem::path config =
       std::filesystem::path(path).parent_path() / "tokenizer_config.json";
   std::error_code none;
-  auto inside = std::make_unique<Inside>(read_recipe(json, path));
+  Recipe recipe = read_recipe(json, path);
   if (std::filesystem::exists(config, none))
     read_config(read_user_file(config.string(), "cannot read the settings"),
-                config.string(), *inside);
-  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(inside)));
+                config.string(), recipe);
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(recipe)));
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json,
                                                   std::string_view origin,
                                                   std::string_view config) {
-  auto inside = std::make_unique<Inside>(read_recipe(json, origin));
-  if (!config.empty()) read_config(config, "tokenizer_config.json", *inside);
-  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(inside)));
+  Recipe recipe = read_recipe(json, origin);
+  if (!config.empty()) read_config(config, "tokenizer_config.json", recipe);
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(recipe)));
 }
 
-Tokenizer::Tokenizer(std::unique_ptr<Inside> inside)
-    : inside_(std::move(inside)) {}
+Tokenizer::Tokenizer(Recipe recipe)
+    : recipe_(std::make_unique<const Recipe>(std::move(recipe))) {}
 Tokenizer::~Tokenizer() = default;
 
 std::size_t Tokenizer::vocabulary_size() const {
-  return inside_->written.size();
+  return recipe_->written.size();
 }
 
 std::optional<std::uint32_t> Tokenizer::id_of(std::string_view token) const {
-  auto found = inside_->ids.find(std::string(token));
-  if (found == inside_->ids.end()) return std::nullopt;
+  auto found = recipe_->ids.find(std::string(token));
+  if (found == recipe_->ids.end()) return std::nullopt;
   return found->second;
 }
 
 std::optional<std::string> Tokenizer::token_of(std::uint32_t id) const {
-  if (id >= inside_->written.size()) return std::nullopt;
-  return inside_->written[id];
+  if (id >= recipe_->written.size()) return std::nullopt;
+  return recipe_->written[id];
 }
 
-std::optional<std::uint32_t> Tokenizer::bos() const { return inside_->bos; }
-std::optional<std::uint32_t> Tokenizer::eos() const { return inside_->eos; }
-std::optional<std::uint32_t> Tokenizer::pad() const { return inside_->pad; }
+std::optional<std::uint32_t> Tokenizer::bos() const { return recipe_->bos; }
+std::optional<std::uint32_t> Tokenizer::eos() const { return recipe_->eos; }
+std::optional<std::uint32_t> Tokenizer::pad() const { return recipe_->pad; }
 
 const std::string& Tokenizer::fingerprint() const {
-  return inside_->fingerprint;
+  return recipe_->fingerprint;
 }
 
 std::string Tokenizer::decode(const std::vector<std::uint32_t>& ids,
                               bool skip_special) const {
-  if (inside_->decoding) {
-    Decoding::Run run = inside_->decoding->begin();
+  if (recipe_->decoding) {
+    Decoding::Run run = recipe_->decoding->begin();
     std::string text;
     for (std::uint32_t id : ids)
       if (is_written(*this, id, skip_special))
-        text += run.add(*inside_->written[id]);
+        text += run.add(*recipe_->written[id]);
     return text + run.finish();
   }
   std::string bytes;
   for (std::uint32_t id : ids)
-    if (is_written(*this, id, skip_special)) bytes += inside_->bytes[id];
+    if (is_written(*this, id, skip_special)) bytes += recipe_->bytes[id];
   return valid(bytes);
 }
 
@@ -97,7 +97,7 @@ struct Decoder::Inside {
 Decoder::Decoder(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special)
     : inside_(std::make_unique<Inside>(
           Inside{std::move(tokenizer), skip_special, {}, {}})) {
-  if (const auto& decoding = inside_->tokenizer->inside().decoding)
+  if (const auto& decoding = inside_->tokenizer->recipe().decoding)
     inside_->run = decoding->begin();
 }
 Decoder::~Decoder() = default;
@@ -107,9 +107,9 @@ Decoder& Decoder::operator=(Decoder&&) noexcept = default;
 std::string Decoder::add(std::uint32_t id) {
   const Tokenizer& tokenizer = *inside_->tokenizer;
   if (!is_written(tokenizer, id, inside_->skip_special)) return {};
-  if (inside_->run) return inside_->run->add(*tokenizer.inside().written[id]);
+  if (inside_->run) return inside_->run->add(*tokenizer.recipe().written[id]);
   std::string& kept = inside_->kept;
-  kept += tokenizer.inside().bytes[id];
+  kept += tokenizer.recipe().bytes[id];
   std::size_t whole = kept.size() - unicode::unfinished(kept);
   std::string text = valid(std::string_view(kept).substr(0, whole));
   kept.erase(0, whole);

@@ -13,6 +13,8 @@
 
 namespace penstock {
 
+struct Recipe;  // what a tokenizer.json says, ready to be applied
+
 /// Text becomes numbers as the `tokenizers` library makes them of the same
 /// tokenizer.json, id for id; a file that asks for what is not known is refused
 /// with the name of that part.
@@ -61,13 +63,12 @@ class Tokenizer {
   std::string decode(const std::vector<std::uint32_t>& ids,
                      bool skip_special) const;
 
-  struct Inside;
-  const Inside& inside() const { return *inside_; }
+  const Recipe& recipe() const { return *recipe_; }
 
  private:
-  explicit Tokenizer(std::unique_ptr<Inside> inside);
+  explicit Tokenizer(Recipe recipe);
 
-  std::unique_ptr<Inside> inside_;
+  std::unique_ptr<const Recipe> recipe_;
 };
 
 /// Which characters of a document a token was made of: from `begin` up to, but

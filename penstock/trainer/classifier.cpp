@@ -2,13 +2,11 @@
 
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include "penstock/trainer/autocast.h"
-#include "penstock/trainer/metrics.h"
+#include "penstock/trainer/outcomes.h"
 
 namespace penstock {
 namespace {
@@ -59,17 +57,16 @@ class Classifier final : public Model {
     at::Tensor answers =
         answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::look);
     at::Tensor of_truth = answers.gather(1, truth.value.unsqueeze(1));
-    auto exact = [](const at::Tensor& of) { return of.to(at::kDouble); };
-    seen_.push_back(
-        at::stack({exact(class_losses(answers, truth.value, 0)),
-                   exact(truth.value), exact(answers.argmax(1)),
-                   exact(answers.select(1, 1) - answers.select(1, 0)),
-                   exact(answers.gt(of_truth).sum(1)), exact(truth.weight)},
-                  1));
+    seen_.add({.loss = class_losses(answers, truth.value, 0),
+               .truth = truth.value,
+               .guess = answers.argmax(1),
+               .score = answers.select(1, 1) - answers.select(1, 0),
+               .before = answers.gt(of_truth).sum(1),
+               .weight = truth.weight});
   }
 
   Json seen() override {
-    const std::vector<Outcome> rows = outcomes();
+    const std::vector<Outcome> rows = seen_.take();
     Json json = class_metrics(rows, o_.target.classes);
     if (rows.empty()) return json;
     if (o_.target.classes > 5) json["val_top5_accuracy"] = top_share(rows, 5);
@@ -130,28 +127,12 @@ class Classifier final : public Model {
     return (*network_)(x, mode).to(at::kFloat);
   }
 
-  std::vector<Outcome> outcomes() {
-    std::vector<Outcome> rows;
-    if (seen_.empty()) return rows;
-    at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
-    seen_.clear();
-    const double* row = all.const_data_ptr<double>();
-    for (std::int64_t i = 0; i < all.size(0); ++i, row += all.size(1))
-      if (row[5] != 0)
-        rows.push_back({.loss = row[0],
-                        .truth = row[1],
-                        .guess = row[2],
-                        .score = row[3],
-                        .before = row[4]});
-    return rows;
-  }
-
   const ClassifierOptions o_;
   const std::unique_ptr<const ClassNetwork> network_;
   const at::Device device_;
   at::Tensor mean_, deviation_;
   at::Tensor counted_;
-  std::vector<at::Tensor> seen_;  // [rows, 6] each
+  Outcomes seen_;
 };
 
 }  // namespace

@@ -16,13 +16,9 @@ constexpr const char* kOneFile = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
 [[noreturn]] void refuse(const std::string& path, std::string why) {
-  throw Error(ErrorKind::request,
-              {.code = "model.weights",
-               .what = "cannot begin with the weights of model.path",
-               .where = path,
-               .why = std::move(why),
-               .next = "name the safetensors file of such a model, its "
-                       "model.safetensors.index.json, or their folder"});
+  refuse_weights(path, std::move(why),
+                 "name the safetensors file of such a model, its "
+                 "model.safetensors.index.json, or their folder");
 }
 
 bool fits(Dtype dtype) {
@@ -88,15 +84,7 @@ void WeightFiles::open_file(const std::string& file) {
     if (error.kind() == ErrorKind::request) throw;
     refuse(file, error.parts().why);
   }
-  const bool ours = view.remarks.is_object() &&
-                    view.remarks.find("penstock_model") != nullptr;
-  for (std::string_view prefix : {"model.", "ema."})
-    for (const NamedTensor& tensor : view.tensors) {
-      if (!ours)
-        tensors_[tensor.name] = {file, tensor.view};
-      else if (tensor.name.starts_with(prefix))
-        tensors_[tensor.name.substr(prefix.size())] = {file, tensor.view};
-    }
+  for (auto& [name, tensor] : weights_in(view)) tensors_[name] = {file, tensor};
 }
 
 std::vector<std::int64_t> WeightFiles::shape_of(const std::string& name) const {

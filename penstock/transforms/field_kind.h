@@ -31,6 +31,10 @@ struct RowLayout {
 
   /// Adds a group of tensors, one field's; sets their offset and bytes.
   void append(std::vector<TensorSpec> more);
+  /// Makes a row's bytes a multiple of `bytes`.
+  void round_up(std::size_t bytes) {
+    row_bytes = (row_bytes + bytes - 1) / bytes * bytes;
+  }
 };
 
 /// How the samples of a batch are arranged where they differ in length.
@@ -110,6 +114,8 @@ struct Values {
     return static_cast<std::int64_t>(width != 0 ? bytes.size() / width
                                                 : ends.size());
   }
+  /// Of a row of its own width whose bytes have been appended.
+  void end_row() { ends.push_back(static_cast<std::uint32_t>(bytes.size())); }
   /// Keeps the memory.
   void clear() {
     bytes.clear();
@@ -312,7 +318,9 @@ class BoundField {
   virtual std::unique_ptr<FieldParser> parser() const = 0;
   /// Finds statistics, given the notes of all parsers (null where they made
   /// none); null for a kind that has no statistics. Throws Error(transform).
-  virtual std::unique_ptr<FieldFit> fit(const FieldNotes* notes) const = 0;
+  virtual std::unique_ptr<FieldFit> fit(const FieldNotes* /*notes*/) const {
+    return nullptr;
+  }
   /// What FieldNotes::saved() gave, of this field; null: it is none.
   virtual std::unique_ptr<FieldNotes> notes_of(
       std::span<const std::byte> /*saved*/) const {
@@ -328,10 +336,16 @@ class BoundField {
   /// belong to the data set is then known after a scan alone.
   virtual bool may_leave_out() const { return false; }
   /// Throws Error(request), with `path` in front, for statistics of another
-  /// field.
-  virtual std::unique_ptr<FieldEncoder> encoder(
-      const Json& statistics, const std::string& path) const = 0;
+  /// field. As it is: values are stored as they were parsed.
+  virtual std::unique_ptr<FieldEncoder> encoder(const Json& statistics,
+                                                const std::string& path) const;
 };
+
+/// Error(request) of a setting that names a column of another type than
+/// `expected` says: "expected texts".
+Error column_error(std::string code, std::string setting,
+                   const ColumnInfo& column, ColumnType type,
+                   const std::string& expected, std::string next);
 
 /// How a field is made: an entry of a job's `fields` section, checked.
 /// Immutable, so thread-safe.

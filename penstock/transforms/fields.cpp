@@ -76,10 +76,6 @@ void check_column_uses(const Spec& section, const std::vector<Field>& fields) {
                        "name a column of numbers");
 }
 
-std::size_t rounded_up(std::size_t bytes, std::size_t multiple) {
-  return (bytes + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
 
 std::vector<Field> parse_fields(const Json& section, const std::string& path) {
@@ -112,62 +108,6 @@ Json fields_schema() {
   return schema;
 }
 
-// The group begins where its widest element may: so offsets within it do not
-// depend on what comes before.
-void RowLayout::append(std::vector<TensorSpec> more) {
-  std::size_t widest = 1;
-  for (const TensorSpec& tensor : more)
-    widest = std::max(widest, size_of(tensor.dtype));
-  row_bytes = rounded_up(row_bytes, widest);
-  for (TensorSpec& tensor : more) {
-    tensor.offset = rounded_up(row_bytes, size_of(tensor.dtype));
-    tensor.bytes = static_cast<std::size_t>(elements_of(tensor.row_shape)) *
-                   size_of(tensor.dtype);
-    row_bytes = tensor.offset + tensor.bytes;
-    tensors.push_back(std::move(tensor));
-  }
-}
-
-std::vector<Output> outputs_of(const RowLayout& layout) {
-  std::vector<Output> outputs;
-  for (const TensorSpec& tensor : layout.tensors)
-    outputs.push_back({.name = tensor.name,
-                       .dtype = tensor.dtype,
-                       .row_shape = tensor.row_shape});
-  return outputs;
-}
-
-std::vector<Output> FieldKind::outputs() const {
-  return outputs_of({.tensors = stored().tensors});
-}
-
-void FieldFinisher::queue(const QueuedRows& rows, Stream& stream) {
-  PENSTOCK_ASSERT(stream.runs_host_code(),
-                  "a field is queued where its kind says that it can be");
-  struct Places {
-    std::vector<StoredRow> rows;
-    std::vector<TensorPlace> to;
-    std::vector<std::vector<std::int64_t>> starts;
-  };
-  auto own = std::make_shared<Places>();
-  own->rows.assign(rows.rows.begin(), rows.rows.end());
-  own->to.assign(rows.to.begin(), rows.to.end());
-  HostKernel kernel;
-  for (const StoredRow& row : own->rows) {
-    if (rows.tensor_bytes > 0)
-      kernel.read.emplace_back(row.tensors, rows.tensor_bytes);
-    if (!row.run.empty()) kernel.read.push_back(row.run);
-  }
-  for (TensorPlace& place : own->to) {
-    for (std::size_t r = 0; r < own->rows.size(); ++r)
-      kernel.written.emplace_back(place.row(r), place.bytes);
-    place.starts =
-        own->starts.emplace_back(place.starts.begin(), place.starts.end());
-  }
-  kernel.run = [this, own, key = rows.key] { finish(own->rows, key, own->to); };
-  stream.run(std::move(kernel));
-}
-
 std::vector<Output> outputs_of(const std::vector<Field>& fields) {
   std::vector<Output> outputs;
   for (const Field& field : fields)
@@ -179,7 +119,7 @@ std::vector<Output> outputs_of(const std::vector<Field>& fields) {
 RowLayout layout_of(const std::vector<Field>& fields) {
   RowLayout layout;
   for (const Field& field : fields) layout.append(field.kind->stored().tensors);
-  layout.row_bytes = rounded_up(layout.row_bytes, 8);
+  layout.round_up(8);
   return layout;
 }
 

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "penstock/monitor/monitor.h"
+#include "python/engine/arrow_scanner.h"
 #include "python/engine/batch.h"
 #include "python/engine/batches.h"
 #include "python/engine/engine.h"
@@ -27,6 +28,7 @@ NB_MODULE(_engine, module) {
   module.attr("version") = PENSTOCK_VERSION;
   translate_errors();
   keep_messages();
+  let_pyarrow_read();
   static const std::shared_ptr<void> nvtx = penstock::tell_nvtx_where_asked();
   bind_field(module);
   bind_batch(module);

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "penstock/dataset/dataset.h"
-#include "penstock/sources/sources.h"
 #include "python/engine/gil.h"
 #include "python/engine/rows.h"
 
@@ -76,15 +75,8 @@ std::string sample_of(const ArrowTable& table) {
 
 class Table {
  public:
-  Table(nb::capsule stream, std::string shown) : shown_(std::move(shown)) {
-    if (std::string_view(stream.name()) != "arrow_array_stream")
-      throw nb::type_error("__arrow_c_stream__() gave another capsule");
-    auto* from = static_cast<ArrowArrayStream*>(stream.data());
-    ArrowArrayStream taken = *from;
-    from->release = nullptr;
-    GilRelease unlocked;
-    table_ = ArrowTable::read(taken);
-  }
+  Table(const nb::capsule& stream, std::string shown)
+      : shown_(std::move(shown)), table_(table_of(stream)) {}
 
   std::int64_t rows() const { return table_->rows(); }
   std::vector<TableColumn> columns() const {
@@ -114,7 +106,7 @@ class Table {
     return static_cast<std::int64_t>(seen.size());
   }
   OwnRows source_rows() const {
-    auto table = with_lock(table_);
+    auto table = table_;
     const TableName name{.shown = shown_, .digest = sample_of(*table)};
     return {.maker =
                 [table, name](const Job& job, Device& device, StopFlag stop) {
@@ -133,6 +125,16 @@ class Table {
 };
 
 }  // namespace
+
+std::shared_ptr<const ArrowTable> table_of(const nb::capsule& stream) {
+  if (std::string_view(stream.name()) != "arrow_array_stream")
+    throw nb::type_error("__arrow_c_stream__() gave another capsule");
+  auto* from = static_cast<ArrowArrayStream*>(stream.data());
+  ArrowArrayStream taken = *from;
+  from->release = nullptr;
+  GilRelease unlocked;
+  return with_lock(ArrowTable::read(taken));
+}
 
 void bind_table(nb::module_& module) {
   nb::class_<Table>(module, "Table",

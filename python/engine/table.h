@@ -2,9 +2,17 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
+
+#include "penstock/sources/sources.h"
+
 namespace penstock::python {
 
 namespace nb = nanobind;
+
+/// The record batches of a capsule that `__arrow_c_stream__()` gave, kept until
+/// nobody uses them. With Python's lock.
+std::shared_ptr<const ArrowTable> table_of(const nb::capsule& stream);
 
 /// Tables of other libraries, by Arrow's C stream interface: their columns, and
 /// the rows that a job's fields make of them.

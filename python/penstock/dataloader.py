@@ -60,9 +60,6 @@ _Item = TypeVar("_Item", covariant=True)
 
 _FROZEN = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset",
            "persistent_workers")
-_ON_BAD = ("stop", "substitute", "mask")
-_WORKERS = ("auto", "processes", "threads")
-_SEEDS = ("auto", "batch", "worker")
 _MASK = (1 << 64) - 1
 _STATE = 1  # the version of state_dict()
 _LOST = "?"  # after the order of a state from which no loader can resume
@@ -142,15 +139,7 @@ class DataLoader(Generic[_Item]):
                                 persistent_workers, multiprocessing_context)
         arguments.check_sampling(self._iterable, batch_size, shuffle, sampler,
                                  batch_sampler, drop_last)
-        arguments.one_of("on_bad", on_bad, _ON_BAD)
-        arguments.one_of("workers", workers, _WORKERS)
-        arguments.one_of("seeds", seeds, _SEEDS)
-        arguments.check_seed(seed)
-        if on_bad != "stop" and self._iterable:
-            raise refused(
-                "loader.on_bad", "cannot make a DataLoader", f"on_bad={on_bad}",
-                "an iterable data set cannot be asked for another sample",
-                "leave on_bad at \"stop\"")
+        arguments.check_own(self._iterable, on_bad, workers, seeds, seed)
         self.dataset: Any = dataset
         self.num_workers = num_workers
         self.timeout, self.in_order = timeout, in_order

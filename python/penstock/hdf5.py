@@ -1,35 +1,39 @@
-"""Data sets of h5py that are handed in are opened by their path: Python reads
-nothing of them, and h5py's lock is not held."""
+"""Files, groups and data sets of h5py that are handed in are opened by their path:
+Python reads nothing of them, and h5py's lock is not held."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping, NoReturn
+from typing import Any, Iterator, NoReturn
 
+from .array_fields import (ARRAYS, Opened, Section, chosen_of, field_of,
+                           fields_of_all)
 from .errors import refused
 
 
-def _is_data_set(value: object) -> bool:
+def _is_of(value: object, *names: str) -> bool:
     kind = type(value)
-    return (kind.__name__ == "Dataset"
+    return (kind.__name__ in names
             and kind.__module__.partition(".")[0] == "h5py")
 
 
-def section_of(source: object) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The `source` section that reads the data sets of h5py that `source` is, or
-    a mapping of names to such, and a field for each of them; None where it is
+def _is_data_set(value: object) -> bool:
+    return _is_of(value, "Dataset")
+
+
+def section_of(source: object) -> Opened | None:
+    """The `source` section that reads what `source` is: a data set of h5py, a
+    mapping of names to such, or a file or group; with a field for each data set,
+    of a group those that have as many rows as the largest one. None where it is
     anything else.
 
-    A vector becomes a tensor [n], all else [n, ...], of the data set's own
-    dtype where a tensor may have it, texts a category. Raises RequestError,
-    code hdf5.h5py, where they cannot be opened by their path.
+    Raises RequestError, code hdf5.h5py, where they cannot be opened by their
+    path.
     """
-    if _is_data_set(source):
-        sets: Mapping[str, Any] = {"x": source}
-    elif (isinstance(source, Mapping) and source
-          and all(_is_data_set(value) for value in source.values())):
-        sets = {str(name): value for name, value in source.items()}
-    else:
+    if _is_of(source, "File", "Group"):
+        return _of_group(source)
+    sets = chosen_of(source, _is_data_set)
+    if sets is None:
         return None
     paths = {_path_of(name, data_set) for name, data_set in sets.items()}
     if len(paths) > 1:
@@ -37,9 +41,43 @@ def section_of(source: object) -> tuple[dict[str, Any], dict[str, Any]] | None:
                 "they are in several files",
                 "put them into one, or name a file of labels: "
                 '{"kind": "hdf5", "path": ..., "labels": ...}')
-    section = {"kind": "hdf5", "path": paths.pop(), "axis": "first"}
-    return section, {name: _field(name, data_set)
-                     for name, data_set in sets.items()}
+    fields: dict[str, Any] = {}
+    for name, data_set in sets.items():
+        rule = _field(data_set)
+        if rule is None:
+            _refuse(name, "it has no rows of numbers or texts",
+                    "say in fields= what is to become of it")
+        fields[name] = rule
+    return _section(paths.pop()), fields, []
+
+
+def _of_group(group: Any) -> Opened:
+    section = _section(_path_of("the file", group))
+    if group.name != "/":
+        section["group"] = group.name
+    rules, left_out = fields_of_all(_data_sets_in(group, ""), _field)
+    if not rules:
+        _refuse(group.name, "no data set in it has rows of numbers or texts"
+                + "".join(f"; {why}" for why in left_out),
+                "name another group, or a data set")
+    return section, rules, left_out
+
+
+def _data_sets_in(group: Any, below: str) -> Iterator[tuple[str, Any]]:
+    """Those of the file itself, by their paths below `group`: what is linked to
+    is not looked for."""
+    for name in group:
+        if type(group.get(name, getlink=True)).__name__ != "HardLink":
+            continue
+        value = group[name]
+        if _is_data_set(value):
+            yield below + name, value
+        elif _is_of(value, "Group"):
+            yield from _data_sets_in(value, f"{below}{name}/")
+
+
+def _section(path: str) -> Section:
+    return {"kind": "hdf5", "path": path, "axis": "first"}
 
 
 def _refuse(where: str, why: str, what_next: str) -> NoReturn:
@@ -47,10 +85,10 @@ def _refuse(where: str, why: str, what_next: str) -> NoReturn:
                   where, why, what_next)
 
 
-def _path_of(name: str, data_set: Any) -> str:
-    if not data_set:
+def _path_of(name: str, opened: Any) -> str:
+    if not opened:
         _refuse(name, "its file is closed", "open it again")
-    file = data_set.file
+    file = opened.file
     if file.driver not in ("sec2", "stdio"):
         _refuse(name, f"its file is opened with the driver '{file.driver}'",
                 "write it to a file, or hand in arrays: data_set[:]")
@@ -60,16 +98,15 @@ def _path_of(name: str, data_set: Any) -> str:
     return os.path.abspath(os.fsdecode(file.filename))
 
 
-def _field(name: str, data_set: Any) -> dict[str, Any]:
-    dtype = data_set.dtype
-    if data_set.ndim == 0 or dtype.names is not None:
-        _refuse(name, "it has no rows of numbers or texts",
-                "say in fields= what is to become of it")
-    if dtype.kind in "OS":
-        return {"category": {"column": data_set.name}}
-    wanted = {"float16": "float32", "bool": "uint8",
-              "uint64": "int64"}.get(dtype.name, dtype.name)
-    if data_set.ndim == 1:
-        return {"column": data_set.name, "dtype": wanted}
-    return {"array": {"column": data_set.name,
-                      "shape": list(data_set.shape[1:]), "dtype": wanted}}
+def _field(data_set: Any) -> Section | None:
+    about = getattr(data_set.dtype, "metadata", None) or {}
+    lists = about.get("vlen", str)  # what a value of any length is made of
+    if "ref" in about:
+        return None
+    if lists in (str, bytes):
+        return field_of(data_set.name, data_set)
+    name = getattr(lists, "name", "")
+    if data_set.ndim != 1 or name not in ARRAYS:
+        return None
+    return {"array": {"column": data_set.name, "lengths": "padded",
+                      "dtype": name}}

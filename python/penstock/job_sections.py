@@ -16,6 +16,46 @@ Settings = Mapping[str, Any]
 Fields = Union[Mapping[str, Any], Sequence[str]]
 
 
+def given(**settings: object) -> dict[str, Any]:
+    """Those that say something.
+
+    >>> given(limit=None, shuffle=False)
+    {'shuffle': False}
+    """
+    return {name: value for name, value in settings.items()
+            if value is not None}
+
+
+def loader_section(*, batch_size: int, world: int, shuffle: bool,
+                   drop_last: bool, seed: int, cache: str | Settings,
+                   order: str | Settings, num_workers: int | None,
+                   prefetch_factor: int | None, weights: object,
+                   balance: str | None, limit: int | str | None,
+                   exhausted: str | None) -> dict[str, Any]:
+    """A job's `loader` of arguments in torch's words: `batch_size` is that of
+    a rank, `prefetch_factor` that of a worker. Weights that are no column are
+    an array's."""
+    try:
+        rows = operator.index(batch_size)
+    except TypeError:
+        raise TypeError(f"batch_size is {batch_size!r}, expected an integer: "
+                        "the rows of a batch of one rank") from None
+    if not isinstance(balance, (str, type(None))):
+        raise TypeError(f"balance is a {type(balance).__name__}: expected the "
+                        "name of a column or an array")
+    ahead = 2 if prefetch_factor is None else prefetch_factor
+    return {
+        "batch_size": rows * world, "seed": seed, "cache": cache,
+        "shuffle": shuffle if weights is None and balance is None else True,
+        "tail": "drop" if drop_last else "exact",
+        "prefetch": ahead * max(1, num_workers or 1),
+        **({} if order == "exact" else {"order": order}),
+        **given(workers=num_workers, balance=balance, limit=limit,
+                exhausted=exhausted,
+                weights=weights if isinstance(weights, (str, type(None)))
+                else "weights")}
+
+
 def sections_of_rows(source: object, mixed: list[dict[str, Any]] | None,
                       rows: _engine.Rows | None, fields: Fields | None,
                       about: Mapping[str, object]) -> dict[str, Any]:

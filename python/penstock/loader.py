@@ -11,12 +11,14 @@ import weakref
 from typing import (TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence,
                     TextIO, cast)
 
-from . import _engine, hdf5
+from . import _engine, hdf5, zarr
 from .arguments import ELSEWHERE, checked, tell_no_meaning
+from .array_fields import Opened
 from .errors import RequestError, refused
 from .explanation import Explanation
-from .job_sections import (Fields, Settings, dumped, mixed_sources,
-                           sections_of_rows, sets_of, without_comments)
+from .job_sections import (Fields, Settings, dumped, given, loader_section,
+                           mixed_sources, sections_of_rows, sets_of,
+                           without_comments)
 from .notebook import loader_html
 from .progress import Screen, shown
 from .ranks import Agree, Ranks
@@ -272,7 +274,9 @@ class Loader(BaseLoader):
     job's `source` section, a dict of arrays (numpy, torch or others, rows
     first, in host memory; used where they lie), a data frame of pandas or
     polars, a table of pyarrow, a Hugging Face data set, a relation of DuckDB or
-    anything else with `__arrow_c_stream__`, or an object of your own: with
+    anything else with `__arrow_c_stream__`, a file, group or data set of h5py, a
+    group or array of zarr, or a dict of such (opened by their path; Python reads
+    nothing of them), or an object of your own: with
     `columns`, `len()` and `read(positions)`, whose columns the fields take
     (see penstock.sources.PositionSource), or with `size` and `read(ids)`,
     which gives the tensors themselves (see penstock.callables.Source). `fields`
@@ -354,58 +358,31 @@ class Loader(BaseLoader):
                          multiprocessing_context, "in_order": not in_order})
         ranks = Ranks(rank, world, agree)
         with ranks.opening():
-            try:
-                batch_size = operator.index(batch_size)
-            except TypeError:
-                raise TypeError(f"batch_size is {batch_size!r}, expected an "
-                                "integer: the rows of a batch of one rank"
-                                ) from None
-            loading: dict[str, Any] = {
-                "batch_size": batch_size * ranks.world, "seed": seed,
-                "shuffle": shuffle, "cache": cache,
-                "tail": "drop" if drop_last else "exact"}
-            ahead = 2 if prefetch_factor is None else prefetch_factor
-            if num_workers is not None:
-                loading["workers"] = num_workers
-                ahead *= max(1, num_workers)
-            loading["prefetch"] = ahead
-            if order != "exact":
-                loading["order"] = order
-            if not isinstance(balance, (str, type(None))):
-                raise TypeError(f"balance is a {type(balance).__name__}: "
-                                "expected the name of a column or an array")
-            drawn_by = balance if weights is None else weights
-            if weights is not None:
-                loading["weights"] = (
-                    weights if isinstance(weights, str) else "weights")
-            if balance is not None:
-                loading["balance"] = balance
-            if drawn_by is not None:
-                loading["shuffle"] = True
-            if limit is not None:
-                loading["limit"] = limit
-            if exhausted is not None:
-                loading["exhausted"] = exhausted
-            job: dict[str, Any] = {"loader": loading, "device": device}
-            if split is not None:
-                job["split"] = split
-            if (opened := hdf5.section_of(source)) is not None:
+            loading = loader_section(
+                batch_size=batch_size, world=ranks.world, shuffle=shuffle,
+                drop_last=drop_last, seed=seed, cache=cache, order=order,
+                num_workers=num_workers, prefetch_factor=prefetch_factor,
+                weights=weights, balance=balance, limit=limit,
+                exhausted=exhausted)
+            job: dict[str, Any] = {"loader": loading, "device": device,
+                                   **given(split=split)}
+            if (opened := _opened_by_path(source)) is not None:
                 source = opened[0]
-                fields = opened[1] if fields is None else fields
             mixed = mixed_sources(source)
             rows, rules, self._left_out = (
-                _own_rows(source, fields, drawn_by) if mixed is None
-                else (None, None, []))
+                _own_rows(source, fields,
+                          balance if weights is None else weights)
+                if mixed is None else (None, None, []))
+            if opened is not None and fields is None:
+                rules, self._left_out = opened[1:]
             if not isinstance(weights, (str, type(None))) and (
                     rows is None or rows.has_fields):
                 raise TypeError(f"weights is a {type(weights).__name__}: "
                                 "expected the name of a column; an array goes "
                                 "with a dict of arrays")
-            about = {name: value for name, value in (
-                ("key", key), ("where", where), ("query", query),
-                ("on_bad", on_bad)) if value is not None}
-            job.update(sections_of_rows(source, mixed, rows, rules or fields,
-                                         about))
+            job.update(sections_of_rows(
+                source, mixed, rows, rules or fields,
+                given(key=key, where=where, query=query, on_bad=on_bad)))
             super().__init__(job, (), side, ranks, rows)
             self._rules = rules
 
@@ -439,7 +416,7 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
         if not isinstance(job, Mapping):
             job = _read(job)
         rows = None
-        if (opened := hdf5.section_of(job.get("source"))) is not None:
+        if (opened := _opened_by_path(job.get("source"))) is not None:
             job = {"fields": opened[1], **job, "source": opened[0]}
         if not isinstance(job.get("source"), (Mapping, str, type(None))):
             chosen = {**job.get("loader", {}), **{
@@ -456,6 +433,11 @@ def open(job: str | os.PathLike[str] | Settings, *, side: str = "train",
             if rules:
                 job["fields"] = rules
         return BaseLoader(job, sets, side, ranks, rows)
+
+
+def _opened_by_path(source: object) -> Opened | None:
+    """What arrays of h5py and zarr are as a job's section; None for others."""
+    return hdf5.section_of(source) or zarr.section_of(source)
 
 
 def _own_rows(source: object, fields: Fields | None,

@@ -6,6 +6,8 @@ import os
 import pathlib
 import sys
 
+from .arrow_files import libraries
+
 
 def path() -> pathlib.Path:
     """Where the program is."""
@@ -17,4 +19,8 @@ def main() -> None:
     program = str(path())
     # By which the program trains models of one's own.
     os.environ.setdefault("PENSTOCK_PYTHON", sys.executable)
+    # Whose libraries the program's plugin for Parquet uses.
+    if pyarrow := libraries():
+        os.environ.setdefault("PENSTOCK_ARROW_DIR",
+                              str(pathlib.Path(pyarrow).parent))
     os.execv(program, [program, *sys.argv[1:]])

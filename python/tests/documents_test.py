@@ -162,7 +162,7 @@ class Examples(Folder):
         found["loader"].close()
 
     def test_of_coming_from_hugging_face(self):
-        parts = json.loads(run_program("doctor", "--json"))["parts"]
+        parts = json.loads(run_program("doctor", "--parts", "--json"))["parts"]
         if not any(part["part"] == "hf" and part["there"] for part in parts):
             self.skipTest("the part that reads Arrow was not built")
         *_, example = blocks("docs/coming_from.md")

@@ -28,8 +28,8 @@ Y = numpy.zeros(9, "int16")
 
 class DataSets(unittest.TestCase):
     def test_of_a_file_are_opened_by_its_path(self):
-        section, fields = section_of({"x": Dataset("/x", X),
-                                      "y": Dataset("/in/y", Y)})
+        section, fields, _ = section_of({"x": Dataset("/x", X),
+                                         "y": Dataset("/in/y", Y)})
         self.assertEqual(section["kind"], "hdf5")
         self.assertEqual(section["path"], "/data/a.h5")
         self.assertEqual(fields, {
@@ -43,11 +43,13 @@ class DataSets(unittest.TestCase):
     def test_keep_their_dtype_where_a_tensor_has_it(self):
         for given, made in (("float16", "float32"), ("bool", "uint8"),
                             ("float64", "float64"), ("uint64", "int64")):
-            _, fields = section_of(Dataset("/a", numpy.zeros(3, given)))
+            fields = section_of(Dataset("/a", numpy.zeros(3, given)))[1]
             self.assertEqual(fields["x"]["dtype"], made)
+        halves = section_of(Dataset("/a", numpy.zeros((3, 2), "float16")))[1]
+        self.assertEqual(halves["x"]["array"]["dtype"], "float16")
 
     def test_of_texts_are_categories(self):
-        _, fields = section_of(Dataset("/t", numpy.array([b"a", b"b"])))
+        fields = section_of(Dataset("/t", numpy.array([b"a", b"b"])))[1]
         self.assertEqual(fields["x"], {"category": {"column": "/t"}})
 
     def test_anything_else_is_none(self):

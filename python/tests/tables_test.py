@@ -194,7 +194,11 @@ class DataFrames(unittest.TestCase):
             [[("a", 1)]], pyarrow.map_(pyarrow.string(), pyarrow.int64()))})
         with self.assertRaisesRegex(penstock.RequestError, "'m' holds map"):
             penstock.Loader(table)
-        with self.assertRaisesRegex(penstock.RequestError, "map"):
+        with self.assertRaisesRegex(penstock.TransformError, "holds text"):
+            penstock.Loader(table, {"x": "m"})  # as in a file, it is JSON
+        table = pyarrow.table({"m": pyarrow.array(
+            [[b"a"]], pyarrow.list_(pyarrow.binary()))})
+        with self.assertRaisesRegex(penstock.RequestError, "list<binary>"):
             penstock.Loader(table, {"x": "m"})
         empty = pyarrow.table({"x": pyarrow.array([], pyarrow.float64())})
         with self.assertRaisesRegex(penstock.RequestError, "no rows"):

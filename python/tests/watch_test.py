@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import numpy
 
@@ -48,6 +49,20 @@ class Locked:
     def __call__(self, index):
         with self.lock:
             time.sleep(self.seconds)
+
+
+class ItemClock:
+    """Stands for the module `time` where items are timed, in each process by
+    itself: it goes on only when an item moves `now`."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+    def thread_time(self):
+        return 0.0
 
 
 class WatchOfAnyLoop(unittest.TestCase):
@@ -192,11 +207,21 @@ class WatchOfTorch(unittest.TestCase):
         self.assertIn("waits for a lock", told.cause)
 
     def test_one_slow_item_in_200(self):
-        told = self.told(
-            Items(400, lambda i: time.sleep(0.6 if i % 200 == 99 else 0.001)),
-            lambda: time.sleep(0.001), num_workers=2)
+        """How long items take is told by a clock of their own, which other
+        work on the machine does not change; the loop really waits."""
+        clock = ItemClock()
+
+        def make(index):
+            slow = index % 200 == 99
+            time.sleep(0.3 if slow else 0)
+            clock.now += 0.6 if slow else 0.001
+
+        with unittest.mock.patch.object(watching, "time", clock):
+            told = self.told(Items(400, make), num_workers=2)
         self.assertEqual(told.limit, "order")
-        self.assertRegex(told.cause, r"one item in 200.*dataset\[\d?99\]")
+        self.assertRegex(told.cause,
+                         r"one item in 200 .* median of 1\.00 ms, the longest, "
+                         r"dataset\[\d?99\], 600 ms")
 
     def test_a_fat_collate(self):
         def fat(items):
@@ -207,7 +232,24 @@ class WatchOfTorch(unittest.TestCase):
             self.assertEqual(told.stage, "collate_fn", told.cause)
 
     def test_a_loop_that_computes(self):
-        told = self.told(Items(60), lambda: compute(0.02), num_workers=1)
+        """And whose worker is ahead of it, however busy the machine is: a step
+        ends when the batch after the next one has been made. Batches are no
+        tensors, for which the loop would have to ask the worker's process."""
+        made, steps = FORK.Value("i", 0), 0
+
+        def make(index):
+            with made.get_lock():
+                made.value += 1
+
+        def step():
+            nonlocal steps
+            steps += 1
+            compute(0.02)
+            while made.value < min(60, 4 * (steps + 2)):
+                time.sleep(0.001)
+
+        told = self.told(Items(60, make), step, num_workers=1,
+                         prefetch_factor=4, collate_fn=list)
         self.assertEqual((told.limit, told.stage), ("compute", None))
 
     def test_what_our_loader_would_give_is_predicted(self):

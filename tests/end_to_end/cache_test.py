@@ -2,17 +2,15 @@
 when it is removed, damaged, or its writer killed. PENSTOCK_TEST_KILLS says how
 many writers are (50; `./check --faults` kills more)."""
 import contextlib
-import json
 import os
 import random
 import sqlite3
+import struct
 import time
 import unittest
 
-from penstock_cli import Case, run
+from penstock_cli import Case, has_part
 
-READS_CSV = next(part["there"] for part in json.loads(
-    run("doctor", "--json").out)["parts"] if part["part"] == "csv")
 KILLS = int(os.environ.get("PENSTOCK_TEST_KILLS", "50"))
 
 
@@ -62,6 +60,17 @@ class Stores(Case):
         self.assertIn("stores: 1, ", self.succeed("cache", "ls", "--dir",
                                                "stores").out)
 
+    def test_keys_that_are_damaged_cost_no_run_its_report(self):
+        """They are read when the worst steps are named, at the end."""
+        self.train()
+        store = self.only_store().read_bytes()
+        keys = store.index(struct.pack("<8q", *range(1, 9)))
+        self.damage(keys)
+        self.assertTrue(self.cache("why")["hit"])
+        answer = self.succeed("train", "job.json", "--json")
+        self.assertNotIn("scan", answer.json()["plan"])
+        self.assertIn("store.damaged", answer.err)
+
     def test_a_commit_is_seen_through_a_link_too(self):
         """SQLite's log of commits lies beside the file, not beside the link."""
         os.symlink("d.sqlite", self.folder / "link.sqlite")
@@ -79,7 +88,7 @@ class Stores(Case):
             self.assertNotEqual(self.train(*link)["dataset"]["fingerprint"],
                                 first["dataset"]["fingerprint"])
 
-    @unittest.skipUnless(READS_CSV, "the part that reads CSV was not built")
+    @unittest.skipUnless(has_part("csv"), "the part that reads CSV was not built")
     def test_another_file_of_the_same_size_and_time_is_another_one(self):
         file = self.folder / "m.csv"
         job = {"source": {"kind": "csv", "path": "m.csv"},

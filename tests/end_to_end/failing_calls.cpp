@@ -96,6 +96,9 @@ int mode_in(int flags, va_list arguments) {
   va_end(arguments)
 
 // What the C library declares as throwing nothing is defined so, too.
+
+// --- The start of the program.
+
 extern "C" {
 
 int __libc_start_main(Main main, int count, char** arguments, void (*init)(),
@@ -106,6 +109,11 @@ int __libc_start_main(Main main, int count, char** arguments, void (*init)(),
   return next<Start>("__libc_start_main")(counted_main, count, arguments, init,
                                           fini, rtld_fini, stack_end);
 }
+}
+
+// --- Files that are opened.
+
+extern "C" {
 
 int open(const char* path, int flags, ...) {
   static const auto real = next<int (*)(const char*, int, ...)>("open");
@@ -136,6 +144,11 @@ FILE* fopen64(const char* path, const char* mode) {
   static const auto real = next<FILE* (*)(const char*, const char*)>("fopen64");
   return fails(kOpen) ? nullptr : real(path, mode);
 }
+}
+
+// --- Bytes that are read and written.
+
+extern "C" {
 
 ssize_t read(int file, void* to, size_t bytes) {
   static const auto real = next<ssize_t (*)(int, void*, size_t)>("read");
@@ -174,6 +187,11 @@ ssize_t writev(int file, const iovec* from, int count) {
   static const auto real = next<ssize_t (*)(int, const iovec*, int)>("writev");
   return fails(kWrite) ? -1 : real(file, from, count);
 }
+}
+
+// --- What makes files last, and what changes their names and sizes.
+
+extern "C" {
 
 int fsync(int file) {
   static const auto real = next<int (*)(int)>("fsync");
@@ -207,6 +225,11 @@ int truncate(const char* path, off_t size) noexcept {
   static const auto real = next<int (*)(const char*, off_t)>("truncate");
   return fails(kTruncate) ? -1 : real(path, size);
 }
+}
+
+// --- Memory.
+
+extern "C" {
 
 void* mmap(void* where, size_t bytes, int protection, int flags, int file,
            off_t from) noexcept {
@@ -233,8 +256,11 @@ void* mremap(void* old, size_t bytes, size_t to_bytes, int flags,
   va_end(arguments);
   return fails(kMmap) ? MAP_FAILED : real(old, bytes, to_bytes, flags, where);
 }
+}
 
 // dlsym() may allocate: these are reached by their other names.
+extern "C" {
+
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);
 void* __libc_realloc(void* old, size_t bytes);

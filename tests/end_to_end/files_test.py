@@ -10,7 +10,7 @@ import shutil
 import struct
 import unittest
 
-from penstock_cli import Case, read_safetensors, run
+from penstock_cli import Case, has_part, read_safetensors
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data/files"
 COLUMNS = ["id", "x", "n", "flag", "heard_at", "name", "heard"]
@@ -26,11 +26,6 @@ def rows():
                f"2024-01-{1 + day:02} {minute // 60:02}:{minute % 60:02}:00",
                None if i % 9 == 4 else ["cat", "dog", "bär"][i % 3],
                [{"a": i + j / 4, "b": j % 2 == 0} for j in range(1 + i % 4)])
-
-
-def is_there(kind):
-    parts = json.loads(run("doctor", "--json").out)["parts"]
-    return next(p["there"] for p in parts if p["part"] == kind)
 
 
 class Files(Case):
@@ -52,7 +47,7 @@ class Files(Case):
         self.sources = {
             "csv": {"kind": "csv", "path": "rows.csv"},
             "jsonl": {"kind": "jsonl", "path": "parts"}}
-        if is_there("parquet"):
+        if has_part("parquet"):
             for name in ("rows.parquet", "rows.arrow"):
                 shutil.copy(DATA / name, self.folder)
             shutil.copytree(DATA / "saved", self.folder / "saved")

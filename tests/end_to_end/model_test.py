@@ -6,14 +6,9 @@ import signal
 import time
 import unittest
 
-from penstock_cli import Case, read_safetensors, run
+from penstock_cli import Case, has_part, read_safetensors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def trainer_is_there():
-    parts = json.loads(run("doctor", "--json").out)["parts"]
-    return next(p["there"] for p in parts if p["part"] == "trainer")
 
 
 class Positions(Case):
@@ -29,7 +24,7 @@ class Positions(Case):
         self.write_job(job)
 
 
-@unittest.skipUnless(trainer_is_there(), "the trainer was not built")
+@unittest.skipUnless(has_part("trainer"), "the trainer was not built")
 class Model(Positions):
     def checkpoints(self, run_folder):
         return sorted((self.folder / run_folder).glob("*.safetensors"))
@@ -235,7 +230,7 @@ class Model(Positions):
         self.assertFalse((self.folder / "runs").exists())
 
 
-@unittest.skipIf(trainer_is_there(), "the trainer was built")
+@unittest.skipIf(has_part("trainer"), "the trainer was built")
 class NoModel(Positions):
     def test_a_job_with_a_model_says_what_is_missing(self):
         self.positions()

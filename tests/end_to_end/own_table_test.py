@@ -6,13 +6,12 @@ import re
 import subprocess
 import unittest
 
-from penstock_cli import PROGRAM, Case, run
+from penstock_cli import PROGRAM, Case, has_part
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PARTS = {p["part"]: p for p in json.loads(run("doctor", "--json").out)["parts"]}
 
 
-@unittest.skipUnless(PARTS["csv"]["there"] and PARTS["trainer"]["there"],
+@unittest.skipUnless(has_part("csv") and has_part("trainer"),
                      "the part that reads CSV, or the trainer, was not built")
 class OwnTable(Case):
     def test_the_page_does_what_it_says(self):

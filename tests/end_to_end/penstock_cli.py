@@ -3,6 +3,7 @@
 The program is named by the environment variable PENSTOCK. Each test gets a
 folder of its own, in which it makes databases and job files by plain Python.
 """
+import functools
 import hashlib
 import json
 import os
@@ -45,6 +46,17 @@ def run(*arguments, cwd=None, prefix=(), stdout=subprocess.PIPE, **variables):
         stderr=subprocess.PIPE, timeout=PATIENCE_S, text=True,
         env={**os.environ, **variables}, check=False)
     return Answer(done.returncode, done.stdout, done.stderr)
+
+
+@functools.cache
+def _parts():
+    told = run("doctor", "--parts", "--json").json()["parts"]
+    return {part["part"]: part["there"] for part in told}
+
+
+def has_part(name):
+    """Whether this build has that optional part, and can load it here."""
+    return _parts()[name]
 
 
 def read_safetensors(path):

@@ -141,53 +141,24 @@ class Schema(Case):
                   else at["additionalProperties"])
         return at
 
-    def test_has_the_keys_of_the_parser_section_by_section(self):
-        self.database(self.rows())
-        postgres = {"kind": "postgres", "uri": "postgresql:///x"}
-        both = {"kind": "joined", "sources": ["sqlite:d.sqlite"] * 2}
-        self.assertEqual(
-            self.known_keys(self.job(), ["source"])
-            | self.known_keys(self.job(source=postgres), ["source"])
-            | self.known_keys(self.job(source=both), ["source"])
-            | self.known_keys(self.job(source={"kind": "csv", "path": "x"}),
-                              ["source"])
-            | self.known_keys(self.job(source={"kind": "hf", "path": "x"}),
-                              ["source"])
-            | self.known_keys(self.job(source={"kind": "token_store",
-                                               "path": "x"}), ["source"])
-            | self.known_keys(self.job(source={"kind": "text", "path": "x"}),
-                              ["source"])
-            | self.known_keys(self.job(source={"kind": "arrow", "path": "x"}),
-                              ["source"])
-            | self.known_keys(self.job(source={"kind": "images", "path": "x"}),
-                              ["source"])
-            | self.known_keys(self.job(source={"kind": "hdf5", "path": "x"}),
-                              ["source"])
-            | self.known_keys(self.job(source={"kind": "npy", "path": "x"}),
-                              ["source"]),
-            set(self.rules("source")["properties"]))
-        keys = self.known_keys(self.job(), ["fields", "heard"])
-        for kind in ({"columns": ["a"]}, {"column": "a"},
-                     {"category": {"column": "a"}}, {"array": {"column": "a"}},
-                     {"time": {"column": "a"}}, {"text": {"column": "a"}},
-                     {"tokens": {"column": "a"}}, {"image": {"column": "a"}},
-                     {"boxes": {"column": "a", "image": {}}},
-                     {"audio": {"column": "a", "seconds": 1}}):
-            keys |= self.known_keys(self.job(fields={"y": kind}),
-                                    ["fields", "y"])
-            name = next(iter(kind))
-            if isinstance(kind[name], dict):
-                self.assertEqual(
-                    self.known_keys(self.job(fields={"y": kind}),
-                                    ["fields", "y", name]),
-                    set(self.rules("fields", "y", name)["properties"]))
-        self.assertEqual(keys, set(self.rules("fields", "y")["properties"]))
-        self.assertEqual(
-            self.known_keys(self.job(), ["fields", "heard", "json_set"]),
-            set(self.rules("fields", "y", "json_set")["properties"]))
-        for section in ("split", "loader", "train", "output"):
-            self.assertEqual(self.known_keys(self.job(), [section]),
-                             set(self.rules(section)["properties"]), section)
+    def assert_known(self, document, place, rules):
+        """The parser knows the keys that the schema has there."""
+        self.assertEqual(self.known_keys(document, place),
+                         set(rules["properties"]), place)
+
+    def test_has_the_keys_of_the_parser_of_sources(self):
+        sources = [self.job()["source"],
+                   {"kind": "postgres", "uri": "postgresql:///x"},
+                   {"kind": "joined", "sources": ["sqlite:d.sqlite"] * 2}]
+        sources += [{"kind": kind, "path": "x"} for kind in (
+            "csv", "hf", "token_store", "text", "arrow", "images", "hdf5",
+            "npy")]
+        keys = set()
+        for source in sources:
+            keys |= self.known_keys(self.job(source=source), ["source"])
+        self.assertEqual(keys, set(self.rules("source")["properties"]))
+
+    def test_has_the_keys_of_the_parser_of_several_sources(self):
         entry = {"source": "sqlite:d.sqlite#t", PROBE: 1}
         self.write_job(self.job(source=None, sources=[entry, entry]))
         error = self.refused(self.run_it("train", "job.json", "--json"),
@@ -195,18 +166,38 @@ class Schema(Case):
         self.assertEqual(
             error["next"], "choose one of: " + ", ".join(
                 self.schema["properties"]["sources"]["items"]["properties"]))
+
+    def test_has_the_keys_of_the_parser_of_fields(self):
+        keys = self.known_keys(self.job(), ["fields", "heard"])
+        for kind in ({"columns": ["a"]}, {"column": "a"},
+                     {"category": {"column": "a"}}, {"array": {"column": "a"}},
+                     {"time": {"column": "a"}}, {"text": {"column": "a"}},
+                     {"tokens": {"column": "a"}}, {"image": {"column": "a"}},
+                     {"boxes": {"column": "a", "image": {}}},
+                     {"audio": {"column": "a", "seconds": 1}}):
+            job = self.job(fields={"y": kind})
+            keys |= self.known_keys(job, ["fields", "y"])
+            name = next(iter(kind))
+            if isinstance(kind[name], dict):
+                self.assert_known(self.job(fields={"y": kind}),
+                                  ["fields", "y", name],
+                                  self.rules("fields", "y", name))
+        self.assertEqual(keys, set(self.rules("fields", "y")["properties"]))
+        self.assert_known(self.job(), ["fields", "heard", "json_set"],
+                          self.rules("fields", "y", "json_set"))
+
+    def test_has_the_keys_of_the_parser_section_by_section(self):
         self.assertEqual(self.known_keys(self.job(), []),
                          set(self.schema["properties"]))
+        for section in ("split", "loader", "train", "output"):
+            self.assert_known(self.job(), [section], self.rules(section))
         device = self.rules("device")["oneOf"][-1]
-        self.assertEqual(self.known_keys(self.job(), ["device"]),
-                         set(device["properties"]))
-        step = device["properties"]["step_ms"]["oneOf"][1]
-        drawn = self.job(device={"kind": "sim", "step_ms": {"mean": 1}})
-        self.assertEqual(self.known_keys(drawn, ["device", "step_ms"]),
-                         set(step["properties"]))
-
-        self.assertEqual(self.known_keys(self.with_model(), ["model"]),
-                         set(self.rules("model")["oneOf"][1]["properties"]))
+        self.assert_known(self.job(), ["device"], device)
+        self.assert_known(
+            self.job(device={"kind": "sim", "step_ms": {"mean": 1}}),
+            ["device", "step_ms"], device["properties"]["step_ms"]["oneOf"][1])
+        self.assert_known(self.with_model(), ["model"],
+                          self.rules("model")["oneOf"][1])
 
     def with_model(self, **changes):
         """A job with a model; it is checked before the trainer is needed."""

@@ -12,14 +12,10 @@ import subprocess
 import time
 import unittest
 
-from penstock_cli import Answer, Case, PATIENCE_S, PROGRAM, run, tree_of
+from penstock_cli import (Answer, Case, PATIENCE_S, PROGRAM, has_part,
+                          tree_of)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def trainer_is_there():
-    parts = json.loads(run("doctor", "--json").out)["parts"]
-    return next(p["there"] for p in parts if p["part"] == "trainer")
 
 
 class Signals(Case):
@@ -221,7 +217,7 @@ class Limits(Case):
         self.refused(answer, "source", "sqlite.too_many_files", "demo.sqlite",
                      "Too many open files", "ulimit -n")
 
-    @unittest.skipUnless(trainer_is_there(), "the trainer was not built")
+    @unittest.skipUnless(has_part("trainer"), "the trainer was not built")
     def test_a_limit_on_addresses_is_named_wherever_libtorch_meets_it(self):
         """Never an end by a signal, in libtorch's own words, or none at all."""
         self.succeed("demo", "positions", "--rows", 400, "--to",

@@ -7,14 +7,14 @@ import pathlib
 import shutil
 import unittest
 
-from files_test import COLUMNS, DATA, Files, is_there
-from penstock_cli import run
+from files_test import COLUMNS, DATA, Files
+from penstock_cli import has_part, run
 from s3_server import ACCESS_KEY, CLOSED, MotoServer, S3Server
 
 SECRET = "s3cr3t-that-nobody-sees"
 
 
-@unittest.skipUnless(is_there("parquet"), "built without Arrow")
+@unittest.skipUnless(has_part("parquet"), "built without Arrow")
 class Stored(Files):
     server_of = S3Server
 

@@ -1,15 +1,12 @@
 """A table file, one command, a validated model: `penstock train --init`."""
 import csv
-import json
 import random
 import sqlite3
 import unittest
 
-from penstock_cli import Case, run
+from penstock_cli import Case, has_part
 
-PARTS = {p["part"]: p for p in json.loads(run("doctor", "--json").out)["parts"]}
-READS_CSV = PARTS["csv"]["there"]
-TRAINS = PARTS["trainer"]["there"]
+TRAINS = has_part("trainer")
 
 
 def penguins(rows=400):
@@ -41,7 +38,7 @@ QUICK = ["--json", "--set", "device=cpu", "--set", "train.threads=1",
          "train.checkpoint_every_steps=100000"]
 
 
-@unittest.skipUnless(READS_CSV, "the part that reads CSV was not built")
+@unittest.skipUnless(has_part("csv"), "the part that reads CSV was not built")
 class Init(Case):
     def write_table(self, rows, name="penguins.csv"):
         with open(self.folder / name, "w", newline="", encoding="utf-8") as file:

@@ -119,9 +119,15 @@ class Doctor(Case):
             self.assertIs(parts[name]["there"], True, parts[name])
         for part in parts.values():
             self.assertTrue(part["says"])
+        alone = self.succeed("doctor", "--parts", "--json").json()
+        self.assertEqual(list(alone), ["parts"])
+        self.assertEqual([(part["part"], part["there"])
+                          for part in alone["parts"]],
+                         [(part["part"], part["there"])
+                          for part in found["parts"]])
 
     def test_tells_of_a_gpu_only_where_the_device_is_one(self):
-        found = self.succeed("doctor", "--json").json()
+        found = self.succeed("doctor", "--parts", "--json").json()
         parts = {part["part"]: part for part in found["parts"]}
         for name in ("cpu", "sim"):
             self.assertNotIn("gpu", parts[name])
@@ -133,7 +139,7 @@ class Doctor(Case):
         parts = self.folder / "lib" / "penstock"
         parts.mkdir(parents=True)
         (parts / "libpenstock_source_sqlite.so").write_text("no library")
-        found = run("doctor", "--json", cwd=self.folder, prefix=(
+        found = run("doctor", "--parts", "--json", cwd=self.folder, prefix=(
             "bash", "-c", "exec -a penstock \"$@\"", "bash")).json()
         self.assertIs(found["parts"][0]["there"], True, found["parts"][0])
 
@@ -142,7 +148,7 @@ class Doctor(Case):
         parts = self.folder / "parts"
         parts.mkdir()
         (parts / "libpenstock_source_sqlite.so").write_text("no library")
-        found = self.succeed("doctor", "--json",
+        found = self.succeed("doctor", "--parts", "--json",
                              PENSTOCK_PARTS=str(parts)).json()
         [sqlite] = [p for p in found["parts"] if p["part"] == "sqlite"]
         self.assertIs(sqlite["there"], False)
@@ -153,8 +159,15 @@ class Doctor(Case):
         self.refused(answer, "source", "source.part_missing", str(parts))
 
     def test_for_people_it_marks_each_part(self):
-        text = self.succeed("doctor").out
-        self.assertIn("  ok  sqlite: ", text)
+        for arguments in (["doctor"], ["doctor", "--parts"]):
+            self.assertIn("  ok  sqlite: ", self.succeed(*arguments).out)
+
+    def test_of_parts_alone_it_measures_and_tests_nothing(self):
+        cache = self.folder / "cache"
+        text = self.succeed("doctor", "--parts", XDG_CACHE_HOME=str(cache)).out
+        for line in text.splitlines():
+            self.assertRegex(line, r"^  (ok|--)  \w+: .")
+        self.assertFalse(cache.exists())
 
 
 class Check(Case):

@@ -19,6 +19,13 @@ CUDA = PARTS + "device_cuda.so"
 POSTGRES = PARTS + "source_postgres.so"
 SQLITE = PARTS + "source_sqlite.so"
 HDF5 = {PARTS + "source_hdf5.so", "penstock/lib/penstock/penstock_hdf5_index"}
+# Readers of files, which need nothing that is not bundled but the one for
+# Parquet, which needs pyarrow's libraries; and what makes fields of their rows.
+ARROW = PARTS + "source_arrow.so"
+FILES = {PARTS + f"source_{kind}.so" for kind in (
+    "images", "npy", "text", "tfrecord", "token_store", "zarr")}
+FIELDS = {PARTS + "audio.so", PARTS + "images.so"}
+BESIDE = {ARROW: {"libarrow.so.2600", "libparquet.so.2600"}}
 MOST_BYTES, MOST_BYTES_WITH_CUDA = 15_000_000, 25_000_000
 # RHEL 9 and its like have these, and so has everything after them.
 NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
@@ -43,7 +50,8 @@ class Wheel(unittest.TestCase):
 
     def test_holds_the_module_the_program_and_both_kinds_of_source(self):
         ours = {binary.path for binary in self.contents.ours()}
-        self.assertEqual(ours - {CUDA}, {ENGINE, PROGRAM, SQLITE, POSTGRES} | HDF5)
+        self.assertEqual(ours - {CUDA}, {ENGINE, PROGRAM, SQLITE, POSTGRES,
+                                         ARROW} | HDF5 | FILES | FIELDS)
 
     def test_needs_nothing_newer_than_its_tag_says(self):
         for binary in self.contents.binaries.values():
@@ -55,7 +63,8 @@ class Wheel(unittest.TestCase):
         bundled = {binary.name for binary in self.contents.bundled()}
         for binary in self.contents.binaries.values():
             with self.subTest(binary.path):
-                self.assertLessEqual(set(binary.needs), bundled | SYSTEM)
+                self.assertLessEqual(set(binary.needs), bundled | SYSTEM |
+                                     BESIDE.get(binary.path, set()))
                 for folder in binary.search:
                     self.assertRegex(folder, r"^\$ORIGIN(/|$)")
                 if set(binary.needs) & bundled:
@@ -72,6 +81,7 @@ class Wheel(unittest.TestCase):
         self.assertEqual(brought(ENGINE), {"libsimdjson"})
         self.assertEqual(brought(PROGRAM), {"libsimdjson"})
         self.assertEqual(brought(SQLITE), {"libsqlite3"})
+        self.assertEqual(brought(ARROW), set())
         self.assertLessEqual({"libpq", "libssl", "libcrypto"},
                              brought(POSTGRES))
         if CUDA in self.contents.binaries:

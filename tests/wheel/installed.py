@@ -94,8 +94,9 @@ class Installed(Case):
                     "penstock", importlib.metadata.version("penstock")])
 
     def test_has_both_kinds_of_source(self):
-        told = subprocess.run([PACKAGE / "bin/penstock", "doctor"], text=True,
-                              capture_output=True, check=True).stdout
+        told = subprocess.run([PACKAGE / "bin/penstock", "doctor", "--parts"],
+                              text=True, capture_output=True,
+                              check=True).stdout
         for kind in ("sqlite", "postgres"):
             self.assertIn(f" ok  {kind}: ready", told)
 
@@ -110,6 +111,21 @@ class Installed(Case):
         self.assertIn("'libsqlite3'", told, errors)
         for name in ("libpq", "libcrypto", "libpenstock_source_postgres"):
             self.assertNotIn(name, told)
+
+    def test_says_what_parquet_needs(self):
+        for name in ("t.parquet", "t.arrow"):
+            path = self.folder / name
+            path.write_bytes(b"PAR1")
+            told, errors = self.python(READ, str(path))
+            self.assertEqual(told, "")
+            for word in ("SourceError", "pyarrow", "it is not installed",
+                         "pip install pyarrow"):
+                self.assertIn(word, errors)
+        told = subprocess.run(
+            [sys.executable, "-m", "penstock", "peek", str(path)], text=True,
+            capture_output=True, check=False)
+        self.assertNotEqual(told.returncode, 0)
+        self.assertIn("pip install pyarrow==", told.stderr)
 
     def test_feeds_a_data_set_in_python(self):
         told, errors = self.python(

@@ -12,7 +12,8 @@ struct Arguments {
   std::string dir, job;
   std::vector<std::string> sets;
   std::int64_t unused_days = 30;
-  bool dry = false, store = false, hub = false, datasets = false, yes = false;
+  bool dry = false, store = false, stage = false;
+  bool hub = false, datasets = false, yes = false;
 };
 
 std::string size_of(const Json& store) {
@@ -67,16 +68,21 @@ void run_why(const Arguments& arguments, Invocation& invocation) {
   }
 }
 
+void check_one_cache(const Arguments& arguments) {
+  if (arguments.hub + arguments.datasets + arguments.store + arguments.stage >
+      1)
+    throw Error(
+        ErrorKind::request,
+        {.code = "cli.arguments",
+         .what = "cannot prune several caches at once",
+         .where = "the command line",
+         .why = "more than one of --store, --stage, --hub and --datasets "
+                "is named",
+         .next = "prune one after the other"});
+}
+
 /// What others have downloaded or made: a list first, and removed by --yes.
 void prune_of_hf(const Arguments& arguments, Invocation& invocation) {
-  if (arguments.hub + arguments.datasets + arguments.store > 1)
-    throw Error(ErrorKind::request,
-                {.code = "cli.arguments",
-                 .what = "cannot prune several caches at once",
-                 .where = "the command line",
-                 .why = "more than one of --store, --hub and --datasets is "
-                        "named",
-                 .next = "prune one after the other"});
   const bool dry = arguments.dry || !arguments.yes;
   Json json =
       prune_datasets(default_hf_folders(), arguments.hub ? "hub" : "datasets",
@@ -100,9 +106,36 @@ void prune_of_hf(const Arguments& arguments, Invocation& invocation) {
     print("nothing was removed: add --yes\n");
 }
 
+/// Copies of the files of sources (source.stage): of the folder that is named,
+/// or of RAM disk and cache folder.
+void prune_staged(const Arguments& arguments, Invocation& invocation) {
+  std::vector<std::filesystem::path> dirs = {arguments.dir};
+  if (arguments.dir == default_store_dir().string())
+    dirs = {folder_of_copies("ram"), folder_of_copies("disk")};
+  Json all(Json::Array{});
+  for (const std::filesystem::path& dir : dirs)
+    all.push_back(prune_copies(dir, std::chrono::days(arguments.unused_days),
+                               arguments.dry));
+  if (invocation.json) return print_document(all);
+  for (const Json& json : all.array()) {
+    for (const Json& copy : json.find("removed")->array()) {
+      const Json* failed = copy.find("failed");
+      print(copy.find("path")->string() + "  " + size_of(copy) +
+            ", last used " + copy.find("used")->string() +
+            (failed == nullptr ? "" : ": not removed: " + failed->string()) +
+            "\n");
+    }
+    print((arguments.dry ? "would free " : "freed ") + size_of(json) + " in " +
+          json.find("dir")->string() + ", copies kept: " +
+          std::to_string(json.find("kept")->integer()) + "\n");
+  }
+}
+
 void run_prune(const Arguments& arguments, Invocation& invocation) {
+  check_one_cache(arguments);
   if (arguments.hub || arguments.datasets)
     return prune_of_hf(arguments, invocation);
+  if (arguments.stage) return prune_staged(arguments, invocation);
   Json json = prune_stores(
       arguments.dir, std::chrono::days(arguments.unused_days), arguments.dry);
   if (invocation.json) return print_document(json);
@@ -156,6 +189,9 @@ RunVerb add_cache(Options& cache, Invocation& invocation) {
             {.least = 0, .most = 36'500});
   prune.flag("--dry-run", arguments->dry, "Only say what would go");
   prune.flag("--store", arguments->store, "The stores: this is the default");
+  prune.flag("--stage", arguments->stage,
+             "In place of stores: copies of the files of sources "
+             "(source.stage)");
   prune.flag(
       "--hub", arguments->hub,
       "In place of stores: data sets in the hub's cache of Hugging Face");

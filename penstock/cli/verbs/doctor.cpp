@@ -13,7 +13,7 @@ namespace {
 
 struct Arguments {
   std::string device = "auto";
-  bool quick_train = false, measure = false;
+  bool parts = false, quick_train = false, measure = false;
 };
 
 std::string shown(const Json& value, const char* unit = "") {
@@ -29,10 +29,14 @@ std::string shown(const Json& value, const char* unit = "") {
   return text + (name.empty() ? "" : " " + name);
 }
 
-std::string line_of(const Json& part) {
-  bool there = std::get<bool>(part.find("there")->value());
-  return (there ? "  ok  " : "  --  ") + part.find("part")->string() + ": " +
-         part.find("says")->string() + "\n";
+std::string parts_text(const Json& parts) {
+  std::string text;
+  for (const Json& part : parts.array()) {
+    const bool there = std::get<bool>(part.find("there")->value());
+    text += (there ? "  ok  " : "  --  ") + part.find("part")->string() + ": " +
+            part.find("says")->string() + "\n";
+  }
+  return text;
 }
 
 /// A line for each member that is there, by its name in the document.
@@ -134,7 +138,15 @@ void run_quick_train(const Arguments& arguments, Invocation& invocation) {
   }
 }
 
+void run_parts(const Invocation& invocation) {
+  Json json;
+  json["parts"] = doctor_parts();
+  if (invocation.json) return print_document(json);
+  print(parts_text(*json.find("parts")));
+}
+
 void run_doctor(const Arguments& arguments, Invocation& invocation) {
+  if (arguments.parts) return run_parts(invocation);
   if (arguments.quick_train) return run_quick_train(arguments, invocation);
   Json json = doctor(arguments.measure);
   Json& tests = json["tests"];
@@ -143,9 +155,9 @@ void run_doctor(const Arguments& arguments, Invocation& invocation) {
   json["ok"] = good;
   if (!good) invocation.exit_code = 1;
   if (invocation.json) return print_document(json);
-  print(system_text(json) + profile_text(*json.find("profile")) + "\nparts\n");
-  for (const Json& part : json.find("parts")->array()) print(line_of(part));
-  print("\ntests of " + arguments.device + "\n" + tests_text(tests));
+  print(system_text(json) + profile_text(*json.find("profile")) + "\nparts\n" +
+        parts_text(*json.find("parts")) + "\ntests of " + arguments.device +
+        "\n" + tests_text(tests));
   for (const Json& repair : json.find("repairs")->array())
     print("\n" + repair.find("what")->string() + "\n  " +
           repair.find("next")->string() + "\n");
@@ -160,6 +172,8 @@ RunVerb add_doctor(Options& options, Invocation& invocation) {
   auto arguments = std::make_shared<Arguments>();
   options.add("--device", arguments->device,
               "The device to be tested: cpu, cuda, cuda:1, or auto");
+  options.flag("--parts", arguments->parts,
+               "List the optional parts alone: nothing is measured or tested");
   options.flag("--quick-train", arguments->quick_train,
                "Train a small network for ten steps, in six checkpoints; the "
                "exit code is 0 where all hold");

@@ -7,10 +7,7 @@
 
 namespace penstock {
 
-/// The report of a made-up run that waits for its stage 'read': for tests of
-/// what is shown of runs.
-inline Json sample_report() {
-  return Json::parse(R"({
+inline constexpr char kSampleReport[] = R"({
     "version": 1, "run": "runs/20260101T000000000Z-abcdef",
     "au": 0.5, "parts": {"compute": 0.5, "wait_data": 0.375,
       "wait_copy": 0.0625, "host": 0.0625, "sync": 0.0},
@@ -68,8 +65,12 @@ inline Json sample_report() {
     "settings": {"loader": {"cache": "none", "readers": 4},
       "source": {"path": "d.sqlite"}, "output": {"dir": "runs"},
       "device_used": "sim"},
-    "interrupted": false})",
-                     "a sample report");
+    "interrupted": false})";
+
+/// The report of a made-up run that waits for its stage 'read': for tests of
+/// what is shown of runs.
+inline Json sample_report() {
+  return Json::parse(kSampleReport, "a sample report");
 }
 
 /// Calls `see` with the document, once for each value in it, which is then

@@ -19,7 +19,7 @@ double now() {
 
 }  // namespace
 
-MetricSinks::MetricSinks(const Job::Output& output,
+MetricSinks::MetricSinks(const OutputSection& output,
                          const std::filesystem::path& folder) {
   auto begin = [&](bool wanted, auto make) {
     if (!wanted) return;

@@ -15,7 +15,7 @@ namespace penstock {
 /// thread.
 class MetricSinks {
  public:
-  MetricSinks(const Job::Output& output, const std::filesystem::path& folder);
+  MetricSinks(const OutputSection& output, const std::filesystem::path& folder);
 
   bool any() const { return !sinks_.empty(); }
   /// A piece of the time line: the loss, the rate, AU and the other parts as

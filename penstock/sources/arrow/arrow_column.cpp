@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "penstock/base/error.h"
-#include "penstock/base/utf8.h"
 #include "penstock/sources/arrow/arrow_error.h"
+#include "penstock/sources/files/checked_column.h"
 
 // Where the layouts of Arrow and of our blocks agree,
 // the buffers are borrowed: numbers, booleans, texts, bytes, lists of numbers.
@@ -125,46 +125,14 @@ class Converter {
   }
 
   void check_offsets(const Column& column, std::int64_t end) const {
-    if (column.length == 0) return;
-    std::int64_t before = column.offset(0);
-    bool good = before >= 0;
-    for (std::int64_t row = 1; row <= column.length && good; ++row) {
-      std::int64_t next = column.offset(row);
-      good = next >= before;
-      before = next;
-    }
-    if (!good || before > end) damaged("its offsets do not ascend");
+    if (!files::offsets_ascend(column, end))
+      damaged("its offsets do not ascend");
   }
 
-  /// All of it at once: rows are looked at where something is wrong.
   void check_text(Column& column) {
-    if (column.length == 0) return;
-    const std::int64_t begin = column.offset(0);
-    std::string_view all(
-        reinterpret_cast<const char*>(column.values.data()) + begin,
-        static_cast<std::size_t>(column.offset(column.length) - begin));
-    auto continues = [](char c) {
-      return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
-    };
-    bool good = is_utf8(all);
-    for (std::int64_t row = 0; row < column.length && good; ++row) {
-      std::string_view text = column.text(row);
-      good = text.empty() || !continues(text[0]);
-    }
-    if (!good) drop_bad_text(column);
-  }
-  void drop_bad_text(Column& column) {
-    Column kept{.type = column.type};
-    for (std::int64_t row = 0; row < column.length; ++row) {
-      if (column.valid(row) && is_utf8(column.text(row))) {
-        kept.append_text(column.text(row));
-        continue;
-      }
-      if (column.valid(row))
-        problem(row, "holds " + shown_text(column.text(row)));
-      kept.append_null();
-    }
-    column = std::move(kept);
+    files::drop_bad_text(column, [this](std::int64_t row, std::string why) {
+      problem(row, std::move(why));
+    });
   }
   void problem(std::int64_t row, std::string why) {
     problems_.push_back({row, at_,
@@ -273,7 +241,7 @@ class Converter {
         for (std::int64_t at = 0; at < size; ++at)
           if (column.valid(row) &&
               !child.valid((data.offset + row) * size + at)) {
-            problem(row, "holds a list in which a value is missing");
+            problem(row, files::kListGap);
             break;
           }
     return column;

@@ -1,5 +1,7 @@
 #include <arrow/api.h>
 
+#include <optional>
+
 #include "penstock/base/log.h"
 #include "penstock/sources/arrow/arrow_column.h"
 
@@ -27,6 +29,48 @@ bool describe_extension(const arrow::ExtensionType& type,
   return true;
 }
 
+/// What holds the values of a type without parts; nothing for a type that we
+/// cannot read.
+std::optional<ColumnType> plain_type(Id::type id) {
+  switch (id) {
+    case Id::NA:
+      return ColumnType::null;
+    case Id::BOOL:
+      return ColumnType::boolean;
+    case Id::HALF_FLOAT:
+      return ColumnType::number(Dtype::float32);
+    case Id::TIMESTAMP:
+    case Id::DATE32:
+    case Id::DATE64:
+    case Id::TIME32:
+    case Id::TIME64:
+    case Id::DURATION:
+    case Id::DECIMAL32:
+    case Id::DECIMAL64:
+    case Id::DECIMAL128:
+    case Id::DECIMAL256:
+      return ColumnType::float64;
+    case Id::STRING:
+    case Id::LARGE_STRING:
+    case Id::STRING_VIEW:
+      return ColumnType::text;
+    case Id::BINARY:
+    case Id::LARGE_BINARY:
+    case Id::BINARY_VIEW:
+    case Id::FIXED_SIZE_BINARY:
+      return ColumnType::binary;
+    case Id::MAP:
+    case Id::STRUCT:  // in a list, or without members
+      return ColumnType::json;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_timestamp(Id::type id) {
+  return id == Id::TIMESTAMP || id == Id::DATE32 || id == Id::DATE64;
+}
+
 /// False for a type that we cannot read.
 bool describe(const arrow::DataType& type, files::FileColumn& column) {
   Dtype dtype = Dtype::float64;
@@ -35,40 +79,6 @@ bool describe(const arrow::DataType& type, files::FileColumn& column) {
     return true;
   }
   switch (type.id()) {
-    case Id::NA:
-      column.type = ColumnType::null;
-      return true;
-    case Id::BOOL:
-      column.type = ColumnType::boolean;
-      return true;
-    case Id::HALF_FLOAT:
-      column.type = ColumnType::number(Dtype::float32);
-      return true;
-    case Id::TIMESTAMP:
-    case Id::DATE32:
-    case Id::DATE64:
-      column.timestamp = true;
-      [[fallthrough]];
-    case Id::TIME32:
-    case Id::TIME64:
-    case Id::DURATION:
-    case Id::DECIMAL32:
-    case Id::DECIMAL64:
-    case Id::DECIMAL128:
-    case Id::DECIMAL256:
-      column.type = ColumnType::float64;
-      return true;
-    case Id::STRING:
-    case Id::LARGE_STRING:
-    case Id::STRING_VIEW:
-      column.type = ColumnType::text;
-      return true;
-    case Id::BINARY:
-    case Id::LARGE_BINARY:
-    case Id::BINARY_VIEW:
-    case Id::FIXED_SIZE_BINARY:
-      column.type = ColumnType::binary;
-      return true;
     case Id::DICTIONARY:
       return describe(
           *static_cast<const arrow::DictionaryType&>(type).value_type(),
@@ -81,13 +91,14 @@ bool describe(const arrow::DataType& type, files::FileColumn& column) {
     case Id::FIXED_SIZE_LIST:
       column.type = type_of_lists(type);
       return true;
-    case Id::MAP:
-    case Id::STRUCT:  // in a list, or without members
-      column.type = ColumnType::json;
-      return true;
     default:
-      return false;
+      break;
   }
+  const std::optional<ColumnType> plain = plain_type(type.id());
+  if (!plain) return false;
+  column.type = *plain;
+  column.timestamp = is_timestamp(type.id());
+  return true;
 }
 
 void add_columns(const arrow::Field& field, const std::string& prefix,

@@ -1,3 +1,4 @@
+#include "penstock/sources/arrow/libraries.h"
 #include "penstock/sources/files/file_settings.h"
 
 namespace penstock {
@@ -6,10 +7,14 @@ namespace {
 SourceKind arrow_kind(const std::string& name, const std::string& shown,
                       std::vector<std::string> extensions,
                       const SettingsTable<FileSettings>& own) {
+  using arrow_files::kPyarrow;
   SourceKind kind = file_kind(name, shown, "arrow", std::move(extensions), own);
   kind.install =
-      "the plugin needs the libraries of pyarrow 26.0.1: in a build from "
-      "source, run tools/fetch_arrow and configure again";
+      std::string("pip install pyarrow==") + kPyarrow +
+      ", whose libraries the plugin uses (penstock.Loader of Python takes "
+      "other "
+      "releases, too); in a build from source, run tools/fetch_arrow and "
+      "configure again";
   return kind;
 }
 

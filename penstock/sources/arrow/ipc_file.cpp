@@ -10,6 +10,7 @@
 #include "penstock/sources/arrow/arrow_error.h"
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/arrow_memory.h"
+#include "penstock/sources/arrow/damaged.h"
 #include "penstock/sources/arrow/stored_input.h"
 
 // The file format is the stream format between two marks and before a footer
@@ -68,10 +69,6 @@ class IpcFile final : public files::RowFile,
   std::vector<files::FileColumn> seen_;
   std::vector<std::int64_t> ends_;
 };
-
-std::string batch_name(std::int64_t chunk) {
-  return "record batch " + std::to_string(chunk);
-}
 
 /// Decodes some fields of record batches, in any order.
 class Batches {
@@ -169,15 +166,6 @@ class IpcReader final : public files::ChunkReader {
   Batches batches_;
 };
 
-[[noreturn]] void refuse_format(const files::DataFile& file, std::string why,
-                                std::string next) {
-  throw Error(ErrorKind::source, {.code = "files.damaged",
-                                  .what = "cannot read '" + file.path + "'",
-                                  .where = file.path,
-                                  .why = std::move(why),
-                                  .next = std::move(next)});
-}
-
 std::string bytes_at(arrow::io::RandomAccessFile& file, std::int64_t at,
                      std::int64_t size, const files::DataFile& data) {
   return checked(file.ReadAt(at, size), data, "")->ToString();
@@ -262,10 +250,9 @@ std::unique_ptr<files::ChunkReader> IpcFile::open(
 std::vector<std::shared_ptr<const files::RowFile>> open_ipc(
     const SourceSpec&, const std::vector<files::DataFile>& data,
     StopFlag stop) {
-  std::vector<std::shared_ptr<const files::RowFile>> opened;
-  for (const files::DataFile& file : data)
-    opened.push_back(std::make_shared<IpcFile>(file, stop));
-  return opened;
+  return files::open_each(data, stop, [&](const files::DataFile& file) {
+    return std::make_shared<IpcFile>(file, stop);
+  });
 }
 
 }  // namespace penstock::arrow_files

@@ -12,6 +12,7 @@
 #include "penstock/sources/arrow/arrow_error.h"
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/arrow_memory.h"
+#include "penstock/sources/arrow/damaged.h"
 #include "penstock/sources/arrow/stored_input.h"
 
 // A row group is a chunk. Its columns come in batches of some ten thousand
@@ -22,11 +23,6 @@ namespace penstock::arrow_files {
 namespace {
 
 constexpr std::int64_t kBatch = 1 << 16;  // rows
-
-std::string range_of(std::int64_t group, std::int64_t first, std::int64_t end) {
-  return "row group " + std::to_string(group) + " (rows " +
-         std::to_string(first) + ".." + std::to_string(end) + ")";
-}
 
 [[noreturn]] void fail_of(const parquet::ParquetException& error,
                           const files::DataFile& file,
@@ -102,7 +98,7 @@ class ParquetFile final : public files::RowFile,
   friend class ParquetReader;
   std::string range(std::int64_t group) const {
     auto at = static_cast<std::size_t>(group);
-    return range_of(group, at == 0 ? 0 : ends_[at - 1], ends_[at]);
+    return group_name(group, at == 0 ? 0 : ends_[at - 1], ends_[at]);
   }
 
   const files::DataFile file_;
@@ -241,12 +237,9 @@ files::ChunkBounds ParquetFile::bounds(std::int64_t chunk,
 std::vector<std::shared_ptr<const files::RowFile>> open_parquet(
     const SourceSpec&, const std::vector<files::DataFile>& data,
     StopFlag stop) {
-  std::vector<std::shared_ptr<const files::RowFile>> opened;
-  for (const files::DataFile& file : data) {
-    end_if_stopped(stop);
-    opened.push_back(std::make_shared<ParquetFile>(file));
-  }
-  return opened;
+  return files::open_each(data, stop, [](const files::DataFile& file) {
+    return std::make_shared<ParquetFile>(file);
+  });
 }
 
 }  // namespace penstock::arrow_files

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "penstock/base/ascii.h"
 #include "penstock/base/error.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/files/object_store.h"
@@ -42,9 +43,7 @@ std::string advice(const std::string& says) {
        "check the network, and AWS_ENDPOINT_URL or endpoint_override"},
       {"301", "name the bucket's region: AWS_REGION, or ?region=REGION"},
   };
-  std::string upper = says;
-  for (char& c : upper)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  const std::string upper = ascii_upper(says);
   for (const Known& known : kKnown)
     if (upper.find(known.word) != upper.npos) return known.next;
   return "try again; what the store says stands above";

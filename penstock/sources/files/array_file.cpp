@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/half.h"
 #include "penstock/base/utf8.h"
+#include "penstock/sources/files/windows.h"
 
 namespace penstock::files {
 namespace {
@@ -20,10 +22,6 @@ bool is_flat(const ArrayInfo& info) {
   const bool text =
       info.items == ArrayItems::bytes || info.items == ArrayItems::letters;
   return info.shape.size() == (text ? 2 : 1);
-}
-
-bool is_half(Dtype dtype) {
-  return dtype == Dtype::float16 || dtype == Dtype::bfloat16;
 }
 
 FileColumn column_of(const ArrayInfo& info) {
@@ -93,30 +91,24 @@ void append_letters(std::span<const std::byte> row, ArrayItems items,
 /// The rows of one column: of the array, or windows of it.
 struct ArrayRows {
   std::shared_ptr<const RowArray> array;
-  std::int64_t window = 0, stride = 1;  ///< 0: a row of the array each
+  Windows windows = {};
 
   const ArrayInfo& info() const { return array->info(); }
-  std::int64_t count() const {
-    const std::int64_t rows = info().rows();
-    if (window == 0) return rows;
-    return rows < window ? 0 : (rows - window) / stride + 1;
-  }
+  std::int64_t count() const { return windows.count(info().rows()); }
   Shape item() const {
     Shape item = info().item();
-    if (window > 0) item.insert(item.begin(), window);
+    if (windows) item.insert(item.begin(), windows.length);
     return item;
   }
-  bool consecutive() const { return window == 0 || window == stride; }
   std::size_t bytes() const {
     return info().row_bytes() *
-           static_cast<std::size_t>(std::max<std::int64_t>(1, window));
+           static_cast<std::size_t>(std::max<std::int64_t>(1, windows.length));
   }
   /// Rows that are read together.
   std::int64_t together() const {
     if (info().chunk_rows > 0)
-      return std::max<std::int64_t>(
-          1, window == 0 ? info().chunk_rows : info().chunk_rows / stride);
-    const bool lent = info().lent && consecutive();
+      return windows.together(info().chunk_rows, info().row_bytes());
+    const bool lent = info().lent && windows.consecutive();
     return std::max<std::int64_t>(
         1, static_cast<std::int64_t>((lent ? kLentBytes : kCopiedBytes) /
                                      std::max<std::size_t>(1, bytes())));
@@ -132,7 +124,7 @@ class ColumnReader {
   Column read(std::int64_t begin, std::int64_t end) {
     const ArrayInfo& info = rows_.info();
     Column column{.type = column_of(info).type};
-    if (rows_.window > 0) return windows(begin, end);
+    if (rows_.windows) return windows(begin, end);
     Bytes bytes = reader_->rows(begin, end);
     if (info.items == ArrayItems::bytes || info.items == ArrayItems::letters) {
       const std::size_t width = info.row_bytes();
@@ -159,17 +151,9 @@ class ColumnReader {
     Column column{.type = ColumnType::tensor(info.dtype)};
     column.item = rows_.item();
     column.length = end - begin;
-    Bytes bytes = reader_->rows(begin * rows_.stride,
-                                (end - 1) * rows_.stride + rows_.window);
-    if (rows_.consecutive()) {
-      column.values = aligned(std::move(bytes));
-      return column;
-    }
-    const std::size_t step =
-        info.row_bytes() * static_cast<std::size_t>(rows_.stride);
-    for (std::int64_t at = 0; at < column.length; ++at)
-      column.values.append(bytes.data() + static_cast<std::size_t>(at) * step,
-                           rows_.bytes());
+    const Windows& of = rows_.windows;
+    column.values = aligned(of.cut(reader_->rows(of.begin(begin), of.end(end)),
+                                   info.row_bytes(), column.length));
     return column;
   }
 
@@ -227,7 +211,7 @@ class ArrayFile final : public RowFile {
     file->rows_of_.assign(arrays_.size(), {});
     for (const ReadColumn& column : columns) {
       ArrayRows& rows = file->rows_of_[column.column];
-      if (rows.array != nullptr && rows.window != column.window)
+      if (rows.array != nullptr && rows.windows.length != column.window)
         refuse_condition(rows.info());
       rows = checked(column);
       if (column.window == 0) continue;
@@ -259,8 +243,7 @@ class ArrayFile final : public RowFile {
     if (column.window == 0) return rows;
     if (info.items != ArrayItems::numbers)
       refuse_array(place_, info.name, "windows are made of numbers");
-    rows.window = column.window;
-    rows.stride = column.stride;
+    rows.windows = {column.window, column.stride};
     return rows;
   }
 
@@ -300,7 +283,7 @@ class ArrayFile final : public RowFile {
                                    const ArrayRows& b) const {
     auto shown = [](const ArrayRows& rows) {
       return "'" + rows.info().name + "' has " + std::to_string(rows.count()) +
-             (rows.window > 0 ? " windows" : " rows");
+             (rows.windows ? " windows" : " rows");
     };
     throw Error(ErrorKind::source,
                 {.code = "arrays.lengths",

@@ -9,25 +9,13 @@
 #include <cstring>
 #include <filesystem>
 
+#include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 
 namespace penstock::files {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_pattern(const std::string& text) {
-  return text.find_first_of("*?[") != text.npos;
-}
-
-[[noreturn]] void refuse(const char* code, const std::string& path,
-                         std::string why, std::string next) {
-  throw Error(ErrorKind::source, {.code = code,
-                                  .what = "cannot read '" + path + "'",
-                                  .where = "source.path",
-                                  .why = std::move(why),
-                                  .next = std::move(next)});
-}
 
 bool is_hidden(const std::string& name) {
   return name.starts_with('.') || name.starts_with('_');
@@ -39,31 +27,6 @@ bool is_of_kind(const SourceKind& kind, const std::string& name) {
            strcasecmp(name.c_str() + name.size() - end.size(), end.c_str()) ==
                0;
   });
-}
-
-/// "a/*/b.csv" into "a" and "*/b.csv": the folder before the first pattern.
-std::pair<std::string, std::string> split_pattern(const std::string& text) {
-  std::size_t first = text.find_first_of("*?[");
-  std::size_t slash = text.rfind('/', first);
-  if (slash == text.npos) return {".", text};
-  return {slash == 0 ? "/" : text.substr(0, slash), text.substr(slash + 1)};
-}
-
-bool matches(const std::string& pattern, const std::string& relative) {
-  // "**/" stands for any folders, also none.
-  std::size_t any = pattern.find("**/");
-  if (any == pattern.npos)
-    return fnmatch(pattern.c_str(), relative.c_str(), FNM_PATHNAME) == 0;
-  const std::string front = pattern.substr(0, any);
-  const std::string rest = pattern.substr(any + 3);
-  if (matches(front + rest, relative)) return true;
-  for (std::size_t at = 0; (at = relative.find('/', at)) != relative.npos; ++at)
-    if (fnmatch(front.c_str(),
-                relative.substr(0, front.empty() ? 0 : at + 1).c_str(),
-                FNM_PATHNAME) == 0 &&
-        matches(rest, relative.substr(at + 1)))
-      return true;
-  return false;
 }
 
 void add_partitions(DataFile& file) {
@@ -123,25 +86,26 @@ std::vector<DataFile> stored_files(const SourceKind& kind,
   if (is_pattern(path)) {
     const auto parts = split_pattern(path);
     found = stored_below(store, parts.first, [&](const std::string& name) {
-      return matches(parts.second, name);
+      return matches_pattern(parts.second, name);
     });
     if (found.empty())
-      refuse("files.missing", path, "no file matches this pattern",
-             "* does not match '/'; **/ stands for any folders");
+      refuse_path("files.missing", path, "no file matches this pattern",
+                  "* does not match '/'; **/ stands for any folders");
     return found;
   }
   const std::vector<StoredObject> objects = store->list(path);
   if (objects.size() == 1 && objects[0].path == path)
     return {stored(store, objects[0], path.substr(path.rfind('/') + 1))};
   if (objects.empty())
-    refuse("files.missing", path, "the store has no such file or folder",
-           "check the bucket's name and the path; both are case-sensitive");
+    refuse_path(
+        "files.missing", path, "the store has no such file or folder",
+        "check the bucket's name and the path; both are case-sensitive");
   found = stored_below(store, path, [&](const std::string& name) {
     return is_of_kind(kind, name);
   });
   if (found.empty())
-    refuse("files.none", path, "no file in this folder is of this kind",
-           "write a pattern if they have other names: \"" + path + "/*\"");
+    refuse_path("files.none", path, "no file in this folder is of this kind",
+                "write a pattern if they have other names: \"" + path + "/*\"");
   return found;
 }
 
@@ -167,8 +131,8 @@ std::vector<DataFile> files_below(const std::string& folder, Wanted wanted) {
       found.push_back(file_at(at->path().string(), std::move(relative)));
   }
   if (error)
-    refuse("files.unreadable", folder, error.message(),
-           "check who may read this folder");
+    refuse_path("files.unreadable", folder, error.message(),
+                "check who may read this folder");
   std::ranges::sort(found, {}, &DataFile::relative);
   return found;
 }
@@ -182,14 +146,16 @@ std::vector<DataFile> files_of(const SourceKind& kind,
     const std::string& folder = parts.first;
     const std::string& pattern = parts.second;
     if (!fs::is_directory(folder, unknown))
-      refuse("files.missing", path, "there is no folder '" + folder + "'",
-             "check the path; a relative one starts where the program does");
-    std::vector<DataFile> found = files_below(
-        folder,
-        [&](const std::string& name) { return matches(pattern, name); });
+      refuse_path(
+          "files.missing", path, "there is no folder '" + folder + "'",
+          "check the path; a relative one starts where the program does");
+    std::vector<DataFile> found =
+        files_below(folder, [&](const std::string& name) {
+          return matches_pattern(pattern, name);
+        });
     if (found.empty())
-      refuse("files.missing", path, "no file matches this pattern",
-             "* does not match '/'; **/ stands for any folders");
+      refuse_path("files.missing", path, "no file matches this pattern",
+                  "* does not match '/'; **/ stands for any folders");
     return found;
   }
   if (!there || !fs::is_directory(path, unknown))
@@ -200,12 +166,49 @@ std::vector<DataFile> files_of(const SourceKind& kind,
   std::string names;
   for (const std::string& extension : kind.extensions)
     names += (names.empty() ? "" : ", ") + extension;
-  refuse("files.none", path,
-         "no file in this folder has a name that ends with " + names,
-         "write a pattern if they have other names: \"" + path + "/*\"");
+  refuse_path("files.none", path,
+              "no file in this folder has a name that ends with " + names,
+              "write a pattern if they have other names: \"" + path + "/*\"");
 }
 
 }  // namespace
+
+bool is_pattern(const std::string& text) {
+  return text.find_first_of("*?[") != text.npos;
+}
+
+std::pair<std::string, std::string> split_pattern(const std::string& text) {
+  std::size_t first = text.find_first_of("*?[");
+  std::size_t slash = text.rfind('/', first);
+  if (slash == text.npos) return {".", text};
+  return {slash == 0 ? "/" : text.substr(0, slash), text.substr(slash + 1)};
+}
+
+bool matches_pattern(const std::string& pattern, const std::string& relative) {
+  // "**/" stands for any folders, also none.
+  std::size_t any = pattern.find("**/");
+  if (any == pattern.npos)
+    return fnmatch(pattern.c_str(), relative.c_str(), FNM_PATHNAME) == 0;
+  const std::string front = pattern.substr(0, any);
+  const std::string rest = pattern.substr(any + 3);
+  if (matches_pattern(front + rest, relative)) return true;
+  for (std::size_t at = 0; (at = relative.find('/', at)) != relative.npos; ++at)
+    if (fnmatch(front.c_str(),
+                relative.substr(0, front.empty() ? 0 : at + 1).c_str(),
+                FNM_PATHNAME) == 0 &&
+        matches_pattern(rest, relative.substr(at + 1)))
+      return true;
+  return false;
+}
+
+void refuse_path(const char* code, const std::string& path, std::string why,
+                 std::string next) {
+  throw Error(ErrorKind::source, {.code = code,
+                                  .what = "cannot read '" + path + "'",
+                                  .where = "source.path",
+                                  .why = std::move(why),
+                                  .next = std::move(next)});
+}
 
 std::string without_percent(const std::string& text) {
   auto digit = [](char c) {
@@ -227,24 +230,17 @@ std::string without_percent(const std::string& text) {
   return plain;
 }
 
-namespace {
-
-std::int64_t nanoseconds_of(const timespec& time) {
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-}  // namespace
-
 DataFile file_at(const std::string& path, std::string relative) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0)
-    refuse("files.missing", path, std::strerror(errno),
-           errno == ENOENT ? "check the path; a relative one starts where the "
-                             "program does"
-                           : "check who may read it");
+    refuse_path("files.missing", path, std::strerror(errno),
+                errno == ENOENT
+                    ? "check the path; a relative one starts where the "
+                      "program does"
+                    : "check who may read it");
   if (!S_ISREG(found.st_mode))
-    refuse("files.unreadable", path, "it is not a file",
-           "name a file, a folder or a pattern");
+    refuse_path("files.unreadable", path, "it is not a file",
+                "name a file, a folder or a pattern");
   return {.path = path,
           .relative = std::move(relative),
           .bytes = static_cast<std::int64_t>(found.st_size),
@@ -279,10 +275,10 @@ std::vector<DataFile> find_files(const SourceSpec& spec,
                                  const SourceKind& kind) {
   for (const std::string& path : paths_of(spec))
     if (is_stored(path))
-      refuse("files.store", path_of_stored(path),
-             "sources of kind \"" + kind.name +
-                 "\" read files on disks, and this is in an object store",
-             "copy it to a disk first");
+      refuse_path("files.store", path_of_stored(path),
+                  "sources of kind \"" + kind.name +
+                      "\" read files on disks, and this is in an object store",
+                  "copy it to a disk first");
   return find_files_anywhere(spec, kind);
 }
 

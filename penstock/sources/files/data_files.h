@@ -49,6 +49,19 @@ DataFile file_at(const std::string& path, std::string relative);
 /// Error(source), files.changed, unless the file is as it was.
 void check_unchanged(const DataFile& file);
 
+/// Whether a path is a pattern of several.
+bool is_pattern(const std::string& path);
+
+/// "a/*/b.csv" into "a" and "*/b.csv": the folder before the first pattern.
+std::pair<std::string, std::string> split_pattern(const std::string& path);
+
+/// As find_files() compares a pattern with a path below its folder.
+bool matches_pattern(const std::string& pattern, const std::string& relative);
+
+/// Throws Error(source) of a path that the job names.
+[[noreturn]] void refuse_path(const char* code, const std::string& path,
+                              std::string why, std::string next);
+
 /// A folder's name as it was before it was written as part of a path: "%20" is
 /// a space.
 std::string without_percent(const std::string& text);

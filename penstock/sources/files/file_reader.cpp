@@ -1,10 +1,10 @@
 #include "penstock/sources/files/file_reader.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "penstock/base/error.h"
 #include "penstock/sources/blocks.h"
+#include "penstock/sources/files/ascending.h"
 #include "penstock/sources/files/row_slice.h"
 
 // A chunk of a file is the unit that is decoded: a row group, a record batch, a
@@ -132,10 +132,8 @@ class FileReader final : public Reader {
   void read(const ReadRequest& request, Block& out) override {
     const OpenedFiles& of = *opened_;
     PENSTOCK_ASSERT(request.keys == nullptr, "rows in files have no keys");
-    order_.resize(request.positions.size());
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    ascending(request.positions, order_, spare_);
     auto position = [&](std::size_t at) { return request.positions[at]; };
-    std::ranges::sort(order_, {}, position);
     if (read_in_place(request.positions, out)) return;
     Block sorted = block_of(of.served);
     for (std::size_t at = 0; at < order_.size();) {
@@ -262,11 +260,18 @@ class FileReader final : public Reader {
         return false;
     Block placed = block_of(opened_->served);
     placed.rows = std::ssize(positions);
+    // The memory of the rows that were read before.
+    for (std::size_t c = 0; c < placed.columns.size(); ++c)
+      if (c < out.columns.size() && out.columns[c].values.owned()) {
+        placed.columns[c].values = std::move(out.columns[c].values);
+        placed.columns[c].values.clear();
+      }
     for (std::size_t at = 0; at < order_.size();) {
       check_position(positions[order_[at]]);
       const std::int64_t chunk =
           opened_->chunks.chunk_of(positions[order_[at]]);
       keep_chunk(chunk);
+      const std::size_t before = at;
       std::int64_t first = opened_->first_of(chunk);
       PENSTOCK_ASSERT(!kept_.empty(), "a chunk with a row has a piece");
       for (const auto& piece : kept_) {
@@ -281,9 +286,17 @@ class FileReader final : public Reader {
                    placed))
           return false;
       }
+      took(chunk, at - before);
     }
     out = std::move(placed);
     return true;
+  }
+
+  void took(std::int64_t chunk, std::size_t rows) {
+    if (opened_->where) return;  // which leaves some of its rows out
+    const auto [file, of_file] =
+        opened_->places[static_cast<std::size_t>(chunk)];
+    reader_.took(file, of_file, static_cast<std::int64_t>(rows));
   }
 
   /// Puts `rows_` of a piece to their places; false: it is not plain.
@@ -327,7 +340,7 @@ class FileReader final : public Reader {
   SetReader reader_;
   Selection selection_;
   KeyList keys_;
-  std::vector<std::size_t> order_;
+  std::vector<std::size_t> order_, spare_;
   std::vector<std::int64_t> rows_;
   std::int64_t kept_chunk_ = -1;
   std::vector<std::shared_ptr<const Block>> kept_;

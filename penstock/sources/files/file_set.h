@@ -47,8 +47,11 @@ class SetReader {
   SetReader(std::shared_ptr<const FileSet> set,
             std::vector<std::size_t> columns);
   void read(std::size_t file, std::int64_t chunk, const PieceSink& sink);
-  /// As that of ChunkReader.
+  /// As those of ChunkReader.
   void again(bool yes) { again_ = yes; }
+  void took(std::size_t file, std::int64_t chunk, std::int64_t rows) {
+    if (file == file_ && reader_ != nullptr) reader_->took(chunk, rows);
+  }
 
  private:
   void open(std::size_t file);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "penstock/base/ascii.h"
 #include "penstock/sources/files/where.h"
 
 namespace penstock::files {
@@ -16,9 +17,7 @@ std::size_t size_of_character(std::string_view text) {
 }  // namespace
 
 bool same_ascii(std::string_view a, std::string_view b) {
-  auto lower = [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  };
+  auto lower = [](char c) { return ascii_lower(c); };
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 

@@ -50,6 +50,9 @@ class ChunkReader {
   virtual void read(std::int64_t chunk, const PieceSink& sink) = 0;
   /// Whether a chunk may be needed again; else it is read once, as in a scan.
   virtual void again(bool /*yes*/) {}
+  /// So many rows of a chunk were taken by position: one of which all were is
+  /// the first to be let go.
+  virtual void took(std::int64_t /*chunk*/, std::int64_t /*rows*/) {}
 };
 
 /// The rows of one file, in chunks that are decoded together. Thread-safe.
@@ -81,7 +84,27 @@ class RowFile {
   std::int64_t rows() const {
     return chunk_ends().empty() ? 0 : chunk_ends().back();
   }
+  /// The first row of a chunk.
+  std::int64_t chunk_begin(std::int64_t chunk) const {
+    return chunk == 0 ? 0 : chunk_ends()[static_cast<std::size_t>(chunk) - 1];
+  }
+  std::int64_t chunk_end(std::int64_t chunk) const {
+    return chunk_ends()[static_cast<std::size_t>(chunk)];
+  }
 };
+
+/// What `open` makes of each file, one after the other: for FileKind::open of
+/// files that need not know of each other.
+template <class Open>
+std::vector<std::shared_ptr<const RowFile>> open_each(
+    const std::vector<DataFile>& files, StopFlag stop, const Open& open) {
+  std::vector<std::shared_ptr<const RowFile>> all;
+  for (const DataFile& file : files) {
+    end_if_stopped(stop);
+    all.push_back(open(file));
+  }
+  return all;
+}
 
 /// A kind of source that is made of files, to its plugin.
 struct FileKind {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "penstock/base/error.h"
+#include "penstock/base/half.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/decimal.h"
@@ -209,12 +210,15 @@ void times(const Column& from, Column& to, Problems& problems) {
 
 std::string text_of(const Column& from, std::int64_t row) {
   if (is_boolean(from.type)) return from.boolean(row) ? "true" : "false";
-  return with_type(from.type.dtype, [&]<class Number>(Number) {
+  auto shown = [](auto value) {
     char buffer[32];
-    auto value = from.number<Number>(row);
-    if constexpr (std::is_floating_point_v<Number>)
+    if constexpr (std::is_floating_point_v<decltype(value)>)
       if (!std::isfinite(value)) return std::string("null");
     return std::string(decimal(value, buffer));
+  };
+  if (is_half(from.type.dtype)) return shown(from.as_float64(row));
+  return with_type(from.type.dtype, [&]<class Number>(Number) {
+    return shown(from.number<Number>(row));
   });
 }
 

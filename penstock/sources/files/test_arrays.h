@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/base/half.h"
 #include "penstock/base/listed_numbers.h"
 #include "penstock/base/with_number.h"
 #include "penstock/sources/files/test_folder.h"
@@ -24,6 +25,28 @@ inline ColumnRequest wanted(const std::string& column, std::int64_t window = 0,
   return request;
 }
 
+/// The numbers of a row of lists or tensors, of any width.
+inline std::vector<double> numbers_of(const ListedNumbers& row) {
+  std::vector<double> numbers;
+  auto add = [&]<class Number>(Number number, auto value_of) {
+    for (std::int64_t at = 0; at < row.count; ++at) {
+      std::memcpy(
+          &number,
+          row.bytes.data() + static_cast<std::size_t>(at) * sizeof(number),
+          sizeof(number));
+      numbers.push_back(static_cast<double>(value_of(number)));
+    }
+  };
+  if (is_half(row.dtype))
+    add(std::uint16_t{},
+        [&](std::uint16_t bits) { return from_half(row.dtype, bits); });
+  else
+    with_number(row.dtype, [&]<class Number>(Typed<Number>) {
+      add(Number{}, [](Number number) { return number; });
+    });
+  return numbers;
+}
+
 /// A row's numbers: "20 21 22"; a text as it is.
 inline std::string shown_numbers(const Column& column, std::int64_t row) {
   if (!column.valid(row)) return "null";
@@ -33,18 +56,9 @@ inline std::string shown_numbers(const Column& column, std::int64_t row) {
   };
   if (column.type.kind != ColumnKind::fixed)
     return number(column.as_float64(row));
-  const ListedNumbers found = *listed_numbers(column, row);
   std::string text;
-  with_number(found.dtype, [&]<class From>(Typed<From>) {
-    for (std::int64_t i = 0; i < found.count; ++i) {
-      From from{};
-      std::memcpy(
-          &from,
-          found.bytes.data() + static_cast<std::size_t>(i) * sizeof(From),
-          sizeof(From));
-      text += (i == 0 ? "" : " ") + number(static_cast<double>(from));
-    }
-  });
+  for (double value : numbers_of(*listed_numbers(column, row)))
+    text += (text.empty() ? "" : " ") + number(value);
   return text;
 }
 

@@ -1,48 +1,14 @@
 #pragma once
 
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "penstock/base/error.h"
+#include "penstock/base/fake/test_folder.h"
 #include "penstock/sources/sources.h"
 
-/// Files for tests, in a folder that is removed with its owner.
 namespace penstock::files {
 
-class TestFolder {
- public:
-  TestFolder() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "files_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  ~TestFolder() {
-    std::error_code none;
-    std::filesystem::remove_all(path_, none);
-  }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
-  std::string path(const std::string& name) const { return path_ / name; }
-  /// Also makes the folders in between.
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return path(name);
-  }
-  static std::string read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
- private:
-  std::filesystem::path path_;
-};
+using penstock::TestFolder;
 
 /// A `source` section, or a URI.
 inline std::unique_ptr<Source> open_files(

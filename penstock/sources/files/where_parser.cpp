@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "penstock/base/ascii.h"
 #include "penstock/base/error.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/files/where.h"
@@ -29,12 +30,6 @@ bool is_letter(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::string upper(std::string text) {
-  for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return text;
-}
 
 class Tokens {
  public:
@@ -93,7 +88,7 @@ class Tokens {
       ++end;
     token.is = Token::Is::word;
     token.text = text_.substr(at_, end - at_);
-    token.upper = upper(token.text);
+    token.upper = ascii_upper(token.text);
     at_ = end;
     return token;
   }

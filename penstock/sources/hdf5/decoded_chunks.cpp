@@ -1,6 +1,49 @@
 #include "penstock/sources/hdf5/decoded_chunks.h"
 
+#include <new>
+
 namespace penstock::hdf5 {
+
+Bytes SpareBuffers::take(std::size_t bytes) {
+  {
+    Lock lock(mutex_);
+    // The last one is the one most likely to be in the processor's cache.
+    for (auto at = buffers_.rbegin(); at != buffers_.rend(); ++at)
+      if (at->size() == bytes) {
+        Bytes found = std::move(*at);
+        buffers_.erase(std::next(at).base());
+        bytes_ -= bytes;
+        return found;
+      }
+  }
+  Bytes fresh;
+  fresh.resize(bytes);
+  return fresh;
+}
+
+void SpareBuffers::give(Bytes&& buffer) noexcept try {
+  if (buffer.size() > kMost / 2) return;  // faults are few beside its bytes
+  Lock lock(mutex_);
+  while (!buffers_.empty() && bytes_ + buffer.size() > kMost) {
+    bytes_ -= buffers_.front().size();
+    buffers_.erase(buffers_.begin());
+  }
+  const std::size_t bytes = buffer.size();
+  buffers_.push_back(std::move(buffer));
+  bytes_ += bytes;
+} catch (const std::bad_alloc&) {
+  // It goes back to the system.
+}
+
+std::shared_ptr<DecodedChunk> DecodedChunks::empty_chunk(
+    std::size_t bytes) const {
+  auto owned = std::make_unique<DecodedChunk>();
+  owned->bytes = spare_->take(bytes);
+  return {owned.release(), [spare = spare_](DecodedChunk* chunk) {
+            spare->give(std::move(chunk->bytes));
+            delete chunk;
+          }};
+}
 
 void DecodedChunks::make_room(std::size_t bytes) {
   while (bytes_ + bytes > budget_ && !used_.empty()) {
@@ -9,6 +52,17 @@ void DecodedChunks::make_room(std::size_t bytes) {
     places_.erase(oldest);
     used_.pop_back();
   }
+}
+
+void DecodedChunks::forget(Key key) {
+  Chunk last;  // is given back without the lock
+  Lock lock(mutex_);
+  auto found = places_.find(key);
+  if (found == places_.end() || found->second.chunk == nullptr) return;
+  last = std::move(found->second.chunk);
+  bytes_ -= last->bytes.size();
+  used_.erase(found->second.used);
+  places_.erase(found);
 }
 
 DecodedChunks::Chunk DecodedChunks::get(Key key, bool keep,

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "penstock/base/bytes.h"
 #include "penstock/base/sync.h"
@@ -19,6 +20,22 @@ namespace penstock::hdf5 {
 struct DecodedChunk {
   Bytes bytes;
   std::string why = {};  ///< what is wrong with it; its bytes are zeros then
+};
+
+/// The memory of a few chunks that nobody needs any more, for those that come
+/// next: given back to the system and taken again, it would cost a fault for
+/// each page. Thread-safe.
+class SpareBuffers {
+ public:
+  Bytes take(std::size_t bytes);
+  void give(Bytes&& buffer) noexcept;
+
+ private:
+  static constexpr std::size_t kMost = std::size_t{8} << 20;
+
+  Mutex mutex_;
+  std::vector<Bytes> buffers_ PENSTOCK_GUARDED_BY(mutex_);
+  std::size_t bytes_ PENSTOCK_GUARDED_BY(mutex_) = 0;
 };
 
 /// Decoded chunks that are needed again, up to a budget of bytes; those that
@@ -37,6 +54,11 @@ class DecodedChunks {
   /// needed again. Throws what `decode` throws.
   Chunk get(Key key, bool keep, const std::function<Chunk()>& decode);
 
+  /// Lets a chunk go, if it is there: all of it was used.
+  void forget(Key key);
+  /// A chunk of so many bytes, which are anything, for `decode` to fill.
+  std::shared_ptr<DecodedChunk> empty_chunk(std::size_t bytes) const;
+
   std::size_t budget() const { return budget_; }
   /// How many were decoded since the beginning.
   std::int64_t decoded() const { return decoded_; }
@@ -49,6 +71,8 @@ class DecodedChunks {
   void make_room(std::size_t bytes) PENSTOCK_REQUIRES(mutex_);
 
   const std::size_t budget_;
+  /// Chunks outlive us.
+  const std::shared_ptr<SpareBuffers> spare_ = std::make_shared<SpareBuffers>();
   Mutex mutex_;
   Condition arrived_;
   std::map<Key, Place> places_ PENSTOCK_GUARDED_BY(mutex_);

@@ -67,6 +67,37 @@ TEST(DecodedChunks, AreDecodedOnceByManyThreads) {
   }
 }
 
+TEST(DecodedChunks, ThatWereUsedUpMakeRoom) {
+  DecodedChunks chunks(250);
+  auto get = [&](std::int64_t chunk) {
+    chunks.get({nullptr, chunk}, true, [] { return chunk_of(100); });
+    return chunks.decoded();
+  };
+  get(1);
+  get(2);
+  chunks.forget({nullptr, 2});
+  chunks.forget({nullptr, 7});
+  EXPECT_EQ(get(3), 3);
+  EXPECT_EQ(get(1), 3) << "2 made room, which was used later";
+  EXPECT_EQ(get(2), 4);
+}
+
+TEST(DecodedChunks, GiveTheirMemoryToThoseThatComeNext) {
+  auto chunks = std::make_unique<DecodedChunks>(1000);
+  auto first = chunks->empty_chunk(100);
+  const std::byte* memory = first->bytes.data();
+  auto second = chunks->empty_chunk(100);
+  EXPECT_NE(second->bytes.data(), memory);
+  first.reset();
+  EXPECT_EQ(chunks->empty_chunk(200)->bytes.size(), 200U);
+  first = chunks->empty_chunk(100);
+  EXPECT_EQ(first->bytes.data(), memory);
+  EXPECT_TRUE(first->why.empty());
+  chunks.reset();  // chunks outlive it
+  second.reset();
+  EXPECT_EQ(first->bytes.size(), 100U);
+}
+
 TEST(DecodedChunks, ThatCannotBeReadAreTriedAgain) {
   DecodedChunks chunks(1000);
   auto fails = []() -> DecodedChunks::Chunk {

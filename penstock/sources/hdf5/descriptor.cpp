@@ -54,6 +54,7 @@ SourceKind hdf5_source() {
   SourceKind kind =
       file_kind("hdf5", "HDF5", "hdf5",
                 {".h5", ".hdf5", ".he5", ".hdf", ".mat"}, hdf5_settings());
+  kind.windows = true;
   kind.to_run = "libhdf5-103-1";
   kind.to_build = "libhdf5-dev libdeflate-dev liblz4-dev libblosc-dev";
   return kind;

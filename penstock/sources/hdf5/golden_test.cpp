@@ -7,9 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "penstock/base/listed_numbers.h"
-#include "penstock/base/with_number.h"
-#include "penstock/sources/files/test_folder.h"
+#include "penstock/sources/files/test_arrays.h"
 
 namespace penstock::hdf5 {
 namespace {
@@ -56,16 +54,7 @@ Json shown(const Column& column, std::int64_t row) {
   const auto found = listed_numbers(column, row);
   if (!found) return Json(column.as_float64(row));
   Json list(Json::Array{});
-  with_number(found->dtype, [&]<class Number>(Typed<Number>) {
-    for (std::int64_t at = 0; at < found->count; ++at) {
-      Number number{};
-      std::memcpy(
-          &number,
-          found->bytes.data() + static_cast<std::size_t>(at) * sizeof(number),
-          sizeof(number));
-      list.push_back(Json(static_cast<double>(number)));
-    }
-  });
+  for (double number : files::numbers_of(*found)) list.push_back(Json(number));
   return list;
 }
 
@@ -143,7 +132,8 @@ TEST(Golden, KeepsTheWidthOfNumbers) {
       {"/big", ColumnType::float64},
       {"/x", ColumnType::tensor(Dtype::float32)},
       {"/bigs", ColumnType::tensor(Dtype::int32)},
-      {"/half", ColumnType::tensor(Dtype::float32)},
+      {"/half", ColumnType::tensor(Dtype::float16)},
+      {"/tiny", ColumnType::number(Dtype::float32)},
       {"/flag", ColumnType::boolean},
       {"/fixed", ColumnType::text}};
   for (const auto& [name, type] : columns) {

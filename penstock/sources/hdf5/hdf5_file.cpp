@@ -1,6 +1,7 @@
 #include "penstock/sources/hdf5/hdf5_file.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -33,9 +34,15 @@ class SharedChunks {
     return chunks;
   }
   std::size_t budget() const { return budget_; }
+  /// Adds what a file holds decoded.
+  void add(std::size_t bytes) { all_bytes_ += bytes; }
+  /// Not all of them can stay for the next epoch, so those of which each row
+  /// was taken make room for others.
+  bool lets_go() const { return all_bytes_ > budget_; }
 
  private:
   const std::size_t budget_;
+  std::size_t all_bytes_ = 0;  // known before there is a reader
   Mutex mutex_;
   std::weak_ptr<DecodedChunks> chunks_ PENSTOCK_GUARDED_BY(mutex_);
 };
@@ -63,6 +70,8 @@ class Hdf5File final : public files::RowFile,
       cut_evenly();
     else
       cut_samples();
+    chunks_->add(decoded_bytes());
+    taken_ = std::make_unique<std::atomic<std::int64_t>[]>(ends_.size());
   }
 
   const std::vector<files::FileColumn>& columns() const override {
@@ -99,9 +108,10 @@ class Hdf5File final : public files::RowFile,
       if (view.set->layout == DataSet::Layout::chunked)
         along = view.set->chunk[view.axis()];
     }
-    const std::int64_t together =
+    const std::int64_t together = rows_.windows.together(
         along * std::max<std::int64_t>(
-                    1, kLeastBytes / std::max<std::int64_t>(1, along * bytes));
+                    1, kLeastBytes / std::max<std::int64_t>(1, along * bytes)),
+        static_cast<std::size_t>(bytes));
     for (std::int64_t end = 0; end < rows_.rows;)
       ends_.push_back(end = std::min(rows_.rows, end + together));
   }
@@ -122,6 +132,9 @@ class Hdf5File final : public files::RowFile,
   const StopFlag stop_;
   std::vector<files::FileColumn> seen_;
   std::vector<std::int64_t> ends_;
+  /// By chunk: rows that were taken by position since all of them were. Counts
+  /// alone, which nothing else follows.
+  std::unique_ptr<std::atomic<std::int64_t>[]> taken_;
 };
 
 class Hdf5Reader final : public files::ChunkReader {
@@ -131,11 +144,27 @@ class Hdf5Reader final : public files::ChunkReader {
       : file_(std::move(file)),
         reader_(file_->chunks_->get(), file_->stop_),
         heap_(reader_) {
-    for (std::size_t column : columns)
+    for (std::size_t column : columns) {
       columns_.push_back(&file_->rows_.columns[column]);
+      overlap_ = overlap_ || !columns_.back()->windows.consecutive();
+    }
   }
 
-  void again(bool yes) override { reader_.keep_chunks(yes); }
+  void again(bool yes) override { reader_.keep_chunks(yes || overlap_); }
+
+  void took(std::int64_t chunk, std::int64_t rows) override {
+    if (!file_->chunks_->lets_go() || overlap_) return;
+    const auto at = static_cast<std::size_t>(chunk);
+    const std::int64_t first = at == 0 ? 0 : file_->ends_[at - 1];
+    const std::int64_t all = file_->ends_[at] - first;
+    std::atomic<std::int64_t>& taken = file_->taken_[at];
+    if (taken.fetch_add(rows) + rows < all) return;
+    taken = 0;
+    for (const RowColumn* of : columns_)
+      if (of->from == RowColumn::From::set)
+        reader_.forget(of->view, of->windows.begin(of->first + first),
+                       of->windows.end(all));
+  }
 
   void read(std::int64_t chunk, const files::PieceSink& sink) override {
     const auto at = static_cast<std::size_t>(chunk);
@@ -155,9 +184,7 @@ class Hdf5Reader final : public files::ChunkReader {
                    std::int64_t rows, std::vector<RowProblem>& problems) {
     switch (of.from) {
       case RowColumn::From::set:
-        return penstock::hdf5::column_of(
-            of.plan, rows_of(of.view, of.first + first, rows), rows,
-            of.view.row_bytes(), *of.file, heap_, c, problems);
+        return of_set(of, c, of.first + first, rows, problems);
       case RowColumn::From::cut:
         return cut(of, c, of.first + first, rows, problems);
       case RowColumn::From::samples:
@@ -187,6 +214,39 @@ class Hdf5Reader final : public files::ChunkReader {
     } else {
       column.append_float64(value.number());
     }
+  }
+
+  Column of_set(const RowColumn& of, std::size_t c, std::int64_t first,
+                std::int64_t rows, std::vector<RowProblem>& problems) {
+    const files::Windows& windows = of.windows;
+    RawRows raw = rows_of(of.view, windows.begin(first), windows.end(rows));
+    std::int64_t stride = of.view.row_bytes();
+    if (windows) {
+      raw.bytes = windows.cut(std::move(raw.bytes),
+                              static_cast<std::size_t>(stride), rows);
+      raw.bad = bad_windows(std::move(raw.bad), windows, rows);
+      stride *= windows.length;
+    }
+    return penstock::hdf5::column_of(of.plan, std::move(raw), rows, stride,
+                                     *of.file, heap_, c, problems);
+  }
+
+  /// The windows that elements make bad, each once.
+  static std::vector<BadRows> bad_windows(std::vector<BadRows> elements,
+                                          const files::Windows& windows,
+                                          std::int64_t rows) {
+    std::ranges::sort(elements, {}, &BadRows::first);
+    std::vector<BadRows> bad;
+    std::int64_t done = 0;
+    for (const BadRows& one : elements) {
+      // The first one that ends behind the first bad element.
+      const std::int64_t before = one.first - windows.length;
+      const std::int64_t first =
+          std::max(done, before < 0 ? 0 : before / windows.stride + 1);
+      done = std::min(rows, (one.end - 1) / windows.stride + 1);
+      if (first < done) bad.push_back({first, done, one.why});
+    }
+    return bad;
   }
 
   /// Several columns of one data set read its rows once.
@@ -290,6 +350,7 @@ class Hdf5Reader final : public files::ChunkReader {
   GlobalHeap heap_;
   std::shared_ptr<RawRows> last_;
   const DataSet* last_set_ = nullptr;
+  bool overlap_ = false;  // windows need a chunk again
 };
 
 std::unique_ptr<files::ChunkReader> Hdf5File::open(
@@ -342,6 +403,7 @@ void add_labels(const FileSettings& settings, Indexer& indexer,
   plain.group = "/";
   plain.samples = RowSettings::Samples::rows;
   plain.ragged.clear();
+  plain.windows.clear();
   const RowColumns columns = columns_of(labels, plain, reader);
   std::int64_t rows = 0;
   for (RowColumns& one : all) {
@@ -375,13 +437,32 @@ void leave_out(const std::vector<std::shared_ptr<const IndexedFile>>& indexed,
     if (indexed[f] == nullptr) columns[f] = {.columns = whole.columns};
 }
 
+/// Windows of what is no long data set of the files themselves.
+void refuse_other_windows(const RowColumns& rows,
+                          const std::vector<WindowsOf>& windows) {
+  for (const WindowsOf& one : windows)
+    for (const RowColumn& column : rows.columns)
+      if (column.column.name == one.path && !column.windows)
+        throw Error(
+            ErrorKind::request,
+            {.code = "source.window",
+             .what = "cannot read windows of column '" + one.path + "'",
+             .where = one.setting,
+             .why =
+                 "it is not one long data set of numbers in each file, but " +
+                 column.column.declared,
+             .next = "leave \"window\" out, or name a data set whose first "
+                     "dimension is that of its elements"});
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
     const SourceSpec& spec, const std::vector<files::DataFile>& data,
-    StopFlag stop) {
+    const std::vector<WindowsOf>& windows, StopFlag stop) {
   const FileSettings& settings = file_settings_of(spec);
-  const RowSettings rows = row_settings_of(settings);
+  RowSettings rows = row_settings_of(settings);
+  rows.windows = windows;
   auto chunks = std::make_shared<SharedChunks>(budget_of(settings));
   RawReader reader(chunks->get(), stop);
   Indexer indexer(stop);
@@ -407,6 +488,7 @@ std::vector<std::shared_ptr<const files::RowFile>> open_hdf5(
   }
   leave_out(indexed, columns);
   add_labels(settings, indexer, reader, columns);
+  for (const RowColumns& one : columns) refuse_other_windows(one, windows);
   std::vector<std::shared_ptr<const files::RowFile>> opened;
   for (std::size_t f = 0; f < data.size(); ++f)
     opened.push_back(std::make_shared<Hdf5File>(

@@ -12,17 +12,28 @@ SourceKind hdf5_source();
 namespace hdf5 {
 namespace {
 
-const files::FileKind& kind() {
-  static const files::FileKind the{hdf5_source(), open_hdf5};
-  return the;
+/// The kind, as what these requests read decides about the rows.
+files::FileKind kind_of(const std::vector<ColumnRequest>& requests) {
+  std::vector<WindowsOf> windows;
+  for (const ColumnRequest& request : requests)
+    if (request.window > 0)
+      windows.push_back({.path = request.column,
+                         .windows = {request.window, request.stride},
+                         .setting = request.setting});
+  return {hdf5_source(),
+          [windows](const SourceSpec& spec,
+                    const std::vector<files::DataFile>& data, StopFlag stop) {
+            return open_hdf5(spec, data, windows, stop);
+          }};
 }
 
 /// Says why a data set that is there is no column.
 [[noreturn]] void explain(const SourceSpec& spec,
                           const std::vector<ColumnRequest>& requests,
                           StopFlag stop, const Error& unknown) {
+  const files::FileKind kind = kind_of(requests);
   const std::vector<RefusedColumn> refused =
-      refused_in(kind().open(spec, kind().find(spec, kind().about), stop));
+      refused_in(kind.open(spec, kind.find(spec, kind.about), stop));
   for (const ColumnRequest& request : requests)
     for (const RefusedColumn& one : refused)
       if (one.name == request.column ||
@@ -41,7 +52,7 @@ std::unique_ptr<Source> open(const SourceSpec& spec,
                              const std::vector<ColumnRequest>& requests,
                              SourceOptions options) {
   try {
-    return files::open_file_source(spec, requests, options, kind());
+    return files::open_file_source(spec, requests, options, kind_of(requests));
   } catch (const Error& error) {
     if (error.parts().code != "source.unknown_column") throw;
     explain(spec, requests, options.stop, error);
@@ -49,7 +60,7 @@ std::unique_ptr<Source> open(const SourceSpec& spec,
 }
 
 Schema schema(const SourceSpec& spec) {
-  return files::read_file_schema(spec, kind());
+  return files::read_file_schema(spec, kind_of({}));
 }
 
 constexpr SourcePlugin kPlugin{.version = SourcePlugin::kVersion,

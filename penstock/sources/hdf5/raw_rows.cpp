@@ -180,6 +180,22 @@ RawRows RawReader::read(const RowView& view, std::int64_t first,
   return out;
 }
 
+void RawReader::forget(const RowView& view, std::int64_t first,
+                       std::int64_t rows) {
+  const DataSet& set = *view.set;
+  if (set.layout != DataSet::Layout::chunked || set.filters.empty() ||
+      rows == 0 || view.values() == 0)
+    return;
+  const std::size_t axis = view.axis();
+  for_chunks(view, first, rows,
+             [&](std::int64_t number, const std::vector<std::int64_t>& corner) {
+               const std::int64_t end =
+                   std::min(corner[axis] + set.chunk[axis], view.rows());
+               if (corner[axis] >= first && end <= first + rows)
+                 chunks_->forget({view.set, number});
+             });
+}
+
 void RawReader::read_contiguous(const RowView& view, std::int64_t first,
                                 std::int64_t rows, RawRows& out) {
   const DataSet& set = *view.set;
@@ -249,8 +265,8 @@ std::shared_ptr<DecodedChunk> RawReader::decoded(const RowView& view,
                                                  std::int64_t number) {
   const DataSet& set = *view.set;
   const ChunkPlace& place = set.places[static_cast<std::size_t>(number)];
-  auto chunk = std::make_shared<DecodedChunk>();
-  chunk->bytes.resize(static_cast<std::size_t>(set.chunk_bytes()));
+  std::shared_ptr<DecodedChunk> chunk =
+      chunks_->empty_chunk(static_cast<std::size_t>(set.chunk_bytes()));
   auto* to = chunk->bytes.mutable_data<std::byte>();
   if (set.filters.empty() && place.bytes == chunk->bytes.size()) {
     chunk->why = read_bytes(*view.file, static_cast<std::int64_t>(place.offset),

@@ -54,6 +54,8 @@ class RawReader {
   /// Decoded chunks are needed again, wherever rows are read.
   void keep_chunks(bool yes) { keep_ = yes; }
   RawRows read(const RowView& view, std::int64_t first, std::int64_t rows);
+  /// Lets go of decoded chunks that hold some of these rows and no others.
+  void forget(const RowView& view, std::int64_t first, std::int64_t rows);
   /// Bytes of a file at a place that an index did not name. What is wrong;
   /// empty: nothing.
   std::string read_bytes(const IndexedFile& file, std::int64_t at,

@@ -115,13 +115,24 @@ class Finder {
  private:
   struct Candidate {
     RowView view;
-    std::vector<ValuePlan> plans;
+    std::vector<ValuePlan> plans = {};
+    files::Windows windows = {};
+
+    std::int64_t rows() const { return windows.count(view.rows()); }
+    std::string rows_shown() const {
+      return std::to_string(rows()) + (windows ? " windows" : " rows");
+    }
   };
 
   const std::string* offsets_of(const std::string& path) const {
     for (const auto& [values, offsets] : settings_.ragged)
       if (values == path) return &offsets;
     return nullptr;
+  }
+  files::Windows windows_of(const std::string& path) const {
+    for (const WindowsOf& one : settings_.windows)
+      if (one.path == path) return one.windows;
+    return {};
   }
   bool is_offsets(const std::string& path) const {
     return std::ranges::any_of(
@@ -145,11 +156,13 @@ class Finder {
         continue;
       }
       Candidate one{
-          .view = {.file = file_.get(), .set = &set, .reversed = reversed_},
-          .plans = {}};
-      plan_values(set.path, set.type, item_of(one.view), one.plans,
-                  found_.refused);
-      if (offsets_of(set.path) != nullptr)
+          .view = {.file = file_.get(), .set = &set, .reversed = reversed_}};
+      const bool is_cut = offsets_of(set.path) != nullptr;
+      if (!is_cut) one.windows = windows_of(set.path);
+      std::vector<std::int64_t> item = item_of(one.view);
+      if (one.windows) item.insert(item.begin(), one.windows.length);
+      plan_values(set.path, set.type, item, one.plans, found_.refused);
+      if (is_cut)
         add_cut(one);
       else if (!one.plans.empty() && !is_offsets(set.path))
         candidates.push_back(std::move(one));
@@ -164,7 +177,8 @@ class Finder {
     const Candidate* largest = nullptr;
     for (const Candidate& one : candidates) {
       auto size = [](const Candidate& c) {
-        return c.view.rows() * c.view.row_bytes();
+        return std::pair(static_cast<bool>(c.windows),
+                         c.view.rows() * c.view.row_bytes());
       };
       if (largest == nullptr || size(one) > size(*largest)) largest = &one;
     }
@@ -177,28 +191,33 @@ class Finder {
                                             found_.refused[0].why),
           "see what is in it: h5dump -H FILE; source.group names "
           "another group");
-    if (largest != nullptr) found_.leading = largest->view;
-    if (found_.columns.empty()) found_.rows = largest->view.rows();
+    if (largest != nullptr) {
+      found_.leading = largest->view;
+      found_.windows = largest->windows;
+    }
+    if (found_.columns.empty()) found_.rows = largest->rows();
   }
 
   void add_set(Candidate& one) {
     const DataSet& set = *one.view.set;
-    if (one.view.rows() != found_.rows) {
+    if (one.rows() != found_.rows) {
       found_.refused.push_back(
           {set.path,
-           "it has " + std::to_string(one.view.rows()) + " rows, and " +
+           "it has " + one.rows_shown() + ", and " +
                (found_.leading.set == nullptr ? std::string("others")
                                               : found_.leading.set->path) +
                " has " + std::to_string(found_.rows),
            "columns of one job have one number of rows: name another data set, "
-           "or its group as source.group"});
+           "or its group as source.group" +
+               std::string(found_.windows ? ", or read windows of both" : "")});
       return;
     }
     for (ValuePlan& plan : one.plans) {
       RowColumn column{.column = file_column(plan),
                        .plan = plan,
                        .file = file_,
-                       .view = one.view};
+                       .view = one.view,
+                       .windows = one.windows};
       found_.columns.push_back(std::move(column));
     }
     add_constants(&set.attributes, set.path, found_.columns);
@@ -322,7 +341,7 @@ class Finder {
                 found_.refused);
     for (ValuePlan& plan : plans) {
       if (!equal && plan.column.kind == ColumnKind::number) {
-        plan.numbers = plan.column.dtype;
+        plan.numbers = dtype_of(plan.type);
         plan.column = ColumnType::list;
         plan.declared = "list of " + plan.declared;
       } else if (!equal || plan.column.kind == ColumnKind::list ||

@@ -7,6 +7,7 @@
 
 #include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/files/row_file.h"
+#include "penstock/sources/files/windows.h"
 #include "penstock/sources/hdf5/values.h"
 
 namespace penstock::hdf5 {
@@ -15,7 +16,7 @@ namespace penstock::hdf5 {
 struct RowColumn {
   files::FileColumn column;
   enum class From : std::uint8_t {
-    set,        ///< rows of a data set
+    set,        ///< rows of a data set, or windows of it
     cut,        ///< rows of a data set, as lists that offsets cut
     constants,  ///< the same value in each row
     samples,    ///< a data set for each row
@@ -24,7 +25,8 @@ struct RowColumn {
   ValuePlan plan = {};
   std::shared_ptr<const IndexedFile> file = nullptr;
   RowView view = {};
-  std::int64_t first = 0;  ///< the row of the view that is row 0 here
+  files::Windows windows = {};  ///< of the view's rows
+  std::int64_t first = 0;       ///< the row of all that is row 0 here
   std::shared_ptr<const std::vector<std::int64_t>> offsets = nullptr;  ///< cut
   std::vector<const DataSet*> sets = {};  ///< samples; null: a row has none
   std::vector<Json> values = {};          ///< of each row, or one of all
@@ -36,9 +38,17 @@ struct RowColumns {
   std::vector<RefusedColumn> refused;  ///< data sets that are none, and why
   std::int64_t rows = 0;
   /// The data set of most bytes, which decides about chunks of rows; none in
-  /// samples.
+  /// samples. Where windows are read, it is one of those.
   RowView leading = {};
+  files::Windows windows = {};               ///< of the leading one
   std::vector<std::int64_t> row_bytes = {};  ///< of samples, by row
+};
+
+/// A data set of which a job reads windows.
+struct WindowsOf {
+  std::string path;
+  files::Windows windows;
+  std::string setting;  ///< that asks, for errors
 };
 
 /// What a job says about how rows lie in files.
@@ -51,6 +61,7 @@ struct RowSettings {
   } samples = Samples::rows;
   bool last = false, first = false;  ///< the axis of rows; neither: by the file
   std::vector<std::pair<std::string, std::string>> ragged = {};
+  std::vector<WindowsOf> windows = {};
 };
 RowSettings row_settings_of(const FileSettings& settings);
 

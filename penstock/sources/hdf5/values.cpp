@@ -1,9 +1,9 @@
 #include "penstock/sources/hdf5/values.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
+#include "penstock/base/half.h"
 #include "penstock/base/utf8.h"
 
 namespace penstock::hdf5 {
@@ -18,19 +18,6 @@ bool is_number(const ValueType& type) {
 
 bool is_half(const ValueType& type) {
   return type.is == Is::floating && type.bytes == 2;
-}
-
-/// The float32 with the value of a half float (IEEE 754 binary16).
-float from_half(std::uint16_t half) {
-  const std::uint32_t sign = std::uint32_t{half} >> 15 << 31;
-  std::uint32_t exponent = half >> 10 & 31, mantissa = half & 1023;
-  if (exponent == 31)
-    return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13);
-  if (exponent == 0) {
-    const float small = static_cast<float>(mantissa) * 0x1p-24F;
-    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(small));
-  }
-  return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
 /// Elements of `width` bytes that lie `stride` bytes apart, as little-endian
@@ -68,7 +55,7 @@ Bytes plain_numbers(const ValueType& type, Bytes&& raw, std::int64_t at,
   const bool dense = stride == type.bytes * each && at == 0;
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(raw.data()) % width == 0;
-  if (dense && aligned && !type.big && !is_half(type)) return std::move(raw);
+  if (dense && aligned && !type.big) return std::move(raw);
   Bytes out;
   out.resize(static_cast<std::size_t>(count * each) * width);
   auto* to = out.mutable_data<std::byte>();
@@ -79,16 +66,18 @@ Bytes plain_numbers(const ValueType& type, Bytes&& raw, std::int64_t at,
       gather(type, raw.data() + element * stride + at, type.bytes, each,
              to + static_cast<std::size_t>(element * each) * width);
   }
-  if (!is_half(type)) return out;
+  return out;
+}
+
+/// Numbers of 16 bits as float32.
+Bytes widened(const ValueType& type, const Bytes& halves) {
+  const std::span<const std::uint16_t> from = halves.as<std::uint16_t>();
+  const Dtype dtype = dtype_of(type);
   Bytes floats;
-  floats.resize(static_cast<std::size_t>(count * each) * sizeof(float));
-  auto* wide = floats.mutable_data<float>();
-  for (std::int64_t n = 0; n < count * each; ++n) {
-    std::uint16_t half = 0;
-    std::memcpy(&half, to + 2 * n, sizeof(half));
-    wide[n] = type.brain ? std::bit_cast<float>(std::uint32_t{half} << 16)
-                         : from_half(half);
-  }
+  floats.resize(from.size() * sizeof(float));
+  auto* to = floats.mutable_data<float>();
+  for (std::size_t at = 0; at < from.size(); ++at)
+    to[at] = from_half(dtype, from[at]);
   return floats;
 }
 
@@ -152,7 +141,6 @@ const char* kOther = "choose another column";
 
 Dtype dtype_of(const ValueType& type) {
   if (type.is == Is::boolean) return Dtype::boolean;
-  if (is_half(type)) return Dtype::float32;
   Dtype dtype = Dtype::float64;
   dtype_from(type.shown(), dtype);
   return dtype;
@@ -195,6 +183,7 @@ void plan_values(const std::string& name, const ValueType& type,
     const Dtype dtype = dtype_of(type);
     plan.column = !scalar                  ? ColumnType::tensor(dtype)
                   : type.is == Is::boolean ? ColumnType::boolean
+                  : is_half(type)          ? ColumnType::number(Dtype::float32)
                                            : ColumnType::number(dtype);
   } else if (type.is == Is::other) {
     why = "it holds " + type.what + ", which are not read";
@@ -257,6 +246,9 @@ Column column_of(const ValuePlan& plan, RawRows&& raw, std::int64_t rows,
       column.values =
           plain_numbers(plan.type, std::move(raw.bytes), plan.at, stride, rows,
                         elements_of(Shape(plan.item)));
+      if (column.type == ColumnType::number(Dtype::float32) &&
+          is_half(plan.type))
+        column.values = widened(plan.type, column.values);
       break;
     }
     case ColumnKind::binary:

@@ -34,8 +34,9 @@ void plan_values(const std::string& name, const ValueType& type,
                  std::vector<RefusedColumn>& refused);
 
 /// A column of `rows` rows from elements of `stride` bytes, as they lie in the
-/// file. Numbers are lent where they can be; half floats become float32. Rows
-/// whose values cannot be read are null, with a problem of column `at`.
+/// file. Numbers are lent where they can be; those of 16 bits stay so in
+/// tensors and lists, and are float32 where a row is one of them. Rows whose
+/// values cannot be read are null, with a problem of column `at`.
 Column column_of(const ValuePlan& plan, RawRows&& raw, std::int64_t rows,
                  std::int64_t stride, const IndexedFile& file, GlobalHeap& heap,
                  std::size_t at, std::vector<RowProblem>& problems);

@@ -1,4 +1,4 @@
-#include "penstock/sources/images/picture_files.h"
+#include "penstock/sources/images/find_pictures.h"
 #include "penstock/sources/kinds.h"
 
 namespace penstock {

@@ -12,7 +12,8 @@
 #include <set>
 #include <thread>
 
-#include "penstock/sources/images/picture_files.h"
+#include "penstock/base/clock.h"
+#include "penstock/sources/images/find_pictures.h"
 
 // A folder of a million files takes seconds to look through, most of which the
 // system works on names: so classes are looked through side by side.
@@ -53,7 +54,7 @@ void stat_picture(int parent, const char* name, PicturePlace& place) {
   // What has gone since, or cannot be read, is a bad sample when it is read.
   if (::fstatat(parent, name, &found, 0) != 0) return;
   place.bytes = found.st_size;
-  place.changed_ns = time_of(found);
+  place.changed_ns = nanoseconds_of(found.st_mtim);
 }
 
 /// Below a class's folder.
@@ -86,7 +87,7 @@ class ClassFolder {
     ::fstat(number, &self);
     const auto [entered, is_new] = above_.insert({self.st_dev, self.st_ino});
     if (!is_new) return;
-    found_.folders.push_back({relative, time_of(self)});
+    found_.folders.push_back({relative, nanoseconds_of(self.st_mtim)});
     while (const dirent* entry = ::readdir(folder.get())) {
       const std::string name = entry->d_name;
       if (is_self_or_parent(entry->d_name)) continue;
@@ -117,7 +118,7 @@ std::vector<std::string> classes_of(const std::string& root, const Media& media,
   Folder folder = open_folder(root);
   struct stat self {};
   ::fstat(::dirfd(folder.get()), &self);
-  folders.push_back({"", time_of(self)});
+  folders.push_back({"", nanoseconds_of(self.st_mtim)});
   std::vector<std::string> classes;
   while (const dirent* entry = ::readdir(folder.get())) {
     if (is_self_or_parent(entry->d_name)) continue;

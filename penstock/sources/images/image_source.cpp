@@ -5,12 +5,13 @@
 #include <cstring>
 #include <memory>
 
+#include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_source.h"
 #include "penstock/sources/files/open_file.h"
+#include "penstock/sources/images/find_pictures.h"
 #include "penstock/sources/images/listing.h"
-#include "penstock/sources/images/picture_files.h"
 #include "penstock/sources/plugin.h"
 #include "penstock/sources/schema.h"
 #include "penstock/sources/sources.h"
@@ -140,7 +141,8 @@ class ImageReader final : public Reader {
   /// A file that was rewritten in place leaves its folder as it was.
   void check_kept(std::size_t at, const struct stat& found) const {
     const PicturePlace& place = opened_->files.places[at];
-    if (found.st_size == place.bytes && time_of(found) == place.changed_ns)
+    if (found.st_size == place.bytes &&
+        nanoseconds_of(found.st_mtim) == place.changed_ns)
       return;
     forget_listing(opened_->files.root, *opened_->files.media);
     throw Error(

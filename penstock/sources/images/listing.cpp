@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "penstock/base/cache_folder.h"
+#include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
 #include "penstock/base/hash.h"
@@ -93,7 +94,7 @@ class Cursor {
 bool unchanged(const std::string& path, std::int64_t changed_ns) {
   struct stat found {};
   return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
-         time_of(found) == changed_ns;
+         nanoseconds_of(found.st_mtim) == changed_ns;
 }
 
 std::optional<PictureFiles> parsed(std::string_view bytes,

@@ -12,8 +12,9 @@
 #include <optional>
 #include <string_view>
 
+#include "penstock/base/clock.h"
 #include "penstock/sources/files/open_file.h"
-#include "penstock/sources/images/picture_files.h"
+#include "penstock/sources/images/find_pictures.h"
 
 // A tar file is a row of members, each a header of 512 bytes and its contents,
 // filled up to a multiple of 512. Only headers are read here. Long names stand
@@ -74,7 +75,7 @@ class Tar {
     struct stat found {};
     ::fstat(file_.number(), &found);
     bytes_ = found.st_size;
-    changed_ns_ = time_of(found);
+    changed_ns_ = nanoseconds_of(found.st_mtim);
   }
 
   /// Calls `take` with the name, begin and size of every file in it.

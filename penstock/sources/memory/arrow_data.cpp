@@ -83,7 +83,7 @@ void ArrowTable::add_columns(const ArrowSchema& schema,
     const std::string name = prefix + (child.name != nullptr ? child.name : "");
     std::vector<std::size_t> here = path;
     here.push_back(static_cast<std::size_t>(c));
-    if (std::string_view(child.format) == "+s") {
+    if (std::string_view(child.format) == "+s" && child.n_children > 0) {
       add_columns(child, name + ".", here);
       continue;
     }
@@ -96,20 +96,31 @@ Column ArrowTable::column(std::size_t batch, std::size_t column) const {
   return this->column(batch, column, 0, batches_[batch].length);
 }
 
+ArrowTable::Place ArrowTable::place(std::size_t batch, std::size_t column,
+                                    std::int64_t begin) const {
+  Place at{&schema_, &batches_[batch], {}, batches_[batch].offset + begin};
+  for (std::size_t child : paths_[column]) {
+    at.above.push_back(at.array);
+    at.schema = at.schema->children[child];
+    at.array = at.array->children[child];
+    at.first += at.array->offset;
+  }
+  return at;
+}
+
 Column ArrowTable::column(std::size_t batch, std::size_t column,
                           std::int64_t begin, std::int64_t rows) const {
-  const ArrowSchema* schema = &schema_;
-  const ArrowArray* array = &batches_[batch];
-  std::vector<const ArrowArray*> above;
-  std::int64_t first = array->offset + begin;  // of a row in the children
-  for (std::size_t child : paths_[column]) {
-    above.push_back(array);
-    schema = schema->children[child];
-    array = array->children[child];
-    if (above.size() < paths_[column].size()) first += array->offset;
-  }
-  return arrow_values(columns_[column], *schema, *array, above, begin,
-                      first + array->offset, rows);
+  const Place at = place(batch, column, begin);
+  return arrow_values(columns_[column], *at.schema, *at.array, at.above, begin,
+                      at.first, rows);
+}
+
+std::vector<std::int64_t> ArrowTable::rows_with_gaps(std::size_t batch,
+                                                     std::size_t column,
+                                                     std::int64_t begin,
+                                                     std::int64_t rows) const {
+  const Place at = place(batch, column, begin);
+  return penstock::rows_with_gaps(columns_[column], *at.array, at.first, rows);
 }
 
 }  // namespace penstock

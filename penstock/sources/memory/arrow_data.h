@@ -33,10 +33,22 @@ class ArrowTable {
                 std::int64_t rows) const;
   /// All of them.
   Column column(std::size_t batch, std::size_t column) const;
+  /// The rows among these whose tensor lacks an element.
+  std::vector<std::int64_t> rows_with_gaps(std::size_t batch,
+                                           std::size_t column,
+                                           std::int64_t first,
+                                           std::int64_t rows) const;
 
  private:
-  struct Place;  // of a column in the schema
+  /// Where the rows of a column lie in a record batch.
+  struct Place {
+    const ArrowSchema* schema;
+    const ArrowArray* array;
+    std::vector<const ArrowArray*> above;  // the structs that it is in
+    std::int64_t first;
+  };
   ArrowTable() = default;
+  Place place(std::size_t batch, std::size_t column, std::int64_t first) const;
   void add_columns(const ArrowSchema& schema, const std::string& prefix,
                    const std::vector<std::size_t>& path);
 

@@ -1,37 +1,18 @@
 #include "penstock/sources/memory/arrow_values.h"
 
-#include <charconv>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "penstock/base/error.h"
-
-// Formats are those of "The Arrow C data interface", buffers those of "Arrow
-// columnar format".
+#include "penstock/sources/memory/arrow_json.h"
+#include "penstock/sources/memory/arrow_layout.h"
 
 namespace penstock {
 namespace {
 
-struct NumberFormat {
-  char format;
-  Dtype dtype;
-};
-constexpr NumberFormat kNumbers[] = {
-    {'c', Dtype::int8},   {'C', Dtype::uint8},  {'s', Dtype::int16},
-    {'S', Dtype::uint16}, {'i', Dtype::int32},  {'I', Dtype::uint32},
-    {'l', Dtype::int64},  {'L', Dtype::uint64}, {'f', Dtype::float32},
-    {'g', Dtype::float64}};
-
-std::optional<Dtype> number_of(std::string_view format) {
-  if (format.size() != 1) return std::nullopt;
-  for (const NumberFormat& number : kNumbers)
-    if (number.format == format[0]) return number.dtype;
-  return std::nullopt;
-}
+using namespace arrow_layout;
 
 /// A number of the schema that stands for another one: seconds.
 struct Scaled {
@@ -58,48 +39,6 @@ std::optional<Scaled> scaled_of(std::string_view format) {
   return std::nullopt;
 }
 
-/// Digits behind the point of a decimal of 128 bits.
-std::optional<int> decimal_scale(std::string_view format) {
-  if (!format.starts_with("d:")) return std::nullopt;
-  const std::size_t comma = format.find(',');
-  if (comma == format.npos) return std::nullopt;
-  const std::string_view rest = format.substr(comma + 1);
-  int scale = 0;
-  auto [end, error] =
-      std::from_chars(rest.data(), rest.data() + rest.size(), scale);
-  if (error != std::errc()) return std::nullopt;
-  const bool wide = end != rest.data() + rest.size() &&
-                    std::string_view(end, rest.data() + rest.size()) != ",128";
-  return wide ? std::nullopt : std::optional(scale);
-}
-
-std::optional<std::int64_t> fixed_size(std::string_view format) {
-  if (!format.starts_with("+w:")) return std::nullopt;
-  std::int64_t size = 0;
-  auto [end, error] =
-      std::from_chars(format.data() + 3, format.data() + format.size(), size);
-  return error == std::errc() ? std::optional(size) : std::nullopt;
-}
-
-template <class Number>
-Number value_at(const ArrowArray& array, int buffer, std::int64_t at) {
-  Number number;
-  std::memcpy(&number,
-              static_cast<const std::byte*>(array.buffers[buffer]) +
-                  static_cast<std::size_t>(at) * sizeof(Number),
-              sizeof(number));
-  return number;
-}
-
-bool bit_at(const void* bits, std::int64_t at) {
-  return (static_cast<const std::uint8_t*>(bits)[at / 8] >> (at % 8) & 1) != 0;
-}
-
-bool valid_at(const ArrowArray& array, std::int64_t at) {
-  return array.n_buffers == 0 || array.buffers[0] == nullptr ||
-         bit_at(array.buffers[0], at);
-}
-
 Bytes borrowed(const void* from, std::size_t bytes) {
   if (from == nullptr || bytes == 0) return {};
   // The caller keeps the table: this owner owns nothing.
@@ -124,50 +63,6 @@ double decimal_at(const ArrowArray& array, std::int64_t at, double divisor) {
          divisor;
 }
 
-/// IEEE 754's binary16.
-double half_at(const ArrowArray& array, std::int64_t at) {
-  const auto bits = value_at<std::uint16_t>(array, 1, at);
-  const int exponent = bits >> 10 & 31;
-  const double fraction = bits & 1023;
-  double value = exponent == 0 ? std::ldexp(fraction, -24)
-                               : std::ldexp(1024 + fraction, exponent - 25);
-  if (exponent == 31)
-    value = fraction == 0 ? std::numeric_limits<double>::infinity()
-                          : std::numeric_limits<double>::quiet_NaN();
-  return (bits & 0x8000) != 0 ? -value : value;
-}
-
-/// Text of the "view" layouts: short ones lie in the view itself.
-std::string_view view_at(const ArrowArray& array, std::int64_t at) {
-  const auto* view = static_cast<const char*>(array.buffers[1]) + 16 * at;
-  std::int32_t length = 0, buffer = 0, offset = 0;
-  std::memcpy(&length, view, 4);
-  if (length <= 12) return {view + 4, static_cast<std::size_t>(length)};
-  std::memcpy(&buffer, view + 8, 4);
-  std::memcpy(&offset, view + 12, 4);
-  return {static_cast<const char*>(array.buffers[2 + buffer]) + offset,
-          static_cast<std::size_t>(length)};
-}
-
-std::int64_t index_at(const ArrowArray& array, Dtype dtype, std::int64_t at) {
-  switch (dtype) {
-    case Dtype::int8:
-      return value_at<std::int8_t>(array, 1, at);
-    case Dtype::uint8:
-      return value_at<std::uint8_t>(array, 1, at);
-    case Dtype::int16:
-      return value_at<std::int16_t>(array, 1, at);
-    case Dtype::uint16:
-      return value_at<std::uint16_t>(array, 1, at);
-    case Dtype::int32:
-      return value_at<std::int32_t>(array, 1, at);
-    case Dtype::uint32:
-      return value_at<std::uint32_t>(array, 1, at);
-    default:
-      return value_at<std::int64_t>(array, 1, at);
-  }
-}
-
 /// The rows of `array`, all of them.
 Column whole(const ArrowSchema& schema, const ArrowArray& array) {
   return arrow_values(arrow_column("", schema), schema, array, {}, 0,
@@ -177,11 +72,14 @@ Column whole(const ArrowSchema& schema, const ArrowArray& array) {
 Column decoded(const ArrowColumn& about, const ArrowSchema& schema,
                const ArrowArray& array, std::int64_t first, std::int64_t rows) {
   const Column values = whole(*schema.dictionary, *array.dictionary);
-  const Dtype index = number_of(schema.format).value_or(Dtype::int64);
-  Column out{.type = about.type};
+  Column out{.type = about.type, .item = about.item};
+  if (about.type.kind == ColumnKind::list)
+    out.children.emplace_back().type = about.element;
   for (std::int64_t at = first; at < first + rows; ++at) {
     const bool valid = valid_at(array, at);
-    const std::int64_t row = valid ? index_at(array, index, at) : 0;
+    const std::int64_t row =
+        valid ? dictionary_place(schema, array, at) - array.dictionary->offset
+              : 0;
     if (valid && values.valid(row))
       out.append_from(values, row);
     else
@@ -234,16 +132,15 @@ Column as_it_is(const ArrowColumn& about, const ArrowSchema& schema,
     default:
       break;
   }
-  out.wide = schema.format[0] == 'U' || schema.format[0] == 'Z' ||
-             std::string_view(schema.format) == "+L";
+  out.wide = is_wide(schema.format);
   out.offsets = borrowed(array.buffers[1], size_at(end + 1, out.wide ? 8 : 4));
   if (about.type.kind == ColumnKind::list) {
     out.children.push_back(whole(*schema.children[0], *array.children[0]));
     return out;
   }
-  const std::int64_t bytes = out.wide ? value_at<std::int64_t>(array, 1, end)
-                                      : value_at<std::int32_t>(array, 1, end);
-  out.values = borrowed(array.buffers[2], size_at(bytes, 1));
+  if (rows == 0) return out;  // there may be no offsets
+  out.values =
+      borrowed(array.buffers[2], size_at(offset_at(array, out.wide, end), 1));
   return out;
 }
 
@@ -270,8 +167,23 @@ Column without_structs(const ArrowColumn& about, const ArrowSchema& schema,
   if (format == "e")
     return converted(about, array, first, rows,
                      [&](Column& out, std::int64_t at) {
-                       out.append_float64(half_at(array, at));
+                       out.append_number(half_at(array, at));
                      });
+  if (about.type == ColumnType::json)
+    return converted(about, array, first, rows,
+                     [&](Column& out, std::int64_t at) {
+                       std::string text;
+                       append_json(schema, array, at, text);
+                       out.append_text(text);
+                     });
+  if (const auto size = size_behind("w:", format))
+    return converted(
+        about, array, first, rows, [&](Column& out, std::int64_t at) {
+          const auto width = static_cast<std::size_t>(*size);
+          out.append_text({static_cast<const char*>(array.buffers[1]) +
+                               static_cast<std::size_t>(at) * width,
+                           width});
+        });
   if (format == "vu" || format == "vz")
     return converted(about, array, first, rows,
                      [&](Column& out, std::int64_t at) {
@@ -302,9 +214,29 @@ Column with_nulls_above(const Column& column,
   return out;
 }
 
-bool has_nulls(const ArrowArray& array) {
-  return array.null_count != 0 && array.n_buffers > 0 &&
-         array.buffers[0] != nullptr;
+/// Lists and structs: of numbers they are lists and tensors, of others JSON.
+void describe_nested(const ArrowSchema& schema, ArrowColumn& column) {
+  const std::string_view format = schema.format;
+  const auto size = size_behind("+w:", format);
+  if (format == "+l" || format == "+L" || size) {
+    const ArrowSchema& child = *schema.children[0];
+    const std::string element = arrow_column("", child).info.declared;
+    column.info.declared =
+        size ? "fixed_size_list<" + element + ">[" + std::to_string(*size) + "]"
+             : "list<" + element + ">";
+    const auto number =
+        child.dictionary == nullptr ? number_of(child.format) : std::nullopt;
+    if (number) {
+      column.element = ColumnType::number(*number);
+      column.type = size ? ColumnType::tensor(*number) : ColumnType::list;
+      if (size) column.item = {*size};
+      return;
+    }
+  } else if (format == "+m" || format == "+s") {
+    column.info.declared = format == "+m" ? "map" : "struct";
+  }
+  column.type = ColumnType::json;
+  if (!has_json(schema)) column.unsupported = column.info.declared;
 }
 
 }  // namespace
@@ -325,7 +257,7 @@ ArrowColumn arrow_column(const std::string& name, const ArrowSchema& schema) {
     column.type = ColumnType::number(*number);
     column.info.declared = name_of(*number);
   } else if (format == "e") {
-    is(ColumnType::float64, "float16");
+    is(ColumnType::number(Dtype::float32), "float16");
   } else if (format == "b") {
     is(ColumnType::boolean, "bool");
     column.info.boolean = true;
@@ -344,27 +276,49 @@ ArrowColumn arrow_column(const std::string& name, const ArrowSchema& schema) {
     column.info.timestamp = scaled->timestamp;
   } else if (decimal_scale(format)) {
     is(ColumnType::float64, "decimal128");
-  } else if (format == "+l" || format == "+L") {
-    const ArrowColumn child = arrow_column("", *schema.children[0]);
-    is(ColumnType::list, "list");
-    column.info.declared += "<" + child.info.declared + ">";
-    column.element = child.type;
-    column.unsupported = child.unsupported;
-  } else if (const auto size = fixed_size(format)) {
-    const ArrowColumn child = arrow_column("", *schema.children[0]);
-    column.info.declared = "fixed_size_list<" + child.info.declared + ">[" +
-                           std::to_string(*size) + "]";
-    if (child.type.kind == ColumnKind::number && child.unsupported.empty()) {
-      column.type = ColumnType::tensor(child.type.dtype);
-      column.item = {*size};
-    } else {
-      column.unsupported = column.info.declared;
-    }
+  } else if (size_behind("w:", format)) {
+    is(ColumnType::binary, "fixed_size_binary");
   } else {
-    column.unsupported = format == "+m" ? "map" : std::string(format);
-    column.info.declared = column.unsupported;
+    describe_nested(schema, column);
   }
   return column;
+}
+
+std::int64_t arrow_layout::dictionary_place(const ArrowSchema& schema,
+                                            const ArrowArray& array,
+                                            std::int64_t at) {
+  const std::int64_t index =
+      index_at(array, number_of(schema.format).value_or(Dtype::int64), at);
+  const ArrowArray& values = *array.dictionary;
+  if (index < 0 || index >= values.length)
+    throw Error(ErrorKind::source,
+                {.code = "source.stream",
+                 .what = "cannot take the rows of an Arrow stream",
+                 .where = "__arrow_c_stream__",
+                 .why = "value " + std::to_string(index) +
+                        " of a dictionary of " + std::to_string(values.length),
+                 .next = "make the table again"});
+  return values.offset + index;
+}
+
+std::vector<std::int64_t> rows_with_gaps(const ArrowColumn& column,
+                                         const ArrowArray& array,
+                                         std::int64_t first,
+                                         std::int64_t rows) {
+  std::vector<std::int64_t> found;
+  if (column.type.kind != ColumnKind::fixed || array.n_children != 1 ||
+      !has_nulls(*array.children[0]))
+    return found;
+  const ArrowArray& child = *array.children[0];
+  const std::int64_t size = elements_of(column.item);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    if (!valid_at(array, first + row)) continue;
+    std::int64_t at = child.offset + (first + row) * size;
+    const std::int64_t end = at + size;
+    while (at < end && valid_at(child, at)) ++at;
+    if (at < end) found.push_back(row);
+  }
+  return found;
 }
 
 bool may_hold_nulls(const ArrowArray& batch,

@@ -24,4 +24,10 @@ Column arrow_values(const ArrowColumn& column, const ArrowSchema& schema,
                     const std::vector<const ArrowArray*>& above,
                     std::int64_t begin, std::int64_t first, std::int64_t rows);
 
+/// The rows among these in which a tensor lacks an element: a tensor has none
+/// that is missing.
+std::vector<std::int64_t> rows_with_gaps(const ArrowColumn& column,
+                                         const ArrowArray& array,
+                                         std::int64_t first, std::int64_t rows);
+
 }  // namespace penstock

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/sources/files/checked_column.h"
 #include "penstock/sources/files/file_source.h"
 
 namespace penstock {
@@ -29,8 +30,13 @@ class TableReader final : public ChunkReader {
       Block piece;
       piece.rows = std::min(kPieceRows, rows - at);
       piece.owner = table_;
-      for (std::size_t column : columns_)
-        piece.columns.push_back(table_->column(batch, column, at, piece.rows));
+      for (std::size_t c = 0; c < columns_.size(); ++c) {
+        piece.columns.push_back(
+            table_->column(batch, columns_[c], at, piece.rows));
+        for (std::int64_t row :
+             table_->rows_with_gaps(batch, columns_[c], at, piece.rows))
+          piece.problems.push_back({row, c, files::kListGap});
+      }
       if (!sink(std::move(piece))) return;
     }
   }

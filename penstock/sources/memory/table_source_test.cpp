@@ -208,6 +208,81 @@ TEST_F(TableTest, BooleansListsAndTensors) {
   EXPECT_THAT(values(pairs), ElementsAre("2.0 ", "3.0 "));
 }
 
+TEST_F(TableTest, WhatIsNestedInAnotherWayIsJson) {
+  FakeArray words = texts();
+  words.offset = 0;
+  words.nulls = 0;
+  words.buffers[0].clear();
+  words.length = 4;
+  FakeArray counts = numbers<std::int64_t>("l", {1, 2, 3, 4});
+  counts.name = "n";
+  counts.offset = 0;
+  counts.length = 4;
+  FakeArray prices =
+      numbers<std::int64_t>("d:9,3", {5, 0, -1500, -1, 0, 0, 7, 0});
+  prices.name = "p";
+  prices.offset = 0;
+  prices.length = 4;
+  FakeArray object{.format = "+s",
+                   .name = "item",
+                   .length = 4,
+                   .buffers = {{}},
+                   .children = {words, counts, prices}};
+  FakeArray list{
+      .format = "+l",
+      .name = "c",
+      .length = 2,
+      .offset = 1,
+      .buffers = {{}, FakeArray::of(std::vector<std::int32_t>{0, 1, 3, 4})},
+      .children = {object}};
+  EXPECT_THAT(values(list), ElementsAre(R"([{"c":"ab","n":2,"p":-1.500},)"
+                                        R"({"c":"","n":null,"p":null}])",
+                                        R"([{"c":"cde","n":4,"p":0.007}])"));
+}
+
+TEST_F(TableTest, BytesOfOneWidthAndHalfFloatsKeepTheirs) {
+  EXPECT_THAT(values({.format = "w:2",
+                      .name = "c",
+                      .length = 2,
+                      .offset = 1,
+                      .buffers = {{}, FakeArray::of("abcdef")}}),
+              ElementsAre("cd", "ef"));
+  FakeStream made({{numbers<std::uint16_t>("e", {0, 0, 0, 0})}});
+  ArrowArrayStream stream = made.stream();
+  EXPECT_EQ(ArrowTable::read(stream)->columns()[0].type,
+            ColumnType::number(Dtype::float32));
+}
+
+TEST_F(TableTest, ATensorThatLacksAnElementIsNamedByRow) {
+  FakeArray child = numbers<float>("f", {9, 1, 2, 3});
+  child.offset = 0;
+  child.length = 4;
+  child.nulls = 1;
+  child.buffers[0] = {std::byte{0b1011}};
+  FakeArray pairs{.format = "+w:2",
+                  .name = "c",
+                  .length = 2,
+                  .buffers = {{}},
+                  .children = {child}};
+  FakeStream made({{pairs}});
+  ArrowArrayStream stream = made.stream();
+  auto table = ArrowTable::read(stream);
+  EXPECT_THAT(table->rows_with_gaps(0, 0, 0, 2), ElementsAre(1));
+  EXPECT_THAT(table->rows_with_gaps(0, 0, 1, 1), ElementsAre(0));
+}
+
+TEST_F(TableTest, AValueThatItsDictionaryHasNotIsRefused) {
+  FakeArray indices = numbers<std::int8_t>("c", {0, 2, 0, 3});
+  indices.dictionary.push_back(texts());
+  try {
+    values(indices);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "source.stream");
+    EXPECT_THAT(error.what(), HasSubstr("value 3 of a dictionary of 3"));
+  }
+}
+
 TEST_F(TableTest, MembersOfStructsAreColumnsAndTakeTheirNulls) {
   FakeArray inner = numbers<std::int32_t>("i", {9, 1, 2, 3});
   inner.name = "b";

@@ -6,14 +6,15 @@
 #include <utility>
 
 #include "penstock/base/error.h"
-#include "penstock/base/file.h"
 #include "penstock/sources/files/array_file.h"
+#include "penstock/sources/files/mapped_file.h"
 #include "penstock/sources/npy/safetensors.h"
 #include "penstock/sources/npy/zip.h"
 
 namespace penstock::npy {
 namespace {
 
+using files::MappedFile;
 using Arrays = std::vector<std::shared_ptr<const files::RowArray>>;
 
 bool ends_with(const std::string& path, const char* end) {
@@ -21,16 +22,6 @@ bool ends_with(const std::string& path, const char* end) {
   return path.size() >= length &&
          ::strcasecmp(path.c_str() + path.size() - length, end) == 0;
 }
-
-struct MappedFile {
-  explicit MappedFile(const files::DataFile& file) {
-    if (file.bytes > 0) mapping = real_files().map(file.path);
-  }
-  std::span<const std::byte> bytes() const {
-    return mapping == nullptr ? std::span<const std::byte>() : mapping->bytes();
-  }
-  std::shared_ptr<const FileMapping> mapping;
-};
 
 /// An array that lies as it is in `bytes`, the file that holds it.
 void add_array(ArrayLayout layout, std::span<const std::byte> bytes,
@@ -47,7 +38,7 @@ void add_array(ArrayLayout layout, std::span<const std::byte> bytes,
     data = bytes.subspan(layout.begin, *size);
   }
   to.push_back(make_mapped_array(std::move(layout),
-                                 {.bytes = data, .owner = file.mapping}));
+                                 {.bytes = data, .owner = file.owner()}));
 }
 
 void add_packed(const ZipMember& member, const std::string& name,

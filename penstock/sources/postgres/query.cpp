@@ -112,6 +112,11 @@ Table find_query(Connection& connection, const SourceSpec& spec) {
   return table;
 }
 
+Table find_rows(Connection& connection, const SourceSpec& spec) {
+  return spec.query.empty() ? find_table(connection, spec)
+                            : find_query(connection, spec);
+}
+
 void number_rows(const SourceSpec& spec, const std::string& place,
                  Table& query) {
   const QueryText text(spec.query, kQuotes);

@@ -9,6 +9,9 @@ namespace penstock::postgres {
 /// no parameters. Error(request): source.query_writes, source.query.
 Table find_query(Connection& connection, const SourceSpec& spec);
 
+/// What the rows of a job are: those of a table, or of its query.
+Table find_rows(Connection& connection, const SourceSpec& spec);
+
 /// The same with a column that numbers its rows, where its ORDER BY fixes them.
 /// Error(request), source.query_order.
 void number_rows(const SourceSpec& spec, const std::string& place,

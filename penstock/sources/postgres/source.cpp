@@ -44,15 +44,10 @@ void check_statement(Connection& connection, const OpenTable& opened) {
   bool wrong = parameter || (state.starts_with("42") && state != "42501") ||
                state.starts_with("22") || state.starts_with("0A");
   if (spec.where.empty() || !wrong) throw connection.error(result.get());
-  throw Error(
-      ErrorKind::request,
-      {.code = "source.where",
-       .what = "cannot select rows of table '" + spec.table + "' by '" +
-               spec.where + "'",
-       .where = "source.where",
-       .why = parameter ? "it has a parameter, and none is given a value"
-                        : "PostgreSQL says: " + connection.says(result.get()),
-       .next = condition_hint(opened.table.schema)});
+  throw condition_error(
+      spec, opened.table.schema,
+      parameter ? "it has a parameter, and none is given a value"
+                : "PostgreSQL says: " + connection.says(result.get()));
 }
 
 /// Rows that are named by their place are in an order of this moment: what was
@@ -141,18 +136,13 @@ RowCount PostgresSource::count() const {
   return {.rows = rows, .exact = counted};
 }
 
-Table find(Connection& connection, const SourceSpec& spec) {
-  return spec.query.empty() ? find_table(connection, spec)
-                            : find_query(connection, spec);
-}
-
 }  // namespace
 
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
                                    const std::vector<ColumnRequest>& requests,
                                    SourceOptions options) {
   Connection connection(spec, Connection::Use::to_read, options.stop);
-  Table table = find(connection, spec);
+  Table table = find_rows(connection, spec);
   const std::string place = place_of(table, connection);
   if (!spec.query.empty() && spec.key.empty() && options.keys)
     number_rows(spec, place, table);
@@ -169,7 +159,7 @@ std::unique_ptr<Source> open_table(const SourceSpec& spec,
 
 Schema read_table_schema(const SourceSpec& spec) {
   Connection connection(spec, Connection::Use::to_read);
-  return find(connection, spec).schema;
+  return find_rows(connection, spec).schema;
 }
 
 }  // namespace penstock::postgres

@@ -3,6 +3,9 @@
 #include <charconv>
 #include <map>
 
+#include "penstock/base/ascii.h"
+#include "penstock/sources/schema.h"
+
 namespace penstock::postgres {
 namespace {
 
@@ -47,12 +50,6 @@ Error no_table(const Connection& connection, std::string what, std::string why,
                                     .where = connection.place(),
                                     .why = std::move(why),
                                     .next = std::move(next)});
-}
-
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
 }
 
 std::string only_table(Connection& connection) {
@@ -140,9 +137,7 @@ void read_columns(Connection& connection, Table& table) {
     if (std::string place(text_in(list, row, 3)); !place.empty())
       key[std::stoi(place)] = table.schema.columns.back().name;
   }
-  for (const auto& [at, name] : key) table.schema.primary_key.push_back(name);
-  for (ColumnInfo& column : table.schema.columns)
-    column.primary_key = key.size() == 1 && column.name == key.begin()->second;
+  set_primary_key(key, table.schema);
 }
 
 }  // namespace
@@ -214,7 +209,7 @@ Table find_table(Connection& connection, const SourceSpec& spec) {
   table.name = spec.table.empty() ? only_table(connection) : spec.table;
   std::vector<std::string> names;
   add_readings(table.name, names);
-  add_readings(lower(table.name), names);
+  add_readings(ascii_lower(table.name), names);
   std::string first;
   for (std::size_t at = 1; at <= names.size(); ++at)
     first += (at == 1 ? "coalesce(to_regclass($" : "), to_regclass($") +

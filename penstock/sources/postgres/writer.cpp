@@ -8,16 +8,6 @@ namespace {
 /// Rows are sent when so many bytes have been collected.
 constexpr std::size_t kSendBytes = 1 << 20;
 
-[[noreturn]] void refuse(const SourceSpec& spec, const std::string& place,
-                         std::string code, std::string why, std::string next) {
-  throw Error(ErrorKind::request,
-              {.code = std::move(code),
-               .what = "cannot make table '" + spec.table + "'",
-               .where = place,
-               .why = std::move(why),
-               .next = std::move(next)});
-}
-
 std::string declared(const NewColumn& column) {
   if (!column.declared.empty()) return column.declared;
   if (column.type == ColumnType::json) return "json";
@@ -79,12 +69,6 @@ class PostgresWriter : public TableWriter {
   bool copying_ = false;
 };
 
-/// A writer has no simulated latency.
-SourceSpec without_delay(SourceSpec spec) {
-  spec.round_trip_ms = 0;
-  return spec;
-}
-
 PostgresWriter::PostgresWriter(const SourceSpec& spec,
                                const std::vector<NewColumn>& columns,
                                bool replace)
@@ -116,13 +100,13 @@ void PostgresWriter::make_room(const SourceSpec& spec, bool replace) {
   if (PQntuples(found.get()) == 0) return;
   std::string word = relation_word(text_in(found, 0, 0)[0]);
   if (word != "table")
-    refuse(spec, connection_.place(), "source.table_exists",
-           "there is a " + word + " of this name already",
-           "choose another name");
+    refuse_table(spec, connection_.place(), "source.table_exists",
+                 "there is a " + word + " of this name already",
+                 "choose another name");
   if (!replace)
-    refuse(spec, connection_.place(), "source.table_exists",
-           "the table exists already",
-           "choose another name, or let it be replaced (--replace)");
+    refuse_table(spec, connection_.place(), "source.table_exists",
+                 "the table exists already",
+                 "choose another name, or let it be replaced (--replace)");
   connection_.execute("DROP TABLE " + name_.identifier());
 }
 
@@ -132,7 +116,7 @@ void PostgresWriter::choose_encodings(const SourceSpec& spec) {
   kinds_ = table.kinds;
   for (std::size_t at = 0; at < columns_.size(); ++at)
     if (!can_encode(columns_[at].type, kinds_[at]))
-      refuse(
+      refuse_table(
           spec, connection_.place(), "postgres.type",
           "column '" + columns_[at].name + "' holds " +
               std::string(name_of(columns_[at].type)) +
@@ -147,11 +131,7 @@ PostgresWriter::~PostgresWriter() {
 
 void PostgresWriter::write(const Block& block) {
   PENSTOCK_ASSERT(copying_, "the table is not finished");
-  PENSTOCK_ASSERT(block.columns.size() == columns_.size(),
-                  "a block has the columns of its table");
-  for (std::size_t c = 0; c < columns_.size(); ++c)
-    PENSTOCK_ASSERT(block.columns[c].type == columns_[c].type,
-                    "a block has the types of its table");
+  check_block(block, columns_);
   for (std::int64_t row = 0; row < block.rows; ++row, ++rows_) {
     append_row_head(pending_, columns_.size());
     for (std::size_t c = 0; c < columns_.size(); ++c)
@@ -211,8 +191,8 @@ std::unique_ptr<TableWriter> make_table(const SourceSpec& spec,
                                         const std::vector<NewColumn>& columns,
                                         bool replace) {
   if (spec.table.empty())
-    refuse(spec, "source.uri", "source.no_table", "no table is named",
-           "write it after the URI: postgresql://host/database#table");
+    refuse_table(spec, "source.uri", "source.no_table", "no table is named",
+                 "write it after the URI: postgresql://host/database#table");
   PENSTOCK_ASSERT(!columns.empty(), "a table has at least one column");
   return std::make_unique<PostgresWriter>(spec, columns, replace);
 }

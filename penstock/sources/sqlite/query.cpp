@@ -72,6 +72,11 @@ Table find_query(Connection& connection, const SourceSpec& spec) {
   return table;
 }
 
+Table find_rows(Connection& connection, const SourceSpec& spec) {
+  return spec.query.empty() ? find_table(connection, spec)
+                            : find_query(connection, spec);
+}
+
 void number_rows(Connection& connection, const SourceSpec& spec, Table& query) {
   const QueryText text(spec.query, kQuotes);
   query.from = numbered_rows(

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "penstock/base/clock.h"
 #include "penstock/sources/condition.h"
 #include "penstock/sources/schema.h"
 #include "penstock/sources/sqlite/query.h"
@@ -20,13 +21,7 @@ void check_where(Connection& connection, const SourceSpec& spec,
                  const Table& table) {
   if (spec.where.empty()) return;
   auto refuse = [&](std::string why, const std::string& unknown = "") {
-    throw Error(ErrorKind::request,
-                {.code = "source.where",
-                 .what = "cannot select rows of table '" + spec.table +
-                         "' by '" + spec.where + "'",
-                 .where = "source.where",
-                 .why = std::move(why),
-                 .next = condition_hint(table.schema, unknown)});
+    throw condition_error(spec, table.schema, std::move(why), unknown);
   };
   for (const std::string& clause :
        {in_parentheses(spec.where), bare(spec.where)}) {
@@ -47,10 +42,6 @@ void check_where(Connection& connection, const SourceSpec& spec,
     if (sqlite3_bind_parameter_count(prepared) != 0)
       refuse("it has a parameter, and none is given a value");
   }
-}
-
-std::int64_t nanoseconds_of(const timespec& time) {
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 /// Which file it is, its size and times; null where there is none, or an empty
@@ -134,18 +125,13 @@ RowCount SqliteSource::count() const {
   return {.rows = rows, .exact = counted};
 }
 
-Table find(Connection& connection, const SourceSpec& spec) {
-  return spec.query.empty() ? find_table(connection, spec)
-                            : find_query(connection, spec);
-}
-
 }  // namespace
 
 std::unique_ptr<Source> open_table(const SourceSpec& spec,
                                    const std::vector<ColumnRequest>& requests,
                                    SourceOptions options) {
   Connection connection(spec, Connection::Open::to_read, options.stop);
-  Table table = find(connection, spec);
+  Table table = find_rows(connection, spec);
   if (!spec.query.empty() && spec.key.empty() && options.keys)
     number_rows(connection, spec, table);
   SourceSpec found = spec;
@@ -158,7 +144,7 @@ std::unique_ptr<Source> open_table(const SourceSpec& spec,
 
 Schema read_table_schema(const SourceSpec& spec) {
   Connection connection(spec, Connection::Open::to_read);
-  return find(connection, spec).schema;
+  return find_rows(connection, spec).schema;
 }
 
 }  // namespace penstock::sqlite

@@ -5,17 +5,11 @@
 #include <map>
 #include <vector>
 
+#include "penstock/base/ascii.h"
 #include "penstock/sources/schema.h"
 
 namespace penstock::sqlite {
 namespace {
-
-std::string upper(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return result;
-}
 
 struct Entry {
   std::string name;
@@ -91,9 +85,7 @@ Schema schema_of(Connection& connection, const std::string& table) {
       key[at] = column.name;
     schema.columns.push_back(std::move(column));
   }
-  for (const auto& [at, name] : key) schema.primary_key.push_back(name);
-  for (ColumnInfo& column : schema.columns)
-    column.primary_key = key.size() == 1 && column.name == key.begin()->second;
+  set_primary_key(key, schema);
   return schema;
 }
 
@@ -103,10 +95,10 @@ constexpr const char* kRowNumbers[] = {"rowid", "_rowid_", "oid"};
 std::string rowid_of(Connection& connection, const Table& table) {
   if (table.view) return "";
   for (const char* name : kRowNumbers) {
-    bool taken = std::ranges::any_of(table.schema.columns,
-                                     [&](const ColumnInfo& column) {
-                                       return upper(column.name) == upper(name);
-                                     });
+    bool taken = std::ranges::any_of(
+        table.schema.columns, [&](const ColumnInfo& column) {
+          return ascii_upper(column.name) == ascii_upper(name);
+        });
     if (taken) continue;
     std::string sql =
         std::string("SELECT ") + name + " FROM " + identifier(table.name);
@@ -121,7 +113,7 @@ std::string rowid_of(Connection& connection, const Table& table) {
 
 bool names_rowid(const std::string& name) {
   return std::ranges::any_of(kRowNumbers, [&](const char* number) {
-    return upper(name) == upper(number);
+    return ascii_upper(name) == ascii_upper(number);
   });
 }
 
@@ -145,7 +137,7 @@ std::vector<ColumnInfo> Table::key_columns(const std::vector<std::string>& key,
 
 ColumnInfo column_info(std::string name, std::string declared) {
   ColumnInfo column{.name = std::move(name), .declared = std::move(declared)};
-  std::string word = upper(column.declared);
+  std::string word = ascii_upper(column.declared);
   column.boolean = word == "BOOL" || word == "BOOLEAN";
   column.timestamp = word.find("DATE") != std::string::npos ||
                      word.find("TIME") != std::string::npos;
@@ -155,7 +147,7 @@ ColumnInfo column_info(std::string name, std::string declared) {
 }
 
 Affinity affinity_of(std::string_view declared) {
-  std::string word = upper(declared);
+  std::string word = ascii_upper(declared);
   auto has = [&](const char* part) {
     return word.find(part) != std::string::npos;
   };

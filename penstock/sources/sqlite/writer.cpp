@@ -7,16 +7,6 @@
 namespace penstock::sqlite {
 namespace {
 
-[[noreturn]] void refuse(const SourceSpec& spec, std::string code,
-                         std::string why, std::string next) {
-  throw Error(ErrorKind::request,
-              {.code = std::move(code),
-               .what = "cannot make table '" + spec.table + "'",
-               .where = spec.path,
-               .why = std::move(why),
-               .next = std::move(next)});
-}
-
 std::string declared(const SourceSpec& spec, const NewColumn& column) {
   if (!column.declared.empty()) return column.declared;
   switch (column.type.kind) {
@@ -31,10 +21,11 @@ std::string declared(const SourceSpec& spec, const NewColumn& column) {
     default:
       break;
   }
-  refuse(spec, "sqlite.type",
-         "column '" + column.name + "' is a " +
-             std::string(name_of(column.type)) + ", which SQLite cannot hold",
-         "write it as text");
+  refuse_table(spec, spec.path, "sqlite.type",
+               "column '" + column.name + "' is a " +
+                   std::string(name_of(column.type)) +
+                   ", which SQLite cannot hold",
+               "write it as text");
 }
 
 /// Removes a file that was made here, unless told that it may stay.
@@ -105,12 +96,6 @@ class SqliteWriter : public TableWriter {
   Statement insert_;
 };
 
-/// A writer has no simulated latency.
-SourceSpec without_delay(SourceSpec spec) {
-  spec.round_trip_ms = 0;
-  return spec;
-}
-
 SqliteWriter::SqliteWriter(const SourceSpec& spec,
                            const std::vector<NewColumn>& columns, bool replace)
     : columns_(columns),
@@ -139,12 +124,13 @@ void SqliteWriter::make_room(const SourceSpec& spec, bool replace) {
   if (!connection_.send(statement.get())) return;
   std::string type(text_at(statement.get(), 0, false));
   if (type != "table")
-    refuse(spec, "source.table_exists",
-           "there is a " + type + " of this name already",
-           "choose another name");
+    refuse_table(spec, spec.path, "source.table_exists",
+                 "there is a " + type + " of this name already",
+                 "choose another name");
   if (!replace)
-    refuse(spec, "source.table_exists", "the table exists already",
-           "choose another name, or let it be replaced (--replace)");
+    refuse_table(spec, spec.path, "source.table_exists",
+                 "the table exists already",
+                 "choose another name, or let it be replaced (--replace)");
   statement.reset();  // a table that is being read cannot be dropped
   connection_.execute("DROP TABLE " + identifier(spec.table));
 }
@@ -179,11 +165,7 @@ void SqliteWriter::bind(const Column& column, std::int64_t row, int parameter) {
 
 void SqliteWriter::write(const Block& block) {
   PENSTOCK_ASSERT(insert_ != nullptr, "the table is not finished");
-  PENSTOCK_ASSERT(block.columns.size() == columns_.size(),
-                  "a block has the columns of its table");
-  for (std::size_t c = 0; c < columns_.size(); ++c)
-    PENSTOCK_ASSERT(block.columns[c].type == columns_[c].type,
-                    "a block has the types of its table");
+  check_block(block, columns_);
   for (std::int64_t row = 0; row < block.rows; ++row) {
     for (std::size_t c = 0; c < columns_.size(); ++c)
       bind(block.columns[c], row, static_cast<int>(c + 1));
@@ -205,8 +187,8 @@ std::unique_ptr<TableWriter> make_table(const SourceSpec& spec,
                                         const std::vector<NewColumn>& columns,
                                         bool replace) {
   if (spec.table.empty())
-    refuse(spec, "source.no_table", "no table is named",
-           "write it after the path: sqlite:PATH#table");
+    refuse_table(spec, spec.path, "source.no_table", "no table is named",
+                 "write it after the path: sqlite:PATH#table");
   PENSTOCK_ASSERT(!columns.empty(), "a table has at least one column");
   return std::make_unique<SqliteWriter>(spec, columns, replace);
 }

@@ -156,19 +156,15 @@ void CsvFile::check_names() const {
 void CsvFile::look(std::size_t chunk, std::vector<Looks>& looks) const {
   ChunkBuffer buffer;
   Cells cells(rules);
-  std::string_view bytes = buffer.read(text, rows_found.chunks[chunk]);
-  const char* end = bytes.data() + bytes.size();
-  for (const char* at = bytes.data(); at < end;) {
-    const char* next = rules.end_of_row(at, end);
-    if (next == nullptr) next = end;
-    std::string_view row = content_of(at, next);
-    at = next;
-    if (row.empty()) continue;
-    const std::vector<Cell>& found = cells.split(row);
-    for (std::size_t c = 0; c < std::min(found.size(), looks.size()); ++c)
-      if (looks[c] != Looks::text)
-        looks[c] = wider(looks[c], reader.looks(found[c]));
-  }
+  const TextChunk& of = rows_found.chunks[chunk];
+  each_row(buffer.read(text, of), rules, of.line,
+           [&](std::string_view row, std::int64_t) {
+             const std::vector<Cell>& found = cells.split(row);
+             for (std::size_t c = 0; c < std::min(found.size(), looks.size());
+                  ++c)
+               if (looks[c] != Looks::text)
+                 looks[c] = wider(looks[c], reader.looks(found[c]));
+           });
 }
 
 CsvReader::CsvReader(std::shared_ptr<const CsvFile> file,
@@ -180,20 +176,13 @@ CsvReader::CsvReader(std::shared_ptr<const CsvFile> file,
 void CsvReader::read(std::int64_t chunk, const files::PieceSink& sink) {
   const TextChunk& of =
       file_->rows_found.chunks[static_cast<std::size_t>(chunk)];
-  std::string_view bytes = buffer_.read(file_->text, of);
   Block block;
   for (std::size_t column : columns_)
     block.columns.emplace_back().type = file_->columns_[column].type;
-  const char* end = bytes.data() + bytes.size();
-  std::int64_t line = of.line;
-  for (const char* at = bytes.data(); at < end;) {
-    const char* next = file_->rules.end_of_row(at, end);
-    if (next == nullptr) next = end;
-    std::string_view row = content_of(at, next);
-    if (!row.empty()) append_row(row, line, block);
-    line += file_->rules.quote == '\0' ? 1 : lines_in(at, next);
-    at = next;
-  }
+  each_row(buffer_.read(file_->text, of), file_->rules, of.line,
+           [&](std::string_view row, std::int64_t line) {
+             append_row(row, line, block);
+           });
   sink(std::move(block));
 }
 
@@ -265,13 +254,9 @@ std::vector<std::shared_ptr<const files::RowFile>> open_csv(
   for (const files::DataFile& file : data) {
     auto csv = std::make_shared<CsvFile>(file, settings, stop);
     std::vector<Looks> of_file(csv->names.size(), Looks::nothing);
-    std::vector<std::size_t> chunks =
-        looked_at(csv->rows_found.chunks.size(), data.size());
-    whole = whole && chunks.size() == csv->rows_found.chunks.size();
-    for (std::size_t chunk : chunks) {
-      end_if_stopped(stop);
-      csv->look(chunk, of_file);
-    }
+    whole &=
+        look_at_file(csv->rows_found, data.size(), stop,
+                     [&](std::size_t chunk) { csv->look(chunk, of_file); });
     for (std::size_t c = 0; c < of_file.size(); ++c) {
       Looks& all = looks.emplace(csv->names[c], Looks::nothing).first->second;
       all = wider(all, of_file[c]);

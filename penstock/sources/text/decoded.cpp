@@ -12,18 +12,13 @@
 #include <memory>
 #include <vector>
 
+#include "penstock/base/ascii.h"
 #include "penstock/base/error.h"
 
 namespace penstock::text {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 18;
-
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
 
 [[noreturn]] void damaged(const files::DataFile& file, std::int64_t offset,
                           const std::string& why) {
@@ -126,21 +121,21 @@ void unpack_zstd(const files::DataFile& file, Pieces&, const ByteSink&) {
 }  // namespace
 
 bool is_compressed(const files::DataFile& file) {
-  std::string name = lower(file.path);
+  std::string name = ascii_lower(file.path);
   return name.ends_with(".gz") || name.ends_with(".zst");
 }
 
 void unpack(const files::DataFile& file, const files::InputFile& input,
             const ByteSink& sink) {
   Pieces pieces(input);
-  std::string name = lower(file.path);
+  std::string name = ascii_lower(file.path);
   if (name.ends_with(".gz")) return unpack_gzip(file, pieces, sink);
   if (name.ends_with(".zst")) return unpack_zstd(file, pieces, sink);
   for (std::span<const char> in; !(in = pieces.next()).empty();) sink(in);
 }
 
 bool is_plain(const std::string& encoding) {
-  const std::string name = lower(encoding);
+  const std::string name = ascii_lower(encoding);
   return name == "utf-8" || name == "utf8" || name == "ascii" ||
          name == "us-ascii" || name == "utf-8-sig";
 }

@@ -73,25 +73,16 @@ class DocumentsReader final : public files::ChunkReader {
     for (std::size_t column : columns_)
       block.columns.emplace_back().type = file_->columns_[column].type;
     if (file_->by_line)
-      append_lines(bytes, of.line, block);
+      each_row(bytes, {}, of.line,
+               [&](std::string_view row, std::int64_t line) {
+                 append(row, line, block);
+               });
     else
       append(bytes, 1, block);
     sink(std::move(block));
   }
 
  private:
-  void append_lines(std::string_view bytes, std::int64_t line, Block& block) {
-    const RowRules rules;
-    const char* end = bytes.data() + bytes.size();
-    for (const char* at = bytes.data(); at < end; ++line) {
-      const char* next = rules.end_of_row(at, end);
-      if (next == nullptr) next = end;
-      const std::string_view row = content_of(at, next);
-      at = next;
-      if (!row.empty()) append(row, line, block);
-    }
-  }
-
   void append(std::string_view document, std::int64_t line, Block& block) {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       Column& to = block.columns[c];
@@ -126,12 +117,9 @@ std::vector<std::shared_ptr<const files::RowFile>> open_documents(
     const SourceSpec& spec, const std::vector<files::DataFile>& data,
     StopFlag stop) {
   const FileSettings& settings = file_settings_of(spec);
-  std::vector<std::shared_ptr<const files::RowFile>> all;
-  for (const files::DataFile& file : data) {
-    end_if_stopped(stop);
-    all.push_back(std::make_shared<DocumentsFile>(file, settings, stop));
-  }
-  return all;
+  return files::open_each(data, stop, [&](const files::DataFile& file) {
+    return std::make_shared<DocumentsFile>(file, settings, stop);
+  });
 }
 
 }  // namespace penstock::text

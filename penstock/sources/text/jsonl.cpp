@@ -89,23 +89,15 @@ class Lines {
   template <class Work>
   void each(const JsonlFile& file, std::size_t chunk, Work work) {
     const TextChunk& of = file.rows_found.chunks[chunk];
-    std::string_view bytes = buffer_.read(file.text, of);
-    const char* end = bytes.data() + bytes.size();
-    std::int64_t line = of.line;
-    const RowRules rules;
-    for (const char* at = bytes.data(); at < end; ++line) {
-      const char* next = rules.end_of_row(at, end);
-      if (next == nullptr) next = end;
-      std::string_view row = content_of(at, next);
-      at = next;
-      if (row.empty()) continue;
+    const std::string_view bytes = buffer_.read(file.text, of);
+    each_row(bytes, {}, of.line, [&](std::string_view row, std::int64_t line) {
       od::document document;
       auto error = parser_
                        .iterate(row.data(), row.size(),
                                 row.size() + simdjson::SIMDJSON_PADDING)
                        .get(document);
       work(error, document, line, row);
-    }
+    });
   }
 
  private:
@@ -392,13 +384,9 @@ std::vector<std::shared_ptr<const files::RowFile>> open_jsonl(
   bool whole = true;
   for (const files::DataFile& file : data) {
     auto jsonl = std::make_shared<JsonlFile>(file, settings, stop);
-    std::vector<std::size_t> chunks =
-        looked_at(jsonl->rows_found.chunks.size(), data.size());
-    whole = whole && chunks.size() == jsonl->rows_found.chunks.size();
-    for (std::size_t chunk : chunks) {
-      end_if_stopped(stop);
-      survey.look(*jsonl, chunk);
-    }
+    whole &=
+        look_at_file(jsonl->rows_found, data.size(), stop,
+                     [&](std::size_t chunk) { survey.look(*jsonl, chunk); });
     opened.push_back(std::move(jsonl));
   }
   // A member that a line lacks is NULL there, and so it is in a whole file.

@@ -103,8 +103,7 @@ TextRows find_rows(const PlainText& text, std::int64_t offset,
       if (next == nullptr) next = end;  // the last row may lack its end
       if (!content_of(begin, next).empty()) ++chunk_rows;
       chunk.bytes += next - begin;
-      // A row in quotation marks may hold several lines.
-      line += rules.quote == '\0' ? 1 : lines_in(begin, next);
+      line += rules.lines_of(begin, next);
       if (chunk.bytes >= kChunk) end_chunk();
       begin = next;
     }

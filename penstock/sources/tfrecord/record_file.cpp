@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "penstock/base/error.h"
-#include "penstock/base/file.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/files/crc32c.h"
+#include "penstock/sources/files/mapped_file.h"
 #include "penstock/sources/tfrecord/example.h"
 
 namespace penstock::tfrecord {
@@ -49,20 +49,18 @@ bool is_text(std::string_view bytes) {
 
 struct RecordFile final : files::RowFile,
                           std::enable_shared_from_this<RecordFile> {
-  RecordFile(const files::DataFile& file, StopFlag stop) : path(file.path) {
-    if (file.bytes > 0) mapping = real_files().map(file.path);
+  RecordFile(const files::DataFile& file, StopFlag stop)
+      : path(file.path), mapped(file) {
     index(stop);
   }
 
-  std::span<const std::byte> bytes() const {
-    return mapping == nullptr ? std::span<const std::byte>() : mapping->bytes();
-  }
   std::size_t end_of(std::size_t record) const {
     return record + 1 < begins.size() ? begins[record + 1] : end;
   }
   std::span<const std::byte> data_of(std::size_t record) const {
-    return bytes().subspan(begins[record] + kHeader,
-                           end_of(record) - begins[record] - kHeader - kFooter);
+    return mapped.bytes().subspan(
+        begins[record] + kHeader,
+        end_of(record) - begins[record] - kHeader - kFooter);
   }
   std::string_view message_of(std::size_t record) const {
     const auto data = data_of(record);
@@ -77,7 +75,7 @@ struct RecordFile final : files::RowFile,
       const std::vector<std::size_t>& columns) const override;
 
   const std::string path;
-  std::shared_ptr<const FileMapping> mapping;
+  const files::MappedFile mapped;
   std::vector<std::size_t> begins;  // of records
   std::size_t end = 0;
   std::vector<std::int64_t> ends;
@@ -85,7 +83,7 @@ struct RecordFile final : files::RowFile,
 
  private:
   void index(StopFlag stop) {
-    const std::span<const std::byte> all = bytes();
+    const std::span<const std::byte> all = mapped.bytes();
     std::size_t chunk = 0;
     while (end < all.size()) {
       if (begins.size() % 1024 == 0) end_if_stopped(stop);
@@ -179,10 +177,8 @@ class RecordReader final : public files::ChunkReader {
       : file_(std::move(file)), columns_(std::move(columns)) {}
 
   void read(std::int64_t chunk, const files::PieceSink& sink) override {
-    const auto c = static_cast<std::size_t>(chunk);
-    const auto first =
-        static_cast<std::size_t>(c == 0 ? 0 : file_->ends[c - 1]);
-    const auto end = static_cast<std::size_t>(file_->ends[c]);
+    const auto first = static_cast<std::size_t>(file_->chunk_begin(chunk));
+    const auto end = static_cast<std::size_t>(file_->chunk_end(chunk));
     Block block;
     for (std::size_t at : columns_) {
       const files::FileColumn& about = file_->columns_[at];
@@ -270,10 +266,9 @@ std::unique_ptr<files::ChunkReader> RecordFile::open(
 std::vector<std::shared_ptr<const files::RowFile>> open_records(
     const SourceSpec&, const std::vector<files::DataFile>& data,
     StopFlag stop) {
-  std::vector<std::shared_ptr<const files::RowFile>> all;
-  for (const files::DataFile& file : data)
-    all.push_back(std::make_shared<RecordFile>(file, stop));
-  return all;
+  return files::open_each(data, stop, [&](const files::DataFile& file) {
+    return std::make_shared<RecordFile>(file, stop);
+  });
 }
 
 }  // namespace penstock::tfrecord

@@ -3,7 +3,7 @@
 namespace penstock {
 
 SourceKind token_store_source() {
-  return file_kind(
+  SourceKind kind = file_kind(
       "token_store", "token stores", "token_store", {".bin", ".ds"},
       SettingsTable<FileSettings>()
           .choice("dtype", &FileSettings::dtype,
@@ -13,6 +13,8 @@ SourceKind token_store_source() {
                    (std::int64_t{1} << 32) - 1,
                    "the token that ends a document, in a file that does not "
                    "say where they end; -1: none"));
+  kind.beside = {".idx", "+.index", ".json"};
+  return kind;
 }
 
 }  // namespace penstock

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "penstock/base/file.h"
 #include "penstock/sources/files/file_settings.h"
+#include "penstock/sources/files/mapped_file.h"
 #include "penstock/sources/token_store/layout.h"
 
 namespace penstock::token_store {
@@ -16,9 +16,9 @@ constexpr std::int64_t kChunk = 1 << 20;
 struct TokenFile final : files::RowFile,
                          std::enable_shared_from_this<TokenFile> {
   TokenFile(const files::DataFile& file, const FileSettings& settings,
-            StopFlag stop) {
-    if (file.bytes > 0) mapping = real_files().map(file.path);
-    layout = find_layout(file, settings, bytes(), stop);
+            StopFlag stop)
+      : mapped(file),
+        layout(find_layout(file, settings, mapped.bytes(), stop)) {
     columns_ = {{.name = "input_ids",
                  .declared = std::string(name_of(layout.dtype)) + "[]",
                  .type = ColumnType::list}};
@@ -37,9 +37,6 @@ struct TokenFile final : files::RowFile,
                  .type = ColumnType::list}};
   }
 
-  std::span<const std::byte> bytes() const {
-    return mapping == nullptr ? std::span<const std::byte>() : mapping->bytes();
-  }
   const std::vector<files::FileColumn>& columns() const override {
     return columns_;
   }
@@ -47,8 +44,8 @@ struct TokenFile final : files::RowFile,
   std::unique_ptr<files::ChunkReader> open(
       const std::vector<std::size_t>& columns) const override;
 
-  std::shared_ptr<const FileMapping> mapping;
-  Layout layout;
+  const files::MappedFile mapped;
+  const Layout layout;
   std::vector<std::int64_t> ends;
   std::vector<files::FileColumn> columns_;
 };
@@ -60,10 +57,8 @@ class TokenReader final : public files::ChunkReader {
       : file_(std::move(file)), columns_(columns) {}
 
   void read(std::int64_t chunk, const files::PieceSink& sink) override {
-    const auto c = static_cast<std::size_t>(chunk);
-    const auto first =
-        static_cast<std::size_t>(c == 0 ? 0 : file_->ends[c - 1]);
-    const auto end = static_cast<std::size_t>(file_->ends[c]);
+    const auto first = static_cast<std::size_t>(file_->chunk_begin(chunk));
+    const auto end = static_cast<std::size_t>(file_->chunk_end(chunk));
     Block block;
     block.rows = static_cast<std::int64_t>(end - first);
     for (std::size_t at = 0; at < columns_; ++at)
@@ -91,7 +86,7 @@ class TokenReader final : public files::ChunkReader {
     Column& child = column.children.emplace_back();
     child.type = ColumnType::number(layout.dtype);
     child.length = tokens;
-    const std::span<const std::byte> bytes = file_->bytes();
+    const std::span<const std::byte> bytes = file_->mapped.bytes();
     auto begin = [&](std::size_t d) {
       return static_cast<std::size_t>(layout.begins[d]);
     };
@@ -101,7 +96,7 @@ class TokenReader final : public files::ChunkReader {
     if (consecutive && aligned && tokens > 0) {
       child.values = Bytes::borrow(
           bytes.subspan(begin(first), static_cast<std::size_t>(tokens) * width),
-          file_->mapping);
+          file_->mapped.owner());
       return column;
     }
     for (std::size_t d = first; d < end; ++d)
@@ -142,15 +137,10 @@ std::vector<std::shared_ptr<const files::RowFile>> open_stores(
     const SourceSpec& spec, const std::vector<files::DataFile>& data,
     StopFlag stop) {
   const FileSettings& settings = file_settings_of(spec);
-  std::vector<std::shared_ptr<const files::RowFile>> all;
-  for (const files::DataFile& file : data) {
-    end_if_stopped(stop);
-    if (is_index(file))
-      all.push_back(std::make_shared<TokenFile>());
-    else
-      all.push_back(std::make_shared<TokenFile>(file, settings, stop));
-  }
-  return all;
+  return files::open_each(data, stop, [&](const files::DataFile& file) {
+    return is_index(file) ? std::make_shared<TokenFile>()
+                          : std::make_shared<TokenFile>(file, settings, stop);
+  });
 }
 
 }  // namespace penstock::token_store

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/half.h"
 #include "penstock/base/with_number.h"
 #include "penstock/sources/zarr/codecs.h"
 
@@ -245,21 +246,29 @@ class ChunkedReader final : public files::ArrayReader {
 
   /// Numbers as the CF conventions have them.
   Bytes decoded(const Bytes& raw) const {
+    if (is_half(array_.raw))
+      return decoded_of<std::uint16_t>(
+          raw, [&](std::uint16_t bits) { return from_half(array_.raw, bits); });
+    return with_number(array_.raw, [&]<class From>(Typed<From>) {
+      return decoded_of<From>(raw, [](From number) { return number; });
+    });
+  }
+
+  template <class From, class Value>
+  Bytes decoded_of(const Bytes& raw, Value value_of) const {
     Bytes out;
-    with_number(array_.raw, [&]<class From>(Typed<From>) {
-      with_number(array_.layout.info.dtype, [&]<class To>(Typed<To>) {
-        if constexpr (std::is_floating_point_v<To>) {
-          const std::span<const From> from = raw.as<From>();
-          out.resize(from.size() * sizeof(To));
-          To* to = out.mutable_data<To>();
-          for (std::size_t i = 0; i < from.size(); ++i) {
-            const auto value = static_cast<double>(from[i]);
-            to[i] = array_.missing && value == *array_.missing
-                        ? std::numeric_limits<To>::quiet_NaN()
-                        : static_cast<To>(value * array_.scale + array_.offset);
-          }
+    with_number(array_.layout.info.dtype, [&]<class To>(Typed<To>) {
+      if constexpr (std::is_floating_point_v<To>) {
+        const std::span<const From> from = raw.as<From>();
+        out.resize(from.size() * sizeof(To));
+        To* to = out.mutable_data<To>();
+        for (std::size_t i = 0; i < from.size(); ++i) {
+          const auto value = static_cast<double>(value_of(from[i]));
+          to[i] = array_.missing && value == *array_.missing
+                      ? std::numeric_limits<To>::quiet_NaN()
+                      : static_cast<To>(value * array_.scale + array_.offset);
         }
-      });
+      }
     });
     return out;
   }

@@ -10,6 +10,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
+#include "penstock/base/half.h"
 #include "penstock/base/with_number.h"
 
 namespace penstock::zarr {
@@ -114,8 +115,12 @@ void set_fill(const Json* value, ZarrArray& array) {
   } else if (*value == Json(true)) {
     number = 1;
   }
-  if (number == 0 || dtype == Dtype::float16 || dtype == Dtype::bfloat16)
+  if (number == 0) return;
+  if (is_half(dtype)) {
+    const std::uint16_t half = to_half(dtype, static_cast<float>(number));
+    std::memcpy(array.fill.data(), &half, sizeof(half));
     return;
+  }
   with_number(dtype, [&]<class Number>(Typed<Number>) {
     Number own{};
     if constexpr (std::is_floating_point_v<Number>) {
@@ -152,9 +157,7 @@ void set_attributes(const Json& attributes, const Json* fill,
   else if (fill != nullptr && fill->is_number() &&
            maybe(attributes, "_ARRAY_DIMENSIONS") != nullptr)
     array.missing = fill->number();
-  const bool half =
-      info.dtype == Dtype::float16 || info.dtype == Dtype::bfloat16;
-  array.decoded = (scaled || moved || array.missing.has_value()) && !half;
+  array.decoded = scaled || moved || array.missing.has_value();
   if (!array.decoded) return;
   // As xarray: what is scaled becomes float64, else what holds all values.
   const bool narrow = size_of(info.dtype) <= 2 || info.dtype == Dtype::float32;

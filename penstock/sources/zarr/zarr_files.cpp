@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "penstock/base/error.h"
+#include "penstock/base/clock.h"
 #include "penstock/base/hash.h"
 #include "penstock/sources/files/array_file.h"
 #include "penstock/sources/zarr/chunk_reader.h"
@@ -17,14 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const char* code, const std::string& path,
-                         std::string why, std::string next) {
-  throw Error(ErrorKind::source, {.code = code,
-                                  .what = "cannot read '" + path + "'",
-                                  .where = "source.path",
-                                  .why = std::move(why),
-                                  .next = std::move(next)});
-}
+using files::refuse_path;
 
 std::vector<std::string> matches_of(const std::string& pattern) {
   ::glob_t found{};
@@ -42,8 +35,8 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
        at.increment(error))
     all.push_back(at->path());
   if (error)
-    refuse("files.unreadable", folder.string(), error.message(),
-           "check who may read this folder");
+    refuse_path("files.unreadable", folder.string(), error.message(),
+                "check who may read this folder");
   std::ranges::sort(all);
   return all;
 }
@@ -59,9 +52,7 @@ files::DataFile store_at(const std::string& path, std::string relative) {
     if (::stat(at->path().c_str(), &found) != 0 || !S_ISREG(found.st_mode))
       continue;
     store.bytes += found.st_size;
-    const std::int64_t changed =
-        std::int64_t{found.st_mtim.tv_sec} * 1'000'000'000 +
-        found.st_mtim.tv_nsec;
+    const std::int64_t changed = nanoseconds_of(found.st_mtim);
     store.changed_ns = std::max(store.changed_ns, changed);
     all.add(std::to_string(found.st_ino) + " " + std::to_string(changed));
   }
@@ -74,8 +65,8 @@ void add_stores(const std::string& path, std::vector<files::DataFile>& to) {
   std::string plain = path;
   while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
   if (plain.ends_with(".zip"))
-    refuse("files.none", path, "zarr in .zip files is not read",
-           "unpack it into a folder");
+    refuse_path("files.none", path, "zarr in .zip files is not read",
+                "unpack it into a folder");
   if (is_node(plain)) {
     to.push_back(store_at(plain, fs::path(plain).filename().string()));
     return;
@@ -86,8 +77,8 @@ void add_stores(const std::string& path, std::vector<files::DataFile>& to) {
       if (is_node(match))
         to.push_back(store_at(match, fs::path(match).filename().string()));
     if (to.size() == before)
-      refuse("files.missing", path, "there is no zarr store of this name",
-             "name a folder with .zarray, .zgroup or zarr.json in it");
+      refuse_path("files.missing", path, "there is no zarr store of this name",
+                  "name a folder with .zarray, .zgroup or zarr.json in it");
     return;
   }
   const std::size_t before = to.size();
@@ -95,10 +86,11 @@ void add_stores(const std::string& path, std::vector<files::DataFile>& to) {
     if (entry.filename().string().ends_with(".zarr") && is_node(entry.string()))
       to.push_back(store_at(entry.string(), entry.filename().string()));
   if (to.size() == before)
-    refuse("files.none", path,
-           "it is no zarr store, and no folder in it is one whose name ends "
-           "with .zarr",
-           "name a folder with .zarray, .zgroup or zarr.json in it");
+    refuse_path(
+        "files.none", path,
+        "it is no zarr store, and no folder in it is one whose name ends "
+        "with .zarr",
+        "name a folder with .zarray, .zgroup or zarr.json in it");
 }
 
 using Arrays = std::vector<std::shared_ptr<const files::RowArray>>;
@@ -135,16 +127,14 @@ std::vector<files::DataFile> find_stores(const SourceSpec& spec,
 std::vector<std::shared_ptr<const files::RowFile>> open_stores(
     const SourceSpec&, const std::vector<files::DataFile>& data,
     StopFlag stop) {
-  std::vector<std::shared_ptr<const files::RowFile>> all;
-  for (const files::DataFile& store : data) {
+  return files::open_each(data, stop, [&](const files::DataFile& store) {
     Arrays arrays;
     add_arrays(store.path, "", arrays, stop);
     if (arrays.empty())
-      refuse("files.none", store.path, "it has no array with rows",
-             "write arrays of one dimension at least");
-    all.push_back(files::make_array_file(store.path, std::move(arrays)));
-  }
-  return all;
+      refuse_path("files.none", store.path, "it has no array with rows",
+                  "write arrays of one dimension at least");
+    return files::make_array_file(store.path, std::move(arrays));
+  });
 }
 
 }  // namespace penstock::zarr

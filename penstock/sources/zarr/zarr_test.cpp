@@ -75,6 +75,24 @@ TEST(Zarr, WindowsCrossChunks) {
       ElementsAre("0 1 2 10 11 12 20 21 22", "20 21 22 30 31 32 40 41 42"));
 }
 
+TEST(Zarr, NumbersOf16BitsStayWhatTheyAre) {
+  files::TestFolder folder;
+  folder.write("a.zarr/.zarray",
+               R"({"zarr_format": 2, "shape": [5], "chunks": [2],
+                   "dtype": "<f2", "compressor": null, "filters": null,
+                   "fill_value": 7.0, "order": "C"})");
+  folder.write("a.zarr/0", std::string("\x00\x3C\x00\x40", 4));
+  const Json of = section(folder.path("a.zarr"));
+  auto source = files::open_files(of, {wanted("/")});
+  EXPECT_EQ(source->types()[0], ColumnType::tensor(Dtype::float16));
+  EXPECT_THAT(rows_of(of, {wanted("/")}), ElementsAre("1", "2", "7", "7", "7"));
+  EXPECT_THAT(rows_of(of, {wanted("/", 2, 1)}),
+              ElementsAre("1 2", "2 7", "7 7", "7 7"));
+  folder.write("a.zarr/.zattrs", R"({"scale_factor": 2, "add_offset": 1})");
+  EXPECT_THAT(rows_of(of, {wanted("/")}),
+              ElementsAre("3", "5", "15", "15", "15"));
+}
+
 TEST(Zarr, ValuesOfXarrayAreDecoded) {
   for (const char* name : {"xarray2.zarr", "xarray3.zarr"}) {
     const auto schema =

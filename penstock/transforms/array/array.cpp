@@ -6,11 +6,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "penstock/base/half.h"
 #include "penstock/base/settings.h"
 #include "penstock/base/with_number.h"
 #include "penstock/transforms/array/json_numbers.h"
-#include "penstock/transforms/half.h"
-#include "penstock/transforms/image/pixel_writer.h"
 #include "penstock/transforms/kinds.h"
 
 // Numbers are converted once, when they are parsed: what is hashed and stored
@@ -44,12 +43,12 @@ bool convert(From from, To& to) {
 struct Float16 {
   std::uint16_t bits = 0;
   float value() const { return from_float16(bits); }
-  static Float16 of(float value) { return {float16_bits(value)}; }
+  static Float16 of(float value) { return {to_float16(value)}; }
 };
 struct BFloat16 {
   std::uint16_t bits = 0;
   float value() const { return from_bfloat16(bits); }
-  static BFloat16 of(float value) { return {bfloat16_bits(value)}; }
+  static BFloat16 of(float value) { return {to_bfloat16(value)}; }
 };
 template <class Number>
 constexpr bool kIsHalf =
@@ -136,8 +135,7 @@ class Parser final : public FieldParser {
         out.bytes.resize(begin);  // of what does not matter
         out.bytes.resize(begin + width);
       }
-      if (!equal)
-        out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      if (!equal) out.end_row();
     }
   }
 
@@ -204,37 +202,12 @@ class Parser final : public FieldParser {
   JsonNumbers texts_;
 };
 
-class Encoder final : public FieldEncoder {
- public:
-  void encode(std::span<const ValueRow> rows, const StoredRows& out,
-              Faults&) override {
-    std::byte* to = out.data;
-    for (ValueRow row : rows) {
-      if (out.runs == nullptr) {
-        std::memcpy(to, row.data(), row.size());
-        to += out.stride;
-        continue;
-      }
-      out.runs->bytes.append(row.data(), row.size());
-      out.runs->ends.push_back(
-          static_cast<std::uint32_t>(out.runs->bytes.size()));
-    }
-  }
-};
-
 class BoundArray final : public BoundField {
  public:
   BoundArray(Arrays array, std::size_t column)
       : array_(std::move(array)), column_(column) {}
   std::unique_ptr<FieldParser> parser() const override {
     return std::make_unique<Parser>(array_, column_);
-  }
-  std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-    return nullptr;
-  }
-  std::unique_ptr<FieldEncoder> encoder(const Json&,
-                                        const std::string&) const override {
-    return std::make_unique<Encoder>();
   }
 
  private:
@@ -336,13 +309,7 @@ std::shared_ptr<const FieldKind> make_array(std::string name, Arrays array) {
 }
 
 FieldDescriptor array_field() {
-  return {.key = "array",
-          .settings = array_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Arrays array;
-            array_settings().read(section, array);
-            return make_array(name, std::move(array));
-          }};
+  return describe_field<Arrays, array_settings, make_array>("array");
 }
 
 }  // namespace penstock

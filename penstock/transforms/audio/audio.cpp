@@ -35,7 +35,7 @@ class Parser final : public FieldParser {
       std::string why = append(block, row, out.bytes, column);
       if (!why.empty())
         faults.reject({.row = row, .place = column, .why = std::move(why)});
-      out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      out.end_row();
     }
   }
 
@@ -123,7 +123,7 @@ class Encoder final : public FieldEncoder {
                    .where = "loader.batch_size",
                    .why = "the sounds of one reading have more than 4 GiB",
                    .next = "use a smaller batch, or \"store\": \"samples\""});
-    runs.ends.push_back(static_cast<std::uint32_t>(runs.bytes.size()));
+    runs.end_row();
   }
 
   std::string waveform(ValueRow row, std::byte* to) {
@@ -155,9 +155,6 @@ class BoundAudio final : public BoundField {
       : audio_(audio), places_(places) {}
   std::unique_ptr<FieldParser> parser() const override {
     return std::make_unique<Parser>(audio_, places_);
-  }
-  std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-    return nullptr;
   }
   std::unique_ptr<FieldEncoder> encoder(const Json&,
                                         const std::string&) const override {
@@ -215,7 +212,10 @@ class AudioKind final : public FieldKind {
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     const ColumnKind kind = columns.types[0].kind;
     if (kind != ColumnKind::binary && kind != ColumnKind::utf8)
-      refuse(columns.info[0], columns.types[0]);
+      throw column_error("fields.not_bytes", setting("column"), columns.info[0],
+                         columns.types[0],
+                         "expected the bytes of sound files, or their paths",
+                         "name the column that holds them");
     Places places{.sound = columns.at[0]};
     std::size_t next = 1;
     if (!audio_.start.empty())
@@ -229,16 +229,6 @@ class AudioKind final : public FieldKind {
   std::string setting(const std::string& key) const {
     return "fields." + name_ + ".audio." + key;
   }
-  [[noreturn]] void refuse(const ColumnInfo& info, ColumnType type) const {
-    throw Error(ErrorKind::request,
-                {.code = "fields.not_bytes",
-                 .what = "cannot use the settings",
-                 .where = setting("column"),
-                 .why = "column '" + info.name + "' (" + info.declared +
-                        ") holds " + std::string(name_of(type)) +
-                        ", expected the bytes of sound files, or their paths",
-                 .next = "name the column that holds them"});
-  }
 
   const std::string name_;
   const Audio audio_;
@@ -251,13 +241,7 @@ std::shared_ptr<const FieldKind> make_audio(std::string name, Audio audio) {
 }
 
 FieldDescriptor audio_field() {
-  return {.key = "audio",
-          .settings = audio_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Audio audio;
-            audio_settings().read(section, audio);
-            return make_audio(name, std::move(audio));
-          }};
+  return describe_field<Audio, audio_settings, make_audio>("audio");
 }
 
 }  // namespace penstock

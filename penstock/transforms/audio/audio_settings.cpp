@@ -1,8 +1,8 @@
+#include "penstock/transforms/audio/audio_settings.h"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
-
-#include "penstock/transforms/audio/audio.h"
 
 namespace penstock {
 namespace {
@@ -60,6 +60,25 @@ void read_mel(Spec& spec, const SettingSchema& setting, Audio& to) {
 
 Json show_mel(const Audio& from) {
   return from.has_mel ? mel_settings().shown(from.mel) : Json();
+}
+
+const std::vector<std::string> kResamplers = {"torchaudio", "soxr"};
+
+Json resample_rule() {
+  return settings::choice_rule(
+      kResamplers,
+      "by whose method a sound of another rate is resampled; \"soxr\": in high "
+      "quality, of the whole row before it is cropped");
+}
+
+void read_resample(Spec& spec, const SettingSchema& setting, Audio& to) {
+  if (spec.raw(setting.key) == nullptr) return;
+  to.soxr = spec.choice(setting.key, kResamplers) == "soxr";
+}
+
+// Nothing by default, so that what earlier versions have kept is still known.
+Json show_resample(const Audio& from) {
+  return from.soxr ? Json("soxr") : Json();
 }
 
 void check_mel(Spec& section, Audio& audio) {
@@ -139,6 +158,7 @@ SettingsTable<Audio> make_settings() {
                {"random", Audio::Crop::random}},
               "\"random\" is drawn for rows of the train side, others are "
               "cropped from the middle")
+      .setting("resample", resample_rule(), read_resample, show_resample)
       .setting("mel", mel_rule(), read_mel, show_mel)
       .choice("store", &Audio::form,
               {{"auto", Audio::Form::automatic},

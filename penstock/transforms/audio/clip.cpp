@@ -83,6 +83,40 @@ void ClipReader::mix(const SoundInfo& info, std::size_t channel,
   }
 }
 
+/// Samples from `first` on of the `length` that come of `mixed_`, which holds
+/// what these depend on: by soxr, all samples of the sound.
+std::string ClipReader::resample(const SoundInfo& info, std::int64_t first,
+                                 std::int64_t length, std::span<float> to) {
+  if (!by_soxr(info)) {
+    resampler_from(info.rate).run(mixed_, first, to);
+    return {};
+  }
+  resampled_.resize(static_cast<std::size_t>(length));
+  std::string why =
+      soxr_(info.rate, static_cast<double>(audio_.rate), mixed_, resampled_);
+  std::copy_n(resampled_.begin() + first, to.size(), to.begin());
+  return why;
+}
+
+std::int64_t ClipReader::length_of(const SoundInfo& info, const Part& part) {
+  if (!by_soxr(info)) return resampler_from(info.rate).length(part.frames);
+  return part.frames > kMost
+             ? 0
+             : (part.frames * audio_.rate + info.rate - 1) / info.rate;
+}
+
+/// What the header says that cannot be done; empty: nothing.
+std::string ClipReader::fault_of(const SoundInfo& info) const {
+  if (audio_.stereo && info.channels > 2)
+    return "it has " + std::to_string(info.channels) +
+           " channels, expected 1 or 2 for stereo";
+  if (!by_soxr(info) && !Resampler::is_possible(info.rate, audio_.rate))
+    return "its rate of " + std::to_string(info.rate) +
+           " Hz has too little in " + "common with " +
+           std::to_string(audio_.rate) + " Hz to be resampled";
+  return {};
+}
+
 std::string ClipReader::read(const EncodedClip& clip,
                              std::optional<Random> random,
                              std::span<float> to) {
@@ -95,17 +129,10 @@ std::string ClipReader::read(const EncodedClip& clip,
                                  : decoder_->open(clip.bytes, info);
   Part part{};
   if (why.empty()) why = part_of(clip, info, part);
-  if (why.empty() && audio_.stereo && info.channels > 2)
-    why = "it has " + std::to_string(info.channels) +
-          " channels, expected 1 or 2 for stereo";
-  if (why.empty() && !Resampler::is_possible(info.rate, audio_.rate))
-    why = "its rate of " + std::to_string(info.rate) +
-          " Hz has too little in " + "common with " +
-          std::to_string(audio_.rate) + " Hz to be resampled";
+  if (why.empty()) why = fault_of(info);
   if (!why.empty()) return why;
 
-  const Resampler& resampler = resampler_from(info.rate);
-  const std::int64_t length = resampler.length(part.frames);
+  const std::int64_t length = length_of(info, part);
   const std::int64_t wanted = audio_.samples();
   const std::int64_t count = std::min(length, wanted);
   std::int64_t crop = 0;
@@ -113,11 +140,15 @@ std::string ClipReader::read(const EncodedClip& clip,
     crop = random ? static_cast<std::int64_t>(random->below(
                         static_cast<std::uint64_t>(length - wanted) + 1))
                   : (length - wanted) / 2;
-  // Only the samples that these depend on are decoded.
-  const auto [begin, end] = resampler.needed(crop, count);
+  // Only the samples that these depend on are decoded; filters of soxr have no
+  // end.
+  const auto [begin, end] = by_soxr(info)
+                                ? std::pair(std::int64_t{0}, part.frames)
+                                : resampler_from(info.rate).needed(crop, count);
   const std::int64_t first = std::max<std::int64_t>(begin, 0);
   const std::int64_t frames = std::min(end, part.frames) - first;
-  if (frames > kMost / info.channels || end - begin > kMost)
+  if (frames > kMost / info.channels || end - begin > kMost ||
+      (by_soxr(info) && length > kMost))
     return "it has " + std::to_string(frames) + " samples of " +
            std::to_string(info.channels) +
            " channels, more than are decoded at once";
@@ -130,8 +161,9 @@ std::string ClipReader::read(const EncodedClip& clip,
   for (std::size_t c = 0; c < static_cast<std::size_t>(audio_.channels());
        ++c) {
     mix(info, c, first - begin, frames);
-    resampler.run(mixed_, crop,
-                  to.subspan(c * each, static_cast<std::size_t>(count)));
+    why = resample(info, crop, length,
+                   to.subspan(c * each, static_cast<std::size_t>(count)));
+    if (!why.empty()) return why;
   }
   return {};
 }

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "penstock/transforms/audio/audio.h"
+#include "penstock/base/bytes.h"
+#include "penstock/base/random.h"
+#include "penstock/transforms/audio/audio_settings.h"
 #include "penstock/transforms/audio/decoder.h"
 #include "penstock/transforms/audio/resampler.h"
 
@@ -29,7 +31,8 @@ struct EncodedClip {
 /// filled up with zeros. Belongs to one thread at a time; keeps its memory.
 class ClipReader {
  public:
-  explicit ClipReader(const Audio& audio) : audio_(audio) {}
+  explicit ClipReader(const Audio& audio)
+      : audio_(audio), soxr_(audio.soxr ? soxr_resampler() : nullptr) {}
 
   /// `to` is [channels, samples]. `random` is for a crop at random; none: from
   /// the middle. What is wrong; empty: nothing.
@@ -42,14 +45,23 @@ class ClipReader {
   };
   std::string part_of(const EncodedClip& clip, const SoundInfo& info,
                       Part& part) const;
+  bool by_soxr(const SoundInfo& info) const {
+    return soxr_ != nullptr && info.rate != audio_.rate;
+  }
+  std::string fault_of(const SoundInfo& info) const;
+  std::int64_t length_of(const SoundInfo& info, const Part& part);
   const Resampler& resampler_from(int rate);
   void mix(const SoundInfo& info, std::size_t channel, std::int64_t lead,
            std::int64_t frames);
 
+  std::string resample(const SoundInfo& info, std::int64_t first,
+                       std::int64_t length, std::span<float> to);
+
   const Audio audio_;
+  const ResampleBySoxr soxr_;              // null: as torchaudio
   std::unique_ptr<SoundDecoder> decoder_;  // made when it is needed
   std::vector<std::pair<int, std::unique_ptr<Resampler>>> resamplers_;
-  std::vector<float> decoded_, mixed_;
+  std::vector<float> decoded_, mixed_, resampled_;
 };
 
 }  // namespace penstock

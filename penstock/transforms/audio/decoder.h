@@ -28,12 +28,19 @@ class SoundDecoder {
                            float* to) = 0;
 };
 
+/// Resamples all samples of a channel at once, in libsoxr's high quality. What
+/// is wrong; empty: nothing.
+using ResampleBySoxr = std::string (*)(double from_rate, double to_rate,
+                                       std::span<const float> from,
+                                       std::span<float> to);
+
 /// What the plugin libpenstock_audio.so gives to the program.
 struct AudioPart {
-  static constexpr std::int64_t kVersion = 1;
+  static constexpr std::int64_t kVersion = 2;
 
   std::int64_t version;
   std::unique_ptr<SoundDecoder> (*make_decoder)();
+  ResampleBySoxr resample_by_soxr;  ///< null: built without libsoxr
 };
 
 /// The one symbol that is looked up in the plugin.
@@ -42,5 +49,7 @@ inline constexpr const char* kAudioPartEntry = "penstock_audio_part";
 /// Throws Error(transform) that says what to install where the plugin cannot be
 /// loaded.
 std::unique_ptr<SoundDecoder> make_sound_decoder();
+/// The same, and where the plugin was built without libsoxr.
+ResampleBySoxr soxr_resampler();
 
 }  // namespace penstock

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "penstock/base/aligned.h"
-#include "penstock/transforms/audio/audio.h"
+#include "penstock/transforms/audio/audio_settings.h"
 #include "penstock/transforms/audio/lanes.h"
 
 namespace penstock {

@@ -82,6 +82,38 @@ TEST(Audio, RowsAreThoseOfTorchaudio) {
   }
 }
 
+/// The samples that soxr's own package makes (make_soxr.py).
+TEST(Audio, IsResampledBySoxrWhereAJobNamesIt) {
+  try {
+    soxr_resampler();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "audio.no_soxr");
+    GTEST_SKIP() << "built without libsoxr";
+  }
+  const std::string bytes = read_sound("soxr.f32");
+  std::vector<float> expected(bytes.size() / sizeof(float));
+  std::memcpy(expected.data(), bytes.data(), bytes.size());
+  std::size_t at = 0;
+  for (const char* file : {"at_44100.wav", "at_8000.wav"}) {
+    SCOPED_TRACE(file);
+    Golden golden{.name = file,
+                  .file = file,
+                  .audio = audio_of(R"({"seconds": 0.06, "resample": "soxr"})"),
+                  .values = {}};
+    const std::vector<float> row = row_of(golden, lanes::best());
+    ASSERT_LE(at + row.size(), expected.size());
+    for (std::size_t i = 0; i < row.size(); ++i)
+      ASSERT_NEAR(row[i], expected[at + i], 1e-6) << i;
+    // A crop is one of the whole sound, resampled.
+    golden.audio = audio_of(R"({"seconds": 0.02, "resample": "soxr"})");
+    const std::vector<float> middle = row_of(golden, lanes::best());
+    for (std::size_t i = 0; i < middle.size(); ++i)
+      ASSERT_EQ(middle[i], row[(row.size() - middle.size()) / 2 + i]) << i;
+    at += row.size();
+  }
+  EXPECT_EQ(at, expected.size());
+}
+
 TEST(Audio, EveryProcessorMakesTheSameNumbers) {
   if (lanes::avx2() == nullptr) GTEST_SKIP() << "no AVX2";
   for (const Golden& golden : all_golden()) {

@@ -1,6 +1,5 @@
 #include "penstock/transforms/boxes/boxes.h"
 
-#include <cstring>
 #include <utility>
 
 #include "penstock/base/error.h"
@@ -76,28 +75,12 @@ class Parser final : public FieldParser {
   std::vector<StoredBox> found_;
 };
 
-class Encoder final : public FieldEncoder {
- public:
-  void encode(std::span<const ValueRow> rows, const StoredRows& out,
-              Faults&) override {
-    for (std::size_t r = 0; r < rows.size(); ++r)
-      std::memcpy(out.data + r * out.stride, rows[r].data(), rows[r].size());
-  }
-};
-
 class BoundBoxes final : public BoundField {
  public:
   BoundBoxes(const Boxes& boxes, std::vector<std::size_t> at)
       : boxes_(boxes), at_(std::move(at)) {}
   std::unique_ptr<FieldParser> parser() const override {
     return std::make_unique<Parser>(boxes_, at_);
-  }
-  std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-    return nullptr;
-  }
-  std::unique_ptr<FieldEncoder> encoder(const Json&,
-                                        const std::string&) const override {
-    return std::make_unique<Encoder>();
   }
 
  private:
@@ -219,13 +202,7 @@ std::shared_ptr<const FieldKind> make_boxes(std::string name, Boxes boxes) {
 }
 
 FieldDescriptor boxes_field() {
-  return {.key = "boxes",
-          .settings = boxes_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Boxes boxes;
-            boxes_settings().read(section, boxes);
-            return make_boxes(name, std::move(boxes));
-          }};
+  return describe_field<Boxes, boxes_settings, make_boxes>("boxes");
 }
 
 }  // namespace penstock

@@ -86,7 +86,7 @@ class Parser final : public FieldParser {
                     "it is class 0"});
       out.bytes.append_value(present ? kPresent : kMissing);
       if (present) append(column, row, out.bytes);
-      out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      out.end_row();
     }
   }
 
@@ -337,15 +337,10 @@ std::shared_ptr<const BoundField> CategoryKind::bind(
   const ColumnInfo& info = columns.info[0];
   const std::optional<ClassType> type = class_type(columns.types[0], info);
   if (!type)
-    throw Error(
-        ErrorKind::request,
-        {.code = "fields.category",
-         .what = "cannot use the settings",
-         .where = "fields." + name_ + ".category.column",
-         .why = "column '" + info.name + "' (" + info.declared + ") holds " +
-                std::string(name_of(columns.types[0])) +
-                ", and classes are texts, integers or booleans",
-         .next = "name another column, or use \"columns\" for numbers"});
+    throw column_error(
+        "fields.category", "fields." + name_ + ".category.column", info,
+        columns.types[0], "and classes are texts, integers or booleans",
+        "name another column, or use \"columns\" for numbers");
   // Which classes are rare or frequent, only rows can tell.
   const bool by_count = category_.min_count > 1 || category_.by_frequency;
   return std::make_shared<BoundCategory>(
@@ -361,13 +356,7 @@ std::shared_ptr<const FieldKind> make_category(std::string name,
 }
 
 FieldDescriptor category_field() {
-  return {.key = "category",
-          .settings = category_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Category category;
-            category_settings().read(section, category);
-            return make_category(name, std::move(category));
-          }};
+  return describe_field<Category, category_settings, make_category>("category");
 }
 
 const Category* category_of(const Field& field) {

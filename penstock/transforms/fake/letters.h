@@ -46,7 +46,7 @@ class Letters final : public FieldKind {
         if (text.find('!') != text.npos)
           faults.reject({.row = row, .place = "text", .why = "found a '!'"});
         out.bytes.append(text.data(), text.size());
-        out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+        out.end_row();
       }
     }
 
@@ -64,8 +64,7 @@ class Letters final : public FieldKind {
         for (std::byte letter : row)
           out.runs->bytes.append_value(static_cast<std::int32_t>(letter));
         if (wrong_ == Wrong::half_an_element) out.runs->bytes.append("", 1);
-        out.runs->ends.push_back(
-            static_cast<std::uint32_t>(out.runs->bytes.size()));
+        out.runs->end_row();
       }
       if (wrong_ == Wrong::too_few_runs) out.runs->ends.pop_back();
     }
@@ -79,9 +78,6 @@ class Letters final : public FieldKind {
     Bound(std::size_t column, Wrong wrong) : column_(column), wrong_(wrong) {}
     std::unique_ptr<FieldParser> parser() const override {
       return std::make_unique<Parser>(column_);
-    }
-    std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-      return nullptr;
     }
     std::unique_ptr<FieldEncoder> encoder(const Json&,
                                           const std::string&) const override {

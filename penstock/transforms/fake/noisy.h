@@ -111,9 +111,6 @@ class Noisy final : public FieldKind {
     std::unique_ptr<FieldParser> parser() const override {
       return std::make_unique<Parser>(column_);
     }
-    std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-      return nullptr;
-    }
     std::unique_ptr<FieldEncoder> encoder(const Json&,
                                           const std::string&) const override {
       return std::make_unique<Encoder>();

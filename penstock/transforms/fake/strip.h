@@ -73,24 +73,12 @@ class Strip final : public FieldKind {
                                 " bytes, expected at least " +
                                 std::to_string(width_)});
         out.bytes.append(bytes.data(), bytes.size());
-        out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+        out.end_row();
       }
     }
 
    private:
     const std::size_t column_, width_;
-  };
-
-  class Encoder final : public FieldEncoder {
-   public:
-    void encode(std::span<const ValueRow> rows, const StoredRows& out,
-                Faults&) override {
-      for (ValueRow row : rows) {
-        out.runs->bytes.append(row.data(), row.size());
-        out.runs->ends.push_back(
-            static_cast<std::uint32_t>(out.runs->bytes.size()));
-      }
-    }
   };
 
   class Bound final : public BoundField {
@@ -99,13 +87,6 @@ class Strip final : public FieldKind {
         : column_(column), width_(width) {}
     std::unique_ptr<FieldParser> parser() const override {
       return std::make_unique<Parser>(column_, width_);
-    }
-    std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-      return nullptr;
-    }
-    std::unique_ptr<FieldEncoder> encoder(const Json&,
-                                          const std::string&) const override {
-      return std::make_unique<Encoder>();
     }
 
    private:

@@ -50,7 +50,7 @@ class Parser final : public FieldParser {
       if (!why.empty())
         faults.reject(
             {.row = row, .place = image_.column, .why = std::move(why)});
-      out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      out.end_row();
     }
   }
 
@@ -87,14 +87,14 @@ class Encoder final : public FieldEncoder {
                      .why = "the pictures of one reading have more than 4 GiB",
                      .next = "keep fewer pixels, by \"max_side\", or use a "
                              "smaller \"loader.batch_size\""});
-      out.runs->ends.push_back(
-          static_cast<std::uint32_t>(out.runs->bytes.size()));
+      out.runs->end_row();
     }
   }
 
  private:
   PictureKeeper& keeper() {
-    if (keeper_ == nullptr) keeper_ = std::make_unique<PictureKeeper>(image_);
+    if (keeper_ == nullptr)
+      keeper_ = std::make_unique<PictureKeeper>(image_.mode, image_.max_side);
     return *keeper_;
   }
 
@@ -108,9 +108,6 @@ class BoundImage final : public BoundField {
       : image_(image), column_(column) {}
   std::unique_ptr<FieldParser> parser() const override {
     return std::make_unique<Parser>(image_, column_);
-  }
-  std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-    return nullptr;
   }
   std::unique_ptr<FieldEncoder> encoder(const Json&,
                                         const std::string&) const override {
@@ -160,15 +157,10 @@ class ImageKind final : public FieldKind {
     const ColumnKind kind = columns.types[0].kind;
     if (kind == ColumnKind::binary || kind == ColumnKind::utf8)
       return std::make_shared<BoundImage>(image_, columns.at[0]);
-    const ColumnInfo& info = columns.info[0];
-    throw Error(ErrorKind::request,
-                {.code = "fields.not_bytes",
-                 .what = "cannot use the settings",
-                 .where = "fields." + name_ + ".image.column",
-                 .why = "column '" + info.name + "' (" + info.declared +
-                        ") holds " + std::string(name_of(columns.types[0])) +
-                        ", expected the bytes of pictures",
-                 .next = "name the column that holds the files themselves"});
+    throw column_error("fields.not_bytes", "fields." + name_ + ".image.column",
+                       columns.info[0], columns.types[0],
+                       "expected the bytes of pictures",
+                       "name the column that holds the files themselves");
   }
 
  private:
@@ -183,13 +175,7 @@ std::shared_ptr<const FieldKind> make_image(std::string name, Image image) {
 }
 
 FieldDescriptor image_field() {
-  return {.key = "image",
-          .settings = image_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Image image;
-            image_settings().read(section, image);
-            return make_image(name, std::move(image));
-          }};
+  return describe_field<Image, image_settings, make_image>("image");
 }
 
 }  // namespace penstock

@@ -10,7 +10,7 @@
 #include "penstock/transforms/field_kind.h"
 #include "penstock/transforms/image/augment/augment.h"
 #include "penstock/transforms/image/picture.h"
-#include "penstock/transforms/image/resize.h"
+#include "penstock/transforms/image/resize_taps.h"
 
 namespace penstock {
 

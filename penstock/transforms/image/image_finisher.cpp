@@ -6,6 +6,7 @@
 #include "penstock/transforms/image/image.h"
 #include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/pixel_writer.h"
+#include "penstock/transforms/image/resize.h"
 #include "penstock/transforms/image/view.h"
 
 namespace penstock {

@@ -212,8 +212,8 @@ const std::vector<std::pair<std::string, Framing>> kFramings = {
     {"resize", Framing::resize},
     {"none", Framing::none}};
 
-SettingsTable<Image> make_settings() {
-  SettingsTable<Image> table;
+/// Which column, and how its pictures get their size.
+void add_framing(SettingsTable<Image>& table) {
   table.text("column", &Image::column, "of the bytes of the files")
       .not_empty()
       .setting("size", size_rule(), read_size, show_size)
@@ -244,7 +244,12 @@ SettingsTable<Image> make_settings() {
       .choice("parity", &Image::fast, {{"exact", false}, {"fast", true}},
               "exact: Pillow's bytes; fast: JPEG is decoded with fewer bits, "
               "and at a half, a quarter or an eighth of its size where that is "
-              "enough")
+              "enough");
+}
+
+/// What is done to pixels that have their size, and how they are written.
+void add_pixels(SettingsTable<Image>& table) {
+  table
       .number("flip", &Image::flip, 0, 1,
               "how often a picture of the train side is mirrored")
       .setting(
@@ -267,6 +272,12 @@ SettingsTable<Image> make_settings() {
               {{"nchw", false}, {"nhwc", true}}, "");
   add_channels(table, "mean", &Image::mean, "by channel, of numbers of 0 to 1");
   add_channels(table, "std", &Image::std, "by channel, of numbers of 0 to 1");
+}
+
+SettingsTable<Image> make_settings() {
+  SettingsTable<Image> table;
+  add_framing(table);
+  add_pixels(table);
   table
       .boolean("record_draws", &Image::record_draws,
                "adds NAME_draw: top, left, height, width, mirrored")

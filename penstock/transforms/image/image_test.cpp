@@ -128,19 +128,6 @@ TEST_F(ViewTest, TheOtherSideTakesTheMiddleAndIsNeverMirrored) {
   EXPECT_EQ(of.rows.first, 16);
 }
 
-TEST(PixelWriterTest, HalvesAreTheNearestOnes) {
-  EXPECT_EQ(bfloat16_bits(1.0F), 0x3F80);
-  EXPECT_EQ(bfloat16_bits(1.00390625F), 0x3F80);  // half way: to the even one
-  EXPECT_EQ(bfloat16_bits(1.01171875F), 0x3F82);
-  EXPECT_EQ(float16_bits(1.0F), 0x3C00);
-  EXPECT_EQ(float16_bits(-2.0F), 0xC000);
-  EXPECT_EQ(float16_bits(65504.0F), 0x7BFF);
-  EXPECT_EQ(float16_bits(1e6F), 0x7C00);
-  EXPECT_EQ(float16_bits(0x1p-24F), 0x0001);
-  EXPECT_EQ(float16_bits(1.00048828125F), 0x3C00);
-  EXPECT_EQ(float16_bits(1.00146484375F), 0x3C02);
-}
-
 TEST(PixelWriterTest, ChannelsOfRowsOfAnyLengthAreSplit) {
   for (std::size_t width : {1U, 15U, 16U, 17U, 40U, 64U})
     for (bool mirrored : {false, true}) {

@@ -7,7 +7,7 @@
 
 #include "penstock/base/bytes.h"
 #include "penstock/transforms/image/decoder.h"
-#include "penstock/transforms/image/image.h"
+#include "penstock/transforms/image/resize.h"
 
 namespace penstock {
 
@@ -30,8 +30,9 @@ std::pair<int, int> kept_size(int width, int height, int max_side);
 /// thread.
 class PictureKeeper {
  public:
-  explicit PictureKeeper(const Image& image)
-      : mode_(image.mode), max_side_(image.max_side) {}
+  /// `max_side`: see kept_size().
+  PictureKeeper(PictureMode mode, int max_side)
+      : mode_(mode), max_side_(max_side) {}
 
   /// Appends the picture, decoded and shrunk, or why it cannot be decoded: a
   /// damaged picture is a bad sample of its batch.

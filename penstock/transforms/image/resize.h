@@ -4,56 +4,10 @@
 #include <vector>
 
 #include "penstock/transforms/image/picture.h"
+#include "penstock/transforms/image/resize_passes.h"
+#include "penstock/transforms/image/resize_taps.h"
 
 namespace penstock {
-
-enum class Interpolation : std::uint8_t { nearest, bilinear, bicubic, lanczos };
-
-/// A part of one axis of a picture that is resized: pixels [begin, end) of
-/// `size` become `out` pixels, of which `count` from `first` on are wanted.
-struct ResizeAxis {
-  int size = 0;
-  float begin = 0, end = 0;  // Pillow subtracts in float32
-  int out = 0;
-  int first = 0, count = 0;
-
-  /// All of an axis, resized as a whole.
-  static ResizeAxis whole(int size, int out) {
-    return {.size = size,
-            .begin = 0,
-            .end = static_cast<float>(size),
-            .out = out,
-            .first = 0,
-            .count = out};
-  }
-};
-
-/// Which pixels of an axis make each of the pixels that are wanted, and with
-/// which weights: Pillow's numbers, in its fixed point of 22 bits.
-struct ResizeTaps {
-  int size = 0, out = 0;  ///< of the axis
-  int most = 0;           ///< of one pixel; its weights stand `most` apart
-  std::vector<int> first, count;
-  std::vector<std::int32_t> weights;
-
-  const std::int32_t* weights_of(std::size_t pixel) const {
-    return weights.data() + pixel * static_cast<std::size_t>(most);
-  }
-  /// The pixels of the source that any of them uses: [begin, end).
-  int begin() const;
-  int end() const;
-};
-
-/// Antialiased, as Pillow has it since version 2.7: the filter grows with the
-/// scale.
-void make_taps(Interpolation interpolation, const ResizeAxis& axis,
-               ResizeTaps& taps);
-
-/// Which code runs: all make the same bytes, of which `plain` is the
-/// definition.
-enum class ResizeCode : std::uint8_t { plain, avx2 };
-/// What this processor runs, the fastest last.
-std::vector<ResizeCode> resize_codes();
 
 /// Resizes pictures as Image.resize() of Pillow 13 does, byte by byte; belongs
 /// to one thread at a time.

@@ -3,12 +3,21 @@
 #include <cstdint>
 #include <vector>
 
-#include "penstock/transforms/image/resize.h"
+#include "penstock/transforms/image/picture.h"
+#include "penstock/transforms/image/resize_taps.h"
+
+namespace penstock {
+
+/// Which code runs: all make the same bytes, of which `plain` is the
+/// definition.
+enum class ResizeCode : std::uint8_t { plain, avx2 };
+/// What this processor runs, the fastest last.
+std::vector<ResizeCode> resize_codes();
 
 /// The two passes of a resize, in code for several processors.
-namespace penstock::resizing {
+namespace resizing {
 
-constexpr int kBits = 22;  ///< of the weights behind the point
+constexpr int kBits = ResizeTaps::kBits;
 
 /// Rows [first, end) of `in`, of which column `left` is the first, become the
 /// rows of `out`, which has its size.
@@ -27,4 +36,5 @@ const Passes& passes_of(ResizeCode code);
 /// Null where this processor, or this compiler's, has no such code.
 const Passes* avx2_passes();
 
-}  // namespace penstock::resizing
+}  // namespace resizing
+}  // namespace penstock

@@ -38,7 +38,7 @@ class Parser final : public FieldParser {
     types_.start();
     for (std::int64_t row = 0; row < block.rows; ++row) {
       if (parse_row(column, row, faults)) reader_.append_to(out.bytes);
-      out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      out.end_row();
       types_.add(reader_.elements());
     }
   }
@@ -295,13 +295,7 @@ std::shared_ptr<const FieldKind> make_json_set(std::string name, JsonSet set) {
 }
 
 FieldDescriptor json_set_field() {
-  return {.key = "json_set",
-          .settings = json_set_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            JsonSet set;
-            json_set_settings().read(section, set);
-            return make_json_set(name, std::move(set));
-          }};
+  return describe_field<JsonSet, json_set_settings, make_json_set>("json_set");
 }
 
 const JsonSet* json_set_of(const Field& field) {

@@ -55,16 +55,10 @@ class TextKind final : public FieldKind {
     if (type.is_text() || type.kind == ColumnKind::binary ||
         type.kind == ColumnKind::dictionary)
       return bytes_->bind(std::move(columns));
-    const ColumnInfo& info = columns.info[0];
-    throw Error(
-        ErrorKind::request,
-        {.code = "fields.not_text",
-         .what = "cannot use the settings",
-         .where = "fields." + name_ + ".text.column",
-         .why = "column '" + info.name + "' (" + info.declared + ") holds " +
-                std::string(name_of(type)) + ", expected texts or bytes",
-         .next = "name another column, or use \"columns\" for "
-                 "numbers and \"array\" for lists of them"});
+    throw column_error("fields.not_text", "fields." + name_ + ".text.column",
+                       columns.info[0], type, "expected texts or bytes",
+                       "name another column, or use \"columns\" for "
+                       "numbers and \"array\" for lists of them");
   }
 
  private:
@@ -80,13 +74,7 @@ std::shared_ptr<const FieldKind> make_text(std::string name, Text text) {
 }
 
 FieldDescriptor text_field() {
-  return {.key = "text",
-          .settings = text_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Text text;
-            text_settings().read(section, text);
-            return make_text(name, std::move(text));
-          }};
+  return describe_field<Text, text_settings, make_text>("text");
 }
 
 }  // namespace penstock

@@ -130,9 +130,6 @@ class BoundTime final : public BoundField {
   std::unique_ptr<FieldParser> parser() const override {
     return std::make_unique<Parser>(time_.column, column_);
   }
-  std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-    return nullptr;
-  }
   std::unique_ptr<FieldEncoder> encoder(const Json&,
                                         const std::string&) const override {
     return std::make_unique<Encoder>(time_);
@@ -209,13 +206,7 @@ std::shared_ptr<const FieldKind> make_time(std::string name, Times time) {
 }
 
 FieldDescriptor time_field() {
-  return {.key = "time",
-          .settings = time_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Times time;
-            time_settings().read(section, time);
-            return make_time(name, std::move(time));
-          }};
+  return describe_field<Times, time_settings, make_time>("time");
 }
 
 }  // namespace penstock

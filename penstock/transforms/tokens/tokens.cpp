@@ -176,7 +176,7 @@ class Parser final : public FieldParser {
       else
         faults.reject(
             {.row = row, .place = tokens_.column, .why = std::move(why)});
-      out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+      out.end_row();
       ends_.push_back(ids_.size());
     }
   }
@@ -254,18 +254,6 @@ class Parser final : public FieldParser {
   std::unique_ptr<TokenNotes> notes_;
 };
 
-class Encoder final : public FieldEncoder {
- public:
-  void encode(std::span<const ValueRow> rows, const StoredRows& out,
-              Faults&) override {
-    for (ValueRow row : rows) {
-      out.runs->bytes.append(row.data(), row.size());
-      out.runs->ends.push_back(
-          static_cast<std::uint32_t>(out.runs->bytes.size()));
-    }
-  }
-};
-
 class BoundTokens final : public BoundField {
  public:
   BoundTokens(Tokens tokens, std::vector<std::size_t> columns)
@@ -283,10 +271,6 @@ class BoundTokens final : public BoundField {
     return TokenNotes::of(saved);
   }
   std::optional<Json> unfitted() const override { return Json(); }
-  std::unique_ptr<FieldEncoder> encoder(const Json&,
-                                        const std::string&) const override {
-    return std::make_unique<Encoder>();
-  }
 
  private:
   const Tokens tokens_;
@@ -369,21 +353,16 @@ class TokensKind final : public FieldKind {
           tokens_,
           std::vector<std::size_t>(columns.at.begin(), columns.at.end()));
     const ColumnType& type = columns.types[wrong];
-    const ColumnInfo& info = columns.info[wrong];
-    throw Error(
-        ErrorKind::request,
-        {.code = "fields.tokens",
-         .what = "cannot use the settings",
-         .where = "fields." + name_ +
-                  (wrong == 0 ? ".tokens.column" : second_setting()),
-         .why = "column '" + info.name + "' (" + info.declared + ") holds " +
-                std::string(name_of(type)) + ", expected " +
-                (texts ? "texts" : "lists of token ids"),
-         .next = texts && TokenLists::reads(type)
-                     ? "leave \"tokenizer\" out: the column holds token ids"
-                 : TokenTexts::reads(type)
-                     ? "name the model's tokenizer.json as \"tokenizer\""
-                     : "name the column that holds them"});
+    throw column_error(
+        "fields.tokens",
+        "fields." + name_ + (wrong == 0 ? ".tokens.column" : second_setting()),
+        columns.info[wrong], type,
+        texts ? "expected texts" : "expected lists of token ids",
+        texts && TokenLists::reads(type)
+            ? "leave \"tokenizer\" out: the column holds token ids"
+        : TokenTexts::reads(type)
+            ? "name the model's tokenizer.json as \"tokenizer\""
+            : "name the column that holds them");
   }
 
  private:
@@ -426,13 +405,7 @@ std::shared_ptr<const FieldKind> make_tokens(std::string name, Tokens tokens) {
 }
 
 FieldDescriptor tokens_field() {
-  return {.key = "tokens",
-          .settings = tokens_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Tokens tokens;
-            tokens_settings().read(section, tokens);
-            return make_tokens(name, std::move(tokens));
-          }};
+  return describe_field<Tokens, tokens_settings, make_tokens>("tokens");
 }
 
 }  // namespace penstock

@@ -38,7 +38,21 @@ def length(dataset: Any) -> int | None:
         return None
 
 
-def one_of(name: str, value: object, allowed: Sequence[str]) -> None:
+def check_own(iterable: bool, on_bad: str, workers: str, seeds: str,
+              seed: Any) -> None:
+    """Those that torch's DataLoader has not."""
+    _one_of("on_bad", on_bad, ("stop", "substitute", "mask"))
+    _one_of("workers", workers, ("auto", "processes", "threads"))
+    _one_of("seeds", seeds, ("auto", "batch", "worker"))
+    _check_seed(seed)
+    if on_bad != "stop" and iterable:
+        raise refused(
+            "loader.on_bad", "cannot make a DataLoader", f"on_bad={on_bad}",
+            "an iterable data set cannot be asked for another sample",
+            "leave on_bad at \"stop\"")
+
+
+def _one_of(name: str, value: object, allowed: Sequence[str]) -> None:
     if value not in allowed:
         near = nearest(str(value), allowed)
         raise _wrong(name, f"found {value!r}, allowed is one of "
@@ -46,7 +60,7 @@ def one_of(name: str, value: object, allowed: Sequence[str]) -> None:
                      f"did you mean '{near}'?" if near else "give one of them")
 
 
-def check_seed(seed: Any) -> None:
+def _check_seed(seed: Any) -> None:
     if seed is not None and not (isinstance(seed, int)
                                  and 0 <= seed < 1 << 64):
         raise _wrong("seed", f"found {seed!r}, expected an integer from 0 to "

@@ -21,7 +21,7 @@ from typing import Any
 
 from .packing import of_memfd
 from .preloading import Preloader, received_names
-from .server import Server, die_with, prepare, take_message
+from .server import Server, begin_as_child, prepare, take_message
 
 
 class Origin:
@@ -85,12 +85,7 @@ class Origin:
 
     def _be_server(self, connection: int, told: dict[str, Any]) -> None:
         try:
-            die_with(self._pid)
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            self._control.close()
-            for fd in self._pipes:
-                os.close(fd)
+            begin_as_child(self._pid, self._control, self._pipes)
             take_over(told)
             with socket.socket(fileno=connection) as control:
                 Server(control, self._preloader, self._tells).run()

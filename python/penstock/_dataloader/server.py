@@ -247,12 +247,7 @@ class Server:
                    job: Job) -> None:
         code = 1
         try:
-            die_with(self._pid)
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            self._control.close()
-            for fd in self._pipe:
-                os.close(fd)
+            begin_as_child(self._pid, self._control, self._pipe)
             keep = {channel.own, channel.shared, channel.assembly_table,
                     channel.post, *channel.memories}
             for fd in fds:
@@ -308,6 +303,18 @@ class Server:
                     if not pids:
                         del self._pools[pool]
                         self._ending.pop(pool, None)
+
+
+def begin_as_child(parent: int, control: socket.socket,
+                   pipes: Sequence[int]) -> None:
+    """In a child that was just forked: it dies with its parent, whose
+    connection, pipes and signals are not its own."""
+    die_with(parent)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    control.close()
+    for fd in pipes:
+        os.close(fd)
 
 
 def die_with(parent: int) -> None:

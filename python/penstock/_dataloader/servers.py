@@ -61,17 +61,49 @@ def _has_ended(connection: socket.socket) -> bool:
     return bool(looking.poll(0))
 
 
-class OriginProcess:
+class _ConnectedProcess:
+    """A process at the other end of a connection, with which it ends."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self.owner = os.getpid()
+        self._control = control
+        self._lock = threading.Lock()
+
+    def usable(self) -> bool:
+        return os.getpid() == self.owner and not _has_ended(self._control)
+
+    def forget(self) -> None:
+        """In a forked child: process and descriptors are the parent's."""
+        self._control.close()
+
+    def close(self) -> None:
+        """Ends the process; it gets a moment to end by itself."""
+        if self._control.fileno() < 0:
+            return
+        self._control.close()
+        if os.getpid() == self.owner:
+            self._see_it_end()
+
+    def _see_it_end(self) -> None:
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:
+            pass  # at the end of the interpreter, when parts are gone
+
+
+class OriginProcess(_ConnectedProcess):
     """The process that the servers of this one are forked from."""
 
     def __init__(self) -> None:
-        self.owner = os.getpid()
-        self._lock = threading.Lock()
+        ours, theirs = pair()
+        super().__init__(ours)
         self._numbers = 0
         self._pids: dict[int, int] = {}
         self._ended: dict[int, int] = {}  # number -> exit code
         self._asked: set[str] = set()     # modules that it was asked for
-        self._control, theirs = pair()
         here = os.path.dirname(os.path.abspath(__file__))
         environment = {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ}
         flags = getattr(subprocess, "_args_from_interpreter_flags")()
@@ -154,31 +186,16 @@ class OriginProcess:
         except OSError:
             pass  # it has ended, and its servers with it
 
-    def usable(self) -> bool:
-        return os.getpid() == self.owner and not _has_ended(self._control)
-
     def forget(self) -> None:
-        """In a forked child: process and descriptors are the parent's."""
-        self._control.close()
+        super().forget()
         self.process.returncode = 0  # no code here may wait for it
 
-    def close(self) -> None:
-        if self._control.fileno() < 0:
-            return
-        self._control.close()
-        if os.getpid() != self.owner:
-            return
+    def _see_it_end(self) -> None:
         try:
             self.process.wait(timeout=_CLOSE_S)
         except subprocess.TimeoutExpired:  # it is importing
             self.process.kill()
             self.process.wait()
-
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except Exception:
-            pass  # at the end of the interpreter, when parts are gone
 
 
 _origin: OriginProcess | None = None
@@ -278,14 +295,12 @@ class WorkerStatus:
         self.failed: RemoteError | None = None
 
 
-class ServerProcess:
+class ServerProcess(_ConnectedProcess):
     """The clean process of one loader, from the first loop to close()."""
 
     def __init__(self, control: socket.socket, child: Child) -> None:
-        self.owner = os.getpid()
+        super().__init__(control)
         self.child = child
-        self._control = control
-        self._lock = threading.Lock()
         self._pools = 0
         self._status: dict[int, WorkerStatus] = {}
         self._loaded: bytes | None = None
@@ -352,29 +367,10 @@ class ServerProcess:
             "the server of the worker processes ended",
             f"pid {self.child.pid}", said_of(code), "start the loop again")
 
-    def usable(self) -> bool:
-        return os.getpid() == self.owner and not _has_ended(self._control)
-
-    def forget(self) -> None:
-        """In a forked child: process and descriptors are the parent's."""
-        self._control.close()
-
-    def close(self) -> None:
-        """Ends the process; workers get a moment to end by themselves."""
-        if self._control.fileno() < 0:
-            return
-        self._control.close()
-        if os.getpid() != self.owner:
-            return
+    def _see_it_end(self) -> None:
         if self.child.wait(_CLOSE_S) is None:
             self.child.kill()
             self.child.wait(_CLOSE_S)
-
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except Exception:
-            pass  # at the end of the interpreter, when parts are gone
 
 
 def serve() -> ServerProcess:

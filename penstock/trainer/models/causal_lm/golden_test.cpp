@@ -90,15 +90,19 @@ TEST_P(DecoderGolden, DocumentsOfOneRowSeeNothingOfEachOther) {
       0.1);
 }
 
-TEST(Adapter, HasTheNamesAndShapesThatPeftWrites) {
-  const std::string path = kFolder + "adapter.json";
-  const Json golden = Json::parse(real_files().read(path), path);
-  const DecoderNetwork model(
+DecoderNetwork adapted_model() {
+  return DecoderNetwork(
       {.config = read_decoder_config(kFolder + "qwen3"),
        .lora = Lora{.r = 4,
                     .alpha = 8,
                     .targets = {"q_proj", "v_proj", "down_proj"}}},
       at::kFloat, std::make_shared<WeightFiles>(kFolder + "qwen3"));
+}
+
+TEST(Adapter, HasTheNamesAndShapesThatPeftWrites) {
+  const std::string path = kFolder + "adapter.json";
+  const Json golden = Json::parse(real_files().read(path), path);
+  const DecoderNetwork model = adapted_model();
   std::map<std::string, std::string> shapes, theirs;
   for (const Parameter& one : model.parameters()) {
     Json shape;
@@ -119,12 +123,7 @@ TEST(Adapter, HasTheNamesAndShapesThatPeftWrites) {
 
 TEST(Adapter, AddsWhatPeftAdds) {
   const WeightFiles files(kFolder + "adapter_expected.safetensors");
-  const DecoderNetwork model(
-      {.config = read_decoder_config(kFolder + "qwen3"),
-       .lora = Lora{.r = 4,
-                    .alpha = 8,
-                    .targets = {"q_proj", "v_proj", "down_proj"}}},
-      at::kFloat, std::make_shared<WeightFiles>(kFolder + "qwen3"));
+  const DecoderNetwork model = adapted_model();
   const at::NoGradGuard no_graph;
   for (const Parameter& one : model.parameters())
     at::Tensor(one.value).copy_(files.take(one.name, one.value.sizes()));

@@ -1,16 +1,14 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "penstock/trainer/autocast.h"
-#include "penstock/trainer/metrics.h"
 #include "penstock/trainer/model_stepper.h"
 #include "penstock/trainer/models/tabular/descriptor.h"
 #include "penstock/trainer/models/tabular/network.h"
+#include "penstock/trainer/outcomes.h"
 #include "penstock/trainer/target.h"
 #include "penstock/trainer/trainer.h"
 
@@ -108,22 +106,18 @@ class TabularModel final : public Model {
   void look(const Batch& batch) override {
     const Truth truth = truth_of(batch, target_);
     at::Tensor answers = answers_of(batch, {});
-    at::Tensor guess =
-        target_.classes > 0 ? answers.argmax(1) : answers.select(1, 0);
-    at::Tensor score = target_.classes == 2
-                           ? answers.select(1, 1) - answers.select(1, 0)
-                           : at::zeros({batch.rows()}, answers.options());
-    auto exact = [](const at::Tensor& tensor) {
-      return tensor.to(at::kDouble);
-    };
-    seen_.push_back(
-        at::stack({exact(losses(answers, truth.value, 0)), exact(truth.value),
-                   exact(guess), exact(score), exact(truth.weight)},
-                  1));
+    const bool two = target_.classes == 2;
+    seen_.add({.loss = losses(answers, truth.value, 0),
+               .truth = truth.value,
+               .guess = target_.classes > 0 ? answers.argmax(1)
+                                            : answers.select(1, 0),
+               .score = two ? answers.select(1, 1) - answers.select(1, 0)
+                            : at::Tensor(),
+               .weight = truth.weight});
   }
 
   Json seen() override {
-    const std::vector<Outcome> rows = outcomes();
+    const std::vector<Outcome> rows = seen_.take();
     return target_.classes > 0 ? class_metrics(rows, target_.classes)
                                : number_metrics(rows, target_.unit);
   }
@@ -193,22 +187,6 @@ class TabularModel final : public Model {
     return class_losses(answers, truth, smoothing);
   }
 
-  /// Of all rows that were looked at and have a truth. Starts anew.
-  std::vector<Outcome> outcomes() {
-    std::vector<Outcome> rows;
-    if (seen_.empty()) return rows;
-    at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
-    seen_.clear();
-    const double* row = all.const_data_ptr<double>();
-    for (std::int64_t i = 0; i < all.size(0); ++i, row += all.size(1))
-      if (row[4] != 0)
-        rows.push_back({.loss = row[0],
-                        .truth = row[1],
-                        .guess = row[2],
-                        .score = row[3]});
-    return rows;
-  }
-
   const Tabular settings_;
   const std::vector<Input> inputs_;
   const Target target_;
@@ -216,7 +194,7 @@ class TabularModel final : public Model {
   const Dtype precision_;
   const at::Device device_;
   const TabularNetwork network_;
-  std::vector<at::Tensor> seen_;  // [rows, 5] each
+  Outcomes seen_;
 };
 
 }  // namespace

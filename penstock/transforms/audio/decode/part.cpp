@@ -1,4 +1,7 @@
 #include <sndfile.h>
+#ifdef PENSTOCK_SOXR
+#include <soxr.h>
+#endif
 
 #include <algorithm>
 #include <cstring>
@@ -115,11 +118,30 @@ class SndfileDecoder final : public SoundDecoder {
   std::int64_t at_ = 0, frames_ = 0;
 };
 
+#ifdef PENSTOCK_SOXR
+std::string resample_by_soxr(double from_rate, double to_rate,
+                             std::span<const float> from, std::span<float> to) {
+  std::size_t made = 0;
+  const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
+  const soxr_runtime_spec_t on_one_thread = soxr_runtime_spec(1);
+  const char* why = soxr_oneshot(from_rate, to_rate, 1, from.data(),
+                                 from.size(), nullptr, to.data(), to.size(),
+                                 &made, nullptr, &quality, &on_one_thread);
+  if (why != nullptr) return std::string("libsoxr: ") + why;
+  std::ranges::fill(to.subspan(made), 0.0F);
+  return {};
+}
+constexpr ResampleBySoxr kResampleBySoxr = resample_by_soxr;
+#else
+constexpr ResampleBySoxr kResampleBySoxr = nullptr;
+#endif
+
 constexpr AudioPart kPart{
     .version = AudioPart::kVersion,
     .make_decoder = []() -> std::unique_ptr<SoundDecoder> {
       return std::make_unique<SndfileDecoder>();
-    }};
+    },
+    .resample_by_soxr = kResampleBySoxr};
 
 }  // namespace
 }  // namespace penstock

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "penstock/transforms/image/picture.h"
-#include "penstock/transforms/image/resize.h"
+#include "penstock/transforms/image/resize_taps.h"
 
 namespace penstock {
 

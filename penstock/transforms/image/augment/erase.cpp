@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "penstock/transforms/image/pixel_writer.h"
+#include "penstock/base/half.h"
 
 namespace penstock {
 namespace {
@@ -13,8 +13,7 @@ Number number_of(Dtype dtype, double value) {
   if constexpr (sizeof(Number) == 1)
     return static_cast<Number>(std::clamp(value, 0.0, 255.0));
   else if constexpr (sizeof(Number) == 2)
-    return dtype == Dtype::bfloat16 ? bfloat16_bits(static_cast<float>(value))
-                                    : float16_bits(static_cast<float>(value));
+    return to_half(dtype, static_cast<float>(value));
   else
     return static_cast<Number>(value);
 }

@@ -1,4 +1,4 @@
-#include "penstock/tokenizer/recipe.h"
+#include "penstock/tokenizer/recipe_file.h"
 
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
@@ -45,7 +45,7 @@ void check_padding(const FileValue& padding) {
 
 std::optional<std::uint32_t> named_token(const FileValue& config,
                                          std::string_view key,
-                                         const Tokenizer::Inside& recipe) {
+                                         const Recipe& recipe) {
   FileValue token = config.at(key);
   if (token.json().is_object()) token = token.at("content");
   if (token.is_null()) return std::nullopt;
@@ -56,25 +56,11 @@ std::optional<std::uint32_t> named_token(const FileValue& config,
 
 }  // namespace
 
-bool fallback_ids(const std::unordered_map<std::string, std::uint32_t>& ids,
-                  std::array<std::uint32_t, 256>& out) {
-  constexpr char digits[] = "0123456789ABCDEF";
-  bool all = true;
-  for (std::size_t byte = 0; byte < 256; ++byte) {
-    const char name[] = {'<', '0', 'x', digits[byte >> 4], digits[byte & 15],
-                         '>', '\0'};
-    auto found = ids.find(name);
-    out[byte] = found == ids.end() ? BytePairs::kNone : found->second;
-    all = all && found != ids.end();
-  }
-  return all;
-}
-
-Tokenizer::Inside read_recipe(std::string_view json, std::string_view origin) {
+Recipe read_recipe(std::string_view json, std::string_view origin) {
   Json whole = parsed(json, origin);
   FileValue file(whole, origin, "");
   check_members(file);
-  Tokenizer::Inside recipe;
+  Recipe recipe;
   check_padding(file.at("padding"));
   if (file.at("model").is_null())
     file.wrong("it has no \"model\", so that it is no tokenizer.json",
@@ -94,7 +80,7 @@ Tokenizer::Inside read_recipe(std::string_view json, std::string_view origin) {
 }
 
 void read_config(std::string_view json, std::string_view origin,
-                 Tokenizer::Inside& recipe) {
+                 Recipe& recipe) {
   Json whole = parsed(json, origin);
   FileValue config(whole, origin, "");
   recipe.bos = named_token(config, "bos_token", recipe);

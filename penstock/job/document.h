@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "penstock/base/json.h"
+
+namespace penstock {
+
+// A job's settings as they are given: a document that is not yet checked.
+
+/// Reads a job file, not yet checked, and applies `sets`, each
+/// "section.key=value" (a value that parses as JSON is JSON, else text;
+/// "device.key" makes an object of a device that was given by its name).
+Json read_job(const std::string& path, const std::vector<std::string>& sets);
+
+/// The settings as they may be stored and shown.
+Json without_secrets(Json document);
+
+/// As read_job() applies one. Throws Error(request), code settings.override.
+void apply_setting(Json& document, const std::string& set);
+
+/// Makes a job's model one in Python, "FILE.py:NAME": what its section says of
+/// such a model stays, and of another kind its target.
+void use_own_model(Json& document, const std::string& named);
+
+}  // namespace penstock

@@ -1,0 +1,213 @@
+#include "penstock/run/staging.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "penstock/base/fake/test_folder.h"
+#include "penstock/base/hash.h"
+#include "penstock/run/copied_file.h"
+#include "penstock/run/copied_list.h"
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+
+class StagingTest : public testing::Test {
+ protected:
+  StagingTest() {
+    folder_.write("d/a.bin", std::string(std::size_t{9} << 20, 'a'));
+    folder_.write("d/sub/b.bin", "b");
+    folder_.write("d/empty.bin", "");
+  }
+
+  SourceSpec spec() const {
+    Json section;
+    section["kind"] = "token_store";
+    section["path"] = folder_.path("d");
+    section["stage"] = folder_.path("copies");
+    return parse_source_spec(section, "source");
+  }
+  SourceSpec copy(StopFlag stop = {}) {
+    said_.clear();
+    return staged(
+        spec(), [this](const std::string& line) { said_.push_back(line); },
+        stop, WhatIsInMemory::is_copied);
+  }
+  std::string refusal() {
+    try {
+      copy();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing";
+  }
+  fs::path copied(const std::string& name) const {
+    return fs::path(folder_.path("copies")) / staged_name(spec()) / "0" / name;
+  }
+  std::string text(const std::string& name) const {
+    return TestFolder::read(copied(name).string());
+  }
+  static fs::path part_of(const StagedFile& file, const fs::path& to) {
+    return to.string() + ".part-" + std::to_string(hash64(file.version));
+  }
+
+  TestFolder folder_;
+  std::vector<std::string> said_;
+};
+
+TEST_F(StagingTest, FilesAreCopiedOnceAndAreTheSame) {
+  const SourceSpec done = copy();
+  EXPECT_EQ(done.staged_in, copied("").parent_path().parent_path());
+  EXPECT_EQ(text("a.bin"), std::string(std::size_t{9} << 20, 'a'));
+  EXPECT_EQ(text("sub/b.bin"), "b");
+  EXPECT_EQ(text("empty.bin"), "");
+  EXPECT_EQ(fs::last_write_time(copied("a.bin")),
+            fs::last_write_time(folder_.path("d/a.bin")));
+  EXPECT_THAT(said_, Contains(AllOf(HasSubstr("3 of 3 files, 9.0 MiB"),
+                                    HasSubstr("are free"))));
+  EXPECT_THAT(said_, Contains(HasSubstr("copied 3 files")));
+  copy();
+  EXPECT_TRUE(said_.empty());
+}
+
+TEST_F(StagingTest, AFileThatChangedIsCopiedAgainAndOneThatIsGoneRemoved) {
+  copy();
+  folder_.write("d/sub/b.bin", "changed");
+  fs::remove(folder_.path("d/empty.bin"));
+  folder_.write("d/c.bin", "c");
+  copy();
+  EXPECT_THAT(said_, Contains(HasSubstr("2 of 3 files")));
+  EXPECT_EQ(text("sub/b.bin"), "changed");
+  EXPECT_EQ(text("c.bin"), "c");
+  EXPECT_FALSE(fs::exists(copied("empty.bin")));
+}
+
+TEST_F(StagingTest, ACopyThatSomebodyChangedIsMadeAgain) {
+  copy();
+  folder_.write(fs::relative(copied("sub/b.bin"), folder_.path("")).string(),
+                "x");
+  copy();
+  EXPECT_EQ(text("sub/b.bin"), "b");
+}
+
+TEST_F(StagingTest, AStoppedCopyGoesOnWhereItEnded) {
+  const StagedFile file = staged_file(folder_.path("d/a.bin"), "0/a.bin");
+  const fs::path to = folder_.path("to/a.bin");
+  struct Stopped {};
+  EXPECT_THROW(copy_file(file, to, true,
+                         [](std::int64_t bytes) {
+                           if (bytes > 0) throw Stopped();
+                         }),
+               Stopped);
+  EXPECT_EQ(fs::file_size(part_of(file, to)), std::size_t{4} << 20);
+  std::vector<std::int64_t> seen;
+  copy_file(file, to, true, [&](std::int64_t bytes) { seen.push_back(bytes); });
+  EXPECT_EQ(seen, (std::vector<std::int64_t>{4 << 20, 4 << 20, 1 << 20}));
+  EXPECT_EQ(TestFolder::read(to.string()), TestFolder::read(file.from));
+  EXPECT_FALSE(fs::exists(part_of(file, to)));
+}
+
+TEST_F(StagingTest, AFileThatIsWrittenMeanwhileIsAnError) {
+  StagedFile file = staged_file(folder_.path("d/a.bin"), "0/a.bin");
+  try {
+    copy_file(file, folder_.path("to/a.bin"), true, [&](std::int64_t bytes) {
+      if (bytes > 0) folder_.write("d/a.bin", "short");
+    });
+    ADD_FAILURE() << "it was copied";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "files.changed");
+  }
+  EXPECT_FALSE(fs::exists(folder_.path("to/a.bin")));
+}
+
+TEST_F(StagingTest, AFullFolderSaysSoAndKeepsWhatWasCopied) {
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* handler = std::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit small = before;
+  small.rlim_cur = std::size_t{5} << 20;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string why = refusal();
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(why, AllOf(HasSubstr("File too large"),
+                         HasSubstr("what is copied stays")));
+  copy();
+  EXPECT_EQ(text("a.bin").size(), std::size_t{9} << 20);
+}
+
+TEST_F(StagingTest, ItEndsWhenItIsStopped) {
+  const std::atomic<bool> stop{true};
+  EXPECT_THROW(copy(&stop), Error);
+  copy();
+  EXPECT_EQ(text("sub/b.bin"), "b");
+}
+
+TEST_F(StagingTest, ThoseWhoAskAtOnceShareOneCopy) {
+  std::vector<std::thread> ranks;
+  std::atomic<int> copies{0};
+  for (int rank = 0; rank < 8; ++rank)
+    ranks.emplace_back([&] {
+      staged(
+          spec(),
+          [&](const std::string& line) {
+            if (line.starts_with("copied ")) ++copies;
+          },
+          {}, WhatIsInMemory::is_copied);
+    });
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(copies, 1);
+  EXPECT_EQ(text("sub/b.bin"), "b");
+}
+
+TEST_F(StagingTest, AListThatWasCutOffCountsAsFarAsItGoes) {
+  copy();
+  const fs::path list = copied("").parent_path().parent_path() / "copied.jsonl";
+  fs::resize_file(list, fs::file_size(list) - 5);
+  copy();
+  EXPECT_THAT(said_, Contains(HasSubstr("1 of 3 files")));
+  copy();
+  EXPECT_TRUE(said_.empty());
+}
+
+TEST_F(StagingTest, CopiesThatAreNoLongerUsedAreRemoved) {
+  copy();
+  folder_.write("copies/mine/file", "stays");
+  const fs::path dir = folder_.path("copies");
+  Json json = prune_copies(dir, std::chrono::hours(24), false);
+  EXPECT_EQ(json.find("kept")->integer(), 1);
+  json = prune_copies(dir, std::chrono::hours(0), true);
+  ASSERT_EQ(json.find("removed")->array().size(), 1u);
+  EXPECT_EQ(*json.find("removed")->array()[0].find("source")->find("path"),
+            Json(folder_.path("d")));
+  EXPECT_TRUE(fs::exists(copied("a.bin")));
+  json = prune_copies(dir, std::chrono::hours(0), false);
+  EXPECT_GT(json.find("bytes")->integer(), 9 << 20);
+  EXPECT_FALSE(fs::exists(copied("a.bin")));
+  EXPECT_TRUE(fs::exists(dir / "mine/file"));
+}
+
+TEST_F(StagingTest, ThePlanSaysWhatItTakes) {
+  const std::string text = staging_text(spec());
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("source.stage: "), testing::EndsWith("\n")));
+  EXPECT_FALSE(fs::exists(folder_.path("copies")));
+}
+
+TEST(FolderOfCopies, IsMemoryACacheOrOnesOwn) {
+  EXPECT_EQ(folder_of_copies("/x/y"), "/x/y");
+  EXPECT_EQ(folder_of_copies("disk").filename(), "stage");
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,55 @@
+#include "penstock/sources/arrow/damaged.h"
+
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/base/utf8.h"
+
+namespace penstock::arrow_files {
+
+void fail(ArrowSays says, const files::DataFile& file,
+          const std::string& where) {
+  std::string text = beginning(says.text, 300);
+  for (char& c : text)
+    if (c == '\n') c = ' ';
+  const std::string place = file.path + (where.empty() ? "" : ", ") + where;
+  if (says.no_memory)
+    throw Error(ErrorKind::out_of_memory,
+                {.code = "files.no_memory",
+                 .what = "cannot read '" + file.path + "'",
+                 .where = place,
+                 .why = "Arrow says: " + text,
+                 .next = "write the file in smaller row groups or batches, or "
+                         "give the job more memory"});
+  // What another program has changed is not damaged.
+  files::check_unchanged(file);
+  throw Error(
+      ErrorKind::source,
+      {.code = "files.damaged",
+       .what = "cannot read '" + file.path + "'",
+       .where = place,
+       .why = "Arrow says: " + text,
+       .next = "get an intact copy of the file: it is damaged, cut off, "
+               "or of another format"});
+}
+
+void refuse_format(const files::DataFile& file, std::string why,
+                   std::string next) {
+  throw Error(ErrorKind::source, {.code = "files.damaged",
+                                  .what = "cannot read '" + file.path + "'",
+                                  .where = file.path,
+                                  .why = std::move(why),
+                                  .next = std::move(next)});
+}
+
+std::string group_name(std::int64_t group, std::int64_t first,
+                       std::int64_t end) {
+  return "row group " + std::to_string(group) + " (rows " +
+         std::to_string(first) + ".." + std::to_string(end) + ")";
+}
+
+std::string batch_name(std::int64_t batch) {
+  return "record batch " + std::to_string(batch);
+}
+
+}  // namespace penstock::arrow_files

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+
+#include "penstock/sources/plugin.h"
+
+namespace penstock::arrow_files {
+
+/// The release of pyarrow whose libraries the plugin is linked to, and how the
+/// names of these end: every 26.0 has the same.
+inline constexpr const char* kPyarrow = "26.0.1";
+inline constexpr const char* kLibraries = "2600";
+
+/// Loads the libraries of that release out of `pyarrow`, the folder of the
+/// package, so that the plugin finds them: a library that is loaded is looked
+/// for by its name alone. False where the folder does not hold them all; they
+/// stay loaded. Thread-safe.
+bool load_libraries(const std::filesystem::path& pyarrow);
+
+/// The plugin, with the libraries of the folder that the environment variable
+/// PENSTOCK_ARROW_DIR names: one that holds pyarrow/. A PluginChoice.
+const SourcePlugin* by_named_libraries(const Error* why);
+
+}  // namespace penstock::arrow_files

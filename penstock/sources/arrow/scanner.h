@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/sources/memory/arrow_data.h"
+
+namespace penstock {
+
+/// What another library says of a file that it cannot read. Thrown by those
+/// below; whoever called them names the file.
+struct ScanFailure {
+  std::string says;
+  /// A part of the file: "its footer"; empty: the one that was read.
+  std::string where = {};
+  /// Where it is no other library that says so: what to do.
+  std::string next = {};
+  bool no_memory = false;
+};
+
+/// Reads the chunks of a file, in any order. Belongs to one thread at a time.
+class ChunkScan {
+ public:
+  virtual ~ChunkScan() = default;
+  /// The next rows that are given are those of this chunk, from its first on.
+  virtual void begin(std::int64_t chunk) = 0;
+  /// Some rows, in order; null behind the last of the chunk. Throws
+  /// ScanFailure.
+  virtual std::shared_ptr<const ArrowTable> next() = 0;
+};
+
+/// A file that is open. Thread-safe.
+class ScannedFile {
+ public:
+  /// No rows: the columns as they are given.
+  std::shared_ptr<const ArrowTable> empty;
+  /// By column: its type in the words of the library, and what it is where its
+  /// layout does not say it: "json", "uuid", or nothing.
+  std::vector<std::string> declared, meaning;
+  /// By chunk: the row after its last.
+  std::vector<std::int64_t> chunk_ends;
+
+  virtual ~ScannedFile() = default;
+  /// What is read then holds these columns of `empty`, by name, and perhaps
+  /// others.
+  virtual std::unique_ptr<ChunkScan> scan(
+      const std::vector<std::size_t>& columns) const = 0;
+};
+
+/// Opens Parquet and Arrow files by a library that is not linked to us.
+/// Thread-safe.
+class ArrowScanner {
+ public:
+  virtual ~ArrowScanner() = default;
+  /// `kind` is "parquet" or "arrow". Throws ScanFailure.
+  virtual std::shared_ptr<const ScannedFile> open(const std::string& kind,
+                                                  const std::string& path) = 0;
+};
+
+/// Who reads Parquet and Arrow files: where the plugin for them cannot be
+/// loaded, or is not to be, a scanner.
+class ArrowChoice {
+ public:
+  virtual ~ArrowChoice() = default;
+  /// The folder of a package pyarrow, whose libraries the plugin uses where
+  /// they are those that it was built with; may be empty.
+  virtual std::string pyarrow() = 0;
+  /// Whether the plugin is left alone.
+  virtual bool scanner_first() = 0;
+  /// Throws Error(source) that says what to install.
+  virtual std::shared_ptr<ArrowScanner> scanner() = 0;
+};
+
+/// From now on `choice` is asked. Thread-safe; at most once in a process.
+void choose_arrow(std::shared_ptr<ArrowChoice> choice);
+
+}  // namespace penstock

@@ -1,0 +1,153 @@
+#include "penstock/sources/images/find_pictures.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "penstock/base/ascii.h"
+#include "penstock/base/error.h"
+#include "penstock/base/hash.h"
+#include "penstock/sources/files/data_files.h"
+#include "penstock/sources/files/file_settings.h"
+#include "penstock/sources/images/listing.h"
+
+namespace penstock::images {
+namespace {
+
+/// The .tar files that `path` names; none where it is a folder of pictures.
+std::vector<files::DataFile> tars_of(const SourceSpec& spec) {
+  if (!ascii_lower(spec.path).ends_with(".tar") &&
+      !files::is_pattern(spec.path))
+    return {};
+  SourceSpec tars;
+  tars.path = spec.path;
+  tars.own = FileSettings();
+  SourceKind kind;
+  kind.extensions = {".tar"};
+  return files::find_files(tars, kind);
+}
+
+const PictureSettings& settings_of(const SourceSpec& spec) {
+  return *std::any_cast<PictureSettings>(&spec.own);
+}
+
+std::string root_of(const SourceSpec& spec) {
+  std::string root = spec.path;
+  while (root.size() > 1 && root.ends_with('/')) root.pop_back();
+  return root;
+}
+
+std::vector<FoundPicture> find_all(const SourceSpec& spec, StopFlag stop,
+                                   PictureFiles& into,
+                                   std::vector<FoundFolder>& folders) {
+  const Media& media = *into.media;
+  const std::string one = media.one;
+  const PictureSettings& own = settings_of(spec);
+  const std::vector<files::DataFile> tars = tars_of(spec);
+  into.root = root_of(spec);
+  if (tars.empty())
+    return own.labels.empty()
+               ? pictures_in_folders(into.root, media, stop, folders)
+               : pictures_of_labels(into.root, own.labels, media, stop);
+  if (!own.labels.empty())
+    refuse("images.labels", own.labels,
+           "the " + one +
+               "s are members of tar files, which have classes of "
+               "their own: a member NAME.cls, or the folder",
+           "leave \"labels\" out, or unpack the files");
+  std::vector<FoundPicture> all;
+  for (const files::DataFile& tar : tars) {
+    const auto number = static_cast<std::int32_t>(into.tars.size());
+    into.tars.push_back(tar.path);
+    std::vector<FoundPicture> found =
+        pictures_in_tar(tar.path, tars.size() == 1 ? "" : tar.relative + "/",
+                        number, media, stop);
+    std::ranges::move(found, std::back_inserter(all));
+  }
+  if (all.empty())
+    refuse("images.none", spec.path, "no member of it is named like a " + one,
+           std::string("name .tar files that hold ") + media.shown_endings +
+               " files");
+  return all;
+}
+
+/// The sorted classes, and which of them each picture has.
+void number_classes(std::vector<FoundPicture>& found, PictureFiles& into) {
+  for (const FoundPicture& picture : found)
+    if (picture.has_class &&
+        (into.classes.empty() || into.classes.back() != picture.of_class))
+      into.classes.push_back(picture.of_class);
+  std::ranges::sort(into.classes);
+  into.classes.erase(std::unique(into.classes.begin(), into.classes.end()),
+                     into.classes.end());
+  for (FoundPicture& picture : found)
+    if (picture.has_class)
+      picture.place.of_class = static_cast<std::int32_t>(
+          std::ranges::lower_bound(into.classes, picture.of_class) -
+          into.classes.begin());
+}
+
+PictureFiles search(const SourceSpec& spec, StopFlag stop,
+                    std::vector<FoundFolder>& folders) {
+  PictureFiles all;
+  all.media = &media_of(spec);
+  std::vector<FoundPicture> found = find_all(spec, stop, all, folders);
+  number_classes(found, all);
+  std::ranges::sort(found, {}, &FoundPicture::name);
+  all.names.reserve(found.size());
+  all.places.reserve(found.size());
+  for (FoundPicture& picture : found) {
+    if (!all.names.empty() && all.names.back().name == picture.name)
+      refuse("images.twice", spec.path,
+             "'" + picture.name + "' is listed twice",
+             std::string("give each ") + all.media->one + " a name of its own");
+    all.names.push_back(
+        {.name = std::move(picture.name), .end = std::ssize(all.names) + 1});
+    all.places.push_back(picture.place);
+  }
+  return all;
+}
+
+void set_version(PictureFiles& files) {
+  Sha256 version;
+  for (std::size_t at = 0; at < files.places.size(); ++at) {
+    const PicturePlace& place = files.places[at];
+    files.bytes += place.bytes;
+    version.add(files.names[at].name + "\n" + std::to_string(place.bytes) +
+                " " + std::to_string(place.changed_ns) + " " +
+                std::to_string(place.of_class) + "\n");
+  }
+  for (const std::string& name : files.classes) version.add(name + "\n");
+  files.version = version.hex();
+}
+
+}  // namespace
+
+void refuse(const char* code, const std::string& place, std::string why,
+            std::string next) {
+  throw Error(ErrorKind::source, {.code = code,
+                                  .what = "cannot list pictures",
+                                  .where = place,
+                                  .why = std::move(why),
+                                  .next = std::move(next)});
+}
+
+PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
+  const PictureSettings& own = settings_of(spec);
+  const Media& media = media_of(spec);
+  const bool may_keep = own.listing != Listing::none && own.labels.empty();
+  if (may_keep)
+    if (std::optional<PictureFiles> kept = kept_listing(root_of(spec), media))
+      return std::move(*kept);
+  const auto began = std::chrono::system_clock::now().time_since_epoch();
+  std::vector<FoundFolder> folders;
+  PictureFiles all = search(spec, stop, folders);
+  set_version(all);
+  const bool many = all.names.size() >= kManyPictures;
+  if (may_keep && !folders.empty() && (many || own.listing == Listing::kept))
+    keep_listing(
+        all, folders,
+        std::chrono::duration_cast<std::chrono::nanoseconds>(began).count());
+  return all;
+}
+
+}  // namespace penstock::images

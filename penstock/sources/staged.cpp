@@ -1,0 +1,275 @@
+#include "penstock/sources/staged.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "penstock/base/error.h"
+#include "penstock/base/hash.h"
+#include "penstock/sources/files/data_files.h"
+#include "penstock/sources/files/file_reader.h"
+#include "penstock/sources/kinds.h"
+#include "penstock/sources/this_copy.h"
+
+// A copy holds, for entry N of `path`, the folder N: what is below the folder
+// that the entry names, or below the one before its first pattern, or the file.
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const std::string& path, std::string why,
+                         std::string next) {
+  throw Error(ErrorKind::request, {.code = "source.stage",
+                                   .what = "cannot copy '" + path + "'",
+                                   .where = "source.stage",
+                                   .why = std::move(why),
+                                   .next = std::move(next)});
+}
+
+std::vector<std::string> paths_in(const SourceSpec& spec) {
+  if (std::any_cast<FileSettings>(&spec.own) != nullptr) return paths_of(spec);
+  return {spec.path};
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code unknown;
+  return fs::is_directory(path, unknown);
+}
+
+/// A pattern, unless there is something of just that name.
+bool names_several(const std::string& path) {
+  std::error_code unknown;
+  return files::is_pattern(path) && !fs::exists(path, unknown);
+}
+
+/// All files below a folder of which `wanted` takes the path, or that of a
+/// folder that they are in.
+template <class Wanted>
+void add_below(const std::string& folder, const std::string& to,
+               const Wanted& wanted, std::vector<StagedFile>& found) {
+  std::error_code error;
+  fs::recursive_directory_iterator at(
+      folder, fs::directory_options::follow_directory_symlink, error);
+  constexpr int kDeepest = 64;  // a link may lead back
+  for (; !error && at != fs::recursive_directory_iterator();
+       at.increment(error)) {
+    std::error_code unknown;
+    if (at.depth() > kDeepest) at.disable_recursion_pending();
+    if (at->is_directory(unknown)) continue;
+    std::string below = at->path().lexically_relative(folder).string();
+    if (wanted(below))
+      found.push_back(
+          staged_file(at->path().string(), to + "/" + std::move(below)));
+  }
+  if (error)
+    throw Error(ErrorKind::source,
+                {.code = "files.unreadable",
+                 .what = "cannot read '" + folder + "'",
+                 .where = "source.path",
+                 .why = error.message(),
+                 .next = "check the permissions of the folder"});
+}
+
+bool matches_or_is_in_match(const std::string& pattern,
+                            const std::string& below) {
+  for (std::size_t end = 0; end != below.npos;) {
+    end = below.find('/', end + 1);
+    if (files::matches_pattern(pattern, below.substr(0, end))) return true;
+  }
+  return false;
+}
+
+/// A database's latest changes may be in another file, and a copy that is made
+/// while it changes holds half of them.
+void refuse_open_database(const std::string& path) {
+  for (const char* end : {"-wal", "-journal"}) {
+    struct stat found {};
+    if (::stat((path + end).c_str(), &found) != 0 || found.st_size == 0)
+      continue;
+    refuse(path,
+           "it is being written: " + path + end + " holds " +
+               std::to_string(found.st_size) + " bytes",
+           "close it in the program that writes it, or leave 'stage' out");
+  }
+}
+
+void add_file(const SourceSpec& spec, const fs::path& path,
+              const std::string& to, std::vector<StagedFile>& found) {
+  const SourceKind* kind = source_kind(spec.kind);
+  if (kind != nullptr && !kind->files) refuse_open_database(path.string());
+  found.push_back(
+      staged_file(path.string(), to + "/" + path.filename().string()));
+  if (kind == nullptr) return;
+  for (const std::string& end : kind->beside) {
+    fs::path other = path;
+    if (end.starts_with('+'))
+      other += end.substr(1);
+    else
+      other.replace_extension(end);
+    std::error_code unknown;
+    if (fs::is_regular_file(other, unknown))
+      found.push_back(
+          staged_file(other.string(), to + "/" + other.filename().string()));
+  }
+}
+
+/// Which files they are, and which versions of them.
+std::string version_of(const std::vector<StagedFile>& files) {
+  Sha256 hash;
+  for (const StagedFile& file : files)
+    hash.add(file.to + "\n" + file.version + "\n");
+  return hash.hex();
+}
+
+std::string place_of(const SourceSpec& spec) {
+  return std::any_cast<FileSettings>(&spec.own) != nullptr
+             ? files::place_of(spec)
+             : spec.path;
+}
+
+SourceInfo info_of_original(const Source& copy, const SourceSpec& spec) {
+  SourceInfo info = copy.info();
+  const SourceSpec opened = spec_of_copy(spec);
+  const std::string from = place_of(opened), to = place_of(spec);
+  for (std::size_t at = 0; (at = info.shown.find(from, at)) != info.shown.npos;
+       at += to.size())
+    info.shown.replace(at, from.size(), to);
+  for (const char* key : {"place", "path"})
+    if (const Json* found = info.identity.find(key);
+        found != nullptr && *found == Json(from))
+      info.identity[key] = to;
+  info.identity[kThisCopy] = version_of(staged_files(spec));
+  // Of a database it is that of the copy's file.
+  if (!source_kind(spec.kind)->files) {
+    info.identity["version"] = info.identity.find(kThisCopy)->string();
+    info.identity["wal"] = Json();
+  }
+  return info;
+}
+
+class OriginalOf final : public Source {
+ public:
+  OriginalOf(std::unique_ptr<Source> copy, const SourceSpec& spec)
+      : Source(info_of_original(*copy, spec)), copy_(std::move(copy)) {}
+
+  RowCount count() const override { return copy_->count(); }
+  std::vector<Partition> partitions(int readers) override {
+    return copy_->partitions(readers);
+  }
+  const ChunkMap* chunks() const override { return copy_->chunks(); }
+  bool lengths(std::size_t request, std::int64_t first,
+               std::span<std::int32_t> out) const override {
+    return copy_->lengths(request, first, out);
+  }
+  std::unique_ptr<Reader> open_reader() override {
+    return copy_->open_reader();
+  }
+
+ private:
+  const std::unique_ptr<Source> copy_;
+};
+
+}  // namespace
+
+StagedFile staged_file(const std::string& from, std::string to) {
+  struct stat found {};
+  if (::stat(from.c_str(), &found) != 0)
+    throw Error(ErrorKind::source,
+                {.code = "files.missing",
+                 .what = "cannot read '" + from + "'",
+                 .where = "source.path",
+                 .why = std::strerror(errno),
+                 .next = "it was there when the folder was listed: start again "
+                         "when nobody removes files"});
+  auto ns = [](const timespec& time) {
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {.from = from,
+          .to = std::move(to),
+          .bytes = static_cast<std::int64_t>(found.st_size),
+          .changed_ns = ns(found.st_mtim),
+          .version = std::to_string(found.st_dev) + ":" +
+                     std::to_string(found.st_ino) + " " +
+                     std::to_string(found.st_size) + " " +
+                     std::to_string(ns(found.st_mtim)) + " " +
+                     std::to_string(ns(found.st_ctim))};
+}
+
+std::vector<StagedFile> staged_files(const SourceSpec& spec) {
+  std::vector<StagedFile> found;
+  std::size_t number = 0;
+  for (const std::string& path : paths_in(spec)) {
+    if (files::is_stored(path))
+      refuse(path, "it is in an object store",
+             "copy it to this machine with the tools of the store, or leave "
+             "'stage' out: it is then read from there");
+    const std::string to = std::to_string(number++);
+    const std::size_t before = found.size();
+    if (names_several(path)) {
+      const auto [folder, pattern] = files::split_pattern(path);
+      add_below(
+          folder, to,
+          [&pattern](const std::string& below) {
+            return matches_or_is_in_match(pattern, below);
+          },
+          found);
+    } else if (is_folder(path)) {
+      add_below(
+          path, to, [](const std::string&) { return true; }, found);
+    } else {
+      add_file(spec, path, to, found);
+    }
+    if (found.size() == before)
+      throw Error(ErrorKind::source,
+                  {.code = "files.missing",
+                   .what = "cannot read '" + path + "'",
+                   .where = "source.path",
+                   .why = "it names no file",
+                   .next = "check the path; * does not match '/'"});
+  }
+  std::ranges::sort(found, {}, &StagedFile::to);
+  // A pattern may find the index of a store by itself.
+  const auto twice = std::ranges::unique(found, {}, &StagedFile::to);
+  found.erase(twice.begin(), twice.end());
+  return found;
+}
+
+std::string staged_name(const SourceSpec& spec) {
+  Sha256 hash;
+  hash.add(spec.kind + "\n");
+  for (const std::string& path : paths_in(spec))
+    hash.add(fs::absolute(path).lexically_normal().string() + "\n");
+  return hash.hex().substr(0, 32);
+}
+
+SourceSpec spec_of_copy(const SourceSpec& spec) {
+  if (spec.staged_in.empty()) return spec;
+  SourceSpec copy = spec;
+  std::vector<std::string> paths;
+  for (const std::string& path : paths_in(spec)) {
+    fs::path place = fs::path(spec.staged_in) / std::to_string(paths.size());
+    if (names_several(path))
+      place /= files::split_pattern(path).second;
+    else if (!is_folder(path))
+      place /= fs::path(path).filename();
+    paths.push_back(place.string());
+  }
+  auto* files = std::any_cast<FileSettings>(&copy.own);
+  if (files != nullptr && !files->paths.empty())
+    files->paths = std::move(paths);
+  else
+    copy.path = paths.at(0);
+  return copy;
+}
+
+std::unique_ptr<Source> as_original(std::unique_ptr<Source> copy,
+                                    const SourceSpec& spec) {
+  return std::make_unique<OriginalOf>(std::move(copy), spec);
+}
+
+}  // namespace penstock

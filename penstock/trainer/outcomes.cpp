@@ -1,0 +1,36 @@
+#include "penstock/trainer/outcomes.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros_like.h>
+
+namespace penstock {
+
+void Outcomes::add(const BatchOutcomes& batch) {
+  const at::Tensor loss = batch.loss.to(at::kDouble);
+  auto exact = [&](const at::Tensor& of) {
+    return of.defined() ? of.to(at::kDouble) : at::zeros_like(loss);
+  };
+  seen_.push_back(
+      at::stack({loss, exact(batch.truth), exact(batch.guess),
+                 exact(batch.score), exact(batch.before), exact(batch.weight)},
+                1));
+}
+
+std::vector<Outcome> Outcomes::take() {
+  std::vector<Outcome> rows;
+  if (seen_.empty()) return rows;
+  const at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
+  seen_.clear();
+  const double* row = all.const_data_ptr<double>();
+  for (std::int64_t i = 0; i < all.size(0); ++i, row += all.size(1))
+    if (row[5] != 0)
+      rows.push_back({.loss = row[0],
+                      .truth = row[1],
+                      .guess = row[2],
+                      .score = row[3],
+                      .before = row[4]});
+  return rows;
+}
+
+}  // namespace penstock

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "penstock/trainer/metrics.h"
+
+namespace penstock {
+
+/// What a model said of the rows of a batch: [rows] each, of any type. See
+/// Outcome.
+struct BatchOutcomes {
+  at::Tensor loss, truth, guess;
+  at::Tensor score = {};   ///< undefined: 0
+  at::Tensor before = {};  ///< undefined: 0
+  at::Tensor weight;       ///< 0: the row has no truth
+};
+
+/// What a model said of all rows that it looked at. On the device until it is
+/// taken, so that no batch waits for the one before. One thread.
+class Outcomes {
+ public:
+  void add(const BatchOutcomes& batch);
+  /// Of all rows that have a truth, in the order of their batches. Begins anew.
+  std::vector<Outcome> take();
+
+ private:
+  std::vector<at::Tensor> seen_;  // [rows, 6] each, float64
+};
+
+}  // namespace penstock

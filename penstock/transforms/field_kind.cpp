@@ -1,0 +1,106 @@
+#include "penstock/transforms/field_kind.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+namespace {
+
+/// Stores values as they were parsed.
+class CopyEncoder final : public FieldEncoder {
+ public:
+  void encode(std::span<const ValueRow> rows, const StoredRows& out,
+              Faults&) override {
+    std::byte* to = out.data;
+    for (ValueRow row : rows) {
+      if (out.runs == nullptr) {
+        std::memcpy(to, row.data(), row.size());
+        to += out.stride;
+        continue;
+      }
+      out.runs->bytes.append(row.data(), row.size());
+      out.runs->end_row();
+    }
+  }
+};
+
+}  // namespace
+
+// The group begins where its widest element may: so offsets within it do not
+// depend on what comes before.
+void RowLayout::append(std::vector<TensorSpec> more) {
+  std::size_t widest = 1;
+  for (const TensorSpec& tensor : more)
+    widest = std::max(widest, size_of(tensor.dtype));
+  round_up(widest);
+  for (TensorSpec& tensor : more) {
+    round_up(size_of(tensor.dtype));
+    tensor.offset = row_bytes;
+    tensor.bytes = static_cast<std::size_t>(elements_of(tensor.row_shape)) *
+                   size_of(tensor.dtype);
+    row_bytes = tensor.offset + tensor.bytes;
+    tensors.push_back(std::move(tensor));
+  }
+}
+
+std::vector<Output> outputs_of(const RowLayout& layout) {
+  std::vector<Output> outputs;
+  for (const TensorSpec& tensor : layout.tensors)
+    outputs.push_back({.name = tensor.name,
+                       .dtype = tensor.dtype,
+                       .row_shape = tensor.row_shape});
+  return outputs;
+}
+
+std::vector<Output> FieldKind::outputs() const {
+  return outputs_of({.tensors = stored().tensors});
+}
+
+void FieldFinisher::queue(const QueuedRows& rows, Stream& stream) {
+  PENSTOCK_ASSERT(stream.runs_host_code(),
+                  "a field is queued where its kind says that it can be");
+  struct Places {
+    std::vector<StoredRow> rows;
+    std::vector<TensorPlace> to;
+    std::vector<std::vector<std::int64_t>> starts;
+  };
+  auto own = std::make_shared<Places>();
+  own->rows.assign(rows.rows.begin(), rows.rows.end());
+  own->to.assign(rows.to.begin(), rows.to.end());
+  HostKernel kernel;
+  for (const StoredRow& row : own->rows) {
+    if (rows.tensor_bytes > 0)
+      kernel.read.emplace_back(row.tensors, rows.tensor_bytes);
+    if (!row.run.empty()) kernel.read.push_back(row.run);
+  }
+  for (TensorPlace& place : own->to) {
+    for (std::size_t r = 0; r < own->rows.size(); ++r)
+      kernel.written.emplace_back(place.row(r), place.bytes);
+    place.starts =
+        own->starts.emplace_back(place.starts.begin(), place.starts.end());
+  }
+  kernel.run = [this, own, key = rows.key] { finish(own->rows, key, own->to); };
+  stream.run(std::move(kernel));
+}
+
+std::unique_ptr<FieldEncoder> BoundField::encoder(const Json&,
+                                                  const std::string&) const {
+  return std::make_unique<CopyEncoder>();
+}
+
+Error column_error(std::string code, std::string setting,
+                   const ColumnInfo& column, ColumnType type,
+                   const std::string& expected, std::string next) {
+  return Error(
+      ErrorKind::request,
+      {.code = std::move(code),
+       .what = "cannot use the settings",
+       .where = std::move(setting),
+       .why = "column '" + column.name + "' (" + column.declared + ") holds " +
+              std::string(name_of(type)) + ", " + expected,
+       .next = std::move(next)});
+}
+
+}  // namespace penstock

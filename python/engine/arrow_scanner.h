@@ -1,0 +1,10 @@
+#pragma once
+
+namespace penstock::python {
+
+/// From now on Parquet and Arrow files are read as penstock.arrow_files says:
+/// by the plugin with the libraries of pyarrow, or by pyarrow itself. Nothing
+/// is imported before a file is opened.
+void let_pyarrow_read();
+
+}  // namespace penstock::python

@@ -1,0 +1,427 @@
+"""Parquet and Arrow files, where pyarrow comes in: the engine's plugin uses the
+libraries of the release that it was built with, and pyarrow itself reads where
+another one is installed. The engine calls this; docs/wheel.md tells of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import os
+import re
+from typing import Any, Iterator, Sequence
+
+from .errors import SourceError, worded
+
+_OLDEST = 14  # that has __arrow_c_stream__
+_BATCH = 1 << 16  # rows
+_MOST_ROWS = 1 << 48
+_MARK = b"ARROW1"
+_BEHIND_MARK = 8
+# In a list they are written as Arrow shows them.
+_SHOWN = re.compile(r"timestamp|date|time|duration|(large_|fixed_size_)?binary")
+
+
+class Refused(Exception):
+    """What is wrong with a file: the engine adds which one it is."""
+
+    def __init__(self, says: str, where: str = "", next: str = "",
+                 no_memory: bool = False) -> None:
+        super().__init__(says)
+        self.says = says.encode("utf-8", "backslashreplace").decode()
+        self.where, self.next, self.no_memory = where, next, no_memory
+
+
+def _module(name: str = "pyarrow") -> Any:
+    """By name, since some releases come with types and others not."""
+    return importlib.import_module(name)
+
+
+def libraries() -> str:
+    """The folder of the package pyarrow, without importing it; "" without."""
+    try:
+        found = importlib.util.find_spec("pyarrow")
+    except ValueError:  # somebody's stand-in for it
+        return ""
+    folders = None if found is None else found.submodule_search_locations
+    return str(list(folders)[0]) if folders else ""
+
+
+def scanner_first() -> bool:
+    """Whether pyarrow reads even where the plugin could: for tests."""
+    return os.environ.get("PENSTOCK_ARROW_WAY") == "scanner"
+
+
+def check_pyarrow() -> None:
+    """Raises SourceError unless pyarrow is here, and of a release that can be
+    used."""
+    what, where = "cannot read Parquet and Arrow files", "pyarrow"
+    try:
+        pyarrow = _module()
+    except ImportError as error:
+        missing = isinstance(error, ModuleNotFoundError) and \
+            error.name == "pyarrow"
+        raise worded(SourceError, "source.part_missing", what, where,
+                     "it is not installed" if missing else
+                     f"it cannot be imported: {error}",
+                     "pip install pyarrow") from error
+    if int(pyarrow.__version__.split(".")[0]) < _OLDEST:
+        raise worded(SourceError, "source.part_missing", what, where,
+                     f"{pyarrow.__version__} is installed, which cannot hand "
+                     "over what it reads", "pip install --upgrade pyarrow")
+
+
+def open_file(kind: str, path: bytes) -> Parquet | Ipc:
+    """The file at `path`, of kind "parquet" or "arrow"."""
+    return Parquet(path) if kind == "parquet" else Ipc(path)
+
+
+def told(where: str = "") -> _Told:
+    """What pyarrow raises in its scope is raised as Refused."""
+    return _Told(where)
+
+
+class _Told:
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None,
+                 trace: object) -> None:
+        pyarrow = _module()
+        if error is None or isinstance(error, Refused) or not isinstance(
+                error, (pyarrow.ArrowException, OSError, ValueError, EOFError,
+                        MemoryError)):
+            return
+        text = error.args[0] if isinstance(
+            error, pyarrow.ArrowException) and error.args else error
+        raise Refused(str(text), self.where, no_memory=isinstance(
+            error, MemoryError)) from error
+
+
+class Columns:
+    """The columns of a schema as the engine takes them: `empty`, a table of
+    them without rows; by member of a struct, how pyarrow calls its type and
+    what that means (`declared`, `meaning`), and where it is (`names`)."""
+
+    def __init__(self, schema: Any) -> None:
+        pyarrow = _module()
+        self.schema = schema
+        fields = [field.with_type(plain(field.type)) for field in schema]
+        self.empty = pyarrow.schema(fields).empty_table()
+        self.declared: list[str] = []
+        self.meaning: list[str] = []
+        self.names: list[tuple[str, ...]] = []
+        for field, made in zip(schema, fields):
+            self._add(field.type, made.type, (field.name,))
+
+    def _add(self, type: Any, made: Any, names: tuple[str, ...]) -> None:
+        pyarrow = _module()
+        if pyarrow.types.is_struct(made) and made.num_fields:
+            whole = pyarrow.types.is_struct(type)
+            for at in range(made.num_fields):
+                member = made.field(at)
+                self._add(type.field(at).type if whole else member.type,
+                          member.type, (*names, member.name))
+            return
+        name = getattr(type, "extension_name", "")
+        self.declared.append(str(type))
+        self.meaning.append({"arrow.json": "json",
+                             "arrow.uuid": "uuid"}.get(name, ""))
+        self.names.append(names)
+
+
+def is_list(type: Any) -> bool:
+    pyarrow = _module()
+    return bool(pyarrow.types.is_list(type) or pyarrow.types.is_large_list(type)
+                or pyarrow.types.is_fixed_size_list(type))
+
+
+@functools.lru_cache(maxsize=None)
+def plain(type: Any, nested: bool = False) -> Any:
+    """The type that the engine takes in place of this one: decimals are
+    numbers; times and bytes in lists, which become JSON, are texts."""
+    pyarrow = _module()
+    types = pyarrow.types
+    if isinstance(type, pyarrow.BaseExtensionType):
+        return plain(type.storage_type, nested)
+    if types.is_dictionary(type):
+        value = plain(type.value_type, nested)
+        return type if value == type.value_type else value
+    if types.is_decimal(type):
+        return pyarrow.float64() if not nested else \
+            type if type.bit_width == 128 else pyarrow.string()
+    if types.is_struct(type):
+        return pyarrow.struct([
+            field.with_type(plain(field.type, nested))
+            for field in (type.field(at) for at in range(type.num_fields))])
+    if types.is_map(type):
+        return pyarrow.map_(plain(type.key_type, True),
+                            plain(type.item_type, True))
+    if is_list(type):
+        value = type.value_field
+        value = value.with_type(plain(value.type, True))
+        if types.is_fixed_size_list(type):
+            return pyarrow.list_(value, type.list_size)
+        return pyarrow.large_list(value) if types.is_large_list(type) else \
+            pyarrow.list_(value)
+    return pyarrow.string() if nested and _SHOWN.match(str(type)) else type
+
+
+def _has_numbers(type: Any) -> bool:
+    """Of a list: it stays one, and is no JSON."""
+    types, value = _module().types, type.value_type
+    return bool(types.is_integer(value) or types.is_float32(value) or
+                types.is_float64(value))
+
+
+def check(array: Any) -> None:
+    """Raises what pyarrow says of buffers that do not fit together. Of a plain
+    text the engine looks at the bytes, row by row."""
+    pyarrow = _module()
+    if pyarrow.types.is_struct(array.type):
+        for at in range(array.type.num_fields):
+            check(array.field(at))
+    elif str(array.type) in ("string_view", "binary_view"):
+        array.cast(pyarrow.binary_view()).validate(full=True)
+    elif pyarrow.types.is_map(array.type) or (
+            is_list(array.type) and not _has_numbers(array.type)):
+        array.validate(full=True)
+
+
+def ready(batch: Any) -> Any:
+    """A record batch of sound buffers and plain types."""
+    arrays = []
+    for array in batch.columns:
+        array.validate()
+        check(array)
+        made = plain(array.type)
+        arrays.append(array if made == array.type else array.cast(made))
+    return _module().RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+class Parquet:
+    """A Parquet file: its row groups are the chunks."""
+
+    def __init__(self, path: bytes) -> None:
+        self.path = path
+        self.metadata = None
+        with told():
+            file = self.opened()
+            self.metadata = file.metadata
+            self._columns = Columns(file.schema_arrow)
+            self.chunk_ends = list(self._ends())
+        self.empty = self._columns.empty
+        self.declared = self._columns.declared
+        self.meaning = self._columns.meaning
+
+    def opened(self) -> Any:
+        """A reader of its own, for one thread."""
+        pyarrow, parquet = _module(), _module("pyarrow.parquet")
+        return parquet.ParquetFile(pyarrow.OSFile(self.path, "rb"),
+                                   metadata=self.metadata,
+                                   page_checksum_verification=True)
+
+    def _ends(self) -> Iterator[int]:
+        metadata: Any = self.metadata
+        rows = 0
+        for group in range(metadata.num_row_groups):
+            more = metadata.row_group(group).num_rows
+            if not 0 <= more <= _MOST_ROWS:
+                raise Refused(f"row group {group} has {more} rows")
+            rows += more
+            yield rows
+
+    def scan(self, columns: Sequence[int]) -> ParquetScan:
+        """Of these columns."""
+        names = sorted({".".join(self._columns.names[at]) for at in columns})
+        return ParquetScan(self, names)
+
+
+class ParquetScan:
+    """Reads row groups, some ten thousand rows at a time."""
+
+    def __init__(self, file: Parquet, names: list[str]) -> None:
+        self._names = names
+        with told():
+            self._file = file.opened()
+        self._batches: Any = None
+
+    def begin(self, chunk: int) -> None:
+        with told():
+            self._batches = self._file.iter_batches(
+                _BATCH, row_groups=[chunk], columns=self._names,
+                use_threads=False, use_pandas_metadata=False)
+
+    def next(self) -> Any:
+        with told():
+            batch = next(self._batches, None)
+            return None if batch is None else ready(batch)
+
+
+class Ipc:
+    """An Arrow IPC file or stream: its record batches are the chunks. The file
+    format is the stream format between two marks and before a footer, so that
+    both are walked, once, message by message, over a mapped file."""
+
+    def __init__(self, path: bytes) -> None:
+        self._messages: list[tuple[str, Any]] = []  # the first is the schema
+        self._batches: list[int] = []  # by chunk: its message
+        with told():
+            self._walk(path)
+        with told("its schema"):
+            self._columns = Columns(self.reader(Pieces(), None).schema)
+        if not self._columns.schema.names:
+            raise Refused("it has no columns", next="leave it out")
+        self.chunk_ends: list[int] = []
+        counting = IpcScan(self, [0])
+        for chunk in range(len(self._batches)):
+            counting.begin(chunk)
+            with told(f"record batch {chunk}"):
+                rows = counting.batch().num_rows
+            self.chunk_ends.append(
+                rows + (self.chunk_ends[-1] if self.chunk_ends else 0))
+        self.empty = self._columns.empty
+        self.declared = self._columns.declared
+        self.meaning = self._columns.meaning
+
+    def _walk(self, path: bytes) -> None:
+        pyarrow, ipc = _module(), _module("pyarrow.ipc")
+        if not os.path.getsize(path):
+            raise Refused("it has 0 bytes", next="remove it: an interrupted "
+                          "copy leaves such a file")
+        whole = pyarrow.memory_map(path).read_buffer()
+        has_footer = whole[:len(_MARK)].to_pybytes() == _MARK
+        if has_footer and (
+                whole.size < _BEHIND_MARK + len(_MARK) or
+                whole[whole.size - len(_MARK):].to_pybytes() != _MARK):
+            raise Refused("its end is missing: it was not written to the end",
+                          next="write it again, or get an intact copy")
+        first = _BEHIND_MARK if has_footer else 0
+        stream = pyarrow.BufferReader(whole.slice(first))
+        reader = ipc.MessageReader.open_stream(stream)
+        begin = 0
+        while True:
+            where = f"record batch {len(self._batches)}" if self._messages \
+                else "its schema"
+            with told(where):
+                try:
+                    message = reader.read_next_message()
+                except StopIteration:
+                    break
+            kind = message.type
+            if bool(self._messages) == (kind == "schema"):
+                raise Refused(f"a message of type {kind} is out of place",
+                              where)
+            if kind == "record batch":
+                self._batches.append(len(self._messages))
+            end = stream.tell()
+            self._messages.append(
+                (kind, whole.slice(first + begin, end - begin)))
+            begin = end
+        if not self._messages:
+            raise Refused("it has no schema",
+                          next="check that this is an Arrow IPC file")
+
+    def reader(self, pieces: Pieces, fields: list[int] | None) -> Any:
+        """A reader of the messages that `pieces` is given, after the schema."""
+        pyarrow, ipc = _module(), _module("pyarrow.ipc")
+        pieces.add(self._messages[0][1])
+        return ipc.open_stream(
+            pyarrow.PythonFile(pieces, mode="r"),
+            options=ipc.IpcReadOptions(use_threads=False,
+                                       included_fields=fields or []))
+
+    def needed(self, chunk: int, after: int) -> tuple[int, list[Any]]:
+        """The number of the message of a chunk, and that message behind the
+        dictionaries that it needs beside those up to message `after`."""
+        at = self._batches[chunk]
+        return at, [piece for kind, piece in self._messages[after + 1:at]
+                    if kind == "dictionary"] + [self._messages[at][1]]
+
+    def has_before(self, chunk: int, message: int) -> bool:
+        """Whether a chunk stands before, or at, that message."""
+        return self._batches[chunk] <= message
+
+    def scan(self, columns: Sequence[int]) -> IpcScan:
+        """Of these columns."""
+        tops = self._columns.schema.names
+        return IpcScan(self, sorted({
+            tops.index(self._columns.names[at][0]) for at in columns}))
+
+
+class IpcScan:
+    """Decodes some fields of record batches, in any order."""
+
+    def __init__(self, file: Ipc, fields: list[int]) -> None:
+        self._file, self._fields = file, fields
+        self._reader: Any = None
+        self._pieces = Pieces()
+        self._at = 0  # the message that was read last
+        self._chunk: int | None = None
+
+    def begin(self, chunk: int) -> None:
+        self._chunk = chunk
+
+    def next(self) -> Any:
+        with told():
+            batch = self.batch()
+            return None if batch is None else ready(batch)
+
+    def batch(self) -> Any:
+        """The record batch that was begun, once; then None."""
+        chunk, self._chunk = self._chunk, None
+        if chunk is None:
+            return None
+        if self._reader is None or self._file.has_before(chunk, self._at):
+            self._pieces, self._at = Pieces(), 0
+            self._reader = self._file.reader(self._pieces, self._fields)
+        reader, self._reader = self._reader, None  # of no use if that fails
+        self._at, pieces = self._file.needed(chunk, self._at)
+        for piece in pieces:
+            self._pieces.add(piece)
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            raise Refused("it holds no rows") from None
+        self._reader = reader
+        return batch
+
+
+class Pieces:
+    """Buffers as one file that is read once, without a copy."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._ahead: list[Any] = []
+
+    def add(self, piece: Any) -> None:
+        self._ahead.append(piece)
+
+    def read_buffer(self, size: int = -1) -> Any:
+        """What is left of a piece, at most `size` bytes of it."""
+        pyarrow = _module()
+        while self._ahead and not self._ahead[0].size:
+            del self._ahead[0]
+        if not self._ahead:
+            return pyarrow.py_buffer(b"")
+        piece = self._ahead[0]
+        size = piece.size if size < 0 else min(size, piece.size)
+        self._ahead[0] = piece.slice(size)
+        return piece.slice(0, size)
+
+    def read(self, size: int = -1) -> bytes:
+        return bytes(self.read_buffer(size).to_pybytes())
+
+    def readable(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True

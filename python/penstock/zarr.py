@@ -1,0 +1,96 @@
+"""Arrays and groups of zarr that are handed in are opened by the path of their
+store: Python reads no chunk of them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Iterator, NoReturn
+
+from .array_fields import Opened, Section, chosen_of, field_of, fields_of_all
+from .errors import refused
+
+# Stores that are a folder, of zarr 3 and 2, and what names it.
+_FOLDERS = {"LocalStore": "root", "DirectoryStore": "path",
+            "NestedDirectoryStore": "path"}
+# By which the CF conventions make other numbers of those in the store.
+_DECODED = ("scale_factor", "add_offset", "_FillValue")
+
+
+def _is_of(value: object, name: str) -> bool:
+    kind = type(value)
+    return (kind.__name__ == name
+            and kind.__module__.partition(".")[0] == "zarr")
+
+
+def _is_array(value: object) -> bool:
+    return _is_of(value, "Array")
+
+
+def section_of(source: object) -> Opened | None:
+    """The `source` section that reads what `source` is: an array of zarr, a
+    mapping of names to such, or a group; with a field for each array, of a group
+    those that have as many rows as the largest one. None where it is anything
+    else.
+
+    Raises RequestError, code zarr.store, where they cannot be opened by their
+    path: in memory, in an archive, or far away.
+    """
+    if _is_of(source, "Group"):
+        return _of_group(source)
+    arrays = chosen_of(source, _is_array)
+    if arrays is None:
+        return None
+    paths = {_path_of(name, array) for name, array in arrays.items()}
+    if len(paths) > 1:
+        _refuse("arrays of " + " and ".join(sorted(paths)),
+                "they are in several stores", "put them into one")
+    fields: dict[str, Any] = {}
+    for name, array in arrays.items():
+        rule = _field(array)
+        if rule is None:
+            _refuse(name, "it has no rows of numbers or texts",
+                    "hand in an array of numbers")
+        fields[name] = rule
+    return {"kind": "zarr", "path": paths.pop()}, fields, []
+
+
+def _of_group(group: Any) -> Opened:
+    path = _path_of("the group", group)
+    rules, left_out = fields_of_all(_arrays_in(group, ""), _field)
+    if not rules:
+        _refuse(path, "no array in it has rows of numbers or texts"
+                + "".join(f"; {why}" for why in left_out),
+                "name another group, or an array")
+    return {"kind": "zarr", "path": path}, rules, left_out
+
+
+def _arrays_in(group: Any, below: str) -> Iterator[tuple[str, Any]]:
+    for name, array in sorted(group.arrays(), key=lambda one: str(one[0])):
+        yield below + name, array
+    for name, inner in sorted(group.groups(), key=lambda one: str(one[0])):
+        yield from _arrays_in(inner, f"{below}{name}/")
+
+
+def _refuse(where: str, why: str, what_next: str) -> NoReturn:
+    raise refused("zarr.store", "cannot open an array of zarr by its path",
+                  where, why, what_next)
+
+
+def _path_of(name: str, opened: Any) -> str:
+    store = opened.store
+    kind = type(store).__name__
+    if kind not in _FOLDERS:
+        _refuse(name, f"its store is a {kind}, which is no folder on this "
+                "machine", "copy it into a folder (zarr.storage.LocalStore), "
+                "or hand in arrays: array[:]")
+    return os.path.abspath(str(getattr(store, _FOLDERS[kind])))
+
+
+def _field(array: Any) -> Section | None:
+    dtype = ""
+    if any(key in array.attrs for key in _DECODED):
+        dtype = "float64"
+        if array.dtype.kind in "iuf" and (
+                array.dtype.itemsize <= 2 or array.dtype.name == "float32"):
+            dtype = "float32"
+    return field_of("/" + array.path, array, dtype, flat_halves=True)

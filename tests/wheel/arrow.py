@@ -1,0 +1,78 @@
+"""Parquet with the wheel and the pyarrow that is installed beside it: run by the
+Python of an environment that holds both.
+
+    arrow.py WAY [unittest's arguments]    WAY: plugin or scanner
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import pyarrow
+from pyarrow import parquet
+
+ROWS = 500
+READ = """
+import sys, penstock
+before = "pyarrow" in sys.modules
+with penstock.Loader(sys.argv[1], {"x": {"column": "x", "dtype": "float64"}},
+                     50) as loader:
+    rows = [x for batch in loader for x in batch.numpy()["x"].tolist()]
+import json
+maps = open("/proc/self/maps").read()
+print(json.dumps({"rows": rows, "before": before,
+                  "imported": "pyarrow" in sys.modules,
+                  "plugin": "libpenstock_source_arrow" in maps,
+                  "libraries": sorted({line.split()[-1] for line
+                                       in maps.splitlines()
+                                       if "/libarrow.so." in line})}))
+import pyarrow.parquet
+print(len(pyarrow.parquet.read_table(sys.argv[1])))
+"""
+
+
+class Arrow(unittest.TestCase):
+    way = ""
+
+    @classmethod
+    def setUpClass(cls):
+        held = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(held.cleanup)
+        cls.folder = pathlib.Path(held.name)
+        cls.rows = [None if i % 9 == 4 else i / 8 for i in range(ROWS)]
+        parquet.write_table(pyarrow.table({"x": [x or 0 for x in cls.rows]}),
+                            cls.folder / "t.parquet", row_group_size=70)
+
+    def run_python(self, *arguments):
+        return subprocess.run([sys.executable, *arguments], cwd=self.folder,
+                              capture_output=True, text=True, check=False)
+
+    def test_it_is_read_in_the_way_that_fits(self):
+        done = self.run_python("-c", READ, "t.parquet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told, again = done.stdout.splitlines()
+        told = json.loads(told)
+        self.assertEqual(told["rows"], [x or 0 for x in self.rows])
+        self.assertFalse(told["before"], "penstock imports it when asked")
+        self.assertEqual(told["plugin"], self.way == "plugin")
+        self.assertEqual(told["imported"], self.way == "scanner")
+        folder = pathlib.Path(pyarrow.__file__).parent
+        self.assertEqual([pathlib.Path(path).parent
+                          for path in told["libraries"]], [folder])
+        self.assertEqual(again, str(ROWS), "pyarrow works beside it")
+
+    def test_the_program_reads_it_or_says_which_one_to_install(self):
+        done = self.run_python("-m", "penstock", "peek", "t.parquet")
+        if self.way == "plugin":
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("500", done.stdout)
+        else:
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("pip install pyarrow==", done.stderr)
+
+
+if __name__ == "__main__":
+    Arrow.way = sys.argv.pop(1)
+    unittest.main()
