@@ -1,5 +1,7 @@
 // Text that goes through steps: normalisers, splitters, words. With offsets
 // each byte knows where it came from.
+#include <algorithm>
+
 #include "penstock/tokenizer/encoder_inside.h"
 
 namespace penstock {
@@ -94,11 +96,15 @@ void Encoder::Inside::add_with_offsets(ByteRange part,
     out.push_back(tokens.ids[i]);
     ++waiting;
     if (tokens.sizes[i] == 0) continue;
-    const ByteRange range{begin, begin + tokens.sizes[i]};
+    // What a token is written as may be longer than what it stands for, where a
+    // file contradicts itself.
+    const ByteRange range{begin, std::min(begin + tokens.sizes[i], part.end)};
     offsets.insert(offsets.end(), waiting, made_of(pieces.text, range));
     begin = range.end;
     waiting = 0;
   }
+  offsets.insert(offsets.end(), waiting,
+                 made_of(pieces.text, {part.end, part.end}));
 }
 
 }  // namespace penstock
