@@ -153,7 +153,7 @@ GrowingDataset::Rows GrowingDataset::prepared(
   }
   if (missing.empty()) return rows;
   std::ranges::sort(missing);
-  missing.erase(std::ranges::unique(missing).begin(), missing.end());
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
   const Rows made = prepare(missing);
   remember(missing, made);
   for (std::size_t i = 0; i < ids.size(); ++i)

@@ -143,23 +143,26 @@ void PackedDataset::lengths(std::size_t, std::span<const SampleRange> ranges,
     out[i] = ranges[i].end - ranges[i].begin;
 }
 
+PackedNumbers PackedDataset::Streaming::numbers(std::int32_t size,
+                                                std::int64_t window) {
+  Lock lock(mutex);
+  PackedNumbers numbers{.samples = bins.samples(),
+                        .empty = bins.empty(),
+                        .cut = bins.cut(),
+                        .elements = bins.elements(),
+                        .bins = bins.bins(),
+                        .size = size,
+                        .window = window};
+  if (numbers.bins > 0)
+    numbers.efficiency =
+        static_cast<double>(numbers.elements) /
+        (static_cast<double>(numbers.bins) * static_cast<double>(size));
+  return numbers;
+}
+
 PackedNumbers PackedDataset::numbers(Side side) const {
-  if (side == Side::train && stream_ != nullptr) {
-    Lock lock(stream_->mutex);
-    const BinStream& of = stream_->bins;
-    const double places =
-        static_cast<double>(of.bins()) * static_cast<double>(size_);
-    return {.samples = of.samples(),
-            .empty = of.empty(),
-            .cut = of.cut(),
-            .elements = of.elements(),
-            .bins = of.bins(),
-            .size = size_,
-            .efficiency = of.bins() == 0
-                              ? 1
-                              : static_cast<double>(of.elements()) / places,
-            .window = window_};
-  }
+  if (side == Side::train && stream_ != nullptr)
+    return stream_->numbers(size_, window_);
   const Bins& of = bins(side);
   return {.samples = of.samples(),
           .empty = of.empty(),
