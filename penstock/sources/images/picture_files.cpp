@@ -11,6 +11,7 @@
 #include "penstock/sources/files/data_files.h"
 #include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/images/listing.h"
+#include "penstock/sources/images/side_by_side.h"
 
 namespace penstock::images {
 namespace {
@@ -57,7 +58,8 @@ std::vector<FoundPicture> find_all(const SourceSpec& spec, StopFlag stop,
   into.root = root_of(spec);
   if (tars.empty())
     return own.labels.empty()
-               ? pictures_in_folders(into.root, media, stop, folders)
+               ? pictures_in_folders(into.root, media, stop, into.classes,
+                                     folders)
                : pictures_of_labels(into.root, own.labels, media, stop);
   if (!own.labels.empty())
     refuse("images.labels", own.labels,
@@ -102,8 +104,9 @@ PictureFiles search(const SourceSpec& spec, StopFlag stop,
   PictureFiles all;
   all.media = &media_of(spec);
   std::vector<FoundPicture> found = find_all(spec, stop, all, folders);
-  number_classes(found, all);
-  std::ranges::sort(found, {}, &FoundPicture::name);
+  if (all.classes.empty()) number_classes(found, all);
+  if (!std::ranges::is_sorted(found, {}, &FoundPicture::name))
+    std::ranges::sort(found, {}, &FoundPicture::name);
   all.names.reserve(found.size());
   all.places.reserve(found.size());
   for (FoundPicture& picture : found) {
@@ -118,17 +121,33 @@ PictureFiles search(const SourceSpec& spec, StopFlag stop,
   return all;
 }
 
+/// Hashed in pieces, side by side, and then their hashes.
 void set_version(PictureFiles& files) {
+  constexpr std::size_t kTogether = 8192;
+  const std::size_t count = files.places.size();
+  std::vector<std::string> hashes((count + kTogether - 1) / kTogether);
+  side_by_side(hashes.size(), [&](std::size_t piece) {
+    std::string rows;
+    auto number = [&](auto value) {
+      rows.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    };
+    const std::size_t end = std::min(count, (piece + 1) * kTogether);
+    for (std::size_t at = piece * kTogether; at < end; ++at) {
+      const PicturePlace& place = files.places[at];
+      rows.append(files.names[at].name).push_back('\0');
+      number(place.bytes);
+      number(place.changed_ns);
+      number(place.of_class);
+    }
+    Sha256 hash;
+    hash.add(rows);
+    hashes[piece] = hash.hex();
+  });
   Sha256 version;
-  for (std::size_t at = 0; at < files.places.size(); ++at) {
-    const PicturePlace& place = files.places[at];
-    files.bytes += place.bytes;
-    version.add(files.names[at].name + "\n" + std::to_string(place.bytes) +
-                " " + std::to_string(place.changed_ns) + " " +
-                std::to_string(place.of_class) + "\n");
-  }
+  for (const std::string& hash : hashes) version.add(hash);
   for (const std::string& name : files.classes) version.add(name + "\n");
   files.version = version.hex();
+  for (const PicturePlace& place : files.places) files.bytes += place.bytes;
 }
 
 }  // namespace
@@ -142,11 +161,11 @@ void refuse(const char* code, const std::string& place, std::string why,
                                   .next = std::move(next)});
 }
 
-bool is_picture_name(const std::string& name, const Media& media) {
-  const std::string lower = lower_of(name);
-  return std::ranges::any_of(media.endings, [&](const char* ending) {
-    return lower.ends_with(ending);
-  });
+bool is_picture_name(std::string_view name, const Media& media) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == name.npos) return false;
+  const std::string ending = lower_of(std::string(name.substr(dot)));
+  return std::ranges::find(media.endings, ending) != media.endings.end();
 }
 
 const Media& media_of(const SourceSpec& spec) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/sources/source.h"
@@ -78,23 +79,25 @@ struct PictureFiles {
 PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop);
 
 /// True for names that end as those of such files do.
-bool is_picture_name(const std::string& name, const Media& media);
+bool is_picture_name(std::string_view name, const Media& media);
 
-// Each fills what it finds; find_pictures() sorts.
+// Each fills what it finds; find_pictures() sorts, and numbers classes where
+// these are not known.
 struct FoundPicture {
   std::string name;
-  std::string of_class;
+  std::string of_class = {};
   bool has_class = false;
-  PicturePlace place;
+  PicturePlace place = {};
 };
 /// A folder that was looked through.
 struct FoundFolder {
   std::string name;  ///< below the root; "": the root
   std::int64_t changed_ns = 0;
 };
+/// `classes` are known afterwards, and PicturePlace::of_class is one of them.
 std::vector<FoundPicture> pictures_in_folders(
     const std::string& root, const Media& media, StopFlag stop,
-    std::vector<FoundFolder>& folders);
+    std::vector<std::string>& classes, std::vector<FoundFolder>& folders);
 std::vector<FoundPicture> pictures_of_labels(const std::string& root,
                                              const std::string& labels,
                                              const Media& media, StopFlag stop);
