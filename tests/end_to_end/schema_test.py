@@ -168,7 +168,9 @@ class Schema(Case):
             set(self.rules("source")["properties"]))
         keys = self.known_keys(self.job(), ["fields", "heard"])
         for kind in ({"columns": ["a"]}, {"column": "a"},
-                     {"category": {"column": "a"}}, {"array": {"column": "a"}},
+                     {"category": {"column": "a"}},
+                     {"multi_hot": {"column": "a", "size": 2}},
+                     {"array": {"column": "a"}},
                      {"time": {"column": "a"}}, {"text": {"column": "a"}},
                      {"tokens": {"column": "a"}}, {"image": {"column": "a"}},
                      {"boxes": {"column": "a", "image": {}}},

@@ -10,7 +10,6 @@
 #include "penstock/base/with_number.h"
 #include "penstock/transforms/array/json_numbers.h"
 #include "penstock/transforms/half.h"
-#include "penstock/transforms/image/pixel_writer.h"
 #include "penstock/transforms/kinds.h"
 
 // Numbers are converted once, when they are parsed: what is hashed and stored
@@ -44,12 +43,12 @@ bool convert(From from, To& to) {
 struct Float16 {
   std::uint16_t bits = 0;
   float value() const { return from_float16(bits); }
-  static Float16 of(float value) { return {float16_bits(value)}; }
+  static Float16 of(float value) { return {to_float16(value)}; }
 };
 struct BFloat16 {
   std::uint16_t bits = 0;
   float value() const { return from_bfloat16(bits); }
-  static BFloat16 of(float value) { return {bfloat16_bits(value)}; }
+  static BFloat16 of(float value) { return {to_bfloat16(value)}; }
 };
 template <class Number>
 constexpr bool kIsHalf =

@@ -1,10 +1,9 @@
 #include "penstock/transforms/image/pixel_writer.h"
 
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <type_traits>
 
+#include "penstock/transforms/half.h"
 #include "penstock/transforms/image/split_channels.h"
 
 namespace penstock {
@@ -34,29 +33,6 @@ void write_row(const std::uint8_t* from, std::size_t width, bool flipped,
 
 }  // namespace
 
-std::uint16_t bfloat16_bits(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t to_even = 0x7FFFU + (bits >> 16 & 1U);
-  return static_cast<std::uint16_t>((bits + to_even) >> 16);
-}
-
-// Scaling by powers of two is exact, and the float32 that is nearest to the
-// number of 11 bits is found by adding what makes all others fall away.
-std::uint16_t float16_bits(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
-  const float magnitude = std::fabs(value);
-  constexpr float kMost = 65520.0F, kLeastNormal = 0x1p-14F;
-  if (!(magnitude < kMost)) return static_cast<std::uint16_t>(sign | 0x7C00U);
-  if (magnitude < kLeastNormal)
-    return static_cast<std::uint16_t>(
-        sign | static_cast<std::uint16_t>(std::nearbyint(magnitude * 0x1p24F)));
-  const auto own = std::bit_cast<std::uint32_t>(magnitude);
-  const std::uint32_t nearest = own + 0xFFFU + (own >> 13 & 1U);
-  constexpr std::uint32_t kBias = (127U - 15U) << 23;
-  return static_cast<std::uint16_t>(sign | (nearest - kBias) >> 13);
-}
-
 PixelWriter::PixelWriter(const Image& image)
     : channels_last_(image.channels_last), dtype_(image.dtype) {
   const std::size_t channels = bytes_of(image.mode);
@@ -66,8 +42,8 @@ PixelWriter::PixelWriter(const Image& image)
       const float value = normalised(image, c, byte);
       bytes_[c][at] = static_cast<std::uint8_t>(byte);
       floats_[c][at] = value;
-      halves_[c][at] = dtype_ == Dtype::bfloat16 ? bfloat16_bits(value)
-                                                 : float16_bits(value);
+      halves_[c][at] =
+          dtype_ == Dtype::bfloat16 ? to_bfloat16(value) : to_float16(value);
     }
 }
 

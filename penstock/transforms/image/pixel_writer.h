@@ -30,8 +30,4 @@ class PixelWriter {
   std::array<std::array<float, 256>, 3> floats_;
 };
 
-/// The nearest number of these formats, as bits; of two the even one.
-std::uint16_t bfloat16_bits(float value);
-std::uint16_t float16_bits(float value);
-
 }  // namespace penstock

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "penstock/transforms/image/pixel_writer.h"
+#include "penstock/transforms/half.h"
 
 namespace penstock {
 namespace {
@@ -13,8 +13,8 @@ Number number_of(Dtype dtype, double value) {
   if constexpr (sizeof(Number) == 1)
     return static_cast<Number>(std::clamp(value, 0.0, 255.0));
   else if constexpr (sizeof(Number) == 2)
-    return dtype == Dtype::bfloat16 ? bfloat16_bits(static_cast<float>(value))
-                                    : float16_bits(static_cast<float>(value));
+    return dtype == Dtype::bfloat16 ? to_bfloat16(static_cast<float>(value))
+                                    : to_float16(static_cast<float>(value));
   else
     return static_cast<Number>(value);
 }
