@@ -192,7 +192,8 @@ void TableDataset::measure_runs(const RowsById& rows) {
     if (form.element_bytes == 0) continue;
     std::size_t longest = 0;
     for (SampleId id = 0; id < rows.count(); ++id) {
-      std::size_t bytes = rows.row(id, f).size();
+      const std::size_t bytes =
+          options_.fields[f].kind->stored_run(rows.row(id, f));
       run_bytes_ += bytes;
       longest = std::max(longest, bytes / form.element_bytes);
     }

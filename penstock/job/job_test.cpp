@@ -117,7 +117,7 @@ TEST(Job, OperationsAreCheckedBeforeAnythingIsRead) {
               HasSubstr("loader.operations[0].alpha"));
   EXPECT_THAT(error_of({"fields.x.dtype=int64",
                         R"(loader.operations=[{"mixup": ["x"]}])"}),
-              HasSubstr("'x' is int64, expected float32 or float64"));
+              HasSubstr("'x' is int64, expected float32, float64,"));
 }
 
 TEST(Job, AQueryPerSampleKeepsNothing) {

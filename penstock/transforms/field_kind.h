@@ -361,6 +361,9 @@ class FieldKind {
   /// The columns that it reads.
   virtual std::vector<ColumnRequest> columns() const = 0;
   virtual StoredForm stored() const = 0;
+  /// The bytes of the run that is stored of a parsed value, as far as these
+  /// show without encoding it. As it is: its own.
+  virtual std::size_t stored_run(ValueRow value) const { return value.size(); }
   /// What comes into a batch. The first has the field's name, others begin with
   /// it, but for names that the kind says. Where there is no finisher they are
   /// the stored tensors in their order, and then the run, whose range is

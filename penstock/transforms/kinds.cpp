@@ -8,6 +8,7 @@ namespace penstock {
   KIND(numbers)                    \
   KIND(number)                     \
   KIND(category)                   \
+  KIND(multi_hot)                  \
   KIND(array)                      \
   KIND(time)                       \
   KIND(text)                       \

@@ -17,6 +17,7 @@
 #include "penstock/transforms/fields.h"
 #include "penstock/transforms/json_set/json_set.h"
 #include "penstock/transforms/mixup/mixup.h"
+#include "penstock/transforms/multi_hot/multi_hot.h"
 #include "penstock/transforms/numbers/numbers.h"
 #include "penstock/transforms/operations.h"
 #include "penstock/transforms/standardization.h"

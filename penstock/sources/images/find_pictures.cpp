@@ -9,6 +9,7 @@
 #include "penstock/sources/files/data_files.h"
 #include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/images/listing.h"
+#include "penstock/sources/images/side_by_side.h"
 
 namespace penstock::images {
 namespace {
@@ -46,7 +47,8 @@ std::vector<FoundPicture> find_all(const SourceSpec& spec, StopFlag stop,
   into.root = root_of(spec);
   if (tars.empty())
     return own.labels.empty()
-               ? pictures_in_folders(into.root, media, stop, folders)
+               ? pictures_in_folders(into.root, media, stop, into.classes,
+                                     folders)
                : pictures_of_labels(into.root, own.labels, media, stop);
   if (!own.labels.empty())
     refuse("images.labels", own.labels,
@@ -91,8 +93,9 @@ PictureFiles search(const SourceSpec& spec, StopFlag stop,
   PictureFiles all;
   all.media = &media_of(spec);
   std::vector<FoundPicture> found = find_all(spec, stop, all, folders);
-  number_classes(found, all);
-  std::ranges::sort(found, {}, &FoundPicture::name);
+  if (all.classes.empty()) number_classes(found, all);
+  if (!std::ranges::is_sorted(found, {}, &FoundPicture::name))
+    std::ranges::sort(found, {}, &FoundPicture::name);
   all.names.reserve(found.size());
   all.places.reserve(found.size());
   for (FoundPicture& picture : found) {
@@ -107,17 +110,33 @@ PictureFiles search(const SourceSpec& spec, StopFlag stop,
   return all;
 }
 
+/// Hashed in pieces, side by side, and then their hashes.
 void set_version(PictureFiles& files) {
+  constexpr std::size_t kTogether = 8192;
+  const std::size_t count = files.places.size();
+  std::vector<std::string> hashes((count + kTogether - 1) / kTogether);
+  side_by_side(hashes.size(), [&](std::size_t piece) {
+    std::string rows;
+    auto number = [&](auto value) {
+      rows.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    };
+    const std::size_t end = std::min(count, (piece + 1) * kTogether);
+    for (std::size_t at = piece * kTogether; at < end; ++at) {
+      const PicturePlace& place = files.places[at];
+      rows.append(files.names[at].name).push_back('\0');
+      number(place.bytes);
+      number(place.changed_ns);
+      number(place.of_class);
+    }
+    Sha256 hash;
+    hash.add(rows);
+    hashes[piece] = hash.hex();
+  });
   Sha256 version;
-  for (std::size_t at = 0; at < files.places.size(); ++at) {
-    const PicturePlace& place = files.places[at];
-    files.bytes += place.bytes;
-    version.add(files.names[at].name + "\n" + std::to_string(place.bytes) +
-                " " + std::to_string(place.changed_ns) + " " +
-                std::to_string(place.of_class) + "\n");
-  }
+  for (const std::string& hash : hashes) version.add(hash);
   for (const std::string& name : files.classes) version.add(name + "\n");
   files.version = version.hex();
+  for (const PicturePlace& place : files.places) files.bytes += place.bytes;
 }
 
 }  // namespace

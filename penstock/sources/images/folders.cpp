@@ -4,19 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <set>
-#include <thread>
 
 #include "penstock/base/clock.h"
 #include "penstock/sources/images/find_pictures.h"
+#include "penstock/sources/images/side_by_side.h"
 
 // A folder of a million files takes seconds to look through, most of which the
-// system works on names: so classes are looked through side by side.
+// system works on names: so classes are looked through, and sorted, side by
+// side, and no text is made but the name that is kept.
 
 namespace penstock::images {
 namespace {
@@ -68,11 +67,16 @@ struct Search {
 class ClassFolder {
  public:
   ClassFolder(const std::string& root, const std::string& name,
-              const Media& media, StopFlag stop)
-      : root_(root), class_(name), media_(media), stop_(stop) {}
+              std::int32_t number, const Media& media, StopFlag stop)
+      : root_(root),
+        class_(name),
+        number_(number),
+        media_(media),
+        stop_(stop) {}
 
   Search search() {
     search(class_);
+    std::ranges::sort(found_.pictures, {}, &FoundPicture::name);
     return std::move(found_);
   }
 
@@ -89,15 +93,15 @@ class ClassFolder {
     if (!is_new) return;
     found_.folders.push_back({relative, nanoseconds_of(self.st_mtim)});
     while (const dirent* entry = ::readdir(folder.get())) {
-      const std::string name = entry->d_name;
+      const std::string_view name = entry->d_name;
       if (is_self_or_parent(entry->d_name)) continue;
       if (is_folder(number, *entry)) {
-        search(relative + "/" + name);
+        search((relative + "/").append(name));
       } else if (is_picture_name(name, media_)) {
         FoundPicture& picture = found_.pictures.emplace_back();
-        picture.name = relative + "/" + name;
-        picture.of_class = class_;
-        picture.has_class = true;
+        picture.name.reserve(relative.size() + 1 + name.size());
+        picture.name.append(relative).append("/").append(name);
+        picture.place.of_class = number_;
         stat_picture(number, entry->d_name, picture.place);
       }
     }
@@ -106,6 +110,7 @@ class ClassFolder {
 
   const std::string& root_;
   const std::string class_;
+  const std::int32_t number_;
   const Media& media_;
   const StopFlag stop_;
   std::set<Number> above_;
@@ -131,45 +136,14 @@ std::vector<std::string> classes_of(const std::string& root, const Media& media,
   return classes;
 }
 
-/// Each class's pictures, looked for on several threads.
-std::vector<Search> search_all(const std::string& root,
-                               const std::vector<std::string>& classes,
-                               const Media& media, StopFlag stop) {
-  std::vector<Search> found(classes.size());
-  std::atomic<std::size_t> next = 0;
-  // By thread: what it threw.
-  const std::size_t threads = std::clamp<std::size_t>(
-      std::thread::hardware_concurrency(), 1,
-      std::min<std::size_t>(16, std::max<std::size_t>(classes.size(), 1)));
-  std::vector<std::exception_ptr> errors(threads);
-  auto work = [&](std::size_t thread) {
-    try {
-      for (std::size_t at = next++; at < classes.size(); at = next++)
-        found[at] = ClassFolder(root, classes[at], media, stop).search();
-    } catch (...) {
-      errors[thread] = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (std::size_t thread = 1; thread < threads; ++thread)
-      others.emplace_back(work, thread);
-    work(0);
-  }
-  for (const std::exception_ptr& error : errors)
-    if (error != nullptr) std::rethrow_exception(error);
-  return found;
-}
-
 }  // namespace
 
 std::vector<FoundPicture> pictures_in_folders(
     const std::string& root, const Media& media, StopFlag stop,
-    std::vector<FoundFolder>& folders) {
+    std::vector<std::string>& classes, std::vector<FoundFolder>& folders) {
   const std::string one = media.one;
   std::size_t loose = 0;
-  const std::vector<std::string> classes =
-      classes_of(root, media, loose, folders);
+  classes = classes_of(root, media, loose, folders);
   if (classes.empty())
     refuse("images.none", root,
            loose > 0 ? "it has " + std::to_string(loose) + " " + one +
@@ -178,8 +152,16 @@ std::vector<FoundPicture> pictures_in_folders(
            "put the " + one +
                "s of each class into a folder, or name a file as "
                "\"labels\" that says which class each has");
-  std::vector<Search> found = search_all(root, classes, media, stop);
+  std::vector<Search> found(classes.size());
+  side_by_side(classes.size(), [&](std::size_t at) {
+    found[at] = ClassFolder(root, classes[at], static_cast<std::int32_t>(at),
+                            media, stop)
+                    .search();
+  });
+  std::size_t count = 0;
+  for (const Search& of_class : found) count += of_class.pictures.size();
   std::vector<FoundPicture> all;
+  all.reserve(count);
   for (std::size_t at = 0; at < classes.size(); ++at) {
     if (found[at].pictures.empty())
       refuse("images.empty_class", root + "/" + classes[at],
@@ -187,6 +169,7 @@ std::vector<FoundPicture> pictures_in_folders(
              "remove the folder, or put " + one + "s into it");
     std::ranges::move(found[at].pictures, std::back_inserter(all));
     std::ranges::move(found[at].folders, std::back_inserter(folders));
+    found[at] = {};
   }
   return all;
 }

@@ -6,11 +6,11 @@
 
 namespace penstock::images {
 
-bool is_picture_name(const std::string& name, const Media& media) {
-  const std::string lower = ascii_lower(name);
-  return std::ranges::any_of(media.endings, [&](const char* ending) {
-    return lower.ends_with(ending);
-  });
+bool is_picture_name(std::string_view name, const Media& media) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == name.npos) return false;
+  const std::string ending = ascii_lower(std::string(name.substr(dot)));
+  return std::ranges::find(media.endings, ending) != media.endings.end();
 }
 
 const Media& media_of(const SourceSpec& spec) {

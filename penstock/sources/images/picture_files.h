@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/sources/source.h"
@@ -22,7 +23,7 @@ struct Media {
 const Media& media_of(const SourceSpec& spec);
 
 /// True for names that end as those of such files do.
-bool is_picture_name(const std::string& name, const Media& media);
+bool is_picture_name(std::string_view name, const Media& media);
 
 /// Where the bytes of a picture are: in a file of its own, or within a tar.
 struct PicturePlace {

@@ -4,6 +4,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/transforms/image/kept_picture.h"
+#include "penstock/transforms/image/picture_bytes.h"
 #include "penstock/transforms/image/picture_header.h"
 #include "penstock/transforms/kinds.h"
 
@@ -14,7 +15,7 @@ namespace {
 class Parser final : public FieldParser {
  public:
   Parser(const Boxes& boxes, std::vector<std::size_t> at)
-      : boxes_(boxes), at_(std::move(at)) {}
+      : boxes_(boxes), at_(std::move(at)), pictures_(boxes.image.folder) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     out.width = stored_bytes(boxes_);
@@ -60,11 +61,10 @@ class Parser final : public FieldParser {
       return {};
     }
     place = boxes_.image.column;
-    const Column& column = block.columns[at_[1]];
-    if (!column.valid(row)) return "is NULL, expected the bytes of a picture";
     PictureHeader header;
-    const std::string_view bytes = column.text(row);
-    std::string why = read_header(std::as_bytes(std::span(bytes)), header);
+    std::string_view bytes;
+    std::string why = pictures_.read(block.columns[at_[1]], row, bytes);
+    if (why.empty()) why = read_header(std::as_bytes(std::span(bytes)), header);
     size[0] = header.shown_width();
     size[1] = header.shown_height();
     return why;
@@ -72,6 +72,7 @@ class Parser final : public FieldParser {
 
   const Boxes boxes_;
   const std::vector<std::size_t> at_;
+  PictureBytes pictures_;
   std::vector<StoredBox> found_;
 };
 

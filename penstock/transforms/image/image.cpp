@@ -2,12 +2,15 @@
 
 #include <utility>
 
+#include "penstock/base/utf8.h"
 #include "penstock/transforms/image/kept_picture.h"
+#include "penstock/transforms/image/picture_bytes.h"
 #include "penstock/transforms/image/picture_header.h"
 #include "penstock/transforms/kinds.h"
 
-// A parsed value is the bytes of the file. What is stored are these, or the
-// picture that they make.
+// A parsed value is the bytes of the file, also where the column has its path:
+// so they are part of the data set's fingerprint. What is stored are these, or
+// the picture that they make.
 
 namespace penstock {
 namespace {
@@ -31,22 +34,22 @@ constexpr std::size_t kMostBytes = UINT32_MAX;
 class Parser final : public FieldParser {
  public:
   Parser(const Image& image, std::size_t column)
-      : image_(image), column_(column) {}
+      : image_(image), column_(column), pictures_(image.folder) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
     const Column& column = block.columns[column_];
     for (std::int64_t row = 0; row < block.rows; ++row) {
-      std::string why;
-      if (column.valid(row)) {
-        const std::string_view bytes = column.text(row);
+      std::string_view bytes;
+      std::string why = pictures_.read(column, row, bytes);
+      if (why.empty()) {
         why = fault_of(std::as_bytes(std::span(bytes)));
-        if (why.empty() && out.bytes.size() + bytes.size() > kMostBytes)
-          why = "has " + std::to_string(bytes.size()) +
-                " bytes, which with the pictures before it are more than 4 GiB";
-        if (why.empty()) out.bytes.append(bytes.data(), bytes.size());
-      } else {
-        why = "is NULL, expected the bytes of a picture";
+        if (!why.empty() && !image_.folder.empty())
+          why = "names " + shown_text(column.text(row)) + ", which " + why;
       }
+      if (why.empty() && out.bytes.size() + bytes.size() > kMostBytes)
+        why = "has " + std::to_string(bytes.size()) +
+              " bytes, which with the pictures before it are more than 4 GiB";
+      if (why.empty()) out.bytes.append(bytes.data(), bytes.size());
       if (!why.empty())
         faults.reject(
             {.row = row, .place = image_.column, .why = std::move(why)});
@@ -65,6 +68,7 @@ class Parser final : public FieldParser {
 
   const Image image_;
   const std::size_t column_;
+  PictureBytes pictures_;
 };
 
 class Encoder final : public FieldEncoder {
@@ -130,6 +134,11 @@ class ImageKind final : public FieldKind {
              .setting = "fields." + name_ + ".image.column"}};
   }
   StoredForm stored() const override { return {.element_bytes = 1}; }
+  std::size_t stored_run(ValueRow value) const override {
+    return image_.store_decoded
+               ? kept_bytes(value, image_.mode, image_.max_side)
+               : value.size();
+  }
   std::vector<Output> outputs() const override {
     const auto channels = static_cast<std::int64_t>(bytes_of(image_.mode));
     Output picture{.name = name_, .dtype = image_.dtype};
@@ -155,12 +164,16 @@ class ImageKind final : public FieldKind {
   Json recipe() const override { return image_settings().shown(image_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     const ColumnKind kind = columns.types[0].kind;
-    if (kind == ColumnKind::binary || kind == ColumnKind::utf8)
+    const bool paths = !image_.folder.empty();
+    if (kind == ColumnKind::utf8 || (kind == ColumnKind::binary && !paths))
       return std::make_shared<BoundImage>(image_, columns.at[0]);
-    throw column_error("fields.not_bytes", "fields." + name_ + ".image.column",
-                       columns.info[0], columns.types[0],
-                       "expected the bytes of pictures",
-                       "name the column that holds the files themselves");
+    throw column_error(
+        "fields.not_bytes", "fields." + name_ + ".image.column",
+        columns.info[0], columns.types[0],
+        paths ? "expected the paths of pictures"
+              : "expected the bytes of pictures",
+        paths ? "name the column that holds paths, or leave \"folder\" out"
+              : "name the column that holds the files themselves");
   }
 
  private:

@@ -23,9 +23,11 @@ enum class Framing : std::uint8_t {
   none,                 ///< it must have that size
 };
 
-/// A column of encoded pictures: bytes of JPEG, PNG, WebP or GIF files.
+/// A column of encoded pictures: bytes of JPEG, PNG, WebP or GIF files, or
+/// their paths.
 struct Image {
   std::string column = "image";
+  std::string folder;  ///< where paths begin; empty: the column holds bytes
   int height = 224, width = 224;
   PictureMode mode = PictureMode::rgb;
   Framing train = Framing::random_resized_crop;

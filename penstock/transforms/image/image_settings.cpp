@@ -214,8 +214,12 @@ const std::vector<std::pair<std::string, Framing>> kFramings = {
 
 /// Which column, and how its pictures get their size.
 void add_framing(SettingsTable<Image>& table) {
-  table.text("column", &Image::column, "of the bytes of the files")
+  table
+      .text("column", &Image::column,
+            "of the bytes of the files, or with \"folder\" of their paths")
       .not_empty()
+      .text("folder", &Image::folder,
+            "where relative paths begin; default: the column holds bytes")
       .setting("size", size_rule(), read_size, show_size)
       .choice("mode", &Image::mode,
               {{"RGB", PictureMode::rgb},

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "penstock/transforms/half.h"
 #include "penstock/transforms/image/picture_header.h"
 #include "penstock/transforms/image/pixel_writer.h"
 #include "penstock/transforms/image/split_channels.h"
@@ -241,6 +242,39 @@ TEST_F(ImageFieldTest, ANumberIsNoPicture) {
     field("{}").kind->bind({.info = {{.name = "n", .declared = "REAL"}},
                             .types = {ColumnType::float64},
                             .at = {0}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "fields.not_bytes");
+  }
+}
+
+TEST_F(ImageFieldTest, AColumnOfPathsGivesTheBytesOfTheirFiles) {
+  const std::string folder = PENSTOCK_TEST_DATA "/images";
+  const Field paths = field(R"({"size": 8, "folder": ")" + folder + R"("})");
+  Block block;
+  block.rows = 4;
+  Column& column = block.columns.emplace_back();
+  column.type = ColumnType::text;
+  column.append_text("420_b.jpg");
+  column.append_text(folder + "/rgb.png");
+  column.append_text("none.jpg");
+  column.append_null();
+  auto bound = paths.kind->bind(
+      {.info = {{.name = "file"}}, .types = {ColumnType::text}, .at = {0}});
+  Values values;
+  Faults faults;
+  bound->parser()->parse(block, values, faults);
+  for (const char* name : {"420_b.jpg", "rgb.png"}) {
+    const ValueRow found = values.row(name[0] == '4' ? 0 : 1);
+    const std::string file = golden_file(name);
+    EXPECT_TRUE(std::ranges::equal(found, bytes_of(file))) << name;
+  }
+  ASSERT_EQ(faults.rows.size(), 2U);
+  EXPECT_THAT(faults.rows[0].why, HasSubstr("none.jpg"));
+  EXPECT_THAT(faults.rows[1].why, HasSubstr("expected the path"));
+  try {
+    paths.kind->bind(
+        {.info = {{.name = "b"}}, .types = {ColumnType::binary}, .at = {0}});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.parts().code, "fields.not_bytes");

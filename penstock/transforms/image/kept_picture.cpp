@@ -26,6 +26,17 @@ std::pair<int, int> kept_size(int width, int height, int max_side) {
           shrunk_side(height, longer, max_side)};
 }
 
+std::size_t kept_bytes(std::span<const std::byte> encoded, PictureMode mode,
+                       int max_side) {
+  PictureHeader header;
+  if (const std::string why = read_header(encoded, header); !why.empty())
+    return kSizes + why.size();
+  const auto [width, height] =
+      kept_size(header.shown_width(), header.shown_height(), max_side);
+  return kSizes + static_cast<std::size_t>(width) *
+                      static_cast<std::size_t>(height) * bytes_of(mode);
+}
+
 KeptPicture::KeptPicture(std::span<const std::byte> run) {
   std::int32_t sizes[2];
   PENSTOCK_ASSERT(run.size() > kSizes, "a kept picture has a size and pixels");

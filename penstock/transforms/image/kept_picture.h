@@ -26,6 +26,10 @@ struct KeptPicture {
 /// pixels at most; 0: as it is.
 std::pair<int, int> kept_size(int width, int height, int max_side);
 
+/// The bytes that are kept of an encoded picture, as its header has it.
+std::size_t kept_bytes(std::span<const std::byte> encoded, PictureMode mode,
+                       int max_side);
+
 /// Makes what is stored of pictures that are kept decoded. Belongs to one
 /// thread.
 class PictureKeeper {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "penstock/base/settings.h"
+#include "penstock/transforms/half.h"
 #include "penstock/transforms/mixup/beta.h"
 #include "penstock/transforms/mixup/partners.h"
 #include "penstock/transforms/operations.h"
@@ -34,6 +35,36 @@ void mix_row(std::byte* row, const std::byte* partner, std::size_t bytes,
     to[i] = own * to[i] + other * from[i];
 }
 
+/// Numbers of 16 bits are mixed as float32, and rounded once.
+template <float (*number_of)(std::uint16_t), std::uint16_t (*bits_of)(float)>
+void mix_halves(std::byte* row, const std::byte* partner, std::size_t bytes,
+                float lambda) {
+  auto* to = reinterpret_cast<std::uint16_t*>(row);
+  const auto* from = reinterpret_cast<const std::uint16_t*>(partner);
+  for (std::size_t i = 0; i < bytes / sizeof(*to); ++i)
+    to[i] =
+        bits_of(lambda * number_of(to[i]) + (1 - lambda) * number_of(from[i]));
+}
+
+using MixRow = void (*)(std::byte* row, const std::byte* partner,
+                        std::size_t bytes, float lambda);
+
+/// Null where such numbers are not mixed.
+MixRow mixer_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float32:
+      return mix_row<float>;
+    case Dtype::float64:
+      return mix_row<double>;
+    case Dtype::bfloat16:
+      return mix_halves<from_bfloat16, to_bfloat16>;
+    case Dtype::float16:
+      return mix_halves<from_float16, to_float16>;
+    default:
+      return nullptr;
+  }
+}
+
 class BoundMixup final : public PartnerOperation {
  public:
   BoundMixup(const std::vector<Output>& outputs, double alpha,
@@ -51,12 +82,10 @@ class BoundMixup final : public PartnerOperation {
            std::vector<std::byte>& aside) const override {
     const float lambda = share_of(key);
     const std::size_t bytes = output.bytes();
+    const MixRow mixed = mixer_of(output.dtype);
     for_partners(output, rows, order, aside,
                  [&](std::byte* row, const std::byte* partner) {
-                   if (output.dtype == Dtype::float32)
-                     mix_row<float>(row, partner, bytes, lambda);
-                   else
-                     mix_row<double>(row, partner, bytes, lambda);
+                   mixed(row, partner, bytes, lambda);
                  });
   }
 
@@ -71,12 +100,11 @@ class MixupKind final : public BatchOperation {
   std::unique_ptr<BoundOperation> bind(
       const std::vector<Output>& outputs) const override {
     auto check = [this](const Output& output) {
-      if (output.dtype == Dtype::float32 || output.dtype == Dtype::float64)
-        return;
+      if (mixer_of(output.dtype) != nullptr) return;
       refuse_operation(
           path_ + ".mixup",
           "'" + output.name + "' is " + std::string(name_of(output.dtype)) +
-              ", expected float32 or float64",
+              ", expected float32, float64, float16 or bfloat16",
           "make it a float tensor, or name it in 'labels', which stay as they "
           "are");
     };

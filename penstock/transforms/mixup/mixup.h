@@ -17,7 +17,7 @@ namespace penstock {
 /// the last the first. So no row is its own partner, unless it is alone: then
 /// it stays as it is.
 struct Mixup {
-  std::vector<std::string> outputs;  ///< float32 or float64
+  std::vector<std::string> outputs;  ///< of floating types
   double alpha = 1;
   /// Tensors of any type that stay as they are: the partner's are added as
   /// NAME_mixed, and lambda as float32 `mixup_lambda`, for losses that mix.

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "penstock/transforms/half.h"
 #include "penstock/transforms/mixup/beta.h"
 #include "penstock/transforms/operations.h"
 
@@ -81,6 +82,49 @@ TEST(Mixup, EachRowBecomesAMixtureOfItselfAndItsPartner) {
     EXPECT_EQ(rows.label[r], static_cast<std::int64_t>(r)) << "stays";
   }
   EXPECT_EQ(partners.size(), 100u) << "each row is the partner of one";
+}
+
+TEST(Mixup, NumbersOf16BitsAreMixedAsFloat32AndRoundedOnce) {
+  for (Dtype dtype : {Dtype::float16, Dtype::bfloat16}) {
+    const bool brain = dtype == Dtype::bfloat16;
+    auto bits = [&](float value) {
+      return brain ? to_bfloat16(value) : to_float16(value);
+    };
+    auto number = [&](std::uint16_t of) {
+      return brain ? from_bfloat16(of) : from_float16(of);
+    };
+    const std::vector<Output> outputs = {
+        {.name = "h", .dtype = dtype, .row_shape = {2}},
+        {.name = "class", .dtype = Dtype::int64}};
+    std::vector<std::uint16_t> h;
+    std::vector<std::int64_t> label, partner(20), live;
+    std::vector<float> lambda(20);
+    for (int r = 0; r < 20; ++r) {
+      h.push_back(bits(static_cast<float>(r) / 7));
+      h.push_back(bits(static_cast<float>(-r * r)));
+      label.push_back(r);
+      live.push_back(r);
+    }
+    const std::vector<std::uint16_t> before = h;
+    std::vector<std::byte*> tensors;
+    for (void* at :
+         {static_cast<void*>(h.data()), static_cast<void*>(label.data()),
+          static_cast<void*>(partner.data()),
+          static_cast<void*>(lambda.data())})
+      tensors.push_back(static_cast<std::byte*>(at));
+    OperationScratch scratch;
+    make_mixup({.outputs = {"h"}, .labels = {"class"}})
+        ->bind(outputs)
+        ->apply({.tensors = tensors, .rows = 20, .live = live, .key = {}},
+                scratch);
+    for (std::size_t r = 0; r < 20; ++r)
+      for (std::size_t i = 0; i < 2; ++i) {
+        const auto other = static_cast<std::size_t>(partner[r]);
+        const float exact = lambda[r] * number(before[2 * r + i]) +
+                            (1 - lambda[r]) * number(before[2 * other + i]);
+        EXPECT_EQ(h[2 * r + i], bits(exact));
+      }
+  }
 }
 
 TEST(Mixup, PaddingAndMaskedRowsTakeNoPart) {

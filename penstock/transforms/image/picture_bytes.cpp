@@ -1,0 +1,46 @@
+#include "penstock/transforms/image/picture_bytes.h"
+
+#include <filesystem>
+
+#include "penstock/base/error.h"
+#include "penstock/base/file.h"
+#include "penstock/base/utf8.h"
+
+namespace penstock {
+namespace {
+
+// As the source of pictures has it.
+constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;
+
+}  // namespace
+
+std::string PictureBytes::read(const Column& column, std::int64_t row,
+                               std::string_view& bytes) {
+  if (!column.valid(row))
+    return folder_.empty() ? "is NULL, expected the bytes of a picture"
+                           : "is NULL, expected the path of a picture";
+  bytes = column.text(row);
+  if (folder_.empty()) return {};
+  std::string why = read_file(bytes);
+  if (!why.empty()) return "names " + shown_text(bytes) + ": " + why;
+  bytes = file_;
+  return {};
+}
+
+std::string PictureBytes::read_file(std::string_view path) try {
+  if (path.empty()) return "it is the path of no file";
+  // An absolute path replaces the folder.
+  const std::filesystem::path whole = std::filesystem::path(folder_) / path;
+  std::error_code none;
+  const std::uintmax_t size = std::filesystem::file_size(whole, none);
+  if (none) return none.message() + ", in folder '" + folder_ + "'";
+  if (size > kMostBytes)
+    return "it has " + std::to_string(size) + " bytes, and " +
+           std::to_string(kMostBytes) + " are the most that are read";
+  file_ = real_files().read(whole);
+  return {};
+} catch (const Error& error) {
+  return error.parts().why;
+}
+
+}  // namespace penstock
