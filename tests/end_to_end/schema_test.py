@@ -171,6 +171,7 @@ class Schema(Case):
         keys = self.known_keys(self.job(), ["fields", "heard"])
         for kind in ({"columns": ["a"]}, {"column": "a"},
                      {"category": {"column": "a"}}, {"array": {"column": "a"}},
+                     {"multi_hot": {"column": "a", "size": 2}},
                      {"time": {"column": "a"}}, {"text": {"column": "a"}},
                      {"tokens": {"column": "a"}}, {"image": {"column": "a"}},
                      {"boxes": {"column": "a", "image": {}}},

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "penstock/transforms/half.h"
+#include "penstock/base/half.h"
 #include "penstock/transforms/image/picture_header.h"
 #include "penstock/transforms/image/pixel_writer.h"
 #include "penstock/transforms/image/split_channels.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "penstock/transforms/half.h"
+#include "penstock/base/half.h"
 #include "penstock/transforms/mixup/beta.h"
 #include "penstock/transforms/operations.h"
 
