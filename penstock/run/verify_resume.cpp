@@ -1,6 +1,7 @@
 #include "penstock/run/verify_resume.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "penstock/run/checkpoint.h"
@@ -31,12 +32,15 @@ struct Rows {
   }
 };
 
-/// Without the zeros at the end: how far a padded row is filled up depends on
-/// the other rows of its rank.
-std::span<const std::byte> without_padding(std::span<const std::byte> bytes) {
-  while (!bytes.empty() && bytes.back() == std::byte{0})
-    bytes = bytes.first(bytes.size() - 1);
-  return bytes;
+/// Without the padding at the end: how far a row is filled up depends on the
+/// other rows of its rank.
+std::span<const std::byte> without_padding(std::span<const std::byte> row,
+                                           const BatchTensor& tensor) {
+  while (row.size() >= tensor.bytes &&
+         std::memcmp(row.last(tensor.bytes).data(), &tensor.padding,
+                     tensor.bytes) == 0)
+    row = row.first(row.size() - tensor.bytes);
+  return row;
 }
 
 void add_rows(Batch& batch, Session& session, Rows& out) {
@@ -51,7 +55,7 @@ void add_rows(Batch& batch, Session& session, Rows& out) {
       std::size_t bytes = view.bytes() / rows;
       std::span<const std::byte> row{view.data + r * bytes, bytes};
       if (tensors[t].what == BatchTensor::What::padded)
-        row = without_padding(row);
+        row = without_padding(row, tensors[t]);
       hash = hash64(row, hash);
     }
     out.hashes.push_back(hash);

@@ -67,9 +67,11 @@ class Stores(Case):
         keys = store.index(struct.pack("<8q", *range(1, 9)))
         self.damage(keys)
         self.assertTrue(self.cache("why")["hit"])
-        answer = self.succeed("train", "job.json", "--json")
+        answer = self.succeed("train", "job.json", "--json", "--set",
+                              "train.epochs=40")
         self.assertNotIn("scan", answer.json()["plan"])
-        self.assertIn("store.damaged", answer.err)
+        self.assertTrue(answer.json()["worst_steps"])
+        self.assertIn("a store is damaged", answer.err)
 
     def test_a_commit_is_seen_through_a_link_too(self):
         """SQLite's log of commits lies beside the file, not beside the link."""

@@ -75,7 +75,7 @@ class Report(Case):
         settings = report["settings"]
         self.assertEqual(settings["loader"], {
             "batch_size": 16, "seed": 3, "shuffle": True, "tune": "auto", "workers": 2,
-            "prefetch": 2, "readers": 4, "cache": "auto", "on_bad": "stop", "read": "batch", "tail": "drop"})
+            "prefetch": 2, "prepare": "auto", "readers": 4, "cache": "auto", "on_bad": "stop", "read": "batch", "tail": "drop"})
         self.assertEqual(settings["train"]["epochs"], 1)
         self.assertEqual(settings["output"]["dir"], "runs")
         self.assertEqual(settings["device_used"], "sim")

@@ -17,8 +17,9 @@ def out_of_memory(path):
 def is_in_memory(folder):
     """Whether files of this folder are always in memory (tmpfs)."""
     place = str(pathlib.Path(folder).resolve())
-    kinds = [(mount, kind) for mount, kind in (
-        (line.split()[1], line.split()[2]) for line in open("/proc/mounts"))
+    kinds = [(mount, kind) for _, mount, kind, *_ in (
+        line.split() for line in
+        pathlib.Path("/proc/mounts").read_text().splitlines())
         if mount == "/" or place == mount or place.startswith(mount + "/")]
     return max(kinds, key=lambda entry: len(entry[0]))[1] == "tmpfs"
 
@@ -74,8 +75,8 @@ class Staged(Case):
         self.succeed("cache", "prune", "--stage", "--dir", "copies",
                      "--unused-days", "0")
         report = self.succeed("train", "--resume", "runs/latest", "--json",
-                              "--set", "train.max_steps=6").json()
-        self.assertEqual(report["steps"], 6)
+                              "--set", "train.max_steps=4").json()
+        self.assertEqual(report["steps"], 1)
 
     def test_the_plan_says_what_it_takes(self):
         out_of_memory(self.folder / "d.sqlite")
