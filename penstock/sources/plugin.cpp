@@ -24,7 +24,10 @@ std::string install_hint(const std::string& kind) {
 struct Choices {
   std::mutex mutex;
   std::map<std::string, PluginChoice> by_name = {
-      {"arrow", arrow_files::by_named_libraries}};
+      {"arrow", [](const Error*) -> const SourcePlugin* {
+         arrow_files::load_named_libraries();
+         return nullptr;
+       }}};
 };
 
 Choices& choices() {

@@ -2,25 +2,12 @@
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
 
-#include <cmath>
-
 #include "penstock/base/json.h"
 #include "penstock/sources/arrow/arrow_column.h"
 #include "penstock/sources/decimal.h"
 
 namespace penstock::arrow_files {
 namespace {
-
-template <class Number>
-void append_number(Number value, std::string& text) {
-  if constexpr (std::is_floating_point_v<Number>)
-    if (!std::isfinite(value)) {
-      text += "null";
-      return;
-    }
-  char buffer[32];
-  text += decimal(value, buffer);
-}
 
 void append_text(std::string_view value, std::string& text) {
   text += Json(value).dump();
@@ -29,7 +16,7 @@ void append_text(std::string_view value, std::string& text) {
 template <class Array>
 void append_number_of(const arrow::Array& array, std::int64_t row,
                       std::string& text) {
-  append_number(static_cast<const Array&>(array).Value(row), text);
+  append_json_number(static_cast<const Array&>(array).Value(row), text);
 }
 
 template <class Array>
@@ -106,7 +93,7 @@ bool append_any_number(const arrow::Array& array, std::int64_t row,
       append_number_of<arrow::DoubleArray>(array, row, text);
       return true;
     case Id::HALF_FLOAT:
-      append_number(
+      append_json_number(
           arrow::util::Float16::FromBits(
               static_cast<const arrow::HalfFloatArray&>(array).Value(row))
               .ToFloat(),

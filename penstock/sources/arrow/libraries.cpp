@@ -26,11 +26,10 @@ bool load_libraries(const std::filesystem::path& pyarrow) {
   return true;
 }
 
-const SourcePlugin* by_named_libraries(const Error*) {
+void load_named_libraries() {
   if (const char* named = std::getenv("PENSTOCK_ARROW_DIR"))
     if (*named != '\0')
       load_libraries(std::filesystem::path(named) / "pyarrow");
-  return nullptr;
 }
 
 }  // namespace penstock::arrow_files

@@ -2,8 +2,6 @@
 
 #include <filesystem>
 
-#include "penstock/sources/plugin.h"
-
 namespace penstock::arrow_files {
 
 /// The release of pyarrow whose libraries the plugin is linked to, and how the
@@ -17,8 +15,8 @@ inline constexpr const char* kLibraries = "2600";
 /// stay loaded. Thread-safe.
 bool load_libraries(const std::filesystem::path& pyarrow);
 
-/// The plugin, with the libraries of the folder that the environment variable
-/// PENSTOCK_ARROW_DIR names: one that holds pyarrow/. A PluginChoice.
-const SourcePlugin* by_named_libraries(const Error* why);
+/// The same out of the folder that the environment variable PENSTOCK_ARROW_DIR
+/// names: one that holds pyarrow/.
+void load_named_libraries();
 
 }  // namespace penstock::arrow_files

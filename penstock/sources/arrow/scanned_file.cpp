@@ -290,7 +290,8 @@ void choose_arrow(std::shared_ptr<ArrowChoice> choice) {
     if (why == nullptr && !choice->scanner_first()) {
       const std::string pyarrow = choice->pyarrow();
       if (!pyarrow.empty()) arrow_files::load_libraries(pyarrow);
-      return arrow_files::by_named_libraries(nullptr);
+      arrow_files::load_named_libraries();
+      return nullptr;
     }
     return &arrow_files::scanning_plugin(choice->scanner());
   });

@@ -15,17 +15,6 @@ using namespace arrow_layout;
 
 __extension__ using Unsigned128 = unsigned __int128;
 
-template <class Number>
-void append_number(Number value, std::string& text) {
-  if constexpr (std::is_floating_point_v<Number>)
-    if (!std::isfinite(value)) {
-      text += "null";
-      return;
-    }
-  char buffer[32];
-  text += decimal(value, buffer);
-}
-
 /// As Arrow writes a decimal: 1.50, 0.0025, 1E-9.
 std::string with_point(std::string digits, int scale) {
   const auto count = static_cast<int>(digits.size());
@@ -122,12 +111,12 @@ void append_json(const ArrowSchema& schema, const ArrowArray& array,
                 dictionary_place(schema, array, at), text);
   } else if (const auto number = number_of(format)) {
     with_number(*number, [&]<class Number>(Typed<Number>) {
-      append_number(value_at<Number>(array, 1, at), text);
+      append_json_number(value_at<Number>(array, 1, at), text);
     });
   } else if (format == "b") {
     text += bit_at(array.buffers[1], at) ? "true" : "false";
   } else if (format == "e") {
-    append_number(half_at(array, at), text);
+    append_json_number(half_at(array, at), text);
   } else if (const auto scale = decimal_scale(format)) {
     append_decimal(array, at, *scale, text);
   } else if (is_text(format)) {

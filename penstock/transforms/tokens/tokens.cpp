@@ -86,65 +86,71 @@ void check_tokenizer(Spec& spec, Tokens& of) {
       of.pad_id = static_cast<std::int32_t>(*pad);
 }
 
+/// What is read of a row.
+void add_texts(SettingsTable<Tokens>& table) {
+  table.text("column", &Tokens::column, "texts, or lists of token ids")
+      .required()
+      .not_empty()
+      .text("tokenizer", &Tokens::tokenizer,
+            "the path of a tokenizer.json; without one the column "
+            "holds token ids")
+      .boolean("chat", &Tokens::chat,
+               "the column holds messages, of which the turns of "
+               "the assistant are targets")
+      .text("chat_template", &Tokens::chat_template,
+            "the file of a template; without one that of the "
+            "tokenizer")
+      .text("tools", &Tokens::tools,
+            "the column of what a chat may call, a list as its "
+            "template takes it")
+      .text("completion", &Tokens::completion,
+            "the column of what follows, which alone is a target")
+      .boolean("special", &Tokens::special,
+               "with the tokens that its template adds")
+      .boolean("eos", &Tokens::eos,
+               "its end-of-sequence token ends each document")
+      .choice("invalid_utf8", &Tokens::strict_utf8,
+              {{"replace", false}, {"bad", true}},
+              "what text that is not UTF-8 makes of its row");
+}
+
+/// What rows of a batch are made of it.
+void add_rows(SettingsTable<Tokens>& table) {
+  table
+      .integer("max_length", &Tokens::max_length, 1, kLongestRow,
+               "tokens of a row of a batch")
+      .choice("pack", &Tokens::pack,
+              {{"best_fit", Tokens::Pack::best_fit},
+               {"wrapped", Tokens::Pack::wrapped},
+               {"stream", Tokens::Pack::stream},
+               {"none", Tokens::Pack::none}},
+              "\"best_fit\": whole documents where they fit, cut "
+              "only where longer than a row; \"wrapped\": one "
+              "after the other, cut at every row; \"stream\": "
+              "as \"best_fit\", window by window and without an "
+              "end; \"none\": a document a row, padded")
+      .integer("vocab_size", &Tokens::vocab_size, 0, kMostIds,
+               "of the model: an id that is not below it makes its "
+               "row bad; 0: not known")
+      .integer("pad_id", &Tokens::pad_id, 0, kMostIds - 1, "what fills rows up")
+      .boolean("repack", &Tokens::repack,
+               "documents have other neighbours in every epoch")
+      .integer("pack_window", &Tokens::pack_window, 0, std::int64_t{1} << 32,
+               "documents that are packed together; 0: all, of "
+               "\"stream\" 8192");
+}
+
 const SettingsTable<Tokens>& tokens_settings() {
-  static const SettingsTable<Tokens> table =
-      SettingsTable<Tokens>()
-          .section(
-              "tokens",
-              SettingsTable<Tokens>()
-                  .text("column", &Tokens::column,
-                        "texts, or lists of token ids")
-                  .required()
-                  .not_empty()
-                  .text("tokenizer", &Tokens::tokenizer,
-                        "the path of a tokenizer.json; without one the column "
-                        "holds token ids")
-                  .boolean("chat", &Tokens::chat,
-                           "the column holds messages, of which the turns of "
-                           "the assistant are targets")
-                  .text("chat_template", &Tokens::chat_template,
-                        "the file of a template; without one that of the "
-                        "tokenizer")
-                  .text("tools", &Tokens::tools,
-                        "the column of what a chat may call, a list as its "
-                        "template takes it")
-                  .text("completion", &Tokens::completion,
-                        "the column of what follows, which alone is a target")
-                  .boolean("special", &Tokens::special,
-                           "with the tokens that its template adds")
-                  .boolean("eos", &Tokens::eos,
-                           "its end-of-sequence token ends each document")
-                  .choice("invalid_utf8", &Tokens::strict_utf8,
-                          {{"replace", false}, {"bad", true}},
-                          "what text that is not UTF-8 makes of its row")
-                  .integer("max_length", &Tokens::max_length, 1, kLongestRow,
-                           "tokens of a row of a batch")
-                  .choice("pack", &Tokens::pack,
-                          {{"best_fit", Tokens::Pack::best_fit},
-                           {"wrapped", Tokens::Pack::wrapped},
-                           {"stream", Tokens::Pack::stream},
-                           {"none", Tokens::Pack::none}},
-                          "\"best_fit\": whole documents where they fit, cut "
-                          "only where longer than a row; \"wrapped\": one "
-                          "after the other, cut at every row; \"stream\": "
-                          "as \"best_fit\", window by window and without an "
-                          "end; \"none\": a document a row, padded")
-                  .integer("vocab_size", &Tokens::vocab_size, 0, kMostIds,
-                           "of the model: an id that is not below it makes its "
-                           "row bad; 0: not known")
-                  .integer("pad_id", &Tokens::pad_id, 0, kMostIds - 1,
-                           "what fills rows up")
-                  .boolean("repack", &Tokens::repack,
-                           "documents have other neighbours in every epoch")
-                  .integer("pack_window", &Tokens::pack_window, 0,
-                           std::int64_t{1} << 32,
-                           "documents that are packed together; 0: all, of "
-                           "\"stream\" 8192")
-                  .check(check_tokenizer)
-                  .check(check_turns)
-                  .check(check_packing),
-              "A column of texts or token ids -> rows for a language model.")
-          .required();
+  static const SettingsTable<Tokens> table = [] {
+    SettingsTable<Tokens> tokens;
+    add_texts(tokens);
+    add_rows(tokens);
+    tokens.check(check_tokenizer).check(check_turns).check(check_packing);
+    return SettingsTable<Tokens>()
+        .section("tokens", tokens,
+                 "A column of texts or token ids -> rows for a language model.")
+        .required();
+  }();
   return table;
 }
 
