@@ -104,7 +104,14 @@ void CopiedList::begin(const fs::path& folder, const SourceSpec& spec,
     if (name != kList && !wanted.contains(without_part(name)))
       fs::remove(at->path(), unknown);
   }
-  if (fs::exists(folder / kList)) return;
+  if (fs::exists(folder / kList)) {
+    // A line that was cut off shall not take the next one with it.
+    std::ifstream list(folder / kList, std::ios::binary | std::ios::ate);
+    char last = '\n';
+    if (list.tellg() > 0) list.seekg(-1, std::ios::end).get(last);
+    if (last != '\n') real_files().append_line(folder / kList, "");
+    return;
+  }
   Json about;
   about["source"] = source_section(spec);
   real_files().append_line(folder / kList, about.dump());

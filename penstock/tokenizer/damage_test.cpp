@@ -1,5 +1,4 @@
 // A tokenizer.json that was damaged is refused, or gives a tokenizer.
-#include "penstock/base/error.h"
 #include "penstock/base/fake/damage.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "penstock/base/error.h"
 #include "penstock/base/json.h"
 #include "penstock/tokenizer/tokenizer.h"
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "penstock/base/settings.h"
 #include "penstock/base/half.h"
+#include "penstock/base/settings.h"
 #include "penstock/transforms/mixup/beta.h"
 #include "penstock/transforms/mixup/partners.h"
 #include "penstock/transforms/operations.h"
