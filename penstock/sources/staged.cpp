@@ -3,11 +3,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
-#include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/base/hash.h"
 #include "penstock/sources/files/data_files.h"
@@ -161,24 +158,13 @@ class OriginalOf final : public Source {
 }  // namespace
 
 StagedFile staged_file(const std::string& from, std::string to) {
-  struct stat found {};
-  if (::stat(from.c_str(), &found) != 0)
-    throw Error(ErrorKind::source,
-                {.code = "files.missing",
-                 .what = "cannot read '" + from + "'",
-                 .where = "source.path",
-                 .why = std::strerror(errno),
-                 .next = "it was there when the folder was listed: start again "
-                         "when nobody removes files"});
+  const files::DataFile file = files::file_at(from, to);
   return {.from = from,
           .to = std::move(to),
-          .bytes = static_cast<std::int64_t>(found.st_size),
-          .changed_ns = nanoseconds_of(found.st_mtim),
-          .version = std::to_string(found.st_dev) + ":" +
-                     std::to_string(found.st_ino) + " " +
-                     std::to_string(found.st_size) + " " +
-                     std::to_string(nanoseconds_of(found.st_mtim)) + " " +
-                     std::to_string(nanoseconds_of(found.st_ctim))};
+          .bytes = file.bytes,
+          .changed_ns = file.changed_ns,
+          .version = file.number + " " + std::to_string(file.bytes) + " " +
+                     std::to_string(file.changed_ns)};
 }
 
 std::vector<StagedFile> staged_files(const SourceSpec& spec) {
