@@ -313,6 +313,15 @@ std::string why_not_a_disk(const Path& folder) {
   return {};
 }
 
+void check_can_write(const Path& folder) {
+  const Path there = nearest_folder(folder);
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(there, unknown))
+    refuse(ErrorKind::request, "make the folder", folder, ENOTDIR);
+  if (::access(there.c_str(), W_OK | X_OK) != 0)
+    refuse(ErrorKind::request, "write to the folder", folder, errno);
+}
+
 std::optional<std::size_t> free_bytes(const Path& folder) {
   std::error_code failed;
   std::filesystem::space_info space =

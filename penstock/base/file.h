@@ -84,6 +84,10 @@ void check_current_folder(const std::filesystem::path& path,
 /// they may.
 std::string why_not_a_disk(const std::filesystem::path& folder);
 
+/// Throws Error(request) where this user cannot write to this folder, or make
+/// it. Nothing is made.
+void check_can_write(const std::filesystem::path& folder);
+
 /// Bytes that this user may write to this folder, or where it would be made;
 /// none: unknown.
 std::optional<std::size_t> free_bytes(const std::filesystem::path& folder);

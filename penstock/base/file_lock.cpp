@@ -6,11 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "penstock/base/error.h"
 
 namespace penstock {
 namespace {
+
+constexpr std::chrono::milliseconds kAskAgain{50};
 
 bool is_named(int file, const std::filesystem::path& path) {
   struct stat held {};
@@ -43,6 +47,16 @@ bool FileLock::try_take(const std::filesystem::path& path) {
     }
     ::close(file);
   }
+}
+
+bool FileLock::take(const std::filesystem::path& path,
+                    const std::function<void(int times)>& before_wait) {
+  int times = 0;
+  for (; !try_take(path); ++times) {
+    before_wait(times);
+    std::this_thread::sleep_for(kAskAgain);
+  }
+  return times > 0;
 }
 
 void FileLock::give_back() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 namespace penstock {
 
@@ -18,6 +19,11 @@ class FileLock {
   /// Where the file system has no locks or the file cannot be made, nobody can
   /// wait for anybody: true.
   bool try_take(const std::filesystem::path& path);
+  /// Waits for the turn. `before_wait` is called before each look at the lock
+  /// but the first, with how often it was called; what it throws ends the
+  /// waiting. True where it waited.
+  bool take(const std::filesystem::path& path,
+            const std::function<void(int times)>& before_wait);
   /// It is this one's turn.
   bool held() const { return file_ >= 0; }
   /// The file was there before the turn was taken: a process that had the turn

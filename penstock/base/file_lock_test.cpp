@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -76,6 +77,24 @@ TEST_F(FileLockTest, AKilledProcessGivesItsTurnBack) {
   EXPECT_TRUE(mine.was_left());
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+TEST_F(FileLockTest, OneThatWaitsIsAskedBeforeEachLook) {
+  FileLock mine;
+  EXPECT_FALSE(mine.take(path_, [](int) { FAIL() << "nobody has the turn"; }));
+  mine.give_back();
+  FileLock other;
+  ASSERT_TRUE(other.try_take(path_));
+  std::vector<int> asked;
+  EXPECT_TRUE(mine.take(path_, [&](int times) {
+    asked.push_back(times);
+    if (times == 2) other.give_back();
+  }));
+  EXPECT_TRUE(mine.held());
+  EXPECT_EQ(asked, (std::vector{0, 1, 2}));
+  EXPECT_THROW(other.take(path_, [](int) { throw std::runtime_error("end"); }),
+               std::runtime_error);
+  EXPECT_FALSE(other.held());
 }
 
 TEST_F(FileLockTest, WhereNoFileCanBeMadeNobodyWaits) {

@@ -83,10 +83,11 @@ constexpr std::int64_t kThreads = std::int64_t{64} << 20;
 
 void apply_process_limits(const path& root, HostLimits& limits) {
   const path file = root / "proc/self/limits", use = root / "proc/self/status";
+  const std::string all = kernel_text(file);
   /// What is left of it, where there is one.
   auto apply = [&](const char* name, const char* used) {
     std::optional<std::size_t> left;
-    std::optional<std::int64_t> limit = number_in(file, name);
+    std::optional<std::int64_t> limit = number_of_line(all, name);
     if (!limit) return left;
     const std::string origin = shown(file, root) + " (" + name + ")";
     lower(limits.memory, limits.memory_origin, *limit, origin);
@@ -114,10 +115,10 @@ HostLimits read_host_limits(const path& root) {
           : static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   limits.cpus_origin = "affinity";
   apply_cpu_quota(root, limits);
-  path info = root / "proc/meminfo";
-  if (auto kib = number_in(info, "MemTotal:"))
+  const std::string info = kernel_text(root / "proc/meminfo");
+  if (auto kib = number_of_line(info, "MemTotal:"))
     lower(limits.memory, limits.memory_origin, *kib * 1024, "MemTotal");
-  if (auto kib = number_in(info, "MemAvailable:"))
+  if (auto kib = number_of_line(info, "MemAvailable:"))
     lower(limits.memory_free, limits.free_origin, *kib * 1024, "MemAvailable");
   apply_memory_limit(root, limits);
   apply_process_limits(root, limits);

@@ -1,5 +1,10 @@
 #include "penstock/base/kernel_files.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <sstream>
@@ -54,7 +59,7 @@ struct Mount {
 Mount mount_of(std::string_view controller, bool version_2, const path& root) {
   std::ifstream mounts(root / "proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
-    std::size_t dash = line.find(" - ");
+    const std::size_t dash = line.find(" - cgroup");
     if (dash == line.npos) continue;
     std::istringstream head(line.substr(0, dash)), tail(line.substr(dash + 3));
     std::string id, parent, device, shows, at, type, source, options;
@@ -81,21 +86,39 @@ path below(const Mount& mount, const std::string& group) {
 }  // namespace
 
 std::optional<std::int64_t> number_in(const path& file) {
-  std::ifstream lines(file);
-  std::string line;
-  std::getline(lines, line);
-  return number_at(line);
+  const std::string text = kernel_text(file);
+  return number_at(std::string_view(text).substr(0, text.find('\n')));
+}
+
+std::string kernel_text(const path& file) {
+  std::string text;
+  const int opened = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) return text;
+  char part[4096];
+  for (ssize_t count; (count = ::read(opened, part, sizeof part)) != 0;) {
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) break;
+    text.append(part, static_cast<std::size_t>(count));
+  }
+  ::close(opened);
+  return text;
+}
+
+std::optional<std::int64_t> number_of_line(std::string_view text,
+                                           std::string_view key) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.starts_with(key)) continue;
+    line.remove_prefix(key.size());
+    if (line.starts_with(' ') || line.starts_with('\t')) return number_at(line);
+  }
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> number_in(const path& file, std::string_view key) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
-    std::string_view rest = line;
-    if (!rest.starts_with(key)) continue;
-    rest.remove_prefix(key.size());
-    if (rest.starts_with(' ') || rest.starts_with('\t')) return number_at(rest);
-  }
-  return std::nullopt;
+  return number_of_line(kernel_text(file), key);
 }
 
 CgroupFolders cgroup_folders(std::string_view controller, const path& root) {

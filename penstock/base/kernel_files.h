@@ -18,6 +18,12 @@ std::optional<std::int64_t> number_in(const std::filesystem::path& file);
 std::optional<std::int64_t> number_in(const std::filesystem::path& file,
                                       std::string_view key);
 
+/// The same in the text of such a file.
+std::optional<std::int64_t> number_of_line(std::string_view text,
+                                           std::string_view key);
+/// A small file of the kernel, whole; empty where there is none.
+std::string kernel_text(const std::filesystem::path& file);
+
 /// Where one controller of the cgroups keeps its files for this process.
 struct CgroupFolders {
   /// The process's own folder first, then those above it up to the mount. A

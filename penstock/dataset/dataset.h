@@ -16,6 +16,7 @@
 #include "penstock/dataset/growing_dataset.h"
 #include "penstock/dataset/indexed_dataset.h"
 #include "penstock/dataset/mixed_dataset.h"
+#include "penstock/dataset/opened_source.h"
 #include "penstock/dataset/packed_dataset.h"
 #include "penstock/dataset/prepare_dataset.h"
 #include "penstock/dataset/prepare_mixed.h"

@@ -108,10 +108,11 @@ void GrowingDataset::select(Side side, std::span<SampleId> ranks) const {
 std::shared_ptr<const TableDataset> GrowingDataset::stored() const {
   std::shared_ptr<const TableDataset> rows =
       scan_ == nullptr ? nullptr : scan_->rows();
-  if (rows != nullptr) {
-    Lock lock(mutex_);
-    recent_.clear();
-  }
+  if (rows != nullptr)
+    std::call_once(forgotten_, [this] {
+      Lock lock(mutex_);
+      recent_.clear();
+    });
   return rows;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -87,6 +88,7 @@ class GrowingDataset final : public Dataset {
   mutable RecentRows recent_ PENSTOCK_GUARDED_BY(mutex_);
   mutable std::vector<std::unique_ptr<IndexedRows>> idle_
       PENSTOCK_GUARDED_BY(mutex_);
+  mutable std::once_flag forgotten_;  // what was prepared, for what is stored
   std::unique_ptr<BackgroundScan> scan_;  // last: it ends first
 };
 

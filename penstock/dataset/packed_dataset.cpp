@@ -25,6 +25,18 @@ std::string percent(double share) {
   return text.data();
 }
 
+/// Of Bins or of a BinStream.
+template <class Packed>
+PackedNumbers numbers_of(const Packed& bins, std::int32_t size) {
+  return {.samples = bins.samples(),
+          .empty = bins.empty(),
+          .cut = bins.cut(),
+          .elements = bins.elements(),
+          .bins = bins.count(),
+          .size = size,
+          .efficiency = bins.efficiency()};
+}
+
 }  // namespace
 
 std::string PackedNumbers::text() const {
@@ -143,34 +155,13 @@ void PackedDataset::lengths(std::size_t, std::span<const SampleRange> ranges,
     out[i] = ranges[i].end - ranges[i].begin;
 }
 
-PackedNumbers PackedDataset::Streaming::numbers(std::int32_t size,
-                                                std::int64_t window) {
-  Lock lock(mutex);
-  PackedNumbers numbers{.samples = bins.samples(),
-                        .empty = bins.empty(),
-                        .cut = bins.cut(),
-                        .elements = bins.elements(),
-                        .bins = bins.bins(),
-                        .size = size,
-                        .window = window};
-  if (numbers.bins > 0)
-    numbers.efficiency =
-        static_cast<double>(numbers.elements) /
-        (static_cast<double>(numbers.bins) * static_cast<double>(size));
-  return numbers;
-}
-
 PackedNumbers PackedDataset::numbers(Side side) const {
-  if (side == Side::train && stream_ != nullptr)
-    return stream_->numbers(size_, window_);
-  const Bins& of = bins(side);
-  return {.samples = of.samples(),
-          .empty = of.empty(),
-          .cut = of.cut(),
-          .elements = of.elements(),
-          .bins = of.count(),
-          .size = size_,
-          .efficiency = of.efficiency()};
+  if (side != Side::train || stream_ == nullptr)
+    return numbers_of(bins(side), size_);
+  Lock lock(stream_->mutex);
+  PackedNumbers numbers = numbers_of(stream_->bins, size_);
+  numbers.window = window_;
+  return numbers;
 }
 
 std::optional<Packing> packing_of(const TableDatasetOptions& options) {

@@ -85,7 +85,6 @@ class PackedDataset final : public Dataset {
   /// Bins that are packed when they are asked for, by any thread.
   struct Streaming {
     explicit Streaming(BinStream made) : bins(std::move(made)) {}
-    PackedNumbers numbers(std::int32_t size, std::int64_t window);
     Mutex mutex;
     BinStream bins PENSTOCK_GUARDED_BY(mutex);
   };

@@ -4,6 +4,7 @@
 #include "penstock/base/host_limits.h"
 #include "penstock/dataset/bad_row_json.h"
 #include "penstock/dataset/expected_rows.h"
+#include "penstock/dataset/opened_source.h"
 #include "penstock/dataset/table_dataset.h"
 
 // What a table's store holds, besides the document about it: "rows", packed in
@@ -12,7 +13,8 @@
 // are drawn "draws", of those on the side train what draws_of() takes.
 
 namespace penstock {
-std::optional<std::size_t> TableDataset::disk_free() const {
+std::optional<std::size_t> TableDataset::disk_free(
+    const HostLimits& host) const {
   const std::filesystem::path folder = store_dir(options_);
   const std::optional<std::size_t>& budget = options_.budgets.disk;
   bool automatic = options_.cache == "auto" &&
@@ -25,7 +27,7 @@ std::optional<std::size_t> TableDataset::disk_free() const {
   const auto unusable =
       rows_in_store() ? 0 : std::filesystem::file_size(store_file_.path, none);
   if (!rows_in_store() && !none) free += static_cast<std::size_t>(unusable);
-  return std::min(free, read_host_limits().addresses_free.value_or(free));
+  return std::min(free, host.addresses_free.value_or(free));
 }
 
 std::shared_ptr<const Store> TableDataset::pack_to_store(
@@ -62,6 +64,7 @@ std::shared_ptr<const Store> TableDataset::pack_to_store(
   Json about;
   about["recipe"] = store_file_.recipe;
   about["source"] = source_->shown();
+  about["opened"] = opened_json(options_, *source_);
   about["rows"] = rows.count();
   about["fingerprint"] = fingerprint_;
   about["statistics"] = statistics();
@@ -166,6 +169,18 @@ void TableDataset::scan_anew(const Error& error) {
   longest_runs_.clear();
   run_bytes_ = key_bytes_ = 0;
   info_.longest.clear();
+}
+
+void TableDataset::remove_damaged(const Error& error) const {
+  ErrorParts parts = error.parts();
+  if (parts.code != "store.damaged" || source_->info().of_store) return;
+  std::error_code failed;
+  std::filesystem::remove(store_file_.path, failed);
+  if (failed) return;
+  parts.next =
+      "start again: the store is removed, and made again from the source; and "
+      "check the disk";
+  throw Error(error.kind(), std::move(parts));
 }
 
 /// Each block of the store is checked on its way.

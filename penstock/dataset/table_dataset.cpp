@@ -248,9 +248,11 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
   const RingBytes mixed = rings(kept_in_part(info_, layout_.row_bytes));
   TierLimits limits{.ram_free = host.memory_free,
                     .ram_origin = host.free_origin,
-                    .device_free = device.memory().free,
                     .device_is_host = device.memory_kind() == MemoryKind::cpu};
-  limits.disk_free = disk_free();
+  limits.device_free = limits.device_is_host && host.memory_free
+                           ? *host.memory_free
+                           : device.memory().free;
+  limits.disk_free = disk_free(host);
   limits.disk_origin = store_dir(options_).string();
   request_ = {.rows = rows,
               .row_bytes = layout_.row_bytes,

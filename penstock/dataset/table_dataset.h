@@ -63,6 +63,10 @@ class TableDataset final : public Dataset {
   /// How a row is stored, apart from what differs in length.
   const RowLayout& layout() const { return layout_; }
   /// By sample id. Those of a store are read when they are first asked for.
+  /// After store.damaged: removes the store, which the next run makes again
+  /// from the source, and throws an error that says so. Where that cannot be,
+  /// or of another error, it does nothing.
+  void remove_damaged(const Error& error) const;
   const KeyList& keys() const { return keys_->list(); }
   const SideIndex& side(Side side) const {
     return side == Side::train ? train_ : val_;
@@ -151,7 +155,7 @@ class TableDataset final : public Dataset {
   void move_runs(Device& device);
   // In stored_rows.cpp.
   /// For a store that is to be written; none where there shall be none.
-  std::optional<std::size_t> disk_free() const;
+  std::optional<std::size_t> disk_free(const HostLimits& host) const;
   /// The rows were taken from the store of an earlier run.
   bool rows_in_store() const { return table_ != nullptr || !runs_.empty(); }
   std::shared_ptr<const Store> pack_to_store(const RowsById& rows,

@@ -38,6 +38,31 @@ class TableFiller final : public SlotFiller {
   }
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {
+    try {
+      fill_rows(item, stream, faults);
+    } catch (const Error& error) {
+      dataset_.remove_damaged(error);
+      throw;
+    }
+  }
+
+  void queue(const FillItem& batch, std::byte* scratch,
+             Stream& stream) override {
+    if (!staged_ && !gathered_on_device(plan_.tier))
+      return finisher_.queue(batch, scratch, stream);
+    find_rows(batch);
+    if (staged_) gather(batch, stream);
+    find_stored();
+    finisher_.queue(
+        batch, stored_,
+        [&](std::size_t field, std::size_t i) {
+          return dataset_.runs(field)->row(batch.ids[i]);
+        },
+        scratch, stream);
+  }
+
+ private:
+  void fill_rows(const FillItem& item, Stream& stream, Faults& faults) {
     if (missing_) missing_->read(item.ids, item.read);
     if (const Table* table = dataset_.table()) table->check(item.ids);
     BusyScope busy(meter_);
@@ -58,22 +83,6 @@ class TableFiller final : public SlotFiller {
     meter_.add_items(std::ssize(item.ids), static_cast<std::int64_t>(bytes));
   }
 
-  void queue(const FillItem& batch, std::byte* scratch,
-             Stream& stream) override {
-    if (!staged_ && !gathered_on_device(plan_.tier))
-      return finisher_.queue(batch, scratch, stream);
-    find_rows(batch);
-    if (staged_) gather(batch, stream);
-    find_stored();
-    finisher_.queue(
-        batch, stored_,
-        [&](std::size_t field, std::size_t i) {
-          return dataset_.runs(field)->row(batch.ids[i]);
-        },
-        scratch, stream);
-  }
-
- private:
   bool is_missing(SampleId id) const { return id >= first_missing_; }
 
   /// Copies the stored rows that the device does not keep to where those of the

@@ -1,8 +1,6 @@
 #include "penstock/dataset/table_store.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "penstock/base/ascii.h"
 #include "penstock/base/cache_folder.h"
@@ -63,8 +61,6 @@ bool changes_with_time(const SourceSpec& spec) {
          std::ranges::any_of(spec.sources, changes_with_time);
 }
 
-constexpr std::chrono::milliseconds kAskAgain{50};
-
 }  // namespace
 
 bool says_when_it_changes(const SourceSpec& spec, const Source& source) {
@@ -119,6 +115,8 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
     store.why_not =
         "its condition or query ('source.where', 'source.query') selects other "
         "rows at another time";
+  // Its rows are used on request, whatever has become of them.
+  if (source.info().of_store) store.why_not.clear();
   return store;
 }
 
@@ -148,9 +146,9 @@ bool uses_stores(const TableDatasetOptions& options) {
 }
 
 void check_store_dir(const TableDatasetOptions& options) {
-  if (options.plan_only) return;
   if (options.cache != "disk" && options.budgets.disk.value_or(0) == 0) return;
   const std::filesystem::path dir = store_dir(options);
+  if (options.plan_only) return check_can_write(dir);
   real_files().make_folders(dir);
   real_files().scratch(dir);
 }
@@ -179,16 +177,15 @@ bool wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
   std::filesystem::create_directories(store.path.parent_path(), refused);
   std::filesystem::path lock = store.path;
   lock += ".lock";
-  if (turn.try_take(lock)) return false;
-  std::string line = "another process is preparing these rows: waiting for " +
-                     store.path.string();
-  log(options.scanning ? LogLevel::info : LogLevel::warning, line);
-  if (options.scanning) options.scanning(line);
-  do {
+  return turn.take(lock, [&](int times) {
     end_if_stopped(options.stop);
-    std::this_thread::sleep_for(kAskAgain);
-  } while (!turn.try_take(lock));
-  return true;
+    if (times > 0) return;
+    const std::string line =
+        "another process is preparing these rows: waiting for " +
+        store.path.string();
+    log(options.scanning ? LogLevel::info : LogLevel::warning, line);
+    if (options.scanning) options.scanning(line);
+  });
 }
 
 }  // namespace penstock

@@ -52,7 +52,7 @@ void check_what_is_read_first(const Store& store, std::size_t fields);
 bool uses_stores(const TableDatasetOptions& options);
 
 /// Throws Error(request) where a store is to be written to a folder in which
-/// this user can write nothing: before the scan.
+/// this user can write nothing: before the scan. Of a plan nothing is made.
 void check_store_dir(const TableDatasetOptions& options);
 
 /// Where stores and temporary files are.

@@ -302,6 +302,11 @@ const SettingsTable<OutputSection>& output_settings() {
   static const SettingsTable<Output> table =
       SettingsTable<Output>()
           .text("dir", &Output::dir, "")
+          .check([](Spec& section, Output& output) {
+            if (output.dir.find("://") != output.dir.npos)
+              section.refuse("dir", "it is an address, not a folder",
+                             "name a folder: runs are written to this machine");
+          })
           .boolean("tensorboard", &Output::tensorboard,
                    "the run's numbers as events for TensorBoard")
           .boolean("csv", &Output::csv,

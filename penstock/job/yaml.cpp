@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/base/ascii.h"
 #include "penstock/base/error.h"
 #include "penstock/base/utf8.h"
 
@@ -29,13 +30,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r");
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
-
-std::string lower(std::string_view text) {
-  std::string made(text);
-  for (char& c : made)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return made;
 }
 
 /// Behind a text in quotes that begins at `at`; npos: it does not end.
@@ -318,7 +312,7 @@ class YamlParser {
   }
 
   static Json plain(std::string_view text) {
-    const std::string word = lower(text);
+    const std::string word = ascii_lower(text);
     if (word == "null" || word == "~") return {};
     for (const char* yes : {"true", "yes", "on"})
       if (word == yes) return true;

@@ -6,9 +6,9 @@
 namespace penstock {
 namespace {
 
-[[noreturn]] void refuse(const std::string& found, const std::string& most,
-                         const RejectedSample& last) {
-  throw Error(
+Error refusal(const std::string& found, const std::string& most,
+              const RejectedSample& last) {
+  return Error(
       ErrorKind::transform,
       {.code = "data.too_many_bad",
        .what = "too many samples cannot be used",
@@ -19,11 +19,14 @@ namespace {
 
 }  // namespace
 
+std::int64_t BadSamples::most_of(std::int64_t samples, int world) {
+  const double share = kShare * static_cast<double>(samples) / world;
+  const double most = world == 1 ? share : share + 4 * std::sqrt(share) + 1;
+  return std::max<std::int64_t>(1, std::llround(std::ceil(most)));
+}
+
 BadSamples::BadSamples(const LoaderOptions& options, const Order& order)
-    : most_(std::max<std::int64_t>(
-          1,
-          std::llround(std::ceil(kShare * static_cast<double>(order.samples) /
-                                 options.rank.world)))) {}
+    : most_(most_of(order.samples, options.rank.world)) {}
 
 void BadSamples::add(const Slot& slot) {
   any_ = true;
@@ -34,11 +37,14 @@ void BadSamples::add(const Slot& slot) {
     in_a_row_ = bad.row == next_row ? in_a_row_ + 1 : 1;
     next_row = bad.row + 1;
     if (++in_epoch_ > most_)
-      refuse(std::to_string(in_epoch_) + " of epoch " + std::to_string(epoch_),
-             "at most " + std::to_string(most_) + " are allowed", bad);
-    if (in_a_row_ > kInARow)
-      refuse(std::to_string(in_a_row_) + " in a row",
-             "at most " + std::to_string(kInARow) + " are allowed", bad);
+      refused_ = refusal(
+          std::to_string(in_epoch_) + " of epoch " + std::to_string(epoch_),
+          "at most " + std::to_string(most_) + " are allowed", bad);
+    else if (in_a_row_ > kInARow)
+      refused_ =
+          refusal(std::to_string(in_a_row_) + " in a row",
+                  "at most " + std::to_string(kInARow) + " are allowed", bad);
+    check();
   }
   if (next_row != std::ssize(slot.ids)) in_a_row_ = 0;
 }

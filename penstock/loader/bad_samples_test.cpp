@@ -1,3 +1,5 @@
+#include "penstock/loader/bad_samples.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -115,6 +117,57 @@ TEST_P(BadSamplesTest, MoreThanOneInAThousandOfAnEpochIsAnError) {
   EXPECT_THAT(outcome.error->parts().why,
               HasSubstr("11 of epoch 0, at most 10 are allowed"));
   EXPECT_EQ(outcome.in_place_of.size(), 10u);
+}
+
+TEST_P(BadSamplesTest, ThatErrorStaysAndCostsNoPlaceInTheEpoch) {
+  options_.on_bad = OnBad::mask;
+  auto set = std::make_shared<SpoiledDataset>(
+      10'000, [](SampleId id) { return id % 900 == 1; });
+  Loader loader(set, options_, *device_);
+  try {
+    while (loader.next()) {
+    }
+    FAIL();
+  } catch (const Error&) {
+  }
+  const Position at = loader.position();
+  for (int again = 0; again < 3; ++again) {
+    try {
+      loader.next();
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.parts().code, "data.too_many_bad");
+      EXPECT_THAT(error.parts().why, HasSubstr("11 of epoch 0"));
+    }
+    EXPECT_EQ(loader.position(), at) << "the batch was not handed out";
+  }
+}
+
+TEST_P(BadSamplesTest, ARankOfManyStopsForMoreThanChance) {
+  options_.on_bad = OnBad::mask;
+  options_.batches = 1'000;  // of 10 samples each: an epoch
+  options_.batch_size = 640;
+  auto stopped = [&](std::int64_t every) {
+    int count = 0;
+    for (int rank = 0; rank < 64; rank += 7) {
+      options_.rank = {rank, 64};
+      count += run([every](SampleId id) { return id % every == 1; }, 640'000)
+                       .error.has_value()
+                   ? 1
+                   : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(stopped(1'000), 0) << "just the share";
+  EXPECT_EQ(stopped(100), 10) << "ten times the share";
+}
+
+TEST(BadSamples, TheShareOfARankIsThatOfAllAndWhatChanceAdds) {
+  EXPECT_EQ(BadSamples::most_of(10'000, 1), 10);
+  EXPECT_EQ(BadSamples::most_of(10'001, 1), 11);
+  EXPECT_EQ(BadSamples::most_of(5, 1), 1);
+  EXPECT_EQ(BadSamples::most_of(10'000, 64), 3);
+  EXPECT_EQ(BadSamples::most_of(64'000'000, 64), 1'128);
 }
 
 TEST_P(BadSamplesTest, MoreThanAHundredInARowAreAnError) {

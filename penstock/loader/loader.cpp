@@ -45,6 +45,7 @@ Loader::~Loader() {
 
 std::optional<Batch> Loader::next() {
   LoaderState& s = *state_;
+  s.bad.check();
   s.keep_a_slot_free();
   std::shared_ptr<Slot> slot = s.inlined ? s.fill_here() : s.wait_for_next();
   if (slot == nullptr) {
@@ -71,6 +72,7 @@ std::optional<FilledBatch> Loader::next_into(std::span<const TensorView> to,
   check_targets(to, s.maker.tensors(), most_rows(s.options, s.order.samples),
                 s.device);
   refuse_capture(stream);
+  s.bad.check();
   if (direct) {
     if (!s.fill_direct(to)) {
       s.check_end();

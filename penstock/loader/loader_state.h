@@ -500,11 +500,12 @@ struct LoaderState {
 
   /// What is true of every batch that goes to the consumer.
   void deliver_slot(Slot& slot) {
+    if (!slot.rejected.empty() || bad.any()) {
+      std::ranges::sort(slot.rejected, {}, &RejectedSample::row);
+      bad.add(slot);
+    }
     deliver.add_items(std::ssize(slot.ids), 0);
     position = next_position(order, slot.plan.at);
-    if (slot.rejected.empty() && !bad.any()) return;
-    std::ranges::sort(slot.rejected, {}, &RejectedSample::row);
-    bad.add(slot);
   }
 };
 

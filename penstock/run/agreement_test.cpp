@@ -290,6 +290,7 @@ TEST_F(RankLoaders, EverySettingThatDecidesTheRowsIsCompared) {
         Sets{"loader.shuffle=false"}, Sets{"loader.tail=exact"},
         Sets{"loader.batch_size=16"}, Sets{"split.val=0.1"},
         Sets{"split.seed=7"}, Sets{"source.on_bad=skip"},
+        Sets{"loader.weights=id"}, Sets{"loader.balance=id"},
         Sets{"train.max_steps=3"}, Sets{"fields.target.standardize=false"}}) {
     auto errors = open(2, [&](int rank) { return rank == 0 ? Sets{} : sets; });
     std::string key = sets[0].substr(0, sets[0].find('='));

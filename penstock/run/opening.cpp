@@ -6,6 +6,7 @@
 
 #include "penstock/run/prepare.h"
 #include "penstock/run/staging.h"
+#include "penstock/run/stores.h"
 
 namespace penstock {
 
@@ -77,10 +78,40 @@ std::vector<MixedSourceOptions> mixed_options(const Job& job,
 /// take.
 void stage(TableDatasetOptions& wanted, StopFlag stop) {
   if (!wanted.plan_only)
-    wanted.source = staged(std::move(wanted.source), wanted.scanning, stop);
+    wanted.source = staged(wanted.source, wanted.scanning, stop);
   else if (const std::string text = staging_text(wanted.source);
            !text.empty() && wanted.scanning)
     wanted.scanning(text);
+}
+
+/// The source, or what its store says of it where it cannot be opened and the
+/// job asks for that.
+std::unique_ptr<Source> open_or_stored(TableDatasetOptions& wanted,
+                                       StopFlag stop) {
+  try {
+    stage(wanted, stop);
+    return open_source(wanted.source, requests_of(wanted), {stop});
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::source || !uses_stores(wanted)) throw;
+    const std::shared_ptr<const Store> store = store_of_source(wanted);
+    if (store == nullptr) throw;
+    if (!wanted.source.stored_if_missing) {
+      ErrorParts parts = error.parts();
+      parts.next +=
+          "; or set \"source.on_missing\": \"store\", to use the rows "
+          "that an earlier run has stored in " +
+          store->path().string();
+      throw Error(error.kind(), std::move(parts)).caused_by(error.cause());
+    }
+    const std::string line =
+        std::string("the source cannot be opened, and its rows are those of ") +
+        store->path().string() +
+        ", whatever has changed since: " + error.what();
+    log(LogLevel::warning, line);
+    if (wanted.scanning) wanted.scanning(line);
+    return source_of_store(*store,
+                           error.parts().what + ": " + error.parts().why);
+  }
 }
 
 std::shared_ptr<const Dataset> prepare_mixed_rows(
@@ -89,9 +120,7 @@ std::shared_ptr<const Dataset> prepare_mixed_rows(
   std::vector<std::unique_ptr<Source>> sources;
   for (MixedSourceOptions& one : wanted) {
     one.rows.stop = stop;
-    stage(one.rows, stop);
-    sources.push_back(
-        open_source(one.rows.source, requests_of(one.rows), {stop}));
+    sources.push_back(open_or_stored(one.rows, stop));
   }
   return prepare_mixed(std::move(wanted), std::move(sources),
                        job.loading.exhausted.value_or(Exhausted::stop), device);
@@ -100,13 +129,11 @@ std::shared_ptr<const Dataset> prepare_mixed_rows(
 std::shared_ptr<const Dataset> prepare_rows(TableDatasetOptions wanted,
                                             Device& device, StopFlag stop) {
   wanted.stop = stop;
-  stage(wanted, stop);
-  auto open = [of = wanted.source,
-               requests = requests_of(wanted)](StopFlag until) {
+  std::unique_ptr<Source> source = open_or_stored(wanted, stop);
+  wanted.open = [of = wanted.source,
+                 requests = requests_of(wanted)](StopFlag until) {
     return open_source(of, requests, {until});
   };
-  std::unique_ptr<Source> source = open(stop);
-  wanted.open = open;
   return prepare_dataset(wanted, std::move(source), device);
 }
 

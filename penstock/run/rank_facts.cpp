@@ -7,12 +7,16 @@
 namespace penstock {
 namespace {
 
-bool cheap_to_hash(const Dataset& rows) {
+/// Of large arrays, which would be hashed as a whole, that of some rows.
+std::string fingerprint_of(const Dataset& rows) {
   constexpr std::size_t kMost = std::size_t{64} << 20;  // bytes
+  const auto* arrays = dynamic_cast<const ArrayDataset*>(&rows);
+  if (arrays == nullptr) return rows.fingerprint();
   std::size_t row_bytes = 0;
   for (const Output& output : rows.outputs()) row_bytes += output.bytes();
-  return dynamic_cast<const ArrayDataset*>(&rows) == nullptr ||
-         static_cast<std::size_t>(rows.rows()) * row_bytes <= kMost;
+  return static_cast<std::size_t>(rows.rows()) * row_bytes <= kMost
+             ? arrays->fingerprint()
+             : arrays->fingerprint_of_some();
 }
 
 /// "x float32 [8, 4], y int64 [1]", in their order.
@@ -65,6 +69,11 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
     facts["loader"][key] = *settings.find(key);
   for (const char* key : {"page", "window", "group_by_length"})
     if (const Json* pages = settings.find(key)) facts["loader"][key] = *pages;
+  if (const Json* draws = settings.find("weights"))
+    facts["loader"][job.loading.drawing.balance ? "balance" : "weights"] =
+        *draws;
+  if (const Json* mixed = settings.find("sources"))
+    facts["samples of each source"] = *mixed;
   facts["loader"]["on_bad"] = name_of(job.loading.options.on_bad);
   facts["split"] = *settings.find("split");
   facts["steps in all"] = batches;
@@ -73,8 +82,7 @@ Json facts_of(const Job& job, Side side, const Rank& rank, std::int64_t batches,
   count["all"] = rows.rows();
   count["train"] = rows.rows_on(Side::train);
   count["val"] = rows.rows_on(Side::val);
-  facts["fingerprint"] =
-      cheap_to_hash(rows) ? Json(rows.fingerprint()) : Json();
+  facts["fingerprint"] = fingerprint_of(rows);
   return facts;
 }
 

@@ -180,6 +180,11 @@ std::optional<FilledBatch> Session::next_into(std::span<const TensorView> to) {
   return batch;
 }
 
+void Session::wait_into() {
+  Lock lock(stream_mutex_);
+  stream_->synchronize();
+}
+
 const std::vector<BatchTensor>& Session::tensors() {
   check_open();
   return loader_->tensors();

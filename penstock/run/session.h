@@ -36,6 +36,8 @@ class Session {
   /// The next batch, written into the caller's memory by work on stream(): see
   /// Loader::next_into().
   std::optional<FilledBatch> next_into(std::span<const TensorView> to);
+  /// Waits until what next_into() has queued is written.
+  void wait_into();
   /// The tensors of each batch, in their order.
   const std::vector<BatchTensor>& tensors();
   /// Waits at most so long for the next batch, the end or an error; false when

@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 /// Files are small and drives far: several at once.
 constexpr int kThreads = 4;
 constexpr double kInMemory = 0.95;  // of the bytes of the originals
-constexpr std::chrono::milliseconds kAskAgain{100};
 constexpr Nanoseconds kNextLine = std::chrono::seconds(10);
 
 constexpr const char* kNotCopied =
@@ -153,14 +152,12 @@ void wait_for_turn(FileLock& turn, const CopyPlan& plan,
                    StopFlag stop) {
   fs::path lock = plan.folder;
   lock += ".lock";
-  if (turn.try_take(lock)) return;
-  if (note)
-    note("another process is copying these files: waiting for " +
-         plan.folder.string());
-  do {
+  turn.take(lock, [&](int times) {
+    if (times == 0 && note)
+      note("another process is copying these files: waiting for " +
+           plan.folder.string());
     end_if_stopped(stop);
-    std::this_thread::sleep_for(kAskAgain);
-  } while (!turn.try_take(lock));
+  });
 }
 
 /// A folder for copies of this user alone, where others may write beside it.
@@ -262,6 +259,7 @@ SourceSpec staged(SourceSpec spec,
     source = staged(std::move(source), note, stop, in_memory);
   if (spec.stage.empty()) return spec;
   CopyPlan plan(spec);
+  spec.staged_version = version_of(plan.files);
   if (!plan.missing.empty()) {
     if (in_memory == WhatIsInMemory::stays && in_memory_already(plan)) {
       if (note) note(kNotCopied);

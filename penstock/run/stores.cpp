@@ -263,6 +263,19 @@ Json why_store_of(TableDatasetOptions options, const Source& source) {
 
 }  // namespace
 
+std::shared_ptr<const Store> store_of_source(
+    const TableDatasetOptions& options) {
+  const Json asked = asked_of_source(options);
+  for (Found& found : stores_of(store_dir(options))) {
+    if (found.store == nullptr) continue;
+    const Json* opened = found.store->about().find("opened");
+    if (opened == nullptr || !opened->is_object()) continue;
+    const Json* its = opened->find("asked");
+    if (its != nullptr && *its == asked) return std::move(found.store);
+  }
+  return nullptr;
+}
+
 Json why_store(const Job& job) {
   if (job.sources.empty()) {
     const TableDatasetOptions options = dataset_options(job);

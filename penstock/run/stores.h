@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 
 #include "penstock/base/json.h"
+#include "penstock/dataset/dataset.h"
 #include "penstock/job/job.h"
 
 namespace penstock {
@@ -18,6 +20,11 @@ namespace penstock {
 /// "stores" with "path", "bytes", "used" (UTC), "source", "rows",
 /// "fingerprint", or, where it cannot be used, "unusable".
 Json list_stores(const std::filesystem::path& dir);
+
+/// The store of a folder that was used last, of those that hold rows of the
+/// source and the columns of these options; null: there is none.
+std::shared_ptr<const Store> store_of_source(
+    const TableDatasetOptions& options);
 
 /// Whether the next run of a job makes a scan: "hit", "store" (its path),
 /// "why" for people; after a miss "nearest" and "differs", a list of "part",

@@ -48,7 +48,7 @@ BinStream::BinStream(std::int64_t samples, const BinRules& rules,
 
 std::int32_t BinStream::append(std::int64_t bin, std::vector<SampleRange>& to) {
   PENSTOCK_ASSERT(bin >= 0, "bins count from 0");
-  while (bins() <= bin) pack_next();
+  while (count() <= bin) pack_next();
   const std::int64_t number =
       std::ranges::upper_bound(ends_, bin) - ends_.begin();
   const Window& of = window(number);
@@ -69,7 +69,7 @@ void BinStream::pack_next() {
   empty_ += packed.empty();
   cut_ += packed.cut();
   elements_ += packed.elements();
-  ends_.push_back(bins() + packed.count());
+  ends_.push_back(count() + packed.count());
   if (number + 1 >= a_pass_ && ends_.back() == 0) refuse_empty(count_);
 }
 

@@ -42,7 +42,11 @@ class BinStream {
   std::int64_t empty() const { return empty_; }        ///< of length 0
   std::int64_t cut() const { return cut_; }            ///< in several pieces
   std::int64_t elements() const { return elements_; }  ///< of all samples
-  std::int64_t bins() const { return ends_.empty() ? 0 : ends_.back(); }
+  std::int64_t count() const { return ends_.empty() ? 0 : ends_.back(); }
+  /// The share of these bins that holds elements.
+  double efficiency() const {
+    return filled_share(elements_, count(), rules_.size);
+  }
 
  private:
   struct Window {

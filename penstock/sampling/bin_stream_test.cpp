@@ -88,7 +88,7 @@ TEST_P(BinStreamTest, EachPassHasEveryElementOnce) {
     }
   }
   EXPECT_NE(passes[0], passes[1]) << "each has an order of its own";
-  EXPECT_EQ(stream.bins(), first);
+  EXPECT_EQ(stream.count(), first);
   EXPECT_EQ(stream.elements(), 3 * samples.elements());
 }
 
@@ -123,7 +123,7 @@ TEST(BinStream, AsksForTheLengthsOfAWindowWhenItsFirstBinIs) {
   for (std::int64_t sample : samples.asked)
     pages.insert(sample / BinStream::kPage);
   EXPECT_LE(pages.size(), 5u) << "neighbours are read together";
-  const std::int64_t of_window = stream.bins();
+  const std::int64_t of_window = stream.count();
   for (std::int64_t b = 1; b < of_window; ++b) stream.append(b, bin);
   EXPECT_EQ(samples.calls, 1);
   stream.append(of_window, bin);
@@ -135,7 +135,7 @@ TEST(BinStream, WindowsAreAsFullAsBestFitMakesThem) {
   BinStream stream = samples.stream(4096);
   bins_of(stream, 0, samples.elements());
   EXPECT_GT(static_cast<double>(stream.elements()) /
-                static_cast<double>(stream.bins() * kSize),
+                static_cast<double>(stream.count() * kSize),
             0.99);
 }
 

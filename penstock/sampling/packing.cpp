@@ -267,11 +267,15 @@ std::int32_t Bins::append(std::int64_t bin, std::int64_t epoch,
   return left;
 }
 
+double filled_share(std::int64_t elements, std::int64_t bins,
+                    std::int32_t size) {
+  return bins == 0 ? 1
+                   : static_cast<double>(elements) /
+                         (static_cast<double>(bins) * size);
+}
+
 double Bins::efficiency() const {
-  return count() == 0 ? 1
-                      : static_cast<double>(elements_) /
-                            (static_cast<double>(count()) *
-                             static_cast<double>(rules_.size));
+  return filled_share(elements_, count(), rules_.size);
 }
 
 }  // namespace penstock

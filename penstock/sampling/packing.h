@@ -24,6 +24,10 @@ struct BinRules {
   std::uint64_t seed = 0;
 };
 
+/// The share of so many bins of this size that elements fill; 1 of no bin.
+double filled_share(std::int64_t elements, std::int64_t bins,
+                    std::int32_t size);
+
 /// Bins of pieces of samples. A pure function of lengths and rules; 16 bytes of
 /// memory for each piece and 8 for each bin.
 ///

@@ -4,6 +4,7 @@
 #include "penstock/base/error.h"
 #include "penstock/base/secret.h"
 #include "penstock/base/settings.h"
+#include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/files/object_store.h"
 #include "penstock/sources/kinds.h"
 #include "penstock/sources/source_uri.h"
@@ -34,6 +35,10 @@ const SettingsTable<SourceSpec>& row_settings() {
       SettingsTable<SourceSpec>()
           .choice("on_bad", &SourceSpec::skip_bad,
                   {{"stop", false}, {"skip", true}}, "")
+          .choice("on_missing", &SourceSpec::stored_if_missing,
+                  {{"stop", false}, {"store", true}},
+                  "where the source cannot be opened: stop, or use the rows "
+                  "that an earlier run has stored")
           .text("fingerprint", &SourceSpec::fingerprint,
                 "of the rows that must be read: dataset.fingerprint of a "
                 "report, or its first 16 digits")
@@ -105,10 +110,16 @@ const SettingsTable<SourceSpec>& table_settings() {
 }
 
 SettingsTable<SourceSpec> with_stage(SettingsTable<SourceSpec> table) {
-  return table.text(
-      "stage", &SourceSpec::stage,
-      "the files are copied before they are read, and read there: ram (memory, "
-      "/dev/shm), disk (the cache folder) or a folder");
+  return table
+      .text("stage", &SourceSpec::stage,
+            "the files are copied before they are read, and read there: ram "
+            "(memory, "
+            "/dev/shm), disk (the cache folder) or a folder")
+      .check([](Spec& section, SourceSpec& spec) {
+        if (spec.stage.find("://") != spec.stage.npos)
+          section.refuse("stage", "it is an address, not a folder",
+                         "name a folder, \"ram\" or \"disk\"");
+      });
 }
 
 /// Those of rows in files.
@@ -248,6 +259,17 @@ void refuse_settings_of_others(const Spec& section, const SourceKind& ours) {
     }
 }
 
+void refuse_password(const Spec& section, const SourceSpec& spec) {
+  const bool several = std::any_cast<FileSettings>(&spec.own) != nullptr;
+  const auto paths =
+      several ? paths_of(spec) : std::vector<std::string>{spec.path};
+  if (std::ranges::any_of(paths, may_hold_password))
+    section.refuse("path",
+                   "it looks like a connection string with a password, and "
+                   "there is no such file",
+                   "name a file");
+}
+
 void refuse_connection_string(const Spec& section, const SourceSpec& spec) {
   if (spec.path.find("://") == spec.path.npos || files::is_stored(spec.path))
     return;
@@ -287,6 +309,7 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   SourceSpec spec = kind.settings.defaults();
   kind.settings.read(section, spec);
   if (!kind.server) refuse_connection_string(section, spec);
+  if (!kind.server) refuse_password(section, spec);
   settings_of_rows(kind).read(section, spec);
   row_settings().read(section, spec);
   section.finish();

@@ -248,7 +248,8 @@ TEST(SourceUri, ShowsNothingThatMayHoldAPassword) {
         "postgres:/u:SECRET@h/db", "postgresql:u:SECRET@h",
         "host=h passwrd='SECRET'", "host=h password=SECRET dbname=d",
         "postgres+psycopg2://u:SECRET@h/db", "u%3ASECRET%40h:1",
-        "POSTGRESQL://u:SECRET@h/db"}) {
+        "POSTGRESQL://u:SECRET@h/db", "pwuser:SECRET@host/db.parquet",
+        "csv:postgresql://u:SECRET@h/d", "hf://u:SECRET@x"}) {
     try {
       parse_source_spec(Json(std::string(uri)), "source");
       FAIL() << uri;
@@ -264,7 +265,24 @@ TEST(SourceUri, ShowsNothingThatMayHoldAPassword) {
               HasSubstr("%23"));
 }
 
+TEST(SourceUri, ShowsNoOptionOfAnObjectStoreThatMayHoldAPassword) {
+  for (const char* host :
+       {"http://u:hunter2@h", "http%3A%2F%2Fu%3Ahunter2%40h"})
+    EXPECT_THAT(refusal("\"s3://b/x.parquet?endpoint_override=" +
+                        std::string(host) + "\""),
+                AllOf(HasSubstr("has an '@'"), Not(HasSubstr("hunter2"))));
+}
+
+TEST(SourceSpec, TakesNoAddressForAFolderOfCopies) {
+  EXPECT_THAT(refusal(R"({"kind": "csv", "path": "t.csv",
+                          "stage": "s3://A:SECRET@b"})"),
+              AllOf(HasSubstr("source.stage"), Not(HasSubstr("SECRET"))));
+}
+
 TEST(SourceSpec, TakesNoConnectionStringForAFile) {
+  EXPECT_THAT(refusal(R"({"kind": "parquet", "path": ["a.parquet",
+                          "pwuser:SECRET@host/db.parquet"]})"),
+              AllOf(HasSubstr("source.path"), Not(HasSubstr("SECRET"))));
   EXPECT_THAT(refusal(R"({"kind": "sqlite", "path": "x://u:SECRET@h/d"})"),
               AllOf(HasSubstr("source.path"), HasSubstr("\"uri\""),
                     Not(HasSubstr("SECRET"))));

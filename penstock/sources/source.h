@@ -138,6 +138,9 @@ struct SourceInfo {
   /// table, the columns, the condition, and what distinguishes one version of
   /// the rows from the next where that is known without reading them.
   Json identity = Json(Json::Object{});
+  /// It is gone: this is what the store of its rows says of it, and only that
+  /// store can be read.
+  bool of_store = false;
 };
 
 /// A place that holds records. Thread-safe; readers are not.

@@ -1,6 +1,7 @@
 #include "penstock/sources/source_uri.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "penstock/base/connection_string.h"
 #include "penstock/base/error.h"
@@ -92,11 +93,25 @@ std::string extensions() {
   return all;
 }
 
+}  // namespace
+
+bool may_hold_password(const std::string& file) {
+  std::error_code unknown;
+  return without_password(file) != file &&
+         !std::filesystem::exists(file, unknown);
+}
+
+namespace {
+
 /// A '#' may be in the name of a file, which has no tables.
 SourceSpec of_files(const SourceKind& kind, std::string file,
                     const std::string& uri, const std::string& path) {
   if (file.empty()) refuse_uri(uri, path, "it names no file");
   if (files::is_stored(file)) files::check_stored(file);
+  if (may_hold_password(file))
+    refuse_uri(uri, path,
+               "it looks like a connection string, and there is no "
+               "such file");
   SourceSpec spec = kind.settings.defaults();
   spec.path = std::move(file);
   return spec;

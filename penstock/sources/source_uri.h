@@ -16,6 +16,10 @@ const SourceKind* kind_of_uri(const std::string& uri);
 /// URI is shown that may be a password.
 SourceSpec spec_of_uri(const std::string& uri, const std::string& path);
 
+/// The name of a file that is not there, and of which a message would hide a
+/// part.
+bool may_hold_password(const std::string& file);
+
 /// As it may be stored and shown.
 std::string without_secrets_of_uri(const std::string& uri);
 

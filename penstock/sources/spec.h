@@ -26,11 +26,17 @@ struct SourceSpec {
   /// What the user calls the version of the rows, where the source knows none;
   /// may be empty.
   std::string version;
+  /// on_missing: "store" instead of "stop": where the source cannot be opened,
+  /// the rows that an earlier run has stored are used.
+  bool stored_if_missing = false;
   /// Where its files are copied before they are read: "ram", "disk" or a
   /// folder; empty: nowhere.
   std::string stage;
   /// The folder of that copy, once it is there. No setting.
   std::string staged_in = {};
+  /// Which versions of which files `stage` found; empty: it has not looked. No
+  /// setting.
+  std::string staged_version = {};
   double round_trip_ms = 0;  ///< simulated latency per statement
   /// At most this many for a scan. 0: as many as there are threads to parse.
   int connections = 0;

@@ -99,14 +99,6 @@ void add_file(const SourceSpec& spec, const fs::path& path,
   }
 }
 
-/// Which files they are, and which versions of them.
-std::string version_of(const std::vector<StagedFile>& files) {
-  Sha256 hash;
-  for (const StagedFile& file : files)
-    hash.add(file.to + "\n" + file.version + "\n");
-  return hash.hex();
-}
-
 std::string place_of(const SourceSpec& spec) {
   return std::any_cast<FileSettings>(&spec.own) != nullptr
              ? files::place_of(spec)
@@ -124,10 +116,13 @@ SourceInfo info_of_original(const Source& copy, const SourceSpec& spec) {
     if (const Json* found = info.identity.find(key);
         found != nullptr && *found == Json(from))
       info.identity[key] = to;
-  info.identity[kThisCopy] = version_of(staged_files(spec));
+  const std::string version = spec.staged_version.empty()
+                                  ? version_of(staged_files(spec))
+                                  : spec.staged_version;
+  info.identity[kThisCopy] = version;
   // Of a database it is that of the copy's file.
   if (!source_kind(spec.kind)->files) {
-    info.identity["version"] = info.identity.find(kThisCopy)->string();
+    info.identity["version"] = version;
     info.identity["wal"] = Json();
   }
   return info;
@@ -207,6 +202,13 @@ std::vector<StagedFile> staged_files(const SourceSpec& spec) {
                           }),
               found.end());
   return found;
+}
+
+std::string version_of(const std::vector<StagedFile>& files) {
+  Sha256 hash;
+  for (const StagedFile& file : files)
+    hash.add(file.to + "\n" + file.version + "\n");
+  return hash.hex();
 }
 
 std::string staged_name(const SourceSpec& spec) {

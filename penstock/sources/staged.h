@@ -33,6 +33,9 @@ StagedFile staged_file(const std::string& from, std::string to);
 /// written.
 std::vector<StagedFile> staged_files(const SourceSpec& spec);
 
+/// Which files they are, and which versions of them: 64 hexadecimal digits.
+std::string version_of(const std::vector<StagedFile>& files);
+
 /// A name for the copy among others: 32 hexadecimal digits, of the kind and of
 /// the absolute paths.
 std::string staged_name(const SourceSpec& spec);

@@ -22,7 +22,8 @@ class Bert final : public Normalizer {
   }
 
   void apply(Aligned& text) const override {
-    if (is_ascii(text.text) && !text.tracked) return apply_to_ascii(text.text);
+    if (unicode::is_ascii(text.text) && !text.tracked)
+      return apply_to_ascii(text.text);
     if (clean_ || chinese_) clean(text);
     if (strip_) {
       unicode::normalise(text, unicode::Form::nfd);
@@ -32,12 +33,6 @@ class Bert final : public Normalizer {
   }
 
  private:
-  static bool is_ascii(std::string_view text) {
-    char all = 0;
-    for (char c : text) all = static_cast<char>(all | c);
-    return all >= 0;
-  }
-
   void apply_to_ascii(std::string& text) const {
     char* to = text.data();
     for (char c : text) {

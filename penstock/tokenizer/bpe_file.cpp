@@ -1,5 +1,7 @@
 // The model of a tokenizer.json, and its added tokens.
 #include <algorithm>
+#include <deque>
+#include <memory>
 
 #include "penstock/tokenizer/byte_level.h"
 #include "penstock/tokenizer/recipe_parts.h"
@@ -104,6 +106,49 @@ void make_cuts(const MergeCuts::Pairs& merges, Recipe& recipe) {
   recipe.cuts.emplace(merges);
 }
 
+/// Cuts of words of bytes, in which no byte is left out.
+void make_byte_cuts(const MergeCuts::Pairs& merges, BytePairs& pairs) {
+  if (std::ranges::count(pairs.byte_ids, BytePairs::kNone) > 0) return;
+  std::deque<std::string> texts;
+  MergeCuts::Pairs in_bytes;
+  for (const auto& [first, second] : merges) {
+    std::optional<std::string> one = bytes_of_token(first),
+                               two = bytes_of_token(second);
+    if (!one || !two) continue;  // bytes never become such tokens
+    if (one->empty() || two->empty()) return;
+    texts.push_back(std::move(*one));
+    const std::string_view kept = texts.back();
+    texts.push_back(std::move(*two));
+    in_bytes.emplace_back(kept, texts.back());
+  }
+  pairs.byte_cuts.emplace(in_bytes);
+}
+
+/// The short words that become one token.
+std::shared_ptr<const WordCache> words_of_one_token(const Recipe& recipe) {
+  const BytePairs& pairs = recipe.pairs;
+  auto known = std::make_shared<WordCache>(recipe.ids.size());
+  Merger merger(pairs.merges);
+  std::vector<std::uint32_t> symbols;
+  for (const auto& [token, id] : recipe.ids) {
+    const std::optional<std::string> bytes = bytes_of_token(token);
+    if (!bytes || bytes->empty() || bytes->size() > WordCache::kShort) continue;
+    symbols.clear();
+    if (!pairs.ignore_merges)
+      for (char c : *bytes)
+        if (const std::uint32_t byte =
+                pairs.byte_ids[static_cast<unsigned char>(c)];
+            byte != BytePairs::kNone)
+          symbols.push_back(byte);
+    const bool is_one =
+        pairs.ignore_merges || (merger.merge(symbols) == 1 && symbols[0] == id);
+    if (!is_one) continue;
+    const WordCache::Key key = WordCache::key_of_copy(*bytes);
+    known->insert(key, key.hash(), std::span(&id, 1));
+  }
+  return known;
+}
+
 AddedToken read_added(const FileValue& entry) {
   return {.id = entry.at("id").id(),
           .content = entry.at("content").text(),
@@ -128,6 +173,8 @@ void read_bpe(const FileValue& part, const FileValue& pre_tokenizer,
   recipe.knows_bytes = knows_bytes(recipe);
   if (recipe.knows_bytes && ends_in_bytes(pre_tokenizer)) {
     recipe.make_model = [](const Recipe& of) { return byte_model(of.pairs); };
+    make_byte_cuts(merges, recipe.pairs);
+    recipe.known = words_of_one_token(recipe);
     if (!recipe.pairs.ignore_merges) return;
     for (const auto& [token, id] : recipe.ids)
       if (std::optional<std::string> bytes = bytes_of_token(token))

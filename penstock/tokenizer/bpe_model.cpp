@@ -2,13 +2,14 @@
 
 #include "penstock/base/error.h"
 #include "penstock/tokenizer/unicode.h"
+#include "penstock/tokenizer/word_cache.h"
 
 namespace penstock {
 namespace {
 
-class Bytes final : public WordModel {
+class ByteModel final : public WordModel {
  public:
-  explicit Bytes(const BytePairs& pairs)
+  explicit ByteModel(const BytePairs& pairs)
       : pairs_(pairs), merger_(pairs.merges) {}
 
   void encode(std::string_view word, WordTokens& out) override {
@@ -18,6 +19,15 @@ class Bytes final : public WordModel {
       if (whole != pairs_.whole_words.end())
         return out.add(whole->second, word.size());
     }
+    if (out.measured) return measure(word, out);
+    if (pairs_.byte_cuts && word.size() > WordCache::kShort &&
+        !unicode::is_ascii(word))
+      return encode_parts(word, out);
+    append(word, out.ids);
+  }
+
+ private:
+  void measure(std::string_view word, WordTokens& out) {
     for (char c : word) {
       const std::uint32_t id = pairs_.byte_ids[static_cast<unsigned char>(c)];
       if (id != BytePairs::kNone) out.add(id, 1);
@@ -27,14 +37,51 @@ class Bytes final : public WordModel {
     out.sizes.resize(count);
   }
 
- private:
+  /// The tokens that the bytes merge to; returns how many.
+  std::size_t append(std::string_view bytes, std::vector<std::uint32_t>& out) {
+    const std::size_t begin = out.size();
+    for (char c : bytes) {
+      const std::uint32_t id = pairs_.byte_ids[static_cast<unsigned char>(c)];
+      if (id != BytePairs::kNone) out.push_back(id);
+    }
+    const std::size_t count = merger_.merge(std::span(out).subspan(begin));
+    out.resize(begin + count);
+    return count;
+  }
+
+  // A word of a language without spaces is a sentence, which is seen once; its
+  // parts come again and again.
+  void encode_parts(std::string_view word, WordTokens& out) {
+    if (!seen_) seen_.emplace();
+    parts_.clear();
+    pairs_.byte_cuts->cut(word, {0, word.size()}, parts_);
+    for (ByteRange range : parts_) {
+      const std::string_view part = word.substr(range.begin, range.size());
+      if (part.size() > WordCache::kShort) {
+        append(part, out.ids);
+        continue;
+      }
+      const WordCache::Key key = WordCache::key_of_copy(part);
+      const std::uint64_t hash = key.hash();
+      if (const WordCache::Slot* slot = seen_->find(key, hash)) {
+        const std::uint32_t* ids = seen_->ids(*slot);
+        out.ids.insert(out.ids.end(), ids, ids + slot->count);
+      } else {
+        const std::size_t count = append(part, out.ids);
+        seen_->insert(key, hash, std::span(out.ids).last(count));
+      }
+    }
+  }
+
   const BytePairs& pairs_;
   Merger merger_;
+  std::optional<WordCache> seen_;  // parts of words
+  std::vector<ByteRange> parts_;
 };
 
-class Characters final : public WordModel {
+class CharacterModel final : public WordModel {
  public:
-  explicit Characters(const BytePairs& pairs)
+  explicit CharacterModel(const BytePairs& pairs)
       : pairs_(pairs), merger_(pairs.merges) {}
 
   void encode(std::string_view word, WordTokens& out) override {
@@ -97,25 +144,69 @@ constexpr std::size_t kPlaces = std::size_t{1} << 20;
 }  // namespace
 
 std::unique_ptr<WordModel> byte_model(const BytePairs& pairs) {
-  return std::make_unique<Bytes>(pairs);
+  return std::make_unique<ByteModel>(pairs);
 }
 
 std::unique_ptr<WordModel> character_model(const BytePairs& pairs) {
-  return std::make_unique<Characters>(pairs);
+  return std::make_unique<CharacterModel>(pairs);
 }
 
-std::size_t MergeCuts::place(std::uint32_t first, std::uint32_t second) {
+namespace {
+
+std::size_t place(std::uint32_t first, std::uint32_t second) {
   return (std::uint64_t{first} << 21 | second) * 0x9E3779B97F4A7C15 >> 44;
 }
 
+bool goes_on(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+/// For a character of which only the last byte, or only the first, is certain.
+std::uint32_t of_byte(char c) {
+  return 0x110000 + static_cast<unsigned char>(c);
+}
+
+/// Bytes of the character that begins with this one.
+std::size_t bytes_from(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+std::uint32_t last_of(std::string_view text) {
+  std::size_t at = text.size() - 1;
+  while (at > 0 && goes_on(text[at])) --at;
+  if (goes_on(text[at]) || bytes_from(text[at]) != text.size() - at)
+    return of_byte(text.back());
+  std::uint32_t size;
+  return unicode::code_at(text.data() + at, size);
+}
+
+std::uint32_t first_of(std::string_view text) {
+  if (bytes_from(text[0]) > text.size()) return of_byte(text[0]);
+  std::uint32_t size;
+  return unicode::code_at(text.data(), size);
+}
+
+}  // namespace
+
+void MergeCuts::add(std::uint32_t first, std::uint32_t second) {
+  const std::size_t at = place(first, second);
+  joined_[at >> 6] |= std::uint64_t{1} << (at & 63);
+}
+
+bool MergeCuts::has(std::uint32_t first, std::uint32_t second) const {
+  const std::size_t at = place(first, second);
+  return (joined_[at >> 6] >> (at & 63) & 1) != 0;
+}
+
+// Two tokens meet between two characters where the second begins one. What of
+// the first lies in the character before, and of the second in the one behind,
+// is all of these characters, or, of a token that begins or ends within one,
+// less: then its last byte, or its first, stands for all that it may be.
 MergeCuts::MergeCuts(const Pairs& merges) : joined_(kPlaces / 64) {
   for (const auto& [first, second] : merges) {
-    std::size_t last = first.size() - 1;
-    while ((static_cast<unsigned char>(first[last]) & 0xC0) == 0x80) --last;
-    std::uint32_t size;
-    const std::size_t at = place(unicode::code_at(first.data() + last, size),
-                                 unicode::code_at(second.data(), size));
-    joined_[at >> 6] |= std::uint64_t{1} << (at & 63);
+    if (goes_on(second[0])) continue;
+    const std::uint32_t before = last_of(first), behind = first_of(second);
+    within_ = within_ || before >= of_byte(0) || behind >= of_byte(0);
+    add(before, behind);
   }
 }
 
@@ -126,9 +217,14 @@ void MergeCuts::cut(std::string_view text, ByteRange part,
   std::uint32_t before = unicode::code_at(text.data() + begin, size);
   for (std::size_t at = begin + size; at < part.end; at += size) {
     const std::uint32_t code = unicode::code_at(text.data() + at, size);
-    const std::size_t bit = place(before, code);
+    bool joined = has(before, code);
+    if (!joined && within_) {
+      const std::uint32_t last = of_byte(text[at - 1]),
+                          first = of_byte(text[at]);
+      joined = has(last, code) || has(before, first) || has(last, first);
+    }
     before = code;
-    if ((joined_[bit >> 6] >> (bit & 63) & 1) != 0) continue;
+    if (joined) continue;
     out.push_back({begin, at});
     begin = at;
   }

@@ -14,6 +14,27 @@
 
 namespace penstock {
 
+/// Where a text may be cut before it is merged: between two characters that no
+/// merge joins, so that what lies on both sides becomes the same tokens alone.
+/// Immutable.
+class MergeCuts {
+ public:
+  /// `merges`: pairs of texts, as they are merged; of a model of bytes they may
+  /// begin or end within a character.
+  using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
+  explicit MergeCuts(const Pairs& merges);
+  /// Appends the parts of a part of a text, which is UTF-8.
+  void cut(std::string_view text, ByteRange part,
+           std::vector<ByteRange>& out) const;
+
+ private:
+  void add(std::uint32_t first, std::uint32_t second);
+  bool has(std::uint32_t first, std::uint32_t second) const;
+
+  std::vector<std::uint64_t> joined_;  // a bit by hash: more may be set
+  bool within_ = false;                // merges begin or end within characters
+};
+
 /// What byte-pair encoding needs. Immutable when it is read.
 struct BytePairs {
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -24,6 +45,7 @@ struct BytePairs {
   // Of bytes.
   std::array<std::uint32_t, 256> byte_ids;  ///< kNone: the byte is left out
   std::unordered_map<std::string, std::uint32_t> whole_words;
+  std::optional<MergeCuts> byte_cuts = {};
 
   // Of characters.
   std::unordered_map<std::string, std::uint32_t> ids = {};
@@ -36,22 +58,5 @@ struct BytePairs {
 
 std::unique_ptr<WordModel> byte_model(const BytePairs& pairs);
 std::unique_ptr<WordModel> character_model(const BytePairs& pairs);
-
-/// Where a text may be cut before a model of characters merges it: between two
-/// characters that no merge joins. Immutable.
-class MergeCuts {
- public:
-  /// `merges`: pairs of texts, as they are merged.
-  using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
-  explicit MergeCuts(const Pairs& merges);
-  /// Appends the parts of a part of a text.
-  void cut(std::string_view text, ByteRange part,
-           std::vector<ByteRange>& out) const;
-
- private:
-  static std::size_t place(std::uint32_t first, std::uint32_t second);
-
-  std::vector<std::uint64_t> joined_;  // a bit by hash: more may be set
-};
 
 }  // namespace penstock

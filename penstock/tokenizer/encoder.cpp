@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "penstock/base/error.h"
 #include "penstock/tokenizer/composition.h"
@@ -13,17 +12,6 @@ namespace {
 constexpr std::size_t kLongest = std::size_t{1} << 31;
 /// Documents up to here are copied, so that reading may pass their end.
 constexpr std::size_t kCopied = std::size_t{1} << 20;
-
-bool is_ascii(std::string_view text) {
-  std::uint64_t seen = 0, part;
-  std::size_t at = 0;
-  for (; at + 8 <= text.size(); at += 8) {
-    std::memcpy(&part, text.data() + at, 8);
-    seen |= part;
-  }
-  for (; at < text.size(); ++at) seen |= static_cast<unsigned char>(text[at]);
-  return (seen & 0x8080808080808080) == 0;
-}
 
 }  // namespace
 
@@ -47,7 +35,7 @@ std::string_view Encoder::Inside::copied(std::string_view text, bool& padded) {
 
 void Encoder::Inside::normalise(std::string_view text,
                                 std::vector<std::uint32_t>& out, bool padded) {
-  if (recipe.composes && !is_ascii(text)) {
+  if (recipe.composes && !unicode::is_ascii(text)) {
     normalised.clear();
     unicode::append_composed(text, normalised);
     std::size_t size = normalised.size();
@@ -96,6 +84,7 @@ void Encoder::Inside::words(std::string_view text,
 }
 
 std::span<const std::uint32_t> Encoder::Inside::word(std::string_view word) {
+  tokens.measured = false;
   model->encode(word, tokens);
   return tokens.ids;
 }

@@ -97,9 +97,7 @@ void Encoder::Inside::look_up(const char* text, std::size_t count,
     if (reinterpret_cast<std::uintptr_t>(word) + 16 <= document_end) {
       keys[i] = WordCache::key_of(word, size);
     } else {
-      char last[16] = {};
-      std::memcpy(last, word, size);
-      keys[i] = WordCache::key_of(last, size);
+      keys[i] = WordCache::key_of_copy({word, size});
     }
     hashes[i] = keys[i].hash();
     cache.fetch(hashes[i]);
@@ -119,7 +117,9 @@ void Encoder::Inside::look_up(const char* text, std::size_t count,
       if (slot != nullptr) {
         ids = {cache.ids(*slot), slot->count};
       } else {
-        ids = this->word(word);
+        const WordCache::Slot* known =
+            recipe.known ? recipe.known->find(keys[i], hashes[i]) : nullptr;
+        ids = known != nullptr ? std::span(known->tokens, 1) : this->word(word);
         cache.insert(keys[i], hashes[i], ids);
       }
     } else {

@@ -89,6 +89,7 @@ void Encoder::Inside::add_with_offsets(ByteRange part,
                                        std::vector<std::uint32_t>& out,
                                        std::vector<TokenOffsets>& offsets) {
   const std::string_view text = pieces.text.text;
+  tokens.measured = true;
   model->encode(text.substr(part.begin, part.size()), tokens);
   std::size_t begin = part.begin;
   std::size_t waiting = 0;  // tokens that share the place of the next one

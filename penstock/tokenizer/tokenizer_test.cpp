@@ -6,8 +6,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include "penstock/base/error.h"
+#include "penstock/base/random.h"
 #include "penstock/tokenizer/fake/tokenizer_file.h"
 
 namespace penstock {
@@ -59,6 +62,62 @@ TEST(Tokenizer, TakesAWordThatIsATokenWholeWhereMergesAreIgnored) {
   EXPECT_THAT(encoded(file, "abc"), ElementsAre(256, 'c'));
   file.set_model("ignore_merges", "true");
   EXPECT_THAT(encoded(file, "abc"), ElementsAre(259));
+}
+
+/// Merges of what a text holds, made as they are trained, and some of pairs by
+/// chance: many begin or end within a character.
+Merged random_merges(const std::string& text, Random& random) {
+  std::vector<std::string> tokens;
+  for (char c : text)
+    tokens.push_back(character_of_byte(static_cast<unsigned char>(c)));
+  Merged merges;
+  std::set<std::string> known;
+  for (int i = 0; i < 60; ++i) {
+    const std::size_t at = random.below(tokens.size() - 1);
+    const std::size_t other =
+        i % 8 == 0 ? random.below(tokens.size() - 1) : at + 1;
+    const std::string first = tokens[at], second = tokens[other];
+    if (!known.insert(first + second).second) continue;
+    merges.emplace_back(first, second);
+    for (std::size_t t = 0; t + 1 < tokens.size(); ++t)
+      if (tokens[t] == first && tokens[t + 1] == second) {
+        tokens[t] += second;
+        tokens.erase(tokens.begin() + static_cast<std::ptrdiff_t>(t) + 1);
+      }
+    if (tokens.size() < 4) break;
+  }
+  return merges;
+}
+
+TEST(Tokenizer, WordsOfLanguagesWithoutSpacesAreCutWhereNoMergeJoins) {
+  // They share first and last bytes: U+4F60, U+4F61, U+5F60, U+3042, U+3082.
+  const std::string characters[] = {"你", "佡", "彠", "あ", "も", "é", "x"};
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed, 0, 0, 0);
+    auto word = [&](std::size_t count) {
+      std::string made;
+      for (std::size_t i = 0; i < count; ++i)
+        made += characters[random.below(std::size(characters))];
+      return made;
+    };
+    TokenizerFile file(random_merges(word(300), random));
+    if (seed % 2 == 1) file.set_model("ignore_merges", "true");
+    Encoder encoder(Tokenizer::parse(file.text(), "t.json"));
+    for (std::size_t count : {3, 6, 20, 200, 20, 20}) {
+      const std::string text = word(count);
+      Ids ids, whole;
+      std::vector<TokenOffsets> offsets;
+      encoder.encode(text, false, ids);
+      encoder.encode(text, false, whole, offsets);  // is not cut
+      ASSERT_EQ(ids, whole) << "seed " << seed << ": " << text;
+    }
+  }
+}
+
+TEST(Tokenizer, AWordThatIsATokenIsTakenOnlyWhereItsBytesMergeToIt) {
+  // "abc" is a token that no merge reaches: "b" and "c" are joined first.
+  const Merged merges{{"b", "c"}, {"a", "b"}, {"ab", "c"}};
+  EXPECT_THAT(encoded(TokenizerFile(merges), "abc"), ElementsAre('a', 256));
 }
 
 TEST(Tokenizer, TakesMergesAsTextsOrAsPairs) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,6 +74,17 @@ inline std::uint32_t code_at(const char* from, std::uint32_t& size) {
   size = 4;
   return (first & 0x07) << 18 | (byte(1) & 0x3Fu) << 12 |
          (byte(2) & 0x3Fu) << 6 | (byte(3) & 0x3Fu);
+}
+
+inline bool is_ascii(std::string_view text) {
+  std::uint64_t seen = 0, part;
+  std::size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    std::memcpy(&part, text.data() + at, 8);
+    seen |= part;
+  }
+  for (; at < text.size(); ++at) seen |= static_cast<unsigned char>(text[at]);
+  return (seen & 0x8080808080808080) == 0;
 }
 
 /// A text that is UTF-8, with the classes of its characters.

@@ -1,6 +1,8 @@
 #include "penstock/tokenizer/word_cache.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -12,25 +14,31 @@ constexpr std::size_t kLongest = 1024;
 
 }  // namespace
 
-WordCache::WordCache() : long_slots_(kFirst) { grow(); }
+WordCache::WordCache(std::size_t words) : long_slots_(kFirst) {
+  make_slots(std::clamp(std::bit_ceil(2 * words + 1), kFirst, kMost));
+}
 
-void WordCache::grow() {
-  std::size_t size = slots_ == nullptr ? kFirst : 2 * (mask_ + 1);
-  Bytes old = std::move(memory_);
-  const Slot* from = slots_;
-  std::size_t count = from == nullptr ? 0 : mask_ + 1;
+void WordCache::make_slots(std::size_t size) {
   memory_ = Bytes();
-  if (size > kMost) {  // begins anew
-    size = kMost;
-    count = used_ = 0;
-    ids_.clear();
-  }
   memory_.resize(size * sizeof(Slot) + 64);
   auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
   slots_ = reinterpret_cast<Slot*>(memory_.mutable_data<std::byte>() +
                                    (64 - address % 64) % 64);
   std::memset(static_cast<void*>(slots_), 0, size * sizeof(Slot));
   mask_ = size - 1;
+}
+
+void WordCache::grow() {
+  const std::size_t count = mask_ + 1;
+  if (2 * count > kMost) {  // begins anew
+    make_slots(count);
+    used_ = 0;
+    ids_.clear();
+    return;
+  }
+  const Bytes old = std::move(memory_);
+  const Slot* from = slots_;
+  make_slots(2 * count);
   for (std::size_t i = 0; i < count; ++i) {
     if (from[i].key.high == 0) continue;
     std::size_t at = from[i].key.hash() & mask_;

@@ -38,7 +38,10 @@ class WordCache {
     std::uint32_t tokens[3];
   };
 
-  WordCache();
+  /// Room for so many short words from the beginning.
+  explicit WordCache(std::size_t words = 0);
+  WordCache(const WordCache&) = delete;
+  WordCache& operator=(const WordCache&) = delete;
 
   /// Reads 16 bytes from `word`.
   static Key key_of(const char* word, std::size_t size) {
@@ -54,6 +57,12 @@ class WordCache {
     }
     key.high |= std::uint64_t{size} << 56;
     return key;
+  }
+  /// The same, where no byte behind the word may be read.
+  static Key key_of_copy(std::string_view word) {
+    char padded[16] = {};
+    std::memcpy(padded, word.data(), word.size());
+    return key_of(padded, word.size());
   }
   void fetch(std::uint64_t hash) const {
     __builtin_prefetch(&slots_[hash & mask_]);
@@ -83,6 +92,7 @@ class WordCache {
     std::uint64_t hash;  // 0: free
     std::uint32_t text, size, ids, count;
   };
+  void make_slots(std::size_t size);
   void grow();
   void grow_long();
 

@@ -11,7 +11,8 @@ namespace penstock {
 /// The tokens of a word, and of how many of its bytes each was made.
 struct WordTokens {
   std::vector<std::uint32_t> ids;
-  std::vector<std::uint32_t> sizes;
+  std::vector<std::uint32_t> sizes;  ///< a model may leave them out, unless
+  bool measured = true;              ///< they are wanted
 
   void clear() {
     ids.clear();

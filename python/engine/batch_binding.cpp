@@ -40,6 +40,15 @@ nb::object attribute(const NamedBatch& batch, const std::string& name) {
   throw nb::attribute_error(text.c_str());
 }
 
+/// Those of the class, and the fields: what a shell completes.
+nb::list attributes_of(nb::handle_t<NamedBatch> self) {
+  nb::list names(
+      nb::module_::import_("builtins").attr("object").attr("__dir__")(self));
+  for (const std::string& name : nb::cast<const NamedBatch&>(self).names())
+    names.append(name);
+  return names;
+}
+
 nb::list fields_of(const NamedBatch& batch) {
   batch.held().fork().check();
   nb::list fields;
@@ -160,6 +169,8 @@ void bind_as_mapping(BatchClass& batch) {
            "The field of that name or place.")
       .def("__getattr__", &attribute, nb::arg("name"),
            nb::sig("def __getattr__(self, name: str) -> Field"))
+      .def("__dir__", &attributes_of, nb::sig("def __dir__(self) -> list[str]"))
+      .def("_ipython_key_completions_", &NamedBatch::names)
       .def("__len__", &NamedBatch::size, "Number of fields.")
       .def(
           "__iter__",

@@ -233,6 +233,7 @@ FilledBatch Engine::next_into(std::int64_t iteration,
   wait_and(iteration, [&](Session& loader) {
     batch = loader.next_into(to);
     if (!batch) refuse_early_end("the batch that was asked for");
+    loader.wait_into();  // Python reads the arrays at once
   });
   return std::move(*batch);
 }

@@ -4,10 +4,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 
+#include "penstock/base/host_limits.h"
 #include "penstock/base/sync.h"
+#include "penstock/exec/exec.h"
 #include "penstock/tokenizer/tokenizer.h"
 
 namespace penstock::python {
@@ -57,8 +61,50 @@ nb::bytes bytes_of(const std::vector<Number>& numbers) {
                    numbers.size() * sizeof(Number));
 }
 
-/// The ids of all texts, and where those of each end.
-nb::tuple encode(SharedTokenizer& shared, const nb::list& texts, bool special) {
+/// Neighbouring documents, and what they become.
+struct Part {
+  std::size_t begin, end;
+  std::vector<std::uint32_t> ids = {};
+  std::vector<std::uint64_t> ends = {};  // within this part
+};
+
+/// Parts of some bytes each, so that threads end at about the same time.
+std::vector<Part> parts_of(const std::vector<std::string_view>& documents) {
+  constexpr std::size_t kBytes = std::size_t{64} << 10;
+  std::vector<Part> parts;
+  std::size_t bytes = 0, begin = 0;
+  for (std::size_t at = 0; at < documents.size(); ++at) {
+    bytes += documents[at].size();
+    if (bytes < kBytes && at + 1 < documents.size()) continue;
+    parts.push_back({begin, at + 1});
+    begin = at + 1;
+    bytes = 0;
+  }
+  return parts;
+}
+
+void encode_parts(SharedTokenizer& shared,
+                  const std::vector<std::string_view>& documents, bool special,
+                  std::size_t threads, std::vector<Part>& parts) {
+  std::atomic<std::size_t> next{0};
+  const auto workers = static_cast<int>(std::min(threads, parts.size()));
+  in_ranges(workers, workers, [&](std::int64_t, std::int64_t) {
+    Encoder encoder = shared.lend();
+    for (std::size_t at; (at = next++) < parts.size();) {
+      Part& part = parts[at];
+      for (std::size_t d = part.begin; d < part.end; ++d) {
+        encoder.encode(documents[d], special, part.ids);
+        part.ends.push_back(part.ids.size());
+      }
+    }
+    shared.give_back(std::move(encoder));
+  });
+}
+
+/// The ids of all texts, and where those of each end; `threads` 0: as many as
+/// there are cores.
+nb::tuple encode(SharedTokenizer& shared, const nb::list& texts, bool special,
+                 int threads) {
   std::vector<nb::object> held;  // the list may change while we read
   std::vector<std::string_view> documents;
   for (nb::handle text : texts) {
@@ -72,12 +118,15 @@ nb::tuple encode(SharedTokenizer& shared, const nb::list& texts, bool special) {
   std::vector<std::uint64_t> ends;
   {
     nb::gil_scoped_release released;
-    Encoder encoder = shared.lend();
-    for (std::string_view document : documents) {
-      encoder.encode(document, special, ids);
-      ends.push_back(ids.size());
+    std::vector<Part> parts = parts_of(documents);
+    const double cores = threads > 0 ? threads : read_host_limits().cpus;
+    encode_parts(shared, documents, special,
+                 static_cast<std::size_t>(std::max(1.0, cores)), parts);
+    for (Part& part : parts) {
+      for (std::uint64_t end : part.ends) ends.push_back(ids.size() + end);
+      ids.insert(ids.end(), part.ids.begin(), part.ids.end());
+      part = {};
     }
-    shared.give_back(std::move(encoder));
   }
   return nb::make_tuple(bytes_of(ids), bytes_of(ends));
 }
@@ -131,8 +180,9 @@ void bind_tokenizer(nb::module_& module) {
                               "A tokenizer.json, ready to be applied.")
       .def(nb::init<const std::string&>(), nb::arg("path"))
       .def("encode", &encode, nb::arg("texts"), nb::arg("special"),
-           nb::sig("def encode(self, texts: list[str], special: bool) -> "
-                   "tuple[bytes, bytes]"))
+           nb::arg("threads"),
+           nb::sig("def encode(self, texts: list[str], special: bool, threads: "
+                   "int) -> tuple[bytes, bytes]"))
       .def("encode_with_offsets", &encode_with_offsets, nb::arg("text"),
            nb::arg("special"),
            nb::sig("def encode_with_offsets(self, text: str, special: bool) "

@@ -97,9 +97,9 @@ class BaseLoader:
     def into(self, tensors: Mapping[str, Any],
              steps: int | None = None) -> Iterator[int]:
         """The rest of the epoch, or `steps` batches, each written into
-        `tensors`, at the same addresses each time: for CUDA graphs, and for
-        loops that own their buffers. Gives the rows of each batch, which are
-        the first rows of the tensors.
+        `tensors`, at the same addresses each time, for loops that own their
+        buffers. Gives the rows of each batch, which are the first rows of the
+        tensors, once they are written.
 
         `tensors` holds, under the name of each tensor of a batch, a contiguous
         array of its dtype in host memory that can be written to (of numpy, or a

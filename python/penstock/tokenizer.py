@@ -80,13 +80,14 @@ class Tokenizer:
         return (numpy.frombuffer(ids, dtype=numpy.uint32),
                 numpy.frombuffer(places, dtype=numpy.uint32).reshape(-1, 2))
 
-    def encode_batch(self, texts: Iterable[str], *,
-                     special: bool = True) -> list[Ids]:
+    def encode_batch(self, texts: Iterable[str], *, special: bool = True,
+                     threads: int | None = None) -> list[Ids]:
         """The ids of each text: parts of one array, which cannot be written
-        to."""
+        to. Many texts are shared out to `threads`; by default as many as this
+        process has cores. The ids are the same with any number."""
         import numpy
 
-        ids, ends = self._shared.encode(list(texts), special)
+        ids, ends = self._shared.encode(list(texts), special, threads or 0)
         every = numpy.frombuffer(ids, dtype=numpy.uint32)
         stops = numpy.frombuffer(ends, dtype=numpy.uint64).tolist()
         return [every[begin:end]

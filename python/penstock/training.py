@@ -53,6 +53,9 @@ class Trained:
                 f"{self.folder}>")
 
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
+
+
 def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
           model: Any = None, *, resume: str | os.PathLike[str] = "",
           skip: int = 0, output: str | os.PathLike[str] = "",
@@ -70,13 +73,15 @@ def train(job: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     and the device did as trace.json in the run's folder. An override names a setting with
     "__" for the dot: `train__max_steps=100`.
 
-    Ctrl-C and SIGTERM end the run after the step at hand, save its state, and
-    then do what they would have done; sent twice, at once. Raises RequestError
+    Ctrl-C, SIGTERM, SIGHUP (the terminal was closed) and SIGXCPU end the run
+    after the step at hand, save its state, and then do what they would have
+    done; sent twice, at once. One that is ignored stays so. Raises RequestError
     for settings and for what the module does wrong, with what it raised as the
     cause, and what reading and preparing raise.
     """
     main = threading.current_thread() is threading.main_thread()
-    ending = [signal.SIGINT, signal.SIGTERM] if main else []
+    ending = [one for one in _ENDING if main
+              and signal.getsignal(one) is not signal.SIG_IGN]
     trained, stopped_by = _run(
         job, model, sets_of("train", overrides), os.fspath(resume), skip,
         os.fspath(output), Listener(None if progress else NOWHERE), ending,

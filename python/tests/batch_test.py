@@ -28,6 +28,8 @@ class Batches(Case):
     def test_is_a_mapping_that_unpacks_in_order(self):
         batch = self.batch()
         self.assertEqual(batch.keys(), NAMES)
+        self.assertLessEqual({*NAMES, "row_keys", "torch"}, set(dir(batch)))
+        self.assertEqual(batch._ipython_key_completions_(), NAMES)
         self.assertEqual(list(dict(batch)), NAMES)
         self.assertEqual(list({**batch}), NAMES)
         self.assertEqual([n for n, _ in batch.items()], NAMES)

@@ -1,9 +1,11 @@
 """Batches that are written into arrays of the caller."""
+import itertools
 import unittest
 
 import numpy
 
 import penstock
+from positions import DEVICES
 
 
 class Into(unittest.TestCase):
@@ -19,11 +21,11 @@ class Into(unittest.TestCase):
             yield self.into["x"][:rows].copy(), self.into["y"][:rows].copy()
 
     def test_gives_the_batches_of_an_epoch_in_order(self):
-        for workers in (0, 1, 2):
+        for device, workers in itertools.product(DEVICES, (0, 1, 2)):
             with penstock.Loader(self.arrays, batch_size=64, seed=3,
+                                 device=device,
                                  num_workers=workers) as loader:
-                plain = [(b["x"].numpy().copy(), b["y"].numpy().copy())
-                         for b in loader]
+                plain = [(b.host()["x"], b.host()["y"]) for b in loader]
                 loader.set_epoch(0)
                 filled = list(self.seen(loader))
             self.assertEqual(len(filled), 16)

@@ -70,6 +70,17 @@ class Ids(unittest.TestCase):
                          [[262], [], [265, 257]])
         self.assertEqual(self.tokenizer.encode_batch([]), [])
 
+    def test_ids_are_the_same_with_any_number_of_threads(self):
+        texts = ["the abc <end> " * (n % 700) for n in range(1000)]
+        one = self.tokenizer.encode_batch(texts, threads=1)
+        for threads in (None, 2, 8):
+            many = self.tokenizer.encode_batch(texts, threads=threads)
+            self.assertEqual(len(many), 1000)
+            for a, b in zip(one, many, strict=True):
+                numpy.testing.assert_array_equal(a, b)
+        self.assertEqual(one[3].tolist(),
+                         self.tokenizer.encode(texts[3]).tolist())
+
     def test_decodes(self):
         self.assertEqual(self.tokenizer.decode([262, 258, 265]), "abc the")
         self.assertEqual(

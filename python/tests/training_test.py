@@ -3,6 +3,7 @@ import json
 import math
 import os
 import pathlib
+import signal
 import sys
 
 import penstock
@@ -164,6 +165,26 @@ class Resuming(Case):
         with self.assertRaises(KeyboardInterrupt):
             self.train(self.job("stops.py:Net"))
         self.assertEqual(len(steps_of(os.path.realpath("runs/latest"))), 1)
+
+    def test_a_closed_terminal_ends_it_with_its_state_saved(self):
+        self.write("hangs_up.py", NET.replace(
+            "    def forward(self, x, kind):", """
+    def forward(self, x, kind):
+        import os, signal
+        os.kill(os.getpid(), signal.SIGHUP)
+"""))
+        seen = []
+        before = signal.signal(signal.SIGHUP, lambda *_: seen.append("seen"))
+        try:
+            part = self.train(self.job("hangs_up.py:Net"))
+            self.assertEqual(seen, ["seen"])  # what it would have done
+            self.assertTrue(part.report["interrupted"])
+            self.assertEqual(len(steps_of(part.folder)), 1)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            whole = self.train(self.job("hangs_up.py:Net"))
+            self.assertFalse(whole.report["interrupted"])
+        finally:
+            signal.signal(signal.SIGHUP, before)
 
     def test_held_out_rows_that_a_run_still_owes_are_seen_when_it_goes_on(self):
         whole = self.train(self.job())

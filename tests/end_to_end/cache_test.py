@@ -2,6 +2,7 @@
 when it is removed, damaged, or its writer killed. PENSTOCK_TEST_KILLS says how
 many writers are (50; `./check --faults` kills more)."""
 import contextlib
+import json
 import os
 import random
 import sqlite3
@@ -59,6 +60,63 @@ class Stores(Case):
         self.assertNotIn("scan", second["plan"])
         self.assertIn("stores: 1, ", self.succeed("cache", "ls", "--dir",
                                                "stores").out)
+
+    def test_a_plan_sees_that_no_store_can_be_written(self):
+        self.stores.write_text("no folder")
+        self.refused(self.run_it("train", "job.json", "--plan", "--json"),
+                     "request", "file.write", "stores")
+        self.stores.unlink()
+        self.succeed("train", "job.json", "--plan", "--json")
+        self.assertFalse(self.stores.exists())
+
+    def test_rows_of_a_source_that_is_gone_are_used_on_request(self):
+        first = self.train()
+        os.rename(self.folder / "d.sqlite", self.folder / "away.sqlite")
+        self.refused(self.run_it("train", "job.json", "--json"), "source",
+                     "sqlite.missing", "d.sqlite",
+                     '"source.on_missing": "store"',
+                     self.only_store().name)
+        on_request = ["--set", "source.on_missing=store"]
+        answer = self.succeed("train", "job.json", "--json", *on_request)
+        second = answer.json()
+        self.assertIn("the source cannot be opened, and its rows are those of",
+                      answer.err)
+        for name in ("fingerprint", "rows", "train_rows", "val_rows"):
+            self.assertEqual(second["dataset"].get(name),
+                             first["dataset"].get(name))
+        self.assertNotIn("scan", second["plan"])
+        self.refused(self.run_it("train", "job.json", "--json", *on_request,
+                                 "--set", "split.seed=9"),
+                     "source", "source.gone", "d.sqlite")
+        self.refused(self.run_it("train", "job.json", "--json", *on_request,
+                                 "--set", "loader.cache=none"),
+                     "source", "sqlite.missing", "d.sqlite")
+        os.rename(self.folder / "away.sqlite", self.folder / "d.sqlite")
+        self.assertNotIn("cannot be opened",
+                         self.succeed("train", "job.json", "--json",
+                                      *on_request).err)
+
+    def test_files_that_are_gone_too(self):
+        """Rows by position, in several files, of which one is gone."""
+        (self.folder / "t").mkdir()
+        for name in "ab":
+            (self.folder / "t" / f"{name}.csv").write_text(
+                "x,y\n" + "".join(f"{n},{n % 3}\n" for n in range(100)))
+        job = {"source": {"kind": "csv", "path": ["t/a.csv", "t/b.csv"]},
+               "fields": {"x": {"columns": ["x"], "standardize": True}},
+               "split": {"val": 0.2, "train": 0.8},
+               "loader": {"batch_size": 16, "cache": "disk",
+                          "cache_dir": "stores"},
+               "device": "cpu", "model": "none", "train": {"epochs": 1}}
+        (self.folder / "csv.json").write_text(json.dumps(job))
+        first = self.succeed("train", "csv.json", "--json").json()
+        (self.folder / "t" / "b.csv").unlink()
+        self.refused(self.run_it("train", "csv.json", "--json"), "source",
+                     "files.missing", "b.csv", "source.on_missing")
+        second = self.succeed("train", "csv.json", "--json", "--set",
+                              "source.on_missing=store").json()
+        self.assertEqual(second["dataset"]["fingerprint"],
+                         first["dataset"]["fingerprint"])
 
     def test_keys_that_are_damaged_cost_no_run_its_report(self):
         """They are read when the worst steps are named, at the end."""

@@ -49,6 +49,8 @@ void check_stored(const std::string& uri) {
       refuse(
           "after '?' it has an option that is none of region, "
           "endpoint_override, scheme and anonymous");
+    if (option.find('@') != option.npos || option.find("%40") != option.npos)
+      refuse("the value of '" + name + "' has an '@', as credentials have");
     at = next + 1;
   }
 }
