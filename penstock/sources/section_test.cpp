@@ -266,10 +266,10 @@ TEST(SourceUri, ShowsNothingThatMayHoldAPassword) {
 }
 
 TEST(SourceUri, ShowsNoOptionOfAnObjectStoreThatMayHoldAPassword) {
-  for (const char* host :
-       {"http://u:hunter2@h", "http%3A%2F%2Fu%3Ahunter2%40h"})
-    EXPECT_THAT(refusal("\"s3://b/x.parquet?endpoint_override=" +
-                        std::string(host) + "\""),
+  for (const char* uri :
+       {R"("s3://b/x.parquet?endpoint_override=http://u:hunter2@h")",
+        R"("s3://b/x.parquet?endpoint_override=http%3A%2F%2Fu%3Ahunter2%40h")"})
+    EXPECT_THAT(refusal(uri),
                 AllOf(HasSubstr("has an '@'"), Not(HasSubstr("hunter2"))));
 }
 
