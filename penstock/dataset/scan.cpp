@@ -258,10 +258,11 @@ class SharedParser {
     for (const ParsedBlock& block : blocks_)
       held[static_cast<std::size_t>(partition_of(block))] += block.bytes();
     const auto most = std::ranges::max_element(held) - held.begin();
-    const auto others = std::ranges::stable_partition(
-        blocks_,
+    // Of clang 14, std::ranges has no subrange.
+    const auto others = std::stable_partition(
+        blocks_.begin(), blocks_.end(),
         [&](const ParsedBlock& block) { return partition_of(block) == most; });
-    return others.begin() - blocks_.begin();
+    return others - blocks_.begin();
   }
 
   const BlockParser::Options& options_;
