@@ -29,6 +29,7 @@ import torch
 from result import machine_of, print_result
 
 VALUES, CHUNK = 256, 64
+DECODED_GIB = 0.04  # a window of pages, and some of the next
 STEPS_PER_S = (30, 50)
 BATCH = 8192
 BEFORE = ((4, 5632), (8, 5632), (4, BATCH), (8, BATCH))  # workers, batch
@@ -95,7 +96,7 @@ def after(program, folder, path, tier, step_s, steps):
             "paged": {"page": CHUNK, "window": 4 * BATCH // CHUNK}}}
     job = folder / "job.json"
     job.write_text(json.dumps({
-        "source": {"kind": "hdf5", "path": str(path), "decoded_gib": 0.25},
+        "source": {"kind": "hdf5", "path": str(path), "decoded_gib": DECODED_GIB},
         "fields": {"x": {"array": {"column": "/x", "shape": [VALUES]}},
                    "y": {"column": "/y", "dtype": "int64"}},
         "split": {"train": 1.0, "val": 0.0},
