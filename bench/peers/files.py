@@ -18,6 +18,7 @@ Run it in the environment of setup.sh with pyarrow; bench/run does.
 import argparse
 import importlib.util
 import json
+import os
 import pathlib
 import resource
 import subprocess
@@ -166,7 +167,7 @@ def run(way, path, checked=False):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(name, path, repeats):
+def compare(name, path, repeats, with_datasets):
     whole = {way: run(way, path, checked=True) for way in
              ("pyarrow", "penstock")}
     assert whole["pyarrow"]["rows"] == whole["penstock"]["rows"], whole
@@ -184,7 +185,7 @@ def compare(name, path, repeats):
         [r["reader_s"] for r in found["pyarrow"]])
     ours = result["penstock"]["epoch_s"]["median"]
     result["ratio"] = result["pyarrow"]["epoch_s"]["median"] / ours
-    if importlib.util.find_spec("datasets"):
+    if with_datasets:
         theirs = run("datasets", path)
         result["datasets"] = {key: theirs[key] for key in (
             "made_s", "first_batch_s", "extrapolated_epoch_s")}
@@ -206,6 +207,9 @@ def main():
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--text-rows", type=int, default=2_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--without-datasets", action="store_true",
+                        help="minutes, on a machine that others use")
+    parser.add_argument("--note", default=None)
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--checked", action="store_true",
                         help=argparse.SUPPRESS)
@@ -215,13 +219,17 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         write_files(folder, options.rows, options.text_rows)
-        results = [compare(name, folder / f"t.{end}", options.repeats)
-                   for name, end in FORMATS.items()]
+        with_datasets = (not options.without_datasets and
+                         importlib.util.find_spec("datasets") is not None)
+        results = [compare(name, folder / f"t.{end}", options.repeats,
+                           with_datasets) for name, end in FORMATS.items()]
     print_result(
         "peers_files", __doc__,
         f"bench/run peers_files --rows {options.rows} --text-rows "
         f"{options.text_rows} --repeats {options.repeats}",
-        {"machine": torch_machine(), "columns": COLUMNS, "batch_size": BATCH,
+        {"machine": torch_machine(), "load_average": os.getloadavg(),
+         **({"note": options.note} if options.note else {}),
+         "columns": COLUMNS, "batch_size": BATCH,
          "results": results})
 
 

@@ -22,13 +22,18 @@ import math
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import time
 
-import numpy
-import torch
+# As the program does for itself: threads that wait for one another do not keep
+# a processor that another one needs.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from peer_result import ROOT, print_result, torch_machine
+import numpy  # noqa: E402
+import torch  # noqa: E402
+
+from peer_result import ROOT, print_result, torch_machine  # noqa: E402
 
 TARGET = "origin"
 MUST_S, MUST_ACCURACY = 60, 0.005
@@ -191,7 +196,9 @@ def main():
         folder = pathlib.Path(folder)
         table = write_table(folder, options.rows)
         ours, settings = by_penstock(program, folder)
+        print(json.dumps(ours), file=sys.stderr)
         torchs = by_torch(folder, settings)
+        print(json.dumps(torchs), file=sys.stderr)
         trees = by_trees(folder)
     behind = torchs["accuracy"] - ours["accuracy"]
     print_result(

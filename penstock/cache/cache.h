@@ -104,6 +104,7 @@ struct ScanMemory {
   std::size_t bytes = 0;             ///< at most, at any time
   std::optional<std::size_t> limit;  ///< none: free memory is unknown
   std::size_t spilled = 0;           ///< values that went to temporary files
+  std::size_t readers = 0;           ///< beside that: planned for readers
 };
 
 /// What is available, from real limits (cgroup, free memory, the device's

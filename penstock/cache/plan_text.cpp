@@ -31,6 +31,8 @@ std::string TierPlan::text() const {
     all +=
         "    initial scan: held " + shown_bytes(scan->bytes) + ", limit " +
         (scan->limit ? shown_bytes(*scan->limit) : "n/a") +
+        (scan->readers == 0 ? ""
+                            : "; its readers " + shown_bytes(scan->readers)) +
         (scan->spilled == 0 ? ""
                             : "; the values of " + shown_bytes(scan->spilled) +
                                   " went to temporary files") +
@@ -71,6 +73,7 @@ Json TierPlan::json() const {
     json["scan"]["bytes"] = scan->bytes;
     json["scan"]["limit"] = json_of(scan->limit);
     json["scan"]["spilled"] = scan->spilled;
+    json["scan"]["readers"] = scan->readers;
   }
   json["host_free"] = json_of(limits.ram_free);
   json["host_free_from"] = limits.ram_origin;

@@ -33,12 +33,20 @@ void choose_log_level(const std::string& option) {
   ::setenv("PENSTOCK_LOG", option.c_str(), 1);  // for who takes over
 }
 
-/// Each heap of a thread's own reserves 64 MiB of addresses, which a limit on
-/// them counts: some threads would leave none.
-void share_one_heap_where_addresses_are_few() {
+bool is_limited(decltype(RLIMIT_AS) what) {
   rlimit limit = {};
-  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-    ::mallopt(M_ARENA_MAX, 1);
+  return ::getrlimit(what, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+/// Each heap of a thread's own reserves 64 MiB of addresses, which a limit on
+/// them counts: some threads would leave none. What was large and is freed
+/// stays with a heap, up to 64 MiB again, unless it was mapped by itself; a
+/// limit on data counts that, too.
+void hold_little_where_it_is_limited() {
+  constexpr int kMapped = 256 << 10;
+  if (is_limited(RLIMIT_AS)) ::mallopt(M_ARENA_MAX, 1);
+  if (is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA))
+    ::mallopt(M_MMAP_THRESHOLD, kMapped);
 }
 
 /// Threads of OpenMP that wait for one another keep their processors, which
@@ -52,7 +60,7 @@ void let_openmp_sleep() {
 int run_program(int argc, char** argv, Invocation& invocation) {
   std::optional<Command> command = read_command_line(argc, argv, invocation);
   if (!command) return 0;
-  share_one_heap_where_addresses_are_few();
+  hold_little_where_it_is_limited();
   let_openmp_sleep();
   watch_signals(command->verb->ends_in_order);
   choose_log_level(command->log_level);

@@ -101,17 +101,27 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
   }
   info_.device_fields =
       device_fields(options_.fields, options_.finish_on, false);
-  info_.plan.tier = Tier::none;
-  info_.plan.lines.push_back({.tier = Tier::none,
-                              .fits = true,
-                              .chosen = true,
-                              .why = "samples are read by position"});
+  plan_readers();
   bind();
   std::tie(train_, val_) =
       sides_by_position(options_.split, *source_, info_.rows);
   info_.on_side = {train_.size(), val_.size()};
   find_lengths();
   fingerprint_ = fingerprint_of(options_, *source_);
+}
+
+/// Nothing is kept but what readers need.
+void IndexedDataset::plan_readers() {
+  const ChunkMap* map = source_->chunks();
+  const std::size_t reader = map == nullptr ? 0 : map->reader.by_position;
+  std::string why = "samples are read by position";
+  if (reader > 0) why += "; each reader holds " + shown_bytes(reader);
+  info_.plan.tier = Tier::none;
+  info_.plan.lines.push_back({.tier = Tier::none,
+                              .host_bytes = reader,
+                              .fits = true,
+                              .chosen = true,
+                              .why = std::move(why)});
 }
 
 void IndexedDataset::bind() {

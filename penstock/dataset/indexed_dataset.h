@@ -59,6 +59,7 @@ class IndexedDataset final : public Dataset {
 
  private:
   friend class IndexedFiller;
+  void plan_readers();
   void bind();
   void find_lengths();
 

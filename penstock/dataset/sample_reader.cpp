@@ -4,6 +4,8 @@
 #include <limits>
 #include <optional>
 
+#include "penstock/base/host_limits.h"
+
 namespace penstock {
 
 void reading_order(std::span<const SampleId> ids,
@@ -15,7 +17,14 @@ void reading_order(std::span<const SampleId> ids,
 }
 
 int most_readers(const Source& source) {
-  return source.abilities().global_lock ? 1 : std::numeric_limits<int>::max();
+  constexpr int kAny = std::numeric_limits<int>::max();
+  if (source.abilities().global_lock) return 1;
+  const std::size_t each =
+      source.chunks() != nullptr ? source.chunks()->reader.by_position : 0;
+  const auto free = read_host_limits().memory_free;
+  if (each == 0 || !free) return kAny;
+  return static_cast<int>(
+      std::clamp<std::size_t>(*free / 4 / each, 1, std::size_t{kAny}));
 }
 
 SampleReader::SampleReader(Source& source, const KeyList* keys,

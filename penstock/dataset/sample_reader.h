@@ -15,8 +15,9 @@ namespace penstock {
 void reading_order(std::span<const SampleId> ids,
                    std::vector<std::size_t>& order, SampleId first = 0);
 
-/// How many readers of a source may gain something by reading at once: one
-/// where a library has one lock for everything.
+/// How many readers of a source may gain something by reading rows at once, and
+/// have the memory for it: one where a library has one lock for everything, and
+/// no more than hold a quarter of the memory that is free now.
 int most_readers(const Source& source);
 
 /// Reads rows of a source by sample. Belongs to one thread at a time.

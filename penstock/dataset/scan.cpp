@@ -48,15 +48,16 @@ class ScanTimer {
 };
 
 /// The memory of a parsed block, and what its rows take until they are in
-/// order: their places, what is sorted, and a copy of their keys.
-std::size_t memory_of(const ParsedBlock& block) {
-  constexpr std::size_t kOrder = sizeof(RowRef) + 18;
+/// order: their places, a copy of their keys, and unless they are `in_order`
+/// what is sorted.
+std::size_t memory_of(const ParsedBlock& block, bool in_order) {
+  const std::size_t order = sizeof(RowRef) + (in_order ? 0 : 18);
   std::size_t sum = block.bytes() + 2 * block.keys.memory();
   for (const Values& values : block.fields)
     sum += values.ends.size() * sizeof(values.ends[0]);
   return sum +
          static_cast<std::size_t>(block.rows()) *
-             (kOrder + sizeof(block.hashes[0]) + sizeof(block.sides[0])) +
+             (order + sizeof(block.hashes[0]) + sizeof(block.sides[0])) +
          block.draws.size() * sizeof(block.draws[0]);
 }
 
@@ -132,6 +133,7 @@ class SharedParser {
  public:
   SharedParser(const BlockParser::Options& options, StageMeter& meter,
                const ScanLimit& limit, Spill& spill, const Source& source,
+               const std::vector<Partition>& partitions,
                std::function<void(const ScanProgress&)> scanned)
       : options_(options),
         meter_(meter),
@@ -139,7 +141,10 @@ class SharedParser {
         spill_(spill),
         source_(source.shown()),
         by_position_(source.abilities().by_position),
+        in_order_(by_position_ && !source.abilities().by_key),
         scanned_(std::move(scanned)) {
+    for (const Partition& partition : partitions)
+      begins_.push_back(partition.first);
     if (!scanned_) return;
     share_.emplace(source);
     progress_.expected = share_->rows();
@@ -169,7 +174,7 @@ class SharedParser {
     Lock lock(mutex_);
     notes_.merge(std::move(notes));
     if (rows.rows() == 0) return;
-    bytes_ += memory_of(rows);
+    bytes_ += memory_of(rows, in_order_);
     rows_ += rows.rows();
     blocks_.push_back(std::move(rows));
     most_ = std::max(most_, bytes_);
@@ -182,7 +187,7 @@ class SharedParser {
     Lock lock(mutex_);
     notes_.merge(std::move(part.notes));
     for (ParsedBlock& block : part.blocks) {
-      bytes_ += memory_of(block) - block.bytes();
+      bytes_ += memory_of(block, in_order_) - block.bytes();
       rows_ += block.rows();
       runs_.push_back(std::move(block));
     }
@@ -212,8 +217,10 @@ class SharedParser {
     std::ranges::move(blocks_, std::back_inserter(scan.blocks));
     scan.notes = std::move(notes_);
     scan.notes.sort();
-    scan.memory = {
-        .bytes = most_, .limit = limit_.bytes, .spilled = spill_.bytes()};
+    scan.memory = {.bytes = most_,
+                   .limit = limit_.bytes,
+                   .spilled = spill_.bytes(),
+                   .readers = limit_.reader_bytes};
   }
 
  private:
@@ -222,19 +229,40 @@ class SharedParser {
     const std::size_t enough = std::min(kRun, *limit_.bytes / 4);
     std::vector<ParsedBlock> oldest;
     std::size_t values = 0, memory = 0;
+    const auto last = blocks_.begin() + bring_forward_one_partition();
     auto end = blocks_.begin();
-    for (; end != blocks_.end() && values < enough; ++end) {
+    for (; end != last && values < enough; ++end) {
       if (!oldest.empty() && values + end->bytes() > kLongestRun) break;
       values += end->bytes();
-      memory += memory_of(*end);
+      memory += memory_of(*end, in_order_);
       oldest.push_back(std::move(*end));
     }
     blocks_.erase(blocks_.begin(), end);
     if (values == 0 || !spill_.why_not().empty()) return false;
     runs_.push_back(spill_.write(oldest));
     bytes_ -= memory;
-    bytes_ += memory_of(runs_.back()) - runs_.back().bytes();
+    bytes_ += memory_of(runs_.back(), in_order_) - runs_.back().bytes();
     return true;
+  }
+
+  /// Of rows by position, those of one partition follow each other: in a run of
+  /// their own they need no sorting. How many blocks the one has that holds
+  /// most; they come first.
+  std::ptrdiff_t bring_forward_one_partition() PENSTOCK_REQUIRES(mutex_) {
+    if (!in_order_) return std::ssize(blocks_);
+    auto partition_of = [this](const ParsedBlock& block) {
+      return std::ranges::upper_bound(begins_, block.keys.integer(0)) -
+             begins_.begin();
+    };
+    std::vector<std::size_t> held(begins_.size() + 1);
+    for (const ParsedBlock& block : blocks_)
+      held[static_cast<std::size_t>(partition_of(block))] += block.bytes();
+    const auto most = std::ranges::max_element(held) - held.begin();
+    // Of clang 14, std::ranges has no subrange.
+    const auto others = std::stable_partition(
+        blocks_.begin(), blocks_.end(),
+        [&](const ParsedBlock& block) { return partition_of(block) == most; });
+    return others - blocks_.begin();
   }
 
   const BlockParser::Options& options_;
@@ -243,6 +271,8 @@ class SharedParser {
   Spill& spill_;
   const std::string source_;
   const bool by_position_;
+  const bool in_order_;  // within a partition, which has no keys of its own
+  std::vector<std::int64_t> begins_;  // of partitions, by position
   const std::function<void(const ScanProgress&)> scanned_;
   std::optional<RowShare> share_;  // where `scanned_` is told
   Mutex mutex_;
@@ -437,25 +467,44 @@ int parts_of(const Source& source) {
 
 }  // namespace
 
-ScanLimit scan_limit(std::optional<std::size_t> chosen) {
-  if (chosen) return {chosen, "chosen by 'scan_bytes'"};
+ScanLimit scan_limit(const Source& source, const TableDatasetOptions& options) {
+  const int connections = connections_of(options.source);
+  ScanLimit limit{.bytes = options.scan_bytes,
+                  .why = "chosen by 'scan_bytes'",
+                  .readers = source.abilities().global_lock ? 1
+                             : connections > 0              ? connections
+                                               : std::max(1, options.workers)};
+  if (options.scan_bytes) return limit;
   HostLimits host = read_host_limits();
-  if (!host.memory_free) return {std::nullopt, "free memory is unknown"};
-  auto share = static_cast<std::size_t>(kShareOfFree *
-                                        static_cast<double>(*host.memory_free));
-  const std::size_t besides = std::min(kBesidesRows, share / 2);
-  return {share - besides, "80 % of " + shown_bytes(*host.memory_free) +
-                               " free (" + host.free_origin + "), less " +
-                               shown_bytes(besides)};
+  limit.why = "free memory is unknown";
+  if (!host.memory_free) return limit;
+  const auto share = static_cast<std::size_t>(
+      kShareOfFree * static_cast<double>(*host.memory_free));
+  const std::size_t each =
+      source.chunks() != nullptr ? source.chunks()->reader.scanning : 0;
+  const auto fit = share / 2 / std::max<std::size_t>(each, 1);
+  if (fit < static_cast<std::size_t>(limit.readers))
+    limit.readers = std::max(1, static_cast<int>(fit));
+  limit.reader_bytes = std::min(share - share / 4,
+                                each * static_cast<std::size_t>(limit.readers));
+  const std::size_t rest = share - limit.reader_bytes;
+  const std::size_t besides =
+      limit.reader_bytes + std::min(kBesidesRows, rest / 2);
+  limit.bytes = share - besides;
+  limit.why = "80 % of " + shown_bytes(*host.memory_free) + " free (" +
+              host.free_origin + "), less " + shown_bytes(besides);
+  if (each > 0)
+    limit.why += ", of which " + std::to_string(limit.readers) +
+                 (limit.readers == 1 ? " reader takes " : " readers take ") +
+                 shown_bytes(limit.reader_bytes);
+  return limit;
 }
 
 Scan scan_table(Source& source, const BlockParser::Options& parse,
                 const TableDatasetOptions& options, const ScanLimit& limit,
                 Spill& spill, const ScanParts* parts) {
   const int workers = std::max(1, options.workers);
-  const int connections = connections_of(options.source);
-  int most = connections > 0 ? connections : workers;
-  if (source.abilities().global_lock) most = 1;
+  const int most = limit.readers;
   PartitionQueue partitions{
       source, source.partitions(parts != nullptr ? parts_of(source) : most)};
   const int readers = std::min(most, static_cast<int>(partitions.all.size()));
@@ -464,7 +513,8 @@ Scan scan_table(Source& source, const BlockParser::Options& parse,
       parts == nullptr && (readers != workers || readers == 1);
   StageMeter read("read", alone ? 1 : readers);
   StageMeter prepare("prepare", workers);
-  SharedParser parsing(parse, prepare, limit, spill, source, options.scanned);
+  SharedParser parsing(parse, prepare, limit, spill, source, partitions.all,
+                       options.scanned);
   if (alone)
     read_and_parse(partitions, parts, parsing, read);
   else if (pipeline)

@@ -87,7 +87,7 @@ TablePreparation::~TablePreparation() = default;
 void TablePreparation::scan() {
   TableDataset& set = *set_;
   const TableDatasetOptions& options = set.options_;
-  const ScanLimit limit = scan_limit(options.scan_bytes);
+  const ScanLimit limit = scan_limit(*set.source_, options);
   spill_.emplace(real_files(), store_dir(options), shown_);
   set.announce_scan("the initial scan may hold " + limit.text() + "; " +
                     spill_->text());

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "penstock/base/error.h"
+#include "penstock/base/held_memory.h"
 #include "penstock/base/sync.h"
 #include "penstock/sources/blocks.h"
 
@@ -159,10 +160,13 @@ class CheckedReader final : public Reader {
         rows_(source.abilities().by_position ? source.count().rows.value_or(0)
                                              : 0),
         shown_(source.shown()),
-        reader_(source.open_reader()) {}
+        reader_(source.open_reader()) {
+    if (const ChunkMap* map = source.chunks()) memory_ = map->reader;
+  }
 
   void scan(const Partition& partition, BlockLimit limit,
             const BlockSink& sink) override {
+    charge_.change_to(memory_.scanning);
     if (!locked_)
       return reader_->scan(partition, limit, [&](KeyList& keys, Block& block) {
         check(keys, block);
@@ -187,6 +191,7 @@ class CheckedReader final : public Reader {
                      .where = shown_,
                      .why = "it has " + std::to_string(rows_) + " rows",
                      .next = "the data has changed: start the run again"});
+    charge_.change_to(memory_.by_position);
     if (locked_) {
       Lock lock(global_lock);
       reader_->read(request, out);
@@ -215,6 +220,8 @@ class CheckedReader final : public Reader {
   const std::int64_t rows_;  // by position
   const std::string shown_;
   const std::unique_ptr<Reader> reader_;
+  ReaderMemory memory_;
+  MemoryCharge charge_{HeldFor::records, HeldIn::host, 0};
 };
 
 }  // namespace

@@ -13,6 +13,9 @@ namespace penstock {
 /// and as many as lengths() said. Any difference is an Error(source) that names
 /// the column and the row. Data sets read through here.
 ///
+/// What the reader holds (ReaderMemory) is charged to "records" from its first
+/// use on.
+///
 /// Where the source has a global lock, one of these readers works at a time in
 /// the whole process; a sink runs outside the lock. Must not outlive `source`,
 /// like any other reader.

@@ -187,6 +187,10 @@ class Concatenated final : public Source {
         for (std::int64_t end : chunks->ends)
           chunks_.ends.push_back(begin + end);
         chunks_.chunk_ns = std::max(chunks_.chunk_ns, chunks->chunk_ns);
+        // A reader has one of each source, which keep what they have decoded.
+        chunks_.reader.scanning =
+            std::max(chunks_.reader.scanning, chunks->reader.scanning);
+        chunks_.reader.by_position += chunks->reader.by_position;
       }
       begin += source->count().rows.value_or(0);
     }

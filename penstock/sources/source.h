@@ -62,6 +62,13 @@ struct ReadRequest {
   std::string shown(std::int64_t row) const;
 };
 
+/// Host memory that one reader takes, about, beside the blocks that it gives;
+/// 0: little.
+struct ReaderMemory {
+  std::size_t scanning = 0;
+  std::size_t by_position = 0;  ///< with the chunk that it keeps
+};
+
 /// Which rows a source by position reads and decodes together, so that rows of
 /// one chunk are requested together.
 struct ChunkMap {
@@ -70,6 +77,7 @@ struct ChunkMap {
   /// Bytes of all chunks when they are decoded, and how many of them the source
   /// keeps in memory for the next read. Both 0 where decoding costs little.
   std::size_t decoded_bytes = 0, kept_bytes = 0;
+  ReaderMemory reader = {};
 
   std::int64_t chunk_of(std::int64_t position) const;
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "penstock/base/random.h"
 #include "penstock/sources/arrow/test_writing.h"
 #include "penstock/sources/files/test_folder.h"
 
@@ -253,6 +254,48 @@ TEST(HuggingFace, ReadsWhatSaveToDiskWrote) {
               ElementsAre(HasSubstr("test, train")));
   section["part"] = "train";
   EXPECT_THAT(files::shown_rows(section), ElementsAre("1.0", "2.0"));
+}
+
+/// A column of `rows` numbers that nothing shortens.
+std::shared_ptr<arrow::Array> noise(std::int64_t rows) {
+  arrow::DoubleBuilder builder;
+  Random random(1, 0, 0, 0);
+  for (std::int64_t row = 0; row < rows; ++row)
+    if (!builder.Append(static_cast<double>(random.next())).ok()) return {};
+  return builder.Finish().ValueOrDie();
+}
+
+TEST(ParquetMemory, OfARowGroupIsItsPagesAndABatchAndIsSaid) {
+  constexpr std::int64_t kRows = 1'000'000;
+  files::TestFolder folder;
+  const auto column = noise(kRows);
+  std::vector<std::shared_ptr<arrow::Field>> fields;
+  std::vector<ColumnRequest> requests;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    fields.push_back(arrow::field(name, column->type()));
+    requests.push_back({.column = name});
+  }
+  const std::string path = folder.write(
+      "one.parquet", written(table_of(fields, column, column, column, column),
+                             {As::parquet, kRows}));
+  auto source = files::open_files(files::section_of("parquet", path), requests);
+  ASSERT_EQ(source->chunks()->ends.size(), 1u);
+  const ReaderMemory memory = source->chunks()->reader;
+  constexpr std::size_t kDecoded = 4 * kRows * sizeof(double);
+  EXPECT_LT(memory.scanning, kDecoded / 2);
+  EXPECT_GT(memory.scanning, std::size_t{1} << 20);
+  EXPECT_GT(memory.by_position, kDecoded);
+  const auto& numbers = static_cast<const arrow::DoubleArray&>(*column);
+  auto reader = open_checked_reader(*source);
+  std::int64_t row = 0;
+  for (const Partition& part : source->partitions(1))
+    reader->scan(part, {}, [&](KeyList&, Block& block) {
+      for (std::int64_t at = 0; at < block.rows; ++at, ++row)
+        for (const Column& of : block.columns)
+          if (of.as_float64(at) != numbers.Value(row)) return false;
+      return true;
+    });
+  EXPECT_EQ(row, kRows) << "the first row that differs";
 }
 
 }  // namespace

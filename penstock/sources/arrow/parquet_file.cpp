@@ -13,16 +13,15 @@
 #include "penstock/sources/arrow/arrow_file.h"
 #include "penstock/sources/arrow/arrow_memory.h"
 #include "penstock/sources/arrow/damaged.h"
+#include "penstock/sources/arrow/parquet_memory.h"
 #include "penstock/sources/arrow/stored_input.h"
 
-// A row group is a chunk. Its columns come in batches of some ten thousand
-// rows, so that a scan of a large one needs no more memory than that and the
-// pages that it is at. Threads are ours: Arrow uses none.
+// A row group is a chunk. Its columns come in batches of some thousand rows, so
+// that a scan of a large one needs no more memory than that and the pages that
+// it is at. Threads are ours: Arrow uses none.
 
 namespace penstock::arrow_files {
 namespace {
-
-constexpr std::int64_t kBatch = 1 << 16;  // rows
 
 [[noreturn]] void fail_of(const parquet::ParquetException& error,
                           const files::DataFile& file,
@@ -35,7 +34,8 @@ constexpr std::int64_t kBatch = 1 << 16;  // rows
 
 std::unique_ptr<parquet::arrow::FileReader> open_file(
     const files::DataFile& file,
-    std::shared_ptr<parquet::FileMetaData> metadata) {
+    std::shared_ptr<parquet::FileMetaData> metadata,
+    const ParquetReading& reading = {}) {
   std::shared_ptr<arrow::io::RandomAccessFile> input =
       file.store == nullptr
           ? checked(arrow::io::ReadableFile::Open(file.path, memory()), file,
@@ -44,12 +44,16 @@ std::unique_ptr<parquet::arrow::FileReader> open_file(
   parquet::arrow::FileReaderBuilder builder;
   parquet::ReaderProperties properties(memory());
   properties.set_page_checksum_verification(true);
+  if (reading.by_page && file.store == nullptr) {
+    properties.enable_buffered_stream();
+    properties.set_buffer_size(kStreamBuffer);
+  }
   check(builder.Open(std::move(input), properties, std::move(metadata)), file,
         "its footer");
   parquet::ArrowReaderProperties how;
   how.set_use_threads(false);
   how.set_pre_buffer(file.store != nullptr);  // few requests, and large ones
-  how.set_batch_size(kBatch);
+  how.set_batch_size(reading.batch_rows);
   builder.memory_pool(memory());
   builder.properties(how);
   return checked(builder.Build(), file, "its footer");
@@ -93,9 +97,16 @@ class ParquetFile final : public files::RowFile,
       const std::vector<std::size_t>& columns) const override;
   files::ChunkBounds bounds(std::int64_t chunk,
                             std::size_t column) const override;
+  ReaderMemory reader_memory(
+      const std::vector<std::size_t>& columns) const override {
+    return reading(leaves(columns)).memory;
+  }
 
  private:
   friend class ParquetReader;
+  /// Those of Parquet's schema that make up these columns, each once.
+  std::vector<int> leaves(const std::vector<std::size_t>& columns) const;
+  ParquetReading reading(const std::vector<int>& leaves) const;
   std::string range(std::int64_t group) const {
     auto at = static_cast<std::size_t>(group);
     return group_name(group, at == 0 ? 0 : ends_[at - 1], ends_[at]);
@@ -113,13 +124,10 @@ class ParquetReader final : public files::ChunkReader {
  public:
   ParquetReader(std::shared_ptr<const ParquetFile> file,
                 std::vector<std::size_t> columns)
-      : file_(std::move(file)), columns_(std::move(columns)) {
-    for (std::size_t column : columns_)
-      leaves_.insert(leaves_.end(), file_->leaves_[column].begin(),
-                     file_->leaves_[column].end());
-    std::ranges::sort(leaves_);
-    leaves_.erase(std::unique(leaves_.begin(), leaves_.end()), leaves_.end());
-  }
+      : file_(std::move(file)),
+        columns_(std::move(columns)),
+        leaves_(file_->leaves(columns_)),
+        reading_(file_->reading(leaves_)) {}
 
   void read(std::int64_t group, const files::PieceSink& sink) override {
     auto at = static_cast<std::size_t>(group);
@@ -132,7 +140,8 @@ class ParquetReader final : public files::ChunkReader {
     const files::DataFile& data = file_->file_;
     const std::string where = file_->range(group);
     try {
-      if (reader_ == nullptr) reader_ = open_file(data, file_->metadata_);
+      if (reader_ == nullptr)
+        reader_ = open_file(data, file_->metadata_, reading_);
       auto batches = checked(
           reader_->GetRecordBatchReader({static_cast<int>(group)}, leaves_),
           data, where);
@@ -160,7 +169,8 @@ class ParquetReader final : public files::ChunkReader {
 
   const std::shared_ptr<const ParquetFile> file_;
   const std::vector<std::size_t> columns_;
-  std::vector<int> leaves_;
+  const std::vector<int> leaves_;
+  const ParquetReading reading_;
   std::unique_ptr<parquet::arrow::FileReader> reader_;
 };
 
@@ -187,6 +197,24 @@ ParquetFile::ParquetFile(const files::DataFile& file) : file_(file) {
     }
   } catch (const parquet::ParquetException& error) {
     fail_of(error, file_, where);
+  }
+}
+
+std::vector<int> ParquetFile::leaves(
+    const std::vector<std::size_t>& columns) const {
+  std::vector<int> leaves;
+  for (std::size_t column : columns)
+    leaves.insert(leaves.end(), leaves_[column].begin(), leaves_[column].end());
+  std::ranges::sort(leaves);
+  leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
+  return leaves;
+}
+
+ParquetReading ParquetFile::reading(const std::vector<int>& leaves) const {
+  try {
+    return reading_of(*metadata_, leaves);
+  } catch (const parquet::ParquetException&) {
+    return {};  // reading the group says what is wrong
   }
 }
 

@@ -138,6 +138,7 @@ FakeStore::FakeStore(std::vector<std::string> names, Block rows,
       end = std::min(rows.rows, end + trouble.chunk_rows);
       shared_->chunks.ends.push_back(end);
     }
+  shared_->chunks.reader = trouble.reader;
   shared_->rows = std::move(rows);
   shared_->trouble = std::move(trouble);
 }

@@ -15,6 +15,7 @@ struct FakeStoreTrouble {
   std::int64_t chunk_rows = 16;   ///< 0: rows are read one by one
   bool global_lock = false;       ///< fails where two readers are inside
   bool tells_lengths = true;      ///< of texts, binary and lists
+  ReaderMemory reader = {};       ///< what it says that a reader takes
   std::int64_t fail_at_read = 0;  ///< the n-th read of all readers; 0: never
   /// Called whenever a reader is opened. May be empty.
   std::function<void()> opening = {};

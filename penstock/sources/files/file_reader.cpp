@@ -96,12 +96,26 @@ std::int64_t rows_that_fit(const Block& piece, std::int64_t begin,
   return 1;
 }
 
+/// All rows are given, with the values that are in the files.
+bool are_as_in_files(const OpenedFiles& opened) {
+  if (opened.where || opened.served.empty()) return false;
+  for (std::size_t c = 0; c < opened.served.size(); ++c) {
+    const SetColumn& of = opened.set->columns[opened.columns[c]];
+    const ServedColumn& served = opened.served[c];
+    if (of.chosen || served.by != ServedColumn::By::itself ||
+        served.type != of.column.type)
+      return false;
+  }
+  return true;
+}
+
 class FileReader final : public Reader {
  public:
   explicit FileReader(std::shared_ptr<const OpenedFiles> opened)
       : opened_(std::move(opened)),
         reader_(opened_->set, opened_->columns),
-        selection_(*opened_) {}
+        selection_(*opened_),
+        as_in_files_(are_as_in_files(*opened_)) {}
 
   void scan(const Partition& partition, BlockLimit limit,
             const BlockSink& sink) override {
@@ -266,29 +280,86 @@ class FileReader final : public Reader {
         placed.columns[c].values = std::move(out.columns[c].values);
         placed.columns[c].values.clear();
       }
+    // What another reader decodes just now waits until the rest is done.
+    later_.clear();
     for (std::size_t at = 0; at < order_.size();) {
-      check_position(positions[order_[at]]);
-      const std::int64_t chunk =
-          opened_->chunks.chunk_of(positions[order_[at]]);
-      keep_chunk(chunk);
-      const std::size_t before = at;
-      std::int64_t first = opened_->first_of(chunk);
-      PENSTOCK_ASSERT(!kept_.empty(), "a chunk with a row has a piece");
-      for (const auto& piece : kept_) {
-        const std::size_t begin = at;
-        rows_.clear();
-        for (;
-             at < order_.size() && positions[order_[at]] < first + piece->rows;
-             ++at)
-          rows_.push_back(positions[order_[at]] - first);
-        first += piece->rows;
-        if (!place(*piece, std::span(order_).subspan(begin, at - begin),
-                   placed))
-          return false;
-      }
-      took(chunk, at - before);
+      const Part part = part_at(positions, at);
+      at = part.end;
+      if (!place(part, positions, false, placed)) return false;
     }
+    for (const Part& part : later_)
+      if (!place(part, positions, true, placed)) return false;
     out = std::move(placed);
+    return true;
+  }
+
+  /// The rows order_[begin, end), which are of one chunk.
+  struct Part {
+    std::int64_t chunk;
+    std::size_t begin, end;
+  };
+
+  Part part_at(std::span<const std::int64_t> positions, std::size_t at) const {
+    check_position(positions[order_[at]]);
+    Part part{opened_->chunks.chunk_of(positions[order_[at]]), at, at};
+    const std::int64_t end =
+        opened_->chunks.ends[static_cast<std::size_t>(part.chunk)];
+    while (part.end < order_.size() && positions[order_[part.end]] < end)
+      ++part.end;
+    return part;
+  }
+
+  /// False: the rows are not plain.
+  bool place(const Part& part, std::span<const std::int64_t> positions,
+             bool wait, Block& to) {
+    switch (place_decoded(part, positions, wait, to)) {
+      case Placed::later:
+        later_.push_back(part);
+        return true;
+      case Placed::no:
+        if (!place_kept(part, positions, to)) return false;
+        break;
+      case Placed::yes:
+        break;
+    }
+    took(part.chunk, part.end - part.begin);
+    return true;
+  }
+
+  /// Lets the chunk's own reader put rows to their places as it decodes them.
+  Placed place_decoded(const Part& part,
+                       std::span<const std::int64_t> positions, bool wait,
+                       Block& to) {
+    if (!as_in_files_ || part.chunk == kept_chunk_) return Placed::no;
+    const std::int64_t first = opened_->first_of(part.chunk);
+    rows_.clear();
+    for (std::size_t at = part.begin; at < part.end; ++at)
+      rows_.push_back(positions[order_[at]] - first);
+    const auto [file, of_file] =
+        opened_->places[static_cast<std::size_t>(part.chunk)];
+    end_if_stopped(opened_->stop);
+    reader_.again(true);
+    return reader_.place(file, of_file, rows_, places_of(part), to, wait);
+  }
+
+  std::span<const std::size_t> places_of(const Part& part) const {
+    return std::span(order_).subspan(part.begin, part.end - part.begin);
+  }
+
+  bool place_kept(const Part& part, std::span<const std::int64_t> positions,
+                  Block& to) {
+    keep_chunk(part.chunk);
+    std::int64_t first = opened_->first_of(part.chunk);
+    PENSTOCK_ASSERT(!kept_.empty(), "a chunk with a row has a piece");
+    std::size_t at = part.begin;
+    for (const auto& piece : kept_) {
+      const std::size_t begin = at;
+      rows_.clear();
+      for (; at < part.end && positions[order_[at]] < first + piece->rows; ++at)
+        rows_.push_back(positions[order_[at]] - first);
+      first += piece->rows;
+      if (!place(*piece, places_of({part.chunk, begin, at}), to)) return false;
+    }
     return true;
   }
 
@@ -307,15 +378,9 @@ class FileReader final : public Reader {
       const Column& from = piece.columns[c];
       Column& column = to.columns[c];
       if (!is_plain(from)) return false;
-      if (column.values.size() == 0) {
-        column.item = from.item;
-        column.length = to.rows;
-        column.values.resize(width_of(from) *
-                             static_cast<std::size_t>(to.rows));
-      }
-      // Files may have rows of other shapes.
-      if (column.item != from.item) return false;
-      place_rows(from, rows_, places, column.values.mutable_data<std::byte>());
+      std::byte* begin = place_of_rows(column, from.item, to.rows);
+      if (begin == nullptr) return false;  // files may have other shapes
+      place_rows(from, rows_, places, begin);
     }
     return true;
   }
@@ -339,9 +404,11 @@ class FileReader final : public Reader {
   const std::shared_ptr<const OpenedFiles> opened_;
   SetReader reader_;
   Selection selection_;
+  const bool as_in_files_;
   KeyList keys_;
   std::vector<std::size_t> order_, spare_;
   std::vector<std::int64_t> rows_;
+  std::vector<Part> later_;
   std::int64_t kept_chunk_ = -1;
   std::vector<std::shared_ptr<const Block>> kept_;
 };

@@ -168,6 +168,15 @@ std::vector<FileColumn> FileSet::seen() const {
   return all;
 }
 
+std::vector<std::size_t> FileSet::own_columns(
+    std::size_t file, const std::vector<std::size_t>& columns) const {
+  std::vector<std::size_t> own;
+  for (std::size_t column : columns)
+    if (std::int64_t place = places[file][column]; place >= 0)
+      own.push_back(static_cast<std::size_t>(place));
+  return own;
+}
+
 Schema FileSet::schema() const {
   Schema schema;
   for (const SetColumn& one : columns) {
@@ -207,11 +216,7 @@ SetReader::SetReader(std::shared_ptr<const FileSet> set,
 void SetReader::open(std::size_t file) {
   if (file_ == file && reader_ != nullptr) return;
   reader_.reset();
-  std::vector<std::size_t> own;
-  for (std::size_t column : columns_)
-    if (std::int64_t place = set_->places[file][column]; place >= 0)
-      own.push_back(static_cast<std::size_t>(place));
-  reader_ = set_->files[file]->open(own);
+  reader_ = set_->files[file]->open(set_->own_columns(file, columns_));
   file_ = file;
 }
 
@@ -222,6 +227,18 @@ void SetReader::read(std::size_t file, std::int64_t chunk,
   reader_->read(chunk, [&](Block&& piece) {
     return sink(repeated(completed(std::move(piece))));
   });
+}
+
+Placed SetReader::place(std::size_t file, std::int64_t chunk,
+                        std::span<const std::int64_t> rows,
+                        std::span<const std::size_t> places, Block& to,
+                        bool wait) {
+  if (places_.size() != columns_.size()) return Placed::no;
+  for (std::size_t column : columns_)
+    if (set_->places[file][column] < 0) return Placed::no;
+  open(file);
+  reader_->again(again_);
+  return reader_->place(chunk, rows, places, to, wait);
 }
 
 Block SetReader::completed(Block&& piece) const {

@@ -32,6 +32,9 @@ struct FileSet {
   std::vector<std::vector<std::string>> partitions;
 
   std::vector<FileColumn> seen() const;
+  /// Which of the file's own columns make up `columns` of the set.
+  std::vector<std::size_t> own_columns(
+      std::size_t file, const std::vector<std::size_t>& columns) const;
   Schema schema() const;
 };
 
@@ -48,6 +51,9 @@ class SetReader {
             std::vector<std::size_t> columns);
   void read(std::size_t file, std::int64_t chunk, const PieceSink& sink);
   /// As those of ChunkReader.
+  Placed place(std::size_t file, std::int64_t chunk,
+               std::span<const std::int64_t> rows,
+               std::span<const std::size_t> places, Block& to, bool wait);
   void again(bool yes) { again_ = yes; }
   void took(std::size_t file, std::int64_t chunk, std::int64_t rows) {
     if (file == file_ && reader_ != nullptr) reader_->took(chunk, rows);

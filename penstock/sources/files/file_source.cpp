@@ -89,10 +89,16 @@ void find_chunks(OpenedFiles& opened, std::size_t requests) {
     opened.chunks.ends.push_back(end += count);
     largest = std::max(largest, count);
   }
-  for (const auto& file : set.files) {
-    opened.chunks.decoded_bytes += file->decoded_bytes();
+  ReaderMemory& reader = opened.chunks.reader;
+  for (std::size_t f = 0; f < set.files.size(); ++f) {
+    const RowFile& file = *set.files[f];
+    opened.chunks.decoded_bytes += file.decoded_bytes();
     opened.chunks.kept_bytes =
-        std::max(opened.chunks.kept_bytes, file->kept_bytes());
+        std::max(opened.chunks.kept_bytes, file.kept_bytes());
+    const ReaderMemory of =
+        file.reader_memory(set.own_columns(f, opened.columns));
+    reader.scanning = std::max(reader.scanning, of.scanning);
+    reader.by_position = std::max(reader.by_position, of.by_position);
   }
   opened.chunks.chunk_ns =
       kNsPerValue * static_cast<double>(largest) *

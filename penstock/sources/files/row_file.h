@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "penstock/base/block.h"
 #include "penstock/base/json.h"
 #include "penstock/sources/files/data_files.h"
+#include "penstock/sources/source.h"
 #include "penstock/sources/stop.h"
 
 namespace penstock::files {
@@ -38,6 +40,13 @@ struct ChunkBounds {
   bool known = false;
 };
 
+/// Whether rows were put there.
+enum class Placed : std::uint8_t {
+  yes,
+  no,     ///< they cannot be, in this way
+  later,  ///< another reader decodes them just now
+};
+
 /// Takes the next rows of a chunk. False: no more are needed.
 using PieceSink = std::function<bool(Block&& piece)>;
 
@@ -48,6 +57,16 @@ class ChunkReader {
   /// Hands the rows of a chunk to `sink`, in their order, in pieces that hold
   /// the requested columns. Throws Error(source) with the file and the rows.
   virtual void read(std::int64_t chunk, const PieceSink& sink) = 0;
+  /// Puts rows of a chunk, of which `rows` are the numbers there, ascending, to
+  /// `places` in `to`, which has the requested columns, where that takes less
+  /// than read() and a copy of them. Unless `yes`, what was written is of no
+  /// account; `later` where it shall not `wait`.
+  virtual Placed place(std::int64_t /*chunk*/,
+                       std::span<const std::int64_t> /*rows*/,
+                       std::span<const std::size_t> /*places*/, Block& /*to*/,
+                       bool /*wait*/) {
+    return Placed::no;
+  }
   /// Whether a chunk may be needed again; else it is read once, as in a scan.
   virtual void again(bool /*yes*/) {}
   /// So many rows of a chunk were taken by position: one of which all were is
@@ -73,6 +92,11 @@ class RowFile {
   /// As those of ChunkMap; the memory is that of all files of a source.
   virtual std::size_t decoded_bytes() const { return 0; }
   virtual std::size_t kept_bytes() const { return 0; }
+  /// Of a reader of these columns.
+  virtual ReaderMemory reader_memory(
+      const std::vector<std::size_t>& /*columns*/) const {
+    return {};
+  }
   /// The file as a source sees it that reads these columns, where its rows
   /// depend on them, as those of arrays do: their lengths, or windows. Null:
   /// they do not. Throws Error(source) where they have no rows in common.

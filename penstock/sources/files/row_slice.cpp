@@ -120,6 +120,15 @@ bool is_plain(const Column& column) {
          column.validity.size() == 0;
 }
 
+std::byte* place_of_rows(Column& to, const Shape& item, std::int64_t rows) {
+  if (to.values.size() == 0) {
+    to.item = item;
+    to.length = rows;
+    to.values.resize(width_of(to) * static_cast<std::size_t>(rows));
+  }
+  return to.item == item ? to.values.mutable_data<std::byte>() : nullptr;
+}
+
 void place_rows(const Column& from, std::span<const std::int64_t> rows,
                 std::span<const std::size_t> places, std::byte* to) {
   const std::size_t width = width_of(from);

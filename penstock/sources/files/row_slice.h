@@ -21,6 +21,9 @@ Block slice_of(const std::shared_ptr<const Block>& block, std::int64_t begin,
 
 /// Numbers or tensors, each row of which is valid: their bytes are all of them.
 bool is_plain(const Column& column);
+/// Memory for `rows` rows of `item` in a plain column, which is made unless it
+/// is there; null: it is there for rows of another shape.
+std::byte* place_of_rows(Column& to, const Shape& item, std::int64_t rows);
 /// Copies rows of a plain column to places among rows of that width.
 void place_rows(const Column& from, std::span<const std::int64_t> rows,
                 std::span<const std::size_t> places, std::byte* to);

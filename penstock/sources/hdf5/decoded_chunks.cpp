@@ -66,7 +66,8 @@ void DecodedChunks::forget(Key key) {
 }
 
 DecodedChunks::Chunk DecodedChunks::get(Key key, bool keep,
-                                        const std::function<Chunk()>& decode) {
+                                        const std::function<Chunk()>& decode,
+                                        bool wait) {
   {
     Lock lock(mutex_);
     for (;;) {
@@ -76,6 +77,7 @@ DecodedChunks::Chunk DecodedChunks::get(Key key, bool keep,
         used_.splice(used_.begin(), used_, found->second.used);
         return found->second.chunk;
       }
+      if (!wait) return nullptr;
       arrived_.wait(mutex_);
     }
     if (keep) places_[key] = {nullptr, used_.end()};

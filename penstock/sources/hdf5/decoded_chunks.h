@@ -19,6 +19,9 @@ namespace penstock::hdf5 {
 /// A chunk without its filters.
 struct DecodedChunk {
   Bytes bytes;
+  /// Of a value, where its bytes are still apart (undo_shuffle); 0: they are
+  /// not.
+  std::size_t apart = 0;
   std::string why = {};  ///< what is wrong with it; its bytes are zeros then
 };
 
@@ -51,8 +54,10 @@ class DecodedChunks {
   explicit DecodedChunks(std::size_t budget) : budget_(budget) {}
 
   /// The chunk, made by `decode` where it is not there. `keep`: it will be
-  /// needed again. Throws what `decode` throws.
-  Chunk get(Key key, bool keep, const std::function<Chunk()>& decode);
+  /// needed again. Throws what `decode` throws. Null where it shall not `wait`
+  /// and another thread decodes it.
+  Chunk get(Key key, bool keep, const std::function<Chunk()>& decode,
+            bool wait = true);
 
   /// Lets a chunk go, if it is there: all of it was used.
   void forget(Key key);

@@ -108,5 +108,23 @@ TEST(DecodedChunks, ThatCannotBeReadAreTriedAgain) {
             nullptr);
 }
 
+TEST(DecodedChunks, ThatAnotherThreadDecodesNeedNotBeWaitedFor) {
+  DecodedChunks chunks(1000);
+  const DecodedChunks::Key key = {nullptr, 1};
+  chunks.get(key, true, [&] {
+    std::jthread other([&] {
+      EXPECT_EQ(chunks.get(
+                    key, true, [] { return chunk_of(1); }, false),
+                nullptr);
+    });
+    other.join();
+    return chunk_of(100);
+  });
+  EXPECT_NE(chunks.get(
+                key, true, [] { return chunk_of(1); }, false),
+            nullptr);
+  EXPECT_EQ(chunks.decoded(), 1);
+}
+
 }  // namespace
 }  // namespace penstock::hdf5

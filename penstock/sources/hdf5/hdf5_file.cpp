@@ -10,6 +10,7 @@
 #include "penstock/base/host_limits.h"
 #include "penstock/base/log.h"
 #include "penstock/base/sync.h"
+#include "penstock/sources/files/row_slice.h"
 #include "penstock/sources/hdf5/index_process.h"
 
 namespace penstock::hdf5 {
@@ -148,6 +149,25 @@ class Hdf5Reader final : public files::ChunkReader {
       columns_.push_back(&file_->rows_.columns[column]);
       overlap_ = overlap_ || !columns_.back()->windows.consecutive();
     }
+    as_stored_ = std::ranges::all_of(columns_, is_as_stored);
+    reader_.decode_late(file_->chunks_->lets_go());
+  }
+
+  files::Placed place(std::int64_t chunk, std::span<const std::int64_t> rows,
+                      std::span<const std::size_t> places, Block& to,
+                      bool wait) override {
+    if (!as_stored_) return files::Placed::no;
+    const std::int64_t first = file_->chunk_begin(chunk);
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const RowColumn& of = *columns_[c];
+      std::byte* begin =
+          files::place_of_rows(to.columns[c], of.plan.item, to.rows);
+      if (begin == nullptr) return files::Placed::no;
+      const files::Placed placed =
+          reader_.place(of.view, of.first + first, rows, places, begin, wait);
+      if (placed != files::Placed::yes) return placed;
+    }
+    return files::Placed::yes;
   }
 
   void again(bool yes) override { reader_.keep_chunks(yes || overlap_); }
@@ -180,6 +200,15 @@ class Hdf5Reader final : public files::ChunkReader {
   }
 
  private:
+  /// A row's bytes are those of the data set.
+  static bool is_as_stored(const RowColumn* of) {
+    const ValuePlan& plan = of->plan;
+    return of->from == RowColumn::From::set && !of->windows && plan.at == 0 &&
+           !plan.type.big && dtype_of(plan.type) == plan.column.dtype &&
+           plan.type.bytes * elements_of(Shape(plan.item)) ==
+               of->view.row_bytes();
+  }
+
   Column column_at(const RowColumn& of, std::size_t c, std::int64_t first,
                    std::int64_t rows, std::vector<RowProblem>& problems) {
     switch (of.from) {
@@ -351,6 +380,7 @@ class Hdf5Reader final : public files::ChunkReader {
   std::shared_ptr<RawRows> last_;
   const DataSet* last_set_ = nullptr;
   bool overlap_ = false;  // windows need a chunk again
+  bool as_stored_ = false;
 };
 
 std::unique_ptr<files::ChunkReader> Hdf5File::open(

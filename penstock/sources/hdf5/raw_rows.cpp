@@ -124,6 +124,28 @@ void for_chunks(const RowView& view, std::int64_t first, std::int64_t rows,
   }
 }
 
+/// Lets the processor fetch a row that is copied next, and its place: they are
+/// few lines here and there, which it does not foresee.
+void fetch(std::span<const std::byte> chunk, std::size_t apart,
+           std::size_t from, std::size_t width) {
+  constexpr std::size_t kLine = 64;
+  const std::size_t parts = std::max<std::size_t>(1, apart);
+  const std::size_t each = width / parts, all = chunk.size() / parts;
+  const std::byte* in = chunk.data() + from / parts;
+  for (std::size_t part = 0; part < parts; ++part, in += all)
+    for (std::size_t at = 0; at < each; at += kLine)
+      __builtin_prefetch(in + at);
+}
+
+/// Its chunks are cut along rows alone.
+bool holds_whole_rows(const RowView& view) {
+  const DataSet& set = *view.set;
+  if (view.reversed || set.layout != DataSet::Layout::chunked) return false;
+  for (std::size_t d = 1; d < set.dims.size(); ++d)
+    if (set.chunk[d] != set.dims[d]) return false;
+  return true;
+}
+
 }  // namespace
 
 std::int64_t RowView::values() const {
@@ -262,7 +284,8 @@ void RawReader::read_mapped(const RowView& view, std::int64_t first,
 }
 
 std::shared_ptr<DecodedChunk> RawReader::decoded(const RowView& view,
-                                                 std::int64_t number) {
+                                                 std::int64_t number,
+                                                 bool late) {
   const DataSet& set = *view.set;
   const ChunkPlace& place = set.places[static_cast<std::size_t>(number)];
   std::shared_ptr<DecodedChunk> chunk =
@@ -276,11 +299,12 @@ std::shared_ptr<DecodedChunk> RawReader::decoded(const RowView& view,
     chunk->why = read_bytes(*view.file, static_cast<std::int64_t>(place.offset),
                             stored_);
     if (chunk->why.empty())
-      chunk->why = decoder_.decode(set.filters, place.skipped,
-                                   std::as_bytes(std::span(stored_)),
-                                   {to, chunk->bytes.size()});
+      chunk->why = decoder_.decode(
+          set.filters, place.skipped, std::as_bytes(std::span(stored_)),
+          {to, chunk->bytes.size()}, late ? &chunk->apart : nullptr);
   }
   if (chunk->why.empty()) return chunk;
+  chunk->apart = 0;
   files::check_unchanged(view.file->data);
   std::memset(to, 0, chunk->bytes.size());
   chunk->why = "chunk " + std::to_string(number) + " of " + set.path +
@@ -291,8 +315,62 @@ std::shared_ptr<DecodedChunk> RawReader::decoded(const RowView& view,
 
 DecodedChunks::Chunk RawReader::chunk_of(const RowView& view,
                                          std::int64_t number, bool keep) {
-  return chunks_->get({view.set, number}, keep && !view.set->filters.empty(),
-                      [&] { return decoded(view, number); });
+  return whole(chunks_->get({view.set, number},
+                            keep && !view.set->filters.empty(),
+                            [&] { return decoded(view, number, false); }));
+}
+
+DecodedChunks::Chunk RawReader::chunk_for_rows(const RowView& view,
+                                               std::int64_t number, bool wait) {
+  return chunks_->get(
+      {view.set, number}, keep_ && !view.set->filters.empty(),
+      [&] { return decoded(view, number, late_); }, wait);
+}
+
+DecodedChunks::Chunk RawReader::whole(DecodedChunks::Chunk chunk) const {
+  if (chunk->apart == 0) return chunk;
+  std::shared_ptr<DecodedChunk> made =
+      chunks_->empty_chunk(chunk->bytes.size());
+  take_together(chunk->bytes.span(), chunk->apart, 0,
+                chunk->bytes.size() / chunk->apart,
+                made->bytes.mutable_data<std::byte>());
+  return made;
+}
+
+files::Placed RawReader::place(const RowView& view, std::int64_t first,
+                               std::span<const std::int64_t> rows,
+                               std::span<const std::size_t> places,
+                               std::byte* to, bool wait) {
+  using files::Placed;
+  const DataSet& set = *view.set;
+  const auto width = static_cast<std::size_t>(view.row_bytes());
+  if (!holds_whole_rows(view) || width == 0) return Placed::no;
+  const std::int64_t along = set.chunk[0];
+  for (std::size_t at = 0; at < rows.size();) {
+    const std::int64_t number = (first + rows[at]) / along;
+    if (set.places[static_cast<std::size_t>(number)].bytes == 0)
+      return Placed::no;
+    const DecodedChunks::Chunk chunk = chunk_for_rows(view, number, wait);
+    if (chunk == nullptr) return Placed::later;
+    if (!chunk->why.empty() || (chunk->apart != 0 && width % chunk->apart != 0))
+      return Placed::no;
+    const std::span<const std::byte> bytes = chunk->bytes.span();
+    const std::int64_t begin = number * along - first;
+    for (; at < rows.size() && rows[at] < begin + along; ++at) {
+      const std::size_t from =
+          static_cast<std::size_t>(rows[at] - begin) * width;
+      std::byte* out = to + places[at] * width;
+      if (at + 1 < rows.size() && rows[at + 1] < begin + along)
+        fetch(bytes, chunk->apart,
+              static_cast<std::size_t>(rows[at + 1] - begin) * width, width);
+      if (chunk->apart == 0)
+        std::memcpy(out, bytes.data() + from, width);
+      else
+        take_together(bytes, chunk->apart, from / chunk->apart,
+                      width / chunk->apart, out);
+    }
+  }
+  return Placed::yes;
 }
 
 void RawReader::read_chunked(const RowView& view, std::int64_t first,
@@ -300,15 +378,12 @@ void RawReader::read_chunked(const RowView& view, std::int64_t first,
   const DataSet& set = *view.set;
   const std::size_t axis = view.axis();
   const std::int64_t along = set.chunk[axis];
-  // One chunk that holds whole rows is lent as it is.
-  bool whole = !view.reversed && first / along == (first + rows - 1) / along;
-  for (std::size_t d = 1; d < set.dims.size(); ++d)
-    whole = whole && set.chunk[d] == set.dims[d];
   auto needed_again = [&](std::int64_t begin) {
     return keep_ || begin < first ||
            std::min(begin + along, view.rows()) > first + rows;
   };
-  if (whole) {
+  // One chunk that holds whole rows is lent as it is.
+  if (holds_whole_rows(view) && first / along == (first + rows - 1) / along) {
     const std::int64_t number = first / along;
     if (set.places[static_cast<std::size_t>(number)].bytes != 0) {
       DecodedChunks::Chunk chunk =

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "penstock/base/bytes.h"
 #include "penstock/sources/files/open_file.h"
+#include "penstock/sources/files/row_file.h"
 #include "penstock/sources/hdf5/decoded_chunks.h"
 #include "penstock/sources/hdf5/filters/filters.h"
 #include "penstock/sources/hdf5/indexed_file.h"
@@ -54,6 +56,16 @@ class RawReader {
   /// Decoded chunks are needed again, wherever rows are read.
   void keep_chunks(bool yes) { keep_ = yes; }
   RawRows read(const RowView& view, std::int64_t first, std::int64_t rows);
+  /// Puts rows, whose numbers from `first` on ascend, to `places`, `to` being
+  /// the first of them. `no`: read() is to be used, whatever was written;
+  /// `later`, where it shall not `wait`: others decode one of their chunks.
+  files::Placed place(const RowView& view, std::int64_t first,
+                      std::span<const std::int64_t> rows,
+                      std::span<const std::size_t> places, std::byte* to,
+                      bool wait);
+  /// Chunks that place() decodes are used up row by row, in this epoch alone:
+  /// so what can be done for a row is left until then.
+  void decode_late(bool yes) { late_ = yes; }
   /// Lets go of decoded chunks that hold some of these rows and no others.
   void forget(const RowView& view, std::int64_t first, std::int64_t rows);
   /// Bytes of a file at a place that an index did not name. What is wrong;
@@ -70,12 +82,15 @@ class RawReader {
                    RawRows& out);
   DecodedChunks::Chunk chunk_of(const RowView& view, std::int64_t chunk,
                                 bool keep);
-  std::shared_ptr<DecodedChunk> decoded(const RowView& view,
-                                        std::int64_t chunk);
+  DecodedChunks::Chunk chunk_for_rows(const RowView& view, std::int64_t chunk,
+                                      bool wait);
+  std::shared_ptr<DecodedChunk> decoded(const RowView& view, std::int64_t chunk,
+                                        bool late);
+  DecodedChunks::Chunk whole(DecodedChunks::Chunk chunk) const;
 
   const std::shared_ptr<DecodedChunks> chunks_;
   const StopFlag stop_;
-  bool keep_ = true;
+  bool keep_ = true, late_ = false;
   ChunkDecoder decoder_;
   std::string stored_;
   std::list<std::pair<const IndexedFile*, files::OpenFile>> open_;

@@ -34,6 +34,14 @@ constexpr std::pair<int, const char*> kNames[] = {
     {32015, "zstd"},  {32017, "sz"},         {32018, "fcidecomp"},
     {32019, "jpeg"},  {32024, "sz3"},        {32026, "blosc2"}};
 
+/// The bytes of a value that take_together() knows; 0: it does not.
+std::size_t width_apart(const Filter& filter, std::size_t bytes) {
+  const std::size_t width =
+      filter.id != kShuffle || filter.values.empty() ? 0 : filter.values[0];
+  return (width == 2 || width == 4 || width == 8) && bytes % width == 0 ? width
+                                                                        : 0;
+}
+
 std::string shown(const Filter& filter) {
   std::string name;
   for (const auto& [id, known] : kNames)
@@ -148,7 +156,7 @@ ChunkDecoder::~ChunkDecoder() = default;
 
 std::string ChunkDecoder::decode(const std::vector<Filter>& filters,
                                  std::uint32_t skipped, In stored,
-                                 std::span<std::byte> out) {
+                                 std::span<std::byte> out, std::size_t* apart) {
   // Between two filters there may be a checksum of four bytes more, each.
   const std::size_t most = out.size() + 4 * filters.size();
   In now = stored;
@@ -157,8 +165,18 @@ std::string ChunkDecoder::decode(const std::vector<Filter>& filters,
     return at < 32 && (skipped >> at & 1) != 0;
   };
   std::size_t last = 0;
-  while (last < filters.size() && is_skipped(last)) ++last;
-  for (std::size_t at = filters.size(); at-- > 0;) {
+  auto find_last = [&] {
+    while (last < filters.size() && is_skipped(last)) ++last;
+  };
+  find_last();
+  if (apart != nullptr) {
+    *apart = last < filters.size() ? width_apart(filters[last], out.size()) : 0;
+    if (*apart > 0) {
+      ++last;
+      find_last();
+    }
+  }
+  for (std::size_t at = filters.size(); at-- > last;) {
     if (is_skipped(at)) continue;
     if (at == last && state_->undo_into(filters[at], now, out)) return {};
     Bytes& to = state_->buffers[buffer];
