@@ -93,22 +93,22 @@ def fat(items):
 # Name: data set, body of the loop, options, whether a verdict names the fault.
 FAULTS = {
     "no workers, 20 ms of work": lambda: (
-        Items(400, Computes(0.005)), lambda: time.sleep(0.004), {},
+        Items(240, Computes(0.005)), lambda: time.sleep(0.004), {},
         lambda told: told.limit == "data" and told.stage == "__getitem__"
         and "it computes for" in told.cause),
     "a lock that all workers share": lambda: (
-        Items(400, Locked(0.005)), lambda: None, {"num_workers": 2},
+        Items(300, Locked(0.005)), lambda: None, {"num_workers": 2},
         lambda told: "waits for a lock" in told.cause),
     "one slow item in 200": lambda: (
-        Items(800, SlowOnce()),
+        Items(600, SlowOnce()),
         lambda: time.sleep(0.001), {"num_workers": 2},
         lambda told: told.limit == "order" and "one item in" in told.cause),
     "a fat collate": lambda: (
-        Items(400, Computes(0)), lambda: None,
+        Items(200, Computes(0)), lambda: None,
         {"num_workers": 1, "collate_fn": fat},
         lambda told: told.stage == "collate_fn"),
     "a device that computes": lambda: (
-        Items(400, Computes(0)), lambda: time.sleep(0.02),
+        Items(240, Computes(0)), lambda: time.sleep(0.02),
         {"num_workers": 1},
         lambda told: told.limit == "compute" and not told.actions)}
 SKIPPED = 10  # batches: made while the workers start, and before they are asked
@@ -155,9 +155,10 @@ def one_run(make):
     return run
 
 
-def cost_of_watching(pairs, seconds):
-    """Items of 50 us and a loop that computes for 2 ms per batch of 32."""
-    dataset = Items(32 * max(8, int(seconds / 0.004)), Computes(5e-5))
+def cost_of_watching(pairs, seconds, item_us):
+    """Items of so many us and a loop that computes for 2 ms per batch of 32."""
+    batches = max(8, int(seconds / (32e-6 * item_us + 0.002)))
+    dataset = Items(32 * batches, Computes(1e-6 * item_us))
     off = []
     for pair in range(pairs):
         took = {}
@@ -172,7 +173,7 @@ def cost_of_watching(pairs, seconds):
         off.append(took[True] / took[False] - 1)
     mean = statistics.mean(off)
     bound = mean + 1.96 * statistics.stdev(off) / len(off) ** 0.5
-    return {"pairs": pairs, "cpu_share": spread(off), "mean": mean,
+    return {"item_us": item_us, "pairs": pairs, "cpu_share": spread(off), "mean": mean,
             "upper_95": bound, "must_reach": "at most 0.01"}
 
 
@@ -182,9 +183,12 @@ def main():
     arguments.add_argument("--pairs", type=int, default=30)
     arguments.add_argument("--seconds", type=float, default=1)
     arguments.add_argument("--note", default=None)
+    arguments.add_argument("--only", default="", help="faults with this text")
     given = arguments.parse_args()
     results = []
     for name, make in FAULTS.items():
+        if given.only not in name:
+            continue
         runs = [one_run(make) for _ in range(given.runs)]
         off = sorted(run["off"] for run in runs if "off" in run)
         results.append({
@@ -209,7 +213,8 @@ def main():
         {"machine": {**processor(), "torch": torch.__version__},
          **({"note": given.note} if given.note else {}),
          "results": results,
-         "cost": cost_of_watching(given.pairs, given.seconds)})
+         "cost": [cost_of_watching(given.pairs, given.seconds, item_us)
+                  for item_us in (50, 200)] if given.pairs else None})
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ std::optional<ItemCause> items_in(const Making& making, double items) {
   const std::string took =
       formatted("__getitem__ takes %.2f ms, ", 1e3 * making.item_s / items);
   const double computes = share(making.item_cpu_s, making.item_s);
-  if (computes > kComputes)
+  if (computes > kComputes * making.cpu_share)
     return ItemCause{
         .stage = "__getitem__",
         .cause = took +

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, Any, Mapping, Protocol, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Protocol, Sequence
 
 if TYPE_CHECKING:
     from ._dataloader.meter import Meter
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _LEAST_BATCHES = 8
 _STEADY_BATCHES = 256  # so many are gone through: the first ones count little
 _CROWDED = 0.9  # of the time a thread could run, it had a processor for less
+_MORE_THAN_LEFT = 1.1  # of the processors that are idle or its own
 _IN_LOCK = 0.35  # of what was seen waiting
 _FEWEST_SEEN = 10
 
@@ -30,8 +31,16 @@ class Made(Protocol):
     seen: tuple[int, ...]
 
 
+class Processors(NamedTuple):
+    """What there is to compute with, while the loop runs."""
+
+    cpus: int  # that it may use
+    share: float = 1.0  # of a processor, that a thread gets that can run
+    idle: float | None = None  # of the machine's; None: unknown
+
+
 def drop_in_of(meter: Meter, made: Made, workers: int, depth: int,
-               moving: TransferCost, cpus: int, cpu_share: float,
+               moving: TransferCost, processors: Processors,
                verdict: Mapping[str, Any]) -> dict[str, Any] | None:
     """{"workers", "samples_per_s", "gain", "up_to", "prediction": True}: the
     rate of the same loop over penstock.DataLoader with the workers that the
@@ -41,8 +50,7 @@ def drop_in_of(meter: Meter, made: Made, workers: int, depth: int,
     A prediction, from what was measured: the batches are made again, each in
     its own time, by the workers, and handed out in their order (steady_s);
     the loop's thread does its own work and receives; all of it needs
-    processors. The longest decides. `depth` is the prefetch_factor, `cpu_share`
-    the share of a processor that a thread gets that can run.
+    processors. The longest decides. `depth` is the prefetch_factor.
 
     Where it cannot be told, `samples_per_s` and `gain` are the least of it, and
     `up_to` has the most: {"samples_per_s", "gain", "why"}. So it is where
@@ -65,30 +73,35 @@ def drop_in_of(meter: Meter, made: Made, workers: int, depth: int,
                if action["knob"] == "num_workers"), workers)
     present = per_batch * counted / spent
 
-    def rate(processors: float, make_share: float) -> float:
+    # Without workers, what the loop's process used holds the making, too.
+    own_cpu = max(0.0, meter.cpu_s / counted - (0 if workers else make_cpu))
+    cpu = own_cpu + make_cpu + (moving.worker_s + moving.loop_s if to else 0)
+
+    def rate(to_be_had: float, make_share: float = 1.0) -> float:
         """Of a batch's making, `make_share` is left of the wall time."""
         if to == 0:
             return per_batch / max(loop + make, 1e-9)
-        # Without workers, what the loop's process used holds the making, too.
-        own_cpu = meter.cpu_s / counted - (0 if workers else make_cpu)
         times = made.batch_seconds or [make]
         took = max(
             steady_s([make_share * time + moving.worker_s for time in times],
                      to, depth, loop + moving.loop_s),
-            (max(0.0, own_cpu) + make_cpu + moving.worker_s + moving.loop_s)
-            / max(processors, 0.01))
+            cpu / max(to_be_had, 0.01))
         return per_batch / max(took, 1e-9)
 
-    least = most = rate(cpus, 1.0)
+    cpus, share = processors.cpus, processors.share
+    least = most = rate(cpus)
     why = []
-    if to and cpu_share < _CROWDED:
-        now = min(cpus, workers + 1 if workers else 1)
-        before, then = processors_got(now, to + 1, cpus, cpu_share)
-        share = then / min(cpus, to + 1)
-        waited = max(0.0, make_cpu / cpu_share - make_cpu)
-        got = max(0.0, make_cpu / share - make_cpu)
+    had = (own_cpu + make_cpu) * counted / spent
+    left = cpus if processors.idle is None else \
+        min(cpus, had + processors.idle)
+    if to and (share < _CROWDED or
+               cpu * least / per_batch > _MORE_THAN_LEFT * left):
+        now, then = processors_got(min(cpus, workers + 1 if workers else 1),
+                                   to + 1, cpus, share)
+        waited = max(0.0, make_cpu / share - make_cpu)
+        got = max(0.0, make_cpu * min(cpus, to + 1) / then - make_cpu)
         part = 1 + (got - waited) / make if make else 1.0
-        rates = (rate(before, 1.0), rate(then, max(part, 0.0)))
+        rates = (rate(min(now, left)), rate(then, max(part, 0.0)))
         least, most = min(rates), max(rates)
         why.append("other work has the processors, and may leave it no more "
                    "of them")

@@ -23,7 +23,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Generic, Iterable, Iterator,
 from ._dataloader.meter import Meter, scheduled
 from ._dataloader.transfer_cost import TransferCost, measured_transfer
 from .explanation import Explanation
-from .predicting import drop_in_of
+from .predicting import Processors, drop_in_of
 
 if TYPE_CHECKING:
     from ._engine import Making, ThreadSampler
@@ -95,6 +95,7 @@ class Made:
                      "slowest", "slowest_s"):
             setattr(making, name, getattr(self, name))
         making.seconds = list(self.seconds)
+        making.cpu_share = self.processors_got()
         making.add_seen(list(self.seen))
         return making
 
@@ -283,6 +284,31 @@ def _timed_copy(loop: Any) -> Any | None:
     return again
 
 
+class _Idle:
+    """Processors of the machine that have nothing to do, since this was made."""
+
+    def __init__(self) -> None:
+        self._before = self._seconds(), time.perf_counter()
+
+    @staticmethod
+    def _seconds() -> float | None:
+        try:
+            with open("/proc/stat", "rb") as file:
+                fields = file.readline().split()
+            # user, nice, system, idle, iowait
+            ticks = int(fields[4]) + int(fields[5])
+            return ticks / os.sysconf("SC_CLK_TCK")
+        except (OSError, ValueError, IndexError):
+            return None
+
+    def processors(self) -> float | None:
+        """On the average; None where that is unknown."""
+        (idle, began), now = self._before, self._seconds()
+        took = time.perf_counter() - began
+        return None if idle is None or now is None or took <= 0 else \
+            max(0.0, now - idle) / took
+
+
 def _rows_of(batch: Any) -> int:
     """The length of the first tensor or list in it; 1 where there is none."""
     if isinstance(batch, dict):
@@ -310,6 +336,7 @@ class Watched(Generic[_Batch]):
         self._is_ours = type(loop).__module__.startswith("penstock.")
         self._shown = False
         self._iterating = False
+        self._idle = _Idle()
 
     def __len__(self) -> int:
         return len(self._loop)  # type: ignore[arg-type]
@@ -406,9 +433,10 @@ class Watched(Generic[_Batch]):
             report["drop_in"] = None if self._moving is None else drop_in_of(
                 self._meter, self._made, self._workers(),
                 getattr(self._loop, "prefetch_factor", None) or _PREFETCH,
-                self._moving, window.cpus,
-                min(window.cpu_share, self._made.processors_got()),
-                report["verdict"])
+                self._moving, Processors(
+                    window.cpus,
+                    min(window.cpu_share, self._made.processors_got()),
+                    self._idle.processors()), report["verdict"])
         return report
 
 

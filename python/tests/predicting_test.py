@@ -46,9 +46,10 @@ class Steady(unittest.TestCase):
 
 class DropIn(unittest.TestCase):
     def told(self, a_meter, a_made, workers=0, to=2, moving=NO_TRANSFER,
-             cpus=4, share=1.0):
-        return predicting.drop_in_of(a_meter, a_made, workers, 2, moving, cpus,
-                                     share, verdict(to))
+             cpus=4, share=1.0, idle=None):
+        return predicting.drop_in_of(
+            a_meter, a_made, workers, 2, moving,
+            predicting.Processors(cpus, share, idle), verdict(to))
 
     def test_work_is_shared_by_the_workers(self):
         told = self.told(meter(), made([0.02] * 101))
@@ -80,6 +81,15 @@ class DropIn(unittest.TestCase):
         self.assertGreater(told["up_to"]["gain"], told["gain"])
         self.assertIn("other work", told["up_to"]["why"])
         self.assertAlmostEqual(told["samples_per_s"], 4 / 0.04, delta=2)
+
+    def test_processors_that_others_keep_busy_make_it_a_range(self):
+        """The loop has a processor for itself, and nothing is left."""
+        told = self.told(meter(), made([0.02] * 101), idle=0.0)
+        self.assertAlmostEqual(told["gain"], 0, delta=0.05)
+        self.assertGreater(told["up_to"]["gain"], 0.5)
+        free = self.told(meter(), made([0.02] * 101), idle=2.0)
+        self.assertIsNone(free["up_to"])
+        self.assertGreater(free["gain"], told["up_to"]["gain"])
 
     def test_a_lock_of_unknown_share_makes_it_a_range(self):
         told = self.told(meter(0.0, 0.02, 0.001),
