@@ -20,6 +20,11 @@ from result import print_result, processor
 
 GROUP = pathlib.Path("/sys/fs/cgroup/cpu/penstock-campaign")
 
+# Runs a command beside four programs per processor that compute.
+BESIDE_OTHERS = [
+    "sh", "-c", 'for i in $(seq $(($(nproc) * 4))); do (while :; do :; done) & '
+    'others="$others $!"; done; "$@"; rc=$?; kill $others; exit $rc', "sh"]
+
 # Name: settings, a prefix of the command, what limit and cause have to say.
 FAULTS = {
     "a database that is 10 ms away": (
@@ -36,6 +41,10 @@ FAULTS = {
     "a quota of half a processor": (
         ["loader.cache=none", "loader.workers=4", "loader.batch_size=2048",
          "device.step_ms=1"], "quota", "data", "than the quota of 0.5"),
+    "a busy neighbour": (
+        ["loader.cache=none", "loader.workers=2", "loader.batch_size=2048",
+         "device.step_ms=1"], BESIDE_OTHERS, "data",
+        "other programs work on this machine"),
     "a slow link": (
         ["loader.cache=ram", "device.copy_gb_s=0.003", "device.step_ms=10"],
         [], "copy", "wait for their copy"),
@@ -88,6 +97,7 @@ def main():
     arguments.add_argument("--runs", type=int, default=20)
     arguments.add_argument("--steps", type=int, default=60)
     arguments.add_argument("--note", default=None)
+    arguments.add_argument("--only", default="", help="faults with this text")
     given = arguments.parse_args()
     program = str(pathlib.Path(given.program).resolve())
     results = []
@@ -102,6 +112,8 @@ def main():
         job = folder / "job.json"
         job.write_text(json.dumps(JOB))
         for name, (sets, prefix, limit, cause) in FAULTS.items():
+            if given.only not in name:
+                continue
             prefix = quota if prefix == "quota" else prefix
             if prefix is None:
                 results.append({"fault": name, "runs": 0,

@@ -34,6 +34,32 @@ std::optional<ItemCause> collating(const Making& making, double batches) {
           "into __getitem__, and copy arrays instead of lists"};
 }
 
+std::int64_t looks_waiting(const ThreadSightings& seen) {
+  return seen.in_lock + seen.in_file + seen.in_network + seen.asleep +
+         seen.other;
+}
+
+/// Other work has the processors that the items need. That makes some of them
+/// slow at random, too.
+std::optional<ItemCause> crowded(const Making& making, double items) {
+  const double computes = share(making.item_cpu_s, making.item_s);
+  const std::int64_t running = making.seen.running;
+  const std::int64_t looks = running + looks_waiting(making.seen);
+  // The kernel calls a thread runnable, too, that has no processor.
+  if (looks < kFewestSeen ||
+      share(double(running), double(looks)) <= computes + kCrowded)
+    return std::nullopt;
+  return ItemCause{
+      .stage = "__getitem__",
+      .cause = formatted("__getitem__ takes %.2f ms, of which it computes for "
+                         "%.0f %% and waits for a processor for most of the "
+                         "rest: other threads, or other programs, have them",
+                         1e3 * making.item_s / items, 100 * computes),
+      .next =
+          "start fewer workers or programs, or give this one processors "
+          "of its own (taskset, a container's --cpus)"};
+}
+
 /// A few items take so long that those after them wait.
 std::optional<ItemCause> single_items(const FetchWindow& window) {
   const Making& making = *window.making;
@@ -91,29 +117,14 @@ std::optional<ItemCause> items_in(const Making& making, double items) {
   const std::string took =
       formatted("__getitem__ takes %.2f ms, ", 1e3 * making.item_s / items);
   const double computes = share(making.item_cpu_s, making.item_s);
-  if (computes > kComputes)
+  if (computes > kComputes * making.cpu_share)
     return ItemCause{
         .stage = "__getitem__",
         .cause = took +
                  formatted("of which it computes for %.0f %%", 100 * computes),
         .next = "make an item cheaper, or keep what it makes"};
   const ThreadSightings& seen = making.seen;
-  // The kernel calls a thread runnable, too, that has no processor.
-  const std::int64_t waiting =
-      seen.in_lock + seen.in_file + seen.in_network + seen.asleep + seen.other;
-  const double runnable =
-      share(double(seen.running), double(seen.running + waiting));
-  if (seen.running + waiting >= kFewestSeen && runnable > computes + kCrowded)
-    return ItemCause{
-        .stage = "__getitem__",
-        .cause =
-            took + formatted("of which it computes for %.0f %% and waits for "
-                             "a processor for most of the rest: other "
-                             "threads, or other programs, have them",
-                             100 * computes),
-        .next =
-            "start fewer workers or programs, or give this one processors "
-            "of its own (taskset, a container's --cpus)"};
+  const std::int64_t waiting = looks_waiting(seen);
   for (const Waiting& kind : kWaits) {
     const std::int64_t found = seen.*kind.seen;
     if (waiting < kFewestSeen ||
@@ -145,6 +156,7 @@ std::optional<ItemCause> cause_in_items(const FetchWindow& window) {
   const double batches = items * static_cast<double>(window.batches) /
                          static_cast<double>(window.items);
   if (auto found = collating(making, batches)) return found;
+  if (auto found = crowded(making, items)) return found;
   if (auto found = single_items(window)) return found;
   return items_in(making, items);
 }

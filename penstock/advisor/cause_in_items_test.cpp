@@ -69,6 +69,25 @@ TEST(CauseInItems, NamesOtherWorkThatHasTheProcessors) {
   EXPECT_THAT(diagnose(crowded).cause, HasSubstr("mostly sleeps"));
 }
 
+TEST(CauseInItems, ItemsThatComputeAndAreStoppedNowAndThenCompute) {
+  FetchWindow stopped = window(0, 0.65);
+  stopped.making->seen.running = 100;
+  EXPECT_THAT(diagnose(stopped).cause, HasSubstr("waits for something"));
+  stopped.making->cpu_share = 0.7;
+  EXPECT_THAT(diagnose(stopped).cause, HasSubstr("it computes for 65 %"));
+}
+
+TEST(CauseInItems, ItemsThatLackAProcessorAreNotSingleSlowOnes) {
+  FetchWindow crowded = window(0, 0.12);
+  crowded.making->seconds.assign(58, 0.025);
+  crowded.making->seconds.resize(60, 0.6);
+  crowded.making->seen.running = 100;
+  EXPECT_THAT(diagnose(crowded).cause, HasSubstr("waits for a processor"));
+  crowded.making->seen.running = 40;
+  crowded.making->seen.asleep = 60;
+  EXPECT_THAT(diagnose(crowded).cause, HasSubstr("one item in 30"));
+}
+
 TEST(CauseInItems, NamesWhatItemsWaitFor) {
   struct Case {
     std::int64_t ThreadSightings::*seen;

@@ -13,6 +13,7 @@ namespace {
 constexpr double kComputes = 0.8;    // of its busy time, on a processor
 constexpr double kWaitsFor = 0.3;    // below that it waits for something
 constexpr double kThrottled = 0.1;   // of the wall time
+constexpr double kCrowded = 0.7;     // of the time its threads could run: less
 constexpr double kNoWaiting = 0.03;  // of the wall time: nothing to gain
 
 /// Share of its busy time in which a stage used a processor.
@@ -277,6 +278,13 @@ class Diagnosis {
                         " needs more processor time: all %.3g processors "
                         "are in use, and %d threads share them",
                         cpus, threads());
+    if (got_processors() < kCrowded && u > kComputes * got_processors())
+      return name + formatted(
+                        " needs more processor time: other programs work on "
+                        "this machine, and its threads had a processor for "
+                        "%.0f %% of the time in which they could run (%.2g of "
+                        "%.3g processors)",
+                        100 * got_processors(), processors_in_use(), cpus);
     if (u > kComputes) return name + " needs more processor time";
     if (stage.calls > 0 && u < kWaitsFor)
       return name + formatted(
@@ -296,6 +304,13 @@ class Diagnosis {
   double throttled() const {
     return 1e-6 * static_cast<double>(window_.use.throttled_us.value_or(0)) /
            wall_;
+  }
+  /// Of the time in which threads of this process could run, the share in which
+  /// they did; 1 where that is unknown.
+  double got_processors() const {
+    const double ran = window_.use.cpu_seconds.value_or(0);
+    const double queued = window_.use.queued_seconds.value_or(0);
+    return ran > 0 ? ran / (ran + queued) : 1;
   }
   /// By the stages.
   double processors_in_use() const {

@@ -17,7 +17,27 @@ namespace {
 
 constexpr std::int64_t kLeastBatches = 8;
 constexpr double kLeastRatio = 1 + kSmallestGain;
-constexpr double kShortest = 1e-9;  // seconds, to divide by
+constexpr double kShortest = 1e-9;      // seconds, to divide by
+constexpr double kAhead = 1.3;          // as fast as the loop: workers keep up
+constexpr double kCrowded = 0.9;        // below: other work has the processors
+constexpr double kWaitsInCrowd = 0.25;  // of the time: more is no small matter
+
+/// How many times as fast as the loop takes batches the workers make them.
+/// None where there are no workers.
+std::optional<double> workers_ahead(const FetchWindow& window) {
+  const std::optional<double> rate = window.worker_rate();
+  if (!rate || window.workers < 1 || window.items < 1) return std::nullopt;
+  return *rate * window.workers * window.loop_s /
+         static_cast<double>(window.items);
+}
+
+/// The loop waits, and for processors that other work has: its batches were
+/// made long before.
+bool waits_in_crowd(const FetchWindow& window) {
+  return window.cpu_share < kCrowded &&
+         window.wait_s <= kWaitsInCrowd * window.spent_s() &&
+         workers_ahead(window).value_or(0) >= kAhead;
+}
 
 /// Seconds that a number of workers would take for what was measured.
 struct Times {
@@ -184,6 +204,16 @@ class FetchDiagnosis {
 
   void keeps_up() {
     verdict_.cause = "the input keeps up";
+    if (waits_for_batches(window_.wait_s, window_.loop_s)) {
+      verdict_.actions.clear();
+      verdict_.cause += formatted(
+          ": batches are made %.1f times as fast as the loop takes them, and "
+          "it waits since other work has the processors",
+          *workers_ahead(window_));
+      verdict_.no_action =
+          "start fewer programs, or give this one processors of its own";
+      return;
+    }
     if (!verdict_.actions.empty()) return;
     verdict_.cause += ": more workers change nothing";
     verdict_.no_action =
@@ -207,8 +237,10 @@ bool waits_for_batches(double wait_s, double loop_s) {
 Limit limit_of(const FetchWindow& window) {
   if (window.batches < kLeastBatches || window.spent_s() == 0)
     return Limit::unknown;
-  return window.wait_s / window.spent_s() > kWaits ? Limit::data
-                                                   : Limit::compute;
+  return waits_for_batches(window.wait_s, window.loop_s) &&
+                 !waits_in_crowd(window)
+             ? Limit::data
+             : Limit::compute;
 }
 
 Verdict diagnose(const FetchWindow& window) {

@@ -53,6 +53,22 @@ TEST(FetchingTest, ALoopThatWaitsForATenthOfItsTimeIsLimitedByData) {
   EXPECT_FALSE(waits_for_batches(0.9, 9.1));
 }
 
+TEST(FetchingTest, WhatACrowdedMachineTakesIsNotTheInputsFault) {
+  FetchWindow crowded = window(1.5, 8.5, 2, 1);
+  EXPECT_EQ(limit_of(crowded), Limit::data) << "nobody else has processors";
+  crowded.cpu_share = 0.5;
+  Verdict verdict = diagnose(crowded);
+  EXPECT_EQ(verdict.limit, Limit::compute);
+  EXPECT_THAT(verdict.actions, IsEmpty());
+  EXPECT_THAT(verdict.cause, HasSubstr("made 4.2 times as fast"));
+  EXPECT_THAT(verdict.cause, HasSubstr("other work has the processors"));
+  crowded.worker_s = 8;
+  EXPECT_EQ(limit_of(crowded), Limit::data) << "the workers are no faster";
+  crowded = window(5, 5, 2, 1);
+  crowded.cpu_share = 0.5;
+  EXPECT_EQ(limit_of(crowded), Limit::data) << "that is no small matter";
+}
+
 TEST(FetchingTest, TheGainIsBoundedByTheLoopAndTheWorkers) {
   EXPECT_EQ(offered(window(1, 9, 10, 1)), "1 to 2, 0.11");
   EXPECT_EQ(offered(window(9, 1, 10, 1)), "1 to 4, 3.00");

@@ -128,6 +128,31 @@ TEST(Diagnose, NamesProcessorsThatThreadsShare) {
   EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("in use")));
 }
 
+TEST(Diagnose, NamesOtherProgramsThatHaveTheProcessors) {
+  // Two threads of four processors, which others share: each works for 40 %
+  // of its busy time, and waits for a processor in the rest.
+  Snapshot late = window(4s, pool({stage("prepare", 2, 1000, 7600ms, 0.4)}));
+  late.limits.cpus = 4;
+  late.use.cpu_seconds = 3.04;
+  EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("other programs")))
+      << "how long they waited is unknown";
+  late.use.queued_seconds = 4.56;
+  EXPECT_THAT(diagnose(late).cause,
+              HasSubstr("other programs work on this machine, and its threads "
+                        "had a processor for 40 % of the time"));
+  late.use.queued_seconds = 0.2;
+  EXPECT_THAT(diagnose(late).cause, HasSubstr("is the slowest stage"))
+      << "they wait for something else";
+}
+
+TEST(Diagnose, AStageThatWaitsForAnswersDoesSoOnACrowdedMachineToo) {
+  Snapshot late = window(4s, pool({stage("read", 1, 1000, 3800ms, 0.05)}));
+  late.stages[0].calls = 10;
+  late.use.cpu_seconds = 0.2;
+  late.use.queued_seconds = 0.4;
+  EXPECT_THAT(diagnose(late).cause, HasSubstr("waits for answers"));
+}
+
 TEST(Diagnose, NamesStorageWhereBytesCameFromDrives) {
   Snapshot late = window(4s, pool({stage("read", 1, 1000, 3900ms, 0.1)}));
   late.stages[0].bytes = 40'000'000;

@@ -43,6 +43,9 @@ struct FetchWindow {
     std::string slowest;          ///< which item took longest: "dataset[12]"
     double slowest_s = 0;
     ThreadSightings seen;  ///< of threads while they made an item
+    /// Of the time in which they could run, the share in which they had a
+    /// processor.
+    double cpu_share = 1;
   };
   std::optional<Making> making;  ///< none: not measured
 

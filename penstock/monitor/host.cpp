@@ -3,8 +3,10 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string_view>
+#include <type_traits>
 
 #include "penstock/base/kernel_files.h"
 
@@ -35,6 +37,34 @@ HostUse read_host_use(const std::filesystem::path& root) {
       use.throttled_us = *ns / 1000;
   }
   use.read_bytes = number_in(root / "proc/self/io", "read_bytes:");
+  return use;
+}
+
+std::optional<double> processor_queue_seconds(
+    const std::filesystem::path& root) {
+  std::error_code failed;
+  std::optional<double> all;
+  for (const auto& thread :
+       std::filesystem::directory_iterator(root / "proc/self/task", failed)) {
+    std::ifstream file(thread.path() / "schedstat");
+    std::int64_t ran_ns = 0, queued_ns = 0;
+    if (file >> ran_ns >> queued_ns)
+      all = all.value_or(0) + 1e-9 * static_cast<double>(queued_ns);
+  }
+  return all;
+}
+
+HostUse use_between(const HostUse& earlier, const HostUse& later) {
+  auto since = [](const auto& before, const auto& now) {
+    using Number = std::remove_cvref_t<decltype(now)>;
+    if (!before || !now) return Number();
+    return Number(std::max(*now - *before, {}));  // of threads that have ended
+  };
+  HostUse use = later;
+  use.cpu_seconds = since(earlier.cpu_seconds, later.cpu_seconds);
+  use.throttled_us = since(earlier.throttled_us, later.throttled_us);
+  use.read_bytes = since(earlier.read_bytes, later.read_bytes);
+  use.queued_seconds = since(earlier.queued_seconds, later.queued_seconds);
   return use;
 }
 

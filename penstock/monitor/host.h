@@ -20,7 +20,15 @@ struct HostUse {
   std::optional<std::size_t> peak_bytes;
   std::optional<std::int64_t> throttled_us;  ///< by the cgroup's CPU quota
   std::optional<std::int64_t> read_bytes;    ///< from storage devices
+  /// Its threads could run, and other threads or programs had the processors;
+  /// summed over those that have not ended. read_host_use() leaves it out.
+  std::optional<double> queued_seconds;
 };
+/// What was used between two readings; memory is that of the later one.
+HostUse use_between(const HostUse& earlier, const HostUse& later);
+/// `queued_seconds`, from /proc/self/task/*/schedstat: about 15 us per thread.
+std::optional<double> processor_queue_seconds(
+    const std::filesystem::path& root = "/");
 /// Of those the processor time alone, which takes about a microsecond.
 std::optional<double> cpu_seconds_used();
 /// `root` is "/" except in tests, which hand in a made-up tree.

@@ -49,6 +49,28 @@ TEST(HostUse, KnowsThisProcess) {
   EXPECT_FALSE(machine_json().find("memory_free_from")->string().empty());
 }
 
+TEST_F(HostTest, AddsUpHowLongItsThreadsLackedAProcessor) {
+  EXPECT_EQ(processor_queue_seconds(root_), std::nullopt);
+  write("proc/self/task/7/schedstat", "9000000000 1500000000 12\n");
+  write("proc/self/task/8/schedstat", "1 500000000 2\n");
+  write("proc/self/task/9/status", "Name: no schedstat\n");
+  EXPECT_DOUBLE_EQ(processor_queue_seconds(root_).value(), 2);
+}
+
+TEST(UseBetween, IsWhatWasCountedSinceAndTheMemoryOfNow) {
+  HostUse earlier{.cpu_seconds = 1, .resident_bytes = 5, .throttled_us = 700};
+  earlier.queued_seconds = 3;
+  HostUse later{.cpu_seconds = 4, .resident_bytes = 9, .throttled_us = 900};
+  later.read_bytes = 50;
+  later.queued_seconds = 2;
+  HostUse use = use_between(earlier, later);
+  EXPECT_EQ(use.cpu_seconds, 3);
+  EXPECT_EQ(use.resident_bytes, 9u);
+  EXPECT_EQ(use.throttled_us, 200);
+  EXPECT_EQ(use.read_bytes, std::nullopt) << "the earlier one did not tell";
+  EXPECT_EQ(use.queued_seconds, 0) << "a thread has ended";
+}
+
 TEST(CpusUsed, IsProcessorTimeOverTime) {
   HostUse earlier{.cpu_seconds = 10}, later{.cpu_seconds = 13};
   EXPECT_DOUBLE_EQ(*cpus_used(earlier, later, 2s), 1.5);

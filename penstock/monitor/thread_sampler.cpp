@@ -105,8 +105,10 @@ struct ThreadSampler::State {
   void look() {
     Lock lock(mutex);
     while (!stops) {
-      if (threads.empty()) {
-        changed.wait(mutex);
+      idle = threads.empty() ? idle + 1 : 0;
+      if (idle > kIdleLooks) {
+        rests = true;
+        while (rests && !stops) changed.wait(mutex);
         continue;
       }
       changed.wait_until(mutex, std::chrono::steady_clock::now() + period);
@@ -116,9 +118,15 @@ struct ThreadSampler::State {
     }
   }
 
+  /// Without anything to look at, until it rests: to wake it for each piece of
+  /// work costs more than to look in vain.
+  static constexpr int kIdleLooks = 20;
+
   const Nanoseconds period;
   Mutex mutex;
   Condition changed;
+  int idle PENSTOCK_GUARDED_BY(mutex) = 0;
+  bool rests PENSTOCK_GUARDED_BY(mutex) = false;
   bool stops PENSTOCK_GUARDED_BY(mutex) = false;
   std::vector<pid_t> threads PENSTOCK_GUARDED_BY(mutex);
   ThreadSightings seen PENSTOCK_GUARDED_BY(mutex);
@@ -145,9 +153,8 @@ ThreadSampler::~ThreadSampler() {
 
 void ThreadSampler::begin() {
   Lock lock(state_->mutex);
-  const bool first = state_->threads.empty();
   state_->threads.push_back(::gettid());
-  if (first) state_->changed.notify_all();
+  if (std::exchange(state_->rests, false)) state_->changed.notify_all();
 }
 
 void ThreadSampler::end() {

@@ -437,6 +437,12 @@ std::vector<WorstStep> Session::worst_steps() {
   return worst;
 }
 
+HostUse Session::use_so_far() {
+  HostUse use = read_host_use();
+  use.queued_seconds = processor_queue_seconds();
+  return use;
+}
+
 /// All numbers of the loop and its loaders up to now.
 Snapshot Session::snapshot() {
   Snapshot snapshot;
@@ -447,7 +453,7 @@ Snapshot Session::snapshot() {
   std::shared_ptr<const Dataset> source = this->opened();
   snapshot.tiers = tiers_of(source->plan());
   snapshot.limits = read_host_limits();
-  snapshot.use = read_host_use();
+  snapshot.use = use_between(used_before_, use_so_far());
   return snapshot;
 }
 

@@ -164,6 +164,7 @@ class Session {
   std::shared_ptr<Stream> borrowed(void* handle)
       PENSTOCK_REQUIRES(stream_mutex_);
   Snapshot snapshot();
+  static HostUse use_so_far();
   /// Lets the tuner look at the step that has ended.
   void tune();
   void count_epoch(std::int64_t at, std::int64_t rows);
@@ -175,6 +176,7 @@ class Session {
   OpenOptions options_;
   std::atomic<bool> closing_{false};
   RunNumbers numbers_;
+  const HostUse used_before_ = use_so_far();
   std::shared_ptr<Device> device_;
   mutable Mutex source_mutex_;
   std::shared_ptr<const Dataset> source_  ///< as they were opened

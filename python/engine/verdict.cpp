@@ -48,6 +48,7 @@ void bind_making(nb::module_& module) {
       .def_rw("seconds", &Making::seconds)
       .def_rw("slowest", &Making::slowest)
       .def_rw("slowest_s", &Making::slowest_s)
+      .def_rw("cpu_share", &Making::cpu_share)
       .def("add_seen", [](Making& making, const Sightings& seen) {
         making.seen.running += seen[0];
         making.seen.in_lock += seen[1];

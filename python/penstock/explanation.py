@@ -44,10 +44,8 @@ class Explanation:
                 f"{100 * action['predicted_gain']:.0f} % more; costs "
                 f"{action['cost']}")
         drop_in = self.report.get("drop_in")
-        if drop_in and drop_in["gain"] >= 0.02:
-            lines.append(
-                f"  penstock.DataLoader with {drop_in['workers']} workers in "
-                f"its place: predicted {100 * drop_in['gain']:.0f} % more")
+        if drop_in:
+            lines += _drop_in_line(drop_in)
         if self.no_action:
             lines.append(f"  nothing to set: {self.no_action}")
         return "\n".join(lines)
@@ -56,3 +54,15 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         return verdict_html(self)
+
+
+def _drop_in_line(drop_in: Mapping[str, Any]) -> list[str]:
+    """What penstock.DataLoader would give; nothing where that is not 2 %."""
+    up_to, least = drop_in.get("up_to"), 100 * drop_in["gain"]
+    most = 100 * up_to["gain"] if up_to else least
+    if most < 2:
+        return []
+    gain = f"{least:.0f} to {most:.0f} % more, since {up_to['why']}" \
+        if up_to else f"{least:.0f} % more"
+    return [f"  penstock.DataLoader with {drop_in['workers']} workers in "
+            f"its place: predicted {gain}"]

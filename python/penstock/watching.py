@@ -20,10 +20,10 @@ from array import array
 from typing import (TYPE_CHECKING, Any, Callable, Generic, Iterable, Iterator,
                     TextIO, TypeVar, cast)
 
-from ._dataloader.meter import Meter
+from ._dataloader.meter import Meter, scheduled
 from ._dataloader.transfer_cost import TransferCost, measured_transfer
 from .explanation import Explanation
-from .predicting import drop_in_of
+from .predicting import Processors, drop_in_of
 
 if TYPE_CHECKING:
     from ._engine import Making, ThreadSampler
@@ -32,6 +32,8 @@ _Batch = TypeVar("_Batch")
 
 _SHOWN_AFTER_S = 30.0
 _KEPT_TIMES = 20_000  # of items
+_LOOKS_EVERY = 8  # batches, at how long a maker waited for a processor
+_PREFETCH = 2  # of each worker, where the loader says none
 
 
 class Made:
@@ -42,8 +44,10 @@ class Made:
         self.item_s = self.item_cpu_s = 0.0
         self.collate_s = self.collate_cpu_s = 0.0
         self.seconds = array("d")
+        self.batch_seconds = array("d")
         self.slowest, self.slowest_s = "", 0.0
         self.seen: tuple[int, ...] = (0,) * 6
+        self.ran_ns = self.queued_ns = 0  # on a processor, and waiting for one
 
     def add_items(self, ends: list[float], cpu_s: float,
                   name: Callable[[int], str]) -> None:
@@ -61,6 +65,7 @@ class Made:
             self.slowest_s = slowest
 
     def add(self, other: Made) -> None:
+        """How one more batch was made."""
         self.items += other.items
         self.item_s += other.item_s
         self.item_cpu_s += other.item_cpu_s
@@ -68,9 +73,19 @@ class Made:
         self.collate_cpu_s += other.collate_cpu_s
         self.seconds.extend(other.seconds)
         del self.seconds[:-_KEPT_TIMES]
+        self.batch_seconds.append(other.item_s + other.collate_s)
+        del self.batch_seconds[:-_KEPT_TIMES]
         if other.slowest_s > self.slowest_s:
             self.slowest, self.slowest_s = other.slowest, other.slowest_s
         self.seen = tuple(map(sum, zip(self.seen, other.seen)))
+        self.ran_ns += other.ran_ns
+        self.queued_ns += other.queued_ns
+
+    def processors_got(self) -> float:
+        """Of the time in which the makers could run, the share in which they
+        had a processor; 1 where that is unknown."""
+        could = self.ran_ns + self.queued_ns
+        return max(0.01, self.ran_ns / could) if could else 1.0
 
     def making(self) -> Making:
         from ._engine import Making
@@ -80,6 +95,7 @@ class Made:
                      "slowest", "slowest_s"):
             setattr(making, name, getattr(self, name))
         making.seconds = list(self.seconds)
+        making.cpu_share = self.processors_got()
         making.add_seen(list(self.seen))
         return making
 
@@ -113,6 +129,14 @@ class _Maker:
     def take(self) -> Made:
         made, self._threads.made = self.made, Made()
         made.seen = tuple(self.sampler.take())
+        mine = self._threads
+        mine.taken = getattr(mine, "taken", -1) + 1
+        if mine.taken % _LOOKS_EVERY == 0:
+            now = scheduled(threading.get_native_id())
+            before, mine.looked = getattr(mine, "looked", None), now
+            if before and now:
+                made.ran_ns, made.queued_ns = (now[0] - before[0],
+                                               now[1] - before[1])
         return made
 
     def timed(self, make: Callable[[list[float]], Any],
@@ -260,6 +284,31 @@ def _timed_copy(loop: Any) -> Any | None:
     return again
 
 
+class _Idle:
+    """Processors of the machine that have nothing to do, since this was made."""
+
+    def __init__(self) -> None:
+        self._before = self._seconds(), time.perf_counter()
+
+    @staticmethod
+    def _seconds() -> float | None:
+        try:
+            with open("/proc/stat", "rb") as file:
+                fields = file.readline().split()
+            # user, nice, system, idle, iowait
+            ticks = int(fields[4]) + int(fields[5])
+            return ticks / os.sysconf("SC_CLK_TCK")
+        except (OSError, ValueError, IndexError):
+            return None
+
+    def processors(self) -> float | None:
+        """On the average; None where that is unknown."""
+        (idle, began), now = self._before, self._seconds()
+        took = time.perf_counter() - began
+        return None if idle is None or now is None or took <= 0 else \
+            max(0.0, now - idle) / took
+
+
 def _rows_of(batch: Any) -> int:
     """The length of the first tensor or list in it; 1 where there is none."""
     if isinstance(batch, dict):
@@ -287,6 +336,7 @@ class Watched(Generic[_Batch]):
         self._is_ours = type(loop).__module__.startswith("penstock.")
         self._shown = False
         self._iterating = False
+        self._idle = _Idle()
 
     def __len__(self) -> int:
         return len(self._loop)  # type: ignore[arg-type]
@@ -381,8 +431,12 @@ class Watched(Generic[_Batch]):
         report: dict[str, Any] = json.loads(window.report())
         if self._copy is not None:
             report["drop_in"] = None if self._moving is None else drop_in_of(
-                self._meter, self._made, self._workers(), self._moving,
-                window.cpus * window.cpu_share, report["verdict"])
+                self._meter, self._made, self._workers(),
+                getattr(self._loop, "prefetch_factor", None) or _PREFETCH,
+                self._moving, Processors(
+                    window.cpus,
+                    min(window.cpu_share, self._made.processors_got()),
+                    self._idle.processors()), report["verdict"])
         return report
 
 

@@ -191,11 +191,11 @@ class Advice(unittest.TestCase):
         self.assertIn("batches come in bursts", told.no_action)
 
     def test_other_work_is_seen_in_the_time_that_a_thread_waits(self):
-        with mock.patch.object(meters, "_scheduled", lambda _: (10, 10)):
+        with mock.patch.object(meters, "scheduled", lambda _: (10, 10)):
             meter = Meter()
         self.assertGreater(Meter().processors_left(), 0)
         for now, left in (((40, 20), 0.75), ((10, 10), 1.0), (None, 1.0)):
-            with mock.patch.object(meters, "_scheduled", lambda _: now):
+            with mock.patch.object(meters, "scheduled", lambda _: now):
                 self.assertEqual(meter.processors_left(), left)
 
     def test_a_notebook_shows_it_as_a_table(self):

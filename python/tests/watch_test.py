@@ -268,8 +268,9 @@ class WatchOfTorch(unittest.TestCase):
         measured = samples / (time.perf_counter() - began)
         # A wide margin: this machine may have other work to do.
         self.assertLess(drop_in["samples_per_s"], 2 * measured)
-        self.assertGreater(drop_in["samples_per_s"], measured / 2)
-        self.assertEqual(drop_in["gain"] >= 0.02,
+        most = drop_in["up_to"] or drop_in
+        self.assertGreater(most["samples_per_s"], measured / 2)
+        self.assertEqual(most["gain"] >= 0.02,
                          "in its place: predicted" in str(told))
 
     def test_nothing_is_predicted_where_nothing_is_measured(self):

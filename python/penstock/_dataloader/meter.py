@@ -23,7 +23,7 @@ _COUNTED = ("batches", "items", "first_batch_s", "wait_s", "loop_s",
             "blocked_s", "cpu_s", "worker_items", "worker_s", "worker_cpu_s")
 
 
-def _scheduled(thread: int) -> tuple[int, int] | None:
+def scheduled(thread: int) -> tuple[int, int] | None:
     """How long a thread of this process was on a processor, and how long it
     waited for one."""
     try:
@@ -54,7 +54,7 @@ class Meter:
         self._handed_out: float | None = None
         self._blocked_now = self._cpu_before = 0.0
         self._thread = threading.get_native_id()
-        self._scheduled = _scheduled(self._thread)
+        self._scheduled = scheduled(self._thread)
 
     def asked(self) -> float:
         """next() begins. Returns the time."""
@@ -117,7 +117,7 @@ class Meter:
     def processors_left(self) -> float:
         """Of the time in which our thread could have run, the share in which
         it had a processor; 1 where that is unknown."""
-        before, now = self._scheduled, _scheduled(self._thread)
+        before, now = self._scheduled, scheduled(self._thread)
         if before is None or now is None or sum(now) == sum(before):
             return 1.0
         return max(0.01, (now[0] - before[0]) / (sum(now) - sum(before)))
