@@ -14,7 +14,6 @@ processor time counts; the files are in the page cache.
 Run it in the environment of setup.sh with torchvision and Pillow; bench/run does.
 """
 import argparse
-import io
 import pathlib
 import statistics
 import tarfile
@@ -25,48 +24,18 @@ import numpy
 import PIL
 import torch
 import torchvision
-from PIL import Image
 from torchvision import transforms
 
 import penstock
 from penstock import images
 from peer_result import print_result, spread, torch_machine
+from photos import write_pictures
 
-WIDTH, HEIGHT, BATCH = 500, 375, 64
+BATCH = 64
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 MUST = {"training": {"torchvision": 3.0, "torchvision_tensors": 2.0,
                      "dali_cpu": 1.3, "turboloader": 2.0, "ffcv": 1.7},
         "validation": {"torchvision": 2.5}}
-
-
-def photo(draw):
-    frequency = numpy.hypot(numpy.fft.fftfreq(HEIGHT)[:, None],
-                            numpy.fft.rfftfreq(WIDTH)[None])
-    frequency[0, 0] = 1 / WIDTH
-
-    def noise(power):
-        shape = frequency.shape
-        waves = draw.normal(size=shape) + 1j * draw.normal(size=shape)
-        found = numpy.fft.irfft2(waves / frequency**power, (HEIGHT, WIDTH))
-        return found / found.std()
-
-    light = noise(1.1)
-    pixels = numpy.stack([light + 0.5 * noise(1.3) for _ in range(3)], -1)
-    pixels = pixels / pixels.std() * 55 + 120
-    return Image.fromarray(pixels.clip(0, 255).astype("uint8"))
-
-
-def write_pictures(folder, count):
-    draw = numpy.random.default_rng(1)
-    total = 0
-    for at in range(count):
-        of_class = folder / f"class{at % 4}"
-        of_class.mkdir(exist_ok=True)
-        file = io.BytesIO()
-        photo(draw).save(file, "JPEG", quality=90)
-        total += len(file.getvalue())
-        (of_class / f"{at:05}.jpg").write_bytes(file.getvalue())
-    return total / count
 
 
 def recipes():

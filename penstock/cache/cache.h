@@ -145,6 +145,8 @@ struct TierPlan {
   std::vector<Line> lines;       ///< the fastest first
   TierLimits limits;
   std::optional<ScanMemory> scan;  ///< of a table
+  /// Rows that sizes were reckoned from, where not all are known; 0: they are.
+  std::int64_t predicted_from = 0;
 
   /// The first id in this tier or a slower one.
   SampleId first_in(Tier tier) const;

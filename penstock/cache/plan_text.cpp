@@ -27,6 +27,9 @@ std::string TierPlan::text() const {
       all += " (room for " + std::to_string(*line.most_rows) + " such rows)";
     all += "\n";
   }
+  if (predicted_from > 0)
+    all += "    sizes are reckoned from " + std::to_string(predicted_from) +
+           " rows\n";
   if (scan)
     all +=
         "    initial scan: held " + shown_bytes(scan->bytes) + ", limit " +
@@ -69,6 +72,7 @@ Json TierPlan::json() const {
     entry["why"] = line.why;
     json["tiers"].push_back(std::move(entry));
   }
+  if (predicted_from > 0) json["predicted_from"] = predicted_from;
   if (scan) {
     json["scan"]["bytes"] = scan->bytes;
     json["scan"]["limit"] = json_of(scan->limit);

@@ -132,6 +132,15 @@ class Dataset {
   const TierPlan& plan() const { return info().plan; }
 };
 
+/// Rows of fields whose statistics are known: what a model is made for.
+class FittedDataset : public Dataset {
+ public:
+  virtual const std::vector<Field>& fields() const = 0;
+  /// Those of one field; null where it needs none. Throws Error(internal) where
+  /// there is no such field.
+  virtual const Json& statistics_of(const std::string& field) const = 0;
+};
+
 /// The elements of a sample of `length` elements that a range holds.
 inline std::int32_t elements_in(const SampleRange& range, std::int32_t length) {
   if (range.sample < 0) return 0;

@@ -143,6 +143,20 @@ std::pair<SideIndex, SideIndex> sides_by_position(const Split& split,
           SideIndex(sides, static_cast<std::byte>(Side::val))};
 }
 
+Json IndexedDataset::statistics() const {
+  Json json;
+  for (std::size_t f = 0; f < statistics_.size(); ++f)
+    if (!statistics_[f].is_null())
+      json[options_.fields[f].name] = statistics_[f];
+  return json;
+}
+
+const Json& IndexedDataset::statistics_of(const std::string& field) const {
+  auto found = std::ranges::find(options_.fields, field, &Field::name);
+  PENSTOCK_ASSERT(found != options_.fields.end(), "the field is there");
+  return statistics_[static_cast<std::size_t>(found - options_.fields.begin())];
+}
+
 void IndexedDataset::find_lengths() {
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     const FieldKind& kind = *options_.fields[f].kind;

@@ -13,6 +13,8 @@
 
 namespace penstock {
 
+struct TableDatasetOptions;
+
 /// How samples of a source by position are prepared.
 struct IndexedOptions {
   std::vector<Field> fields;
@@ -30,7 +32,7 @@ struct IndexedOptions {
 ///
 /// A sample that a field rejects is a bad sample of its batch, and so is one
 /// that its field would leave out: the loader's `on_bad` decides what is done.
-class IndexedDataset final : public Dataset {
+class IndexedDataset final : public FittedDataset {
  public:
   /// Why these samples cannot be used without a scan; empty: they can. Without
   /// `lengths` they may differ in length as they like.
@@ -40,6 +42,11 @@ class IndexedDataset final : public Dataset {
   /// `source` was opened with `requests_of(options.fields)`. Throws
   /// Error(request), code data.needs_scan.
   IndexedDataset(IndexedOptions options, std::unique_ptr<Source> source);
+
+  /// Adds what the rows would take in each tier to the plan, reckoned from a
+  /// few that are read. Where they cannot be read it says nothing. Before the
+  /// data set is shared.
+  void predict_plan(const TableDatasetOptions& options, const Device& device);
 
   const DatasetInfo& info() const override { return info_; }
   /// SHA-256 over what the source is, how many rows it has, the fields'
@@ -52,6 +59,10 @@ class IndexedDataset final : public Dataset {
   void select(Side side, std::span<SampleId> ranks) const override;
   void lengths(std::size_t varying, std::span<const SampleRange> ranges,
                std::span<std::int32_t> out) const override;
+  /// What is known without a scan, or was given; null where that is nothing.
+  Json statistics() const override;
+  const std::vector<Field>& fields() const override { return options_.fields; }
+  const Json& statistics_of(const std::string& field) const override;
   std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const override;
   std::unique_ptr<ReadAhead> open_read_ahead(
@@ -61,6 +72,8 @@ class IndexedDataset final : public Dataset {
   friend class IndexedFiller;
   void plan_readers();
   void bind();
+  /// Of all rows, as `sampled` of them have it.
+  std::size_t sampled_run_bytes(std::int64_t& sampled) const;
   void find_lengths();
 
   const IndexedOptions options_;

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "penstock/dataset/table_dataset.h"
-#include "penstock/sources/kinds.h"
-#include "penstock/sources/staged.h"
+#include "penstock/sources/sources.h"
 
 namespace penstock {
 namespace {

@@ -143,6 +143,7 @@ std::shared_ptr<const Dataset> prepare_samples(
           .split = options.split,
           .finish_on = on_host ? MemoryKind::cpu : device.memory_kind()},
       std::move(source));
+  if (options.plan_only) set->predict_plan(options, device);
   if (options.planned) options.planned(set->plan());
   check_fingerprint(*set, options.source.fingerprint, shown);
   return set;

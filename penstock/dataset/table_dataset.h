@@ -27,7 +27,7 @@ std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options);
 
 /// A data set after its initial scan of a source: keys, statistics, sides, and
 /// the packed rows in their tier.
-class TableDataset final : public Dataset {
+class TableDataset final : public FittedDataset {
  public:
   /// Reads the table once. Throws what the source and the transforms throw,
   /// and Error(source) for two rows with one key or no row at all.
@@ -71,11 +71,10 @@ class TableDataset final : public Dataset {
   const SideIndex& side(Side side) const {
     return side == Side::train ? train_ : val_;
   }
-  const std::vector<Field>& fields() const { return options_.fields; }
+  const std::vector<Field>& fields() const override { return options_.fields; }
   Json statistics() const override;
   Json key_of(SampleId sample) const override { return keys().json(sample); }
-  /// Those of one field. Throws Error(internal) where there is no such field.
-  const Json& statistics_of(const std::string& field) const;
+  const Json& statistics_of(const std::string& field) const override;
   RowEncoder encoder() const;
   /// The stored rows, but for those in tier `none`; null where that is all.
   const Table* table() const { return table_.get(); }
@@ -184,7 +183,7 @@ class TableDataset final : public Dataset {
   std::unique_ptr<Table> table_;
   std::vector<std::shared_ptr<RunTable>> runs_;  // by field
   std::vector<std::size_t> varying_;  // the field of each output that varies
-  std::size_t run_bytes_ = 0;         // of all rows, as parsed
+  std::size_t run_bytes_ = 0;         // of all rows, as stored
   std::size_t key_bytes_ = 0;         // of all rows, in a store
   // Of each field that has runs, in elements.
   std::vector<std::pair<std::size_t, std::int32_t>> longest_runs_;

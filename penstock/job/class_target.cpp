@@ -4,10 +4,12 @@ namespace penstock {
 
 void check_class_target(const Spec& section, const std::string& name,
                         const std::vector<Field>& fields) {
-  if (category_of(field_named(section, "target", name, fields)) == nullptr)
-    section.refuse("target", "field '" + name + "' is no category",
+  const Field& field = field_named(section, "target", name, fields);
+  if (category_of(field) == nullptr && multi_hot_of(field) == nullptr)
+    section.refuse("target",
+                   "field '" + name + "' is no category and no multi_hot",
                    "name a \"category\" field: {\"category\": {\"column\": "
-                   "...}}");
+                   "...}}, or a \"multi_hot\" one of several labels");
 }
 
 }  // namespace penstock

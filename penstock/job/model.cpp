@@ -52,6 +52,10 @@ const SettingsTable<Learning>& learning_settings() {
                   "validated and left behind; 0: none")
           .number("label_smoothing", &Learning::label_smoothing, 0, 0.999999,
                   "share of a true class that is given to all classes")
+          .choice("class_weights", &Learning::balanced_classes,
+                  {{"none", false}, {"balanced", true}},
+                  "balanced: a class counts the more, the fewer train rows "
+                  "have it")
           .boolean("gradient_checkpointing", &Learning::gradient_checkpointing,
                    "less memory: what layers computed is computed again when "
                    "their gradients are")
@@ -79,7 +83,7 @@ void check_switches(const Spec& train, const ModelSpec& model) {
     list += (list.empty() ? "train." : ", train.") + key;
   for (const char* key :
        {"precision", "tf32", "accumulate", "ema", "label_smoothing",
-        "gradient_checkpointing", "attention"})
+        "class_weights", "gradient_checkpointing", "attention"})
     if (train.has(key) && std::ranges::find(has, key) == has.end())
       train.refuse(key, "the model \"" + model.kind + "\" has no such setting",
                    "leave it out; of its kind the model has " + list);

@@ -24,6 +24,8 @@ struct Learning {
   std::int64_t accumulate = 1;  ///< steps whose gradients move the weights
   double ema = 0;               ///< of the weights' mean over time; 0: none
   double label_smoothing = 0;   ///< of true classes, given to all
+  /// Classes count the more, the fewer train rows have them.
+  bool balanced_classes = false;
   /// What layers computed is computed again when their gradients are.
   bool gradient_checkpointing = false;
   /// How a model of text keeps documents of a row apart.
@@ -62,6 +64,9 @@ struct ModelKind {
   std::vector<std::string> switches;
   /// It reads the file of `path` itself: other programs' weights, of any dtype.
   bool reads_path = false;
+  /// It needs no more than is known of rows that are read by position, before
+  /// they are scanned: classes that the source knows.
+  bool without_scan = false;
 };
 /// All kinds, in the order in which hints name them.
 const std::vector<ModelKind>& model_kinds();

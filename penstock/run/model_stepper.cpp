@@ -1,23 +1,33 @@
 #include "penstock/run/model_stepper.h"
 
+#include <algorithm>
+
 #include "penstock/run/trainer_plugin.h"
 
 namespace penstock {
 namespace {
 
-/// The rows that a model is made for.
-const TableDataset& table_of(const Session& session) {
-  auto table = session.dataset();
-  if (table != nullptr) return *table;  // the session holds it too
-  throw Error(
-      ErrorKind::request,
-      {.code = "model.needs_table",
-       .what = "cannot train a model on these rows",
-       .where = "model",
-       .why = "they are read by position, without the initial scan "
-              "that the model needs",
-       .next = "keep the rows: \"loader\": {\"cache\": \"ram\"}; or set "
-               "\"model\" to \"none\""});
+/// Whether the model needs no more than is known of rows without a scan.
+bool learns_without_scan(const ModelSpec& model) {
+  auto kind = std::ranges::find(model_kinds(), model.kind, &ModelKind::name);
+  return kind->without_scan && !model.learning.balanced_classes;
+}
+
+/// The rows that a model is made for: the session holds them, too.
+std::shared_ptr<const FittedDataset> rows_for(const ModelSpec& model,
+                                              const Session& session) {
+  std::shared_ptr<const FittedDataset> rows = session.fitted();
+  if (rows != nullptr &&
+      (session.dataset() != nullptr || learns_without_scan(model)))
+    return rows;
+  throw Error(ErrorKind::request,
+              {.code = "model.needs_table",
+               .what = "cannot train a model on these rows",
+               .where = "model",
+               .why = "they are read by position, without the initial scan "
+                      "that the model needs",
+               .next = "keep the rows: \"loader\": {\"cache\": \"ram\"}; or "
+                       "set \"model\" to \"none\""});
 }
 
 [[noreturn]] void refuse_without_python() {
@@ -51,7 +61,8 @@ std::unique_ptr<Stepper> make_stepper(const Job& job,
   if (job.model.none()) return std::make_unique<NoModel>(session->device());
   const std::int64_t steps = steps_in_all(job, session->order());
   if (options.own) return options.own->make_stepper(job, session, steps);
-  return open_model(job.model, table_of(*session), session->device(), steps);
+  return open_model(job.model, *rows_for(job.model, *session),
+                    session->device(), steps);
 }
 
 }  // namespace penstock

@@ -94,6 +94,14 @@ Json mixed_json(const MixedDataset& mixed, Json json) {
   return json;
 }
 
+/// Of categories.
+void add_classes(const FittedDataset& rows, Json& json) {
+  for (const Field& field : rows.fields())
+    if (category_of(field) != nullptr)
+      json["classes"][field.name] =
+          *rows.statistics_of(field.name).find("classes");
+}
+
 /// The fingerprint of arrays could take long.
 Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   Json json;
@@ -102,18 +110,16 @@ Json rows_json(const Dataset& rows, const TableDataset* dataset) {
   json["train"] = endless ? Json() : Json(rows.rows_on(Side::train));
   json["val"] = rows.rows_on(Side::val);
   const auto* bins = dynamic_cast<const PackedDataset*>(&rows);
-  if (dynamic_cast<const IndexedDataset*>(&rows) != nullptr ||
-      growing_rows(rows) != nullptr)
+  const auto* indexed = dynamic_cast<const IndexedDataset*>(&rows);
+  if (indexed != nullptr) add_classes(*indexed, json);
+  if (indexed != nullptr || growing_rows(rows) != nullptr)
     json["fingerprint"] = rows.fingerprint();
   if (const auto* mixed = dynamic_cast<const MixedDataset*>(&rows))
     return mixed_json(*mixed, std::move(json));
   if (bins != nullptr) json["packing"] = bins->numbers(Side::train).json();
   if (dataset == nullptr) return json;
   json["left_out"] = dataset->left_out();
-  for (const Field& field : dataset->fields())
-    if (category_of(field) != nullptr)
-      json["classes"][field.name] =
-          *dataset->statistics_of(field.name).find("classes");
+  add_classes(*dataset, json);
   json["fingerprint"] = dataset->fingerprint();
   return json;
 }

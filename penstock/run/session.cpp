@@ -96,10 +96,14 @@ std::shared_ptr<const Dataset> Session::opened() const {
 }
 
 std::shared_ptr<const TableDataset> Session::dataset() const {
+  return std::dynamic_pointer_cast<const TableDataset>(fitted());
+}
+
+std::shared_ptr<const FittedDataset> Session::fitted() const {
   std::shared_ptr<const Dataset> rows = opened();
   if (auto bins = std::dynamic_pointer_cast<const PackedDataset>(rows))
     rows = bins->samples();
-  return std::dynamic_pointer_cast<const TableDataset>(rows);
+  return std::dynamic_pointer_cast<const FittedDataset>(rows);
 }
 
 const Loader& Session::loader() const {

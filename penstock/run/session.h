@@ -126,6 +126,8 @@ class Session {
   /// The rows of the job's source, which may outlive close(); null for rows of
   /// one's own. From any thread.
   std::shared_ptr<const TableDataset> dataset() const;
+  /// The same, also where they were not scanned but are read by position.
+  std::shared_ptr<const FittedDataset> fitted() const;
   /// The rows as they were opened, before any map(). From any thread.
   std::shared_ptr<const Dataset> opened() const;
   const Loader& loader() const;

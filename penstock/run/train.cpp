@@ -77,8 +77,8 @@ void leave_weights(OutputFolder& folder, Stepper& stepper,
   std::string line = "nothing is in " + place + " yet: resume the run";
   if (all) {
     const std::string file = write_weights(folder, stepper.save());
-    if (auto table = session.dataset())
-      folder.write("statistics.json", text_of_statistics(table->statistics()));
+    if (const Json found = session.opened()->statistics(); found.is_object())
+      folder.write("statistics.json", text_of_statistics(found));
     line = "the weights are in " + place + "/" + file;
   }
   if (options.listener.note) options.listener.note(line);

@@ -21,17 +21,17 @@ void check_model_device(const ModelSpec& model, MemoryKind memory);
 /// install when it is missing, and for a model that does not fit the data or
 /// the device.
 std::unique_ptr<Stepper> open_model(const ModelSpec& spec,
-                                    const TableDataset& data, Device& device,
+                                    const FittedDataset& data, Device& device,
                                     std::int64_t steps);
 
 /// The one symbol that is looked up in libpenstock_trainer.so. Program and part
 /// are built together; `version` refuses a stranger.
 struct TrainerPlugin {
-  static constexpr std::int64_t kVersion = 5;
+  static constexpr std::int64_t kVersion = 6;
 
   std::int64_t version;
   std::unique_ptr<Stepper> (*make_stepper)(const ModelSpec& spec,
-                                           const TableDataset& data,
+                                           const FittedDataset& data,
                                            Device& device, std::int64_t steps);
   /// "libtorch 2.11.0, 2 threads, no CUDA", for `doctor` and reports.
   std::string (*build_info)();

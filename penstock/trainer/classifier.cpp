@@ -6,7 +6,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "penstock/trainer/autocast.h"
-#include "penstock/trainer/outcomes.h"
+#include "penstock/trainer/class_task.h"
 
 namespace penstock {
 namespace {
@@ -17,7 +17,11 @@ class Classifier final : public Model {
  public:
   Classifier(ClassifierOptions options,
              std::unique_ptr<const ClassNetwork> network, at::Device device)
-      : o_(std::move(options)), network_(std::move(network)), device_(device) {
+      : o_(std::move(options)),
+        network_(std::move(network)),
+        device_(device),
+        task_(make_class_task(o_.target, o_.learning.label_smoothing,
+                              o_.balance, device)) {
     // Of the colours of ImageNet, as torchvision's weights want them.
     mean_ = at::tensor({0.485F, 0.456F, 0.406F}).view({1, 3, 1, 1}).to(device);
     deviation_ =
@@ -33,14 +37,11 @@ class Classifier final : public Model {
   }
 
   at::Tensor loss(const Batch& batch, const DrawnFor&) override {
-    const Truth truth = truth_of(batch, o_.target);
-    at::Tensor answers =
-        answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::learn);
-    counted_ = truth.weight.sum();
-    return (class_losses(answers, truth.value, o_.learning.label_smoothing) *
-            truth.weight)
-               .sum() /
-           counted_.clamp_min(1);
+    const ClassTask::Loss loss = task_->loss(
+        answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::learn),
+        batch);
+    counted_ = loss.counted;
+    return loss.mean;
   }
   bool counts() const override { return true; }
   at::Tensor counted() const override { return counted_; }
@@ -53,37 +54,22 @@ class Classifier final : public Model {
   }
 
   void look(const Batch& batch) override {
-    const Truth truth = truth_of(batch, o_.target);
-    at::Tensor answers =
-        answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::look);
-    at::Tensor of_truth = answers.gather(1, truth.value.unsqueeze(1));
-    seen_.add({.loss = class_losses(answers, truth.value, 0),
-               .truth = truth.value,
-               .guess = answers.argmax(1),
-               .score = answers.select(1, 1) - answers.select(1, 0),
-               .before = answers.gt(of_truth).sum(1),
-               .weight = truth.weight});
+    task_->look(
+        answers_of(tensor_of(batch, o_.input), batch.rows(), Mode::look),
+        batch);
   }
-
-  Json seen() override {
-    const std::vector<Outcome> rows = seen_.take();
-    Json json = class_metrics(rows, o_.target.classes);
-    if (rows.empty()) return json;
-    if (o_.target.classes > 5) json["val_top5_accuracy"] = top_share(rows, 5);
-    if (!o_.balance) return json;
-    const Json balance = balance_metrics(rows, o_.target.classes);
-    for (const auto& [name, value] : balance.object()) json[name] = value;
-    return json;
-  }
+  Json seen() override { return task_->seen(); }
 
   std::optional<double> smoothing() const override {
     return o_.learning.label_smoothing;
   }
   std::vector<SwitchInForce> in_force() const override {
     const bool recompute = o_.learning.gradient_checkpointing;
+    const char* weights = o_.learning.balanced_classes ? "balanced" : "none";
     return {{.name = "gradient_checkpointing",
              .asked = recompute,
-             .got = recompute}};
+             .got = recompute},
+            {.name = "class_weights", .asked = weights, .got = weights}};
   }
   Json about() const override {
     Json json;
@@ -130,9 +116,9 @@ class Classifier final : public Model {
   const ClassifierOptions o_;
   const std::unique_ptr<const ClassNetwork> network_;
   const at::Device device_;
+  const std::unique_ptr<ClassTask> task_;
   at::Tensor mean_, deviation_;
   at::Tensor counted_;
-  Outcomes seen_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "penstock/base/json.h"
 
@@ -30,6 +31,24 @@ Json balance_metrics(std::span<const Outcome> rows, std::int64_t classes);
 
 /// The share of rows whose truth is among the `first` likeliest classes.
 double top_share(std::span<const Outcome> rows, std::int64_t first);
+
+/// What a model said of the labels of held-out rows.
+struct LabelOutcomes {
+  std::int64_t labels = 0;
+  std::vector<double> losses = {};  // of each row
+  std::vector<bool> truths = {};    // [rows, labels]
+  std::vector<double> scores = {};  // [rows, labels]; above 0: said to be there
+
+  std::int64_t rows() const { return std::ssize(losses); }
+};
+
+/// "val_loss"; "val_exact_match", the share of rows all of whose labels are
+/// right; "val_micro_f1", F1 of all labels together, and "val_macro_f1", its
+/// mean over the labels that some row has or was said to have (1 where there is
+/// none); "val_map", the mean over the labels that some row has of their
+/// average precision, as scikit-learn's average_precision_score has it, null
+/// where no row has any. Empty without a row.
+Json label_metrics(const LabelOutcomes& outcomes);
 
 /// "val_loss", "val_rmse" and "val_mae"; the last two in the target's own unit,
 /// of which `unit` is one of the outcomes' numbers. Empty without a row.

@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace penstock {
 namespace {
@@ -23,7 +24,7 @@ namespace {
 
 }  // namespace
 
-std::optional<Classes> classes_of(const TableDataset& data,
+std::optional<Classes> classes_of(const FittedDataset& data,
                                   const Field& field) {
   const Json recipe = field.kind->recipe();
   const Json* category = recipe.find("category");
@@ -33,7 +34,7 @@ std::optional<Classes> classes_of(const TableDataset& data,
       *category->find("unknown") == Json("class")};
 }
 
-const Field& target_field(const std::string& name, const TableDataset& data) {
+const Field& target_field(const std::string& name, const FittedDataset& data) {
   auto found = std::ranges::find(data.fields(), name, &Field::name);
   if (found != data.fields().end()) return *found;
   throw Error(ErrorKind::request, {.code = "model.no_field",
@@ -44,7 +45,7 @@ const Field& target_field(const std::string& name, const TableDataset& data) {
 }
 
 Target target_of_classes(const Field& field, const Classes& classes,
-                         const TableDataset& data) {
+                         const FittedDataset& data) {
   if (classes.count < 2)
     refuse_one_class(field, *data.statistics_of(field.name).find("classes"));
   return {.name = field.name,
@@ -52,10 +53,67 @@ Target target_of_classes(const Field& field, const Classes& classes,
           .first_class = classes.unknown ? 1 : 0};
 }
 
+std::vector<float> balanced_weights(std::span<const std::int64_t> counts) {
+  const auto rows = static_cast<double>(
+      std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
+  const auto classes = static_cast<double>(std::ranges::count_if(
+      counts, [](std::int64_t count) { return count > 0; }));
+  std::vector<float> weights;
+  for (std::int64_t count : counts)
+    weights.push_back(count == 0
+                          ? 1
+                          : static_cast<float>(
+                                rows / (classes * static_cast<double>(count))));
+  return weights;
+}
+
+std::vector<float> balanced_label_weights(std::span<const std::int64_t> counts,
+                                          std::int64_t rows) {
+  std::vector<float> weights;
+  for (std::int64_t count : counts)
+    weights.push_back(
+        count == 0 || count >= rows
+            ? 1
+            : static_cast<float>(static_cast<double>(rows - count) /
+                                 static_cast<double>(count)));
+  return weights;
+}
+
+Target target_of_classifier(const std::string& name, const FittedDataset& data,
+                            bool balanced) {
+  const Field& field = target_field(name, data);
+  const Json& statistics = data.statistics_of(field.name);
+  const bool many = multi_hot_of(field) != nullptr;
+  Target target;
+  if (many) {
+    target = {.name = field.name,
+              .classes = std::ssize(statistics.find("classes")->array()),
+              .many = true};
+    if (target.classes == 0)
+      refuse_one_class(field, *statistics.find("classes"));
+  } else {
+    target = target_of_classes(field, *classes_of(data, field), data);
+  }
+  if (!balanced) return target;
+  std::vector<std::int64_t> counts;
+  for (const Json& count : statistics.find("counts")->array())
+    counts.push_back(count.integer());
+  target.class_weights =
+      many ? balanced_label_weights(counts, statistics.find("rows")->integer())
+           : balanced_weights(counts);
+  return target;
+}
+
 Truth truth_of(const Batch& batch, const Target& target) {
   const std::int64_t rows = batch.rows();
-  at::Tensor value = tensor_of(batch, target.name).reshape({rows});
   at::Tensor weight = weights_of(batch);
+  // Places behind the labels that there are hold none.
+  if (target.many)
+    return {tensor_of(batch, target.name)
+                .to(at::kFloat)
+                .narrow(1, 0, target.classes),
+            weight};
+  at::Tensor value = tensor_of(batch, target.name).reshape({rows});
   if (target.masked)
     weight = weight * tensor_of(batch, target.name + "_mask").reshape({rows});
   if (target.classes == 0) return {value.to(at::kFloat), weight};
@@ -65,8 +123,9 @@ Truth truth_of(const Batch& batch, const Target& target) {
 }
 
 at::Tensor class_losses(const at::Tensor& answers, const at::Tensor& truth,
-                        double smoothing) {
+                        double smoothing, const at::Tensor& weights) {
   at::Tensor likely = answers.log_softmax(1);
+  if (weights.defined()) likely = likely * weights;
   at::Tensor of_truth = likely.gather(1, truth.unsqueeze(1)).select(1, 0);
   if (smoothing == 0) return of_truth * -1;
   return of_truth * (smoothing - 1) - likely.mean(1) * smoothing;

@@ -17,7 +17,7 @@ namespace penstock {
 /// or a device that it cannot use; no exception of libtorch leaves this API,
 /// each becomes an Error.
 std::unique_ptr<Stepper> make_stepper(const ModelSpec& spec,
-                                      const TableDataset& data, Device& device,
+                                      const FittedDataset& data, Device& device,
                                       std::int64_t steps);
 
 /// Why libtorch cannot compute on a GPU here; empty when it can. Opens its CUDA

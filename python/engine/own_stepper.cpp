@@ -165,12 +165,12 @@ namespace {
 
 Json facts_of_fields(const Job& job, const Session& session) {
   Json fields{Json::Object{}};
-  const auto table = session.dataset();
+  const auto rows = session.fitted();
   for (const penstock::Field& field : job.fields) {
     Json& facts = fields[field.name];
     facts["recipe"] = field.kind->recipe();
     facts["statistics"] =
-        table == nullptr ? Json() : table->statistics_of(field.name);
+        rows == nullptr ? Json() : rows->statistics_of(field.name);
     facts["tensors"] = Json::Array{};
     for (const Output& output : field.kind->outputs())
       facts["tensors"].push_back(output.name);

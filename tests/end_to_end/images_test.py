@@ -2,7 +2,6 @@
 from, with any number of workers and on any device; what is wrong is named."""
 import io
 import json
-import os
 import pathlib
 import shutil
 import sqlite3
@@ -10,7 +9,7 @@ import struct
 import tarfile
 import unittest
 
-from penstock_cli import Case, read_safetensors, run
+from penstock_cli import Case, has_library, read_safetensors
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data/images"
 PICTURES = sorted(p for p in DATA.iterdir()
@@ -21,14 +20,8 @@ FIELDS = {"x": {"image": {"size": [10, 12], "resize": 16,
 PLACES = [{"workers": workers} for workers in (0, 1, 2, 8)]
 
 
-def has_decoder():
-    """Whether this build reads pictures at all."""
-    folder = pathlib.Path(os.environ.get(
-        "PENSTOCK", "build/bin/penstock")).resolve().parents[1]
-    return any(folder.rglob("libpenstock_images.so"))
-
-
-@unittest.skipUnless(has_decoder(), "built without libjpeg, libpng or libwebp")
+@unittest.skipUnless(has_library("penstock_images"),
+                     "built without libjpeg, libpng or libwebp")
 class Images(Case):
     def setUp(self):
         super().setUp()
@@ -220,6 +213,63 @@ class Images(Case):
         self.write_job(self.job(fields=fields,
                                 loader={"batch_size": 8, "seed": 3}))
         self.assertEqual(self.tensors()[2]["x"], expected)
+
+    def table_of_paths(self, names, labels):
+        (self.folder / "rows.csv").write_text("file,class,labels\n" + "".join(
+            f"{name},{name.split('/')[0]},{of}\n"
+            for name, of in zip(names, labels)))
+        fields = json.loads(json.dumps(FIELDS))
+        fields["x"]["image"].update(column="file", folder="photos")
+        fields["z"] = {"multi_hot": {"column": "labels", "size": 4,
+                                     "separator": "|"}}
+        self.write_job(self.job(
+            source={"kind": "csv", "path": "rows.csv"}, fields=fields,
+            loader={"batch_size": 8, "seed": 3}))
+
+    def test_a_table_may_hold_paths_and_several_columns_of_labels(self):
+        self.images()
+        _, keys, expected = self.tensors()
+        names = self.names()
+        labels = ["|".join(["abc"[i % 3], "d"][:1 + i % 2])
+                  for i in range(len(names))]
+        self.table_of_paths(names, labels)
+        _, same_keys, first = self.tensors()
+        self.assertEqual(same_keys, keys)
+        for name in ("x", "x_draw", "y"):
+            self.assertEqual(first[name], expected[name], name)
+        self.assertEqual(first["z"][:2], ("F32", [8, 4]))
+        self.assertEqual(
+            struct.unpack("<32f", first["z"][2]),
+            tuple(float(label in labels[key].split("|"))
+                  for key in keys for label in "abcd"))
+        self.table_of_paths([*names, "class0/none.jpg"], [*labels, "a"])
+        answer = self.run_it("batch", "job.json", "--json")
+        self.assertNotEqual(answer.code, 0)
+        self.assertIn("class0/none.jpg", answer.out)
+
+    def test_the_plan_says_what_pictures_would_take_before_they_are_read(self):
+        self.images()
+        plan = self.succeed("train", "job.json", "--plan", "--json").json()
+        files = sum(p.stat().st_size for p in self.photos.rglob("*.*"))
+        lines = {line["tier"]: line for line in plan["plan"]["tiers"]}
+        self.assertEqual(plan["plan"]["tier"], "none")
+        self.assertEqual(plan["plan"]["predicted_from"], len(self.names()))
+        # All of so few are looked at; "y" takes 8 bytes.
+        self.assertEqual(lines["ram"]["rows_bytes"],
+                         files + 8 * len(self.names()))
+        self.assertGreater(lines["ram"]["most_rows"], len(self.names()))
+        fields = json.loads(json.dumps(FIELDS))
+        fields["x"]["image"]["store"] = {"form": "decoded"}
+        self.images(fields=fields)
+        plan = self.succeed("train", "job.json", "--plan", "--json").json()
+        lines = {line["tier"]: line for line in plan["plan"]["tiers"]}
+        decoded = lines["ram"]["rows_bytes"]
+        self.images(fields=fields, loader={"cache": "ram"})
+        plan = self.succeed("train", "job.json", "--plan", "--json").json()
+        lines = {line["tier"]: line for line in plan["plan"]["tiers"]}
+        self.assertNotIn("predicted_from", plan["plan"])
+        self.assertAlmostEqual(lines["ram"]["rows_bytes"], decoded,
+                               delta=len(self.names()))
 
     # -- what is wrong
 

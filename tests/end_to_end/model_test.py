@@ -2,11 +2,14 @@
 bit for bit the run that was never interrupted."""
 import json
 import pathlib
+import re
 import signal
+import subprocess
+import sys
 import time
 import unittest
 
-from penstock_cli import Case, has_part, read_safetensors
+from penstock_cli import Case, has_library, has_part, read_safetensors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -228,6 +231,47 @@ class Model(Positions):
                                  "device=sim"), "request", "model.on_sim",
                      "sim")
         self.assertFalse((self.folder / "runs").exists())
+
+
+@unittest.skipUnless(has_part("trainer") and has_library("penstock_images"),
+                     "the trainer, or what reads pictures, was not built")
+class Pictures(Case):
+    def shapes(self, of_each=12, **train):
+        """The example, with so many pictures of each class."""
+        example = ROOT / "examples/images"
+        subprocess.run([sys.executable, "-B", example / "make_shapes.py",
+                        "shapes", str(of_each)], cwd=self.folder, check=True,
+                       capture_output=True)
+        job = json.loads(re.sub(r"^ *//.*$", "",
+                                (example / "job.json").read_text(), flags=re.M))
+        job["device"] = "cpu"
+        job["loader"]["batch_size"] = 16 if of_each > 12 else 8
+        job["train"].update({"epochs": 1, "threads": 1, **train})
+        return job
+
+    def test_the_example_learns_without_a_scan_of_the_pictures(self):
+        job = self.shapes(of_each=150, epochs=4)
+        self.assertNotIn("cache", job["loader"])
+        self.write_job(job)
+        report = self.train("--output", "left")
+        found = report["metrics"]["val"]
+        self.assertEqual(found.keys(), {"loss", "accuracy", "macro_f1"})
+        self.assertGreater(found["accuracy"], 0.8)  # by chance: 0.25
+        statistics = json.loads(
+            (self.folder / "left/statistics.json").read_text())
+        self.assertEqual(statistics["class"]["classes"],
+                         ["circle", "cross", "square", "triangle"])
+
+    def test_what_must_be_counted_needs_a_scan(self):
+        self.write_job(self.shapes(class_weights="balanced"))
+        answer = self.run_it("train", "job.json", "--json")
+        self.refused(answer, "request", "model.needs_table", '"cache": "ram"')
+        job = self.shapes(class_weights="balanced")
+        job["loader"]["cache"] = "ram"
+        self.write_job(job)
+        report = self.train()
+        run = json.loads((self.folder / report["run"] / "run.json").read_text())
+        self.assertEqual(run["effective"]["class_weights"]["got"], "balanced")
 
 
 @unittest.skipIf(has_part("trainer"), "the trainer was built")

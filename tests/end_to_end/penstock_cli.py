@@ -59,6 +59,13 @@ def has_part(name):
     return _parts()[name]
 
 
+def has_library(name):
+    """Whether this build has the optional library libNAME, which no part of
+    doctor's stands for."""
+    folder = pathlib.Path(PROGRAM).resolve().parents[1]
+    return any(folder.rglob(f"lib{name}.so"))
+
+
 def read_safetensors(path):
     """Name -> (dtype, shape, bytes), in the order of the file."""
     raw = pathlib.Path(path).read_bytes()

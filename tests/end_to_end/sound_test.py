@@ -1,7 +1,6 @@
 """Arrays on disk and sounds, as a job reads them: windows, augmentation and
 spectrograms are the same with any number of workers, in any tier."""
 import math
-import os
 import pathlib
 import shutil
 import struct
@@ -9,7 +8,7 @@ import tarfile
 import unittest
 import wave
 
-from penstock_cli import Case, floats, read_safetensors
+from penstock_cli import Case, floats, has_library, read_safetensors
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 MASKS = {"spec_augment": {"time_masks": 1, "time_width": 4}}
@@ -19,12 +18,6 @@ def npy(descr, shape, data):
     header = str({"descr": descr, "fortran_order": False, "shape": shape})
     header = header.encode().ljust(117) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
-
-
-def has_decoder():
-    folder = pathlib.Path(os.environ.get(
-        "PENSTOCK", "build/bin/penstock")).resolve().parents[1]
-    return any(folder.rglob("libpenstock_audio.so"))
 
 
 class Batches(Case):
@@ -124,7 +117,7 @@ class Arrays(Batches):
         self.assertIn("/sharded", str(lines))
 
 
-@unittest.skipUnless(has_decoder(), "built without libsndfile")
+@unittest.skipUnless(has_library("penstock_audio"), "built without libsndfile")
 class Sounds(Batches):
     def setUp(self):
         super().setUp()

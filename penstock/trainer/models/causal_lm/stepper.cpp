@@ -43,7 +43,7 @@ std::vector<std::int64_t> on_host(const at::Tensor& numbers) {
 
 class CausalLmModel final : public Model {
  public:
-  CausalLmModel(const ModelSpec& spec, const TableDataset& data,
+  CausalLmModel(const ModelSpec& spec, const FittedDataset& data,
                 const at::TensorOptions& options)
       : settings_(causal_lm_of(spec)),
         learning_(spec.learning),
@@ -128,7 +128,7 @@ class CausalLmModel final : public Model {
 
   Rows rows_of(const Batch& batch) const;
   Sight sight_of(const Batch& batch, const at::Tensor& documents) const;
-  RowWork work_of(const TableDataset& data,
+  RowWork work_of(const FittedDataset& data,
                   const at::TensorOptions& options) const;
 
   /// Labels stand where their token does; what is said at a token is compared
@@ -271,7 +271,7 @@ void CausalLmModel::check(const Batch& batch) {
 // again for each gradient: of what it is made of, and of the weight itself
 // where that learns. Attention by the mean document, of which a token sees
 // half.
-RowWork CausalLmModel::work_of(const TableDataset& data,
+RowWork CausalLmModel::work_of(const FittedDataset& data,
                                const at::TensorOptions& options) const {
   const DecoderConfig& config = network_.config();
   const Json found = data.statistics_of(field_.name);
@@ -342,7 +342,7 @@ Json CausalLmModel::description() const {
 }  // namespace
 
 std::unique_ptr<Stepper> make_causal_lm_stepper(const ModelSpec& spec,
-                                                const TableDataset& data,
+                                                const FittedDataset& data,
                                                 Device& device,
                                                 std::int64_t steps) {
   return make_model_stepper(

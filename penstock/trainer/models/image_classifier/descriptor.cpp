@@ -15,7 +15,8 @@ const SettingsTable<ImageClassifier>& image_classifier_settings() {
           .text("image", &ImageClassifier::image,
                 "the field of the pictures: [channels, height, width]")
           .required()
-          .text("target", &ImageClassifier::target, "a category field")
+          .text("target", &ImageClassifier::target,
+                "a category field, or a multi_hot one")
           .required()
           .choice("network", &ImageClassifier::network,
                   {{"resnet18", Network::resnet18},
@@ -60,15 +61,17 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 }  // namespace
 
 ModelKind image_classifier_model() {
-  return {.name = "image_classifier",
-          .about = "the class of a picture: ResNet and Vision Transformer",
-          .settings = with_shared(
-              SettingsTable<ModelSpec>({.kind = "image_classifier"})
-                  .own(&ModelSpec::own, image_classifier_settings())),
-          .check = check_fields,
-          .switches = {"precision", "tf32", "accumulate", "ema",
-                       "label_smoothing", "gradient_checkpointing"},
-          .reads_path = true};
+  return {
+      .name = "image_classifier",
+      .about = "the class of a picture: ResNet and Vision Transformer",
+      .settings =
+          with_shared(SettingsTable<ModelSpec>({.kind = "image_classifier"})
+                          .own(&ModelSpec::own, image_classifier_settings())),
+      .check = check_fields,
+      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
+                   "class_weights", "gradient_checkpointing"},
+      .reads_path = true,
+      .without_scan = true};
 }
 
 const ImageClassifier& image_classifier_of(const ModelSpec& model) {

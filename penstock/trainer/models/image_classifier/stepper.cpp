@@ -16,10 +16,9 @@ const char* name_of(ImageClassifier::Network network) {
 }
 
 std::unique_ptr<Model> make_model(const ModelSpec& spec,
-                                  const TableDataset& data,
+                                  const FittedDataset& data,
                                   const at::TensorOptions& where) {
   const ImageClassifier& settings = image_classifier_of(spec);
-  const Field& target = target_field(settings.target, data);
   const Output picture = target_field(settings.image, data).kind->outputs()[0];
   const bool last = picture.row_shape[2] <= 4;
   ClassifierOptions options{
@@ -28,7 +27,8 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
       .rows_last = last,
       .channels = kChannels,
       .channels_last = settings.channels_last,
-      .target = target_of_classes(target, *classes_of(data, target), data),
+      .target = target_of_classifier(settings.target, data,
+                                     spec.learning.balanced_classes),
       .learning = spec.learning};
   options.description["kind"] = "image_classifier";
   options.description["network"] = name_of(settings.network);
@@ -51,10 +51,9 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
 
 }  // namespace
 
-std::unique_ptr<Stepper> make_image_classifier_stepper(const ModelSpec& spec,
-                                                       const TableDataset& data,
-                                                       Device& device,
-                                                       std::int64_t steps) {
+std::unique_ptr<Stepper> make_image_classifier_stepper(
+    const ModelSpec& spec, const FittedDataset& data, Device& device,
+    std::int64_t steps) {
   return make_model_stepper(spec, device, steps,
                             [&](const at::TensorOptions& where) {
                               return make_model(spec, data, where);

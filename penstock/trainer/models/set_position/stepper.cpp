@@ -40,7 +40,7 @@ struct Prediction {
   at::Tensor log_sigma;  // [rows], of the same unit
 };
 
-std::vector<Standardization> statistics_of(const TableDataset& data,
+std::vector<Standardization> statistics_of(const FittedDataset& data,
                                            const std::string& name) {
   if (std::ranges::find(data.fields(), name, &Field::name) ==
       data.fields().end())
@@ -68,7 +68,7 @@ std::pair<std::int64_t, Scale> number_and_scale(
   return {found - standards.begin(), scale_of(*found)};
 }
 
-Geography geography_of(const SetPosition& settings, const TableDataset& data) {
+Geography geography_of(const SetPosition& settings, const FittedDataset& data) {
   const auto set = statistics_of(data, settings.set);
   const auto target = statistics_of(data, settings.target);
   Geography geography;
@@ -83,13 +83,13 @@ Geography geography_of(const SetPosition& settings, const TableDataset& data) {
   return geography;
 }
 
-std::int64_t keys_of(const SetPosition& settings, const TableDataset& data) {
+std::int64_t keys_of(const SetPosition& settings, const FittedDataset& data) {
   return std::ssize(statistics_of(data, settings.set));
 }
 
 class SetPositionModel final : public Model {
  public:
-  SetPositionModel(const ModelSpec& spec, const TableDataset& data,
+  SetPositionModel(const ModelSpec& spec, const FittedDataset& data,
                    const at::TensorOptions& options)
       : settings_(set_position_of(spec)),
         keys_(keys_of(settings_, data)),
@@ -189,7 +189,7 @@ class SetPositionModel final : public Model {
 }  // namespace
 
 std::unique_ptr<Stepper> make_set_position_stepper(const ModelSpec& spec,
-                                                   const TableDataset& data,
+                                                   const FittedDataset& data,
                                                    Device& device,
                                                    std::int64_t steps) {
   return make_model_stepper(

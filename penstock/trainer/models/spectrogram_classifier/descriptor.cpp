@@ -15,7 +15,7 @@ const SettingsTable<SpectrogramClassifier>& spectrogram_classifier_settings() {
                 "a field of numbers: [bands, times], with channels before "
                 "them, or [values]")
           .required()
-          .text("target", &Of::target, "a category field")
+          .text("target", &Of::target, "a category field, or a multi_hot one")
           .required()
           .integer("width", &Of::width, 8, 1024, "channels of the first layer")
           .multiple_of(8)
@@ -46,17 +46,19 @@ void check_fields(const Spec& spec, const ModelSpec& model,
 }  // namespace
 
 ModelKind spectrogram_classifier_model() {
-  return {.name = "spectrogram_classifier",
-          .about =
-              "the class of a spectrogram, by a small convolutional "
-              "network",
-          .settings = with_shared(
-              SettingsTable<ModelSpec>({.kind = "spectrogram_classifier"})
-                  .own(&ModelSpec::own, spectrogram_classifier_settings())),
-          .check = check_fields,
-          .switches = {"precision", "tf32", "accumulate", "ema",
-                       "label_smoothing", "gradient_checkpointing"},
-          .reads_path = true};
+  return {
+      .name = "spectrogram_classifier",
+      .about =
+          "the class of a spectrogram, by a small convolutional "
+          "network",
+      .settings = with_shared(
+          SettingsTable<ModelSpec>({.kind = "spectrogram_classifier"})
+              .own(&ModelSpec::own, spectrogram_classifier_settings())),
+      .check = check_fields,
+      .switches = {"precision", "tf32", "accumulate", "ema", "label_smoothing",
+                   "class_weights", "gradient_checkpointing"},
+      .reads_path = true,
+      .without_scan = true};
 }
 
 const SpectrogramClassifier& spectrogram_classifier_of(const ModelSpec& model) {

@@ -98,17 +98,17 @@ class SmallNetwork final : public ClassNetwork {
 };
 
 std::unique_ptr<Model> make_model(const ModelSpec& spec,
-                                  const TableDataset& data,
+                                  const FittedDataset& data,
                                   const at::TensorOptions& where) {
   const SpectrogramClassifier& settings = spectrogram_classifier_of(spec);
-  const Field& target = target_field(settings.target, data);
   const Output input =
       target_field(settings.spectrogram, data).kind->outputs()[0];
   ClassifierOptions options{
       .input = input.name,
       .shape = input.row_shape,
       .channels_last = true,
-      .target = target_of_classes(target, *classes_of(data, target), data),
+      .target = target_of_classifier(settings.target, data,
+                                     spec.learning.balanced_classes),
       .learning = spec.learning,
       .balance = true};
   options.description["kind"] = "spectrogram_classifier";
@@ -124,7 +124,7 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
 }  // namespace
 
 std::unique_ptr<Stepper> make_spectrogram_classifier_stepper(
-    const ModelSpec& spec, const TableDataset& data, Device& device,
+    const ModelSpec& spec, const FittedDataset& data, Device& device,
     std::int64_t steps) {
   return make_model_stepper(spec, device, steps,
                             [&](const at::TensorOptions& where) {

@@ -30,7 +30,7 @@ struct Input {
 };
 
 std::vector<Input> inputs_from(const Tabular& settings,
-                               const TableDataset& data) {
+                               const FittedDataset& data) {
   std::vector<Input> inputs;
   for (const Field& field : inputs_of(settings, data.fields())) {
     if (std::optional<Classes> classes = classes_of(data, field)) {
@@ -46,7 +46,7 @@ std::vector<Input> inputs_from(const Tabular& settings,
   return inputs;
 }
 
-Target target_from(const Tabular& settings, const TableDataset& data) {
+Target target_from(const Tabular& settings, const FittedDataset& data) {
   const Field& field = target_field(settings.target, data);
   if (std::optional<Classes> classes = classes_of(data, field))
     return target_of_classes(field, *classes, data);
@@ -80,7 +80,7 @@ TabularShape shape_of(const Tabular& settings, const std::vector<Input>& inputs,
 
 class TabularModel final : public Model {
  public:
-  TabularModel(const ModelSpec& spec, const TableDataset& data,
+  TabularModel(const ModelSpec& spec, const FittedDataset& data,
                const at::TensorOptions& options)
       : settings_(tabular_of(spec)),
         inputs_(inputs_from(settings_, data)),
@@ -200,7 +200,7 @@ class TabularModel final : public Model {
 }  // namespace
 
 std::unique_ptr<Stepper> make_tabular_stepper(const ModelSpec& spec,
-                                              const TableDataset& data,
+                                              const FittedDataset& data,
                                               Device& device,
                                               std::int64_t steps) {
   return make_model_stepper(

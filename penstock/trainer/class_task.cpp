@@ -1,0 +1,150 @@
+#include "penstock/trainer/class_task.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/binary_cross_entropy_with_logits.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/tensor.h>
+
+#include <optional>
+#include <utility>
+
+#include "penstock/trainer/outcomes.h"
+
+namespace penstock {
+namespace {
+
+// Rows of which none counts have a loss of 0.
+constexpr double kLeastCount = 1e-20;
+
+/// Undefined where all classes weigh the same.
+at::Tensor weights_of_classes(const Target& target, at::Device device) {
+  if (target.class_weights.empty()) return {};
+  return at::tensor(target.class_weights).to(device);
+}
+
+at::Tensor exact(const at::Tensor& of) { return of.to(at::kDouble); }
+
+/// One class of each row: the cross entropy.
+class OneClass final : public ClassTask {
+ public:
+  OneClass(Target target, double smoothing, bool balance, at::Device device)
+      : target_(std::move(target)),
+        smoothing_(smoothing),
+        balance_(balance),
+        weights_(weights_of_classes(target_, device)) {}
+
+  Loss loss(const at::Tensor& answers, const Batch& batch) const override {
+    const Truth truth = truth_of(batch, target_);
+    at::Tensor counted =
+        weights_.defined()
+            ? (truth.weight * weights_.index_select(0, truth.value)).sum()
+            : truth.weight.sum();
+    at::Tensor sum = (class_losses(answers, truth.value, smoothing_, weights_) *
+                      truth.weight)
+                         .sum();
+    return {sum / counted.clamp_min(kLeastCount), counted};
+  }
+
+  void look(const at::Tensor& answers, const Batch& batch) override {
+    const Truth truth = truth_of(batch, target_);
+    at::Tensor of_truth = answers.gather(1, truth.value.unsqueeze(1));
+    seen_.add({.loss = class_losses(answers, truth.value, 0),
+               .truth = truth.value,
+               .guess = answers.argmax(1),
+               .score = answers.select(1, 1) - answers.select(1, 0),
+               .before = answers.gt(of_truth).sum(1),
+               .weight = truth.weight});
+  }
+
+  Json seen() override {
+    const std::vector<Outcome> rows = seen_.take();
+    Json json = class_metrics(rows, target_.classes);
+    if (rows.empty()) return json;
+    if (target_.classes > 5) json["val_top5_accuracy"] = top_share(rows, 5);
+    if (!balance_) return json;
+    const Json balance = balance_metrics(rows, target_.classes);
+    for (const auto& [name, value] : balance.object()) json[name] = value;
+    return json;
+  }
+
+ private:
+  const Target target_;
+  const double smoothing_;
+  const bool balance_;
+  const at::Tensor weights_;  // [classes], or undefined
+  Outcomes seen_;
+};
+
+/// Any number of labels of each row: whether it has one is told by itself.
+class ManyLabels final : public ClassTask {
+ public:
+  ManyLabels(Target target, double smoothing, at::Device device)
+      : target_(std::move(target)),
+        smoothing_(smoothing),
+        weights_(weights_of_classes(target_, device)) {}
+
+  Loss loss(const at::Tensor& answers, const Batch& batch) const override {
+    const Truth truth = truth_of(batch, target_);
+    at::Tensor value = truth.value;
+    if (smoothing_ > 0) value = value * (1 - smoothing_) + smoothing_ / 2;
+    at::Tensor counted = truth.weight.sum();
+    at::Tensor sum = (losses(answers, value, weights_) * truth.weight).sum();
+    return {sum / counted.clamp_min(kLeastCount), counted};
+  }
+
+  void look(const at::Tensor& answers, const Batch& batch) override {
+    const Truth truth = truth_of(batch, target_);
+    seen_.push_back(
+        at::cat({exact(truth.weight).unsqueeze(1),
+                 exact(losses(answers, truth.value, {})).unsqueeze(1),
+                 exact(truth.value), exact(answers)},
+                1));
+  }
+
+  Json seen() override {
+    LabelOutcomes outcomes{.labels = target_.classes};
+    if (!seen_.empty()) {
+      const at::Tensor all = at::cat(seen_, 0).to(at::kCPU).contiguous();
+      seen_.clear();
+      const double* row = all.const_data_ptr<double>();
+      const std::int64_t labels = target_.classes;
+      for (std::int64_t i = 0; i < all.size(0); ++i, row += all.size(1)) {
+        if (row[0] == 0) continue;
+        outcomes.losses.push_back(row[1]);
+        for (std::int64_t at = 2; at < 2 + labels; ++at) {
+          outcomes.truths.push_back(row[at] > 0);
+          outcomes.scores.push_back(row[at + labels]);
+        }
+      }
+    }
+    return label_metrics(outcomes);
+  }
+
+ private:
+  /// [rows].
+  static at::Tensor losses(const at::Tensor& answers, const at::Tensor& truth,
+                           const at::Tensor& weights) {
+    std::optional<at::Tensor> of_label;
+    if (weights.defined()) of_label = weights;
+    return at::binary_cross_entropy_with_logits(answers, truth, {}, of_label,
+                                                at::Reduction::None)
+        .mean(1);
+  }
+
+  const Target target_;
+  const double smoothing_;
+  const at::Tensor weights_;      // [labels], or undefined
+  std::vector<at::Tensor> seen_;  // [rows, 2 + 2 x labels] each
+};
+
+}  // namespace
+
+std::unique_ptr<ClassTask> make_class_task(const Target& target,
+                                           double smoothing, bool balance,
+                                           at::Device device) {
+  if (target.many)
+    return std::make_unique<ManyLabels>(target, smoothing, device);
+  return std::make_unique<OneClass>(target, smoothing, balance, device);
+}
+
+}  // namespace penstock

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "penstock/base/json.h"
+#include "penstock/trainer/target.h"
+
+namespace penstock {
+
+/// What a classifier's answers are compared with: the class of each row, or its
+/// labels, of which it has any number.
+class ClassTask {
+ public:
+  /// `mean` is over the rows that count, `counted` what they count together:
+  /// scalars, float32.
+  struct Loss {
+    at::Tensor mean, counted;
+  };
+  virtual ~ClassTask() = default;
+  /// `answers`: [rows, classes], float32, how much each class is preferred.
+  virtual Loss loss(const at::Tensor& answers, const Batch& batch) const = 0;
+  /// Keeps what seen() is made of. Classes weigh the same here.
+  virtual void look(const at::Tensor& answers, const Batch& batch) = 0;
+  /// Measures of all rows since the last call: the members begin with "val_".
+  virtual Json seen() = 0;
+};
+
+/// `smoothing`: of a class, the share that is given to all classes alike; of
+/// labels, how far their truths are moved towards a half. `balance`: measures
+/// that count each class once.
+std::unique_ptr<ClassTask> make_class_task(const Target& target,
+                                           double smoothing, bool balance,
+                                           at::Device device);
+
+}  // namespace penstock
