@@ -7,7 +7,8 @@ ms, so that 1,600 pictures a second would keep it busy. Photo-like JPEG files of
 to float32. Before: torchvision's ImageFolder in a DataLoader of torch without
 workers, and with 2. After: `penstock train` of the same folder, with nothing kept;
 with bytes of the accelerator's size that are normalised there, as its models do;
-and with decoded pixels kept in memory. The first second is not counted.
+and with decoded pixels kept in memory. The first second of a
+DataLoader is not counted.
 """
 import argparse
 import json
