@@ -6,7 +6,7 @@ extern "C" const penstock::TrainerPlugin* penstock_trainer_part() {
   using namespace penstock;
   static constexpr TrainerPlugin kPart{
       .version = PENSTOCK_TEST_VERSION,
-      .make_stepper = [](const ModelSpec& spec, const TableDataset&, Device&,
+      .make_stepper = [](const ModelSpec& spec, const FittedDataset&, Device&,
                          std::int64_t) -> std::unique_ptr<Stepper> {
         throw Error(ErrorKind::request, {.code = "test.thrown",
                                          .what = "a test part was used",
