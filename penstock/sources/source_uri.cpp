@@ -97,7 +97,7 @@ std::string extensions() {
 
 bool may_hold_password(const std::string& file) {
   std::error_code unknown;
-  return without_password(file) != file &&
+  return !files::is_stored(file) && without_password(file) != file &&
          !std::filesystem::exists(file, unknown);
 }
 

@@ -25,10 +25,14 @@ class Made(Protocol):
     item_cpu_s: float
     collate_s: float
     collate_cpu_s: float
-    # Of each batch, items and collate_fn, the newest ones in their order.
-    batch_seconds: Sequence[float]
     # Looks at threads: running, in a lock, a file, the network, asleep, other.
     seen: tuple[int, ...]
+
+    @property
+    def batch_seconds(self) -> Sequence[float]:
+        """Of each batch, items and collate_fn, the newest ones in their
+        order."""
+        ...
 
 
 class Processors(NamedTuple):
