@@ -77,12 +77,20 @@ TablePreparation::TablePreparation(const TableDatasetOptions& options,
   in_store_ = set.take_from_store(device) || set.take_in_turn(turn_, device);
   if (!in_store_)
     scan();
-  else if (options.resumable)  // it was sealed, and then the process was killed
-    ScanParts(real_files(), ScanParts::folder_of(set.store_file_.path), {})
-        .remove();
+  else if (options.resumable)
+    remove_what_is_left();
 }
 
 TablePreparation::~TablePreparation() = default;
+
+/// Of a process that had sealed the store, and was then killed.
+void TablePreparation::remove_what_is_left() const {
+  const std::filesystem::path& store = set_->store_file_.path;
+  ScanParts(real_files(), ScanParts::folder_of(store), {}).remove();
+  std::filesystem::path lock = store;
+  lock += ".lock";
+  if (!turn_.held()) FileLock().try_take(lock);  // its end removes the file
+}
 
 void TablePreparation::scan() {
   TableDataset& set = *set_;

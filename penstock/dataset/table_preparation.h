@@ -38,6 +38,7 @@ class TablePreparation {
 
  private:
   void scan();
+  void remove_what_is_left() const;
 
   const std::shared_ptr<TableDataset> set_;
   const std::string shown_;  // the source
