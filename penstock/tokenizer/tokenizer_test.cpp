@@ -103,7 +103,7 @@ TEST(Tokenizer, WordsOfLanguagesWithoutSpacesAreCutWhereNoMergeJoins) {
     TokenizerFile file(random_merges(word(300), random));
     if (seed % 2 == 1) file.set_model("ignore_merges", "true");
     Encoder encoder(Tokenizer::parse(file.text(), "t.json"));
-    for (std::size_t count : {3, 6, 20, 200, 20, 20}) {
+    for (std::size_t count : {3u, 6u, 20u, 200u, 20u, 20u}) {
       const std::string text = word(count);
       Ids ids, whole;
       std::vector<TokenOffsets> offsets;

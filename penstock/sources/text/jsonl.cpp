@@ -141,13 +141,15 @@ class JsonlReader final : public files::ChunkReader {
   }
 
  private:
-  std::string place() const { return " (" + file_->text.place(line_) + ")"; }
+  std::string line_text() const {
+    return " (" + file_->text.place(line_) + ")";
+  }
   void refuse(simdjson::error_code error, std::string_view row) {
     std::string why = error == simdjson::INCORRECT_TYPE
                           ? "its line is no JSON object"
                           : std::string("its line is no JSON: ") +
                                 simdjson::error_message(error);
-    why += place() + ": " + shown_text(row);
+    why += line_text() + ": " + shown_text(row);
     for (std::size_t c = 0; c < columns_.size(); ++c)
       block_->problems.push_back({block_->rows, c, why});
   }
@@ -197,7 +199,7 @@ class JsonlReader final : public files::ChunkReader {
                    const std::string& expected) {
     block_->problems.push_back({block_->rows, at,
                                 "holds " + beginning(found) + " where " +
-                                    expected + " is expected" + place()});
+                                    expected + " is expected" + line_text()});
   }
 
   simdjson::error_code value_of(od::value& value, od::json_type type,
@@ -206,7 +208,7 @@ class JsonlReader final : public files::ChunkReader {
     Column& to = block_->columns[at];
     if (filled_[at]) {
       block_->problems.push_back(
-          {block_->rows, at, "stands twice in its line" + place()});
+          {block_->rows, at, "stands twice in its line" + line_text()});
       return simdjson::SUCCESS;
     }
     std::string_view token = without_space(value.raw_json_token());
