@@ -1,13 +1,14 @@
 // The model of a tokenizer.json, and its added tokens.
 #include <algorithm>
-#include <deque>
-#include <memory>
 
 #include "penstock/tokenizer/byte_level.h"
 #include "penstock/tokenizer/recipe_parts.h"
 
 namespace penstock {
 namespace {
+
+/// What is merged, as it is written.
+using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
 
 /// "a b" or ["a", "b"].
 std::pair<std::string_view, std::string_view> halves(const FileValue& merge) {
@@ -32,14 +33,14 @@ std::uint32_t token_id(const FileValue& merge, std::string_view token,
   return found->second;
 }
 
-MergeCuts::Pairs read_merges(const FileValue& part, Recipe& recipe) {
+Pairs read_merges(const FileValue& part, Recipe& recipe) {
   FileValue list = part.at("merges");
   std::size_t count = list.size();
   if (count > Merges::kMostMerges)
     list.too_large(std::to_string(count) + " merges",
                    std::to_string(Merges::kMostMerges));
   std::vector<Merges::Merge> merges;
-  MergeCuts::Pairs texts;
+  Pairs texts;
   merges.reserve(count);
   texts.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -95,7 +96,7 @@ void read_marks(const FileValue& part, Recipe& recipe) {
 }
 
 /// Cuts are right where each character is encoded by itself.
-void make_cuts(const MergeCuts::Pairs& merges, Recipe& recipe) {
+void make_cuts(const Pairs& merges, Recipe& recipe) {
   const BytePairs& pairs = recipe.pairs;
   if (pairs.ignore_merges || !pairs.prefix.empty() || !pairs.suffix.empty() ||
       pairs.unknown)
@@ -103,50 +104,22 @@ void make_cuts(const MergeCuts::Pairs& merges, Recipe& recipe) {
   for (const auto& [first, second] : merges)
     for (std::string_view half : {first, second})
       if (half.empty() || (half.size() == 6 && half.starts_with("<0x"))) return;
-  recipe.cuts.emplace(merges);
+  recipe.cuts.emplace();
+  for (const auto& [first, second] : merges) recipe.cuts->add(first, second);
 }
 
 /// Cuts of words of bytes, in which no byte is left out.
-void make_byte_cuts(const MergeCuts::Pairs& merges, BytePairs& pairs) {
+void make_byte_cuts(const Pairs& merges, BytePairs& pairs) {
   if (std::ranges::count(pairs.byte_ids, BytePairs::kNone) > 0) return;
-  std::deque<std::string> texts;
-  MergeCuts::Pairs in_bytes;
+  MergeCuts cuts;
   for (const auto& [first, second] : merges) {
-    std::optional<std::string> one = bytes_of_token(first),
-                               two = bytes_of_token(second);
+    const std::optional<std::string> one = bytes_of_token(first),
+                                     two = bytes_of_token(second);
     if (!one || !two) continue;  // bytes never become such tokens
     if (one->empty() || two->empty()) return;
-    texts.push_back(std::move(*one));
-    const std::string_view kept = texts.back();
-    texts.push_back(std::move(*two));
-    in_bytes.emplace_back(kept, texts.back());
+    cuts.add(*one, *two);
   }
-  pairs.byte_cuts.emplace(in_bytes);
-}
-
-/// The short words that become one token.
-std::shared_ptr<const WordCache> words_of_one_token(const Recipe& recipe) {
-  const BytePairs& pairs = recipe.pairs;
-  auto known = std::make_shared<WordCache>(recipe.ids.size());
-  Merger merger(pairs.merges);
-  std::vector<std::uint32_t> symbols;
-  for (const auto& [token, id] : recipe.ids) {
-    const std::optional<std::string> bytes = bytes_of_token(token);
-    if (!bytes || bytes->empty() || bytes->size() > WordCache::kShort) continue;
-    symbols.clear();
-    if (!pairs.ignore_merges)
-      for (char c : *bytes)
-        if (const std::uint32_t byte =
-                pairs.byte_ids[static_cast<unsigned char>(c)];
-            byte != BytePairs::kNone)
-          symbols.push_back(byte);
-    const bool is_one =
-        pairs.ignore_merges || (merger.merge(symbols) == 1 && symbols[0] == id);
-    if (!is_one) continue;
-    const WordCache::Key key = WordCache::key_of_copy(*bytes);
-    known->insert(key, key.hash(), std::span(&id, 1));
-  }
-  return known;
+  pairs.byte_cuts = std::move(cuts);
 }
 
 AddedToken read_added(const FileValue& entry) {
@@ -169,12 +142,11 @@ void read_bpe(const FileValue& part, const FileValue& pre_tokenizer,
   }
   read_vocabulary(part, recipe);
   read_marks(part, recipe);
-  const MergeCuts::Pairs merges = read_merges(part, recipe);
+  const Pairs merges = read_merges(part, recipe);
   recipe.knows_bytes = knows_bytes(recipe);
   if (recipe.knows_bytes && ends_in_bytes(pre_tokenizer)) {
     recipe.make_model = [](const Recipe& of) { return byte_model(of.pairs); };
     make_byte_cuts(merges, recipe.pairs);
-    recipe.known = words_of_one_token(recipe);
     if (!recipe.pairs.ignore_merges) return;
     for (const auto& [token, id] : recipe.ids)
       if (std::optional<std::string> bytes = bytes_of_token(token))

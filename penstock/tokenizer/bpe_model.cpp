@@ -187,27 +187,23 @@ std::uint32_t first_of(std::string_view text) {
 
 }  // namespace
 
-void MergeCuts::add(std::uint32_t first, std::uint32_t second) {
-  const std::size_t at = place(first, second);
-  joined_[at >> 6] |= std::uint64_t{1} << (at & 63);
-}
-
 bool MergeCuts::has(std::uint32_t first, std::uint32_t second) const {
   const std::size_t at = place(first, second);
   return (joined_[at >> 6] >> (at & 63) & 1) != 0;
 }
 
+MergeCuts::MergeCuts() : joined_(kPlaces / 64) {}
+
 // Two tokens meet between two characters where the second begins one. What of
 // the first lies in the character before, and of the second in the one behind,
 // is all of these characters, or, of a token that begins or ends within one,
 // less: then its last byte, or its first, stands for all that it may be.
-MergeCuts::MergeCuts(const Pairs& merges) : joined_(kPlaces / 64) {
-  for (const auto& [first, second] : merges) {
-    if (goes_on(second[0])) continue;
-    const std::uint32_t before = last_of(first), behind = first_of(second);
-    within_ = within_ || before >= of_byte(0) || behind >= of_byte(0);
-    add(before, behind);
-  }
+void MergeCuts::add(std::string_view first, std::string_view second) {
+  if (goes_on(second[0])) return;
+  const std::uint32_t before = last_of(first), behind = first_of(second);
+  within_ = within_ || before >= of_byte(0) || behind >= of_byte(0);
+  const std::size_t at = place(before, behind);
+  joined_[at >> 6] |= std::uint64_t{1} << (at & 63);
 }
 
 void MergeCuts::cut(std::string_view text, ByteRange part,

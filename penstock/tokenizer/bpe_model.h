@@ -16,19 +16,17 @@ namespace penstock {
 
 /// Where a text may be cut before it is merged: between two characters that no
 /// merge joins, so that what lies on both sides becomes the same tokens alone.
-/// Immutable.
 class MergeCuts {
  public:
-  /// `merges`: pairs of texts, as they are merged; of a model of bytes they may
-  /// begin or end within a character.
-  using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
-  explicit MergeCuts(const Pairs& merges);
+  MergeCuts();
+  /// These texts, neither of them empty, are merged; of a model of bytes they
+  /// may begin or end within a character. Before the first cut().
+  void add(std::string_view first, std::string_view second);
   /// Appends the parts of a part of a text, which is UTF-8.
   void cut(std::string_view text, ByteRange part,
            std::vector<ByteRange>& out) const;
 
  private:
-  void add(std::uint32_t first, std::uint32_t second);
   bool has(std::uint32_t first, std::uint32_t second) const;
 
   std::vector<std::uint64_t> joined_;  // a bit by hash: more may be set

@@ -117,9 +117,7 @@ void Encoder::Inside::look_up(const char* text, std::size_t count,
       if (slot != nullptr) {
         ids = {cache.ids(*slot), slot->count};
       } else {
-        const WordCache::Slot* known =
-            recipe.known ? recipe.known->find(keys[i], hashes[i]) : nullptr;
-        ids = known != nullptr ? std::span(known->tokens, 1) : this->word(word);
+        ids = this->word(word);
         cache.insert(keys[i], hashes[i], ids);
       }
     } else {

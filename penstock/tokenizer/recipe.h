@@ -14,7 +14,6 @@
 #include "penstock/tokenizer/family.h"
 #include "penstock/tokenizer/normalizers.h"
 #include "penstock/tokenizer/splitters.h"
-#include "penstock/tokenizer/word_cache.h"
 #include "penstock/tokenizer/word_models.h"
 
 namespace penstock {
@@ -33,8 +32,6 @@ struct Recipe {
   std::optional<MergeCuts> cuts;
 
   // A word.
-  /// Words of one token, by which a thread begins; null: none are known.
-  std::shared_ptr<const WordCache> known;
   BytePairs pairs;
   bool knows_bytes = false;  ///< of byte-level characters it has what it needs
   WordPieces pieces;

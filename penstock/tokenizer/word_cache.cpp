@@ -1,7 +1,6 @@
 #include "penstock/tokenizer/word_cache.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 namespace penstock {
@@ -14,9 +13,7 @@ constexpr std::size_t kLongest = 1024;
 
 }  // namespace
 
-WordCache::WordCache(std::size_t words) : long_slots_(kFirst) {
-  make_slots(std::clamp(std::bit_ceil(2 * words + 1), kFirst, kMost));
-}
+WordCache::WordCache() : long_slots_(kFirst) { make_slots(kFirst); }
 
 void WordCache::make_slots(std::size_t size) {
   memory_ = Bytes();

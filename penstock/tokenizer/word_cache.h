@@ -38,8 +38,7 @@ class WordCache {
     std::uint32_t tokens[3];
   };
 
-  /// Room for so many short words from the beginning.
-  explicit WordCache(std::size_t words = 0);
+  WordCache();
   WordCache(const WordCache&) = delete;
   WordCache& operator=(const WordCache&) = delete;
 
