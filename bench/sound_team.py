@@ -26,6 +26,7 @@ import h5py
 import numpy
 import torch
 
+from peers.hdf5 import Rows
 from result import machine_of, print_result
 
 VALUES, CHUNK = 256, 64
@@ -51,24 +52,14 @@ def write_file(path, rows):
         file.create_dataset("y", data=draw.integers(0, 10, rows))
 
 
-class Rows(torch.utils.data.Dataset):
-    def __init__(self, path):
-        self.path, self.file = path, None
-        with h5py.File(path) as file:
-            self.rows = len(file["x"])
-
-    def __len__(self):
-        return self.rows
-
+class LabelledRows(Rows):
     def __getitem__(self, row):
-        if self.file is None:
-            self.file = h5py.File(self.path)
-        return torch.from_numpy(self.file["x"][row]), int(self.file["y"][row])
+        return super().__getitem__(row), int(self.file["y"][row])
 
 
 def before(path, workers, batch, step_s, steps):
     """The loop as it was, for `steps` steps after the first."""
-    rows = Rows(path)
+    rows = LabelledRows(path)
     loader = torch.utils.data.DataLoader(rows, batch, shuffle=True,
                                          num_workers=workers, drop_last=True)
     started = time.perf_counter()

@@ -46,8 +46,9 @@ std::optional<double> quota_of(const path& folder, bool version_2) {
   return quota / period;
 }
 
-void apply_cpu_quota(const path& root, HostLimits& limits) {
-  CgroupFolders cpu = cgroup_folders("cpu", root);
+void apply_cpu_quota(const path& root, const Cgroups& groups,
+                     HostLimits& limits) {
+  CgroupFolders cpu = groups.folders("cpu");
   for (const path& folder : cpu.folders) {
     std::optional<double> quota = quota_of(folder, cpu.version_2);
     if (!quota || *quota >= limits.cpus) continue;
@@ -57,8 +58,9 @@ void apply_cpu_quota(const path& root, HostLimits& limits) {
   }
 }
 
-void apply_memory_limit(const path& root, HostLimits& limits) {
-  CgroupFolders memory = cgroup_folders("memory", root);
+void apply_memory_limit(const path& root, const Cgroups& groups,
+                        HostLimits& limits) {
+  CgroupFolders memory = groups.folders("memory");
   bool v2 = memory.version_2;
   for (const path& folder : memory.folders) {
     path file = folder / (v2 ? "memory.max" : "memory.limit_in_bytes");
@@ -114,13 +116,14 @@ HostLimits read_host_limits(const path& root) {
           ? CPU_COUNT(&set)
           : static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   limits.cpus_origin = "affinity";
-  apply_cpu_quota(root, limits);
+  const Cgroups groups(root);
+  apply_cpu_quota(root, groups, limits);
   const std::string info = kernel_text(root / "proc/meminfo");
   if (auto kib = number_of_line(info, "MemTotal:"))
     lower(limits.memory, limits.memory_origin, *kib * 1024, "MemTotal");
   if (auto kib = number_of_line(info, "MemAvailable:"))
     lower(limits.memory_free, limits.free_origin, *kib * 1024, "MemAvailable");
-  apply_memory_limit(root, limits);
+  apply_memory_limit(root, groups, limits);
   apply_process_limits(root, limits);
   if (limits.memory && limits.memory_free > limits.memory) {
     limits.memory_free = limits.memory;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -35,10 +35,11 @@ struct Group {
   bool version_2 = false;
 };
 
-std::optional<Group> group_of(std::string_view controller, const path& root) {
+std::optional<Group> group_of(std::string_view controller,
+                              const std::string& text) {
   std::optional<Group> found;
   // Lines "number:controllers:/group"; version 2 names no controllers.
-  std::ifstream groups(root / "proc/self/cgroup");
+  std::istringstream groups(text);
   for (std::string line; std::getline(groups, line);) {
     std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == line.npos || second == line.npos) continue;
@@ -56,8 +57,9 @@ struct Mount {
   std::string shows = "/";
 };
 
-Mount mount_of(std::string_view controller, bool version_2, const path& root) {
-  std::ifstream mounts(root / "proc/self/mountinfo");
+Mount mount_of(std::string_view controller, bool version_2, const path& root,
+               const std::string& text) {
+  std::istringstream mounts(text);
   for (std::string line; std::getline(mounts, line);) {
     const std::size_t dash = line.find(" - cgroup");
     if (dash == line.npos) continue;
@@ -121,12 +123,17 @@ std::optional<std::int64_t> number_in(const path& file, std::string_view key) {
   return number_of_line(kernel_text(file), key);
 }
 
-CgroupFolders cgroup_folders(std::string_view controller, const path& root) {
+Cgroups::Cgroups(path root)
+    : root_(std::move(root)),
+      groups_(kernel_text(root_ / "proc/self/cgroup")),
+      mounts_(kernel_text(root_ / "proc/self/mountinfo")) {}
+
+CgroupFolders Cgroups::folders(std::string_view controller) const {
   CgroupFolders found;
-  std::optional<Group> group = group_of(controller, root);
+  std::optional<Group> group = group_of(controller, groups_);
   if (!group) return found;
   found.version_2 = group->version_2;
-  Mount mount = mount_of(controller, group->version_2, root);
+  Mount mount = mount_of(controller, group->version_2, root_, mounts_);
   for (path own = below(mount, group->name); !own.empty();
        own = own.parent_path())
     if (std::filesystem::exists(mount.at / own))

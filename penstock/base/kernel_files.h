@@ -34,10 +34,25 @@ struct CgroupFolders {
   bool version_2 = false;
 };
 
-/// Hosts mix controllers of version 1 with an empty tree of version 2, so
-/// each controller ("cpu", "memory") is looked up alone. `root` is "/" except
-/// in tests, which hand in a made-up tree.
-CgroupFolders cgroup_folders(std::string_view controller,
-                             const std::filesystem::path& root = "/");
+/// Of which groups this process is and where their trees are mounted, as the
+/// kernel's files say when this is made.
+class Cgroups {
+ public:
+  /// `root` is "/" except in tests, which hand in a made-up tree.
+  explicit Cgroups(std::filesystem::path root = "/");
+  /// Hosts mix controllers of version 1 with an empty tree of version 2, so
+  /// each controller ("cpu", "memory") is looked up alone.
+  CgroupFolders folders(std::string_view controller) const;
+
+ private:
+  std::filesystem::path root_;
+  std::string groups_, mounts_;  // the files' texts
+};
+
+/// Those of one controller, for who needs no other.
+inline CgroupFolders cgroup_folders(std::string_view controller,
+                                    const std::filesystem::path& root = "/") {
+  return Cgroups(root).folders(controller);
+}
 
 }  // namespace penstock

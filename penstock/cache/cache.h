@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "penstock/base/host_limits.h"
 #include "penstock/base/json.h"
 #include "penstock/base/sample.h"
 #include "penstock/cache/run_table.h"
@@ -119,6 +120,9 @@ struct TierLimits {
   std::size_t device_free = 0;
   bool device_is_host = false;  ///< cpu: its memory is the host's
 };
+
+/// Those of the host and a device, without a disk.
+TierLimits tier_limits(const HostLimits& host, const Device& device);
 
 /// The decision, with its reasons, made before anything is allocated.
 struct TierPlan {

@@ -180,6 +180,16 @@ TierPlan::Line line_of(Tier tier, std::size_t rows_bytes,
 
 }  // namespace
 
+TierLimits tier_limits(const HostLimits& host, const Device& device) {
+  const bool is_host = device.memory_kind() == MemoryKind::cpu;
+  return {.ram_free = host.memory_free,
+          .ram_origin = host.free_origin,
+          // What the host's limits say is not read again.
+          .device_free = is_host && host.memory_free ? *host.memory_free
+                                                     : device.memory().free,
+          .device_is_host = is_host};
+}
+
 std::string_view name_of(Tier tier) {
   switch (tier) {
     case Tier::device:

@@ -192,19 +192,14 @@ void ArrayDataset::find_draws(const ArrayDatasetOptions& options) {
 
 void ArrayDataset::find_place(const ArrayDatasetOptions& options,
                               const Device& device) {
-  HostLimits host = read_host_limits();
-  info_.plan =
-      plan_tiers({.rows = info_.rows,
-                  .row_bytes = layout_.row_bytes,
-                  .ring_device_bytes = options.ring_bytes.device,
-                  .ring_host_bytes = options.ring_bytes.host,
-                  .tier = options.cache,
-                  .budgets = options.budgets,
-                  .in_ram = true},
-                 {.ram_free = host.memory_free,
-                  .ram_origin = host.free_origin,
-                  .device_free = device.memory().free,
-                  .device_is_host = device.memory_kind() == MemoryKind::cpu});
+  info_.plan = plan_tiers({.rows = info_.rows,
+                           .row_bytes = layout_.row_bytes,
+                           .ring_device_bytes = options.ring_bytes.device,
+                           .ring_host_bytes = options.ring_bytes.host,
+                           .tier = options.cache,
+                           .budgets = options.budgets,
+                           .in_ram = true},
+                          tier_limits(read_host_limits(), device));
   if (options.planned) options.planned(info_.plan);
 }
 
@@ -234,7 +229,9 @@ void ArrayDataset::select(Side side, std::span<SampleId> ranks) const {
     if (rank >= 0) rank = (*numbers)[static_cast<std::size_t>(rank)];
 }
 
-void ArrayDataset::add_hash(std::span<const std::byte> bytes, Sha256& all) {
+namespace {
+
+void add_hash(std::span<const std::byte> bytes, Sha256& all) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
     std::uint64_t hash =
@@ -242,6 +239,8 @@ void ArrayDataset::add_hash(std::span<const std::byte> bytes, Sha256& all) {
     all.add(std::as_bytes(std::span(&hash, 1)));
   }
 }
+
+}  // namespace
 
 /// Over the rows of each array, every `step`th of them.
 std::string ArrayDataset::hashed(std::size_t step) const {

@@ -76,7 +76,6 @@ class ArrayDataset final : public Dataset {
   const Numbers& on(Side side) const {
     return side == Side::val ? val_ : train_;
   }
-  static void add_hash(std::span<const std::byte> bytes, Sha256& all);
   std::string hashed(std::size_t step) const;
   void find_draws(const ArrayDatasetOptions& options);
   void find_place(const ArrayDatasetOptions& options, const Device& device);

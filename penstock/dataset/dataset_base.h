@@ -138,7 +138,11 @@ class FittedDataset : public Dataset {
   virtual const std::vector<Field>& fields() const = 0;
   /// Those of one field; null where it needs none. Throws Error(internal) where
   /// there is no such field.
-  virtual const Json& statistics_of(const std::string& field) const = 0;
+  const Json& statistics_of(const std::string& field) const;
+
+ private:
+  /// In the order of the fields.
+  virtual std::span<const Json> field_statistics() const = 0;
 };
 
 /// The elements of a sample of `length` elements that a range holds.

@@ -62,6 +62,7 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
                                std::shared_ptr<Source> source)
     : options_(options),
       source_(std::move(source)),
+      most_readers_(most_readers(*source_)),
       layout_(layout_of(options_.fields)),
       recent_(recent_bytes()) {
   PENSTOCK_ASSERT(needs_scan(options_, *source_).empty(),
@@ -167,9 +168,8 @@ GrowingDataset::Rows GrowingDataset::prepared(
 GrowingDataset::Rows GrowingDataset::prepare(
     std::span<const SampleId> ids) const {
   Rows made(ids.size());
-  const int threads = ids.size() < kManySamples
-                          ? 1
-                          : std::min(options_.workers, most_readers(*source_));
+  const int threads =
+      ids.size() < kManySamples ? 1 : std::min(options_.workers, most_readers_);
   in_ranges(threads, std::ssize(ids),
             [&](std::int64_t begin, std::int64_t end) {
               std::unique_ptr<IndexedRows> by = take_idle();

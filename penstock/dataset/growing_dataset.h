@@ -74,6 +74,7 @@ class GrowingDataset final : public Dataset {
 
   const TableDatasetOptions options_;
   const std::shared_ptr<Source> source_;
+  const int most_readers_;  // at once
   const RowLayout layout_;
   DatasetInfo info_;
   BoundFields bound_;

@@ -151,12 +151,6 @@ Json IndexedDataset::statistics() const {
   return json;
 }
 
-const Json& IndexedDataset::statistics_of(const std::string& field) const {
-  auto found = std::ranges::find(options_.fields, field, &Field::name);
-  PENSTOCK_ASSERT(found != options_.fields.end(), "the field is there");
-  return statistics_[static_cast<std::size_t>(found - options_.fields.begin())];
-}
-
 void IndexedDataset::find_lengths() {
   for (std::size_t f = 0; f < options_.fields.size(); ++f) {
     const FieldKind& kind = *options_.fields[f].kind;

@@ -62,13 +62,15 @@ class IndexedDataset final : public FittedDataset {
   /// What is known without a scan, or was given; null where that is nothing.
   Json statistics() const override;
   const std::vector<Field>& fields() const override { return options_.fields; }
-  const Json& statistics_of(const std::string& field) const override;
   std::unique_ptr<SlotFiller> open_filler(
       FillMeters& meters, const FillerOptions& options) const override;
   std::unique_ptr<ReadAhead> open_read_ahead(
       ReadAhead::Options options) const override;
 
  private:
+  std::span<const Json> field_statistics() const override {
+    return statistics_;
+  }
   friend class IndexedFiller;
   void plan_readers();
   void bind();

@@ -73,7 +73,6 @@ void IndexedDataset::predict_plan(const TableDatasetOptions& options,
   if (info_.rows == 0 || (runs_differ && source_->chunks() != nullptr)) return;
   std::int64_t sampled = 0;
   const std::size_t runs = sampled_run_bytes(sampled);
-  const HostLimits host = read_host_limits();
   TierPlan plan = plan_tiers(
       {.rows = info_.rows,
        .row_bytes = layout_.row_bytes,
@@ -82,10 +81,7 @@ void IndexedDataset::predict_plan(const TableDatasetOptions& options,
            (options.batches_on_host && options.batches_on_host(device)) ||
            !finished_on_device(options_.fields, info_.device_fields),
        .tier = "none"},
-      {.ram_free = host.memory_free,
-       .ram_origin = host.free_origin,
-       .device_free = device.memory().free,
-       .device_is_host = device.memory_kind() == MemoryKind::cpu});
+      tier_limits(read_host_limits(), device));
   const TierPlan::Line by_position = info_.plan.lines.back();
   std::erase_if(plan.lines, [](const TierPlan::Line& line) {
     return line.tier == Tier::none;

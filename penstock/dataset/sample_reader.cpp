@@ -21,8 +21,9 @@ int most_readers(const Source& source) {
   if (source.abilities().global_lock) return 1;
   const std::size_t each =
       source.chunks() != nullptr ? source.chunks()->reader.by_position : 0;
+  if (each == 0) return kAny;
   const auto free = read_host_limits().memory_free;
-  if (each == 0 || !free) return kAny;
+  if (!free) return kAny;
   return static_cast<int>(
       std::clamp<std::size_t>(*free / 4 / each, 1, std::size_t{kAny}));
 }

@@ -155,12 +155,6 @@ Json TableDataset::statistics() const {
   return json;
 }
 
-const Json& TableDataset::statistics_of(const std::string& field) const {
-  auto found = std::ranges::find(options_.fields, field, &Field::name);
-  PENSTOCK_ASSERT(found != options_.fields.end(), "a field has this name");
-  return statistics_[static_cast<std::size_t>(found - options_.fields.begin())];
-}
-
 RowEncoder TableDataset::encoder() const {
   return RowEncoder(bound_, options_.fields, layout_, statistics_);
 }
@@ -246,12 +240,7 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
   };
   const RingBytes copied = rings(info_), kept = rings(kept_on_device(info_));
   const RingBytes mixed = rings(kept_in_part(info_, layout_.row_bytes));
-  TierLimits limits{.ram_free = host.memory_free,
-                    .ram_origin = host.free_origin,
-                    .device_is_host = device.memory_kind() == MemoryKind::cpu};
-  limits.device_free = limits.device_is_host && host.memory_free
-                           ? *host.memory_free
-                           : device.memory().free;
+  TierLimits limits = tier_limits(host, device);
   limits.disk_free = disk_free(host);
   limits.disk_origin = store_dir(options_).string();
   request_ = {.rows = rows,

@@ -62,11 +62,11 @@ class TableDataset final : public FittedDataset {
 
   /// How a row is stored, apart from what differs in length.
   const RowLayout& layout() const { return layout_; }
-  /// By sample id. Those of a store are read when they are first asked for.
   /// After store.damaged: removes the store, which the next run makes again
   /// from the source, and throws an error that says so. Where that cannot be,
   /// or of another error, it does nothing.
   void remove_damaged(const Error& error) const;
+  /// By sample id. Those of a store are read when they are first asked for.
   const KeyList& keys() const { return keys_->list(); }
   const SideIndex& side(Side side) const {
     return side == Side::train ? train_ : val_;
@@ -74,7 +74,6 @@ class TableDataset final : public FittedDataset {
   const std::vector<Field>& fields() const override { return options_.fields; }
   Json statistics() const override;
   Json key_of(SampleId sample) const override { return keys().json(sample); }
-  const Json& statistics_of(const std::string& field) const override;
   RowEncoder encoder() const;
   /// The stored rows, but for those in tier `none`; null where that is all.
   const Table* table() const { return table_.get(); }
@@ -112,6 +111,9 @@ class TableDataset final : public FittedDataset {
   };
 
  private:
+  std::span<const Json> field_statistics() const override {
+    return statistics_;
+  }
   friend class TablePreparation;
   explicit TableDataset(TableDatasetOptions options);
   /// Shares what does not depend on where the rows are.

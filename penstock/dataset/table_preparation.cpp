@@ -85,11 +85,9 @@ TablePreparation::~TablePreparation() = default;
 
 /// Of a process that had sealed the store, and was then killed.
 void TablePreparation::remove_what_is_left() const {
-  const std::filesystem::path& store = set_->store_file_.path;
-  ScanParts(real_files(), ScanParts::folder_of(store), {}).remove();
-  std::filesystem::path lock = store;
-  lock += ".lock";
-  if (!turn_.held()) FileLock().try_take(lock);  // its end removes the file
+  const TableStore& store = set_->store_file_;
+  ScanParts(real_files(), ScanParts::folder_of(store.path), {}).remove();
+  if (!turn_.held()) FileLock().try_take(lock_of(store));  // its end removes it
 }
 
 void TablePreparation::scan() {

@@ -171,13 +171,17 @@ void check_what_is_read_first(const Store& store, std::size_t fields) {
       store.checked(lengths);
 }
 
+std::filesystem::path lock_of(const TableStore& store) {
+  std::filesystem::path lock = store.path;
+  lock += ".lock";
+  return lock;
+}
+
 bool wait_for_turn(FileLock& turn, const TableDatasetOptions& options,
                    const TableStore& store) {
   std::error_code refused;  // when the store is written, with its reason
   std::filesystem::create_directories(store.path.parent_path(), refused);
-  std::filesystem::path lock = store.path;
-  lock += ".lock";
-  return turn.take(lock, [&](int times) {
+  return turn.take(lock_of(store), [&](int times) {
     end_if_stopped(options.stop);
     if (times > 0) return;
     const std::string line =

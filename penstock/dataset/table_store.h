@@ -38,6 +38,9 @@ bool says_when_it_changes(const SourceSpec& spec, const Source& source);
 bool always_writes_store(const TableDatasetOptions& options,
                          const TableStore& store);
 
+/// The file of the turn to write a store.
+std::filesystem::path lock_of(const TableStore& store);
+
 /// Waits while another process, such as another rank of this job, scans these
 /// rows to write their store; the turn then lasts as long as `turn`. Throws as
 /// a stopped read does. True where it had to wait.

@@ -72,8 +72,8 @@ std::optional<FilledBatch> Loader::next_into(std::span<const TensorView> to,
   check_targets(to, s.maker.tensors(), most_rows(s.options, s.order.samples),
                 s.device);
   refuse_capture(stream);
-  s.bad.check();
   if (direct) {
+    s.bad.check();
     if (!s.fill_direct(to)) {
       s.check_end();
       return std::nullopt;

@@ -308,8 +308,10 @@ SourceSpec parse_source_spec(const Json& json, const std::string& path) {
   refuse_settings_of_tables(section, kind);
   SourceSpec spec = kind.settings.defaults();
   kind.settings.read(section, spec);
-  if (!kind.server) refuse_connection_string(section, spec);
-  if (!kind.server) refuse_password(section, spec);
+  if (!kind.server) {
+    refuse_connection_string(section, spec);
+    refuse_password(section, spec);
+  }
   settings_of_rows(kind).read(section, spec);
   row_settings().read(section, spec);
   section.finish();

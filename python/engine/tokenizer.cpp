@@ -83,11 +83,15 @@ std::vector<Part> parts_of(const std::vector<std::string_view>& documents) {
   return parts;
 }
 
+/// `threads` 0: as many as there are cores, which one part need not know.
 void encode_parts(SharedTokenizer& shared,
                   const std::vector<std::string_view>& documents, bool special,
-                  std::size_t threads, std::vector<Part>& parts) {
+                  int threads, std::vector<Part>& parts) {
   std::atomic<std::size_t> next{0};
-  const auto workers = static_cast<int>(std::min(threads, parts.size()));
+  if (threads <= 0 && parts.size() > 1)
+    threads = static_cast<int>(read_host_limits().cpus);
+  const int workers =
+      std::min(std::max(1, threads), static_cast<int>(parts.size()));
   in_ranges(workers, workers, [&](std::int64_t, std::int64_t) {
     Encoder encoder = shared.lend();
     for (std::size_t at; (at = next++) < parts.size();) {
@@ -101,8 +105,8 @@ void encode_parts(SharedTokenizer& shared,
   });
 }
 
-/// The ids of all texts, and where those of each end; `threads` 0: as many as
-/// there are cores.
+/// The ids of all texts, and where those of each end; `threads` as in
+/// encode_parts().
 nb::tuple encode(SharedTokenizer& shared, const nb::list& texts, bool special,
                  int threads) {
   std::vector<nb::object> held;  // the list may change while we read
@@ -119,9 +123,7 @@ nb::tuple encode(SharedTokenizer& shared, const nb::list& texts, bool special,
   {
     nb::gil_scoped_release released;
     std::vector<Part> parts = parts_of(documents);
-    const double cores = threads > 0 ? threads : read_host_limits().cpus;
-    encode_parts(shared, documents, special,
-                 static_cast<std::size_t>(std::max(1.0, cores)), parts);
+    encode_parts(shared, documents, special, threads, parts);
     for (Part& part : parts) {
       for (std::uint64_t end : part.ends) ends.push_back(ids.size() + end);
       ids.insert(ids.end(), part.ids.begin(), part.ids.end());

@@ -20,7 +20,7 @@ from array import array
 from typing import (TYPE_CHECKING, Any, Callable, Generic, Iterable, Iterator,
                     TextIO, TypeVar, cast)
 
-from ._dataloader.meter import Meter, scheduled
+from ._dataloader.meter import Meter, processor_share, scheduled
 from ._dataloader.transfer_cost import TransferCost, measured_transfer
 from .explanation import Explanation
 from .predicting import Processors, drop_in_of
@@ -84,8 +84,7 @@ class Made:
     def processors_got(self) -> float:
         """Of the time in which the makers could run, the share in which they
         had a processor; 1 where that is unknown."""
-        could = self.ran_ns + self.queued_ns
-        return max(0.01, self.ran_ns / could) if could else 1.0
+        return processor_share(self.ran_ns, self.queued_ns)
 
     def making(self) -> Making:
         from ._engine import Making

@@ -34,6 +34,13 @@ def scheduled(thread: int) -> tuple[int, int] | None:
     return ran, waited
 
 
+def processor_share(ran_ns: int, queued_ns: int) -> float:
+    """Of the time in which threads could run, the share in which they had a
+    processor; 1 where that is unknown."""
+    could = ran_ns + queued_ns
+    return max(0.01, ran_ns / could) if could else 1.0
+
+
 class Meter:
     """Counts over the life of a loader; reset() starts again."""
 
@@ -118,9 +125,9 @@ class Meter:
         """Of the time in which our thread could have run, the share in which
         it had a processor; 1 where that is unknown."""
         before, now = self._scheduled, scheduled(self._thread)
-        if before is None or now is None or sum(now) == sum(before):
+        if before is None or now is None:
             return 1.0
-        return max(0.01, (now[0] - before[0]) / (sum(now) - sum(before)))
+        return processor_share(now[0] - before[0], now[1] - before[1])
 
     def note_bad(self, epoch: int, step: int, row: int, item: Bad) -> None:
         """A sample for which on_bad put in another. Too many of them end the
