@@ -230,7 +230,25 @@ class Diagnosis {
     offer_workers(*slowest);
     verdict_.no_action =
         std::string("neither another tier nor more ") + threads_of(*slowest) +
-        "s would gain 2 %: make the stage '" + verdict_.stage + "' cheaper";
+        "s would gain 2 %: " + processors_needed() + "make the stage '" +
+        verdict_.stage + "' cheaper" + how_cheaper();
+  }
+
+  /// Where the processors that are there cannot make what the accelerator
+  /// takes, whatever is set.
+  std::string processors_needed() const {
+    const double needed = compute_rate() * processor_s_per_sample();
+    if (needed <= window_.limits.cpus) return {};
+    return formatted(
+        "what the accelerator takes needs %.2g processors, and %.3g are "
+        "there; ",
+        needed, window_.limits.cpus);
+  }
+
+  std::string how_cheaper() const {
+    const bool finishes =
+        verdict_.stage == "pack" || verdict_.stage == "gather";
+    return finishes && !window_.cheaper.empty() ? ": " + window_.cheaper : "";
   }
 
   /// Each stage has a queue behind it, so that a change can be simulated.
@@ -313,11 +331,15 @@ class Diagnosis {
     return ran > 0 ? ran / (ran + queued) : 1;
   }
   /// By the stages.
-  double processors_in_use() const {
+  double processor_s() const {
     double cpu = 0;
     for (const StageNumbers& stage : window_.stages)
       cpu += seconds(stage.busy_cpu);
-    return cpu / wall_;
+    return cpu;
+  }
+  double processors_in_use() const { return processor_s() / wall_; }
+  double processor_s_per_sample() const {
+    return processor_s() / static_cast<double>(window_.parts.samples);
   }
   int threads() const {
     int all = 0;
@@ -343,6 +365,11 @@ class Diagnosis {
             : formatted(" with %d %s%s", pool.workers, threads_of(pool),
                         pool.workers == 1 ? "" : "s");
     verdict_.because += formatted(", its processor share is %.0f %%", 100 * u);
+    if (const double each = processor_s_per_sample(); each > 0)
+      verdict_.because += formatted(
+          "; a processor makes %.0f samples/s, and the accelerator "
+          "would take %.0f",
+          1 / each, compute_rate());
   }
 
   /// Rows that are kept need not be read again; rows that are read by the

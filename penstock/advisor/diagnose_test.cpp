@@ -82,8 +82,15 @@ TEST(Diagnose, HasAnActionOrSaysWhyThereIsNone) {
   EXPECT_TRUE(diagnose(late).json().find("no_action")->is_null());
   late.limits.cpus = 2;
   EXPECT_EQ(diagnose(late).no_action,
-            "neither another tier nor more workers would gain 2 %: make the "
+            "neither another tier nor more workers would gain 2 %: what the "
+            "accelerator takes needs 8 processors, and 2 are there; make the "
             "stage 'gather' cheaper");
+  EXPECT_THAT(diagnose(late).because,
+              HasSubstr("a processor makes 125 samples/s, and the accelerator "
+                        "would take 1000"));
+  late.cheaper = "field 'x': \"dtype\": \"uint8\"";
+  EXPECT_THAT(diagnose(late).no_action,
+              HasSubstr("make the stage 'gather' cheaper: field 'x': "));
   Snapshot host = window(2s, {});
   host.parts.host = 1s;
   host.parts.wait_data = 0s;

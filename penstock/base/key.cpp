@@ -1,5 +1,7 @@
 #include "penstock/base/key.h"
 
+#include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstring>
 
@@ -111,6 +113,26 @@ void KeyList::reserve(std::int64_t keys) {
     chars_.reserve(16 * count);
   else
     ends_.reserve(count);
+}
+
+std::uint64_t key_part(std::string_view text, std::size_t begin) {
+  std::uint64_t part = 0;
+  if (begin < text.size())
+    std::memcpy(&part, text.data() + begin,
+                std::min(sizeof(part), text.size() - begin));
+  if constexpr (std::endian::native == std::endian::little)
+    part = __builtin_bswap64(part);
+  return part;
+}
+
+std::size_t common_length(std::string_view a, std::string_view b,
+                          std::size_t most) {
+  const std::size_t limit = std::min({a.size(), b.size(), most});
+  return static_cast<std::size_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(limit),
+                    b.begin())
+          .first -
+      a.begin());
 }
 
 // Texts and uuids are shown in quotes and sort by their bytes; integers as

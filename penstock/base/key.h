@@ -58,6 +58,13 @@ class KeyList {
   std::string chars_;
 };
 
+/// Eight bytes of a text from `begin` on, zeros after its end, as a number that
+/// compares as they do: what decides most comparisons without the text.
+std::uint64_t key_part(std::string_view text, std::size_t begin);
+/// How many bytes at the beginning of both are the same, up to `most`.
+std::size_t common_length(std::string_view a, std::string_view b,
+                          std::size_t most);
+
 /// Whether row key `a` sorts before `b`, both as KeyList::shown writes them.
 bool shown_before(const std::string& a, const std::string& b);
 

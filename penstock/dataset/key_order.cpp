@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -40,28 +38,6 @@ struct Entry {
   RowRef ref;
 };
 
-/// Eight bytes of `key` from `begin` on, zeros after its end, as a number that
-/// compares as they do.
-std::uint64_t part_of(std::string_view key, std::size_t begin) {
-  std::uint64_t part = 0;
-  if (begin < key.size())
-    std::memcpy(&part, key.data() + begin,
-                std::min(sizeof(part), key.size() - begin));
-  if constexpr (std::endian::native == std::endian::little)
-    part = __builtin_bswap64(part);
-  return part;
-}
-
-std::size_t common_length(std::string_view a, std::string_view b,
-                          std::size_t most) {
-  std::size_t limit = std::min({a.size(), b.size(), most});
-  return static_cast<std::size_t>(
-      std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(limit),
-                    b.begin())
-          .first -
-      a.begin());
-}
-
 /// The keys of all rows, by where they arrived.
 class Keys {
  public:
@@ -96,7 +72,7 @@ class Keys {
   }
   /// A part of the key that compares as the key does, unless it is the same.
   std::uint64_t part(RowRef row, std::size_t begin) const {
-    if (!integers_) return part_of(bytes(row), begin);
+    if (!integers_) return key_part(bytes(row), begin);
     return static_cast<std::uint64_t>(integer(row)) ^ (std::uint64_t{1} << 63);
   }
 

@@ -181,6 +181,7 @@ void RowEncoder::encode_rows(std::int64_t count, std::byte* out,
       std::int64_t before = stored.runs == nullptr ? 0 : stored.runs->rows();
       parts_[f].encoder->encode(rows_, stored, faults_);
       if (stored.runs != nullptr) check_runs(parts_[f], *stored.runs, before);
+      check_rejected(faults_.rows, std::ssize(rows_), parts_[f].name);
       for (RowFault& fault : faults_.rows) {
         fault.row += begin;
         rejected(std::move(fault));

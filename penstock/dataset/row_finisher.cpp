@@ -18,6 +18,7 @@ RowFinisher::RowFinisher(const std::vector<Field>& fields,
     StoredForm stored = kind.stored();
     Part part{
         .field = f,
+        .name = fields[f].name,
         .first_output = output,
         .outputs = kind.outputs().size(),
         .offset = stored.tensors.empty() ? 0 : layout.tensors[tensor].offset,
@@ -56,6 +57,7 @@ void RowFinisher::stage(Part& part, const DeviceField& field,
         {.output = place, .offset = part.offset, .bytes = field.row_bytes});
   if (field.element_bytes > 0)
     parts_.push_back({.field = part.field,
+                      .name = part.name,
                       .first_output = place + 1,
                       .outputs = 1,
                       .offset = part.offset,
@@ -155,6 +157,7 @@ void RowFinisher::finish(const Part& part, const FillItem& item,
     if (rows_.empty()) return;
     part.finisher->finish(rows_, {.seed = seed_, .epoch = item.at.epoch},
                           places_);
+    check_rejected(part.finisher->rejected(), std::ssize(rows_), part.name);
     for (RowFault fault : part.finisher->rejected()) {
       fault.row =
           static_cast<std::int64_t>(at_[static_cast<std::size_t>(fault.row)]);

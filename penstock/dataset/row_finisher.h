@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "penstock/dataset/dataset_base.h"
@@ -52,7 +53,9 @@ class RowFinisher {
  private:
   /// A field that is not only copied.
   struct Part {
-    std::size_t field, first_output, outputs;
+    std::size_t field;
+    std::string name;
+    std::size_t first_output, outputs;
     std::size_t offset;                       // of its tensors in a stored row
     std::size_t run_bytes;                    // of an element; 0: it has no run
     std::unique_ptr<FieldFinisher> finisher;  // null: the run is copied

@@ -3,6 +3,7 @@
 
 #include "penstock/dataset/fake/words_dataset.h"
 #include "penstock/loader/seen_batches.h"
+#include "penstock/transforms/fake/noisy.h"
 
 namespace penstock {
 namespace {
@@ -170,6 +171,24 @@ TEST_P(VaryingTest, AKindThatBreaksItsPromiseIsNamed) {
     } catch (const std::exception& error) {
       EXPECT_THAT(error.what(), HasSubstr(expected));
     }
+  }
+}
+
+TEST_P(VaryingTest, AFinisherThatBreaksItsPromiseIsNamedInItsBatchsTurn) {
+  for (auto [wrong, expected] :
+       {std::pair(Noisy::Wrong::throws, "noisy failed"),
+        std::pair(Noisy::Wrong::rejects_no_row_of_the_call, "field 'noisy'")}) {
+    WordsDataset words;
+    words.options.cache = GetParam().cache;
+    words.options.workers = GetParam().workers;
+    words.add("noisy", std::make_shared<Noisy>("noisy", "number", wrong));
+    Loader loader(words.prepare(*device_), options_, *device_);
+    for (int turn = 0; turn < 2; ++turn) try {
+        loader.next();
+        ADD_FAILURE() << expected;
+      } catch (const std::exception& error) {
+        EXPECT_THAT(error.what(), HasSubstr(expected));
+      }
   }
 }
 

@@ -33,6 +33,9 @@ struct Snapshot {
   std::optional<StageNumbers> copy;  ///< to the device; if measured
   std::optional<double> step_cv;     ///< of the steps' times; if measured
   std::vector<TierCapacity> tiers;   ///< the fastest first; empty: not measured
+  /// What would spare work where samples are finished, in the stages `pack` and
+  /// `gather`, as settings of the fields; empty: nothing is known.
+  std::string cheaper;
   HostLimits limits;
   HostUse use;
 };

@@ -111,7 +111,9 @@ struct ThreadSampler::State {
         while (rests && !stops) changed.wait(mutex);
         continue;
       }
-      changed.wait_until(mutex, std::chrono::steady_clock::now() + period);
+      changed.wait_until(mutex, std::chrono::steady_clock::now() +
+                                    (looks < kOften ? period : 5 * period));
+      looks += threads.empty() ? 0 : 1;
       for (pid_t thread : threads)
         if (std::optional<ThreadDoes> does = what_thread_does(thread))
           count(*does, seen);
@@ -121,11 +123,14 @@ struct ThreadSampler::State {
   /// Without anything to look at, until it rests: to wake it for each piece of
   /// work costs more than to look in vain.
   static constexpr int kIdleLooks = 20;
+  /// Looks that tell enough to take one's time from then on.
+  static constexpr int kOften = 200;
 
   const Nanoseconds period;
   Mutex mutex;
   Condition changed;
   int idle PENSTOCK_GUARDED_BY(mutex) = 0;
+  std::int64_t looks PENSTOCK_GUARDED_BY(mutex) = 0;
   bool rests PENSTOCK_GUARDED_BY(mutex) = false;
   bool stops PENSTOCK_GUARDED_BY(mutex) = false;
   std::vector<pid_t> threads PENSTOCK_GUARDED_BY(mutex);

@@ -456,6 +456,7 @@ Snapshot Session::snapshot() {
   snapshot.virtual_time = job_.device.virtual_time;
   std::shared_ptr<const Dataset> source = this->opened();
   snapshot.tiers = tiers_of(source->plan());
+  snapshot.cheaper = cheaper(job_.fields);
   snapshot.limits = read_host_limits();
   snapshot.use = use_between(used_before_, use_so_far());
   return snapshot;

@@ -45,6 +45,25 @@ void RowLayout::append(std::vector<TensorSpec> more) {
   }
 }
 
+void check_rejected(std::span<const RowFault> rejected, std::int64_t rows,
+                    const std::string& field) {
+  std::int64_t least = 0;
+  for (const RowFault& fault : rejected) {
+    if (fault.row < least || fault.row >= rows)
+      throw Error(ErrorKind::internal,
+                  {.code = "transform.wrong_row",
+                   .what = "the kind of a field rejected a row that it was not "
+                           "given, or rows in another order",
+                   .where = "field '" + field + "'",
+                   .why = "found row " + std::to_string(fault.row) + " of " +
+                          std::to_string(rows) + ", expected at least " +
+                          std::to_string(least),
+                   .next = "correct what it rejects, or report it to its "
+                           "author"});
+    least = fault.row + 1;
+  }
+}
+
 std::vector<Output> outputs_of(const RowLayout& layout) {
   std::vector<Output> outputs;
   for (const TensorSpec& tensor : layout.tensors)

@@ -149,6 +149,11 @@ struct Faults {
   }
 };
 
+/// Kinds are also written by users: throws Error(internal),
+/// transform.wrong_row, unless these are among `rows` rows, in ascending order.
+void check_rejected(std::span<const RowFault> rejected, std::int64_t rows,
+                    const std::string& field);
+
 /// Where rows of one field are stored. Row r of the tensors begins at
 /// `data` + r * `stride`, each at the offset that a RowLayout of the field
 /// alone gives; runs are appended to `runs`, one for each row.
@@ -381,6 +386,9 @@ class FieldKind {
   virtual std::unique_ptr<FieldFinisher> finisher(bool /*train*/) const {
     return nullptr;
   }
+  /// Where finishing is work that other settings of the field would spare:
+  /// which these are, as half a sentence; empty: there are none.
+  virtual std::string cheaper() const { return {}; }
   /// Everything that decides the bytes of a batch, defaults filled in.
   virtual Json recipe() const = 0;
   /// Of these, what decides the stored form: a store is named by it.

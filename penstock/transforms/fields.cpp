@@ -155,6 +155,17 @@ Json stored_recipes_of(const std::vector<Field>& fields) {
   return json;
 }
 
+std::string cheaper(const std::vector<Field>& fields) {
+  std::string all;
+  for (const Field& field : fields) {
+    const std::string own = field.kind->cheaper();
+    if (own.empty()) continue;
+    if (!all.empty()) all += "; ";
+    all += "field '" + field.name + "': " + own;
+  }
+  return all;
+}
+
 Json recipes_of(const std::vector<Field>& fields) {
   Json json{Json::Object{}};
   for (const Field& field : fields) json[field.name] = field.kind->recipe();

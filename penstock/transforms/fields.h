@@ -26,6 +26,9 @@ std::vector<ColumnRequest> requests_of(const std::vector<Field>& fields);
 
 /// Of the same, what decides the stored rows.
 Json stored_recipes_of(const std::vector<Field>& fields);
+/// What would spare work where rows are finished: what the kinds say, with the
+/// fields' names; empty: nothing.
+std::string cheaper(const std::vector<Field>& fields);
 /// A field's recipe by its name, in field order: {"receivers": {...}, ...}.
 Json recipes_of(const std::vector<Field>& fields);
 

@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from array import array
+from operator import sub
 from typing import (TYPE_CHECKING, Any, Callable, Generic, Iterable, Iterator,
                     TextIO, TypeVar, cast)
 
@@ -36,6 +37,13 @@ _LOOKS_EVERY = 8  # batches, at how long a maker waited for a processor
 _PREFETCH = 2  # of each worker, where the loader says none
 
 
+def _keep(times: array[float], more: Iterable[float]) -> None:
+    """At least the last _KEPT_TIMES of them, and at most twice as many."""
+    times.extend(more)
+    if len(times) > 2 * _KEPT_TIMES:
+        del times[:-_KEPT_TIMES]
+
+
 class Made:
     """How one process made items since this was handed on last."""
 
@@ -53,7 +61,7 @@ class Made:
                   name: Callable[[int], str]) -> None:
         """One after the other; `ends` begins with the begin of the first, and
         `name(i)` names the i-th."""
-        times = [end - begin for begin, end in zip(ends, ends[1:])]
+        times = list(map(sub, ends[1:], ends))
         self.items += len(times)
         self.item_s += ends[-1] - ends[0]
         self.item_cpu_s += cpu_s
@@ -71,10 +79,8 @@ class Made:
         self.item_cpu_s += other.item_cpu_s
         self.collate_s += other.collate_s
         self.collate_cpu_s += other.collate_cpu_s
-        self.seconds.extend(other.seconds)
-        del self.seconds[:-_KEPT_TIMES]
-        self.batch_seconds.append(other.item_s + other.collate_s)
-        del self.batch_seconds[:-_KEPT_TIMES]
+        _keep(self.seconds, other.seconds)
+        _keep(self.batch_seconds, (other.item_s + other.collate_s,))
         if other.slowest_s > self.slowest_s:
             self.slowest, self.slowest_s = other.slowest, other.slowest_s
         self.seen = tuple(map(sum, zip(self.seen, other.seen)))

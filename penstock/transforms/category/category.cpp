@@ -134,12 +134,14 @@ class Fit final : public FieldFit {
   }
   void add(std::span<const ValueRow> rows,
            std::span<const std::uint8_t> train) override {
+    seen_.clear();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::optional<std::string_view> value = value_of(rows[i]);
       missing_ += !value;
       missing_in_train_ += !value && train[i] != 0;
-      if (value && train[i] != 0) counts_.add(*value);
+      if (value && train[i] != 0) seen_.push_back(*value);
     }
+    counts_.add(seen_);
   }
   void read_as(const FieldFit& other) override {
     const ClassType type = static_cast<const Fit&>(other).type_;
@@ -162,17 +164,18 @@ class Fit final : public FieldFit {
   bool again() override { return false; }
   Json statistics() override {
     for (const std::string& value : known_) counts_.add(value, 0);
-    Json json;
-    json["classes"] = Json(Json::Array{});
-    json["counts"] = Json(Json::Array{});
+    Json::Array classes, counts;
     std::int64_t known = 0;
     for (const auto& [value, count] :
          counts_.classes(type_, known_.empty() ? settings_.min_count : 0,
                          settings_.by_frequency)) {
-      json["classes"].push_back(json_of_class(type_, value));
-      json["counts"].push_back(count);
+      classes.push_back(json_of_class(type_, value));
+      counts.push_back(count);
       known += count;
     }
+    Json json;
+    json["classes"] = std::move(classes);
+    json["counts"] = std::move(counts);
     json["unknown"] = counts_.total() - known + missing_in_train_;
     json["missing"] = missing_;
     return json;
@@ -183,6 +186,7 @@ class Fit final : public FieldFit {
   const ClassType type_;
   const std::vector<std::string> known_;  // classes, whatever their count
   ClassCounts counts_;
+  std::vector<std::string_view> seen_;  // of a call
   std::int64_t missing_ = 0, missing_in_train_ = 0;
 };
 
@@ -199,12 +203,16 @@ class Encoder final : public FieldEncoder {
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
               Faults& faults) override {
+    values_.resize(rows.size());
+    classes_.resize(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      values_[i] = value_of(rows[i]).value_or("");
+    vocabulary_.find(values_, classes_);
     std::byte* to = out.data;
     for (std::size_t i = 0; i < rows.size(); ++i, to += out.stride) {
-      const std::optional<std::string_view> value = value_of(rows[i]);
-      std::int64_t number = value ? vocabulary_.find(*value) : -1;
+      std::int64_t number = value_of(rows[i]) ? classes_[i] : -1;
       if (number < 0 && !settings_.unknown_is_class)
-        reject(*value, static_cast<std::int64_t>(i), faults);
+        reject(values_[i], static_cast<std::int64_t>(i), faults);
       number = std::max<std::int64_t>(number, 0);
       if (settings_.one_hot == 0) {
         std::memcpy(to, &number, sizeof(number));
@@ -250,6 +258,8 @@ class Encoder final : public FieldEncoder {
   const Category settings_;
   const ClassType type_;
   const Vocabulary vocabulary_;
+  std::vector<std::string_view> values_;  // of the rows of a call
+  std::vector<std::int64_t> classes_;
 };
 
 class CategoryKind final : public FieldKind {

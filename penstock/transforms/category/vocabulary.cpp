@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
+#include <numeric>
 
+#include "penstock/base/key.h"
 #include "penstock/base/spec.h"
 
 namespace penstock {
@@ -42,64 +43,86 @@ Json json_of_class(ClassType type, std::string_view value) {
   return Json(std::string(value));
 }
 
-bool class_before(ClassType type, std::string_view a, std::string_view b) {
-  return type == ClassType::integer ? integer_of(a) < integer_of(b) : a < b;
+void ClassCounts::add(std::string_view value, std::int64_t count) {
+  const auto number = static_cast<std::size_t>(values_.add(value));
+  counts_.resize(static_cast<std::size_t>(values_.size()));
+  counts_[number] += count;
 }
 
-void ClassCounts::add(std::string_view value, std::int64_t count) {
-  auto found = counts_.find(value);
-  if (found == counts_.end())
-    counts_.emplace(value, count);
-  else
-    found->second += count;
+void ClassCounts::add(std::span<const std::string_view> values) {
+  numbers_.resize(values.size());
+  values_.add(values, numbers_);
+  counts_.resize(static_cast<std::size_t>(values_.size()));
+  for (std::int64_t number : numbers_)
+    ++counts_[static_cast<std::size_t>(number)];
 }
 
 void ClassCounts::add(const ClassCounts& other) {
-  for (const auto& [value, count] : other.counts_) add(value, count);
+  for (std::size_t n = 0; n < other.counts_.size(); ++n)
+    add(other.values_.value(static_cast<std::int64_t>(n)), other.counts_[n]);
 }
 
 std::int64_t ClassCounts::total() const {
-  std::int64_t total = 0;
-  for (const auto& [value, count] : counts_) total += count;
-  return total;
+  return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0});
 }
 
 std::vector<ClassCounts::Counted> ClassCounts::classes(
     ClassType type, std::int64_t min_count, bool by_frequency) const {
-  std::vector<Counted> classes;
-  for (const auto& [value, count] : counts_)
-    if (count >= min_count) classes.push_back({value, count});
-  std::ranges::sort(classes, [&](const Counted& a, const Counted& b) {
-    if (by_frequency && a.count != b.count) return a.count > b.count;
-    return class_before(type, a.value, b.value);
+  struct Class {
+    std::uint64_t part;  // in the order of classes: all of an integer
+    Counted of;
+  };
+  std::vector<Class> found;
+  std::size_t common = 0;  // bytes with which all values begin
+  for (std::size_t n = 0; n < counts_.size(); ++n) {
+    if (counts_[n] < min_count) continue;
+    const std::string_view value = values_.value(static_cast<std::int64_t>(n));
+    if (found.empty()) common = value.size();
+    common =
+        common_length(value, found.empty() ? value : found[0].of.value, common);
+    found.push_back({0, {value, counts_[n]}});
+  }
+  for (Class& one : found)
+    one.part = type == ClassType::integer
+                   ? static_cast<std::uint64_t>(integer_of(one.of.value)) ^
+                         (std::uint64_t{1} << 63)
+                   : key_part(one.of.value, common);
+  std::ranges::sort(found, [&](const Class& a, const Class& b) {
+    if (by_frequency && a.of.count != b.of.count)
+      return a.of.count > b.of.count;
+    return a.part != b.part ? a.part < b.part : a.of.value < b.of.value;
   });
+  std::vector<Counted> classes;
+  classes.reserve(found.size());
+  for (const Class& one : found) classes.push_back(one.of);
   return classes;
 }
 
 Vocabulary::Vocabulary(const Json& statistics, ClassType type,
-                       bool unknown_is_class, const std::string& path) {
+                       bool unknown_is_class, const std::string& path)
+    : first_(unknown_is_class ? 1 : 0) {
   Spec spec(statistics, path);
   const Json* classes = spec.raw("classes");
   if (classes == nullptr || !classes->is_array())
     spec.refuse("classes", "the list of classes is missing",
                 "give the statistics of this field as a run has saved them");
-  std::int64_t number = unknown_is_class ? 1 : 0;
   for (const Json& value : classes->array()) {
     const std::string bytes = bytes_of(value, type);
     const bool empty_text = value.is_string() && type == ClassType::text;
-    if ((bytes.empty() && !empty_text) || find(bytes) >= 0)
+    const std::int64_t before = values_.size();
+    if ((bytes.empty() && !empty_text) || values_.add(bytes) != before)
       spec.refuse("classes",
                   "found " + value.dump() +
                       ", which is there twice or of another type than the "
                       "column's values",
                   "give the statistics of this field as a run has saved them");
-    classes_.add(bytes, number++);
   }
 }
 
-std::int64_t Vocabulary::find(std::string_view value) const {
-  auto found = classes_.counts_.find(value);
-  return found == classes_.counts_.end() ? -1 : found->second;
+void Vocabulary::find(std::span<const std::string_view> values,
+                      std::span<std::int64_t> classes) const {
+  values_.find(values, classes);
+  for (std::int64_t& found : classes) found = class_at(found);
 }
 
 }  // namespace penstock

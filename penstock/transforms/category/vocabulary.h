@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "penstock/base/block.h"
 #include "penstock/base/json.h"
+#include "penstock/transforms/category/value_numbers.h"
 
 namespace penstock {
 
@@ -15,35 +16,31 @@ namespace penstock {
 /// an integer as 8 bytes, a boolean as one.
 enum class ClassType : std::uint8_t { text, integer, boolean };
 
-/// Reads a value by its bytes in the order of classes, and shows it.
+/// The value that these bytes are.
 Json json_of_class(ClassType type, std::string_view value);
-bool class_before(ClassType type, std::string_view a, std::string_view b);
 
-/// Counts by value. Looking up allocates nothing.
+/// Counts by value.
 class ClassCounts {
  public:
   void add(std::string_view value, std::int64_t count = 1);
+  /// One each.
+  void add(std::span<const std::string_view> values);
   void add(const ClassCounts& other);
 
   struct Counted {
-    std::string value;
+    std::string_view value;  ///< as long as nothing is added
     std::int64_t count = 0;
   };
-  /// Those with at least `min_count`, in the order of classes.
+  /// Those with at least `min_count`: integers as numbers, texts by UTF-8
+  /// bytes; or the most frequent first.
   std::vector<Counted> classes(ClassType type, std::int64_t min_count,
                                bool by_frequency) const;
   std::int64_t total() const;
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view value) const {
-      return std::hash<std::string_view>()(value);
-    }
-  };
-  std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> counts_;
-
-  friend class Vocabulary;
+  ValueNumbers values_;
+  std::vector<std::int64_t> counts_;   // by number
+  std::vector<std::int64_t> numbers_;  // of the values of a call
 };
 
 /// The class of each value. Immutable, so thread-safe.
@@ -55,10 +52,19 @@ class Vocabulary {
              const std::string& path);
 
   /// -1: none of the classes.
-  std::int64_t find(std::string_view value) const;
+  std::int64_t find(std::string_view value) const {
+    return class_at(values_.find(value));
+  }
+  void find(std::span<const std::string_view> values,
+            std::span<std::int64_t> classes) const;
 
  private:
-  ClassCounts classes_;  // by value: its number
+  std::int64_t class_at(std::int64_t number) const {
+    return number < 0 ? -1 : number + first_;
+  }
+
+  const std::int64_t first_;  // class
+  ValueNumbers values_;
 };
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +18,11 @@ namespace penstock {
 /// device `sim` finishes it, by way of its scratch memory. For tests.
 class Noisy final : public FieldKind {
  public:
-  Noisy(std::string name, std::string column)
-      : name_(std::move(name)), column_(std::move(column)) {}
+  /// What its finisher does wrong, on purpose.
+  enum class Wrong { nothing, throws, rejects_no_row_of_the_call };
+
+  Noisy(std::string name, std::string column, Wrong wrong = Wrong::nothing)
+      : name_(std::move(name)), column_(std::move(column)), wrong_(wrong) {}
 
   std::vector<ColumnRequest> columns() const override {
     return {{.column = column_, .as = ReadAs::number, .setting = name_}};
@@ -29,7 +33,7 @@ class Noisy final : public FieldKind {
                     {.name = name_ + "_value", .row_shape = {1}}}};
   }
   std::unique_ptr<FieldFinisher> finisher(bool) const override {
-    return std::make_unique<Finisher>();
+    return std::make_unique<Finisher>(wrong_);
   }
   Json recipe() const override { return Json("noisy"); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
@@ -42,8 +46,13 @@ class Noisy final : public FieldKind {
 
   class Finisher final : public FieldFinisher {
    public:
+    explicit Finisher(Wrong wrong) : wrong_(wrong) {}
+
     void finish(std::span<const StoredRow> rows, const DrawKey& key,
                 std::span<const TensorPlace> to) override {
+      if (wrong_ == Wrong::throws) throw std::runtime_error("noisy failed");
+      if (wrong_ == Wrong::rejects_no_row_of_the_call)
+        rejected_ = {{.row = std::ssize(rows)}};
       constexpr std::uint64_t kNoise = 0x6e6f6973;  // "nois"
       for (std::size_t r = 0; r < rows.size(); ++r) {
         Random random = key.random(rows[r], kNoise);
@@ -56,8 +65,9 @@ class Noisy final : public FieldKind {
         std::memcpy(to[1].row(r), &value, sizeof(value));
       }
     }
+    std::span<const RowFault> rejected() const override { return rejected_; }
     bool queues_on(MemoryKind memory) const override {
-      return memory == MemoryKind::sim;
+      return memory == MemoryKind::sim && wrong_ == Wrong::nothing;
     }
     std::size_t scratch_bytes() const override { return kBytes; }
     void queue(const QueuedRows& rows, Stream& stream) override {
@@ -71,6 +81,10 @@ class Noisy final : public FieldKind {
       from.rows = copies;
       FieldFinisher::queue(from, stream);
     }
+
+   private:
+    const Wrong wrong_;
+    std::vector<RowFault> rejected_;
   };
 
   class Parser final : public FieldParser {
@@ -121,6 +135,7 @@ class Noisy final : public FieldKind {
   };
 
   const std::string name_, column_;
+  const Wrong wrong_;
 };
 
 }  // namespace penstock

@@ -161,6 +161,20 @@ class ImageKind final : public FieldKind {
   std::unique_ptr<FieldFinisher> finisher(bool train) const override {
     return make_image_finisher(image_, train);
   }
+  std::string cheaper() const override {
+    std::string all;
+    auto add = [&](const char* what) {
+      (all += all.empty() ? "" : ", ") += what;
+    };
+    if (!image_.store_decoded)
+      add("\"store\": {\"form\": \"decoded\"} decodes once and keeps pixels, "
+          "in the tier of loader.cache");
+    if (image_.dtype != Dtype::uint8)
+      add("\"dtype\": \"uint8\", without \"mean\" and \"std\", leaves it to "
+          "the "
+          "model to normalise");
+    return all;
+  }
   Json recipe() const override { return image_settings().shown(image_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override {
     const ColumnKind kind = columns.types[0].kind;

@@ -19,7 +19,9 @@ namespace penstock {
 namespace {
 
 using test_pictures::bytes_of;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string why_of(const std::string& file) {
   PictureHeader header;
@@ -235,6 +237,14 @@ TEST_F(ImageFieldTest, SettingsThatCannotBe) {
   EXPECT_THAT(refused(R"({"store": {"max_side": 100}})"), HasSubstr("decoded"));
   EXPECT_THAT(refused(R"({"sise": 100})"), HasSubstr("size"));
   EXPECT_EQ(refused(R"({"size": 512})"), "");
+}
+
+TEST_F(ImageFieldTest, SaysWhatWouldSpareWork) {
+  EXPECT_THAT(cheaper({field("{}")}), AllOf(HasSubstr("field 'x': \"store\""),
+                                            Not(HasSubstr("dtype"))));
+  EXPECT_THAT(cheaper({field(R"({"dtype": "float32"})")}),
+              HasSubstr("\"dtype\": \"uint8\""));
+  EXPECT_EQ(cheaper({field(R"({"store": {"form": "decoded"}})")}), "");
 }
 
 TEST_F(ImageFieldTest, ANumberIsNoPicture) {

@@ -98,7 +98,7 @@ class Fit final : public FieldFit {
     std::int64_t known = 0;
     for (const auto& [label, count] :
          counts_.classes(ClassType::text, settings_.min_count, false)) {
-      json["classes"].push_back(label);
+      json["classes"].push_back(std::string(label));
       json["counts"].push_back(count);
       known += count;
     }

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock {
+
+/// Numbers different values 0, 1, ... in the order in which they come first.
+/// Thread-safe while nothing is added.
+class ValueNumbers {
+ public:
+  /// At most 2^32 - 2 of them, which would be more than 100 GiB.
+  std::int64_t size() const { return static_cast<std::int64_t>(kept_.size()); }
+  std::string_view value(std::int64_t number) const {
+    return value_of(kept_[static_cast<std::size_t>(number)]);
+  }
+  /// Its number; a new value gets the next one.
+  std::int64_t add(std::string_view value);
+  /// -1: it is not there.
+  std::int64_t find(std::string_view value) const;
+  // The same of many values, for which memory is read at the same time; one
+  // number for each.
+  void add(std::span<const std::string_view> values,
+           std::span<std::int64_t> numbers);
+  void find(std::span<const std::string_view> values,
+            std::span<std::int64_t> numbers) const;
+
+ private:
+  struct Kept {
+    std::uint64_t begin = 0;  // in bytes_
+    std::uint64_t hash = 0;
+    std::uint64_t size = 0;
+  };
+  struct Slot {
+    std::uint32_t tag = 0;     // of the hash
+    std::uint32_t number = 0;  // of the value + 1; 0: empty
+  };
+
+  std::string_view value_of(const Kept& kept) const {
+    return std::string_view(bytes_).substr(kept.begin, kept.size);
+  }
+  std::int64_t find(std::string_view value, std::uint64_t hash) const;
+  std::int64_t add(std::string_view value, std::uint64_t hash);
+  template <class Each>
+  void each_prefetched(std::span<const std::string_view> values,
+                       Each each) const;
+  void grow();
+
+  std::string bytes_;  // of all values
+  std::vector<Kept> kept_;
+  std::vector<Slot> slots_;  // a power of 2, at most half of them in use
+};
+
+}  // namespace penstock
