@@ -64,7 +64,8 @@ def field(tree):
 def model(tree):
     copied(tree, "penstock/trainer/models/tabular",
            "penstock/trainer/models/another",
-           [("tabular", "another"), ("Tabular", "Another")])
+           [("tabular", "another"), ("Tabular", "Another"),
+            ("embedding_width", "another_width")])
     line_after(tree, "penstock/trainer/models/kinds.h", r"^  KIND\(tabular\)",
                "  KIND(another) \\")
 
