@@ -55,7 +55,7 @@ def source(tree):
 
 def field(tree):
     copied(tree, "penstock/transforms/multi_hot", "penstock/transforms/another",
-           [("multi_hot", "another"), ("MultiHot", "Another"),
+           [("multi_hot", "another"), ("MultiHot", "AnotherKind"),
             ("label", "mark"), ("Label", "Mark")])
     line_after(tree, "penstock/transforms/kinds.cpp", r"^  KIND\(boxes\)",
                "  KIND(another) \\")
@@ -64,7 +64,7 @@ def field(tree):
 def model(tree):
     copied(tree, "penstock/trainer/models/tabular",
            "penstock/trainer/models/another",
-           [("tabular", "another"), ("Tabular", "Another"),
+           [("tabular", "another"), ("Tabular", "AnotherModel"),
             ("embedding_width", "another_width")])
     line_after(tree, "penstock/trainer/models/kinds.h", r"^  KIND\(tabular\)",
                "  KIND(another) \\")
