@@ -27,14 +27,12 @@ def rename(text, names):
 
 def copied(tree, old, new, names):
     """A folder or a file, with other names in it."""
-    files = [tree / old] if (tree / old).is_file() else \
-        [path for path in (tree / old).rglob("*") if path.is_file()]
-    for path in files:
-        inside = path.relative_to(tree / old)
-        to = tree / new / rename(str(inside), names) if path != tree / old \
-            else tree / new
-        to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_text(rename(path.read_text(), names))
+    for path in [tree / old, *(tree / old).rglob("*")]:
+        if path.is_file():
+            inside = str(path)[len(str(tree / old)):]
+            to = pathlib.Path(f"{tree / new}{rename(inside, names)}")
+            to.parent.mkdir(parents=True, exist_ok=True)
+            to.write_text(rename(path.read_text(), names))
 
 
 def line_after(tree, file, pattern, line):
@@ -117,8 +115,6 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         tree = pathlib.Path(folder) / "tree"
         subprocess.run(["git", "clone", "-q", ROOT, tree], check=True)
-        subprocess.run(["git", "config", "core.hooksPath", "/dev/null"],
-                       cwd=tree, check=True)
         for name, (add, own) in KINDS.items():
             add(tree)
             files = changed(tree)

@@ -240,7 +240,7 @@ class Diagnosis {
     const double needed = compute_rate() * processor_s_per_sample();
     if (needed <= window_.limits.cpus) return {};
     return formatted(
-        "what the accelerator takes needs %.2g processors, and %.3g are "
+        "what the accelerator takes needs %.3g processors, and %.3g are "
         "there; ",
         needed, window_.limits.cpus);
   }

@@ -164,18 +164,11 @@ class Fit final : public FieldFit {
   bool again() override { return false; }
   Json statistics() override {
     for (const std::string& value : known_) counts_.add(value, 0);
-    Json::Array classes, counts;
-    std::int64_t known = 0;
-    for (const auto& [value, count] :
-         counts_.classes(type_, known_.empty() ? settings_.min_count : 0,
-                         settings_.by_frequency)) {
-      classes.push_back(json_of_class(type_, value));
-      counts.push_back(count);
-      known += count;
-    }
     Json json;
-    json["classes"] = std::move(classes);
-    json["counts"] = std::move(counts);
+    const std::int64_t known = ClassCounts::write(
+        counts_.classes(type_, known_.empty() ? settings_.min_count : 0,
+                        settings_.by_frequency),
+        type_, json);
     json["unknown"] = counts_.total() - known + missing_in_train_;
     json["missing"] = missing_;
     return json;

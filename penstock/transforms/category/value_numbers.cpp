@@ -15,7 +15,6 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t kTogether = 32;
-constexpr std::size_t kFirstSlots = 64;
 
 std::uint32_t tag_of(std::uint64_t hash) {
   return static_cast<std::uint32_t>(hash >> 32);
@@ -25,9 +24,7 @@ std::uint32_t tag_of(std::uint64_t hash) {
 
 std::int64_t ValueNumbers::find(std::string_view value,
                                 std::uint64_t hash) const {
-  if (slots_.empty()) return -1;
-  const std::size_t mask = slots_.size() - 1;
-  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+  for (std::size_t at = home(hash);; at = home(at + 1)) {
     const Slot& slot = slots_[at];
     if (slot.number == 0) return -1;
     if (slot.tag == tag_of(hash) && value_of(kept_[slot.number - 1]) == value)
@@ -42,21 +39,20 @@ std::int64_t ValueNumbers::add(std::string_view value, std::uint64_t hash) {
   if (2 * (kept_.size() + 1) > slots_.size()) grow();
   kept_.push_back({bytes_.size(), hash, value.size()});
   bytes_ += value;
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t at = hash & mask;
-  while (slots_[at].number != 0) at = (at + 1) & mask;
-  slots_[at] = {tag_of(hash), static_cast<std::uint32_t>(kept_.size())};
+  put(hash, static_cast<std::uint32_t>(kept_.size()));
   return size() - 1;
 }
 
+void ValueNumbers::put(std::uint64_t hash, std::uint32_t number) {
+  std::size_t at = home(hash);
+  while (slots_[at].number != 0) at = home(at + 1);
+  slots_[at] = {tag_of(hash), number};
+}
+
 void ValueNumbers::grow() {
-  slots_.assign(std::max(kFirstSlots, 2 * slots_.size()), {});
-  const std::size_t mask = slots_.size() - 1;
-  for (std::size_t k = 0; k < kept_.size(); ++k) {
-    std::size_t at = kept_[k].hash & mask;
-    while (slots_[at].number != 0) at = (at + 1) & mask;
-    slots_[at] = {tag_of(kept_[k].hash), static_cast<std::uint32_t>(k + 1)};
-  }
+  slots_.assign(2 * slots_.size(), {});
+  for (std::size_t k = 0; k < kept_.size(); ++k)
+    put(kept_[k].hash, static_cast<std::uint32_t>(k + 1));
 }
 
 std::int64_t ValueNumbers::add(std::string_view value) {
@@ -76,14 +72,10 @@ void ValueNumbers::each_prefetched(std::span<const std::string_view> values,
     const std::size_t count = std::min(kTogether, values.size() - begin);
     for (std::size_t i = 0; i < count; ++i) {
       hashes[i] = hash64(values[begin + i]);
-      if (!slots_.empty())
-        __builtin_prefetch(&slots_[hashes[i] & (slots_.size() - 1)]);
+      __builtin_prefetch(&slots_[home(hashes[i])]);
     }
     // Mostly the first slot is the one.
-    auto number = [&](std::size_t i) -> std::uint32_t {
-      if (slots_.empty()) return 0;
-      return slots_[hashes[i] & (slots_.size() - 1)].number;
-    };
+    auto number = [&](std::size_t i) { return slots_[home(hashes[i])].number; };
     for (std::size_t i = 0; i < count; ++i)
       if (number(i) != 0) __builtin_prefetch(&kept_[number(i) - 1]);
     for (std::size_t i = 0; i < count; ++i)

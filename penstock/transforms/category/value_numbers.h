@@ -47,11 +47,17 @@ class ValueNumbers {
   template <class Each>
   void each_prefetched(std::span<const std::string_view> values,
                        Each each) const;
+  /// Where a value of this hash is looked for first.
+  std::size_t home(std::uint64_t hash) const {
+    return static_cast<std::size_t>(hash) & (slots_.size() - 1);
+  }
+  void put(std::uint64_t hash, std::uint32_t number);
   void grow();
 
   std::string bytes_;  // of all values
   std::vector<Kept> kept_;
-  std::vector<Slot> slots_;  // a power of 2, at most half of them in use
+  // A power of 2, at most half of them in use.
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
 };
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "penstock/base/key.h"
 #include "penstock/base/spec.h"
@@ -96,6 +97,20 @@ std::vector<ClassCounts::Counted> ClassCounts::classes(
   classes.reserve(found.size());
   for (const Class& one : found) classes.push_back(one.of);
   return classes;
+}
+
+std::int64_t ClassCounts::write(const std::vector<Counted>& classes,
+                                ClassType type, Json& statistics) {
+  Json::Array values, counts;
+  std::int64_t all = 0;
+  for (const auto& [value, count] : classes) {
+    values.push_back(json_of_class(type, value));
+    counts.push_back(count);
+    all += count;
+  }
+  statistics["classes"] = std::move(values);
+  statistics["counts"] = std::move(counts);
+  return all;
 }
 
 Vocabulary::Vocabulary(const Json& statistics, ClassType type,

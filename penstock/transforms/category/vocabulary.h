@@ -36,6 +36,10 @@ class ClassCounts {
   std::vector<Counted> classes(ClassType type, std::int64_t min_count,
                                bool by_frequency) const;
   std::int64_t total() const;
+  /// Writes these into a field's statistics, as "classes" and "counts". Returns
+  /// what they count together.
+  static std::int64_t write(const std::vector<Counted>& classes, ClassType type,
+                            Json& statistics);
 
  private:
   ValueNumbers values_;

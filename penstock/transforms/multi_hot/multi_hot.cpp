@@ -93,15 +93,9 @@ class Fit final : public FieldFit {
   bool again() override { return false; }
   Json statistics() override {
     Json json;
-    json["classes"] = Json(Json::Array{});
-    json["counts"] = Json(Json::Array{});
-    std::int64_t known = 0;
-    for (const auto& [label, count] :
-         counts_.classes(ClassType::text, settings_.min_count, false)) {
-      json["classes"].push_back(std::string(label));
-      json["counts"].push_back(count);
-      known += count;
-    }
+    const std::int64_t known = ClassCounts::write(
+        counts_.classes(ClassType::text, settings_.min_count, false),
+        ClassType::text, json);
     json["rows"] = rows_;
     json["unknown"] = counts_.total() - known;
     return json;
