@@ -13,9 +13,9 @@ constexpr double kLargest = 0.5;    // of the making: the collating is the stage
 constexpr double kSlow = 10;        // times the median: an item stands out
 constexpr double kSlowShare = 0.2;  // of the making, by those that stand out
 constexpr double kFewSlow = 0.05;   // of the items
-constexpr double kComputes = 0.7;   // of its time, on a processor
-constexpr double kCrowded = 0.6;    // of its time, without a processor
-constexpr double kWaitsIn = 0.35;   // of what was seen waiting
+constexpr double kComputing = 0.7;  // of its time, on a processor
+constexpr double kCrowdedOut = 0.6;  // of its time, without a processor
+constexpr double kWaitsIn = 0.35;    // of what was seen waiting
 constexpr std::int64_t kFewestSeen = 10;
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -47,7 +47,7 @@ std::optional<ItemCause> crowded(const Making& making, double items) {
   const std::int64_t looks = running + looks_waiting(making.seen);
   // The kernel calls a thread runnable, too, that has no processor.
   if (looks < kFewestSeen ||
-      share(double(running), double(looks)) <= computes + kCrowded)
+      share(double(running), double(looks)) <= computes + kCrowdedOut)
     return std::nullopt;
   return ItemCause{
       .stage = "__getitem__",
@@ -100,7 +100,7 @@ struct Waiting {
   const char* cause;
   const char* next;
 };
-constexpr Waiting kWaits[] = {
+constexpr Waiting kKinds[] = {
     {&ThreadSightings::in_lock,
      "waits for a lock that another worker, thread or process holds",
      "more workers wait for the same lock: hold it for less, or give each "
@@ -117,7 +117,7 @@ std::optional<ItemCause> items_in(const Making& making, double items) {
   const std::string took =
       formatted("__getitem__ takes %.2f ms, ", 1e3 * making.item_s / items);
   const double computes = share(making.item_cpu_s, making.item_s);
-  if (computes > kComputes * making.cpu_share)
+  if (computes > kComputing * making.cpu_share)
     return ItemCause{
         .stage = "__getitem__",
         .cause = took +
@@ -125,7 +125,7 @@ std::optional<ItemCause> items_in(const Making& making, double items) {
         .next = "make an item cheaper, or keep what it makes"};
   const ThreadSightings& seen = making.seen;
   const std::int64_t waiting = looks_waiting(seen);
-  for (const Waiting& kind : kWaits) {
+  for (const Waiting& kind : kKinds) {
     const std::int64_t found = seen.*kind.seen;
     if (waiting < kFewestSeen ||
         share(double(found), double(waiting)) < kWaitsIn)

@@ -10,11 +10,11 @@
 namespace penstock {
 namespace {
 
-constexpr double kComputes = 0.8;    // of its busy time, on a processor
-constexpr double kWaitsFor = 0.3;    // below that it waits for something
-constexpr double kThrottled = 0.1;   // of the wall time
-constexpr double kCrowded = 0.7;     // of the time its threads could run: less
-constexpr double kNoWaiting = 0.03;  // of the wall time: nothing to gain
+constexpr double kOnProcessor = 0.8;  // of its busy time, on a processor
+constexpr double kWaitsFor = 0.3;     // below that it waits for something
+constexpr double kThrottled = 0.1;    // of the wall time
+constexpr double kGotEnough = 0.7;    // of the time its threads could run: less
+constexpr double kNoWaiting = 0.03;   // of the wall time: nothing to gain
 
 /// Share of its busy time in which a stage used a processor.
 double cpu_share(const StageNumbers& stage) {
@@ -291,19 +291,19 @@ class Diagnosis {
                         " needs more processor time than the quota of %.3g "
                         "processors: it was stopped for %.0f %% of the time",
                         cpus, 100 * throttled());
-    if (u <= kComputes && processors_in_use() > 0.8 * cpus)
+    if (u <= kOnProcessor && processors_in_use() > 0.8 * cpus)
       return name + formatted(
                         " needs more processor time: all %.3g processors "
                         "are in use, and %d threads share them",
                         cpus, threads());
-    if (got_processors() < kCrowded && u > kComputes * got_processors())
+    if (got_processors() < kGotEnough && u > kOnProcessor * got_processors())
       return name + formatted(
                         " needs more processor time: other programs work on "
                         "this machine, and its threads had a processor for "
                         "%.0f %% of the time in which they could run (%.2g of "
                         "%.3g processors)",
                         100 * got_processors(), processors_in_use(), cpus);
-    if (u > kComputes) return name + " needs more processor time";
+    if (u > kOnProcessor) return name + " needs more processor time";
     if (stage.calls > 0 && u < kWaitsFor)
       return name + formatted(
                         " waits for answers: %.0f rows per statement, %.2f "

@@ -18,8 +18,8 @@ namespace {
 constexpr std::int64_t kLeastBatches = 8;
 constexpr double kLeastRatio = 1 + kSmallestGain;
 constexpr double kShortest = 1e-9;      // seconds, to divide by
-constexpr double kAhead = 1.3;          // as fast as the loop: workers keep up
-constexpr double kCrowded = 0.9;        // below: other work has the processors
+constexpr double kKeepsUp = 1.3;        // as fast as the loop: workers keep up
+constexpr double kShareInPeace = 0.9;   // below: other work has the processors
 constexpr double kWaitsInCrowd = 0.25;  // of the time: more is no small matter
 
 /// How many times as fast as the loop takes batches the workers make them.
@@ -34,13 +34,13 @@ std::optional<double> workers_ahead(const FetchWindow& window) {
 /// The loop waits, and for processors that other work has: its batches were
 /// made long before.
 bool waits_in_crowd(const FetchWindow& window) {
-  return window.cpu_share < kCrowded &&
+  return window.cpu_share < kShareInPeace &&
          window.wait_s <= kWaitsInCrowd * window.spent_s() &&
-         workers_ahead(window).value_or(0) >= kAhead;
+         workers_ahead(window).value_or(0) >= kKeepsUp;
 }
 
 /// Seconds that a number of workers would take for what was measured.
-struct Times {
+struct ItemTimes {
   double loop;
   double workers;
   double processors;
@@ -160,7 +160,7 @@ class FetchDiagnosis {
                            w.cpus)});
   }
 
-  Times times(int workers) const {
+  ItemTimes times(int workers) const {
     const FetchWindow& w = window_;
     double made = w.wait_s, made_cpu = 0, received = 0, moved_cpu = 0;
     if (w.worker_items > 0) {  // some of it is made ahead
@@ -180,7 +180,7 @@ class FetchDiagnosis {
             .processors = (w.cpu_s + made_cpu + moved_cpu) / cpus_};
   }
 
-  std::string why_no_workers(Times with_more, double gain) const {
+  std::string why_no_workers(ItemTimes with_more, double gain) const {
     std::string more = "more workers would gain less than 2 %";
     if (gain < 1 - kSmallestGain)
       more = formatted("more workers would bring %+.0f %%", 100 * (gain - 1));

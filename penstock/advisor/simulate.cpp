@@ -34,8 +34,8 @@ double drawn(double mean, double cv, Random random) {
   return mean * drawn / k;
 }
 
-/// Times of one kind that have passed, in ms.
-struct Times {
+/// TimesSeen of one kind that have passed, in ms.
+struct TimesSeen {
   std::int64_t count = 0;
   double sum = 0;
   Durations spread = {};
@@ -133,7 +133,7 @@ class Simulation {
     int idle;                           // workers
     std::vector<std::int64_t> blocked;  // batches whose worker waits for room
     Places behind;
-    Times busy;
+    TimesSeen busy;
     double idle_ms = 0, blocked_ms = 0;
   };
 
@@ -267,7 +267,7 @@ class Simulation {
 
   static Nanoseconds from_ms(double ms) { return from_seconds(1e-3 * ms); }
 
-  static StageNumbers numbers(const std::string& name, const Times& busy) {
+  static StageNumbers numbers(const std::string& name, const TimesSeen& busy) {
     return {.name = name,
             .workers = 1,
             .items = busy.count,
@@ -315,7 +315,7 @@ class Simulation {
   double step_ms_ = 0, first_end_ = 0, last_end_ = 0;
   double wait_data_ = 0, wait_copy_ = 0, wait_order_ = 0;
   std::int64_t steps_ = 0;
-  Times steps_timed_, copies_;
+  TimesSeen steps_timed_, copies_;
 };
 
 }  // namespace

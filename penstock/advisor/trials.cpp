@@ -10,7 +10,7 @@ namespace {
 
 // At a variation of 1 the mean of so many times is known to within 1.3 %.
 constexpr std::int64_t kFewest = 6000, kMost = 20'000;
-constexpr double kAhead = 1.2;  // of the others: not to be the next limit
+constexpr double kNotNext = 1.2;  // of the others: not to be the next limit
 
 double rate_of(const PipelineStage& stage) {
   return stage.workers / std::max(1e-9, stage.service_ms);
@@ -27,7 +27,7 @@ int enough_workers(const Pipeline& pipeline, std::size_t slowest) {
   }
   const PipelineStage& stage = pipeline.stages[slowest];
   const int free = std::max(0, pipeline.cpus - used);
-  const double enough = std::ceil(kAhead * others * stage.service_ms);
+  const double enough = std::ceil(kNotNext * others * stage.service_ms);
   return static_cast<int>(
       std::clamp<double>(enough, stage.workers, stage.workers + free));
 }

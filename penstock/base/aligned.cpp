@@ -16,9 +16,8 @@ void FreeAligned::operator()(std::byte* bytes) const {
 }
 
 AlignedBytes allocate_aligned(std::size_t bytes) {
-  constexpr std::size_t kLine = 64;
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  std::size_t unit = bytes >= kHugeFrom ? kHugePage : kLine;
+  std::size_t unit = bytes >= kHugeFrom ? kHugePage : kCacheLine;
   std::size_t rounded =
       (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit;
   std::size_t all = rounded + unit;

@@ -15,6 +15,13 @@ using AlignedBytes = std::unique_ptr<std::byte, FreeAligned>;
 /// them: a page fault for each 4 KiB costs more than writing these.
 inline constexpr std::size_t kHugeFrom = std::size_t{8} << 20;
 
+inline constexpr std::size_t kCacheLine = 64;
+
+/// The size of what begins and ends at a cache line and holds `bytes`.
+constexpr std::size_t whole_lines(std::size_t bytes) {
+  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
 /// Null when there is no memory; never null for that reason with 0 bytes.
 AlignedBytes allocate_aligned(std::size_t bytes);
 

@@ -105,10 +105,9 @@ void apply_process_limits(const path& root, HostLimits& limits) {
   apply("Max data size", "VmData:");
 }
 
-}  // namespace
-
-HostLimits read_host_limits(const path& root) {
-  HostLimits limits;
+/// Of the affinity and the cgroups' quotas.
+void apply_cpu_limits(const path& root, const Cgroups& groups,
+                      HostLimits& limits) {
   cpu_set_t set;
   CPU_ZERO(&set);
   limits.cpus =
@@ -116,8 +115,21 @@ HostLimits read_host_limits(const path& root) {
           ? CPU_COUNT(&set)
           : static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   limits.cpus_origin = "affinity";
-  const Cgroups groups(root);
   apply_cpu_quota(root, groups, limits);
+}
+
+}  // namespace
+
+double read_cpu_limit() {
+  HostLimits limits;
+  apply_cpu_limits("/", Cgroups(), limits);
+  return limits.cpus;
+}
+
+HostLimits read_host_limits(const path& root) {
+  HostLimits limits;
+  const Cgroups groups(root);
+  apply_cpu_limits(root, groups, limits);
   const std::string info = kernel_text(root / "proc/meminfo");
   if (auto kib = number_of_line(info, "MemTotal:"))
     lower(limits.memory, limits.memory_origin, *kib * 1024, "MemTotal");

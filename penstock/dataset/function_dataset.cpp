@@ -10,12 +10,6 @@
 namespace penstock {
 namespace {
 
-constexpr std::size_t kAlignment = 64;  // of a tensor that a function reads
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 /// `rows` rows of a tensor that begin at `data`.
 template <class Tensor>
 TensorView rows_at(const Tensor& tensor, std::byte* data, std::int64_t rows) {
@@ -83,7 +77,7 @@ class FunctionFiller final : public SlotFiller {
                    Stream& stream, Faults& faults) {
     std::size_t needed = 0;
     for (const Output& output : source_info_->outputs)
-      needed += aligned(ids.size() * output.bytes());
+      needed += whole_lines(ids.size() * output.bytes());
     std::size_t scratch = 0;
     for (const DeviceField& field : *device_fields_)
       scratch = std::max(scratch, ids.size() * field.scratch_bytes);
@@ -104,7 +98,7 @@ class FunctionFiller final : public SlotFiller {
     for (const Output& output : source_info_->outputs) {
       in_.push_back(rows_at(output, memory_.get() + place, std::ssize(ids)));
       places_.push_back({.data = filled + place, .bytes = output.bytes()});
-      place += aligned(ids.size() * output.bytes());
+      place += whole_lines(ids.size() * output.bytes());
     }
     add_staged(ids);
     const FillItem wanted{.ids = ids,

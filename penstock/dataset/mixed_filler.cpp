@@ -4,17 +4,9 @@
 #include <cstring>
 #include <utility>
 
+#include "penstock/base/aligned.h"
+
 namespace penstock {
-namespace {
-
-constexpr std::size_t kAlignment = 64;  // of a tensor that is filled aside
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-}  // namespace
-
 MixedFiller::MixedFiller(const MixedDataset& dataset, FillMeters& meters,
                          const FillerOptions& options)
     : dataset_(dataset), varying_(dataset.outputs().size()) {
@@ -117,11 +109,11 @@ void MixedFiller::lay_out(const FillItem& item, const Part& part) {
     }
     places_[o].bytes = to.bytes;
     offsets.push_back(bytes);
-    bytes += aligned(static_cast<std::size_t>(elements) * to.bytes);
+    bytes += whole_lines(static_cast<std::size_t>(elements) * to.bytes);
   }
-  if (memory_.size() < bytes + kAlignment) memory_.resize(bytes + kAlignment);
+  if (memory_.size() < bytes + kCacheLine) memory_.resize(bytes + kCacheLine);
   const auto begin = reinterpret_cast<std::uintptr_t>(memory_.data());
-  const std::size_t shift = aligned(begin) - begin;
+  const std::size_t shift = whole_lines(begin) - begin;
   for (std::size_t o = 0; o < outputs; ++o)
     places_[o].data = memory_.data() + shift + offsets[o];
 }

@@ -20,8 +20,6 @@ const std::vector<ModelKind>& model_kinds() {
 
 namespace {
 
-constexpr std::int64_t kMany = std::int64_t{1} << 40;
-
 const ModelKind& kind_named(const std::string& name) {
   return *std::ranges::find(model_kinds(), name, &ModelKind::name);
 }
@@ -156,7 +154,7 @@ Json model_schema() {
 
 int threads_of(const ModelSpec& model) {
   if (model.learning.threads > 0) return model.learning.threads;
-  return std::max(1, static_cast<int>(std::floor(read_host_limits().cpus)));
+  return std::max(1, static_cast<int>(std::floor(read_cpu_limit())));
 }
 
 }  // namespace penstock

@@ -11,6 +11,9 @@
 
 namespace penstock {
 
+/// The most of a count that has no other limit: of steps, epochs, rows.
+inline constexpr std::int64_t kMany = std::int64_t{1} << 40;
+
 /// The settings of `train` that a model needs.
 struct Learning {
   double lr = 2e-3;  ///< the peak, after the warm-up

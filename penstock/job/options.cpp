@@ -36,7 +36,7 @@ std::string cache_of(const Job& job, const std::vector<Field>& fields) {
 }  // namespace
 
 double loader_cpus(const Job& job) {
-  const double cpus = read_host_limits().cpus;
+  const double cpus = read_cpu_limit();
   return job.loading.cpus ? std::min<double>(*job.loading.cpus, cpus) : cpus;
 }
 

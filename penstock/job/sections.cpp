@@ -4,11 +4,10 @@
 #include <limits>
 
 #include "penstock/job/cache_settings.h"
+#include "penstock/job/model.h"
 
 namespace penstock {
 namespace {
-
-constexpr std::int64_t kMany = std::int64_t{1} << 40;
 
 constexpr std::int64_t kMostPaged = std::int64_t{1} << 31;
 

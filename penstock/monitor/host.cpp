@@ -70,10 +70,11 @@ HostUse use_between(const HostUse& earlier, const HostUse& later) {
 
 std::optional<MemoryShare> read_memory_share(
     const std::filesystem::path& root) {
-  std::filesystem::path sums = root / "proc/self/smaps_rollup";
-  auto anonymous = number_in(sums, "Pss_Anon:");
-  auto files = number_in(sums, "Pss_File:");
-  auto shared = number_in(sums, "Pss_Shmem:");
+  // The kernel walks all pages of the process each time it is read.
+  const std::string sums = kernel_text(root / "proc/self/smaps_rollup");
+  auto anonymous = number_of_line(sums, "Pss_Anon:");
+  auto files = number_of_line(sums, "Pss_File:");
+  auto shared = number_of_line(sums, "Pss_Shmem:");
   if (!anonymous || !files || !shared) return std::nullopt;
   return MemoryShare{
       .anonymous = static_cast<std::size_t>(*anonymous + *shared) * 1024,

@@ -26,7 +26,7 @@ struct Answer {
 };
 
 /// Ranks by the value that they have, in order of their first rank.
-using Values = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
+using Stated = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
 
 [[noreturn]] void refuse_answers(const Rank& rank, std::string why) {
   throw Error(ErrorKind::request,
@@ -141,10 +141,10 @@ std::string text_of(const Json& value) {
 
 /// The paths at which ranks differ, in the order of the facts. A fact that a
 /// rank does not have at all differs from every other.
-std::vector<std::pair<std::string, Values>> differences(
+std::vector<std::pair<std::string, Stated>> differences(
     const std::vector<Answer>& answers) {
   std::vector<std::string> paths;
-  std::map<std::string, Values> found;
+  std::map<std::string, Stated> found;
   std::map<std::string, std::size_t> answered;  // answers that have the fact
   std::map<std::string, bool> unknown;
   for (const Answer& answer : answers) {
@@ -153,16 +153,16 @@ std::vector<std::pair<std::string, Values>> differences(
     for (const auto& [path, value] : leaves) {
       if (answered[path]++ == 0) paths.push_back(path);
       if (value.is_null()) unknown[path] = true;
-      Values& values = found[path];
+      Stated& values = found[path];
       std::string text = text_of(value);
-      auto same = std::ranges::find(values, text, &Values::value_type::first);
+      auto same = std::ranges::find(values, text, &Stated::value_type::first);
       if (same == values.end()) same = values.insert(same, {text, {}});
       std::vector<std::int64_t>& ranks = same->second;
       if (ranks.empty() || ranks.back() != answer.rank)
         ranks.push_back(answer.rank);
     }
   }
-  std::vector<std::pair<std::string, Values>> differ;
+  std::vector<std::pair<std::string, Stated>> differ;
   for (const std::string& path : paths)
     if (!unknown[path] &&
         (found[path].size() > 1 || answered[path] < answers.size()))
@@ -170,7 +170,7 @@ std::vector<std::pair<std::string, Values>> differences(
   return differ;
 }
 
-std::string shown(const std::string& path, const Values& values) {
+std::string shown(const std::string& path, const Stated& values) {
   std::string text = path + " is ";
   for (const auto& [value, ranks] : values)
     text += (&value == &values.front().first ? "" : ", ") +
@@ -184,9 +184,9 @@ bool is_of_data(const std::string& path) {
 
 /// Settings come first: other rows are what comes of them.
 [[noreturn]] void refuse_differences(
-    std::vector<std::pair<std::string, Values>> differ) {
+    std::vector<std::pair<std::string, Stated>> differ) {
   bool data = std::ranges::all_of(differ, is_of_data,
-                                  &std::pair<std::string, Values>::first);
+                                  &std::pair<std::string, Stated>::first);
   if (!data) std::erase_if(differ, [](auto& d) { return is_of_data(d.first); });
   std::string why;
   for (std::size_t i = 0; i < std::min(kMostShown, differ.size()); ++i)
@@ -244,7 +244,7 @@ void compare_ranks(const Agree& agree, const Rank& rank, const Json& facts) {
   json["facts"] = facts;
   std::vector<Answer> answers = parse_answers(agree(json.dump()), rank);
   check_no_failure(answers);
-  std::vector<std::pair<std::string, Values>> differ = differences(answers);
+  std::vector<std::pair<std::string, Stated>> differ = differences(answers);
   if (!differ.empty()) refuse_differences(std::move(differ));
   check_all_there(answers, rank);
 }

@@ -165,7 +165,7 @@ Json identity_of(Device* device) {
 }  // namespace
 
 Json measure_machine(const std::filesystem::path& folder, Device* device) {
-  const int cpus = std::max(1, static_cast<int>(read_host_limits().cpus));
+  const int cpus = std::max(1, static_cast<int>(read_cpu_limit()));
   // The best of some tries: other work only ever makes them less.
   auto best = [](auto measure, int threads) {
     double most = 0;

@@ -69,7 +69,7 @@ std::string comment(const std::string& text, const std::string& indent) {
 }
 
 /// What becomes of the columns.
-struct Plan {
+struct JobPlan {
   std::vector<const ColumnSurvey*> numbers, texts, times;
   std::vector<std::string> left_out;  // "\"name\": why"
 };
@@ -106,8 +106,8 @@ std::string reason_against(const ColumnSurvey& column, std::int64_t rows) {
   return std::string(name_of(column.type)) + ", for which there is no rule";
 }
 
-Plan plan_of(const Survey& survey, const ColumnSurvey& target) {
-  Plan plan;
+JobPlan plan_of(const Survey& survey, const ColumnSurvey& target) {
+  JobPlan plan;
   for (const ColumnSurvey& column : survey.columns) {
     if (&column == &target) continue;
     const std::string why = reason_against(column, survey.rows);
@@ -302,7 +302,7 @@ std::string target_text(const std::string& field, const ColumnSurvey& target) {
   return comment(about, "    ") + category_text(field, target, sure);
 }
 
-std::string fields_text(const Plan& plan, const ColumnSurvey& target,
+std::string fields_text(const JobPlan& plan, const ColumnSurvey& target,
                         const std::string& target_field, FieldNames& names) {
   std::vector<std::string> fields;
   if (!plan.numbers.empty())
@@ -366,7 +366,7 @@ std::string new_job_text(const SourceSpec& spec, const std::string& target_name,
                          const std::string& name, StopFlag stop) {
   const Survey survey = survey_rows(spec, stop);
   const ColumnSurvey& target = target_of(survey, target_name);
-  const Plan plan = plan_of(survey, target);
+  const JobPlan plan = plan_of(survey, target);
   if (plan.numbers.empty() && plan.texts.empty() && plan.times.empty()) {
     std::string why = "no other column can be an input";
     for (const std::string& column : plan.left_out)

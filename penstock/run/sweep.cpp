@@ -146,7 +146,7 @@ class Sweeping {
   void choose_settings() {
     std::vector<int> workers = sweep_.workers, prefetch = sweep_.prefetch;
     if (workers.empty()) {
-      const int cpus = std::max(1, static_cast<int>(read_host_limits().cpus));
+      const int cpus = std::max(1, static_cast<int>(read_cpu_limit()));
       workers = {0};
       for (int n = 1; n < cpus; n *= 2) workers.push_back(n);
       workers.push_back(cpus);

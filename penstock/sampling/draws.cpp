@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kDraw = 0x64726177;  // "draw"
 
 constexpr std::uint64_t kCell = std::uint64_t{1} << 32;
-constexpr std::size_t kMostSamples = std::size_t{1} << 31;
+constexpr std::size_t kMostWeights = std::size_t{1} << 31;
 
 [[noreturn]] void refuse(std::string why, std::string next) {
   throw Error(ErrorKind::request, {.code = "sampling.weights",
@@ -31,9 +31,9 @@ constexpr std::size_t kMostSamples = std::size_t{1} << 31;
 /// Every number is computed in one order and by one operation at a time, so
 /// that no machine rounds otherwise.
 std::vector<std::uint64_t> whole_numbers(std::span<const double> weights) {
-  if (weights.size() >= kMostSamples)
+  if (weights.size() >= kMostWeights)
     refuse("there are " + std::to_string(weights.size()) + " rows",
-           "draw from fewer than " + std::to_string(kMostSamples));
+           "draw from fewer than " + std::to_string(kMostWeights));
   const double largest =
       weights.empty() ? 0 : *std::ranges::max_element(weights);
   if (!(largest > 0))

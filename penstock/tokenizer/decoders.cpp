@@ -27,7 +27,7 @@ void replace_all(std::string& text, std::string_view what,
 }
 
 /// Tokens of byte-level characters become the bytes they stand for.
-class Bytes final : public DecodeStep {
+class ByteLevel final : public DecodeStep {
  public:
   void add(std::string token, Out& out) override {
     kept_ += bytes_of_token(token).value_or(token);
@@ -154,9 +154,9 @@ class FuseAndStrip final : public DecodeStep {
   std::int64_t left_;
 };
 
-class Strip final : public DecodeStep {
+class StripEnds final : public DecodeStep {
  public:
-  Strip(std::string content, std::int64_t start, std::int64_t stop)
+  StripEnds(std::string content, std::int64_t start, std::int64_t stop)
       : content_(std::move(content)), start_(start), stop_(stop) {}
   void add(std::string token, Out& out) override {
     std::string_view text = token;
@@ -172,9 +172,9 @@ class Strip final : public DecodeStep {
   const std::int64_t start_, stop_;
 };
 
-class Replace final : public DecodeStep {
+class ReplaceAll final : public DecodeStep {
  public:
-  Replace(std::shared_ptr<const Matching> what, std::string with)
+  ReplaceAll(std::shared_ptr<const Matching> what, std::string with)
       : what_(std::move(what)), with_(std::move(with)) {}
   void add(std::string token, Out& out) override {
     std::vector<ByteRange> matches;
@@ -252,7 +252,7 @@ struct Stripped {
 
 std::shared_ptr<const DecodeKind> read_one(const FileValue& part) {
   const std::string& type = part.type();
-  if (type == "ByteLevel") return kind<Bytes>();
+  if (type == "ByteLevel") return kind<ByteLevel>();
   if (type == "WordPiece")
     return kind<WordPiece>(text_or(part.at("prefix"), "##"),
                            part.at("cleanup").flag(true));
@@ -268,10 +268,10 @@ std::shared_ptr<const DecodeKind> read_one(const FileValue& part) {
   if (type == "Fuse") return kind<Fuse>();
   if (type == "Strip") {
     const Stripped strip(part);
-    return kind<Strip>(strip.content, strip.start, strip.stop);
+    return kind<StripEnds>(strip.content, strip.start, strip.stop);
   }
   if (type == "Replace")
-    return kind<Replace>(
+    return kind<ReplaceAll>(
         std::shared_ptr<const Matching>(read_matching(part.at("pattern"))),
         part.at("content").text());
   if (type == "BPEDecoder") {

@@ -16,7 +16,7 @@ namespace {
 constexpr double kFirstScale = 65536, kGrowth = 2, kBackoff = 0.5;
 constexpr std::int64_t kStepsUntilGrowth = 2000;
 // Steps that count nothing leave gradients of 0.
-constexpr double kLeastCount = 1e-20;
+constexpr double kLeastSum = 1e-20;
 
 }  // namespace
 
@@ -83,7 +83,7 @@ void CountedSteps::add(bool first, const at::Tensor& counted) {
 void CountedSteps::divide(const std::vector<at::Tensor>& gradients) {
   if (!on_) return;
   at::NoGradGuard no_graph;
-  at::_foreach_div_(gradients, sum_.clamp_min(kLeastCount));
+  at::_foreach_div_(gradients, sum_.clamp_min(kLeastSum));
 }
 
 std::vector<Parameter> CountedSteps::state() const {

@@ -11,7 +11,7 @@ namespace penstock {
 namespace {
 
 /// The kind that a section names; it must name exactly one.
-const FieldDescriptor& kind_of(const Spec& section) {
+const FieldDescriptor& field_kind(const Spec& section) {
   const FieldDescriptor* found = nullptr;
   for (const FieldDescriptor& kind : field_descriptors()) {
     if (!section.has(kind.key)) continue;
@@ -33,7 +33,7 @@ const FieldDescriptor& kind_of(const Spec& section) {
 Field parse_field(const std::string& name, const Json& json,
                   const std::string& path) {
   Spec section(json, path.empty() ? name : path + "." + name);
-  Field field{.name = name, .kind = kind_of(section).make(name, section)};
+  Field field{.name = name, .kind = field_kind(section).make(name, section)};
   section.finish();
   return field;
 }
@@ -99,7 +99,7 @@ std::vector<Field> parse_fields(const Json& section, const std::string& path) {
 Json fields_schema() {
   std::vector<KindSettings> kinds;
   for (const FieldDescriptor& kind : field_descriptors())
-    kinds.push_back({.settings = kind.settings});
+    kinds.push_back({.settings = kind.settings()});
   Json schema;
   schema["type"] = "object";
   schema["minProperties"] = 1;

@@ -17,7 +17,7 @@ namespace penstock {
 struct FieldDescriptor {
   std::string key;  ///< the key of a field's section that names the kind
   /// Of a field's section, `key` included.
-  std::vector<SettingSchema> settings;
+  std::vector<SettingSchema> (*settings)();
   /// Checks the section of the field `name`; the caller then calls finish().
   std::shared_ptr<const FieldKind> (*make)(const std::string& name,
                                            Spec& section);
@@ -28,12 +28,13 @@ template <class Settings, const SettingsTable<Settings>& (*kTable)(),
           std::shared_ptr<const FieldKind> (*kMake)(std::string, Settings)>
 FieldDescriptor describe_field(std::string key) {
   return {.key = std::move(key),
-          .settings = kTable().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Settings settings;
-            kTable().read(section, settings);
-            return kMake(name, std::move(settings));
-          }};
+          .settings = [] { return kTable().schemas(); },
+          .make =
+              [](const std::string& name, Spec& section) {
+                Settings settings;
+                kTable().read(section, settings);
+                return kMake(name, std::move(settings));
+              }};
 }
 
 /// All kinds, in the order in which hints name them.

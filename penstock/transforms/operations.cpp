@@ -23,7 +23,7 @@ const std::vector<OperationDescriptor>& operation_descriptors() {
 
 namespace {
 
-const OperationDescriptor& kind_of(const Spec& entry) {
+const OperationDescriptor& operation_kind(const Spec& entry) {
   const OperationDescriptor* found = nullptr;
   std::string all;
   for (const OperationDescriptor& kind : operation_descriptors()) {
@@ -67,7 +67,7 @@ std::vector<Operation> parse_operations(const Json& list,
   std::vector<Operation> operations;
   for (const Json& json : list.array()) {
     Spec entry(json, path + "[" + std::to_string(operations.size()) + "]");
-    Operation operation{.kind = kind_of(entry).make(entry)};
+    Operation operation{.kind = operation_kind(entry).make(entry)};
     operation.every_side =
         entry.choice("side", "train", {"train", "all"}) == "all";
     entry.finish();
@@ -79,7 +79,7 @@ std::vector<Operation> parse_operations(const Json& list,
 Json operations_schema() {
   std::vector<KindSettings> kinds;
   for (const OperationDescriptor& kind : operation_descriptors())
-    kinds.push_back({.settings = kind.settings});
+    kinds.push_back({.settings = kind.settings()});
   Json schema;
   schema["type"] = "array";
   schema["description"] = "what is done to whole batches, one after the other";

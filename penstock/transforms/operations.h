@@ -15,7 +15,7 @@ namespace penstock {
 struct OperationDescriptor {
   std::string key;  ///< the key of an entry that names the kind
   /// Of an entry, `key` included.
-  std::vector<SettingSchema> settings;
+  std::vector<SettingSchema> (*settings)();
   /// Checks an entry; the caller then calls finish().
   std::shared_ptr<const BatchOperation> (*make)(Spec& entry);
 };

@@ -89,7 +89,7 @@ void encode_parts(SharedTokenizer& shared,
                   int threads, std::vector<Part>& parts) {
   std::atomic<std::size_t> next{0};
   if (threads <= 0 && parts.size() > 1)
-    threads = static_cast<int>(read_host_limits().cpus);
+    threads = static_cast<int>(read_cpu_limit());
   const int workers =
       std::min(std::max(1, threads), static_cast<int>(parts.size()));
   in_ranges(workers, workers, [&](std::int64_t, std::int64_t) {

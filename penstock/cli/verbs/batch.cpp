@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct BatchArguments {
   std::string job, steps = "0:1", split = "train";
   std::vector<std::string> sets;
   BatchQuery query;
@@ -34,7 +34,7 @@ void parse_steps(const std::string& text, BatchQuery& query) {
                .next = "for example --steps 10:12"});
 }
 
-void run_batch(Arguments& arguments, Invocation& invocation) {
+void run_batch(BatchArguments& arguments, Invocation& invocation) {
   BatchQuery& query = arguments.query;
   parse_steps(arguments.steps, query);
   check_rank(query.rank, "cli.rank", "--rank, --world");
@@ -47,7 +47,7 @@ void run_batch(Arguments& arguments, Invocation& invocation) {
 }
 
 RunVerb add_batch(Options& options, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BatchArguments>();
   BatchQuery& query = arguments->query;
   options.add("job", arguments->job, "The job file", {.required = true});
   options.add("--epoch", query.epoch, "From 0", {.least = 0});

@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct BenchArguments {
   std::string job;
   std::vector<std::string> sets;
   double seconds = 1;
@@ -81,12 +81,13 @@ std::string summary_of_sweep(const Json& json) {
          named(settings[at("present")]) + "\n";
 }
 
-bool is_job(const Arguments& arguments) {
+bool is_job(const BenchArguments& arguments) {
   return arguments.job.ends_with(".json");
 }
 
 /// The job of the file, or one over the source.
-Json document_of(const Arguments& arguments, const Invocation& invocation) {
+Json document_of(const BenchArguments& arguments,
+                 const Invocation& invocation) {
   if (is_job(arguments)) {
     Json document = read_job(arguments.job, arguments.sets);
     if (arguments.batch_size > 0)
@@ -111,7 +112,7 @@ Json document_of(const Arguments& arguments, const Invocation& invocation) {
 }
 
 /// Writes the job with its best settings beside it; the file's name.
-std::string write_tuned(const Arguments& arguments, Json document,
+std::string write_tuned(const BenchArguments& arguments, Json document,
                         const Json& json) {
   const auto best = static_cast<std::size_t>(json.find("best")->integer());
   for (const char* key : {"loader.workers", "loader.prefetch"})
@@ -124,7 +125,7 @@ std::string write_tuned(const Arguments& arguments, Json document,
   return path.string();
 }
 
-void run_bench(const Arguments& arguments, Invocation& invocation) try {
+void run_bench(const BenchArguments& arguments, Invocation& invocation) try {
   Terminal terminal;
   Sweep sweep{
       .seconds = arguments.seconds,
@@ -148,7 +149,7 @@ void run_bench(const Arguments& arguments, Invocation& invocation) try {
 }
 
 RunVerb add_bench(Options& options, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BenchArguments>();
   options.add("job", arguments->job,
               "A job file, NAME.json, or a source: " + source_examples(),
               {.required = true});

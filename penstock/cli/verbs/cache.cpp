@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct CacheArguments {
   std::string dir, job;
   std::vector<std::string> sets;
   std::int64_t unused_days = 30;
@@ -21,7 +21,7 @@ std::string size_of(const Json& store) {
 }
 
 /// One line of a store, with what was found about it.
-std::string line_of(const Json& store, const std::string& beside = "") {
+std::string store_line(const Json& store, const std::string& beside = "") {
   std::string line = store.find("path")->string() + "  " + size_of(store);
   if (const Json* why = store.find("unusable"))
     return line + "  cannot be used: " + why->string() + "\n";
@@ -31,11 +31,11 @@ std::string line_of(const Json& store, const std::string& beside = "") {
          ", last used " + store.find("used")->string() + beside + "\n";
 }
 
-void run_ls(const Arguments& arguments, Invocation& invocation) {
+void run_ls(const CacheArguments& arguments, Invocation& invocation) {
   Json json = list_stores(arguments.dir);
   if (invocation.json) return print_document(json);
   const Json::Array& stores = json.find("stores")->array();
-  for (const Json& store : stores) print(line_of(store));
+  for (const Json& store : stores) print(store_line(store));
   print("stores: " + std::to_string(stores.size()) + ", " + size_of(json) +
         " in " + arguments.dir + "\n");
 }
@@ -56,7 +56,7 @@ void print_why(const Json& json) {
             part.find("now")->dump() + " now\n");
 }
 
-void run_why(const Arguments& arguments, Invocation& invocation) {
+void run_why(const CacheArguments& arguments, Invocation& invocation) {
   const Json json = why_store(load_job(arguments.job, arguments.sets));
   if (invocation.json) return print_document(json);
   const Json* sources = json.find("sources");
@@ -68,7 +68,7 @@ void run_why(const Arguments& arguments, Invocation& invocation) {
   }
 }
 
-void check_one_cache(const Arguments& arguments) {
+void check_one_cache(const CacheArguments& arguments) {
   if (arguments.hub + arguments.datasets + arguments.store + arguments.stage >
       1)
     throw Error(
@@ -82,7 +82,7 @@ void check_one_cache(const Arguments& arguments) {
 }
 
 /// What others have downloaded or made: a list first, and removed by --yes.
-void prune_of_hf(const Arguments& arguments, Invocation& invocation) {
+void prune_of_hf(const CacheArguments& arguments, Invocation& invocation) {
   const bool dry = arguments.dry || !arguments.yes;
   Json json =
       prune_datasets(default_hf_folders(), arguments.hub ? "hub" : "datasets",
@@ -108,7 +108,7 @@ void prune_of_hf(const Arguments& arguments, Invocation& invocation) {
 
 /// Copies of the files of sources (source.stage): of the folder that is named,
 /// or of RAM disk and cache folder.
-void prune_staged(const Arguments& arguments, Invocation& invocation) {
+void prune_staged(const CacheArguments& arguments, Invocation& invocation) {
   std::vector<std::filesystem::path> dirs = {arguments.dir};
   if (arguments.dir == default_store_dir().string())
     dirs = {folder_of_copies("ram"), folder_of_copies("disk")};
@@ -131,7 +131,7 @@ void prune_staged(const Arguments& arguments, Invocation& invocation) {
   }
 }
 
-void run_prune(const Arguments& arguments, Invocation& invocation) {
+void run_prune(const CacheArguments& arguments, Invocation& invocation) {
   check_one_cache(arguments);
   if (arguments.hub || arguments.datasets)
     return prune_of_hf(arguments, invocation);
@@ -141,7 +141,7 @@ void run_prune(const Arguments& arguments, Invocation& invocation) {
   if (invocation.json) return print_document(json);
   for (const Json& store : json.find("removed")->array()) {
     const Json* failed = store.find("failed");
-    print(line_of(
+    print(store_line(
         store, failed == nullptr ? "" : ": not removed: " + failed->string()));
   }
   print((arguments.dry ? "would free " : "freed ") + size_of(json) + " in " +
@@ -149,7 +149,7 @@ void run_prune(const Arguments& arguments, Invocation& invocation) {
         std::to_string(json.find("kept")->integer()) + "\n");
 }
 
-void run_verify(const Arguments& arguments, Invocation& invocation) {
+void run_verify(const CacheArguments& arguments, Invocation& invocation) {
   Json json = verify_stores(arguments.dir);
   const Json::Array& stores = json.find("stores")->array();
   const std::int64_t sound = json.find("sound")->integer();
@@ -157,18 +157,18 @@ void run_verify(const Arguments& arguments, Invocation& invocation) {
   if (invocation.json) return print_document(json);
   for (const Json& store : stores) {
     const Json* damaged = store.find("damaged");
-    print(line_of(store, damaged == nullptr
-                             ? ": sound"
-                             : ": damaged at " + damaged->string()));
+    print(store_line(store, damaged == nullptr
+                                ? ": sound"
+                                : ": damaged at " + damaged->string()));
   }
   print("sound: " + std::to_string(sound) + " of " +
         std::to_string(stores.size()) + " in " + arguments.dir + "\n");
 }
 
 RunVerb add_cache(Options& cache, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CacheArguments>();
   arguments->dir = default_store_dir().string();
-  using Run = void (*)(const Arguments&, Invocation&);
+  using Run = void (*)(const CacheArguments&, Invocation&);
   auto chosen = std::make_shared<Run>();
   auto add = [&](const char* name, const char* help, Run run) {
     Options options = cache.verb(name, help, [chosen, run] { *chosen = run; });

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct CheckArguments {
   std::string what;
   std::vector<std::string> sets;
   int workers = 0;
@@ -70,7 +70,7 @@ std::string summary_of_check(const Json& json) {
 
 bool is_job(const std::string& name) { return name.ends_with(".json"); }
 
-Json checked(const Arguments& arguments, StopFlag stop) {
+Json checked(const CheckArguments& arguments, StopFlag stop) {
   if (is_job(arguments.what)) {
     Job job = load_job(arguments.what, arguments.sets);
     if (arguments.workers > 0) job.loading.workers = arguments.workers;
@@ -84,15 +84,14 @@ Json checked(const Arguments& arguments, StopFlag stop) {
                  .why = "it sets a key of a job, and '" + arguments.what +
                         "' is a source",
                  .next = "name a job file, NAME.json, or leave --set out"});
-  const int workers =
-      arguments.workers > 0
-          ? arguments.workers
-          : std::max(1, static_cast<int>(read_host_limits().cpus));
+  const int workers = arguments.workers > 0
+                          ? arguments.workers
+                          : std::max(1, static_cast<int>(read_cpu_limit()));
   return check_source(parse_source_spec(Json(arguments.what), "source"),
                       workers, stop);
 }
 
-void run_check(const Arguments& arguments, Invocation& invocation) try {
+void run_check(const CheckArguments& arguments, Invocation& invocation) try {
   Terminal terminal;
   terminal.note("reading all rows of " + without_password(arguments.what));
   const Json json = checked(arguments, {invocation.stop});
@@ -115,7 +114,7 @@ Verb check_verb() {
           .example = "penstock check job.json",
           .ends_in_order = true,
           .add = [](Options& options, Invocation& invocation) -> RunVerb {
-            auto arguments = std::make_shared<Arguments>();
+            auto arguments = std::make_shared<CheckArguments>();
             options.add(
                 "what", arguments->what,
                 "A job file, NAME.json, or a source: " + source_examples(),

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct DatasetsArguments {
   std::vector<std::string> paths;
   bool no_measure = false;
 };
@@ -28,7 +28,7 @@ bool is_job(const fs::path& file) {
   }
 }
 
-DatasetSearch search_of(const Arguments& arguments) {
+DatasetSearch search_of(const DatasetsArguments& arguments) {
   DatasetSearch search;
   search.measure = !arguments.no_measure;
   for (const std::string& path : arguments.paths) {
@@ -105,7 +105,7 @@ Verb datasets_verb() {
           .help = "Find the Hugging Face data sets of this machine",
           .example = "penstock datasets ~/data job.json --json",
           .add = [](Options& options, Invocation& invocation) -> RunVerb {
-            auto arguments = std::make_shared<Arguments>();
+            auto arguments = std::make_shared<DatasetsArguments>();
             options.add("path", arguments->paths,
                         "Folders in which others may be, and job files that "
                         "may use them; default: job files here");

@@ -10,14 +10,14 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct DemoArguments {
   std::int64_t rows = 4030;
   std::uint64_t seed = 1;
   std::string to, json_type = "json";
   bool replace = false;
 };
 
-void write_positions(const Arguments& arguments, Invocation& invocation) {
+void write_positions(const DemoArguments& arguments, Invocation& invocation) {
   std::string to = arguments.to;
   if (to.find('#') == std::string::npos) to += "#measurements";
   Terminal terminal;
@@ -42,7 +42,7 @@ void write_positions(const Arguments& arguments, Invocation& invocation) {
 }
 
 RunVerb add_positions(Options& demo, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DemoArguments>();
   Options options = demo.verb(
       "positions", "Receivers that heard a transmitter, with its position");
   options.add("--rows", arguments->rows, "How many", {.least = 1});

@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct DoctorArguments {
   std::string device = "auto";
   bool parts = false, quick_train = false, measure = false;
 };
@@ -121,7 +121,7 @@ bool trained(const Json& tests) {
   return true;
 }
 
-void run_quick_train(const Arguments& arguments, Invocation& invocation) {
+void run_quick_train(const DoctorArguments& arguments, Invocation& invocation) {
   Json json;
   json["device"] = arguments.device;
   json["checkpoints"] = quick_train(arguments.device);
@@ -145,7 +145,7 @@ void run_parts(const Invocation& invocation) {
   print(parts_text(*json.find("parts")));
 }
 
-void run_doctor(const Arguments& arguments, Invocation& invocation) {
+void run_doctor(const DoctorArguments& arguments, Invocation& invocation) {
   if (arguments.parts) return run_parts(invocation);
   if (arguments.quick_train) return run_quick_train(arguments, invocation);
   Json json = doctor(arguments.measure);
@@ -169,7 +169,7 @@ void run_doctor(const Arguments& arguments, Invocation& invocation) {
 }
 
 RunVerb add_doctor(Options& options, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DoctorArguments>();
   options.add("--device", arguments->device,
               "The device to be tested: cpu, cuda, cuda:1, or auto");
   options.flag("--parts", arguments->parts,

@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct ExplainArguments {
   std::string run, other, html;
 };
 
@@ -37,7 +37,7 @@ void compare(const FoundRun& first, const FoundRun& second,
       print("note: " + text_in(run->report, {"run"}) + ": " + note + "\n");
 }
 
-void run_explain(const Arguments& arguments, Invocation& invocation) {
+void run_explain(const ExplainArguments& arguments, Invocation& invocation) {
   const FoundRun run = find_run(arguments.run);
   if (!arguments.other.empty()) {
     if (!arguments.html.empty())
@@ -57,7 +57,7 @@ void run_explain(const Arguments& arguments, Invocation& invocation) {
 }
 
 RunVerb add_explain(Options& options, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExplainArguments>();
   options.add("run", arguments->run,
               "A run folder, runs/latest, or a report.json",
               {.required = true});

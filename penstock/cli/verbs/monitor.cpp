@@ -17,7 +17,7 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct MonitorArguments {
   double duration = 0, interval = 1;
   int pid = 0;
   std::string gpus = "auto", output, compare;
@@ -76,7 +76,7 @@ class Screen {
   int lines_ = 0;
 };
 
-std::string line_of(const Json& sample) {
+std::string sample_line(const Json& sample) {
   std::string line;
   for (const auto& [name, value] : sample.object()) {
     if (name == "t_s" || name.ends_with("_used_bytes")) continue;
@@ -148,7 +148,7 @@ void wait_until(Nanoseconds end, const Invocation& invocation) {
         std::min(end, wall_clock().now() + from_seconds(0.1)));
 }
 
-void run_monitor(const Arguments& arguments, Invocation& invocation) {
+void run_monitor(const MonitorArguments& arguments, Invocation& invocation) {
   Json before;
   if (!arguments.compare.empty()) before = read_summary(arguments.compare);
   MachineSeries series({.process = arguments.pid > 0
@@ -171,7 +171,7 @@ void run_monitor(const Arguments& arguments, Invocation& invocation) {
     if (screen)
       drawn.draw(sample, series);
     else if (!invocation.json)
-      print(line_of(sample));
+      print(sample_line(sample));
     if (last) break;
   }
   Json summary = series.summary();
@@ -187,7 +187,7 @@ void run_monitor(const Arguments& arguments, Invocation& invocation) {
 }
 
 RunVerb add_monitor(Options& options, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<MonitorArguments>();
   options.add("--duration", arguments->duration,
               "Seconds; 0: until Ctrl-C, or the process ends",
               {.least = 0, .most = 1e7});

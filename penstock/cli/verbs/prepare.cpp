@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct PrepareArguments {
   std::vector<std::string> jobs, sets, also;
 };
 
@@ -69,7 +69,7 @@ std::string text_of_prepared(const Json& json) {
   return text;
 }
 
-Json prepare_one(const std::string& path, const Arguments& arguments,
+Json prepare_one(const std::string& path, const PrepareArguments& arguments,
                  Invocation& invocation) {
   Terminal terminal;
   const Nanoseconds begun = wall_clock().now();
@@ -89,7 +89,7 @@ Json prepare_one(const std::string& path, const Arguments& arguments,
   return json;
 }
 
-void run_prepare(const Arguments& arguments, Invocation& invocation) {
+void run_prepare(const PrepareArguments& arguments, Invocation& invocation) {
   if (arguments.jobs.empty())
     throw Error(ErrorKind::request, {.code = "cli.arguments",
                                      .what = "cannot prepare anything",
@@ -122,7 +122,7 @@ void run_prepare(const Arguments& arguments, Invocation& invocation) {
 }
 
 RunVerb add_prepare(Options& options, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PrepareArguments>();
   options.add("job", arguments->jobs, "The job files");
   options.add_pair("--export", arguments->also,
                    "FORMAT DIR: write the tokens there, too, as hf, megatron, "

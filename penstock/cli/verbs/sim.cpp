@@ -71,7 +71,7 @@ std::string summary_of_pipeline(const Json& json) {
 /// Windows that the tuner is given.
 constexpr std::int64_t kWindows = 60;
 
-struct Arguments {
+struct SimArguments {
   std::vector<std::string> files;
   bool tune = false;
 };
@@ -86,7 +86,7 @@ Json result_of(const Json& document, const std::string& origin, bool tunes) {
   return result;
 }
 
-void run_sim(const Arguments& arguments, Invocation& invocation) {
+void run_sim(const SimArguments& arguments, Invocation& invocation) {
   const std::vector<std::string>& files = arguments.files;
   std::vector<Json> results;
   bool list = files.size() > 1;
@@ -116,7 +116,7 @@ Verb sim_verb() {
           .help = "Run described pipelines in virtual time, say what limits",
           .example = "penstock sim pipeline.json",
           .add = [](Options& options, Invocation& invocation) -> RunVerb {
-            auto arguments = std::make_shared<Arguments>();
+            auto arguments = std::make_shared<SimArguments>();
             options.add("file", arguments->files,
                         "A pipeline as JSON, or a list of them; several files");
             options.flag("--tune", arguments->tune,

@@ -9,12 +9,12 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct TokenizeArguments {
   std::string tokenizer, file = "-", field = "text";
   bool special = false;
 };
 
-[[noreturn]] void refuse(const Arguments& arguments, std::int64_t line,
+[[noreturn]] void refuse(const TokenizeArguments& arguments, std::int64_t line,
                          std::string why) {
   throw Error(
       ErrorKind::transform,
@@ -27,8 +27,8 @@ struct Arguments {
 }
 
 /// The text of a line; `line` counts from 1.
-std::string document_of(const std::string& text, const Arguments& arguments,
-                        std::int64_t line) {
+std::string document_of(const std::string& text,
+                        const TokenizeArguments& arguments, std::int64_t line) {
   Json json;
   try {
     json = Json::parse(text, "this line");
@@ -58,7 +58,7 @@ std::string list_of(const std::vector<std::uint32_t>& ids) {
   return text + "]\n";
 }
 
-void tokenize(const Arguments& arguments, std::istream& lines,
+void tokenize(const TokenizeArguments& arguments, std::istream& lines,
               const Invocation& invocation) {
   Encoder encoder(Tokenizer::load(arguments.tokenizer));
   std::vector<std::uint32_t> ids;
@@ -76,7 +76,8 @@ void tokenize(const Arguments& arguments, std::istream& lines,
         " tokens, " + std::to_string(bytes) + " bytes of text\n");
 }
 
-void run_tokenize(const Arguments& arguments, const Invocation& invocation) {
+void run_tokenize(const TokenizeArguments& arguments,
+                  const Invocation& invocation) {
   if (arguments.file == "-") return tokenize(arguments, std::cin, invocation);
   std::ifstream file(arguments.file);
   // A folder can be opened, and fails when it is read.
@@ -100,7 +101,7 @@ Verb tokenize_verb() {
       .help = "Turn the texts of JSON lines into the ids of a tokenizer",
       .example = "penstock tokenize tokenizer.json texts.jsonl --json",
       .add = [](Options& options, Invocation& invocation) -> RunVerb {
-        auto arguments = std::make_shared<Arguments>();
+        auto arguments = std::make_shared<TokenizeArguments>();
         options.add("tokenizer", arguments->tokenizer,
                     "The tokenizer.json of a model", {.required = true});
         options.add("file", arguments->file, "JSON lines; - is standard input");

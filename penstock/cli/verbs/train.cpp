@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct TrainArguments {
   std::string job, resume, init, target, out, model, output, manifest;
   std::vector<std::string> sets;
   std::int64_t skip = 0;
@@ -29,7 +29,7 @@ struct Arguments {
 }
 
 /// Exactly one of a job, a run and a table must be named.
-void check_what_is_named(const Arguments& arguments) {
+void check_what_is_named(const TrainArguments& arguments) {
   const bool manifest = !arguments.manifest.empty() && arguments.job.empty();
   const int named = !arguments.job.empty() + !arguments.resume.empty() +
                     !arguments.init.empty() + manifest;
@@ -72,7 +72,7 @@ std::string name_of_job(const SourceSpec& source) {
 }
 
 /// Writes the job that --init asks for; its name.
-std::string write_new_job(const Arguments& arguments, Terminal& terminal,
+std::string write_new_job(const TrainArguments& arguments, Terminal& terminal,
                           const Invocation& invocation) {
   const SourceSpec source = parse_source_spec(Json(arguments.init), "--init");
   const std::string name =
@@ -114,7 +114,8 @@ Json shown(const std::vector<ManifestKey>& keys) {
 
 /// The job of the file, or of the run that is resumed; with the keys of a
 /// manifest, which `said` tells about.
-Json document_of(const Arguments& arguments, std::vector<ManifestKey>& said) {
+Json document_of(const TrainArguments& arguments,
+                 std::vector<ManifestKey>& said) {
   if (!arguments.resume.empty())
     return document_of_run(arguments.resume, arguments.sets);
   if (arguments.manifest.empty())
@@ -126,7 +127,7 @@ Json document_of(const Arguments& arguments, std::vector<ManifestKey>& said) {
   return document;
 }
 
-Job job_of(const Arguments& arguments, std::vector<ManifestKey>& said) {
+Job job_of(const TrainArguments& arguments, std::vector<ManifestKey>& said) {
   if (arguments.skip != 0 && (arguments.resume.empty() || arguments.plan))
     throw Error(
         ErrorKind::request,
@@ -142,7 +143,7 @@ Job job_of(const Arguments& arguments, std::vector<ManifestKey>& said) {
 }
 
 /// What penstock.training does in place of this program.
-Json request_of(const Arguments& arguments, bool json) {
+Json request_of(const TrainArguments& arguments, bool json) {
   Json request;
   request["job"] = arguments.job;
   request["manifest"] = arguments.manifest;
@@ -176,7 +177,7 @@ void show_plan(const Job& job, Terminal& terminal, Invocation& invocation) try {
 }
 
 /// False where it was stopped before the file was written.
-bool write_if_asked(Arguments& arguments, Terminal& terminal,
+bool write_if_asked(TrainArguments& arguments, Terminal& terminal,
                     Invocation& invocation) try {
   if (!arguments.init.empty())
     arguments.job = write_new_job(arguments, terminal, invocation);
@@ -187,7 +188,7 @@ bool write_if_asked(Arguments& arguments, Terminal& terminal,
   return false;
 }
 
-void run_train(Arguments arguments, Invocation& invocation) {
+void run_train(TrainArguments arguments, Invocation& invocation) {
   check_what_is_named(arguments);
   Terminal terminal;
   if (!write_if_asked(arguments, terminal, invocation)) return;
@@ -218,7 +219,7 @@ void run_train(Arguments arguments, Invocation& invocation) {
 }
 
 RunVerb add_train(Options& options, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TrainArguments>();
   options.add("job", arguments->job, "The job file");
   options.add("--resume", arguments->resume,
               "Resume an interrupted run: its folder");

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-struct Arguments {
+struct VerifyResumeArguments {
   std::string job;
   std::vector<std::string> sets;
   ResumeCheck check;
@@ -54,7 +54,7 @@ std::string summary_of_walk(const Json& json) {
          shown_ms(*json.find("resume_ms")) + "\n";
 }
 
-void run_verify(Arguments& arguments, Invocation& invocation) try {
+void run_verify(VerifyResumeArguments& arguments, Invocation& invocation) try {
   Terminal terminal;
   ResumeCheck& check = arguments.check;
   check.stop = invocation.stop;
@@ -71,7 +71,7 @@ void run_verify(Arguments& arguments, Invocation& invocation) try {
 }
 
 RunVerb add_verify(Options& options, Invocation& invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<VerifyResumeArguments>();
   ResumeCheck& check = arguments->check;
   options.add("job", arguments->job, "The job file", {.required = true});
   options.add("--steps", check.steps,

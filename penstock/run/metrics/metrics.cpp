@@ -12,12 +12,12 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-double now() {
+}  // namespace
+
+double wall_clock_s() {
   const auto time = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration<double>(time).count();
 }
-
-}  // namespace
 
 MetricSinks::MetricSinks(const OutputSection& output,
                          const std::filesystem::path& folder) {
@@ -54,13 +54,14 @@ void MetricSinks::add(std::int64_t step, const TimelineNumbers::Point& point,
                       bool takes_time) {
   if (!any()) return;
   const Metrics metrics = metrics_of(point, takes_time);
-  each([&](MetricSink& sink) { sink.add(step, now(), metrics); });
+  each([&](MetricSink& sink) { sink.add(step, wall_clock_s(), metrics); });
 }
 
 void MetricSinks::add_epoch(std::int64_t step, const Json& epoch) {
   if (!any()) return;
   const Metrics metrics = metrics_of(epoch);
-  each([&](MetricSink& sink) { sink.add_epoch(step, now(), metrics); });
+  each(
+      [&](MetricSink& sink) { sink.add_epoch(step, wall_clock_s(), metrics); });
 }
 
 Metrics metrics_of(const TimelineNumbers::Point& point, bool takes_time) {

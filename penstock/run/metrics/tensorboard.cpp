@@ -4,13 +4,13 @@
 
 #include <array>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 
 #include "penstock/base/base.h"
+#include "penstock/run/metrics/sink.h"
 
 namespace penstock {
 namespace {
@@ -75,17 +75,12 @@ std::string scalar(const std::string& tag, double value) {
   return text(1, entry);
 }
 
-double now() {
-  const auto time = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(time).count();
-}
-
 std::string file_name() {
   char host[256] = "host";
   (void)::gethostname(host, sizeof(host) - 1);
   return "events.out.tfevents." +
-         std::to_string(static_cast<std::int64_t>(now())) + "." + host + "." +
-         std::to_string(::getpid());
+         std::to_string(static_cast<std::int64_t>(wall_clock_s())) + "." +
+         host + "." + std::to_string(::getpid());
 }
 
 }  // namespace
@@ -100,7 +95,7 @@ std::uint32_t crc32c(std::string_view bytes) {
 
 TensorBoardFile::TensorBoardFile(const std::filesystem::path& folder)
     : file_(folder / file_name()) {
-  append(record_of(event(now(), 0, text(3, "brain.Event:2"))));
+  append(record_of(event(wall_clock_s(), 0, text(3, "brain.Event:2"))));
 }
 
 void TensorBoardFile::append(const std::string& bytes) {

@@ -25,8 +25,8 @@ Error other_schema(const DataFile& file, const std::string& column,
 constexpr const char* kNarrow =
     "name files of one kind as source.path (a pattern or a list)";
 
-std::int64_t place_of(const std::vector<FileColumn>& columns,
-                      const std::string& name) {
+std::int64_t column_place(const std::vector<FileColumn>& columns,
+                          const std::string& name) {
   auto found = std::ranges::find(columns, name, &FileColumn::name);
   return found == columns.end() ? -1 : found - columns.begin();
 }
@@ -72,9 +72,10 @@ void find_places(FileSet& set, bool may_lack) {
   for (std::size_t f = 0; f < set.files.size(); ++f) {
     std::vector<std::int64_t> places;
     for (const SetColumn& column : set.columns) {
-      std::int64_t place = column.partition ? -1
-                                            : place_of(set.files[f]->columns(),
-                                                       column.in_files.name);
+      std::int64_t place =
+          column.partition
+              ? -1
+              : column_place(set.files[f]->columns(), column.in_files.name);
       const bool row_of_values =
           column.in_files.type.kind == ColumnKind::list ||
           column.in_files.type.kind == ColumnKind::fixed;

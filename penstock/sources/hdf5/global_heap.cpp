@@ -6,7 +6,7 @@
 namespace penstock::hdf5 {
 namespace {
 
-constexpr std::size_t kMostKept = 32;
+constexpr std::size_t kHeapsKept = 32;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kHead = 16;  // of a collection, and of an object
 
@@ -69,7 +69,7 @@ std::string GlobalHeap::find(const IndexedFile& file,
         .file = &file, .address = address, .bytes = {}, .objects = {}};
     std::string why = load(file, address, loaded);
     if (!why.empty()) return why;
-    if (kept_.size() == kMostKept) kept_.pop_back();
+    if (kept_.size() == kHeapsKept) kept_.pop_back();
     kept_.push_front(std::move(loaded));
     found = kept_.begin();
   } else if (found != kept_.begin()) {

@@ -66,7 +66,7 @@ std::string from_hexadecimal(const std::string& digits) {
   return bytes;
 }
 
-ValueType::Is kind_of(const std::string& is) {
+ValueType::Is value_kind(const std::string& is) {
   using Is = ValueType::Is;
   const std::pair<const char*, Is> kinds[] = {
       {"integer", Is::integer},  {"float", Is::floating},
@@ -81,7 +81,7 @@ ValueType::Is kind_of(const std::string& is) {
 
 ValueType type_from(const Json& described) {
   ValueType type;
-  type.is = kind_of(text(described, "is"));
+  type.is = value_kind(text(described, "is"));
   type.bytes = number(described, "bytes", kMostValueBytes);
   if (type.bytes < 1) refuse("a value of it has no bytes");
   using Is = ValueType::Is;

@@ -16,7 +16,6 @@ namespace {
 constexpr std::size_t kArrayHead = 12, kDimension = 8, kLength = 4,
                       kVectorHead = 4;
 constexpr std::int32_t kMostDimensions = 6;
-constexpr std::int32_t kNull = -1;
 
 std::int32_t dimensions_of(const Field& array) {
   return load_big<std::int32_t>(array.data);
@@ -36,11 +35,11 @@ bool each_element(const Field& array, Take take) {
     if (array.size - at < 4) return false;
     const auto size = load_big<std::int32_t>(array.data + at);
     at += 4;
-    if (size < kNull) return false;
+    if (size < kNullLength) return false;
     const std::size_t bytes =
-        size == kNull ? 0 : static_cast<std::size_t>(size);
+        size == kNullLength ? 0 : static_cast<std::size_t>(size);
     if (array.size - at < bytes) return false;
-    if (!take(size == kNull ? Field{} : Field{array.data + at, bytes}))
+    if (!take(size == kNullLength ? Field{} : Field{array.data + at, bytes}))
       return false;
     at += bytes;
   }

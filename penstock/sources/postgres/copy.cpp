@@ -6,11 +6,11 @@ namespace penstock::postgres {
 namespace {
 
 constexpr std::string_view kSignature("PGCOPY\n\377\r\n\0", 11);
-constexpr std::size_t kHead = kSignature.size() + 8;  // flags, length of rest
+constexpr std::size_t kCopyHead =
+    kSignature.size() + 8;  // flags, length of rest
 /// A reader must understand what these flags mean; none is known to us.
 constexpr std::uint32_t kCriticalFlags = 0xffff0000;
 constexpr std::int16_t kTrailer = -1;
-constexpr std::int32_t kNull = -1;
 
 }  // namespace
 
@@ -46,14 +46,14 @@ bool CopyDecoder::take_header() {
   std::string_view signature = pending_.substr(0, kSignature.size());
   if (signature != kSignature.substr(0, signature.size()))
     refuse("it does not begin with the header of a binary COPY");
-  if (pending_.size() < kHead) return false;
+  if (pending_.size() < kCopyHead) return false;
   auto flags = load_big<std::uint32_t>(pending_.data() + kSignature.size());
   if ((flags & kCriticalFlags) != 0)
     refuse("it has unknown features (flags " + std::to_string(flags) + ")");
   auto extension =
       load_big<std::int32_t>(pending_.data() + kSignature.size() + 4);
   if (extension < 0) refuse("its header has a negative length");
-  std::size_t whole = kHead + static_cast<std::size_t>(extension);
+  std::size_t whole = kCopyHead + static_cast<std::size_t>(extension);
   if (pending_.size() < whole) return false;
   pending_.remove_prefix(whole);
   in_header_ = false;
@@ -83,7 +83,7 @@ bool CopyDecoder::next() {
     auto size = load_big<std::int32_t>(pending_.data() + at);
     at += 4;
     field = {};
-    if (size == kNull) continue;
+    if (size == kNullLength) continue;
     if (size < 0) refuse("a value has the length " + std::to_string(size));
     if (pending_.size() - at < static_cast<std::size_t>(size))
       return keep_rest();

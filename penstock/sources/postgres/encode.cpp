@@ -10,7 +10,6 @@
 namespace penstock::postgres {
 namespace {
 
-constexpr std::int32_t kNull = -1;
 constexpr char kJsonbVersion = 1;
 
 template <class T>
@@ -98,7 +97,7 @@ bool can_encode(ColumnType type, Kind kind) {
 bool encode(const Column& column, std::int64_t row, Kind kind,
             std::string& to) {
   if (!column.valid(row)) {
-    append_big(to, kNull);
+    append_big(to, kNullLength);
     return true;
   }
   switch (column.type.kind) {

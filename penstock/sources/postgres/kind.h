@@ -45,6 +45,20 @@ const char* sql_name(Kind kind);
 /// Bytes of each value of an integer or float; 0 of other kinds.
 std::size_t width_of(Kind kind);
 
+/// int2, int4 and int8: not numeric, which has a fraction too.
+constexpr bool is_integer(Kind kind) {
+  return kind == Kind::int2 || kind == Kind::int4 || kind == Kind::int8;
+}
+
+/// A point in time: date and both timestamps, not interval.
+constexpr bool is_time(Kind kind) {
+  return kind == Kind::date || kind == Kind::timestamp ||
+         kind == Kind::timestamptz;
+}
+
+/// The length of SQL NULL, in COPY's binary rows and within arrays.
+constexpr std::int32_t kNullLength = -1;
+
 /// A binary value where it lies in a message; no data is SQL NULL.
 struct Field {
   const char* data = nullptr;

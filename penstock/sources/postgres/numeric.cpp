@@ -7,7 +7,7 @@
 namespace penstock::postgres {
 namespace {
 
-constexpr std::size_t kHead = 8;
+constexpr std::size_t kNumericHead = 8;
 constexpr std::int64_t kBase = 10000;
 constexpr std::size_t kGroupsOnStack = 64;
 
@@ -21,13 +21,13 @@ void put_four(char* at, std::uint16_t group) {
 }  // namespace
 
 std::optional<Numeric> Numeric::from(std::string_view bytes) {
-  if (bytes.size() < kHead) return std::nullopt;
+  if (bytes.size() < kNumericHead) return std::nullopt;
   Numeric number;
   auto groups = load_big<std::uint16_t>(bytes.data());
   number.weight_ = load_big<std::int16_t>(bytes.data() + 2);
   number.sign_ = load_big<std::uint16_t>(bytes.data() + 4);
   number.scale_ = load_big<std::uint16_t>(bytes.data() + 6);
-  number.groups_ = bytes.substr(kHead);
+  number.groups_ = bytes.substr(kNumericHead);
   if (number.groups_.size() != std::size_t{2} * groups) return std::nullopt;
   for (std::int64_t at = 0; at < groups; ++at)
     if (number.group(at) >= kBase) return std::nullopt;

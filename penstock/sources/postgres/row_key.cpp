@@ -15,15 +15,10 @@ namespace {
 constexpr std::uint32_t kInt8 = 20, kText = 25, kTid = 27, kPaddedText = 1042,
                         kUuid = 2950;
 
-bool is_integer(Kind kind) {
-  return kind == Kind::int2 || kind == Kind::int4 || kind == Kind::int8;
-}
-
 /// What a part is beside others that can be sent as its text: its text is the
 /// same in every session, and has an order.
 bool goes_by_text(Kind kind) {
-  return kind == Kind::uuid || kind == Kind::boolean || kind == Kind::date ||
-         kind == Kind::timestamp || kind == Kind::timestamptz ||
+  return kind == Kind::uuid || kind == Kind::boolean || is_time(kind) ||
          kind == Kind::enumeration;
 }
 

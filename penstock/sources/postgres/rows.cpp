@@ -9,18 +9,11 @@
 namespace penstock::postgres {
 namespace {
 
-bool is_integer(Kind kind) {
-  return kind == Kind::int2 || kind == Kind::int4 || kind == Kind::int8;
-}
 bool is_text(Kind kind) {
   return kind == Kind::text || kind == Kind::padded_text;
 }
 bool is_real(Kind kind) {
   return kind == Kind::float4 || kind == Kind::float8 || kind == Kind::numeric;
-}
-bool is_time(Kind kind) {
-  return kind == Kind::date || kind == Kind::timestamp ||
-         kind == Kind::timestamptz;
 }
 
 /// Whether a column of this kind may be read in this way.

@@ -29,11 +29,6 @@ std::optional<std::int64_t> whole(double number) {
   return static_cast<std::int64_t>(number);
 }
 
-bool is_time(Kind kind) {
-  return kind == Kind::date || kind == Kind::timestamp ||
-         kind == Kind::timestamptz;
-}
-
 PgTimestamp moment_in(Kind kind, const Field& field) {
   return kind == Kind::date
              ? PgTimestamp::of_days(load_big<std::int32_t>(field.data))

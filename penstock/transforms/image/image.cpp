@@ -29,7 +29,7 @@ std::string other_size(const Image& image, const PictureHeader& header) {
 }
 
 /// Of what is parsed or stored at once: ends are of 32 bits.
-constexpr std::size_t kMostBytes = UINT32_MAX;
+constexpr std::size_t kMostRunBytes = UINT32_MAX;
 
 class Parser final : public FieldParser {
  public:
@@ -46,7 +46,7 @@ class Parser final : public FieldParser {
         if (!why.empty() && !image_.folder.empty())
           why = "names " + shown_text(column.text(row)) + ", which " + why;
       }
-      if (why.empty() && out.bytes.size() + bytes.size() > kMostBytes)
+      if (why.empty() && out.bytes.size() + bytes.size() > kMostRunBytes)
         why = "has " + std::to_string(bytes.size()) +
               " bytes, which with the pictures before it are more than 4 GiB";
       if (why.empty()) out.bytes.append(bytes.data(), bytes.size());
@@ -83,7 +83,7 @@ class Encoder final : public FieldEncoder {
       } else {
         keeper().append(rows[r], out.runs->bytes);
       }
-      if (out.runs->bytes.size() > kMostBytes)
+      if (out.runs->bytes.size() > kMostRunBytes)
         throw Error(ErrorKind::request,
                     {.code = "images.too_many_bytes",
                      .what = "cannot keep these pictures",

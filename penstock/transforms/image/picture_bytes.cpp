@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 // As the source of pictures has it.
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;
+constexpr std::uintmax_t kMostFileBytes = std::uintmax_t{1} << 30;
 
 }  // namespace
 
@@ -34,9 +34,9 @@ std::string PictureBytes::read_file(std::string_view path) try {
   std::error_code none;
   const std::uintmax_t size = std::filesystem::file_size(whole, none);
   if (none) return none.message() + ", in folder '" + folder_ + "'";
-  if (size > kMostBytes)
+  if (size > kMostFileBytes)
     return "it has " + std::to_string(size) + " bytes, and " +
-           std::to_string(kMostBytes) + " are the most that are read";
+           std::to_string(kMostFileBytes) + " are the most that are read";
   file_ = real_files().read(whole);
   return {};
 } catch (const Error& error) {

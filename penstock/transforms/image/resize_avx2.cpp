@@ -22,7 +22,6 @@ namespace {
 
 constexpr int kLowBits = 11;
 constexpr std::int32_t kLowMask = (1 << kLowBits) - 1;
-constexpr int kHalf = 1 << (kBits - 1);
 
 std::int32_t beside(std::int32_t first, std::int32_t second) {
   return static_cast<std::int32_t>(
@@ -133,9 +132,9 @@ template <bool kOneGroup>
   }
 }
 
-void along_rows(const Pixels& in, int left, int first, int end,
-                const ResizeTaps& columns, std::vector<std::int32_t>& scratch,
-                Pixels& out) {
+void along_rows_avx2(const Pixels& in, int left, int first, int end,
+                     const ResizeTaps& columns,
+                     std::vector<std::int32_t>& scratch, Pixels& out) {
   if (in.mode != PictureMode::rgb)
     return passes_of(ResizeCode::plain)
         .along_rows(in, left, first, end, columns, scratch, out);
@@ -197,8 +196,8 @@ struct Sums {
   }
 }
 
-void along_columns(const Pixels& in, int top, const ResizeTaps& rows,
-                   std::vector<std::int32_t>& scratch, Pixels& out) {
+void along_columns_avx2(const Pixels& in, int top, const ResizeTaps& rows,
+                        std::vector<std::int32_t>& scratch, Pixels& out) {
   for (int y = 0; y < out.height; ++y) {
     const auto at = static_cast<std::size_t>(y);
     const std::int32_t* weights = rows.weights_of(at);
@@ -214,8 +213,8 @@ void along_columns(const Pixels& in, int top, const ResizeTaps& rows,
   }
 }
 
-constexpr Passes kAvx2{.along_rows = along_rows,
-                       .along_columns = along_columns};
+constexpr Passes kAvx2{.along_rows = along_rows_avx2,
+                       .along_columns = along_columns_avx2};
 
 }  // namespace
 

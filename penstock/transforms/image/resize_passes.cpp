@@ -6,8 +6,6 @@ namespace penstock {
 namespace resizing {
 namespace {
 
-constexpr std::int32_t kHalf = 1 << (kBits - 1);
-
 std::uint8_t byte_of(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> kBits, 0, 255));
 }

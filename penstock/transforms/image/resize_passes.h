@@ -18,6 +18,7 @@ std::vector<ResizeCode> resize_codes();
 namespace resizing {
 
 constexpr int kBits = ResizeTaps::kBits;
+constexpr std::int32_t kHalf = 1 << (kBits - 1);  ///< what rounds a sum
 
 /// Rows [first, end) of `in`, of which column `left` is the first, become the
 /// rows of `out`, which has its size.

@@ -15,11 +15,11 @@ namespace {
 #if defined(__x86_64__)
 constexpr std::size_t kAtOnce = 16;
 
-using Mask = std::array<std::int8_t, kAtOnce>;
+using Shuffle = std::array<std::int8_t, kAtOnce>;
 
 /// Where register `part` has the channel's bytes; -1: another one has them.
-constexpr Mask mask_of(int channel, int part, bool mirrored) {
-  Mask mask{};
+constexpr Shuffle mask_of(int channel, int part, bool mirrored) {
+  Shuffle mask{};
   for (int i = 0; i < static_cast<int>(kAtOnce); ++i) {
     const int pixel = mirrored ? static_cast<int>(kAtOnce) - 1 - i : i;
     const int at = 3 * pixel + channel - static_cast<int>(kAtOnce) * part;
@@ -29,8 +29,8 @@ constexpr Mask mask_of(int channel, int part, bool mirrored) {
   return mask;
 }
 
-constexpr std::array<std::array<std::array<Mask, 3>, 3>, 2> make_masks() {
-  std::array<std::array<std::array<Mask, 3>, 3>, 2> all{};
+constexpr std::array<std::array<std::array<Shuffle, 3>, 3>, 2> make_masks() {
+  std::array<std::array<std::array<Shuffle, 3>, 3>, 2> all{};
   for (std::size_t mirrored = 0; mirrored < 2; ++mirrored)
     for (std::size_t c = 0; c < 3; ++c)
       for (std::size_t part = 0; part < 3; ++part)

@@ -13,8 +13,6 @@
 namespace penstock {
 namespace {
 
-constexpr double kLeastAlpha = 1e-3, kMostAlpha = 1e3;
-
 const SettingsTable<CutMix>& cutmix_settings() {
   static const SettingsTable<CutMix> table =
       SettingsTable<CutMix>()
@@ -161,12 +159,13 @@ std::shared_ptr<const BatchOperation> make_cutmix(CutMix cutmix,
 
 OperationDescriptor cutmix_operation() {
   return {.key = "cutmix",
-          .settings = cutmix_settings().schemas(),
-          .make = [](Spec& entry) {
-            CutMix cutmix;
-            cutmix_settings().read(entry, cutmix);
-            return make_cutmix(std::move(cutmix), entry.path());
-          }};
+          .settings = [] { return cutmix_settings().schemas(); },
+          .make =
+              [](Spec& entry) {
+                CutMix cutmix;
+                cutmix_settings().read(entry, cutmix);
+                return make_cutmix(std::move(cutmix), entry.path());
+              }};
 }
 
 }  // namespace penstock

@@ -11,8 +11,6 @@
 namespace penstock {
 namespace {
 
-constexpr double kLeastAlpha = 1e-3, kMostAlpha = 1e3;
-
 const SettingsTable<Mixup>& mixup_settings() {
   static const SettingsTable<Mixup> table =
       SettingsTable<Mixup>()
@@ -135,12 +133,13 @@ std::shared_ptr<const BatchOperation> make_mixup(Mixup mixup,
 
 OperationDescriptor mixup_operation() {
   return {.key = "mixup",
-          .settings = mixup_settings().schemas(),
-          .make = [](Spec& entry) {
-            Mixup mixup;
-            mixup_settings().read(entry, mixup);
-            return make_mixup(std::move(mixup), entry.path());
-          }};
+          .settings = [] { return mixup_settings().schemas(); },
+          .make =
+              [](Spec& entry) {
+                Mixup mixup;
+                mixup_settings().read(entry, mixup);
+                return make_mixup(std::move(mixup), entry.path());
+              }};
 }
 
 }  // namespace penstock

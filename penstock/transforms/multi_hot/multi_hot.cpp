@@ -243,12 +243,13 @@ std::shared_ptr<const FieldKind> make_multi_hot(std::string name,
 
 FieldDescriptor multi_hot_field() {
   return {.key = "multi_hot",
-          .settings = multi_hot_settings().schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            MultiHot settings;
-            multi_hot_settings().read(section, settings);
-            return make_multi_hot(name, std::move(settings));
-          }};
+          .settings = [] { return multi_hot_settings().schemas(); },
+          .make =
+              [](const std::string& name, Spec& section) {
+                MultiHot settings;
+                multi_hot_settings().read(section, settings);
+                return make_multi_hot(name, std::move(settings));
+              }};
 }
 
 const MultiHot* multi_hot_of(const Field& field) {

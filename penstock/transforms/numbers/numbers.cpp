@@ -349,12 +349,13 @@ namespace {
 template <bool kSingle>
 FieldDescriptor descriptor() {
   return {.key = kSingle ? "column" : "columns",
-          .settings = numbers_settings(kSingle).schemas(),
-          .make = [](const std::string& name, Spec& section) {
-            Numbers numbers;
-            numbers_settings(kSingle).read(section, numbers);
-            return make_numbers(name, std::move(numbers));
-          }};
+          .settings = [] { return numbers_settings(kSingle).schemas(); },
+          .make =
+              [](const std::string& name, Spec& section) {
+                Numbers numbers;
+                numbers_settings(kSingle).read(section, numbers);
+                return make_numbers(name, std::move(numbers));
+              }};
 }
 
 }  // namespace
