@@ -62,6 +62,50 @@ void check(const CropFlip& crop) {
                     "a window leaves its image");
 }
 
+namespace {
+
+bool right_taps(const Resize& resize, const ResizeAxisTaps& axis,
+                std::int32_t pixels, std::int32_t room) {
+  if (axis.most < 1 || axis.at > resize.taps.size() ||
+      axis.numbers(pixels) > resize.taps.size() - axis.at)
+    return false;
+  const std::int32_t* first = resize.taps.data() + axis.at;
+  const std::int32_t* count = first + pixels;
+  bool right = true;
+  for (std::int32_t p = 0; p < pixels; ++p)
+    right = right && count[p] >= 1 && count[p] <= axis.most &&
+            within(first[p], count[p], room);
+  return right;
+}
+
+}  // namespace
+
+void check(const Resize& resize) {
+  check_elements(resize.height, resize.width, resize.channels);
+  const std::size_t bytes = resize.number_bytes;
+  PENSTOCK_ASSERT(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8,
+                  "a resize to numbers of another size");
+  check_aligned(resize.out, bytes);
+  PENSTOCK_ASSERT(
+      resize.channels > 0 &&
+          static_cast<std::size_t>(resize.channels) <= kMostChannels &&
+          resize.numbers.size() ==
+              static_cast<std::size_t>(resize.channels) * 256 * bytes,
+      "a resize has no channels, too many, or not the numbers of each");
+  for (const ResizeWindow& window : resize.windows) {
+    PENSTOCK_ASSERT(window.row >= 0, "a window without a row");
+    if (window.image == nullptr) continue;
+    PENSTOCK_ASSERT(within(window.top, 0, window.height) &&
+                        within(window.left, 0, window.width),
+                    "a window leaves its image");
+    PENSTOCK_ASSERT(right_taps(resize, window.columns, resize.width,
+                               window.width - window.left) &&
+                        right_taps(resize, window.rows, resize.height,
+                                   window.height - window.top),
+                    "the taps of a window leave it, or are not there");
+  }
+}
+
 void check(const Mask& mask) {
   check_elements(mask.height, mask.width, 1);
   PENSTOCK_ASSERT(mask.element_bytes == 1 || mask.element_bytes == 2 ||

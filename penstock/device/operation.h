@@ -113,6 +113,56 @@ struct CropFlip {
   std::span<const CropWindow> windows;
 };
 
+/// Where the taps of an axis stand among Resize::taps: of each pixel that is
+/// made the first one of the window that it is made of, then of each how many
+/// these are, then of each the weights, in units of 2^-22, `most` apart. The
+/// magnitudes of a pixel's weights add up to less than 2.
+struct ResizeAxisTaps {
+  std::size_t at = 0;
+  std::int32_t most = 0;
+
+  std::size_t numbers(std::int32_t pixels) const {
+    return static_cast<std::size_t>(pixels) *
+           static_cast<std::size_t>(most + 2);
+  }
+};
+inline constexpr int kResizeBits = 22;  ///< of a weight behind the point
+
+/// A window of an image that becomes a picture of another size: uint8 [height,
+/// width, channels].
+struct ResizeWindow {
+  const std::byte* image = nullptr;  ///< null: zeros
+  std::int32_t height = 0;           ///< of the image
+  std::int32_t width = 0;
+  std::int32_t top = 0;  ///< of the window, from which taps are counted
+  std::int32_t left = 0;
+  std::int64_t row = 0;          ///< of the target
+  ResizeAxisTaps columns, rows;  ///< of the pixels that are made
+  bool columns_first = false;    ///< added up along columns, then along rows
+  bool flip = false;             ///< left becomes right
+};
+
+/// Resizes windows of images, which may differ in size, to pictures of one
+/// size, and writes them as numbers: a pixel is a sum of its neighbours times
+/// weights along one axis, rounded to a byte, and of such bytes along the other
+/// one, rounded to a byte again. All in whole numbers, so it has the same bits
+/// on every device.
+struct Resize {
+  std::byte* out = nullptr;  ///< [rows, height, width, channels]
+  std::int32_t height = 0;   ///< of what is made
+  std::int32_t width = 0;
+  std::int32_t channels = 0;     ///< one to kMostChannels
+  bool channels_first = false;   ///< [rows, channels, height, width]
+  std::size_t number_bytes = 1;  ///< 1, 2, 4 or 8
+  /// What becomes of the bytes 0 to 255 of each channel, one after the other.
+  std::span<const std::byte> numbers;
+  std::span<const std::int32_t> taps;
+  std::span<const ResizeWindow> windows;  ///< each with a row of its own
+};
+/// What a stream of a GPU holds for these from the first one on, unless a
+/// single window needs more: so much of its memory, and twice that pinned.
+inline constexpr std::size_t kResizeBytes = std::size_t{1} << 20;
+
 /// A part of a row of a tensor [rows, height, width].
 struct MaskBox {
   std::int64_t row = 0;
@@ -141,13 +191,14 @@ struct HostKernel {
 };
 
 using DeviceOperation =
-    std::variant<Gather, CastNormalize, CropFlip, Mask, HostKernel>;
+    std::variant<Gather, CastNormalize, CropFlip, Resize, Mask, HostKernel>;
 
 /// Internal errors: more or fewer channels than may be or one without a spread,
-/// a window or a box that leaves its image or its row, a row of 2^31 elements,
-/// a target that is not aligned to its elements.
+/// a window or a box that leaves its image or its row, taps that are not there,
+/// a row of 2^31 elements, a target that is not aligned to its elements.
 void check(const CastNormalize& cast);
 void check(const CropFlip& crop);
+void check(const Resize& resize);
 void check(const Mask& mask);
 
 }  // namespace penstock

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/random.h"
@@ -81,6 +83,85 @@ inline DrawnOperation drawn_crop(Random& random) {
                          .width = width,
                          .channels = channels,
                          .windows = placed});
+          }};
+}
+
+/// The taps of an axis of `pixels` pixels, of a window of so many; of all
+/// weights that there may be. Appends them.
+inline ResizeAxisTaps drawn_taps(Random& random, std::int32_t pixels,
+                                 std::int32_t room,
+                                 std::vector<std::int32_t>& taps) {
+  const auto below = [&](std::int32_t end) {
+    return static_cast<std::int32_t>(
+        random.below(static_cast<std::uint64_t>(end)));
+  };
+  const ResizeAxisTaps axis{.at = taps.size(), .most = 1 + below(7)};
+  std::vector<std::int32_t> first, count, weights;
+  for (std::int32_t p = 0; p < pixels; ++p) {
+    count.push_back(1 + below(std::min(axis.most, room)));
+    first.push_back(below(room - count.back() + 1));
+    constexpr std::int32_t kOne = 1 << kResizeBits;
+    for (std::int32_t t = 0; t < axis.most; ++t)
+      weights.push_back((below(3 * kOne) - kOne) / count.back());
+  }
+  for (const auto* part : {&first, &count, &weights})
+    taps.insert(taps.end(), part->begin(), part->end());
+  return axis;
+}
+
+/// Windows of images of many sizes, some of which are none, to rows in any
+/// order.
+inline DrawnOperation drawn_resize(Random& random) {
+  const auto below = [&](std::int32_t end) {
+    return static_cast<std::int32_t>(
+        random.below(static_cast<std::uint64_t>(end)));
+  };
+  Resize resize{.height = 1 + below(50),
+                .width = 1 + below(50),
+                .channels = 1 + below(4),
+                .channels_first = below(2) == 0,
+                .number_bytes = std::size_t{1} << random.below(4)};
+  const auto channels = static_cast<std::size_t>(resize.channels);
+  std::vector<std::byte> numbers(channels * 256 * resize.number_bytes);
+  for (std::byte& byte : numbers) byte = static_cast<std::byte>(random.next());
+  std::vector<std::int32_t> taps;
+  std::vector<ResizeWindow> windows;
+  std::vector<std::size_t> images;
+  std::size_t end = 0;
+  const auto rows = static_cast<std::int64_t>(random.below(7));
+  for (std::int64_t row = rows; row-- > 0;) {
+    ResizeWindow window{.height = 1 + below(90),
+                        .width = 1 + below(90),
+                        .row = row,
+                        .columns_first = below(2) == 0,
+                        .flip = below(2) == 0};
+    window.top = below(window.height);
+    window.left = below(window.width);
+    window.columns =
+        drawn_taps(random, resize.width, window.width - window.left, taps);
+    window.rows =
+        drawn_taps(random, resize.height, window.height - window.top, taps);
+    windows.push_back(window);
+    images.push_back(end);
+    end += static_cast<std::size_t>(window.height) *
+           static_cast<std::size_t>(window.width) * channels;
+  }
+  const std::int32_t none = below(7);
+  return {end,
+          static_cast<std::size_t>(rows) *
+              static_cast<std::size_t>(resize.height) *
+              static_cast<std::size_t>(resize.width) * channels *
+              resize.number_bytes,
+          [=](const std::byte* in, std::byte* out, const auto& run) {
+            std::vector<ResizeWindow> placed = windows;
+            for (std::size_t w = 0; w < placed.size(); ++w)
+              if (std::cmp_not_equal(w, none)) placed[w].image = in + images[w];
+            Resize with = resize;
+            with.out = out;
+            with.numbers = numbers;
+            with.taps = taps;
+            with.windows = placed;
+            run(with);
           }};
 }
 

@@ -42,6 +42,13 @@ TEST_P(OperationSuite, ACropIsWhatTheHostGives) {
   }
 }
 
+TEST_P(OperationSuite, AResizeIsWhatTheHostGives) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed, 4, 0, 0);
+    expect_right(drawn_resize(random), seed);
+  }
+}
+
 TEST_P(OperationSuite, AMaskIsWhatTheHostGives) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     Random random(seed, 3, 0, 0);
@@ -90,6 +97,48 @@ TEST_P(OperationSuite, TakesManyWindowsAndBoxes) {
   run_on_host(mask(right.data()));
   stream->run(crop(out.data(), windows(there.data())));
   stream->run(mask(out.data()));
+  EXPECT_EQ(download(*stream, out), right);
+}
+
+// Some thousands of small ones, which are more than a launch takes, and two
+// that are each more than the memory that a stream has for them.
+TEST_P(OperationSuite, TakesManyResizesAndLargeOnes) {
+  constexpr std::int32_t kMany = 20'000, kOne = 1 << kResizeBits;
+  std::unique_ptr<Stream> stream = device_->make_stream();
+  const ByteVector image = random_bytes(64, 6);
+  Buffer there = upload(*stream, image);
+  ByteVector numbers = random_bytes(256, 7);
+  std::vector<std::int32_t> taps{0, 1, kOne, 2, 1, kOne / 2};
+  const ResizeAxisTaps large{.at = taps.size(), .most = 300'000};
+  taps.resize(large.at + large.numbers(1));
+  taps[large.at] = 3;
+  taps[large.at + 1] = 1;
+  taps[large.at + 2] = kOne;
+  auto resize = [&](const std::byte* from, std::byte* out,
+                    std::vector<ResizeWindow>& windows) {
+    for (std::int32_t w = 0; w < kMany; ++w)
+      windows.push_back({.image = from,
+                         .height = 8,
+                         .width = 8,
+                         .top = w % 5,
+                         .left = w % 4,
+                         .row = w,
+                         .columns = {.at = 0, .most = 1},
+                         .rows = {.at = 3, .most = 1}});
+    windows[7].columns = windows[kMany - 1].rows = large;
+    return Resize{.out = out,
+                  .height = 1,
+                  .width = 1,
+                  .channels = 1,
+                  .numbers = numbers,
+                  .taps = taps,
+                  .windows = windows};
+  };
+  ByteVector right(kMany);
+  Buffer out = upload(*stream, ByteVector(right.size()));
+  std::vector<ResizeWindow> on_host, on_device;
+  run_on_host(resize(image.data(), right.data(), on_host));
+  stream->run(resize(there.data(), out.data(), on_device));
   EXPECT_EQ(download(*stream, out), right);
 }
 
@@ -179,6 +228,33 @@ TEST_P(OperationSuite, AMistakeIsAnInternalErrorWhereItIsQueued) {
                    .channels = 1,
                    .windows = {&outside, 1}},
           "leaves its image");
+  const std::vector<std::byte> numbers(256);
+  const std::vector<std::int32_t> taps{2, 2, 1 << 21, 1 << 21};
+  ResizeWindow window{.image = at,
+                      .height = 4,
+                      .width = 4,
+                      .columns = {.most = 2},
+                      .rows = {.most = 2}};
+  Resize resize{.out = at + 512,
+                .height = 1,
+                .width = 1,
+                .channels = 1,
+                .numbers = numbers,
+                .taps = taps,
+                .windows = {&window, 1}};
+  stream->run(resize);
+  window.left = 1;
+  refused(resize, "taps of a window leave it");
+  window = {.image = at, .height = 4, .width = 4};
+  refused(resize, "or are not there");
+  window.columns = window.rows = {.at = 1, .most = 2};
+  refused(resize, "or are not there");
+  window.top = 5;
+  refused(resize, "leaves its image");
+  resize.number_bytes = 3;
+  refused(resize, "numbers of another size");
+  resize.number_bytes = 4;
+  refused(resize, "not the numbers of each");
   const MaskBox beyond{.row = 1, .height = 1, .width = 1};
   refused(
       Mask{

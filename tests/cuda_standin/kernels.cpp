@@ -1,6 +1,8 @@
 #include "penstock/device/cuda/kernels.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda_standin/standin.h"
@@ -74,6 +76,52 @@ bool all_reached(int device, const CropWork& work, std::uint32_t blocks) {
   return true;
 }
 
+/// From the first to the last pixel of an axis that taps use.
+std::pair<std::uint64_t, std::uint64_t> used(const ResizeWork& work,
+                                             const WorkTaps& axis,
+                                             std::uint32_t pixels) {
+  std::uint64_t begin = UINT64_MAX, end = 0;
+  for (std::uint32_t p = 0; p < pixels; ++p) {
+    const PixelTaps taps = taps_of(work, axis, pixels, p);
+    begin = std::min<std::uint64_t>(begin, taps.first);
+    end = std::max<std::uint64_t>(end, std::uint64_t{taps.first} + taps.count);
+  }
+  return {begin, end};
+}
+
+bool reached(int device, const ResizeWork& work,
+             const WorkResizeWindow& window) {
+  const std::uint64_t elements =
+      std::uint64_t{work.height} * work.width * work.channels;
+  if (!reaches(device, window.out, elements * work.number_bytes, true))
+    return false;
+  if (window.image == nullptr) return true;
+  for (const auto& [axis, pixels] : {std::pair(window.columns, work.width),
+                                     std::pair(window.rows, work.height)})
+    if (!reaches(device, work.taps + axis.at,
+                 std::uint64_t{pixels} * (axis.most + 2) * sizeof(std::int32_t),
+                 false))
+      return false;
+  const auto [left, right] = used(work, window.columns, work.width);
+  const auto [top, bottom] = used(work, window.rows, work.height);
+  const std::uint64_t first = top * window.line + left,
+                      last = (bottom - 1) * window.line + right;
+  return reaches(device, window.image + first * work.channels,
+                 (last - first) * work.channels, false);
+}
+
+bool all_reached(int device, const ResizeWork& work, std::uint32_t blocks) {
+  const std::uint64_t windows = blocks / work.row_blocks;
+  if (!reaches(device, work.windows, windows * sizeof(WorkResizeWindow),
+               false) ||
+      !reaches(device, work.numbers,
+               std::uint64_t{work.channels} * 256 * work.number_bytes, false))
+    return false;
+  for (std::uint64_t w = 0; w < windows; ++w)
+    if (!reached(device, work, work.windows[w])) return false;
+  return true;
+}
+
 bool all_reached(int device, const MaskWork& work, std::uint32_t blocks) {
   const std::uint64_t boxes = blocks / work.box_blocks;
   if (!reaches(device, work.boxes, boxes * sizeof(WorkBox), false))
@@ -105,6 +153,9 @@ void run_thread(const CastWork& work, std::uint32_t block, std::uint32_t t) {
 }
 void run_thread(const CropWork& work, std::uint32_t block, std::uint32_t t) {
   crop_elements(work, work.windows[block / work.row_blocks], block, t);
+}
+void run_thread(const ResizeWork& work, std::uint32_t block, std::uint32_t t) {
+  resize_elements(work, work.windows[block / work.row_blocks], block, t);
 }
 void run_thread(const MaskWork& work, std::uint32_t block, std::uint32_t t) {
   mask_elements(work, work.boxes[block / work.box_blocks], block, t);
@@ -153,6 +204,10 @@ cudaError_t launch(const CastWork& work, std::uint32_t blocks,
   return queue_threads(work, blocks, stream);
 }
 cudaError_t launch(const CropWork& work, std::uint32_t blocks,
+                   cudaStream_t stream) {
+  return queue_threads(work, blocks, stream);
+}
+cudaError_t launch(const ResizeWork& work, std::uint32_t blocks,
                    cudaStream_t stream) {
   return queue_threads(work, blocks, stream);
 }

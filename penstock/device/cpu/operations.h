@@ -8,6 +8,7 @@ namespace penstock::on_host {
 void run(const Gather& gather);
 void run(const CastNormalize& cast);
 void run(const CropFlip& crop);
+void run(const Resize& resize);
 void run(const Mask& mask);
 inline void run(const HostKernel& kernel) { kernel.run(); }
 

@@ -160,5 +160,90 @@ TEST(OperationsTest, RowsBeyondThirtyTwoBitsAreAnInternalError) {
       Error);
 }
 
+constexpr std::int32_t kOne = 1 << kResizeBits, kHalf = kOne / 2;
+
+/// A row of three pixels of one channel: 10, 20 and 101.
+class ResizeTest : public testing::Test {
+ protected:
+  std::vector<int> resize(std::int32_t width,
+                          const std::vector<std::int32_t>& columns,
+                          std::int32_t most, bool flip = false) {
+    std::vector<std::int32_t> taps = columns;
+    taps.insert(taps.end(), {0, 1, kOne});
+    const ResizeWindow window{.image = in_.data(),
+                              .height = 1,
+                              .width = 3,
+                              .columns = {.most = most},
+                              .rows = {.at = columns.size(), .most = 1},
+                              .flip = flip};
+    std::vector<std::uint8_t> out(static_cast<std::size_t>(width));
+    run_on_host(Resize{.out = reinterpret_cast<std::byte*>(out.data()),
+                       .height = 1,
+                       .width = width,
+                       .channels = 1,
+                       .numbers = numbers_,
+                       .taps = taps,
+                       .windows = {&window, 1}});
+    return {out.begin(), out.end()};
+  }
+  static std::vector<std::byte> counted() {
+    std::vector<std::byte> all;
+    for (int byte = 0; byte < 256; ++byte)
+      all.push_back(static_cast<std::byte>(byte));
+    return all;
+  }
+  const std::vector<std::byte> in_ = bytes({10, 20, 101});
+  std::vector<std::byte> numbers_ = counted();
+};
+
+TEST_F(ResizeTest, APixelIsTheSumOfItsNeighboursTimesTheirWeights) {
+  // (10 + 20) / 2, and (20 + 101) / 2 = 60.5, which is rounded up.
+  EXPECT_THAT(resize(2, {0, 1, 2, 2, kHalf, kHalf, kHalf, kHalf}, 2),
+              ElementsAre(15, 61));
+}
+
+TEST_F(ResizeTest, MirrorsWhatItMade) {
+  EXPECT_THAT(resize(2, {0, 2, 1, 1, kOne, kOne}, 1, true),
+              ElementsAre(101, 10));
+}
+
+TEST_F(ResizeTest, WhatIsBeyondAByteBecomesItsEnd) {
+  // 2 * 101 + 101, and 10 - 20.
+  EXPECT_THAT(resize(2, {1, 0, 2, 2, kOne, 3 * kHalf, kOne, -kOne}, 2),
+              ElementsAre(172, 0));
+  EXPECT_THAT(resize(1, {2, 1, 3 * kOne}, 1), ElementsAre(255));
+}
+
+TEST_F(ResizeTest, WritesWhatTheTableHas) {
+  for (std::byte& number : numbers_) number ^= std::byte{255};
+  EXPECT_THAT(resize(1, {0, 1, kOne}, 1), ElementsAre(245));
+}
+
+// Of 0 and 1 above 2 and 1 the means are 1 and 2 along rows, whose mean is 2,
+// and 1 and 1 along columns.
+TEST_F(ResizeTest, RoundsAfterEachAxisInTheOrderThatIsAskedFor) {
+  const std::vector<std::byte> image = bytes({0, 1, 2, 1});
+  const std::vector<std::int32_t> taps{0, 2, kHalf, kHalf};
+  std::vector<int> made;
+  for (bool columns_first : {false, true}) {
+    const ResizeWindow window{.image = image.data(),
+                              .height = 2,
+                              .width = 2,
+                              .columns = {.most = 2},
+                              .rows = {.most = 2},
+                              .columns_first = columns_first};
+    std::byte out{9};
+    run_on_host(Resize{.out = &out,
+                       .height = 1,
+                       .width = 1,
+                       .channels = 1,
+                       .numbers = numbers_,
+                       .taps = taps,
+                       .windows = {&window, 1}});
+    made.push_back(std::to_integer<int>(out));
+  }
+  EXPECT_THAT(made, ElementsAre(2, 1));
+}
+
 }  // namespace
 }  // namespace penstock

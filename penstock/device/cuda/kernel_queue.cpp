@@ -7,6 +7,7 @@
 #include "penstock/device/cuda/gather_plan.h"
 #include "penstock/device/cuda/kernels.h"
 #include "penstock/device/cuda/operation_plan.h"
+#include "penstock/device/cuda/resize_plan.h"
 
 namespace penstock::cuda {
 namespace {
@@ -32,21 +33,25 @@ bool copied(std::span<const std::int64_t> rows, std::byte* to) {
 
 }  // namespace
 
+/// To so many bytes at least.
+void KernelQueue::grow(Arguments& arguments, std::size_t bytes) {
+  if (arguments.memory.size() >= bytes) return;
+  arguments = {};  // waits for its readers
+  arguments.memory = device_.allocate_pinned(bytes).held_for(HeldFor::copies);
+  arguments.ring =
+      std::make_unique<ArgumentRing>(std::span(arguments.memory.data(), bytes));
+}
+
 /// `write` fills the arguments and `launch` queues what reads them.
 template <class Write, class Launch>
-void KernelQueue::with_arguments(std::size_t bytes, Write write,
-                                 Launch launch) {
-  if (arguments_ == nullptr) {
-    memory_ = device_.allocate_pinned(kRingBytes);
-    arguments_ =
-        std::make_unique<ArgumentRing>(std::span(memory_.data(), kRingBytes));
-  }
-  std::byte* staged = arguments_->take(bytes);
+void KernelQueue::with_arguments(Arguments& arguments, std::size_t bytes,
+                                 Write write, Launch launch) {
+  std::byte* staged = arguments.ring->take(bytes);
   write(staged);
   OnDevice current(device_.number());
   try {
     launch(staged);
-    arguments_->read_until(Event(std::make_shared<CudaEvent>(
+    arguments.ring->read_until(Event(std::make_shared<CudaEvent>(
         device_.events(), nullptr, stream_, device_.label())));
   } catch (...) {  // launches before this may still read them
     check_quietly(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
@@ -68,8 +73,9 @@ void KernelQueue::run(const Gather& gather) {
 
 void KernelQueue::gather_rows(const Gather& gather, std::size_t first,
                               std::size_t count) {
+  grow(arguments_, kRingBytes);
   with_arguments(
-      count * sizeof(std::int64_t),
+      arguments_, count * sizeof(std::int64_t),
       [&](std::byte* to) {
         PENSTOCK_ASSERT(copied(gather.rows.subspan(first, count), to),
                         "a gather names a row below -1");
@@ -98,12 +104,13 @@ void KernelQueue::run(const CastNormalize& cast) {
 
 void KernelQueue::run(const CropFlip& crop) {
   penstock::check(crop);
+  grow(arguments_, kRingBytes);
   for (std::size_t first = 0; first < crop.windows.size();
        first += kMostWindowsPerLaunch) {
     const auto windows = crop.windows.subspan(
         first, std::min(kMostWindowsPerLaunch, crop.windows.size() - first));
     with_arguments(
-        windows.size() * sizeof(WorkWindow),
+        arguments_, windows.size() * sizeof(WorkWindow),
         [&](std::byte* to) {
           std::ranges::transform(
               windows, reinterpret_cast<WorkWindow*>(to),
@@ -119,14 +126,42 @@ void KernelQueue::run(const CropFlip& crop) {
   }
 }
 
+void KernelQueue::run(const Resize& resize) {
+  penstock::check(resize);
+  for (std::size_t first = 0; first < resize.windows.size();) {
+    const ResizePart part = next_part(resize, first, kResizeBytes);
+    first += part.windows.size();
+    if (resize_memory_.size() < part.bytes) {
+      resize_arguments_ = {};  // waits for who reads both
+      resize_memory_ = {};
+      resize_memory_ = device_.allocate(std::max(kResizeBytes, part.bytes))
+                           .held_for(HeldFor::copies);
+      grow(resize_arguments_, 2 * resize_memory_.size());
+    }
+    with_arguments(
+        resize_arguments_, part.bytes,
+        [&](std::byte* to) { stage(resize, part, to); },
+        [&](const std::byte* staged) {
+          check(cudaMemcpyAsync(resize_memory_.data(), staged, part.bytes,
+                                cudaMemcpyDefault, stream_),
+                "cudaMemcpyAsync", device_.label());
+          const ResizeLaunch planned =
+              plan_resize(resize, part, resize_memory_.data());
+          if (planned.blocks != 0)
+            check_launch(launch(planned.work, planned.blocks, stream_));
+        });
+  }
+}
+
 void KernelQueue::run(const Mask& mask) {
   penstock::check(mask);
+  grow(arguments_, kRingBytes);
   for (std::size_t first = 0; first < mask.boxes.size();
        first += kMostBoxesPerLaunch) {
     const auto boxes = mask.boxes.subspan(
         first, std::min(kMostBoxesPerLaunch, mask.boxes.size() - first));
     with_arguments(
-        boxes.size() * sizeof(WorkBox),
+        arguments_, boxes.size() * sizeof(WorkBox),
         [&](std::byte* to) {
           std::ranges::transform(
               boxes, reinterpret_cast<WorkBox*>(to),

@@ -19,21 +19,32 @@ class KernelQueue {
   void run(const Gather& gather);
   void run(const CastNormalize& cast);
   void run(const CropFlip& crop);
+  void run(const Resize& resize);
   void run(const Mask& mask);
   /// An internal error.
   void run(const HostKernel& kernel);
 
  private:
+  /// A ring and its memory, of the host's.
+  struct Arguments {
+    Buffer memory;
+    std::unique_ptr<ArgumentRing> ring;
+  };
+  void grow(Arguments& arguments, std::size_t bytes);
   template <class Write, class Launch>
-  void with_arguments(std::size_t bytes, Write write, Launch launch);
+  void with_arguments(Arguments& arguments, std::size_t bytes, Write write,
+                      Launch launch);
   void gather_rows(const Gather& gather, std::size_t first, std::size_t count);
   void check_launch(cudaError_t result);
 
   CudaDevice& device_;
   const cudaStream_t stream_;
   // Made by the first operation that has arguments; most streams never see one.
-  Buffer memory_;
-  std::unique_ptr<ArgumentRing> arguments_;
+  Arguments arguments_;
+  // What resizes read is copied to the device, where it is read often. A ring
+  // waits for its readers before this is freed.
+  Buffer resize_memory_;
+  Arguments resize_arguments_;
 };
 
 }  // namespace penstock::cuda

@@ -26,6 +26,14 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 __global__ void __launch_bounds__(kBlockThreads)
+    resize_kernel(const __grid_constant__ ResizeWork work) {
+  __shared__ WorkResizeWindow window;
+  if (threadIdx.x == 0) window = work.windows[blockIdx.x / work.row_blocks];
+  __syncthreads();
+  resize_elements(work, window, blockIdx.x, threadIdx.x);
+}
+
+__global__ void __launch_bounds__(kBlockThreads)
     mask_kernel(const __grid_constant__ MaskWork work) {
   __shared__ WorkBox box;
   if (threadIdx.x == 0) box = work.boxes[blockIdx.x / work.box_blocks];
@@ -50,6 +58,11 @@ cudaError_t launch(const CropWork& work, std::uint32_t blocks,
   crop_kernel<<<blocks, kBlockThreads, 0, stream>>>(work);
   return cudaGetLastError();
 }
+cudaError_t launch(const ResizeWork& work, std::uint32_t blocks,
+                   cudaStream_t stream) {
+  resize_kernel<<<blocks, kBlockThreads, 0, stream>>>(work);
+  return cudaGetLastError();
+}
 cudaError_t launch(const MaskWork& work, std::uint32_t blocks,
                    cudaStream_t stream) {
   mask_kernel<<<blocks, kBlockThreads, 0, stream>>>(work);
@@ -61,6 +74,7 @@ cudaError_t load_kernels() {
   const void* const kernels[] = {reinterpret_cast<const void*>(gather_kernel),
                                  reinterpret_cast<const void*>(cast_kernel),
                                  reinterpret_cast<const void*>(crop_kernel),
+                                 reinterpret_cast<const void*>(resize_kernel),
                                  reinterpret_cast<const void*>(mask_kernel)};
   for (const void* kernel : kernels)
     if (cudaError_t error = cudaFuncGetAttributes(&attributes, kernel))

@@ -4,6 +4,7 @@
 
 #include "penstock/device/cuda/gather_work.h"
 #include "penstock/device/cuda/operation_work.h"
+#include "penstock/device/cuda/resize_work.h"
 
 namespace penstock::cuda {
 
@@ -15,6 +16,8 @@ cudaError_t launch(const GatherWork& work, std::uint32_t blocks,
 cudaError_t launch(const CastWork& work, std::uint32_t blocks,
                    cudaStream_t stream);
 cudaError_t launch(const CropWork& work, std::uint32_t blocks,
+                   cudaStream_t stream);
+cudaError_t launch(const ResizeWork& work, std::uint32_t blocks,
                    cudaStream_t stream);
 cudaError_t launch(const MaskWork& work, std::uint32_t blocks,
                    cudaStream_t stream);

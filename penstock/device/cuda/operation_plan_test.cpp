@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "penstock/base/random.h"
+#include "penstock/device/cuda/resize_plan.h"
 #include "tests/conformance/drawn_operations.h"
 
 namespace penstock::cuda {
@@ -51,6 +52,23 @@ struct ByLaunches {
       });
     }
   }
+  void operator()(const Resize& resize) const {
+    const std::size_t bytes =
+        resize.numbers.size() + most * 40 * sizeof(std::int32_t);
+    for (std::size_t first = 0; first < resize.windows.size();) {
+      const ResizePart part = next_part(resize, first, bytes);
+      first += part.windows.size();
+      std::vector<std::uint64_t> staged(part.bytes / 8 + 1);
+      auto* at = reinterpret_cast<std::byte*>(staged.data());
+      stage(resize, part, at);
+      const ResizeLaunch launch = plan_resize(resize, part, at);
+      run_threads(launch.blocks, random, [&](auto block, auto thread) {
+        const ResizeWork& work = launch.work;
+        resize_elements(work, work.windows[block / work.row_blocks], block,
+                        thread);
+      });
+    }
+  }
   void operator()(const Mask& mask) const {
     for (std::size_t first = 0; first < mask.boxes.size(); first += most) {
       const auto boxes =
@@ -90,6 +108,9 @@ TEST(OperationPlan, ACastIsWhatTheHostGives) {
 TEST(OperationPlan, ACropIsWhatTheHostGives) {
   expect_what_the_host_gives(conformance::drawn_crop);
 }
+TEST(OperationPlan, AResizeIsWhatTheHostGives) {
+  expect_what_the_host_gives(conformance::drawn_resize);
+}
 TEST(OperationPlan, AMaskIsWhatTheHostGives) {
   expect_what_the_host_gives(conformance::drawn_mask);
 }
@@ -105,6 +126,31 @@ TEST(OperationPlan, NothingToDoNeedsNoLaunch) {
   EXPECT_EQ(
       plan_mask({.rows = 1, .height = 4, .width = 4}, boxes, nullptr).blocks,
       0u);
+}
+
+TEST(OperationPlan, ResizesTakeAsManyWindowsAsTheirTapsHaveRoom) {
+  const std::vector<std::byte> numbers(256), image(1);
+  const std::vector<std::int32_t> taps(3 * 5);  // of 5 pixels, of 1 tap each
+  ResizeWindow window{
+      .image = image.data(), .columns = {.most = 1}, .rows = {.most = 1}};
+  std::vector<ResizeWindow> windows(10, window);
+  windows[9].image = nullptr;  // has none
+  const Resize resize{.height = 5,
+                      .width = 5,
+                      .channels = 1,
+                      .numbers = numbers,
+                      .taps = taps,
+                      .windows = windows};
+  const std::size_t each = sizeof(WorkResizeWindow) + 2 * 15 * 4;
+  ResizePart part = next_part(resize, 0, 256 + 3 * each);
+  EXPECT_EQ(part.windows.size(), 3u);
+  EXPECT_EQ(part.bytes, 256 + 3 * each);
+  part = next_part(resize, 3, 256 + 4 * each - 1);
+  EXPECT_EQ(part.windows.size(), 3u);
+  part = next_part(resize, 8, 1);
+  EXPECT_EQ(part.windows.size(), 1u) << "one goes whatever it takes";
+  part = next_part(resize, 9, 256 + each);
+  EXPECT_EQ(part.bytes, 256 + sizeof(WorkResizeWindow));
 }
 
 TEST(OperationPlan, GivesEachRowAsManyBlocksAsItsElementsNeed) {

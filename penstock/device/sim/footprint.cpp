@@ -97,6 +97,39 @@ Footprint footprint_of(const CropFlip& crop) {
   return footprint;
 }
 
+/// The pixels of an axis that taps use.
+std::size_t used(const Resize& resize, const ResizeAxisTaps& axis,
+                 std::int32_t pixels) {
+  const std::int32_t* first = resize.taps.data() + axis.at;
+  std::int32_t begin = first[0], end = 0;
+  for (std::int32_t p = 0; p < pixels; ++p) {
+    begin = std::min(begin, first[p]);
+    end = std::max(end, first[p] + first[pixels + p]);
+  }
+  return static_cast<std::size_t>(end - begin);
+}
+
+Footprint footprint_of(const Resize& resize) {
+  check(resize);
+  Footprint footprint;
+  const auto channels = static_cast<std::size_t>(resize.channels);
+  const std::size_t bytes = static_cast<std::size_t>(resize.height) *
+                            static_cast<std::size_t>(resize.width) * channels *
+                            resize.number_bytes;
+  if (bytes == 0) return footprint;
+  for (const ResizeWindow& window : resize.windows) {
+    write(footprint, resize.out + static_cast<std::size_t>(window.row) * bytes,
+          bytes);
+    if (window.image == nullptr) continue;
+    footprint.read.push_back(
+        {{window.image, static_cast<std::size_t>(window.height) *
+                            static_cast<std::size_t>(window.width) * channels},
+         used(resize, window.columns, resize.width) *
+             used(resize, window.rows, resize.height) * channels});
+  }
+  return footprint;
+}
+
 // From the first row to the last, of which boxes are a part.
 Footprint footprint_of(const Mask& mask) {
   check(mask);
@@ -150,6 +183,15 @@ std::function<void()> effect(CropFlip crop) {
   return [crop, windows = own(crop.windows)]() mutable {
     crop.windows = windows;
     run_on_host(crop);
+  };
+}
+std::function<void()> effect(Resize resize) {
+  return [resize, numbers = own(resize.numbers), taps = own(resize.taps),
+          windows = own(resize.windows)]() mutable {
+    resize.numbers = numbers;
+    resize.taps = taps;
+    resize.windows = windows;
+    run_on_host(resize);
   };
 }
 std::function<void()> effect(Mask mask) {
