@@ -151,6 +151,7 @@ struct TierPlan {
   std::optional<ScanMemory> scan;  ///< of a table
   /// Rows that sizes were reckoned from, where not all are known; 0: they are.
   std::int64_t predicted_from = 0;
+  std::vector<std::string> notes = {};  ///< on how rows come from there
 
   /// The first id in this tier or a slower one.
   SampleId first_in(Tier tier) const;

@@ -30,6 +30,7 @@ std::string TierPlan::text() const {
   if (predicted_from > 0)
     all += "    sizes are reckoned from " + std::to_string(predicted_from) +
            " rows\n";
+  for (const std::string& note : notes) all += "    " + note + "\n";
   if (scan)
     all +=
         "    initial scan: held " + shown_bytes(scan->bytes) + ", limit " +
@@ -73,6 +74,7 @@ Json TierPlan::json() const {
     json["tiers"].push_back(std::move(entry));
   }
   if (predicted_from > 0) json["predicted_from"] = predicted_from;
+  for (const std::string& note : notes) json["notes"].push_back(note);
   if (scan) {
     json["scan"]["bytes"] = scan->bytes;
     json["scan"]["limit"] = json_of(scan->limit);

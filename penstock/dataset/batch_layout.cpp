@@ -132,13 +132,17 @@ void place(const BatchTensor& tensor, const Plan& plan,
 }
 
 /// Finds the lengths of the `varying`-th of what differs in length, and places
-/// its elements as in `tensor`.
+/// its elements as in `tensor`; runs of `roomy` elements or fewer have room for
+/// `longest`.
 void place_varying(const Dataset& dataset, std::size_t varying,
                    const BatchTensor& tensor, const Plan& plan,
-                   BatchLayout::Varying& of) {
+                   BatchLayout::Varying& of, std::int32_t roomy = 0,
+                   std::int32_t longest = 0) {
   of.lengths.resize(plan.ranges.size());
   of.starts.resize(plan.ranges.size());
   dataset.lengths(varying, plan.ranges, of.lengths);
+  for (std::int32_t& length : of.lengths)
+    if (length > 0 && length <= roomy) length = std::max(length, longest);
   place(tensor, plan, of);
 }
 
@@ -191,7 +195,7 @@ void add_staged(const Dataset& dataset, const std::vector<DeviceField>& fields,
     const BatchTensor run{.name = dataset.outputs()[field.first_output].name,
                           .what = What::packed};
     place_varying(dataset, dataset.info().longest.size() + field.field, run,
-                  plan, staged.lengths);
+                  plan, staged.lengths, field.roomy_run, field.longest_run);
     layout.bytes = aligned_end(
         layout.bytes, field.element_bytes *
                           static_cast<std::size_t>(staged.lengths.elements));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/cache/cache.h"
+
 namespace penstock {
 namespace {
 
@@ -33,17 +35,20 @@ std::array<std::vector<DeviceField>, 2> device_fields(
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldKind& kind = *fields[f].kind;
     const StoredForm stored = kind.stored();
-    DeviceField field{.field = f,
-                      .first_output = output,
-                      .outputs = kind.outputs().size(),
-                      .row_bytes = row_bytes(stored),
-                      .element_bytes = stored.element_bytes};
+    DeviceField field{
+        .field = f,
+        .first_output = output,
+        .outputs = kind.outputs().size(),
+        .row_bytes = row_bytes(stored),
+        .element_bytes = stored.element_bytes,
+        .roomy_run = static_cast<std::int32_t>(stored.most_rejected)};
     output += field.outputs;
     if (!equal_outputs(kind) || (stored.element_bytes > 0 && !runs)) continue;
     for (bool train : {true, false}) {
       std::unique_ptr<FieldFinisher> finisher = kind.finisher(train);
       if (finisher == nullptr || !finisher->queues_on(memory)) continue;
       field.scratch_bytes = finisher->scratch_bytes();
+      field.stream_bytes = finisher->stream_bytes(memory);
       found[train ? 0 : 1].push_back(field);
     }
   }
@@ -64,6 +69,28 @@ bool finished_on_device(
     }
   }
   return true;
+}
+
+std::vector<std::string> finish_notes(
+    const std::vector<Field>& fields,
+    const std::array<std::vector<DeviceField>, 2>& on_device,
+    const std::string& why_not) {
+  std::vector<std::string> notes;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    if (!fields[f].kind->wants_device()) continue;
+    std::string note = "field '" + fields[f].name + "' is finished on the ";
+    const auto found = std::ranges::find(on_device[0], f, &DeviceField::field);
+    if (found == on_device[0].end())
+      note += "host: " + why_not;
+    else
+      note += "device";
+    if (found != on_device[0].end() && found->stream_bytes > 0)
+      note += ": each stream holds " + shown_bytes(found->stream_bytes) +
+              " there for it, and " + shown_bytes(2 * found->stream_bytes) +
+              " pinned";
+    notes.push_back(std::move(note));
+  }
+  return notes;
 }
 
 }  // namespace penstock

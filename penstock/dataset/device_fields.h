@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "penstock/transforms/transforms.h"
@@ -21,6 +22,9 @@ struct DeviceField {
   std::size_t element_bytes = 0;  ///< of the stored run; 0: none
   std::int32_t longest_run = 0;   ///< in elements
   std::size_t scratch_bytes = 0;  ///< for each row
+  std::size_t stream_bytes = 0;   ///< as FieldFinisher has it
+  /// A run of so many elements or fewer has the room of the longest.
+  std::int32_t roomy_run = 0;
 };
 
 /// What such fields find behind the outputs in FillItem::to, each: where its
@@ -37,5 +41,12 @@ std::array<std::vector<DeviceField>, 2> device_fields(
 bool finished_on_device(
     const std::vector<Field>& fields,
     const std::array<std::vector<DeviceField>, 2>& on_device);
+
+/// A line for each field that shall be finished on the device: that it is, and
+/// what that takes; or that it is not, and why.
+std::vector<std::string> finish_notes(
+    const std::vector<Field>& fields,
+    const std::array<std::vector<DeviceField>, 2>& on_device,
+    const std::string& why_not);
 
 }  // namespace penstock

@@ -40,6 +40,9 @@ struct FillItem {
   /// By output of the data set, and then what is copied for fields that a
   /// device finishes (kStagedPlaces); rows of equal size begin at `data`.
   std::span<const TensorPlace> to;
+  /// Where a batch is queued: the same places in host memory; those of tensors
+  /// that the device makes are empty.
+  std::span<const TensorPlace> on_host = {};
   /// Where lengths differ; else empty.
   std::span<const SampleRange> ranges = {};
   /// By range, as StoredRow::occurrence has it; empty: all 0.

@@ -102,6 +102,12 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
   info_.device_fields =
       device_fields(options_.fields, options_.finish_on, false);
   plan_readers();
+  info_.plan.notes = finish_notes(
+      options_.fields, info_.device_fields,
+      options_.finish_on == MemoryKind::cpu
+          ? "its memory is the device's, or a batch operation is done there"
+          : "rows that are read by position have sizes that are not known "
+            "before; \"loader.cache\": \"ram\" keeps them");
   bind();
   std::tie(train_, val_) =
       sides_by_position(options_.split, *source_, info_.rows);

@@ -88,6 +88,7 @@ void IndexedDataset::predict_plan(const TableDatasetOptions& options,
   });
   plan.lines.push_back(by_position);
   plan.predicted_from = sampled;
+  plan.notes = info_.plan.notes;
   info_.plan = std::move(plan);
 } catch (const Error& error) {
   // Who reads the rows hears of it.

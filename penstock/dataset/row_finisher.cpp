@@ -25,6 +25,7 @@ RowFinisher::RowFinisher(const std::vector<Field>& fields,
         .run_bytes = stored.element_bytes,
         .finisher = kind.finisher(options.side == Side::train)};
     part.pads = part.finisher != nullptr && part.finisher->pads();
+    part.heads = stored.head_bytes > 0;
     if (part.finisher == nullptr)
       for (std::size_t t = 0; t < stored.tensors.size(); ++t)
         copied_.push_back({.output = output + t,
@@ -68,6 +69,7 @@ void RowFinisher::stage(Part& part, const DeviceField& field,
     part.staged = place;
     part.offset = 0;
   }
+  inspects_ = inspects_ || part.heads;
   queued_.push_back(std::move(part));
 }
 
@@ -88,6 +90,8 @@ void RowFinisher::finish(const FillItem& item,
                          const RunOf& run_of, Faults& faults) {
   const std::size_t before = faults.rows.size();
   for (const Part& part : parts_) finish(part, item, rows, run_of, faults);
+  for (const Part& part : queued_)
+    if (part.heads) inspect(part, item, run_of, faults);
   if (faults.rows.size() == before) return;
   std::span found = std::span(faults.rows).subspan(before);
   std::ranges::stable_sort(found, {}, &RowFault::row);
@@ -114,6 +118,34 @@ void RowFinisher::find_rows(const Part& part, const FillItem& item,
     if (part.run_bytes != 0 && !padding) row.run = run_of(part.field, i);
     rows_.push_back(row);
     at_.push_back(i);
+  }
+}
+
+/// Of the rows that were found.
+void RowFinisher::find_heads(const Part& part, const RunOf& head_of) {
+  if (!part.heads) return;
+  for (std::size_t r = 0; r < rows_.size(); ++r)
+    rows_[r].head = head_of(part.field, at_[r]);
+}
+
+/// What a device is going to finish, since it cannot reject it.
+void RowFinisher::inspect(const Part& part, const FillItem& item,
+                          const RunOf& head_of, Faults& faults) {
+  find_rows(part, item, {}, [](std::size_t, std::size_t) {
+    return std::span<const std::byte>();
+  });
+  find_heads(part, head_of);
+  part.finisher->inspect(rows_);
+  reject(part, faults);
+}
+
+/// Adds what the finisher rejected of the rows that were found.
+void RowFinisher::reject(const Part& part, Faults& faults) const {
+  check_rejected(part.finisher->rejected(), std::ssize(rows_), part.name);
+  for (RowFault fault : part.finisher->rejected()) {
+    fault.row =
+        static_cast<std::int64_t>(at_[static_cast<std::size_t>(fault.row)]);
+    faults.reject(std::move(fault));
   }
 }
 
@@ -157,22 +189,20 @@ void RowFinisher::finish(const Part& part, const FillItem& item,
     if (rows_.empty()) return;
     part.finisher->finish(rows_, {.seed = seed_, .epoch = item.at.epoch},
                           places_);
-    check_rejected(part.finisher->rejected(), std::ssize(rows_), part.name);
-    for (RowFault fault : part.finisher->rejected()) {
-      fault.row =
-          static_cast<std::int64_t>(at_[static_cast<std::size_t>(fault.row)]);
-      faults.reject(std::move(fault));
-    }
+    reject(part, faults);
     return;
   }
   const TensorPlace& to = item.to[part.first_output + part.outputs - 1];
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     std::size_t begin =
         part.staged > 0 ? 0 : static_cast<std::size_t>(rows_[r].range.begin);
-    auto count = static_cast<std::size_t>(to.lengths[at_[r]]);
-    if (count == 0) continue;
+    // Behind a run may be room for another.
+    const std::size_t bytes =
+        std::min(static_cast<std::size_t>(to.lengths[at_[r]]) * part.run_bytes,
+                 rows_[r].run.size() - begin * part.run_bytes);
+    if (bytes == 0) continue;
     std::memcpy(to.row(at_[r]), rows_[r].run.data() + begin * part.run_bytes,
-                count * part.run_bytes);
+                bytes);
   }
 }
 
@@ -184,22 +214,27 @@ void RowFinisher::queue(const FillItem& batch, std::byte* scratch,
     stored_.clear();
     for (std::size_t i = 0; part.tensor_bytes > 0 && i < batch.ids.size(); ++i)
       stored_.push_back(to[0].row(i));
-    find_rows(part, batch, stored_, [&](std::size_t, std::size_t i) {
-      return std::span<const std::byte>(
-          to[1].row(i),
-          static_cast<std::size_t>(to[1].lengths[i]) * to[1].bytes);
-    });
+    const auto runs_in = [](const TensorPlace& place) {
+      return [&place](std::size_t, std::size_t i) {
+        return std::span<const std::byte>(
+            place.row(i),
+            static_cast<std::size_t>(place.lengths[i]) * place.bytes);
+      };
+    };
+    find_rows(part, batch, stored_, runs_in(to[1]));
+    if (part.heads) find_heads(part, runs_in(batch.on_host[part.staged + 1]));
     queue(part, batch, scratch, stream);
   }
 }
 
 void RowFinisher::queue(const FillItem& batch,
                         std::span<const std::byte* const> rows,
-                        const RunOf& run_of, std::byte* scratch,
-                        Stream& stream) {
+                        const RunOf& run_of, const RunOf& head_of,
+                        std::byte* scratch, Stream& stream) {
   for (const Part& part : queued_) {
     find_rows(part, batch, part.tensor_bytes > 0 ? rows : decltype(rows)(),
               run_of);
+    find_heads(part, head_of);
     queue(part, batch, scratch, stream);
   }
 }

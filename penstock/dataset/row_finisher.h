@@ -32,11 +32,12 @@ class RowFinisher {
   /// Copies these, row by row; zeros where `rows[i]` is null.
   void copy(const FillItem& item, std::span<const std::byte* const> rows) const;
   /// True where nothing is left to do on the host beside copying.
-  bool idle() const { return parts_.empty(); }
+  bool idle() const { return parts_.empty() && !inspects_; }
   /// True where nothing is left to queue.
   bool queues_nothing() const { return queued_.empty(); }
 
-  /// A field's run of the i-th range's sample.
+  /// A field's run of the i-th range's sample, or of a field that a device
+  /// finishes what the host sees of it.
   using RunOf = std::function<std::span<const std::byte>(std::size_t field,
                                                          std::size_t i)>;
   /// `rows[i]` is the stored row of range i's sample; null for padding, of
@@ -46,9 +47,11 @@ class RowFinisher {
               const RunOf& run_of, Faults& faults);
   /// Queues what a device finishes, from what was copied for the batch.
   void queue(const FillItem& batch, std::byte* scratch, Stream& stream);
-  /// The same where the device keeps the stored rows.
+  /// The same where the device keeps the stored rows. `head_of`: what the host
+  /// sees of the runs.
   void queue(const FillItem& batch, std::span<const std::byte* const> rows,
-             const RunOf& run_of, std::byte* scratch, Stream& stream);
+             const RunOf& run_of, const RunOf& head_of, std::byte* scratch,
+             Stream& stream);
 
  private:
   /// A field that is not only copied.
@@ -62,11 +65,16 @@ class RowFinisher {
     std::size_t tensor_bytes = 0;             // in a stored row
     // Where its whole stored rows are copied for the device; 0: they are not.
     std::size_t staged = 0;
-    bool pads = false;  // it writes padding, too
+    bool pads = false;   // it writes padding, too
+    bool heads = false;  // a device finishes it, and the host sees heads
   };
   void stage(Part& part, const DeviceField& field, std::size_t place);
   void find_rows(const Part& part, const FillItem& item,
                  std::span<const std::byte* const> rows, const RunOf& run_of);
+  void find_heads(const Part& part, const RunOf& head_of);
+  void inspect(const Part& part, const FillItem& item, const RunOf& head_of,
+               Faults& faults);
+  void reject(const Part& part, Faults& faults) const;
   void find_places(const Part& part, const FillItem& item);
   void finish(const Part& part, const FillItem& item,
               std::span<const std::byte* const> rows, const RunOf& run_of,
@@ -78,6 +86,7 @@ class RowFinisher {
   std::vector<Copied> copied_;
   std::vector<Part> parts_;   // of the host
   std::vector<Part> queued_;  // of the device
+  bool inspects_ = false;     // one of these has heads
   // Of the rows that are there, scratch.
   std::vector<StoredRow> rows_;
   std::vector<std::size_t> at_;  // their places in the item

@@ -262,6 +262,7 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
               .beside_rows = key_bytes_ +
                              static_cast<std::size_t>(rows) *
                                  (sizeof(std::uint8_t) +  // its side
+                                  head_bytes() +
                                   sizeof(std::int32_t) * longest_runs_.size())};
   TierPlan plan = plan_tiers(request_, limits);
   plan.scan = scan;
@@ -272,6 +273,9 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
 void TableDataset::use_plan(TierPlan plan, const Device& device) {
   find_device_fields(device);
   info_.plan = std::move(plan);
+  info_.plan.notes = finish_notes(
+      options_.fields, info_.device_fields,
+      "its memory is the device's, or a batch operation is done there");
   if (info_.plan.tier == Tier::none)
     info_.most_readers = most_readers(*source_);
   if (gathered_on_device(info_.plan.tier))
@@ -338,8 +342,28 @@ void TableDataset::pack(const RowsById& rows, Device& device,
 void TableDataset::move_runs(Device& device) {
   if (plan().tier != Tier::device || device.memory_kind() == MemoryKind::cpu)
     return;
-  for (const std::shared_ptr<RunTable>& table : runs_)
-    if (table != nullptr) table->move_to(device);
+  heads_.assign(runs_.size(), nullptr);
+  for (std::size_t f = 0; f < runs_.size(); ++f) {
+    if (runs_[f] == nullptr) continue;
+    const StoredForm form = options_.fields[f].kind->stored();
+    if (form.head_bytes > 0) {
+      heads_[f] = std::make_shared<RunTable>(form.element_bytes, true);
+      for (std::int64_t row = 0; row < runs_[f]->rows(); ++row) {
+        const std::span<const std::byte> run = runs_[f]->row(row);
+        heads_[f]->append(run.first(form.seen_of(run.size())));
+      }
+    }
+    runs_[f]->move_to(device);
+  }
+}
+
+/// Of a row, beside its run: what of it the host sees, and how long that is.
+std::size_t TableDataset::head_bytes() const {
+  std::size_t all = 0;
+  for (const Field& field : options_.fields)
+    if (const std::size_t bytes = field.kind->stored().head_bytes)
+      all += bytes + sizeof(std::int32_t);
+  return all;
 }
 
 void TableDataset::take_keys(const RowsById& rows) {

@@ -83,6 +83,12 @@ class TableDataset final : public FittedDataset {
   /// A field's runs, or in tier `none` their lengths alone; null where its rows
   /// are of equal size.
   const RunTable* runs(std::size_t field) const { return runs_[field].get(); }
+  /// What the host sees of a run that is kept: all of it, or where the device
+  /// keeps it what StoredForm::seen_of() says.
+  std::span<const std::byte> seen_run(std::size_t field, SampleId id) const {
+    const bool there = field < heads_.size() && heads_[field] != nullptr;
+    return (there ? heads_ : runs_)[field]->row(id);
+  }
   /// Rows with a list shorter than `min`.
   std::int64_t too_short() const { return too_short_; }
   /// Rows that `source.on_bad: "skip"` left out, the first by ascending key.
@@ -154,6 +160,7 @@ class TableDataset final : public FittedDataset {
   void pack(const RowsById& rows, Device& device, const ShareOut& share_out);
   /// From host memory to the device, in its tier.
   void move_runs(Device& device);
+  std::size_t head_bytes() const;
   // In stored_rows.cpp.
   /// For a store that is to be written; none where there shall be none.
   std::optional<std::size_t> disk_free(const HostLimits& host) const;
@@ -183,7 +190,8 @@ class TableDataset final : public FittedDataset {
   DatasetInfo info_;
   TableStore store_file_;
   std::unique_ptr<Table> table_;
-  std::vector<std::shared_ptr<RunTable>> runs_;  // by field
+  std::vector<std::shared_ptr<RunTable>> runs_;   // by field
+  std::vector<std::shared_ptr<RunTable>> heads_;  // of those on the device
   std::vector<std::size_t> varying_;  // the field of each output that varies
   std::size_t run_bytes_ = 0;         // of all rows, as stored
   std::size_t key_bytes_ = 0;         // of all rows, in a store

@@ -58,6 +58,9 @@ class TableFiller final : public SlotFiller {
         [&](std::size_t field, std::size_t i) {
           return dataset_.runs(field)->row(batch.ids[i]);
         },
+        [&](std::size_t field, std::size_t i) {
+          return dataset_.seen_run(field, batch.ids[i]);
+        },
         scratch, stream);
   }
 
@@ -173,7 +176,7 @@ class TableFiller final : public SlotFiller {
   std::span<const std::byte> run_of(const FillItem& item, std::size_t field,
                                     std::size_t i) const {
     return missing_ ? missing_->run(field, i)
-                    : dataset_.runs(field)->row(item.ids[i]);
+                    : dataset_.seen_run(field, item.ids[i]);
   }
 
   const TableDataset& dataset_;

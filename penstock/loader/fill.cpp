@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "penstock/loader/ring_bytes.h"
+
 namespace penstock {
 
 using What = BatchTensor::What;
@@ -25,7 +27,11 @@ BatchFiller::BatchFiller(const Dataset& dataset,
                                            .seed = options.seed,
                                            .per_sample = options.per_sample})),
       device_fields_(dataset.info().device_fields_of(options.side)),
-      queues_(device_finishes(dataset, options.side, device)) {}
+      queues_(device_finishes(dataset, options.side, device)) {
+  const std::size_t held = stream_bytes(dataset.info(), options.side);
+  held_there_.change_to(held);
+  held_pinned_.change_to(2 * held);
+}
 
 // Queued work uses the memory of slots: it must end before they do.
 BatchFiller::~BatchFiller() { settle(); }
@@ -38,9 +44,12 @@ void BatchFiller::settle() noexcept {
   }
 }
 
-FillItem BatchFiller::item_of(const Slot& slot, const Part& part,
-                              bool on_device) {
-  places_.clear();
+/// The places of a part, on the host or on the device; true where lengths
+/// differ.
+bool BatchFiller::find_places(const Slot& slot, const Part& part,
+                              bool on_device,
+                              std::vector<TensorPlace>& places) const {
+  places.clear();
   bool varies = false;
   std::size_t count = part.end_range - part.first_range;
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
@@ -58,9 +67,16 @@ FillItem BatchFiller::item_of(const Slot& slot, const Part& part,
     } else {
       continue;
     }
-    places_.push_back(place);
+    places.push_back(place);
   }
-  add_staged(slot, part, on_device);
+  add_staged(slot, part, on_device, places);
+  return varies;
+}
+
+FillItem BatchFiller::item_of(const Slot& slot, const Part& part,
+                              bool on_device) {
+  const bool varies = find_places(slot, part, on_device, places_);
+  const std::size_t count = part.end_range - part.first_range;
   FillItem item{.ids = std::span(slot.ids).subspan(part.first_range, count),
                 .to = places_,
                 .at = slot.plan.at};
@@ -73,8 +89,8 @@ FillItem BatchFiller::item_of(const Slot& slot, const Part& part,
 }
 
 /// The places of stored rows that are copied for the device.
-void BatchFiller::add_staged(const Slot& slot, const Part& part,
-                             bool on_device) {
+void BatchFiller::add_staged(const Slot& slot, const Part& part, bool on_device,
+                             std::vector<TensorPlace>& places) const {
   std::size_t count = part.end_range - part.first_range;
   std::byte* base = on_device ? slot.target.data() : slot.host.data();
   for (std::size_t f = 0; f < device_fields_.size(); ++f) {
@@ -91,8 +107,8 @@ void BatchFiller::add_staged(const Slot& slot, const Part& part,
       runs.lengths =
           std::span(staged.lengths.lengths).subspan(part.first_range, count);
     }
-    places_.push_back(rows);
-    places_.push_back(runs);
+    places.push_back(rows);
+    places.push_back(runs);
   }
 }
 
@@ -275,8 +291,10 @@ void BatchFiller::finish(Slot& slot) {
 
 void BatchFiller::queue(const Slot& slot) {
   if (!device_fields_.empty()) {
-    FillItem batch =
-        item_of(slot, {0, slot.plan.bin_ends.size(), 0, slot.ids.size()}, true);
+    const Part whole{0, slot.plan.bin_ends.size(), 0, slot.ids.size()};
+    FillItem batch = item_of(slot, whole, true);
+    find_places(slot, whole, false, host_places_);
+    batch.on_host = host_places_;
     const std::vector<SampleId> live = slot.live_ids();
     batch.ids = live;
     std::vector<std::int64_t> occurrences = slot.plan.occurrences;

@@ -45,7 +45,10 @@ class BatchFiller {
     std::size_t first_row, end_row, first_range, end_range;
   };
   FillItem item_of(const Slot& slot, const Part& part, bool on_device = false);
-  void add_staged(const Slot& slot, const Part& part, bool on_device);
+  bool find_places(const Slot& slot, const Part& part, bool on_device,
+                   std::vector<TensorPlace>& places) const;
+  void add_staged(const Slot& slot, const Part& part, bool on_device,
+                  std::vector<TensorPlace>& places) const;
   void queue(const Slot& slot);
   void write_lengths(const Slot& slot, const Part& part) const;
   void write_weights(const Slot& slot, const Part& part) const;
@@ -60,11 +63,16 @@ class BatchFiller {
   const LoaderOptions& options_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<SlotFiller> filler_;
-  std::vector<TensorPlace> places_;  // FillItem::to, of the ranges at hand
+  std::vector<TensorPlace> places_;       // FillItem::to, of the ranges at hand
+  std::vector<TensorPlace> host_places_;  // FillItem::on_host
   Faults faults_;
   const std::vector<DeviceField>& device_fields_;
   const bool queues_;  // device_finishes()
   OperationScratch scratch_;
+  // What the stream holds for fields that the device finishes: a device that
+  // is a part charges nothing by itself.
+  MemoryCharge held_there_{HeldFor::copies, HeldIn::device, 0};
+  MemoryCharge held_pinned_{HeldFor::copies, HeldIn::pinned, 0};
 };
 
 }  // namespace penstock

@@ -95,6 +95,16 @@ std::vector<Output> outputs_of(const RowLayout& layout);
 struct StoredForm {
   std::vector<TensorSpec> tensors = {};
   std::size_t element_bytes = 0;  ///< of the run; 0: there is none
+  /// What of a run the host sees where a device finishes it: these first bytes,
+  std::size_t head_bytes = 0;
+  /// and all of a run of so many bytes or fewer, which may be one that is
+  /// rejected. It takes the room of the longest one, which may come in its
+  /// place.
+  std::size_t most_rejected = 0;
+
+  std::size_t seen_of(std::size_t run_bytes) const {
+    return run_bytes <= most_rejected ? run_bytes : head_bytes;
+  }
 };
 
 /// Rows of one field as runs of bytes: parsed values, which the kind alone
@@ -167,7 +177,10 @@ struct StoredRows {
 struct StoredRow {
   const std::byte* tensors = nullptr;   ///< as StoredRows::data of this row
   std::span<const std::byte> run = {};  ///< its whole run
-  SampleRange range;                    ///< what of it is wanted
+  /// Where a device finishes it: what the host sees of the run, at least
+  /// StoredForm::seen_of().
+  std::span<const std::byte> head = {};
+  SampleRange range;  ///< what of it is wanted
   /// Tells apart the times that the sample comes in one epoch, so that each of
   /// them draws numbers of its own. 0 where it comes once, in its own place.
   /// It depends on the order and the data alone, never on threads, ranks or
@@ -208,7 +221,8 @@ struct TensorPlace {
 };
 
 /// Rows of a batch that a device finishes: their bytes and their places are in
-/// its memory, all else is the host's and must be copied by the call.
+/// its memory, all else is the host's and must be copied by the call. A run may
+/// have room behind its end.
 struct QueuedRows {
   std::span<const StoredRow> rows;
   std::size_t tensor_bytes = 0;  ///< of StoredRow::tensors, in each row
@@ -303,14 +317,20 @@ class FieldFinisher {
   /// Rows of the last finish() that turned out to be bad, ascending, where that
   /// shows only when they are finished: damaged pictures. Whether a row is bad
   /// depends on its stored form alone, never on what is drawn. A device rejects
-  /// none.
+  /// none: what it finishes is inspected before.
   virtual std::span<const RowFault> rejected() const { return {}; }
+  /// Of rows that are to be queued, of which StoredRow::head alone is there:
+  /// rejected() then has those that finish() would reject.
+  virtual void inspect(std::span<const StoredRow> /*rows*/) {}
   /// True where this can be queued on devices with such memory: the stored form
   /// then goes there, and finish() is not called. Only fields whose outputs are
   /// of equal size are finished there.
   virtual bool queues_on(MemoryKind /*memory*/) const { return false; }
   /// The memory of the device that queue() needs for each row.
   virtual std::size_t scratch_bytes() const { return 0; }
+  /// What each stream of a device with such memory holds for it: so much of
+  /// this memory, and twice that pinned.
+  virtual std::size_t stream_bytes(MemoryKind /*memory*/) const { return 0; }
   /// Queues what finish() does: the same bytes. This finisher lives until the
   /// stream has done it. As it is: on streams that can run code of the host.
   virtual void queue(const QueuedRows& rows, Stream& stream);
@@ -386,6 +406,9 @@ class FieldKind {
   virtual std::unique_ptr<FieldFinisher> finisher(bool /*train*/) const {
     return nullptr;
   }
+  /// Whether it shall be finished on the device: what is planned then says
+  /// where it is.
+  virtual bool wants_device() const { return false; }
   /// Where finishing is work that other settings of the field would spare:
   /// which these are, as half a sentence; empty: there are none.
   virtual std::string cheaper() const { return {}; }

@@ -63,6 +63,33 @@ class Images(Case):
                 self.images(loader={"cache": cache})
                 self.assertEqual(self.tensors()[0], expected)
 
+    def test_a_device_finishes_kept_pictures_to_the_same_bytes(self):
+        image = {**FIELDS["x"]["image"], "dtype": "float32",
+                 "record_draws": False,
+                 "store": {"form": "decoded", "max_side": 40}}
+        on_host = {**FIELDS, "x": {"image": image}}
+        on_device = {**FIELDS, "x": {"image": {**image, "finish": "device"}}}
+        self.images(fields=on_host, loader={"cache": "ram"})
+        expected = self.tensors()[0]
+        sim = {"kind": "sim", "clock": "virtual"}
+        says = {"cpu": "on the host: its memory is the device's",
+                "sim": "on the device", "none": "read by position"}
+        for device, cache, workers in (
+                ("cpu", "ram", 2), ("sim", "ram", 0), ("sim", "ram", 1),
+                ("sim", "ram", 8), ("sim", "disk", 2), ("sim", "device", 2),
+                ("sim", "none", 2)):
+            with self.subTest(device=device, cache=cache, workers=workers):
+                self.images(fields=on_device, device=device if device == "cpu"
+                            else sim,
+                            loader={"cache": cache, "workers": workers,
+                                    "cache_dir": str(self.folder / "cache")})
+                self.assertEqual(self.tensors()[0], expected)
+                plan = self.succeed("train", "job.json", "--plan",
+                                    "--json").json()["plan"]
+                self.assertEqual(len(plan["notes"]), 1)
+                self.assertIn("field 'x' is finished ", plan["notes"][0])
+                self.assertIn(says.get(cache, says[device]), plan["notes"][0])
+
     def test_augmented_pictures_depend_on_the_sample_alone(self):
         image = {**FIELDS["x"]["image"], "dtype": "float32", "augment": [
             {"rotation": {"degrees": 20}}, "trivial_augment_wide",
@@ -330,6 +357,7 @@ class Images(Case):
                                ({"dtype": "int8"}, "dtype"),
                                ({"flip": 2}, "flip"),
                                ({"scale": [2, 1]}, "scale"),
+                               ({"finish": "device"}, "finish"),
                                ({"mean": [0, 0, 0], "std": [1, 1, 1]}, "mean")):
             with self.subTest(settings=settings):
                 self.images(fields={"x": {"image": settings}})

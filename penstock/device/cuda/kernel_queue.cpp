@@ -35,9 +35,9 @@ bool copied(std::span<const std::int64_t> rows, std::byte* to) {
 
 /// To so many bytes at least.
 void KernelQueue::grow(Arguments& arguments, std::size_t bytes) {
-  if (arguments.memory.size() >= bytes) return;
-  arguments = {};  // waits for its readers
-  arguments.memory = device_.allocate_pinned(bytes).held_for(HeldFor::copies);
+  if (arguments.ring != nullptr && arguments.memory.size() >= bytes) return;
+  arguments.ring.reset();  // waits for its readers
+  arguments.memory = device_.allocate_pinned(bytes);
   arguments.ring =
       std::make_unique<ArgumentRing>(std::span(arguments.memory.data(), bytes));
 }
@@ -132,10 +132,9 @@ void KernelQueue::run(const Resize& resize) {
     const ResizePart part = next_part(resize, first, kResizeBytes);
     first += part.windows.size();
     if (resize_memory_.size() < part.bytes) {
-      resize_arguments_ = {};  // waits for who reads both
+      resize_arguments_.ring.reset();  // waits for who reads both
       resize_memory_ = {};
-      resize_memory_ = device_.allocate(std::max(kResizeBytes, part.bytes))
-                           .held_for(HeldFor::copies);
+      resize_memory_ = device_.allocate(std::max(kResizeBytes, part.bytes));
       grow(resize_arguments_, 2 * resize_memory_.size());
     }
     with_arguments(

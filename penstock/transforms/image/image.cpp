@@ -133,7 +133,15 @@ class ImageKind final : public FieldKind {
              .as = ReadAs::value,
              .setting = "fields." + name_ + ".image.column"}};
   }
-  StoredForm stored() const override { return {.element_bytes = 1}; }
+  StoredForm stored() const override {
+    StoredForm form{.element_bytes = 1};
+    if (image_.store_decoded) {
+      form.head_bytes = KeptPicture::kHead;
+      form.most_rejected = KeptPicture::kMostBad;
+    }
+    return form;
+  }
+  bool wants_device() const override { return image_.finish_on_device; }
   std::size_t stored_run(ValueRow value) const override {
     return image_.store_decoded
                ? kept_bytes(value, image_.mode, image_.max_side)

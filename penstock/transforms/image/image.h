@@ -47,6 +47,9 @@ struct Image {
   bool record_draws = false;
   bool store_decoded = false;  ///< what is kept: pixels, or the bytes
   int max_side = 0;            ///< of what is kept; 0: as it is
+  /// Whether a device with memory of its own makes the pixels of a batch of
+  /// those that are kept.
+  bool finish_on_device = false;
 
   /// The changes of a picture's pixels at most.
   int most_changes() const;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "penstock/transforms/image/augment/erase.h"
+#include "penstock/transforms/image/device_resize.h"
 #include "penstock/transforms/image/image.h"
 #include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/pixel_writer.h"
@@ -31,14 +32,49 @@ class ImageFinisher final : public FieldFinisher {
       if (why.empty()) continue;
       for (const TensorPlace& place : to)
         std::memset(place.row(r), 0, place.bytes);
-      rejected_.push_back({.row = static_cast<std::int64_t>(r),
-                           .place = image_.column,
-                           .why = std::move(why)});
+      reject(r, std::move(why));
     }
   }
   std::span<const RowFault> rejected() const override { return rejected_; }
 
+  void inspect(std::span<const StoredRow> rows) override {
+    rejected_.clear();
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      if (KeptPicture kept(rows[r].head); !kept.why.empty())
+        reject(r, std::move(kept.why));
+  }
+  bool queues_on(MemoryKind) const override { return image_.finish_on_device; }
+  std::size_t stream_bytes(MemoryKind memory) const override {
+    return memory == MemoryKind::cuda ? kResizeBytes : 0;
+  }
+  void queue(const QueuedRows& rows, Stream& stream) override {
+    if (on_device_ == nullptr)
+      on_device_ = std::make_unique<DeviceResize>(image_);
+    const TensorPlace& to = rows.to[0];
+    on_device_->begin(to.data);
+    for (std::size_t r = 0; r < rows.rows.size(); ++r) {
+      const StoredRow& row = rows.rows[r];
+      const std::int64_t at =
+          to.starts.empty() ? static_cast<std::int64_t>(r) : to.starts[r];
+      const KeptPicture kept(row.head);
+      if (!kept.why.empty()) {  // whoever asks for it knows
+        on_device_->add_none(at);
+        continue;
+      }
+      const View view = draw(row, rows.key, kept.width, kept.height);
+      on_device_->add(at, row.run.data() + KeptPicture::kHead, kept, view,
+                      columns_, rows_);
+    }
+    on_device_->run(stream);
+  }
+
  private:
+  void reject(std::size_t row, std::string why) {
+    rejected_.push_back({.row = static_cast<std::int64_t>(row),
+                         .place = image_.column,
+                         .why = std::move(why)});
+  }
+
   View draw(const StoredRow& row, const DrawKey& key, int width, int height) {
     const View view =
         view_of(image_, framing_, width, height, key.random(row, kCropDraws),
@@ -181,6 +217,7 @@ class ImageFinisher final : public FieldFinisher {
   const PixelWriter writer_;
   std::unique_ptr<PictureDecoder> decoder_;  // made when it is needed
   Resizer resizer_;
+  std::unique_ptr<DeviceResize> on_device_;  // made when it is needed
   PixelChanger changer_;
   std::vector<RowFault> rejected_;
   // Of the row at hand, scratch.

@@ -188,6 +188,24 @@ void check_sizes(Spec& section, Image& image) {
   }
 }
 
+/// What a device does is to crop, resize, mirror and normalise kept pixels.
+void check_finish(Spec& section, Image& image) {
+  if (!image.finish_on_device) return;
+  if (!image.store_decoded)
+    section.refuse("finish",
+                   "a device decodes no pictures, and their files are kept",
+                   "set \"store\": {\"form\": \"decoded\"}, or leave "
+                   "\"finish\" out");
+  if (!image.augments.empty())
+    section.refuse("finish",
+                   "\"augment\" has " + augments_json(image.augments).dump() +
+                       ", which the host alone does",
+                   "leave \"augment\" or \"finish\" out");
+  if (image.record_draws)
+    section.refuse("finish", "the host alone records draws",
+                   "leave \"record_draws\" or \"finish\" out");
+}
+
 const SettingsTable<Image>& store_settings() {
   static const SettingsTable<Image> table =
       SettingsTable<Image>()
@@ -286,7 +304,21 @@ SettingsTable<Image> make_settings() {
       .boolean("record_draws", &Image::record_draws,
                "adds NAME_draw: top, left, height, width, mirrored")
       .section("store", store_settings(), "What is kept of a picture.")
+      .setting(
+          "finish",
+          settings::choice_rule({"host", "device"},
+                                "where kept pixels are cropped, resized, "
+                                "mirrored and normalised: the same bytes"),
+          [](Spec& spec, const SettingSchema& setting, Image& to) {
+            if (spec.raw(setting.key) != nullptr)
+              to.finish_on_device =
+                  spec.choice(setting.key, {"host", "device"}) == "device";
+          },
+          // It decides no byte, so a run may go on with the other one.
+          [](const Image&) { return Json(); })
+      .last_rule("default", "host")
       .check(check_sizes)
+      .check(check_finish)
       .rule("description",
             "A column of JPEG, PNG, WebP or GIF files -> pixels [channels, "
             "height, "

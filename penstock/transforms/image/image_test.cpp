@@ -4,10 +4,12 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <set>
 
 #include "penstock/base/half.h"
+#include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/picture_header.h"
 #include "penstock/transforms/image/pixel_writer.h"
 #include "penstock/transforms/image/split_channels.h"
@@ -145,6 +147,24 @@ TEST(PixelWriterTest, ChannelsOfRowsOfAnyLengthAreSplit) {
     }
 }
 
+TEST(PixelWriterTest, HasTheNumbersOfEachByte) {
+  Image image{
+      .dtype = Dtype::float32, .mean = {0.5, 0, 0}, .std = {0.5, 1, 0.1}};
+  const std::vector<std::byte> bytes = PixelWriter(image).numbers();
+  std::vector<float> numbers(bytes.size() / sizeof(float));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  ASSERT_EQ(numbers.size(), 768U);
+  EXPECT_EQ(numbers[0], -1);
+  EXPECT_EQ(numbers[255], 1);
+  EXPECT_EQ(numbers[256 + 255], 1);
+  EXPECT_EQ(numbers[512 + 51], (51 / 255.0F) / 0.1F);
+  image = {.mode = PictureMode::index, .dtype = Dtype::int64};
+  const std::vector<std::byte> classes = PixelWriter(image).numbers();
+  ASSERT_EQ(classes.size(), 256U * 8);
+  EXPECT_EQ(classes[8 * 7], std::byte{7});
+  EXPECT_EQ(classes[8 * 7 + 1], std::byte{0});
+}
+
 TEST(PixelWriterTest, LayoutsAndMirroredPictures) {
   Pixels two;
   two.reshape(2, 1, PictureMode::rgb);
@@ -237,6 +257,29 @@ TEST_F(ImageFieldTest, SettingsThatCannotBe) {
   EXPECT_THAT(refused(R"({"store": {"max_side": 100}})"), HasSubstr("decoded"));
   EXPECT_THAT(refused(R"({"sise": 100})"), HasSubstr("size"));
   EXPECT_EQ(refused(R"({"size": 512})"), "");
+}
+
+TEST_F(ImageFieldTest, OnlyWhatADeviceDoesIsFinishedThere) {
+  EXPECT_THAT(refused(R"({"finish": "device"})"),
+              AllOf(HasSubstr("x.image.finish"), HasSubstr("files are kept"),
+                    HasSubstr("set \"store\": {\"form\": \"decoded\"}")));
+  const std::string decoded =
+      R"({"finish": "device", "store": {"form": "decoded"})";
+  EXPECT_THAT(refused(decoded + R"(, "augment": ["grayscale"]})"),
+              AllOf(HasSubstr("x.image.finish"), HasSubstr("grayscale"),
+                    HasSubstr("leave \"augment\"")));
+  EXPECT_THAT(
+      refused(decoded + R"(, "record_draws": true})"),
+      AllOf(HasSubstr("x.image.finish"), HasSubstr("leave \"record_draws\"")));
+  EXPECT_THAT(refused(R"({"finish": "disk"})"), HasSubstr("device"));
+  EXPECT_EQ(refused(decoded + "}"), "");
+}
+
+// A run that began on the host goes on where a device finishes.
+TEST_F(ImageFieldTest, WhereItIsFinishedIsNoPartOfTheRecipe) {
+  const std::string decoded = R"({"store": {"form": "decoded"}, "finish": )";
+  EXPECT_EQ(field(decoded + R"("host"})").kind->recipe(),
+            field(decoded + R"("device"})").kind->recipe());
 }
 
 TEST_F(ImageFieldTest, SaysWhatWouldSpareWork) {
@@ -387,6 +430,49 @@ TEST_F(ImageFieldTest, AMaskHoldsTheNumbersOfItsPaletteWherePixelsAreMoved) {
   EXPECT_THAT(refused(R"({"mode": "P", "dtype": "float32"})"),
               HasSubstr("whole numbers"));
   EXPECT_THAT(refused(R"({"dtype": "int64"})"), HasSubstr("for masks"));
+}
+
+// Of the row behind another one, which stays as it is; a row that is bad all
+// the same becomes zeros.
+TEST_F(ImageFieldTest, ADeviceMakesWhatTheHostMakes) {
+  for (const char* settings :
+       {R"({"mode": "P", "size": [9, 8], "dtype": "int64")",
+        R"({"mode": "P", "size": [3, 40], "train": "resize")"})
+    for (bool train : {false, true}) {
+      SCOPED_TRACE(settings);
+      const Field of =
+          field(settings + std::string(R"(, "store": {"form": "decoded"},
+                                           "finish": "device"})"));
+      EXPECT_TRUE(of.kind->wants_device());
+      EXPECT_TRUE(store(of, {golden_file("palette_16.png")}).empty());
+      const std::vector<std::uint8_t> expected = finished(of, train);
+      const std::size_t bytes = expected.size();
+      std::vector<std::uint8_t> out(3 * bytes, 0xDB);
+      const std::vector<std::int64_t> starts{2, 1};
+      const TensorPlace place{.data = reinterpret_cast<std::byte*>(out.data()),
+                              .bytes = bytes,
+                              .starts = starts};
+      const std::vector<std::byte> bad(KeptPicture::kHead + 3, std::byte{0});
+      const std::vector<StoredRow> rows{
+          {.run = runs_.row(0), .head = runs_.row(0), .range = {.sample = 5}},
+          {.run = bad, .head = bad}};
+      auto finisher = of.kind->finisher(train);
+      finisher->inspect(rows);
+      ASSERT_EQ(finisher->rejected().size(), 1U);
+      EXPECT_EQ(finisher->rejected()[0].row, 1);
+      const std::unique_ptr<Device> cpu = open_device({.kind = "cpu"});
+      finisher->queue(
+          {.rows = rows, .key = {.seed = 1}, .to = std::span(&place, 1)},
+          *cpu->make_stream());
+      const auto row = [&](std::size_t at) {
+        return std::vector(
+            out.begin() + static_cast<std::ptrdiff_t>(at * bytes),
+            out.begin() + static_cast<std::ptrdiff_t>((at + 1) * bytes));
+      };
+      EXPECT_EQ(row(2), expected);
+      EXPECT_THAT(row(1), testing::Each(0));
+      EXPECT_THAT(row(0), testing::Each(0xDB));
+    }
 }
 
 // A damaged PNG file shows it only when it is decoded.

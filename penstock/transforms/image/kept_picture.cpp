@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::size_t kSizes = 2 * sizeof(std::int32_t);
+constexpr std::size_t kSizes = KeptPicture::kHead;
 
 /// The size of a picture whose longer side becomes `most` pixels.
 int shrunk_side(int side, int longer, int most) {
@@ -39,7 +39,7 @@ std::size_t kept_bytes(std::span<const std::byte> encoded, PictureMode mode,
 
 KeptPicture::KeptPicture(std::span<const std::byte> run) {
   std::int32_t sizes[2];
-  PENSTOCK_ASSERT(run.size() > kSizes, "a kept picture has a size and pixels");
+  PENSTOCK_ASSERT(run.size() >= kSizes, "a kept picture has a size");
   std::memcpy(sizes, run.data(), kSizes);
   width = sizes[0];
   height = sizes[1];
@@ -57,7 +57,8 @@ void PictureKeeper::append(std::span<const std::byte> encoded, Bytes& out) {
     out.append(shown->row(0),
                shown->row_bytes() * static_cast<std::size_t>(shown->height));
   else
-    out.append(why.data(), why.size());
+    out.append(why.data(),
+               std::min(why.size(), KeptPicture::kMostBad - kSizes));
 }
 
 /// `shown` is what is kept. What is wrong; empty: nothing.

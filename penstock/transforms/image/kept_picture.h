@@ -15,6 +15,12 @@ namespace penstock {
 /// its pixels, row by row. It is turned as it is looked at. One that could not
 /// be decoded has no size, and in place of pixels why.
 struct KeptPicture {
+  /// The bytes that say the size; of a picture that has one no others are
+  /// looked at.
+  static constexpr std::size_t kHead = 2 * sizeof(std::int32_t);
+  /// What is stored of a picture that could not be decoded, at most.
+  static constexpr std::size_t kMostBad = 512;
+
   explicit KeptPicture(std::span<const std::byte> run);
 
   int width = 0, height = 0;

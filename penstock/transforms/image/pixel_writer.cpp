@@ -34,9 +34,10 @@ void write_row(const std::uint8_t* from, std::size_t width, bool flipped,
 }  // namespace
 
 PixelWriter::PixelWriter(const Image& image)
-    : channels_last_(image.channels_last), dtype_(image.dtype) {
-  const std::size_t channels = bytes_of(image.mode);
-  for (std::size_t c = 0; c < channels; ++c)
+    : channels_(bytes_of(image.mode)),
+      channels_last_(image.channels_last),
+      dtype_(image.dtype) {
+  for (std::size_t c = 0; c < channels_; ++c)
     for (int byte = 0; byte < 256; ++byte) {
       const auto at = static_cast<std::size_t>(byte);
       const float value = normalised(image, c, byte);
@@ -47,19 +48,19 @@ PixelWriter::PixelWriter(const Image& image)
 }
 
 template <class Number>
+const auto& PixelWriter::table() const {
+  if constexpr (std::is_same_v<Number, float>)
+    return floats_;
+  else if constexpr (std::is_same_v<Number, std::uint16_t>)
+    return halves_;
+  else
+    return bytes_;
+}
+
+template <class Number>
 void PixelWriter::write_as(const Pixels& pixels, bool flipped,
                            Number* to) const {
-  const auto& table = [this]() -> const auto& {
-    if constexpr (std::is_same_v<Number, float>)
-      return floats_;
-    else if constexpr (std::is_same_v<Number, std::int64_t>)
-      return bytes_;
-    else if constexpr (std::is_same_v<Number, std::uint8_t>)
-      return bytes_;
-    else
-      return halves_;
-  }
-  ();
+  const auto& table = this->table<Number>();
   const auto width = static_cast<std::size_t>(pixels.width);
   const std::size_t area = width * static_cast<std::size_t>(pixels.height);
   for (int y = 0; y < pixels.height; ++y) {
@@ -75,16 +76,38 @@ void PixelWriter::write_as(const Pixels& pixels, bool flipped,
   }
 }
 
+/// Calls `work` with a number of the tensor's type.
+template <class Work>
+void PixelWriter::of_type(Work work) const {
+  if (dtype_ == Dtype::int64)
+    work(std::int64_t{});
+  else if (dtype_ == Dtype::float32)
+    work(float{});
+  else if (dtype_ == Dtype::uint8)
+    work(std::uint8_t{});
+  else
+    work(std::uint16_t{});
+}
+
 void PixelWriter::write(const Pixels& pixels, bool flipped,
                         std::byte* to) const {
-  if (dtype_ == Dtype::int64)
-    write_as(pixels, flipped, reinterpret_cast<std::int64_t*>(to));
-  else if (dtype_ == Dtype::float32)
-    write_as(pixels, flipped, reinterpret_cast<float*>(to));
-  else if (dtype_ == Dtype::uint8)
-    write_as(pixels, flipped, reinterpret_cast<std::uint8_t*>(to));
-  else
-    write_as(pixels, flipped, reinterpret_cast<std::uint16_t*>(to));
+  of_type([&](auto number) {
+    write_as(pixels, flipped, reinterpret_cast<decltype(number)*>(to));
+  });
+}
+
+std::vector<std::byte> PixelWriter::numbers() const {
+  std::vector<std::byte> all(channels_ * 256 * size_of(dtype_));
+  of_type([&](auto number) {
+    std::byte* to = all.data();
+    for (std::size_t c = 0; c < channels_; ++c)
+      for (std::size_t byte = 0; byte < 256; ++byte, to += sizeof(number)) {
+        number =
+            static_cast<decltype(number)>(table<decltype(number)>()[c][byte]);
+        std::memcpy(to, &number, sizeof(number));
+      }
+  });
+  return all;
 }
 
 }  // namespace penstock

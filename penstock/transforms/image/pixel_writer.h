@@ -17,11 +17,18 @@ class PixelWriter {
   explicit PixelWriter(const Image& image);
 
   void write(const Pixels& pixels, bool flipped, std::byte* to) const;
+  /// What is written for the bytes 0 to 255, of each channel after the other.
+  std::vector<std::byte> numbers() const;
 
  private:
   template <class Number>
+  const auto& table() const;
+  template <class Work>
+  void of_type(Work work) const;
+  template <class Number>
   void write_as(const Pixels& pixels, bool flipped, Number* to) const;
 
+  const std::size_t channels_;
   const bool channels_last_;
   const Dtype dtype_;
   // By channel and byte. Of numbers of 16 bits their bits.

@@ -4,15 +4,11 @@
 // rounds to bytes after each: so their order shows.
 
 namespace penstock {
-namespace {
 
-/// Whether the first pass is along columns: Pillow's rule since version 13.
 bool columns_first(const ResizeTaps& columns, const ResizeTaps& rows) {
   const int lower = rows.size - rows.out;
   return lower > 0 && lower > 2 * (columns.size - columns.out);
 }
-
-}  // namespace
 
 void Resizer::resize(const Pixels& in, int left, int top,
                      const ResizeTaps& columns, const ResizeTaps& rows,

@@ -9,6 +9,9 @@
 
 namespace penstock {
 
+/// Whether the first pass is along columns: Pillow's rule since version 13.
+bool columns_first(const ResizeTaps& columns, const ResizeTaps& rows);
+
 /// Resizes pictures as Image.resize() of Pillow 13 does, byte by byte; belongs
 /// to one thread at a time.
 class Resizer {

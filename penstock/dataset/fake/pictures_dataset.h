@@ -1,0 +1,85 @@
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/base/user_file.h"
+#include "penstock/dataset/table_dataset.h"
+#include "penstock/sources/fake/fake_source.h"
+
+namespace penstock {
+
+/// A table of the small pictures of many sizes and kinds in tests/data/images,
+/// for tests that see PENSTOCK_TEST_DATA and have the decoders.
+struct PicturesDataset {
+  FakeTable table;
+  TableDatasetOptions options;
+  /// Of the field `x`, but for what is kept and where it is finished.
+  std::string settings = kinds_of_settings()[0];
+
+  /// Each of them so many times.
+  explicit PicturesDataset(const std::string& folder, int times = 2) {
+    table.schema.columns = {
+        {.name = "id", .declared = "int64", .primary_key = true},
+        {.name = "image", .declared = "text"}};
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      if (entry.path().extension() != ".json" &&
+          entry.path().extension() != ".py")
+        files.push_back(entry.path());
+    std::ranges::sort(files);
+    std::int64_t id = 0;
+    for (; times > 0; --times)
+      for (const auto& file : files)
+        table.rows.push_back(
+            {id++, read_user_file(file.string(), "cannot read a picture")});
+    options.cache = "ram";
+  }
+  /// Two of them are PNG files whose damage shows only when they are decoded.
+  /// There are as many others as a loader wants that goes on.
+  static PicturesDataset with_damaged(const std::string& folder) {
+    PicturesDataset all(folder, 24);
+    std::string file =
+        read_user_file(folder + "/rgb.png", "cannot read a picture");
+    char& damaged = file[file.find("IDAT") + 20];
+    damaged = static_cast<char>(damaged ^ 0x55);
+    for (std::size_t row : {3U, 11U}) all.table.rows[row][1] = file;
+    return all;
+  }
+
+  /// `finish`: "host" or "device".
+  std::shared_ptr<const TableDataset> prepare(const std::string& finish,
+                                              Device& device) const {
+    TableDatasetOptions with = options;
+    with.fields = parse_fields(
+        Json::parse("{\"x\": {\"image\": {" + settings +
+                        R"(, "store": {"form": "decoded", "max_side": 40},
+                           "finish": ")" +
+                        finish + "\"}}}",
+                    "test"),
+        "fields");
+    return TableDataset::prepare(
+        with, std::make_unique<FakeSource>(table, requests_of(with)), device);
+  }
+
+  /// What may stand in `settings`.
+  static const std::vector<std::string>& kinds_of_settings() {
+    static const std::vector<std::string> all = {
+        R"("size": [9, 12], "resize": 14)",
+        R"("size": 33, "resize": 40, "layout": "nhwc",
+           "interpolation": "bicubic")",
+        R"("size": [5, 31], "interpolation": "lanczos", "dtype": "float32",
+           "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225])",
+        R"("size": [30, 3], "dtype": "float16", "layout": "nhwc", "flip": 1)",
+        R"("size": 16, "dtype": "bfloat16", "interpolation": "nearest",
+           "mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4], "val": "resize")",
+        R"("size": [1, 7], "mode": "L", "dtype": "float32", "train": "resize")",
+        R"("size": 8, "mode": "L", "scale": [0.9, 1], "flip": 0)"};
+    return all;
+  }
+};
+
+}  // namespace penstock

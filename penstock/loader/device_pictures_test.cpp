@@ -1,0 +1,133 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penstock/dataset/fake/pictures_dataset.h"
+#include "penstock/loader/seen_batches.h"
+
+// Pictures that a device finishes have the bytes that the host makes, whatever
+// they are and wherever they are kept.
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kFolder = PENSTOCK_TEST_DATA "/images";
+
+std::vector<SeenBatch> seen_on_host(PicturesDataset pictures,
+                                    LoaderOptions options) {
+  const std::unique_ptr<Device> cpu = open_for_test("cpu");
+  pictures.options.cache = "ram";
+  options.workers = 0;
+  return seen_batches(pictures.prepare("host", *cpu), options, *cpu);
+}
+
+class DevicePictures : public testing::TestWithParam<TierCase> {
+ protected:
+  void expect_bytes_of_the_host(const PicturesDataset& pictures) {
+    const std::vector<SeenBatch> made = seen(pictures);
+    EXPECT_EQ(made, seen_on_host(pictures, loading_));
+    ASSERT_EQ(std::ssize(made), loading_.batches);
+  }
+  std::vector<SeenBatch> seen(PicturesDataset pictures) {
+    pictures.options.cache = GetParam().cache;
+    auto set = pictures.prepare("device", *device_);
+    EXPECT_EQ(set->info().device_fields_of(loading_.side).size(),
+              GetParam().on_sim() ? 1U : 0U);
+    return seen_batches(set, loading_, *device_);
+  }
+
+  const std::unique_ptr<Device> device_ = open_for_test(GetParam().device);
+  PicturesDataset pictures_{kFolder};
+  LoaderOptions loading_{.tail = Tail::pad,
+                         .batch_size = 16,
+                         .workers = GetParam().workers,
+                         .batches = 14};
+};
+
+// Two epochs of them, and the padding behind each.
+TEST_P(DevicePictures, HaveTheBytesOfTheHost) {
+  for (const std::string& settings : PicturesDataset::kinds_of_settings()) {
+    SCOPED_TRACE(settings);
+    pictures_.settings = settings;
+    expect_bytes_of_the_host(pictures_);
+  }
+}
+
+TEST_P(DevicePictures, OfTheOtherSideToo) {
+  pictures_.options.split = {.train = 0.5, .val = 0.5};
+  loading_.side = Side::val;
+  for (const std::string& settings : PicturesDataset::kinds_of_settings()) {
+    SCOPED_TRACE(settings);
+    pictures_.settings = settings;
+    expect_bytes_of_the_host(pictures_);
+  }
+}
+
+// What stands for a damaged picture has the room of any other one, which may
+// come in its place.
+TEST_P(DevicePictures, DamagedOnesAreMaskedAndSubstitutedAsOnTheHost) {
+  pictures_ = PicturesDataset::with_damaged(kFolder);
+  loading_.batches = 90;
+  for (OnBad on_bad : {OnBad::mask, OnBad::substitute}) {
+    loading_.on_bad = on_bad;
+    expect_bytes_of_the_host(pictures_);
+  }
+}
+
+TEST_P(DevicePictures, ADamagedOneIsNamedInItsTurn) {
+  loading_.batches = 90;
+  try {
+    seen(PicturesDataset::with_damaged(kFolder));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "data.bad_sample");
+    EXPECT_THAT(error.what(), HasSubstr("damaged PNG"));
+    EXPECT_THAT(error.what(), HasSubstr(", image, epoch 0"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DevicePictures,
+    testing::Values(TierCase{"cpu", "ram", 0}, TierCase{"cpu", "ram", 2},
+                    TierCase{"sim", "ram", 0}, TierCase{"sim", "ram", 1},
+                    TierCase{"sim", "ram", 2}, TierCase{"sim", "ram", 8},
+                    TierCase{"sim", "none", 2}, TierCase{"sim", "device", 0},
+                    TierCase{"sim", "device", 2},
+                    TierCase{"sim", "device", 8}));
+
+TEST(DevicePicturesPlan, SaysWhereTheyAreFinished) {
+  const PicturesDataset pictures(kFolder);
+  for (const auto& [kind, says] :
+       {std::pair("sim", "field 'x' is finished on the device\n"),
+        std::pair("cpu", "field 'x' is finished on the host: its memory is")}) {
+    const std::unique_ptr<Device> device = open_for_test(kind);
+    EXPECT_THAT(pictures.prepare("device", *device)->plan().text(),
+                HasSubstr(says));
+    EXPECT_EQ(pictures.prepare("host", *device)->plan().notes.size(), 0U);
+  }
+}
+
+TEST(DevicePicturesPlan, PicturesThatADeviceFinishesAreKeptThere) {
+  PicturesDataset pictures(kFolder);
+  pictures.options.cache = "auto";
+  const std::unique_ptr<Device> sim = open_for_test("sim");
+  EXPECT_EQ(pictures.prepare("device", *sim)->plan().tier, Tier::device);
+  EXPECT_EQ(pictures.prepare("host", *sim)->plan().tier, Tier::ram);
+}
+
+TEST(DevicePicturesPlan, WhatADeviceKeepsComesBack) {
+  PicturesDataset pictures = PicturesDataset::with_damaged(kFolder);
+  pictures.options.cache = "device";
+  const LoaderOptions loading{
+      .batch_size = 16, .on_bad = OnBad::substitute, .batches = 90};
+  const std::unique_ptr<Device> sim = open_for_test("sim");
+  auto back = pictures.prepare("device", *sim)->off_device(1, *sim);
+  ASSERT_NE(back, nullptr);
+  EXPECT_EQ(back->plan().tier, Tier::ram);
+  EXPECT_THAT(back->plan().text(), HasSubstr("finished on the device"));
+  EXPECT_EQ(seen_batches(back, loading, *sim), seen_on_host(pictures, loading));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,57 @@
+#include "penstock/transforms/image/device_resize.h"
+
+#include "penstock/transforms/image/pixel_writer.h"
+
+namespace penstock {
+
+static_assert(kResizeBits == ResizeTaps::kBits);
+
+DeviceResize::DeviceResize(const Image& image)
+    : numbers_(PixelWriter(image).numbers()),
+      resize_{.height = image.height,
+              .width = image.width,
+              .channels = static_cast<std::int32_t>(bytes_of(image.mode)),
+              .channels_first = !image.channels_last,
+              .number_bytes = size_of(image.dtype),
+              .numbers = numbers_} {}
+
+void DeviceResize::begin(std::byte* out) {
+  resize_.out = out;
+  windows_.clear();
+  taps_.clear();
+}
+
+void DeviceResize::add(std::int64_t row, const std::byte* pixels,
+                       const KeptPicture& size, const View& view,
+                       const ResizeTaps& columns, const ResizeTaps& rows) {
+  windows_.push_back({.image = pixels,
+                      .height = size.height,
+                      .width = size.width,
+                      .top = view.crop.top,
+                      .left = view.crop.left,
+                      .row = row,
+                      .columns = append(columns),
+                      .rows = append(rows),
+                      .columns_first = columns_first(columns, rows),
+                      .flip = view.flipped});
+}
+
+void DeviceResize::add_none(std::int64_t row) {
+  windows_.push_back({.row = row});
+}
+
+void DeviceResize::run(Stream& stream) const {
+  Resize resize = resize_;
+  resize.taps = taps_;
+  resize.windows = windows_;
+  stream.run(resize);
+}
+
+ResizeAxisTaps DeviceResize::append(const ResizeTaps& taps) {
+  const ResizeAxisTaps axis{.at = taps_.size(), .most = taps.most};
+  for (const auto* part : {&taps.first, &taps.count, &taps.weights})
+    taps_.insert(taps_.end(), part->begin(), part->end());
+  return axis;
+}
+
+}  // namespace penstock
