@@ -222,7 +222,11 @@ void RowFinisher::queue(const FillItem& batch, std::byte* scratch,
       };
     };
     find_rows(part, batch, stored_, runs_in(to[1]));
-    if (part.heads) find_heads(part, runs_in(batch.on_host[part.staged + 1]));
+    if (part.heads) {
+      PENSTOCK_ASSERT(batch.on_host.size() == batch.to.size(),
+                      "who stages heads shows them");
+      find_heads(part, runs_in(batch.on_host[part.staged + 1]));
+    }
     queue(part, batch, scratch, stream);
   }
 }

@@ -42,10 +42,12 @@ std::uint8_t sum_of(const std::uint8_t* from, std::size_t step,
   return byte_of(sum);
 }
 
-/// Lines of a picture in memory, `stride` bytes apart.
+/// Lines of a picture in memory, `stride` bytes apart. The first pixel, or
+/// line, that taps are added up from is the one of this number.
 struct Lines {
   const std::uint8_t* data;
   std::size_t stride;
+  std::size_t first;
 };
 
 /// Each of `lines` lines becomes one of `width` pixels.
@@ -53,9 +55,9 @@ void along_rows(Lines in, std::size_t lines, std::size_t width,
                 std::size_t channels, const Taps& columns, std::uint8_t* out) {
   for (std::size_t y = 0; y < lines; ++y)
     for (std::size_t x = 0; x < width; ++x) {
-      const std::uint8_t* from =
-          in.data + y * in.stride +
-          static_cast<std::size_t>(columns.first[x]) * channels;
+      const std::size_t pixel =
+          static_cast<std::size_t>(columns.first[x]) - in.first;
+      const std::uint8_t* from = in.data + y * in.stride + pixel * channels;
       for (std::size_t c = 0; c < channels; ++c)
         *out++ = sum_of(from + c, channels, columns, x);
     }
@@ -64,16 +66,12 @@ void along_rows(Lines in, std::size_t lines, std::size_t width,
 /// Lines of `bytes` bytes become `height` such lines.
 void along_columns(Lines in, std::size_t bytes, std::size_t height,
                    const Taps& rows, std::uint8_t* out) {
-  for (std::size_t y = 0; y < height; ++y)
+  for (std::size_t y = 0; y < height; ++y) {
+    const std::size_t line = static_cast<std::size_t>(rows.first[y]) - in.first;
+    const std::uint8_t* from = in.data + line * in.stride;
     for (std::size_t b = 0; b < bytes; ++b)
-      *out++ = sum_of(
-          in.data + static_cast<std::size_t>(rows.first[y]) * in.stride + b,
-          in.stride, rows, y);
-}
-
-/// Moves where pixel 0 is, which nothing before `pixels` uses.
-Lines moved(Lines lines, std::size_t pixels, std::size_t bytes) {
-  return {lines.data - pixels * bytes, lines.stride};
+      *out++ = sum_of(from + b, in.stride, rows, y);
+  }
 }
 
 class Resizing {
@@ -100,26 +98,25 @@ class Resizing {
   void make(const ResizeWindow& window) {
     const std::size_t stride =
         static_cast<std::size_t>(window.width) * channels_;
-    const Lines in{reinterpret_cast<const std::uint8_t*>(window.image) +
-                       static_cast<std::size_t>(window.top) * stride +
-                       static_cast<std::size_t>(window.left) * channels_,
-                   stride};
+    const auto* in = reinterpret_cast<const std::uint8_t*>(window.image) +
+                     static_cast<std::size_t>(window.top) * stride +
+                     static_cast<std::size_t>(window.left) * channels_;
     const Taps columns(resize_, window.columns, resize_.width);
     const Taps rows(resize_, window.rows, resize_.height);
     if (window.columns_first) {
       const std::size_t line = (columns.end - columns.begin) * channels_;
       between_.resize(height_ * line);
-      along_columns({in.data + columns.begin * channels_, stride}, line,
-                    height_, rows, between_.data());
-      along_rows(moved({between_.data(), line}, columns.begin, channels_),
-                 height_, width_, channels_, columns, made_.data());
+      along_columns({in + columns.begin * channels_, stride, 0}, line, height_,
+                    rows, between_.data());
+      along_rows({between_.data(), line, columns.begin}, height_, width_,
+                 channels_, columns, made_.data());
     } else {
       const std::size_t line = width_ * channels_;
       between_.resize((rows.end - rows.begin) * line);
-      along_rows({in.data + rows.begin * stride, stride}, rows.end - rows.begin,
+      along_rows({in + rows.begin * stride, stride, 0}, rows.end - rows.begin,
                  width_, channels_, columns, between_.data());
-      along_columns(moved({between_.data(), line}, rows.begin, line), line,
-                    height_, rows, made_.data());
+      along_columns({between_.data(), line, rows.begin}, line, height_, rows,
+                    made_.data());
     }
   }
 
