@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
-#include <cstring>
+#include <type_traits>
 
 #include "penstock/sources/timestamp.h"
 
@@ -17,54 +18,37 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-const std::vector<Cell>& Cells::split(std::string_view row) {
-  cells_.clear();
-  if (rules_.quote != '\0' &&
-      std::memchr(row.data(), rules_.quote, row.size()) != nullptr) {
-    split_quoted(row);
-    return cells_;
-  }
-  // Cells are short: a loop over bytes is faster than a search for each.
-  const char* begin = row.data();
-  const char* end = begin + row.size();
-  const char* from = begin;
-  for (const char* at = begin; at < end; ++at)
-    if (*at == rules_.delimiter) {
-      cells_.push_back({{from, static_cast<std::size_t>(at - from)}});
-      from = at + 1;
+Cell cell_of(std::string_view written, char quote, std::string& plain) {
+  if (quote == '\0' || !written.starts_with(quote)) return {written};
+  plain.clear();
+  std::size_t at = 1;
+  for (; at < written.size(); ++at) {
+    if (written[at] == quote) {
+      // Two marks stand for one.
+      if (at + 1 == written.size() || written[at + 1] != quote) break;
+      ++at;
     }
-  cells_.push_back({{from, static_cast<std::size_t>(end - from)}});
-  return cells_;
+    plain += written[at];
+  }
+  // What follows the closing mark belongs to the cell.
+  if (at < written.size()) plain += written.substr(at + 1);
+  return {plain, true};
 }
 
-void Cells::split_quoted(std::string_view row) {
-  plain_.clear();
-  plain_.reserve(row.size());  // views into it stay
-  for (std::size_t at = 0;;) {
-    Cell cell;
-    if (at < row.size() && row[at] == rules_.quote) {
-      cell.quoted = true;
-      const std::size_t begin = plain_.size();
-      for (++at; at < row.size(); ++at) {
-        if (row[at] == rules_.quote) {
-          if (at + 1 == row.size() || row[at + 1] != rules_.quote) break;
-          ++at;
-        }
-        plain_ += row[at];
+std::vector<std::string_view> cells_of(std::string_view row,
+                                       const RowRules& rules) {
+  std::vector<std::string_view> cells;
+  for (std::size_t begin = 0;;) {
+    std::size_t at = begin;
+    if (rules.quote != '\0' && at < row.size() && row[at] == rules.quote)
+      for (++at;; at += 2) {
+        at = std::min(row.find(rules.quote, at), row.size());
+        if (at + 1 >= row.size() || row[at + 1] != rules.quote) break;
       }
-      ++at;
-      // What follows the closing mark belongs to the cell.
-      while (at < row.size() && row[at] != rules_.delimiter)
-        plain_ += row[at++];
-      cell.text = std::string_view(plain_).substr(begin);
-    } else {
-      std::size_t end = std::min(row.find(rules_.delimiter, at), row.size());
-      cell.text = row.substr(at, end - at);
-      at = end;
-    }
-    cells_.push_back(cell);
-    if (at >= row.size()) return;
-    ++at;  // the delimiter: another cell follows, if an empty one
+    const std::size_t end = std::min(row.find(rules.delimiter, at), row.size());
+    cells.push_back(row.substr(begin, end - begin));
+    if (end == row.size()) return cells;
+    begin = end + 1;  // another cell follows, if an empty one
   }
 }
 
@@ -76,14 +60,19 @@ Looks wider(Looks a, Looks b) {
   return numbers ? Looks::real : Looks::text;
 }
 
-CellReader::CellReader(const std::vector<std::string>& na, char decimal)
-    : na_(na), decimal_(decimal) {
+CellReader::CellReader(const std::vector<std::string>& na, char decimal,
+                       char quote)
+    : na_(na), decimal_(decimal), quote_(quote) {
+  plain_numbers_ =
+      std::string_view("-0123456789.,").find(quote) == std::string_view::npos;
   std::ranges::sort(na_);
   for (const std::string& word : na_) {
     if (word.empty())
       empty_is_na_ = true;
     else
       starts_na_[static_cast<unsigned char>(word[0])] = true;
+    double value = 0;
+    if (number(word, value) && std::isfinite(value)) plain_numbers_ = false;
   }
 }
 
@@ -94,21 +83,13 @@ bool CellReader::is_na(const Cell& cell) const {
          std::ranges::binary_search(na_, cell.text, std::less<>());
 }
 
-template <class Integer>
-bool CellReader::integer(std::string_view text, Integer& value) {
-  text = trimmed(text);
-  if (text.starts_with('+')) text.remove_prefix(1);
-  const char* end = text.data() + text.size();
-  auto [at, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && at == end;
-}
-
-template <class Real>
-bool CellReader::real(std::string_view text, Real& value) const {
+template <class Number>
+bool CellReader::number(std::string_view text, Number& value) const {
   text = trimmed(text);
   if (text.starts_with('+')) text.remove_prefix(1);
   char point[64];
-  if (decimal_ != '.' && text.size() <= sizeof(point)) {
+  if (std::is_floating_point_v<Number> && decimal_ != '.' &&
+      text.size() <= sizeof(point)) {
     if (text.find('.') != text.npos) return false;
     std::ranges::replace_copy(text, point, decimal_, '.');
     text = {point, text.size()};
@@ -135,7 +116,7 @@ Looks CellReader::looks(const Cell& cell) const {
   std::int64_t integer_value = 0;
   double real_value = 0;
   bool boolean_value = false;
-  if (integer(cell.text, integer_value)) return Looks::integer;
+  if (number(cell.text, integer_value)) return Looks::integer;
   std::string_view digits_of = trimmed(cell.text);
   if (digits_of.starts_with('-') || digits_of.starts_with('+'))
     digits_of.remove_prefix(1);
@@ -143,20 +124,28 @@ Looks CellReader::looks(const Cell& cell) const {
                                                 "0123456789") == digits_of.npos;
   // A number of more digits than an integer has would lose some as a float64.
   if (digits) return Looks::text;
-  if (real(cell.text, real_value)) return Looks::real;
+  if (number(cell.text, real_value)) return Looks::real;
   if (boolean(cell.text, boolean_value)) return Looks::boolean;
   return timestamp_from(cell.text) ? Looks::time : Looks::text;
 }
 
-template bool CellReader::integer(std::string_view, std::int8_t&);
-template bool CellReader::integer(std::string_view, std::int16_t&);
-template bool CellReader::integer(std::string_view, std::int32_t&);
-template bool CellReader::integer(std::string_view, std::int64_t&);
-template bool CellReader::integer(std::string_view, std::uint8_t&);
-template bool CellReader::integer(std::string_view, std::uint16_t&);
-template bool CellReader::integer(std::string_view, std::uint32_t&);
-template bool CellReader::integer(std::string_view, std::uint64_t&);
-template bool CellReader::real(std::string_view, float&) const;
-template bool CellReader::real(std::string_view, double&) const;
+Looks CellReader::looks(std::string_view written, std::string& plain) const {
+  std::int64_t integer = 0;
+  double real = 0;
+  if (plain_number(written, integer)) return Looks::integer;
+  if (plain_number(written, real)) return Looks::real;
+  return looks(cell_of(written, quote_, plain));
+}
+
+template bool CellReader::number(std::string_view, std::int8_t&) const;
+template bool CellReader::number(std::string_view, std::int16_t&) const;
+template bool CellReader::number(std::string_view, std::int32_t&) const;
+template bool CellReader::number(std::string_view, std::int64_t&) const;
+template bool CellReader::number(std::string_view, std::uint8_t&) const;
+template bool CellReader::number(std::string_view, std::uint16_t&) const;
+template bool CellReader::number(std::string_view, std::uint32_t&) const;
+template bool CellReader::number(std::string_view, std::uint64_t&) const;
+template bool CellReader::number(std::string_view, float&) const;
+template bool CellReader::number(std::string_view, double&) const;
 
 }  // namespace penstock::text

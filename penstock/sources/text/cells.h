@@ -4,29 +4,24 @@
 #include <string_view>
 #include <vector>
 
-#include "penstock/sources/text/text_rows.h"
+#include "penstock/sources/text/number.h"
+#include "penstock/sources/text/row_rules.h"
 
 namespace penstock::text {
 
-/// A cell of a row, without quotation marks.
+/// A cell without quotation marks.
 struct Cell {
   std::string_view text;
   bool quoted = false;
 };
 
-/// Cuts rows into cells. One thread's; cells are good until the next row.
-class Cells {
- public:
-  explicit Cells(RowRules rules) : rules_(rules) {}
-  const std::vector<Cell>& split(std::string_view row);
+/// Takes the quotation marks from a cell as it is written; `plain` holds what
+/// is then not as it was.
+Cell cell_of(std::string_view written, char quote, std::string& plain);
 
- private:
-  void split_quoted(std::string_view row);
-
-  const RowRules rules_;
-  std::vector<Cell> cells_;
-  std::string plain_;  // of cells that are not as they are written
-};
+/// The cells of a row as they are written.
+std::vector<std::string_view> cells_of(std::string_view row,
+                                       const RowRules& rules);
 
 /// What cells look like, the narrower first.
 enum class Looks : unsigned char {
@@ -44,23 +39,33 @@ Looks wider(Looks a, Looks b);
 /// Turns cells into values.
 class CellReader {
  public:
-  CellReader(const std::vector<std::string>& na, char decimal);
+  CellReader(const std::vector<std::string>& na, char decimal,
+             char quote = '\0');
 
   bool is_na(const Cell& cell) const;
+  /// A cell as it is written that is such a number. False: it is to be looked
+  /// at in other ways. Memory as read_plain() needs it.
+  template <class Number>
+  bool plain_number(std::string_view written, Number& value) const {
+    const char* begin = written.data();
+    return plain_numbers_ &&
+           read_plain(begin, begin + written.size(), decimal_, value);
+  }
   Looks looks(const Cell& cell) const;
+  /// Of a cell as it is written, in a ChunkBuffer.
+  Looks looks(std::string_view written, std::string& plain) const;
 
   // False where the cell is no such value. Spaces around numbers do not count.
-  template <class Integer>
-  static bool integer(std::string_view text, Integer& value);
-  template <class Real>
-  bool real(std::string_view text, Real& value) const;
+  template <class Number>
+  bool number(std::string_view text, Number& value) const;
   static bool boolean(std::string_view text, bool& value);
 
  private:
   std::vector<std::string> na_;  // sorted
   bool starts_na_[256] = {};     // by the first byte
   bool empty_is_na_ = false;
-  const char decimal_;
+  bool plain_numbers_ = true;  // are such, and not missing or in marks
+  const char decimal_, quote_;
 };
 
 /// Without spaces at both ends.

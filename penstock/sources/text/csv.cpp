@@ -3,6 +3,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/utf8.h"
+#include "penstock/sources/text/cell_values.h"
 #include "penstock/sources/text/text_file.h"
 
 // A file is walked once for the ends of its rows, then some of its chunks for
@@ -17,6 +18,12 @@ using files::FileColumn;
 
 struct CsvFile;
 
+/// '\0': there is none.
+char quote_of(const FileSettings& settings) {
+  return settings.quote == "none" || settings.quote.empty() ? '\0'
+                                                            : settings.quote[0];
+}
+
 class CsvReader final : public files::ChunkReader {
  public:
   CsvReader(std::shared_ptr<const CsvFile> file,
@@ -24,22 +31,22 @@ class CsvReader final : public files::ChunkReader {
   void read(std::int64_t chunk, const files::PieceSink& sink) override;
 
  private:
-  void append_row(std::string_view row, std::int64_t line, Block& block);
-  void append(const Cell& cell, std::size_t at, std::int64_t line,
-              Block& block);
-  void refuse_row(const std::string& why, Block& block);
+  std::string why(const CellProblem& problem, std::int64_t line);
 
   const std::shared_ptr<const CsvFile> file_;
   const std::vector<std::size_t> columns_;
   ChunkBuffer buffer_;
-  Cells cells_;
+  CellGrid grid_;
+  CellValues values_;
+  std::vector<CellProblem> problems_;
+  std::string plain_;
 };
 
 struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
   CsvFile(const files::DataFile& file, const FileSettings& settings,
           StopFlag stop)
       : text(file, settings.encoding, stop),
-        reader(settings.na, settings.decimal[0]) {
+        reader(settings.na, settings.decimal[0], quote_of(settings)) {
     read_header(settings);
     rows_found = find_rows(text, first_row, first_line, rules, stop);
   }
@@ -88,9 +95,7 @@ void CsvFile::read_header(const FileSettings& settings) {
   const char* begin = start.data();
   const char* end = begin + start.size();
   if (start.starts_with("\xef\xbb\xbf")) begin += 3;  // says that it is UTF-8
-  rules.quote = settings.quote == "none" || settings.quote.empty()
-                    ? '\0'
-                    : settings.quote[0];
+  rules.quote = quote_of(settings);
   rules.delimiter = settings.delimiter == "tab"  ? '\t'
                     : settings.delimiter.empty() ? '\0'
                                                  : settings.delimiter[0];
@@ -109,12 +114,13 @@ void CsvFile::read_header(const FileSettings& settings) {
     std::string_view row = content_of(begin, next);
     if (!row.empty()) {
       if (rules.delimiter == '\0') rules.delimiter = delimiter_in(row);
-      Cells cutter(rules);
-      const std::vector<Cell>& cells = cutter.split(row);
-      for (std::size_t at = 0; at < cells.size(); ++at)
-        names.push_back(settings.header && !cells[at].text.empty()
-                            ? std::string(cells[at].text)
-                            : "c" + std::to_string(at + 1));
+      std::string plain;
+      for (std::string_view written : cells_of(row, rules)) {
+        const Cell cell = cell_of(written, rules.quote, plain);
+        names.push_back(settings.header && !cell.text.empty()
+                            ? std::string(cell.text)
+                            : "c" + std::to_string(names.size() + 1));
+      }
       if (settings.header) {
         first_line += lines_in(begin, next);
         begin = next;
@@ -155,91 +161,58 @@ void CsvFile::check_names() const {
 
 void CsvFile::look(std::size_t chunk, std::vector<Looks>& looks) const {
   ChunkBuffer buffer;
-  Cells cells(rules);
-  const TextChunk& of = rows_found.chunks[chunk];
-  each_row(buffer.read(text, of), rules, of.line,
-           [&](std::string_view row, std::int64_t) {
-             const std::vector<Cell>& found = cells.split(row);
-             for (std::size_t c = 0; c < std::min(found.size(), looks.size());
-                  ++c)
-               if (looks[c] != Looks::text)
-                 looks[c] = wider(looks[c], reader.looks(found[c]));
-           });
+  CellGrid grid(rules, names.size());
+  grid.cut(buffer.read(text, rows_found.chunks[chunk]));
+  std::string plain;
+  for (const CellGrid::Row& row : grid.rows())
+    for (std::size_t c = 0; c < std::min<std::size_t>(row.cells, looks.size());
+         ++c)
+      if (looks[c] != Looks::text)
+        looks[c] = wider(looks[c], reader.looks(grid.cell(row, c), plain));
 }
 
 CsvReader::CsvReader(std::shared_ptr<const CsvFile> file,
                      std::vector<std::size_t> columns)
     : file_(std::move(file)),
       columns_(std::move(columns)),
-      cells_(file_->rules) {}
+      grid_(file_->rules, file_->names.size()),
+      values_(file_->reader, file_->columns_, file_->rules.quote, columns_) {}
 
 void CsvReader::read(std::int64_t chunk, const files::PieceSink& sink) {
   const TextChunk& of =
       file_->rows_found.chunks[static_cast<std::size_t>(chunk)];
-  Block block;
-  for (std::size_t column : columns_)
-    block.columns.emplace_back().type = file_->columns_[column].type;
-  each_row(buffer_.read(file_->text, of), file_->rules, of.line,
-           [&](std::string_view row, std::int64_t line) {
-             append_row(row, line, block);
-           });
+  grid_.cut(buffer_.read(file_->text, of));
+  problems_.clear();
+  Block block = values_.read(grid_, problems_);
+  const char* counted = grid_.chunk().data();
+  std::int64_t line = of.line;
+  for (const CellProblem& problem : problems_) {
+    const char* begin = grid_.text(grid_.rows()[problem.row]).data();
+    line += lines_in(counted, begin);
+    counted = begin;
+    block.problems.push_back({static_cast<std::int64_t>(problem.row),
+                              problem.column, why(problem, line)});
+  }
   sink(std::move(block));
 }
 
-void CsvReader::refuse_row(const std::string& why, Block& block) {
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    block.problems.push_back({block.rows, c, why});
-    block.columns[c].append_null();
-  }
-}
-
-void CsvReader::append_row(std::string_view row, std::int64_t line,
-                           Block& block) {
-  const std::vector<Cell>& cells = cells_.split(row);
-  if (cells.size() != file_->names.size()) {
-    refuse_row("its row has " + std::to_string(cells.size()) +
-                   (cells.size() == 1 ? " cell" : " cells") + ", expected " +
-                   std::to_string(file_->names.size()) + " (" +
-                   file_->text.place(line) + ": " + shown_text(row) +
-                   "); a cell that holds the delimiter must stand in quotation "
-                   "marks",
-               block);
-  } else {
-    for (std::size_t c = 0; c < columns_.size(); ++c)
-      append(cells[columns_[c]], c, line, block);
-  }
-  ++block.rows;
-}
-
-void CsvReader::append(const Cell& cell, std::size_t at, std::int64_t line,
-                       Block& block) {
-  const FileColumn& column = file_->columns_[columns_[at]];
-  Column& to = block.columns[at];
-  const bool is_text = to.type.is_text();
-  // A number is tried first: few cells are missing. "nan" is a number to the
-  // parser, and missing to people.
-  const bool may_be_na = cell.text.empty() || is_text || column.timestamp ||
-                         static_cast<unsigned char>(cell.text.back()) > '9';
-  if (may_be_na &&
-      (file_->reader.is_na(cell) || (cell.text.empty() && !is_text)))
-    return to.append_null();
-  if (is_text && !is_utf8(cell.text)) {
-    block.problems.push_back({block.rows, at,
-                              "holds " + shown_text(cell.text) + " (" +
-                                  file_->text.place(line) +
-                                  "); name its encoding as source.encoding"});
-    return to.append_null();
-  }
-  if (to.type.kind != ColumnKind::null &&
-      append_cell(file_->reader, cell.text, column, to))
-    return;
-  if (!file_->reader.is_na(cell))
-    block.problems.push_back(
-        {block.rows, at,
-         "holds " + shown_text(cell.text) + " where " + expected_of(column) +
-             " is expected (" + file_->text.place(line) +
-             "); another type can be chosen: source.columns." + column.name});
-  to.append_null();
+std::string CsvReader::why(const CellProblem& problem, std::int64_t line) {
+  const CellGrid::Row& row = grid_.rows()[problem.row];
+  const std::string place = file_->text.place(line);
+  if (problem.what == CellProblem::What::cells)
+    return "its row has " + std::to_string(row.cells) +
+           (row.cells == 1 ? " cell" : " cells") + ", expected " +
+           std::to_string(file_->names.size()) + " (" + place + ": " +
+           shown_text(grid_.text(row)) +
+           "); a cell that holds the delimiter must stand in quotation marks";
+  const FileColumn& column = file_->columns_[columns_[problem.column]];
+  const Cell cell = cell_of(grid_.cell(row, columns_[problem.column]),
+                            file_->rules.quote, plain_);
+  const std::string found = "holds " + shown_text(cell.text);
+  if (problem.what == CellProblem::What::encoding)
+    return found + " (" + place + "); name its encoding as source.encoding";
+  return found + " where " + expected_of(column) + " is expected (" + place +
+         "); another type can be chosen: source.columns." + column.name;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/utf8.h"
+#include "penstock/base/with_number.h"
 #include "penstock/sources/timestamp.h"
 
 namespace penstock::text {
@@ -81,16 +82,11 @@ std::vector<std::size_t> looked_at(std::size_t chunks, std::size_t files) {
 
 bool append_cell(const CellReader& reader, std::string_view text,
                  const files::FileColumn& as, Column& to) {
-  auto integer = [&]<class Number>(Number value) {
-    if (!reader.integer(text, value)) return false;
-    to.append_number(value);
-    return true;
-  };
   if (to.type.kind == ColumnKind::boolean) {
     bool value = false;
     std::int64_t number = 2;
     if (!CellReader::boolean(text, value)) {
-      if (!CellReader::integer(text, number) || number < 0 || number > 1)
+      if (!reader.number(text, number) || number < 0 || number > 1)
         return false;
       value = number == 1;
     }
@@ -106,36 +102,12 @@ bool append_cell(const CellReader& reader, std::string_view text,
     if (time) to.append_float64(*time);
     return time.has_value();
   }
-  switch (to.type.dtype) {
-    case Dtype::float32: {
-      float value = 0;
-      if (!reader.real(text, value)) return false;
-      to.append_number(value);
-      return true;
-    }
-    case Dtype::int8:
-      return integer(std::int8_t{});
-    case Dtype::int16:
-      return integer(std::int16_t{});
-    case Dtype::int32:
-      return integer(std::int32_t{});
-    case Dtype::int64:
-      return integer(std::int64_t{});
-    case Dtype::uint8:
-      return integer(std::uint8_t{});
-    case Dtype::uint16:
-      return integer(std::uint16_t{});
-    case Dtype::uint32:
-      return integer(std::uint32_t{});
-    case Dtype::uint64:
-      return integer(std::uint64_t{});
-    default: {
-      double value = 0;
-      if (!reader.real(text, value)) return false;
-      to.append_float64(value);
-      return true;
-    }
-  }
+  return with_number(to.type.dtype, [&]<class Number>(Typed<Number>) {
+    Number value{};
+    if (!reader.number(text, value)) return false;
+    to.append_number(value);
+    return true;
+  });
 }
 
 std::string expected_of(const files::FileColumn& column) {
@@ -147,10 +119,11 @@ std::string expected_of(const files::FileColumn& column) {
 std::string_view ChunkBuffer::read(const PlainText& text,
                                    const TextChunk& chunk) {
   const auto size = static_cast<std::size_t>(chunk.bytes);
-  if (bytes_.size() < size + kPadding) bytes_.resize(size + kPadding);
-  text.read(chunk.offset, bytes_.data(), size);
-  std::fill_n(bytes_.data() + size, kPadding, '\0');
-  return {bytes_.data(), size};
+  if (bytes_.size() < size + 2 * kPadding) bytes_.resize(size + 2 * kPadding);
+  char* begin = bytes_.data() + kPadding;
+  text.read(chunk.offset, begin, size);
+  std::fill_n(begin + size, kPadding, '\0');
+  return {begin, size};
 }
 
 }  // namespace penstock::text

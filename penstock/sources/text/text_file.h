@@ -41,7 +41,7 @@ bool append_cell(const CellReader& reader, std::string_view text,
 /// "a number of float64", for a problem.
 std::string expected_of(const files::FileColumn& column);
 
-/// Reads a chunk, and room behind it for vector code.
+/// Reads a chunk, with room before and behind it for vector code.
 class ChunkBuffer {
  public:
   static constexpr std::size_t kPadding = 64;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 
 #include "penstock/base/error.h"
 
@@ -12,11 +11,6 @@ namespace {
 constexpr std::int64_t kChunk = 1 << 20;
 constexpr std::size_t kBuffer = std::size_t{4} << 20;
 constexpr std::size_t kLongestRow = std::size_t{64} << 20;
-
-const char* find(const char* begin, const char* end, char c) {
-  return static_cast<const char*>(
-      std::memchr(begin, c, static_cast<std::size_t>(end - begin)));
-}
 
 [[noreturn]] void refuse_long_row(const PlainText& text, std::int64_t line,
                                   bool quotes) {
@@ -31,46 +25,6 @@ const char* find(const char* begin, const char* end, char c) {
 }
 
 }  // namespace
-
-const char* RowRules::end_of_row(const char* begin, const char* end) const {
-  const char* newline = find(begin, end, '\n');
-  // Most rows have no quotation mark: two searches, and no look at a byte.
-  if (quote == '\0' ||
-      find(begin, newline == nullptr ? end : newline, quote) == nullptr)
-    return newline == nullptr ? nullptr : newline + 1;
-  bool at_start = true;  // of a cell
-  for (const char* at = begin; at < end; ++at) {
-    if (at_start && *at == quote) {
-      // To the mark that closes it; two marks stand for one.
-      for (++at;; at += 2) {
-        at = find(at, end, quote);
-        if (at == nullptr) return nullptr;
-        if (at + 1 == end || at[1] != quote) break;
-      }
-      at_start = false;
-    } else if (*at == '\n') {
-      return at + 1;
-    } else {
-      at_start = *at == delimiter;
-    }
-  }
-  return nullptr;
-}
-
-std::string_view content_of(const char* begin, const char* end) {
-  if (end > begin && end[-1] == '\n') --end;
-  if (end > begin && end[-1] == '\r') --end;
-  return {begin, static_cast<std::size_t>(end - begin)};
-}
-
-std::int64_t lines_in(const char* begin, const char* end) {
-  std::int64_t lines = 0;  // one, mostly
-  while (begin < end && (begin = find(begin, end, '\n')) != nullptr) {
-    ++begin;
-    ++lines;
-  }
-  return lines;
-}
 
 TextRows find_rows(const PlainText& text, std::int64_t offset,
                    std::int64_t line, const RowRules& rules, StopFlag stop) {

@@ -1,0 +1,140 @@
+#include "penstock/sources/text/marks.h"
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+// 64 bytes at a time. Most hold no quotation mark: then all delimiters and ends
+// of lines are marks, or within a cell that began with one none is. The others
+// are gone through byte by byte.
+
+namespace penstock::text {
+namespace {
+
+constexpr std::size_t kBlock = 64;
+
+/// A bit for each byte that is `c`.
+std::uint64_t equal_bits(const char* block, char c) {
+  std::uint64_t bits = 0;
+#if defined(__x86_64__)
+  const __m128i wanted = _mm_set1_epi8(c);
+  for (int part = 3; part >= 0; --part) {
+    const __m128i bytes =
+        _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 16 * part));
+    bits = bits << 16 | static_cast<std::uint32_t>(
+                            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, wanted)));
+  }
+#else
+  for (std::size_t at = kBlock; at-- > 0;)
+    bits = bits << 1 | static_cast<std::uint64_t>(block[at] == c);
+#endif
+  return bits;
+}
+
+enum class Within : std::uint8_t {
+  start,    // of a cell
+  plain,    // a cell, outside of quotation marks
+  quoted,   // inside of them
+  closing,  // behind one that closes, unless another follows
+};
+
+struct Bits {
+  std::uint64_t cells = 0, rows = 0;  // that end there
+};
+
+Bits bits_by_bytes(std::string_view block, const RowRules& rules,
+                   Within& within) {
+  Bits bits;
+  for (std::size_t at = 0; at < block.size(); ++at) {
+    const char c = block[at];
+    const bool quote = c == rules.quote && rules.quote != '\0';
+    if (within == Within::quoted) {
+      if (quote) within = Within::closing;
+    } else if (quote && within != Within::plain) {
+      within = Within::quoted;
+    } else if (c == '\n' || c == rules.delimiter) {
+      within = Within::start;
+      bits.cells |= std::uint64_t{1} << at;
+      if (c == '\n') bits.rows |= std::uint64_t{1} << at;
+    } else {
+      within = Within::plain;
+    }
+  }
+  return bits;
+}
+
+Bits bits_of(std::string_view block, const RowRules& rules, Within& within) {
+  const char* bytes = block.data();
+  if (block.size() < kBlock ||
+      (rules.quote != '\0' && equal_bits(bytes, rules.quote) != 0))
+    return bits_by_bytes(block, rules, within);
+  if (within == Within::quoted) return {};
+  Bits bits;
+  bits.rows = equal_bits(bytes, '\n');
+  bits.cells = bits.rows | equal_bits(bytes, rules.delimiter);
+  within = (bits.cells >> 63) != 0 ? Within::start : Within::plain;
+  return bits;
+}
+
+template <class BitsOf>
+void find_marks(std::string_view chunk, const RowRules& rules, Marks& to,
+                BitsOf bits_of_block) {
+  to.cells.clear();
+  to.rows.clear();
+  Within within = Within::start;
+  for (std::size_t at = 0; at < chunk.size(); at += kBlock) {
+    const Bits bits = bits_of_block(chunk.substr(at, kBlock), rules, within);
+    to.cells.append_bits(bits.cells, static_cast<std::uint32_t>(at));
+    to.rows.append_bits(bits.rows, static_cast<std::uint32_t>(at));
+  }
+}
+
+}  // namespace
+
+void Marks::find(std::string_view chunk, const RowRules& rules) {
+  find_marks(chunk, rules, *this, bits_of);
+}
+
+void Marks::find_by_bytes(std::string_view chunk, const RowRules& rules) {
+  find_marks(chunk, rules, *this, bits_by_bytes);
+}
+
+void CellGrid::cut(std::string_view chunk) {
+  chunk_ = chunk;
+  rows_.clear();
+  marks_.find(chunk, rules_);
+  std::uint32_t begin = 0;
+  std::size_t first = 0;
+  for (const std::uint32_t end : marks_.rows.all()) {
+    std::size_t last = first + cells_ - 1;  // mostly
+    if (last >= marks_.cells.size() || marks_.cells[last] != end)
+      for (last = first; marks_.cells[last] != end;) ++last;
+    add_row(begin, end + 1, first, last);
+    begin = end + 1;
+    first = last + 1;
+  }
+  if (begin == chunk.size()) return;
+  // The last row lacks its end.
+  const std::size_t last = marks_.cells.size();
+  const auto end = static_cast<std::uint32_t>(chunk.size());
+  marks_.cells.append(end);
+  add_row(begin, end, first, last);
+}
+
+/// Of the bytes [begin, end), whose cells end at these marks.
+void CellGrid::add_row(std::uint32_t begin, std::uint32_t end,
+                       std::size_t first, std::size_t last) {
+  const std::string_view row =
+      content_of(chunk_.data() + begin, chunk_.data() + end);
+  if (row.empty()) return;
+  end = begin + static_cast<std::uint32_t>(row.size());
+  // A "\r" at its end is no delimiter, either.
+  if (last > first && marks_.cells[last - 1] >= end) --last;
+  marks_.cells[last] = end;
+  rows_.push_back({.begin = begin,
+                   .end = end,
+                   .first = static_cast<std::uint32_t>(first),
+                   .cells = static_cast<std::uint32_t>(last - first + 1)});
+}
+
+}  // namespace penstock::text
