@@ -88,6 +88,12 @@ class NumbersFit final : public FieldFit {
 
   void add(std::span<const ValueRow> rows,
            std::span<const std::uint8_t> train) override {
+    if (only_counts()) {
+      const auto count = std::ranges::count_if(
+          train, [](std::uint8_t is_train) { return is_train != 0; });
+      for (Sum& sum : sums_) sum.count += count;
+      return;
+    }
     std::size_t first = blocks_.size();
     blocks_.resize(first + sums_.size());
     double* block = blocks_.data() + first;
@@ -137,6 +143,14 @@ class NumbersFit final : public FieldFit {
   }
 
  private:
+  /// The numbers need not be looked at.
+  bool only_counts() const {
+    return rows_->whole() &&
+           std::ranges::none_of(numbers_, [](const Standardization& number) {
+             return number.standardize || number.fill_mean;
+           });
+  }
+
   /// `small`: sums of small parts of the values, where plain ones overflowed.
   enum class Pass { means, small, squares };
 

@@ -92,6 +92,8 @@ class NumberRows {
   /// overwrites.
   virtual std::span<const double> numbers(ValueRow row) = 0;
   virtual std::unique_ptr<NumberRows> clone() const = 0;
+  /// True where each row is one element of which no number is missing.
+  virtual bool whole() const { return false; }
 };
 
 /// Finds the statistics of `numbers` (with their names and types filled in) in

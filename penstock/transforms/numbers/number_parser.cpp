@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <utility>
+
+#include "penstock/base/with_number.h"
 
 namespace penstock {
 namespace {
@@ -39,6 +42,7 @@ class NumberParser final : public FieldParser {
   const Values& canonical(const Values& values) override {
     if (row_.canonical()) return values;
     std::int64_t rows = values.rows();
+    if (!row_.masked && !row_.exact) return widened(values);
     const bool marked = row_.masked && row_.exact;
     const std::size_t marks = marked ? names_.size() : 0;
     canonical_.width = names_.size() * sizeof(double) + marks;
@@ -56,6 +60,25 @@ class NumberParser final : public FieldParser {
   }
 
  private:
+  /// As row_.decode() of each row, column by column.
+  const Values& widened(const Values& values) {
+    const std::size_t columns = row_.places.size();
+    const auto rows = static_cast<std::size_t>(values.rows());
+    canonical_.width = columns * sizeof(double);
+    canonical_.bytes.resize(rows * canonical_.width);
+    for (std::size_t c = 0; c < columns; ++c)
+      with_number(row_.places[c].dtype, [&]<class Number>(Typed<Number>) {
+        const std::byte* from = values.bytes.data() + row_.places[c].offset;
+        auto* to = canonical_.bytes.mutable_data<double>() + c;
+        for (std::size_t row = 0; row < rows; ++row) {
+          Number number;
+          std::memcpy(&number, from + row * row_.bytes, sizeof(number));
+          to[row * columns] = static_cast<double>(number);
+        }
+      });
+    return canonical_;
+  }
+
   void reject(std::int64_t row, const std::string& column, const char* why,
               Faults& faults) {
     auto faulty = faulty_[static_cast<std::size_t>(row)];
@@ -73,9 +96,27 @@ class NumberParser final : public FieldParser {
                       !(real && std::isnan(column.as_float64(row)))};
   }
 
+  /// False: a number is no finite one, and is to be looked at by itself.
+  template <class Number>
+  bool copy_finite(const Column& column, std::byte* to) const {
+    bool finite = true;
+    for (std::int64_t row = 0; row < column.length; ++row, to += row_.bytes) {
+      auto number = column.number<Number>(row);
+      if constexpr (std::is_floating_point_v<Number>) {
+        finite &= std::abs(number) <= std::numeric_limits<Number>::max();
+        number = number + Number{0};  // -0.0 becomes 0.0
+      }
+      std::memcpy(to, &number, sizeof(number));
+    }
+    return finite;
+  }
+
   template <class Number>
   void copy(const Column& column, const std::string& name, std::byte* to,
             Faults& faults) {
+    if (column.validity.size() == 0 && !row_.maths.log1p &&
+        copy_finite<Number>(column, to))
+      return;
     for (std::int64_t row = 0; row < column.length; ++row, to += row_.bytes) {
       auto number = column.number<Number>(row);
       if (!column.valid(row)) {
@@ -95,7 +136,7 @@ class NumberParser final : public FieldParser {
                  faults);
           continue;
         }
-        number = number + Number{0};  // -0.0 becomes 0.0
+        number = number + Number{0};
       }
       if (!row_.maths.takes(static_cast<double>(number))) {
         reject(row, name, "is -1 or less, expected a number that has a log1p",

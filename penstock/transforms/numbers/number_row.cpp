@@ -89,7 +89,7 @@ void NumberRow::decode(const std::byte* row, double* out) const {
 
 void NumberRow::prepare(const std::byte* row, double* out) const {
   decode(row, out);
-  if (!maths.log1p && !maths.clips()) return;
+  if (!maths.any()) return;
   for (std::size_t i = 0; i < places.size(); ++i) out[i] = maths.of(out[i]);
 }
 

@@ -18,6 +18,7 @@ struct NumberMaths {
   double most = std::numeric_limits<double>::infinity();
   bool log1p = false;
 
+  bool any() const { return log1p || clips(); }
   bool clips() const { return least > -HUGE_VAL || most < HUGE_VAL; }
   /// False for a number without a log1p, where that is taken.
   bool takes(double number) const {

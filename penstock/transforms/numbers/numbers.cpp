@@ -9,6 +9,7 @@
 
 #include "penstock/transforms/kinds.h"
 #include "penstock/transforms/number_encoder.h"
+#include "penstock/transforms/numbers/number_columns.h"
 #include "penstock/transforms/numbers/number_map.h"
 #include "penstock/transforms/numbers/number_parser.h"
 #include "penstock/transforms/numbers/number_row.h"
@@ -40,6 +41,7 @@ class RowNumbers final : public NumberRows {
   std::unique_ptr<NumberRows> clone() const override {
     return std::make_unique<RowNumbers>(row_);
   }
+  bool whole() const override { return !row_.masked; }
 
  private:
   const NumberRow row_;
@@ -104,6 +106,9 @@ class Encoder final : public FieldEncoder {
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
               Faults& faults) override {
+    if (!row_.masked && !row_.exact && !maps_ && !row_.maths.any() &&
+        encode_columns(rows, row_, statistics_, settings_.dtype, out))
+      return;
     std::byte* to = out.data;
     for (std::size_t i = 0; i < rows.size(); ++i, to += out.stride) {
       row_.prepare(rows[i].data(), raw_.data());
