@@ -130,10 +130,11 @@ Looks CellReader::looks(const Cell& cell) const {
 }
 
 Looks CellReader::looks(std::string_view written, std::string& plain) const {
-  std::int64_t integer = 0;
-  double real = 0;
-  if (plain_number(written, integer)) return Looks::integer;
-  if (plain_number(written, real)) return Looks::real;
+  PlainDecimal decimal;
+  const char* begin = written.data();
+  if (plain_numbers_ &&
+      plain_decimal(begin, begin + written.size(), decimal_, decimal))
+    return decimal.point ? Looks::real : Looks::integer;
   return looks(cell_of(written, quote_, plain));
 }
 

@@ -73,6 +73,8 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
 
  private:
   void read_header(const FileSettings& settings);
+  bool take_header(const FileSettings& settings, std::string_view start,
+                   bool whole);
   void check_names() const;
 };
 
@@ -89,17 +91,28 @@ char delimiter_in(std::string_view line) {
 
 void CsvFile::read_header(const FileSettings& settings) {
   constexpr std::int64_t kLongest = 16 << 20;
-  std::string start(static_cast<std::size_t>(std::min(text.size(), kLongest)),
-                    '\0');
-  text.read(0, start.data(), start.size());
-  const char* begin = start.data();
-  const char* end = begin + start.size();
-  if (start.starts_with("\xef\xbb\xbf")) begin += 3;  // says that it is UTF-8
   rules.quote = quote_of(settings);
   rules.delimiter = settings.delimiter == "tab"  ? '\t'
                     : settings.delimiter.empty() ? '\0'
                                                  : settings.delimiter[0];
+  const std::int64_t most = std::min(text.size(), kLongest);
+  for (std::int64_t size = 64 << 10;; size *= 16) {
+    std::string start(static_cast<std::size_t>(std::min(size, most)), '\0');
+    text.read(0, start.data(), start.size());
+    if (take_header(settings, start, size >= most)) break;
+  }
+  check_names();
+}
+
+/// False: more than the file's start is needed.
+bool CsvFile::take_header(const FileSettings& settings, std::string_view start,
+                          bool whole) {
+  const char* begin = start.data();
+  const char* end = begin + start.size();
+  if (start.starts_with("\xef\xbb\xbf")) begin += 3;  // says that it is UTF-8
+  first_line = 1;
   for (;;) {
+    if (begin == end && !whole) return false;
     if (begin == end)
       throw Error(ErrorKind::source,
                   {.code = "files.damaged",
@@ -110,6 +123,7 @@ void CsvFile::read_header(const FileSettings& settings) {
     RowRules line = rules;
     if (line.delimiter == '\0') line.delimiter = ',';
     const char* next = line.end_of_row(begin, end);
+    if (next == nullptr && !whole) return false;
     if (next == nullptr) next = end;
     std::string_view row = content_of(begin, next);
     if (!row.empty()) {
@@ -131,7 +145,7 @@ void CsvFile::read_header(const FileSettings& settings) {
     begin = next;
   }
   first_row = begin - start.data();
-  check_names();
+  return true;
 }
 
 void CsvFile::check_names() const {

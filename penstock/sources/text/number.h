@@ -24,6 +24,7 @@ inline constexpr std::size_t kBeforeNumber = 16;
 struct PlainDecimal {
   std::uint64_t digits = 0;  ///< less than 10^16
   int fraction = 0;          ///< at most 15
+  bool point = false;        ///< there is one; "1." has no fraction
   bool negative = false;
 };
 
@@ -43,8 +44,9 @@ inline bool plain_decimal_by_bytes(const char* begin, const char* end,
       mark = at;
     }
   }
-  if (mark != nullptr) to.fraction = static_cast<int>(end - mark - 1);
-  return mark == nullptr || end - begin > 1;
+  to.point = mark != nullptr;
+  if (to.point) to.fraction = static_cast<int>(end - mark - 1);
+  return !to.point || end - begin > 1;
 }
 
 #if defined(__x86_64__)
@@ -64,6 +66,7 @@ inline bool plain_decimal(const char* begin, const char* end, char point,
   __m128i digits =
       _mm_and_si128(_mm_sub_epi8(bytes, _mm_set1_epi8('0')), inside);
   to.fraction = 0;
+  to.point = false;
   if (point != '\0') {
     const auto points = static_cast<unsigned>(_mm_movemask_epi8(
         _mm_and_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(point)), inside)));
@@ -76,6 +79,7 @@ inline bool plain_decimal(const char* begin, const char* end, char point,
       digits = _mm_or_si128(_mm_and_si128(before, _mm_slli_si128(digits, 1)),
                             _mm_andnot_si128(before, digits));
       to.fraction = 15 - at;
+      to.point = true;
     }
   }
   const __m128i nine = _mm_set1_epi8(9);

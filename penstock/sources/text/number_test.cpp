@@ -111,6 +111,7 @@ TEST(PlainNumber, IsTheSameByteByByte) {
       if (!read) continue;
       EXPECT_EQ(at_once.digits, by_bytes.digits) << text;
       EXPECT_EQ(at_once.fraction, by_bytes.fraction) << text;
+      EXPECT_EQ(at_once.point, by_bytes.point) << text;
       EXPECT_EQ(at_once.negative, by_bytes.negative) << text;
     }
   }

@@ -9,7 +9,7 @@ namespace penstock::text {
 namespace {
 
 constexpr std::int64_t kChunk = 1 << 20;
-constexpr std::size_t kBuffer = std::size_t{4} << 20;
+constexpr std::size_t kBuffer = std::size_t{512} << 10;  // stays in a cache
 constexpr std::size_t kLongestRow = std::size_t{64} << 20;
 
 [[noreturn]] void refuse_long_row(const PlainText& text, std::int64_t line,
@@ -51,13 +51,16 @@ TextRows find_rows(const PlainText& text, std::int64_t offset,
     at += static_cast<std::int64_t>(more);
     const char* begin = buffer.data();
     const char* end = begin + held + more;
+    RowRules here = rules;
+    if (std::memchr(begin, rules.quote, held + more) == nullptr)
+      here.quote = '\0';  // which need not be looked for in each row
     while (begin < end) {
-      const char* next = rules.end_of_row(begin, end);
+      const char* next = here.end_of_row(begin, end);
       if (next == nullptr && at < text.size()) break;
       if (next == nullptr) next = end;  // the last row may lack its end
       if (!content_of(begin, next).empty()) ++chunk_rows;
       chunk.bytes += next - begin;
-      line += rules.lines_of(begin, next);
+      line += here.lines_of(begin, next);
       if (chunk.bytes >= kChunk) end_chunk();
       begin = next;
     }

@@ -69,6 +69,26 @@ TEST_F(TextTest, FindsTheDelimiter) {
               ElementsAre("1.0 | 2.0"));
 }
 
+TEST_F(TextTest, ReadsAHeaderOfAnyLength) {
+  // Longer than what is read of a file at first, and behind as many empty
+  // lines.
+  for (std::size_t size : {std::size_t{65530}, std::size_t{65536},
+                           std::size_t{65540}, std::size_t{3} << 20}) {
+    const std::string name(size, 'n');
+    folder_.write("t.csv", "a,\"" + name + "\"\r\n1,2\r\n");
+    EXPECT_THAT(types("csv", folder_.path("t.csv")),
+                ElementsAre("a int64", name + " int64"));
+    folder_.write("t.csv", std::string(size, '\n') + "a,b\n1,x\n");
+    EXPECT_THAT(types("csv", folder_.path("t.csv")),
+                ElementsAre("a int64", "b text"));
+    EXPECT_THAT(
+        csv(std::string(size, '\n') + "a\n1\nx\n",
+            with("columns", Json(Json::Object{{"a", Json("int8")}}))),
+        ElementsAre("1.0",
+                    HasSubstr("t.csv:" + std::to_string(size + 3) + ")")));
+  }
+}
+
 TEST_F(TextTest, NamesColumnsWhereThereIsNoHeader) {
   folder_.write("t.csv", "1,x\n2,y\n");
   Json section = files::section_of("csv", folder_.path("t.csv"));
