@@ -1,7 +1,6 @@
 #include "penstock/sources/text/cell_values.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "penstock/base/utf8.h"
 #include "penstock/base/with_number.h"
@@ -17,21 +16,6 @@ using What = CellProblem::What;
 
 constexpr std::size_t kRowsOfPart = 256;
 
-bool is_number(const files::FileColumn& column) {
-  return column.type.kind == ColumnKind::number && !column.timestamp;
-}
-
-/// A bitmap of rows of which these are missing.
-void set_missing(const std::vector<std::size_t>& missing, Column& column) {
-  if (missing.empty()) return;
-  const auto rows = static_cast<std::size_t>(column.length);
-  column.validity.resize((rows + 7) / 8);
-  auto* bits = column.validity.mutable_data<std::uint8_t>();
-  std::memset(bits, 0xff, column.validity.size());
-  for (std::size_t row : missing)
-    bits[row / 8] &= static_cast<std::uint8_t>(~(1u << row % 8));
-}
-
 }  // namespace
 
 CellValues::CellValues(const CellReader& reader,
@@ -41,7 +25,7 @@ CellValues::CellValues(const CellReader& reader,
       columns_(columns),
       quote_(quote),
       places_(std::move(places)),
-      missing_(places_.size()) {}
+      numbers_(places_.size()) {}
 
 Block CellValues::read(const CellGrid& grid,
                        std::vector<CellProblem>& problems) {
@@ -50,18 +34,15 @@ Block CellValues::read(const CellGrid& grid,
   block.rows = static_cast<std::int64_t>(rows);
   for (std::size_t c = 0; c < places_.size(); ++c) {
     const files::FileColumn& as = columns_[places_[c]];
-    Column& column = block.columns.emplace_back();
-    column.type = as.type;
-    missing_[c].clear();
-    if (!is_number(as)) continue;
-    column.length = block.rows;
-    column.values.resize(rows * size_of(as.type.dtype));
+    block.columns.emplace_back().type = as.type;
+    if (is_number(as)) numbers_[c].start(as.type, rows);
   }
   for (std::size_t begin = 0; begin < rows; begin += kRowsOfPart)
     read_part({grid, begin, std::min(rows, begin + kRowsOfPart), problems},
               block);
   for (std::size_t c = 0; c < places_.size(); ++c)
-    set_missing(missing_[c], block.columns[c]);
+    if (is_number(columns_[places_[c]]))
+      block.columns[c] = numbers_[c].take(rows);
   std::ranges::stable_sort(problems, {}, &CellProblem::row);
   return block;
 }
@@ -73,17 +54,17 @@ void CellValues::read_part(const Part& part, Block& to) {
       read_others(part, c, to.columns[c]);
     else
       with_number(as.type.dtype, [&]<class Number>(Typed<Number>) {
-        read_numbers<Number>(part, c, to.columns[c]);
+        read_numbers<Number>(part, c, numbers_[c]);
       });
   }
 }
 
 template <class Number>
 void CellValues::read_numbers(const Part& part, std::size_t column,
-                              Column& to) {
+                              NumberColumn& to) {
   const std::size_t place = places_[column], cells = columns_.size();
   const CellGrid& grid = part.grid;
-  auto* values = to.values.mutable_data<Number>();
+  auto* values = to.values<Number>();
   for (std::size_t row = part.begin; row < part.end; ++row) {
     const CellGrid::Row& of = grid.rows()[row];
     if (of.cells == cells) [[likely]] {
@@ -93,8 +74,7 @@ void CellValues::read_numbers(const Part& part, std::size_t column,
     } else {
       part.problems.push_back({row, column, What::cells});
     }
-    values[row] = {};
-    missing_[column].push_back(row);
+    to.set_missing(row);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "penstock/sources/files/row_file.h"
 #include "penstock/sources/text/cells.h"
 #include "penstock/sources/text/marks.h"
+#include "penstock/sources/text/number_column.h"
 
 namespace penstock::text {
 
@@ -41,7 +42,7 @@ class CellValues {
   };
   void read_part(const Part& part, Block& to);
   template <class Number>
-  void read_numbers(const Part& part, std::size_t column, Column& to);
+  void read_numbers(const Part& part, std::size_t column, NumberColumn& to);
   void read_others(const Part& part, std::size_t column, Column& to);
   template <class Number>
   bool read_number(std::string_view written, std::size_t row,
@@ -51,7 +52,7 @@ class CellValues {
   const std::vector<files::FileColumn>& columns_;
   const char quote_;
   const std::vector<std::size_t> places_;
-  std::vector<std::vector<std::size_t>> missing_;  // rows, of numbers' columns
+  std::vector<NumberColumn> numbers_;  // of a block, where it has such
   std::string plain_;
 };
 

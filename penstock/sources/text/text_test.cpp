@@ -311,6 +311,32 @@ TEST_F(TextTest, ReadsJsonLines) {
                   "null | null | null | [] | null"));
 }
 
+TEST_F(TextTest, FindsMembersInAnyOrderAndHoweverTheyAreWritten) {
+  EXPECT_THAT(jsonl("{\"a\": 1, \"b\": 2.5, \"q\\\"\": 3}\n"
+                    "{\"q\\\"\": 4, \"\\u0061\": 5, \"b\": -0.5}\n"
+                    "{\"b\": 1e2, \"ab\": 7, \"a\": 12345678901234567}\n"
+                    "{}\n"),
+              ElementsAre("1.0 | 2.5 | 3.0 | null", "5.0 | -0.5 | 4.0 | null",
+                          "12345678901234568.0 | 100.0 | null | 7.0",
+                          "null | null | null | null"));
+}
+
+TEST_F(TextTest, TakesObjectsOfManyDifferentNamesAsTheyCome) {
+  std::string text = "{";
+  for (int i = 0; i < 20000; ++i)
+    text += "\"k" + std::to_string(i) + "\": " + std::to_string(i) + ", ";
+  const std::string path =
+      folder_.write("t.jsonl", text + "\"end\": 1}\n" + text + "\"x\": 1}\n");
+  const std::vector<std::string> found = types("jsonl", path);
+  ASSERT_THAT(found, testing::SizeIs(20002));
+  EXPECT_EQ(found[0], "k0 int64");
+  EXPECT_EQ(found[20001], "x int64");
+  EXPECT_THAT(
+      files::shown_rows(files::section_of("jsonl", path),
+                        {"k19999", "end", "x", "k0"}),
+      ElementsAre("19999.0 | 1.0 | null | 0.0", "19999.0 | null | 1.0 | 0.0"));
+}
+
 TEST_F(TextTest, NamesALineThatIsNoJson) {
   EXPECT_THAT(
       jsonl("{\"a\": 1}\n{\"a\": 1\n[1]\n{\"a\": 2} x\n{\"a\": 3}\n"),

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/sources/text/json_lines.h"
+
+namespace penstock::text {
+
+/// Finds what the paths of a set of JSON lines hold, in the order in which they
+/// come. One thread's.
+class JsonSurvey {
+ public:
+  /// `reader` must outlive it.
+  explicit JsonSurvey(const CellReader& reader) : reader_(reader) {}
+
+  /// A line that is damaged is not looked at further: reading it says why.
+  void look(const PlainText& text, const TextChunk& chunk);
+  /// `whole`: there are no other lines.
+  std::vector<files::FileColumn> columns(const FileSettings& settings,
+                                         bool whole) const;
+
+ private:
+  /// What the values of a path look like.
+  struct Seen {
+    Looks scalar = Looks::nothing;
+    bool list = false;
+    bool object = false;
+  };
+  /// The members of an object, as they came.
+  struct Level {
+    struct Member {
+      Name name;
+      std::string path;
+      Seen* seen;
+      std::unique_ptr<Level> members = {};
+    };
+    std::vector<Member> all;
+    std::map<std::string, std::size_t, std::less<>> by_name;
+  };
+
+  Level::Member* member_of(Level& level, simdjson::ondemand::field& field,
+                           const std::string& prefix, std::size_t& next);
+  void look(simdjson::ondemand::object& object, Level& level,
+            const std::string& prefix, int depth);
+  bool splits(const std::string& path) const;
+  bool inside_json(const std::string& path) const;
+
+  const CellReader& reader_;
+  Lines lines_;
+  Level top_;
+  std::string plain_;
+  std::map<std::string, Seen> seen_;
+  std::vector<std::string> order_;
+};
+
+}  // namespace penstock::text
