@@ -9,7 +9,7 @@
 #include "penstock/sources/files/data_files.h"
 #include "penstock/sources/files/file_settings.h"
 #include "penstock/sources/images/listing.h"
-#include "penstock/sources/images/side_by_side.h"
+#include "penstock/sources/side_by_side.h"
 
 namespace penstock::images {
 namespace {

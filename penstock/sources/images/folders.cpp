@@ -11,7 +11,7 @@
 
 #include "penstock/base/clock.h"
 #include "penstock/sources/images/find_pictures.h"
-#include "penstock/sources/images/side_by_side.h"
+#include "penstock/sources/side_by_side.h"
 
 // A folder of a million files takes seconds to look through, most of which the
 // system works on names: so classes are looked through, and sorted, side by

@@ -3,6 +3,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/utf8.h"
+#include "penstock/sources/side_by_side.h"
 #include "penstock/sources/text/cell_values.h"
 #include "penstock/sources/text/text_file.h"
 
@@ -61,6 +62,8 @@ struct CsvFile final : files::RowFile, std::enable_shared_from_this<CsvFile> {
   }
 
   void look(std::size_t chunk, std::vector<Looks>& looks) const;
+  /// At some chunks, or all of them: true.
+  bool look(std::size_t files, StopFlag stop, std::vector<Looks>& looks) const;
 
   PlainText text;
   CellReader reader;
@@ -185,6 +188,21 @@ void CsvFile::look(std::size_t chunk, std::vector<Looks>& looks) const {
         looks[c] = wider(looks[c], reader.looks(grid.cell(row, c), plain));
 }
 
+bool CsvFile::look(std::size_t files, StopFlag stop,
+                   std::vector<Looks>& looks) const {
+  const std::vector<std::size_t> chunks =
+      looked_at(rows_found.chunks.size(), files);
+  std::vector<std::vector<Looks>> of_chunks(chunks.size(), looks);
+  side_by_side(chunks.size(), [&](std::size_t at) {
+    end_if_stopped(stop);
+    look(chunks[at], of_chunks[at]);
+  });
+  for (const std::vector<Looks>& of_chunk : of_chunks)
+    for (std::size_t c = 0; c < looks.size(); ++c)
+      looks[c] = wider(looks[c], of_chunk[c]);
+  return chunks.size() == rows_found.chunks.size();
+}
+
 CsvReader::CsvReader(std::shared_ptr<const CsvFile> file,
                      std::vector<std::size_t> columns)
     : file_(std::move(file)),
@@ -241,9 +259,7 @@ std::vector<std::shared_ptr<const files::RowFile>> open_csv(
   for (const files::DataFile& file : data) {
     auto csv = std::make_shared<CsvFile>(file, settings, stop);
     std::vector<Looks> of_file(csv->names.size(), Looks::nothing);
-    whole &=
-        look_at_file(csv->rows_found, data.size(), stop,
-                     [&](std::size_t chunk) { csv->look(chunk, of_file); });
+    whole &= csv->look(data.size(), stop, of_file);
     for (std::size_t c = 0; c < of_file.size(); ++c) {
       Looks& all = looks.emplace(csv->names[c], Looks::nothing).first->second;
       all = wider(all, of_file[c]);

@@ -292,10 +292,14 @@ std::vector<std::shared_ptr<const files::RowFile>> open_jsonl(
   bool whole = true;
   for (const files::DataFile& file : data) {
     auto jsonl = std::make_shared<JsonlFile>(file, settings, stop);
-    whole &= look_at_file(
-        jsonl->rows_found, data.size(), stop, [&](std::size_t chunk) {
-          survey.look(jsonl->text, jsonl->rows_found.chunks[chunk]);
-        });
+    const TextRows& rows = jsonl->rows_found;
+    const std::vector<std::size_t> chunks =
+        looked_at(rows.chunks.size(), data.size());
+    for (std::size_t chunk : chunks) {
+      end_if_stopped(stop);
+      survey.look(jsonl->text, rows.chunks[chunk]);
+    }
+    whole &= chunks.size() == rows.chunks.size();
     opened.push_back(std::move(jsonl));
   }
   // A member that a line lacks is NULL there, and so it is in a whole file.

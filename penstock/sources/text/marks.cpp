@@ -91,6 +91,16 @@ void find_marks(std::string_view chunk, const RowRules& rules, Marks& to,
 
 }  // namespace
 
+void find_byte(std::string_view text, char wanted, std::uint32_t first,
+               Offsets& to) {
+  std::size_t at = 0;
+  for (; at + kBlock <= text.size(); at += kBlock)
+    to.append_bits(equal_bits(text.data() + at, wanted),
+                   first + static_cast<std::uint32_t>(at));
+  for (; at < text.size(); ++at)
+    if (text[at] == wanted) to.append(first + static_cast<std::uint32_t>(at));
+}
+
 void Marks::find(std::string_view chunk, const RowRules& rules) {
   find_marks(chunk, rules, *this, bits_of);
 }

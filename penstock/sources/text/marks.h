@@ -35,6 +35,10 @@ class Offsets {
   std::size_t count_ = 0;
 };
 
+/// Appends where a byte is in a text, counted from `first` on.
+void find_byte(std::string_view text, char wanted, std::uint32_t first,
+               Offsets& to);
+
 /// Where cells and rows of a chunk end: at delimiters and ends of lines that do
 /// not stand in quotation marks.
 struct Marks {

@@ -70,6 +70,18 @@ TEST(Marks, CutRowsWhereTheyEndForTheWalkOverThem) {
   }
 }
 
+TEST(Marks, OfOneByteAreCountedOn) {
+  std::string text(200, 'x');
+  std::vector<std::uint32_t> expected;
+  for (std::uint32_t at : {0u, 1u, 63u, 64u, 127u, 128u, 190u, 199u}) {
+    text[at] = '\n';
+    expected.push_back(at + 1000);
+  }
+  Offsets found;
+  find_byte(text, '\n', 1000, found);
+  EXPECT_THAT(found.all(), testing::ElementsAreArray(expected));
+}
+
 TEST(CellGrid, CutsCells) {
   EXPECT_THAT(cut("a,b\n\nc,\r\n\r\n,d"),
               ElementsAre(ElementsAre("a", "b"), ElementsAre("c", ""),

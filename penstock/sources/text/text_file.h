@@ -21,18 +21,6 @@ std::string chosen_for(const FileSettings& settings, const std::string& name);
 /// small file, else some that are spread over it.
 std::vector<std::size_t> looked_at(std::size_t chunks, std::size_t files);
 
-/// `look(chunk)` for these chunks of a file, one of `files`; true: it was all.
-template <class Look>
-bool look_at_file(const TextRows& rows, std::size_t files, StopFlag stop,
-                  const Look& look) {
-  const std::vector<std::size_t> chunks = looked_at(rows.chunks.size(), files);
-  for (std::size_t chunk : chunks) {
-    end_if_stopped(stop);
-    look(chunk);
-  }
-  return chunks.size() == rows.chunks.size();
-}
-
 /// Appends to a column what `text` says, which is not missing. False: it is no
 /// such value, and nothing was appended.
 bool append_cell(const CellReader& reader, std::string_view text,

@@ -2,14 +2,21 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/sources/side_by_side.h"
+#include "penstock/sources/text/marks.h"
 
 namespace penstock::text {
 namespace {
 
 constexpr std::int64_t kChunk = 1 << 20;
 constexpr std::size_t kBuffer = std::size_t{512} << 10;  // stays in a cache
+constexpr std::int64_t kPart = 4 << 20;  // of a file, for one thread
+constexpr std::size_t kPartsAtOnce = 16;
+constexpr std::int64_t kWorthThreads = 8 << 20;
 constexpr std::size_t kLongestRow = std::size_t{64} << 20;
 
 [[noreturn]] void refuse_long_row(const PlainText& text, std::int64_t line,
@@ -24,52 +31,144 @@ constexpr std::size_t kLongestRow = std::size_t{64} << 20;
                               : "check that this is a text file"});
 }
 
+/// Puts rows together to chunks.
+class RowWalk {
+ public:
+  RowWalk(const PlainText& text, std::int64_t offset, std::int64_t line,
+          const RowRules& rules, StopFlag stop)
+      : text_(text),
+        rules_(rules),
+        stop_(stop),
+        chunk_{.offset = offset, .line = line},
+        line_(line) {}
+
+  TextRows run() && {
+    walk_side_by_side();
+    walk();
+    end_chunk();
+    return std::move(found_);
+  }
+
+ private:
+  std::int64_t at() const { return chunk_.offset + chunk_.bytes; }
+  void add(std::int64_t bytes, bool empty, std::int64_t lines) {
+    chunk_rows_ += !empty;
+    chunk_.bytes += bytes;
+    line_ += lines;
+    if (chunk_.bytes >= kChunk) end_chunk();
+  }
+  void end_chunk() {
+    if (chunk_rows_ > 0) {
+      rows_ += chunk_rows_;
+      found_.chunks.push_back(chunk_);
+      found_.ends.push_back(rows_);
+    }
+    chunk_ = {.offset = at(), .line = line_};
+    chunk_rows_ = 0;
+  }
+  void walk_side_by_side();
+  bool add_lines(std::int64_t begin, const Offsets& ends);
+  void walk();
+
+  const PlainText& text_;
+  const RowRules rules_;
+  const StopFlag stop_;
+  TextRows found_;
+  TextChunk chunk_;
+  std::int64_t rows_ = 0, chunk_rows_ = 0, line_;
+};
+
+/// Where the lines of a part end, unless there are quotation marks, for which
+/// rows must be walked over one by one. None lie behind the text's end.
+bool find_ends(const PlainText& text, std::int64_t begin, char quote,
+               Offsets& ends) {
+  ends.clear();
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kBuffer);
+  const std::int64_t end = std::min(text.size(), begin + kPart);
+  for (std::int64_t at = begin; at < end;
+       at += static_cast<std::int64_t>(kBuffer)) {
+    const auto bytes = static_cast<std::size_t>(
+        std::min(end - at, static_cast<std::int64_t>(kBuffer)));
+    text.read(at, buffer.get(), bytes);
+    if (quote != '\0' && std::memchr(buffer.get(), quote, bytes) != nullptr)
+      return false;
+    find_byte({buffer.get(), bytes}, '\n',
+              static_cast<std::uint32_t>(at - begin), ends);
+  }
+  return true;
+}
+
+// Parts of a large file are looked at by several threads for the ends of their
+// lines. Where they may not be those of rows, walk() goes on.
+void RowWalk::walk_side_by_side() {
+  struct Part {
+    Offsets ends;
+    bool plain = false;
+  };
+  std::vector<Part> parts(kPartsAtOnce);
+  std::int64_t next = at();
+  if (text_.size() - next < kWorthThreads) return;
+  while (next < text_.size()) {
+    auto begin = [&](std::size_t part) {
+      return next + kPart * static_cast<std::int64_t>(part);
+    };
+    side_by_side(parts.size(), [&](std::size_t part) {
+      end_if_stopped(stop_);
+      parts[part].plain =
+          find_ends(text_, begin(part), rules_.quote, parts[part].ends);
+    });
+    for (std::size_t part = 0; part < parts.size(); ++part)
+      if (!parts[part].plain || !add_lines(begin(part), parts[part].ends))
+        return;
+    next = begin(parts.size());
+  }
+}
+
+/// False: a row is to be looked at, since it may be empty, or is long.
+bool RowWalk::add_lines(std::int64_t begin, const Offsets& ends) {
+  for (std::uint32_t end : ends.all()) {
+    const std::int64_t bytes = begin + end + 1 - at();
+    if (bytes <= 2 || bytes > kPart) return false;
+    add(bytes, false, 1);
+  }
+  return true;
+}
+
+void RowWalk::walk() {
+  std::vector<char> buffer;
+  std::size_t held = 0;  // bytes of a row whose end is not read yet
+  for (std::int64_t from = at(); from < text_.size();) {
+    end_if_stopped(stop_);
+    auto more = static_cast<std::size_t>(std::min<std::int64_t>(
+        text_.size() - from,
+        static_cast<std::int64_t>(std::max(kBuffer, held))));
+    if (buffer.size() < held + more) buffer.resize(held + more);
+    text_.read(from, buffer.data() + held, more);
+    from += static_cast<std::int64_t>(more);
+    const char* begin = buffer.data();
+    const char* end = begin + held + more;
+    RowRules here = rules_;
+    if (std::memchr(begin, rules_.quote, held + more) == nullptr)
+      here.quote = '\0';  // which need not be looked for in each row
+    while (begin < end) {
+      const char* next = here.end_of_row(begin, end);
+      if (next == nullptr && from < text_.size()) break;
+      if (next == nullptr) next = end;  // the last row may lack its end
+      add(next - begin, content_of(begin, next).empty(),
+          here.lines_of(begin, next));
+      begin = next;
+    }
+    held = static_cast<std::size_t>(end - begin);
+    if (held > kLongestRow) refuse_long_row(text_, line_, rules_.quote != '\0');
+    std::memmove(buffer.data(), begin, held);
+  }
+}
+
 }  // namespace
 
 TextRows find_rows(const PlainText& text, std::int64_t offset,
                    std::int64_t line, const RowRules& rules, StopFlag stop) {
-  TextRows found;
-  TextChunk chunk{.offset = offset, .line = line};
-  std::int64_t rows = 0, chunk_rows = 0;
-  auto end_chunk = [&] {
-    if (chunk_rows > 0) {
-      rows += chunk_rows;
-      found.chunks.push_back(chunk);
-      found.ends.push_back(rows);
-    }
-    chunk = {.offset = chunk.offset + chunk.bytes, .line = line};
-    chunk_rows = 0;
-  };
-  std::vector<char> buffer;
-  std::size_t held = 0;  // bytes of a row whose end is not read yet
-  for (std::int64_t at = offset; at < text.size();) {
-    end_if_stopped(stop);
-    auto more = static_cast<std::size_t>(std::min<std::int64_t>(
-        text.size() - at, static_cast<std::int64_t>(std::max(kBuffer, held))));
-    if (buffer.size() < held + more) buffer.resize(held + more);
-    text.read(at, buffer.data() + held, more);
-    at += static_cast<std::int64_t>(more);
-    const char* begin = buffer.data();
-    const char* end = begin + held + more;
-    RowRules here = rules;
-    if (std::memchr(begin, rules.quote, held + more) == nullptr)
-      here.quote = '\0';  // which need not be looked for in each row
-    while (begin < end) {
-      const char* next = here.end_of_row(begin, end);
-      if (next == nullptr && at < text.size()) break;
-      if (next == nullptr) next = end;  // the last row may lack its end
-      if (!content_of(begin, next).empty()) ++chunk_rows;
-      chunk.bytes += next - begin;
-      line += here.lines_of(begin, next);
-      if (chunk.bytes >= kChunk) end_chunk();
-      begin = next;
-    }
-    held = static_cast<std::size_t>(end - begin);
-    if (held > kLongestRow) refuse_long_row(text, line, rules.quote != '\0');
-    std::memmove(buffer.data(), begin, held);
-  }
-  end_chunk();
-  return found;
+  return RowWalk(text, offset, line, rules, stop).run();
 }
 
 }  // namespace penstock::text

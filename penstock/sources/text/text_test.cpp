@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "penstock/sources/files/test_folder.h"
+#include "penstock/sources/text/test_text.h"
 
 namespace penstock::text {
 namespace {
@@ -12,38 +12,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-class TextTest : public testing::Test {
- protected:
-  std::vector<std::string> csv(const std::string& text,
-                               Json more = Json(Json::Object{}),
-                               const std::string& name = "t.csv") {
-    folder_.write(name, text);
-    Json section = files::section_of("csv", folder_.path(name));
-    for (const auto& [key, value] : more.object()) section[key] = value;
-    return files::shown_rows(section);
-  }
-  std::vector<std::string> jsonl(const std::string& text) {
-    return files::shown_rows(
-        files::section_of("jsonl", folder_.write("t.jsonl", text)));
-  }
-  std::vector<std::string> types(const std::string& kind,
-                                 const std::string& path) {
-    std::vector<std::string> all;
-    Schema schema =
-        read_schema(parse_source_spec(files::section_of(kind, path), "source"));
-    for (const ColumnInfo& column : schema.columns)
-      all.push_back(column.name + " " + column.declared);
-    return all;
-  }
-  static Json with(const char* key, Json value) {
-    Json more(Json::Object{});
-    more[key] = std::move(value);
-    return more;
-  }
-
-  files::TestFolder folder_;
-};
 
 TEST_F(TextTest, FindsTheTypesOfCells) {
   folder_.write("t.csv",
@@ -67,26 +35,6 @@ TEST_F(TextTest, FindsTheDelimiter) {
   EXPECT_THAT(csv("a\tb\n1\t2\n"), ElementsAre("1.0 | 2.0"));
   EXPECT_THAT(csv("a|b\n1|2\n", with("delimiter", "|")),
               ElementsAre("1.0 | 2.0"));
-}
-
-TEST_F(TextTest, ReadsAHeaderOfAnyLength) {
-  // Longer than what is read of a file at first, and behind as many empty
-  // lines.
-  for (std::size_t size : {std::size_t{65530}, std::size_t{65536},
-                           std::size_t{65540}, std::size_t{3} << 20}) {
-    const std::string name(size, 'n');
-    folder_.write("t.csv", "a,\"" + name + "\"\r\n1,2\r\n");
-    EXPECT_THAT(types("csv", folder_.path("t.csv")),
-                ElementsAre("a int64", name + " int64"));
-    folder_.write("t.csv", std::string(size, '\n') + "a,b\n1,x\n");
-    EXPECT_THAT(types("csv", folder_.path("t.csv")),
-                ElementsAre("a int64", "b text"));
-    EXPECT_THAT(
-        csv(std::string(size, '\n') + "a\n1\nx\n",
-            with("columns", Json(Json::Object{{"a", Json("int8")}}))),
-        ElementsAre("1.0",
-                    HasSubstr("t.csv:" + std::to_string(size + 3) + ")")));
-  }
 }
 
 TEST_F(TextTest, NamesColumnsWhereThereIsNoHeader) {
@@ -118,75 +66,6 @@ TEST_F(TextTest, TakesWordsForMissing) {
               ElementsAre("1.0 | x", "null | null", "2.0 | NA"));
   EXPECT_THAT(csv("a,b\n1,x\nnan,\"NA\"\n"),
               ElementsAre("1.0 | x", "null | NA"));
-}
-
-TEST_F(TextTest, TakesNumbersForMissing) {
-  Json words(Json::Array{});
-  for (const char* word : {"-999", "0", ""}) words.push_back(word);
-  Json more = with("na", words);
-  EXPECT_THAT(
-      csv("a,b,c\n-999,1.5,0\n3,-999,x\n0,9,\"0\"\n", more),
-      ElementsAre("null | 1.5 | null", "3.0 | null | x", "null | 9.0 | 0"));
-  folder_.write("t.csv", "a\n-999\n");
-  more["columns"]["a"] = "bool";
-  EXPECT_THAT(csv("a\n1\n0\n-999\n", more), ElementsAre("1.0", "null", "null"));
-}
-
-TEST_F(TextTest, ReadsCellsThatAreLongerThanABlockOfMarks) {
-  std::string text = "a,b,c\n",
-              row = std::string(150, 'x') + ",\n" + std::string(70, 'y');
-  for (int i = 0; i < 3; ++i)
-    text +=
-        std::to_string(i) + ",\"" + row + "\"," + std::to_string(-i) + "\r\n";
-  EXPECT_THAT(csv(text),
-              ElementsAre("0.0 | " + row + " | 0.0", "1.0 | " + row + " | -1.0",
-                          "2.0 | " + row + " | -2.0"));
-}
-
-TEST_F(TextTest, TakesDigitsForQuotationMarksWhereTheyAreSaidToBe) {
-  EXPECT_THAT(csv("a,b\n121,5\n31,131\n", with("quote", "1")),
-              ElementsAre("2.0 | 5.0", "31.0 | 3.0"));
-}
-
-TEST_F(TextTest, ReadsNumbersAsTheyAreWritten) {
-  EXPECT_THAT(csv("a,b\n0.1,1\n-2.50, 12 \n1e3,+7\n123456789012345678,-0\n"
-                  "12345.678901234567,9007199254740993\n"),
-              ElementsAre("0.1 | 1.0", "-2.5 | 12.0", "1000.0 | 7.0",
-                          "123456789012345680.0 | 0.0",
-                          "12345.678901234567 | 9007199254740992.0"));
-  Json more = with("decimal", ",");
-  more["delimiter"] = ";";
-  EXPECT_THAT(csv("a\n0,5\n-1234,75\n", more), ElementsAre("0.5", "-1234.75"));
-  more["columns"]["a"] = "float64";
-  EXPECT_THAT(csv("a\n0.5\n", more), ElementsAre(HasSubstr("'0.5'")));
-}
-
-TEST_F(TextTest, TellsProblemsByRowThenByColumn) {
-  Json more(Json::Object{});
-  more["columns"]["a"] = "int32";
-  more["columns"]["b"] = "float32";
-  more["columns"]["c"] = "bool";
-  const std::vector<std::string> rows =
-      csv("a,b,c\n1,2,true\nx,\"y\n\",z\n1,2\n4,5,7\n", more);
-  ASSERT_THAT(rows, testing::SizeIs(4));
-  EXPECT_EQ(rows[0], "1.0 | 2.0 | 1.0");
-  auto in_turn = [](const std::string& row, std::vector<std::string> parts) {
-    std::size_t at = 0;
-    for (const std::string& part : parts) {
-      at = row.find(part, at);
-      if (at == row.npos) return "lacks " + part + ": " + row;
-      at += part.size();
-    }
-    return std::string();
-  };
-  EXPECT_EQ(in_turn(rows[1], {"null | null | null! ", "'x'", "int32", ":3",
-                              "! ", "'y\n'", "float32", ":3", "! ", "'z'",
-                              "true or false", ":3", "source.columns.c"}),
-            "");
-  EXPECT_EQ(in_turn(rows[2], {"null | null | null! ", "2 cells, expected 3",
-                              ":5", "'1,2'", "! ", ":5", "! ", ":5"}),
-            "");
-  EXPECT_EQ(in_turn(rows[3], {"4.0 | 5.0 | null! ", "'7'", ":6"}), "");
 }
 
 TEST_F(TextTest, ReadsOtherEncodings) {

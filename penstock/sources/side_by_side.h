@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace penstock::images {
+namespace penstock {
 
 /// Calls `work` with each number below `count`, in any order, on several
 /// threads, of which this is one. Throws what one of them threw.
@@ -35,4 +35,4 @@ void side_by_side(std::size_t count, Work work) {
     if (error != nullptr) std::rethrow_exception(error);
 }
 
-}  // namespace penstock::images
+}  // namespace penstock
