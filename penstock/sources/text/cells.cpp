@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "penstock/sources/timestamp.h"
@@ -133,8 +134,11 @@ Looks CellReader::looks(std::string_view written, std::string& plain) const {
   PlainDecimal decimal;
   const char* begin = written.data();
   if (plain_numbers_ &&
-      plain_decimal(begin, begin + written.size(), decimal_, decimal))
-    return decimal.point ? Looks::real : Looks::integer;
+      plain_decimal(begin, begin + written.size(), decimal_, decimal)) {
+    if (decimal.point) return Looks::real;
+    if (decimal.digits <= std::numeric_limits<std::int64_t>::max())
+      return Looks::integer;
+  }
   return looks(cell_of(written, quote_, plain));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,8 +23,8 @@ inline constexpr std::size_t kBeforeNumber = 16;
 
 /// digits / 10^fraction
 struct PlainDecimal {
-  std::uint64_t digits = 0;  ///< less than 10^16
-  int fraction = 0;          ///< at most 15
+  std::uint64_t digits = 0;  ///< less than 10^19
+  int fraction = 0;          ///< at most 19
   bool point = false;        ///< there is one; "1." has no fraction
   bool negative = false;
 };
@@ -34,7 +35,7 @@ inline bool plain_decimal_by_bytes(const char* begin, const char* end,
                                    char point, PlainDecimal& to) {
   to = {.negative = begin != end && *begin == '-'};
   begin += to.negative;
-  if (begin == end || end - begin > 16) return false;
+  if (begin == end || end - begin > 20) return false;
   const char* mark = nullptr;
   for (const char* at = begin; at < end; ++at) {
     if (*at >= '0' && *at <= '9') {
@@ -46,17 +47,14 @@ inline bool plain_decimal_by_bytes(const char* begin, const char* end,
   }
   to.point = mark != nullptr;
   if (to.point) to.fraction = static_cast<int>(end - mark - 1);
-  return !to.point || end - begin > 1;
+  const std::ptrdiff_t digits = end - begin - to.point;
+  return digits >= 1 && digits <= 19;
 }
 
 #if defined(__x86_64__)
-/// The same; kBeforeNumber bytes before `end` and one at it must be readable.
-inline bool plain_decimal(const char* begin, const char* end, char point,
+/// Of `size` bytes before `end`, 1 to 16, without a sign.
+inline bool short_decimal(std::ptrdiff_t size, const char* end, char point,
                           PlainDecimal& to) {
-  to.negative = *begin == '-' && begin != end;
-  begin += to.negative;
-  const std::ptrdiff_t size = end - begin;
-  if (size < 1 || size > 16) return false;
   const __m128i place =
       _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m128i bytes =
@@ -100,12 +98,69 @@ inline bool plain_decimal(const char* begin, const char* end, char point,
   to.digits = (both & 0xffffffff) * 100'000'000 + (both >> 32);
   return true;
 }
+
+/// The last 16 bytes at once, and up to 4 before them.
+inline bool long_decimal(const char* begin, const char* end, char point,
+                         PlainDecimal& to) {
+  const char* mark = nullptr;
+  std::uint64_t before = 0;
+  for (const char* at = begin; at < end - 16; ++at) {
+    if (*at >= '0' && *at <= '9') {
+      before = before * 10 + static_cast<std::uint64_t>(*at - '0');
+    } else {
+      if (point == '\0' || *at != point || mark != nullptr) return false;
+      mark = at;
+    }
+  }
+  if (!short_decimal(16, end, mark == nullptr ? point : '\0', to)) return false;
+  to.digits +=
+      before * (to.point ? 1'000'000'000'000'000 : 10'000'000'000'000'000);
+  if (mark != nullptr) {
+    to.point = true;
+    to.fraction = static_cast<int>(end - mark - 1);
+  }
+  return end - begin - to.point <= 19;
+}
+
+/// The same; kBeforeNumber bytes before `end` and one at it must be readable.
+inline bool plain_decimal(const char* begin, const char* end, char point,
+                          PlainDecimal& to) {
+  to.negative = *begin == '-' && begin != end;
+  begin += to.negative;
+  const std::ptrdiff_t size = end - begin;
+  if (size < 1 || size > 20) return false;
+  return size <= 16 ? short_decimal(size, end, point, to)
+                    : long_decimal(begin, end, point, to);
+}
 #else
 inline bool plain_decimal(const char* begin, const char* end, char point,
                           PlainDecimal& to) {
   return plain_decimal_by_bytes(begin, end, point, to);
 }
 #endif
+
+/// digits / 10^fraction, rounded once.
+inline double divided(std::uint64_t digits, int fraction) {
+  // Integers up to 2^53 and powers of ten up to 10^22 are float64, whose
+  // division is rounded once.
+  constexpr double kTens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,
+                              1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13,
+                              1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
+  if (digits <= std::uint64_t{1} << 53)
+    return static_cast<double>(digits) / kTens[fraction];
+  // Else a quotient of 62 or 63 bits, of which the last stands for what is left
+  // over: that is rounded, and multiplied by a power of two.
+  const auto by = static_cast<std::uint64_t>(kTens[fraction]);
+  const int up = std::countl_zero(digits), down = std::countl_zero(by);
+  const auto from = static_cast<unsigned __int128>(digits << up) << 62;
+  const std::uint64_t divisor = by << down;
+  const auto quotient = static_cast<std::uint64_t>(from / divisor);
+  const bool rest = static_cast<std::uint64_t>(from) != quotient * divisor;
+  const auto rounded =
+      static_cast<double>(static_cast<std::int64_t>(quotient | rest));
+  return rounded * std::bit_cast<double>(
+                       static_cast<std::uint64_t>(1023 + down - up - 62) << 52);
+}
 
 /// Reads a number as std::from_chars does. False: it is to be read by that.
 /// Memory as for plain_decimal().
@@ -114,15 +169,8 @@ bool read_plain(const char* begin, const char* end, char point,
                 Number& number) {
   PlainDecimal decimal;
   if constexpr (std::is_floating_point_v<Number>) {
-    // Integers up to 2^53 and powers of ten up to 10^22 are float64, whose
-    // division is rounded once, as the number is to be.
-    constexpr std::uint64_t kExact = std::uint64_t{1} << 53;
-    constexpr double kTens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    if (!plain_decimal(begin, end, point, decimal) || decimal.digits > kExact)
-      return false;
-    double value =
-        static_cast<double>(decimal.digits) / kTens[decimal.fraction];
+    if (!plain_decimal(begin, end, point, decimal)) return false;
+    double value = divided(decimal.digits, decimal.fraction);
     if (decimal.negative) value = -value;
     if constexpr (sizeof(Number) < sizeof(double)) {
       // Rounded twice, unless it fell between two of float32.
@@ -135,6 +183,11 @@ bool read_plain(const char* begin, const char* end, char point,
   } else {
     if (!plain_decimal(begin, end, '\0', decimal)) return false;
     if (std::is_unsigned_v<Number> && decimal.negative) return false;
+    if constexpr (std::is_same_v<Number, std::uint64_t>) {
+      number = decimal.digits;
+      return true;
+    }
+    if (decimal.digits > std::numeric_limits<std::int64_t>::max()) return false;
     const auto digits = static_cast<std::int64_t>(decimal.digits);
     const std::int64_t value = decimal.negative ? -digits : digits;
     number = static_cast<Number>(value);

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <random>
 #include <string>
 
@@ -71,6 +72,16 @@ std::string fixed(std::mt19937_64& random) {
   return text;
 }
 
+/// As programs write a float64, so that it comes back.
+std::string shortest(std::mt19937_64& random) {
+  const double value = std::ldexp(static_cast<double>(random() >> 11),
+                                  static_cast<int>(random() % 60) - 75);
+  char text[64];
+  return {text, std::to_chars(text, text + sizeof(text), value,
+                              std::chars_format::fixed)
+                    .ptr};
+}
+
 TEST(PlainNumber, IsTheOneThatFromCharsReads) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 20000; ++i) {
@@ -85,11 +96,37 @@ TEST(PlainNumber, IsTheOneThatFromCharsReads) {
   }
 }
 
+TEST(PlainNumber, OfManyDigitsIsRoundedOnce) {
+  std::mt19937_64 random(4);
+  int read = 0;
+  for (int i = 0; i < 100000; ++i) {
+    const std::string text = shortest(random);
+    double value = 0;
+    read += Within(text).read(value);
+    EXPECT_TRUE(as_from_chars<double>(text));
+    EXPECT_TRUE(as_from_chars<float>(text));
+    std::string digits = std::to_string(random());
+    if (digits.size() > 19) digits.pop_back();
+    EXPECT_TRUE(as_from_chars<double>(digits, true));
+    digits.insert(random() % digits.size(), ".");
+    EXPECT_TRUE(as_from_chars<double>(digits, true));
+  }
+  EXPECT_GT(read, 20000);
+  // Halfway between two float64, just below and just above.
+  for (const char* text :
+       {"9007199254740993", "9007199254740993.0", "9007199254740992.9",
+        "9007199254740993.1", "9007199254740995.0", "4503599627370496.5",
+        "4503599627370497.5", "4503599627370496.501", "4503599627370497.499",
+        "9999999999999999999", "0.9999999999999999", "0.99999999999999999",
+        "1.000000000000000001", ".1234567890123456789", "1234567890123456789."})
+    EXPECT_TRUE(as_from_chars<double>(text, true)) << text;
+}
+
 TEST(PlainNumber, IsNothingElse) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 50000; ++i) {
     const std::string text =
-        number_like(random, i % 2 ? "0123456789" : "0123456789.-+e ,/:", 22);
+        number_like(random, i % 2 ? "0123456789" : "0123456789.-+e ,/:", 24);
     EXPECT_TRUE(as_from_chars<double>(text));
     EXPECT_TRUE(as_from_chars<float>(text));
     EXPECT_TRUE(as_from_chars<std::int64_t>(text));
@@ -101,7 +138,7 @@ TEST(PlainNumber, IsNothingElse) {
 TEST(PlainNumber, IsTheSameByteByByte) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 50000; ++i) {
-    std::string text = number_like(random, "0123456789.-,", 20);
+    std::string text = number_like(random, "0123456789.-,", 24);
     if (i % 3 == 0 && !text.empty())  // any byte
       text[random() % text.size()] = static_cast<char>(random());
     for (char point : {'.', ',', '\0'}) {
@@ -127,8 +164,12 @@ TEST(PlainNumber, KeepsSignsOfZerosAndLimits) {
   EXPECT_FALSE(Within("128").read(narrow));
   std::uint64_t wide = 0;
   EXPECT_FALSE(Within("-0").read(wide)) << "as std::from_chars";
-  EXPECT_TRUE(Within("9999999999999999").read(wide));
-  EXPECT_EQ(wide, 9999999999999999u);
+  EXPECT_TRUE(Within("9999999999999999999").read(wide));
+  EXPECT_EQ(wide, 9999999999999999999u);
+  std::int64_t whole = 0;
+  EXPECT_FALSE(Within("9223372036854775808").read(whole));
+  EXPECT_TRUE(Within("-9223372036854775807").read(whole));
+  EXPECT_EQ(whole, -9223372036854775807);
   EXPECT_TRUE(Within("1,5").read(real, ','));
   EXPECT_EQ(real, 1.5);
   EXPECT_FALSE(Within("1.5").read(real, ','));
