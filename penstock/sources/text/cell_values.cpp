@@ -83,6 +83,7 @@ template <class Number>
 bool CellValues::read_number(std::string_view written, std::size_t row,
                              std::size_t column, const Part& part,
                              Number& value) {
+  if (reader_.plain_number(inside(written, quote_), value)) return true;
   const Cell cell = cell_of(written, quote_, plain_);
   if (cell.text.empty() || reader_.is_na(cell)) return false;
   if (reader_.number(cell.text, value)) return true;

@@ -132,9 +132,10 @@ Looks CellReader::looks(const Cell& cell) const {
 
 Looks CellReader::looks(std::string_view written, std::string& plain) const {
   PlainDecimal decimal;
-  const char* begin = written.data();
+  const std::string_view number = inside(written, quote_);
+  const char* begin = number.data();
   if (plain_numbers_ &&
-      plain_decimal(begin, begin + written.size(), decimal_, decimal)) {
+      plain_decimal(begin, begin + number.size(), decimal_, decimal)) {
     if (decimal.point) return Looks::real;
     if (decimal.digits <= std::numeric_limits<std::int64_t>::max())
       return Looks::integer;

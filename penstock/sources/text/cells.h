@@ -15,6 +15,13 @@ struct Cell {
   bool quoted = false;
 };
 
+/// What stands between marks around a cell; the cell where there are none.
+inline std::string_view inside(std::string_view written, char quote) {
+  const bool marks = written.size() >= 2 && written.front() == quote &&
+                     written.back() == quote && quote != '\0';
+  return marks ? written.substr(1, written.size() - 2) : written;
+}
+
 /// Takes the quotation marks from a cell as it is written; `plain` holds what
 /// is then not as it was.
 Cell cell_of(std::string_view written, char quote, std::string& plain);

@@ -38,6 +38,27 @@ TEST_F(CsvTest, ReadsCellsThatAreLongerThanABlockOfMarks) {
                           "2.0 | " + row + " | -2.0"));
 }
 
+TEST_F(CsvTest, ReadsNumbersInQuotationMarks) {
+  std::string text = "\"a\",\"b\",\"c\"\n";
+  std::vector<std::string> expected;
+  for (int i = -20; i < 20; ++i) {
+    const std::string n = std::to_string(i);
+    text += "\"" + n + "\",\"" + n + ".5\"," + n + "\n";
+    expected.push_back(n + ".0 | " + n + ".5 | " + n + ".0");
+  }
+  folder_.write("t.csv", text);
+  EXPECT_THAT(types("csv", folder_.path("t.csv")),
+              ElementsAre("a int64", "b float64", "c int64"));
+  EXPECT_THAT(csv(text), testing::ElementsAreArray(expected));
+  Json more(Json::Object{});
+  more["columns"]["a"] = "int64";
+  EXPECT_THAT(
+      csv("a\n\"1\"\n\"\"\n\"\"\"2\"\n\"3\"4\n\n", more),
+      ElementsAre("1.0", "null", AllOf(HasSubstr("null! "), HasSubstr("'\"2'")),
+                  "34.0"))
+      << "what follows the closing mark belongs to the cell";
+}
+
 TEST_F(CsvTest, TakesDigitsForQuotationMarksWhereTheyAreSaidToBe) {
   EXPECT_THAT(csv("a,b\n121,5\n31,131\n", with("quote", "1")),
               ElementsAre("2.0 | 5.0", "31.0 | 3.0"));

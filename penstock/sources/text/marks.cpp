@@ -4,9 +4,11 @@
 #include <emmintrin.h>
 #endif
 
-// 64 bytes at a time. Most hold no quotation mark: then all delimiters and ends
-// of lines are marks, or within a cell that began with one none is. The others
-// are gone through byte by byte.
+// 64 bytes at a time. Where they hold no quotation mark, all delimiters and
+// ends of lines are marks, or within a cell that began with one none is. Where
+// they do, those are marks before which their number is even; unless one stands
+// where it counts for nothing, as in 5",6: then the bytes are gone through one
+// by one.
 
 namespace penstock::text {
 namespace {
@@ -63,13 +65,44 @@ Bits bits_by_bytes(std::string_view block, const RowRules& rules,
   return bits;
 }
 
+/// Each bit: whether up to it, itself included, an odd number of bits is set.
+std::uint64_t odd_so_far(std::uint64_t bits) {
+  for (int step = 1; step < 64; step *= 2) bits ^= bits << step;
+  return bits;
+}
+
+/// Where quotation marks stand as they are meant to: around whole cells, and
+/// two within them for one. False: elsewhere, too.
+bool bits_of_quoted(const char* block, std::uint64_t quotes,
+                    const RowRules& rules, Within& within, Bits& bits) {
+  const std::uint64_t inside =
+      odd_so_far(quotes) ^ (within == Within::quoted ? ~std::uint64_t{0} : 0);
+  const std::uint64_t closing = quotes & ~inside;
+  const std::uint64_t outside = ~(inside | quotes);
+  bits.rows = equal_bits(block, '\n') & outside;
+  bits.cells = bits.rows | (equal_bits(block, rules.delimiter) & outside);
+  const bool may_open = within == Within::start || within == Within::closing;
+  const std::uint64_t opening = (bits.cells | closing) << 1 | may_open;
+  if ((quotes & inside & ~opening) != 0) return false;
+  auto last = [](std::uint64_t of) { return (of >> 63) != 0; };
+  within = last(inside)       ? Within::quoted
+           : last(closing)    ? Within::closing
+           : last(bits.cells) ? Within::start
+                              : Within::plain;
+  return true;
+}
+
 Bits bits_of(std::string_view block, const RowRules& rules, Within& within) {
+  if (block.size() < kBlock) return bits_by_bytes(block, rules, within);
   const char* bytes = block.data();
-  if (block.size() < kBlock ||
-      (rules.quote != '\0' && equal_bits(bytes, rules.quote) != 0))
-    return bits_by_bytes(block, rules, within);
-  if (within == Within::quoted) return {};
+  const std::uint64_t quotes =
+      rules.quote == '\0' ? 0 : equal_bits(bytes, rules.quote);
   Bits bits;
+  if (quotes != 0)
+    return bits_of_quoted(bytes, quotes, rules, within, bits)
+               ? bits
+               : bits_by_bytes(block, rules, within);
+  if (within == Within::quoted) return {};
   bits.rows = equal_bits(bytes, '\n');
   bits.cells = bits.rows | equal_bits(bytes, rules.delimiter);
   within = (bits.cells >> 63) != 0 ? Within::start : Within::plain;
