@@ -76,7 +76,10 @@ Json::Json(std::string value) : value_(std::move(value)) {}
 Json::Json(Array value) : value_(std::move(value)) {}
 Json::Json(Object value) : value_(std::move(value)) {}
 
-Json::Json(const Json&) = default;
+// libstdc++ 12 holds that no variant of these types is ever without a value,
+// and destroys one even where the copy of its value threw. An assignment copies
+// first.
+Json::Json(const Json& other) : value_(nullptr) { value_ = other.value_; }
 Json::Json(Json&&) noexcept = default;
 Json& Json::operator=(const Json&) = default;
 Json& Json::operator=(Json&&) noexcept = default;

@@ -8,20 +8,12 @@
 
 // What the stand-in does that a mistake of ours would meet.
 
-#if defined(__SANITIZE_THREAD__)
-#define PENSTOCK_RACES_ARE_REPORTED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define PENSTOCK_RACES_ARE_REPORTED 1
-#endif
-#endif
-
 namespace cuda_standin {
 namespace {
 
 /// For tests that make the mistakes which a sanitizer reports.
 bool races_are_reported() {
-#ifdef PENSTOCK_RACES_ARE_REPORTED
+#ifdef PENSTOCK_SANITIZED_THREAD
   return true;
 #else
   return false;
