@@ -1,6 +1,7 @@
 #include "penstock/cli/command_line.h"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "penstock/base/base.h"
@@ -54,7 +55,9 @@ void describe_program(Options& program, Command& command) {
               "debug, info, warning, error or off (or PENSTOCK_LOG)");
 }
 
-void add_verbs(Options& program, Invocation& invocation, Command& command) {
+/// The options of those alone that the arguments name.
+void add_verbs(Options& program, std::span<char*> arguments,
+               Invocation& invocation, Command& command) {
   for (const Verb& verb : verbs()) {
     auto run = std::make_shared<RunVerb>();
     Options options =
@@ -62,6 +65,9 @@ void add_verbs(Options& program, Invocation& invocation, Command& command) {
           command.verb = &verb;
           command.run = *run;
         });
+    if (std::ranges::find(arguments, std::string_view(verb.name)) ==
+        arguments.end())
+      continue;
     if (!verb.example.empty()) options.footer("Example: " + verb.example);
     *run = verb.add(options, invocation);
   }
@@ -83,7 +89,8 @@ std::optional<Command> read_command_line(int argc, char** argv,
       "data, and says what limits.");
   Command command;
   describe_program(program, command);
-  add_verbs(program, invocation, command);
+  add_verbs(program, {argv, static_cast<std::size_t>(argc)}, invocation,
+            command);
   try {
     if (!program.read(argc, argv)) return std::nullopt;
   } catch (const BadArguments& error) {

@@ -402,6 +402,11 @@ void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
   constexpr std::size_t kUnkeptBytes = std::size_t{4} << 20;
   const auto unkept_rows = static_cast<std::int64_t>(std::clamp<std::size_t>(
       kUnkeptBytes / std::max<std::size_t>(layout_.row_bytes, 1), 1, 16384));
+  // Threads are made for each piece: fewer, as long as the values of its rows,
+  // which are freed behind it, are few.
+  constexpr std::size_t kAtOnceBytes = std::size_t{16} << 20;
+  const auto rows_at_once = static_cast<std::int64_t>(
+      kAtOnceBytes / std::max<std::size_t>(layout_.row_bytes, 1));
   std::vector<std::byte> unkept;
   std::vector<std::int64_t> left(rows.blocks.size());
   for (RowRef ref : rows.refs) ++left[ref.block];
@@ -410,6 +415,7 @@ void TableDataset::pack_by_id(const RowsById& rows, const ShareOut& share_out,
   const SampleId all = table_ ? plan().first_in(Tier::none) : rows.count();
   for (SampleId first = 0, end = 0; first < all; first = end) {
     std::int64_t most = table_ ? table_->most_rows() : unkept_rows;
+    if (table_ && table_->on_host()) most = std::max(most, rows_at_once);
     if (runs) most = std::min<std::int64_t>(most, 1024);  // they count to 4 GiB
     end_if_stopped(options_.stop);
     end = std::min(all, first + most);
