@@ -92,7 +92,7 @@ nb::object dlpack(const Field& field, std::optional<std::int64_t> stream,
                                 .device = device});
 }
 
-std::string shown(const Field& field) {
+std::string repr_of(const Field& field) {
   return "<penstock.Field '" + field.name() + "' " +
          std::string(name_of(field.view().dtype)) + " " +
          text_of(field.view().shape) + ">";
@@ -122,7 +122,7 @@ void bind_field(nb::module_& module) {
           "nbytes", [](const Field& f) { return f.view().bytes(); },
           "Size in bytes.")
       .def("__len__", &rows_of)
-      .def("__repr__", &shown)
+      .def("__repr__", &repr_of)
       .def_prop_ro(
           "__array_interface__", &array_interface,
           nb::sig("def __array_interface__(self) -> dict[str, object]"))

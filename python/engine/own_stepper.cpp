@@ -13,7 +13,7 @@
 namespace penstock::python {
 namespace {
 
-using Bytes =
+using StateBytes =
     nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// Keeps an object of Python until the last error that holds it is gone.
@@ -29,14 +29,14 @@ struct SavedTensor {
   std::string name;
   Dtype dtype = Dtype::float32;
   Shape shape;
-  Bytes bytes;
+  StateBytes bytes;
 };
 
 /// (name, dtype, shape, bytes), as Python has them.
 SavedTensor saved_tensor(nb::handle entry) {
   SavedTensor tensor{.name = nb::cast<std::string>(entry[0]),
                      .shape = nb::cast<Shape>(entry[2]),
-                     .bytes = nb::cast<Bytes>(entry[3])};
+                     .bytes = nb::cast<StateBytes>(entry[3])};
   const auto dtype = nb::cast<std::string>(entry[1]);
   PENSTOCK_ASSERT(dtype_from(dtype, tensor.dtype), "Python checks the dtypes");
   PENSTOCK_ASSERT(tensor.bytes.size() ==
