@@ -34,7 +34,7 @@ double drawn(double mean, double cv, Random random) {
   return mean * drawn / k;
 }
 
-/// TimesSeen of one kind that have passed, in ms.
+/// Times of one kind that have passed, in ms.
 struct TimesSeen {
   std::int64_t count = 0;
   double sum = 0;

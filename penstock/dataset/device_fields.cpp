@@ -1,6 +1,7 @@
 #include "penstock/dataset/device_fields.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "penstock/cache/cache.h"
 
@@ -32,6 +33,9 @@ std::array<std::vector<DeviceField>, 2> device_fields(
   std::array<std::vector<DeviceField>, 2> found;
   if (memory == MemoryKind::cpu) return found;
   std::size_t output = 0;
+  const auto stored_runs = std::ranges::count_if(fields, [](const Field& of) {
+    return of.kind->stored().element_bytes > 0;
+  });
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldKind& kind = *fields[f].kind;
     const StoredForm stored = kind.stored();
@@ -42,6 +46,9 @@ std::array<std::vector<DeviceField>, 2> device_fields(
         .row_bytes = row_bytes(stored),
         .element_bytes = stored.element_bytes,
         .roomy_run = static_cast<std::int32_t>(stored.most_rejected)};
+    // Another field may reject a row whose own run is sound.
+    if (field.roomy_run > 0 && stored_runs > 1)
+      field.roomy_run = std::numeric_limits<std::int32_t>::max();
     output += field.outputs;
     if (!equal_outputs(kind) || (stored.element_bytes > 0 && !runs)) continue;
     for (bool train : {true, false}) {

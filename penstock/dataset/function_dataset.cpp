@@ -204,6 +204,7 @@ FunctionDataset::FunctionDataset(std::shared_ptr<const Dataset> source,
   info_.device_fields = {};
   info_.plan.tier = Tier::none;
   info_.plan.places.clear();
+  info_.plan.notes.clear();  // what the function sees is on the host
   info_.whole_batches |= function_.whole_batches;
 }
 

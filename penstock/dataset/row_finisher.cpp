@@ -87,11 +87,12 @@ void RowFinisher::copy(const FillItem& item,
 
 void RowFinisher::finish(const FillItem& item,
                          std::span<const std::byte* const> rows,
-                         const RunOf& run_of, Faults& faults) {
+                         const RunOf& run_of, Faults& faults,
+                         const RunOf& head_of) {
   const std::size_t before = faults.rows.size();
   for (const Part& part : parts_) finish(part, item, rows, run_of, faults);
   for (const Part& part : queued_)
-    if (part.heads) inspect(part, item, run_of, faults);
+    if (part.heads) inspect(part, item, head_of ? head_of : run_of, faults);
   if (faults.rows.size() == before) return;
   std::span found = std::span(faults.rows).subspan(before);
   std::ranges::stable_sort(found, {}, &RowFault::row);
@@ -196,10 +197,12 @@ void RowFinisher::finish(const Part& part, const FillItem& item,
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     std::size_t begin =
         part.staged > 0 ? 0 : static_cast<std::size_t>(rows_[r].range.begin);
-    // Behind a run may be room for another.
-    const std::size_t bytes =
-        std::min(static_cast<std::size_t>(to.lengths[at_[r]]) * part.run_bytes,
-                 rows_[r].run.size() - begin * part.run_bytes);
+    const std::size_t room =
+        static_cast<std::size_t>(to.lengths[at_[r]]) * part.run_bytes;
+    const std::size_t left = rows_[r].run.size() - begin * part.run_bytes;
+    // Of a run that is staged all is read; behind it may be room for another.
+    PENSTOCK_ASSERT(part.staged == 0 || left <= room, "a run has its room");
+    const std::size_t bytes = std::min(room, left);
     if (bytes == 0) continue;
     std::memcpy(to.row(at_[r]), rows_[r].run.data() + begin * part.run_bytes,
                 bytes);

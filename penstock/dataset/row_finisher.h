@@ -43,8 +43,9 @@ class RowFinisher {
   /// `rows[i]` is the stored row of range i's sample; null for padding, of
   /// which zeros are written in tensors of equal size. Adds the ranges that a
   /// kind rejects now, ascending, each once.
+  /// What a device finishes is seen by `head_of`, which else is `run_of`.
   void finish(const FillItem& item, std::span<const std::byte* const> rows,
-              const RunOf& run_of, Faults& faults);
+              const RunOf& run_of, Faults& faults, const RunOf& head_of = {});
   /// Queues what a device finishes, from what was copied for the batch.
   void queue(const FillItem& batch, std::byte* scratch, Stream& stream);
   /// The same where the device keeps the stored rows. `head_of`: what the host

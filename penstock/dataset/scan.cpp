@@ -465,6 +465,14 @@ int parts_of(const Source& source) {
       (rows + ScanParts::kRows - 1) / ScanParts::kRows, 1, kMost));
 }
 
+/// Into how many partitions rows are shared out: several for each reader where
+/// that costs nothing, so that none waits long for the last of them.
+int shares_of(const Source& source, int readers) {
+  constexpr int kOfReader = 4;
+  return source.abilities().by_position && readers > 1 ? kOfReader * readers
+                                                       : readers;
+}
+
 }  // namespace
 
 ScanLimit scan_limit(const Source& source, const TableDatasetOptions& options) {
@@ -506,7 +514,8 @@ Scan scan_table(Source& source, const BlockParser::Options& parse,
   const int workers = std::max(1, options.workers);
   const int most = limit.readers;
   PartitionQueue partitions{
-      source, source.partitions(parts != nullptr ? parts_of(source) : most)};
+      source, source.partitions(parts != nullptr ? parts_of(source)
+                                                 : shares_of(source, most))};
   const int readers = std::min(most, static_cast<int>(partitions.all.size()));
   const bool alone = options.workers == 0;
   const bool pipeline =

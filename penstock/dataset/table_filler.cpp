@@ -81,7 +81,10 @@ class TableFiller final : public SlotFiller {
             bytes += run.size();
             return run;
           },
-          faults);
+          faults,
+          [&](std::size_t field, std::size_t i) {
+            return run_of(item, field, i);
+          });
     }
     meter_.add_items(std::ssize(item.ids), static_cast<std::int64_t>(bytes));
   }

@@ -75,6 +75,16 @@ TEST_P(DevicePictures, DamagedOnesAreMaskedAndSubstitutedAsOnTheHost) {
   }
 }
 
+// The substitute is larger than the sound picture in whose place it comes.
+TEST_P(DevicePictures, GiveWayWhereAnotherFieldRejectsTheirRow) {
+  if (GetParam().cache == std::string("device"))
+    GTEST_SKIP() << "the field beside it is the host's";
+  pictures_ = PicturesDataset::with_damaged_beside(kFolder);
+  loading_.batches = 300;
+  loading_.on_bad = OnBad::substitute;
+  expect_bytes_of_the_host(pictures_);
+}
+
 TEST_P(DevicePictures, ADamagedOneIsNamedInItsTurn) {
   loading_.batches = 90;
   try {

@@ -19,6 +19,8 @@ struct PicturesDataset {
   TableDatasetOptions options;
   /// Of the field `x`, but for what is kept and where it is finished.
   std::string settings = kinds_of_settings()[0];
+  /// Fields beside it: `, "y": {...}`.
+  std::string beside;
 
   /// Each of them so many times.
   explicit PicturesDataset(const std::string& folder, int times = 2) {
@@ -50,6 +52,26 @@ struct PicturesDataset {
     return all;
   }
 
+  /// One that is small and sound is rejected by a field `y` beside it.
+  static PicturesDataset with_damaged_beside(const std::string& folder) {
+    PicturesDataset all(folder, 24);
+    all.beside = R"(, "y": {"image": {"column": "beside", "size": 8}})";
+    all.table.schema.columns.push_back({.name = "beside", .declared = "text"});
+    auto file = [&](const char* name) {
+      return FakeCell(
+          read_user_file(folder + "/" + name, "cannot read a picture"));
+    };
+    const FakeCell sound = file("rgb.png"), small = file("odd_16x16.jpg");
+    const FakeCell damaged = with_damaged(folder).table.rows[3][1];
+    bool found = false;
+    for (std::vector<FakeCell>& row : all.table.rows) {
+      const bool rejected = !found && row[1] == small;
+      row.push_back(rejected ? damaged : sound);
+      found = found || rejected;
+    }
+    return all;
+  }
+
   /// `finish`: "host" or "device".
   std::shared_ptr<const TableDataset> prepare(const std::string& finish,
                                               Device& device) const {
@@ -58,7 +80,7 @@ struct PicturesDataset {
         Json::parse("{\"x\": {\"image\": {" + settings +
                         R"(, "store": {"form": "decoded", "max_side": 40},
                            "finish": ")" +
-                        finish + "\"}}}",
+                        finish + "\"}}" + beside + "}",
                     "test"),
         "fields");
     return TableDataset::prepare(

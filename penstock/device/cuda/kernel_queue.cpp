@@ -135,8 +135,8 @@ void KernelQueue::run(const Resize& resize) {
       resize_arguments_.ring.reset();  // waits for who reads both
       resize_memory_ = {};
       resize_memory_ = device_.allocate(std::max(kResizeBytes, part.bytes));
-      grow(resize_arguments_, 2 * resize_memory_.size());
     }
+    grow(resize_arguments_, 2 * resize_memory_.size());
     with_arguments(
         resize_arguments_, part.bytes,
         [&](std::byte* to) { stage(resize, part, to); },

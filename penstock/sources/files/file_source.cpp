@@ -176,11 +176,6 @@ class FileSource final : public Source {
   const ChunkMap* chunks() const override {
     return opened_->rows() == 0 ? nullptr : &opened_->chunks;
   }
-  /// Several for each reader, so that none waits long for the last of them.
-  std::vector<Partition> partitions(int readers) override {
-    constexpr int kOfReader = 4;
-    return Source::partitions(readers > 1 ? kOfReader * readers : 1);
-  }
   std::unique_ptr<Reader> open_reader() override {
     return make_file_reader(opened_);
   }
