@@ -84,7 +84,7 @@ TEST_P(OtherSources, AreReadByOneReaderUnderAGlobalLock) {
 TEST_P(OtherSources, EndByTheErrorOfABlockThatIsNotAsPromised) {
   Error error = error_of([&] {
     prepare(store(3000, {.spoil = [](Block& block) {
-                    if (block.rows > 100) --block.columns[0].length;
+                    if (block.rows > 10) --block.columns[0].length;
                   }}));
   });
   EXPECT_EQ(error.parts().code, "source.wrong_rows");
