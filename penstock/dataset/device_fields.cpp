@@ -87,14 +87,15 @@ std::vector<std::string> finish_notes(
     if (!fields[f].kind->wants_device()) continue;
     std::string note = "field '" + fields[f].name + "' is finished on the ";
     const auto found = std::ranges::find(on_device[0], f, &DeviceField::field);
-    if (found == on_device[0].end())
+    if (found == on_device[0].end()) {
       note += "host: " + why_not;
-    else
+    } else {
       note += "device";
-    if (found != on_device[0].end() && found->stream_bytes > 0)
-      note += ": each stream holds " + shown_bytes(found->stream_bytes) +
-              " there for it, and " + shown_bytes(2 * found->stream_bytes) +
-              " pinned";
+      if (found->stream_bytes > 0)
+        note += ": each stream holds " + shown_bytes(found->stream_bytes) +
+                " there for it, and " + shown_bytes(2 * found->stream_bytes) +
+                " pinned";
+    }
     notes.push_back(std::move(note));
   }
   return notes;

@@ -8,13 +8,11 @@
 #include <optional>
 #include <utility>
 
+#include "penstock/trainer/gradients.h"
 #include "penstock/trainer/outcomes.h"
 
 namespace penstock {
 namespace {
-
-// Rows of which none counts have a loss of 0.
-constexpr double kLeastCount = 1e-20;
 
 /// Undefined where all classes weigh the same.
 at::Tensor weights_of_classes(const Target& target, at::Device device) {

@@ -15,8 +15,6 @@ namespace {
 // As PyTorch's GradScaler has them.
 constexpr double kFirstScale = 65536, kGrowth = 2, kBackoff = 0.5;
 constexpr std::int64_t kStepsUntilGrowth = 2000;
-// Steps that count nothing leave gradients of 0.
-constexpr double kLeastSum = 1e-20;
 
 }  // namespace
 
@@ -83,7 +81,7 @@ void CountedSteps::add(bool first, const at::Tensor& counted) {
 void CountedSteps::divide(const std::vector<at::Tensor>& gradients) {
   if (!on_) return;
   at::NoGradGuard no_graph;
-  at::_foreach_div_(gradients, sum_.clamp_min(kLeastSum));
+  at::_foreach_div_(gradients, sum_.clamp_min(kLeastCount));
 }
 
 std::vector<Parameter> CountedSteps::state() const {

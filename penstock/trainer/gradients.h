@@ -8,6 +8,9 @@
 
 namespace penstock {
 
+/// What sums are divided by where nothing counts: losses and gradients are 0.
+inline constexpr double kLeastCount = 1e-20;
+
 /// The gradients of steps that together move the weights: those of the earlier
 /// ones are kept apart while a step is taken, so that one that fails changes
 /// none.

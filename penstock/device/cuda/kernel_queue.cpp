@@ -18,6 +18,7 @@ constexpr std::size_t kRingBytes =
     4 * kMostRowsPerLaunch * sizeof(std::int64_t);
 static_assert(4 * kMostWindowsPerLaunch * sizeof(WorkWindow) <= kRingBytes);
 static_assert(4 * kMostBoxesPerLaunch * sizeof(WorkBox) <= kRingBytes);
+static_assert(kRingBytes <= 2 * kResizeBytes);  // of resizes, made before
 
 /// False when one of them is below -1.
 bool copied(std::span<const std::int64_t> rows, std::byte* to) {
@@ -46,6 +47,7 @@ void KernelQueue::grow(Arguments& arguments, std::size_t bytes) {
 template <class Write, class Launch>
 void KernelQueue::with_arguments(Arguments& arguments, std::size_t bytes,
                                  Write write, Launch launch) {
+  grow(arguments, kRingBytes);
   std::byte* staged = arguments.ring->take(bytes);
   write(staged);
   OnDevice current(device_.number());
@@ -73,7 +75,6 @@ void KernelQueue::run(const Gather& gather) {
 
 void KernelQueue::gather_rows(const Gather& gather, std::size_t first,
                               std::size_t count) {
-  grow(arguments_, kRingBytes);
   with_arguments(
       arguments_, count * sizeof(std::int64_t),
       [&](std::byte* to) {
@@ -104,7 +105,6 @@ void KernelQueue::run(const CastNormalize& cast) {
 
 void KernelQueue::run(const CropFlip& crop) {
   penstock::check(crop);
-  grow(arguments_, kRingBytes);
   for (std::size_t first = 0; first < crop.windows.size();
        first += kMostWindowsPerLaunch) {
     const auto windows = crop.windows.subspan(
@@ -154,7 +154,6 @@ void KernelQueue::run(const Resize& resize) {
 
 void KernelQueue::run(const Mask& mask) {
   penstock::check(mask);
-  grow(arguments_, kRingBytes);
   for (std::size_t first = 0; first < mask.boxes.size();
        first += kMostBoxesPerLaunch) {
     const auto boxes = mask.boxes.subspan(

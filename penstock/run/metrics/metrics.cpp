@@ -14,7 +14,7 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-double wall_clock_s() {
+double seconds_since_1970() {
   const auto time = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration<double>(time).count();
 }
@@ -54,14 +54,16 @@ void MetricSinks::add(std::int64_t step, const TimelineNumbers::Point& point,
                       bool takes_time) {
   if (!any()) return;
   const Metrics metrics = metrics_of(point, takes_time);
-  each([&](MetricSink& sink) { sink.add(step, wall_clock_s(), metrics); });
+  each(
+      [&](MetricSink& sink) { sink.add(step, seconds_since_1970(), metrics); });
 }
 
 void MetricSinks::add_epoch(std::int64_t step, const Json& epoch) {
   if (!any()) return;
   const Metrics metrics = metrics_of(epoch);
-  each(
-      [&](MetricSink& sink) { sink.add_epoch(step, wall_clock_s(), metrics); });
+  each([&](MetricSink& sink) {
+    sink.add_epoch(step, seconds_since_1970(), metrics);
+  });
 }
 
 Metrics metrics_of(const TimelineNumbers::Point& point, bool takes_time) {

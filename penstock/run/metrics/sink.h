@@ -11,8 +11,8 @@ namespace penstock {
 /// known.
 using Metrics = std::vector<std::pair<std::string, double>>;
 
-/// Seconds since 1970, by the system's clock.
-double wall_clock_s();
+/// By the system's clock, UTC.
+double seconds_since_1970();
 
 /// Where a run's numbers go for other programs to show. One thread. Throws
 /// Error(request) where they cannot be written.

@@ -79,7 +79,7 @@ std::string file_name() {
   char host[256] = "host";
   (void)::gethostname(host, sizeof(host) - 1);
   return "events.out.tfevents." +
-         std::to_string(static_cast<std::int64_t>(wall_clock_s())) + "." +
+         std::to_string(static_cast<std::int64_t>(seconds_since_1970())) + "." +
          host + "." + std::to_string(::getpid());
 }
 
@@ -95,7 +95,7 @@ std::uint32_t crc32c(std::string_view bytes) {
 
 TensorBoardFile::TensorBoardFile(const std::filesystem::path& folder)
     : file_(folder / file_name()) {
-  append(record_of(event(wall_clock_s(), 0, text(3, "brain.Event:2"))));
+  append(record_of(event(seconds_since_1970(), 0, text(3, "brain.Event:2"))));
 }
 
 void TensorBoardFile::append(const std::string& bytes) {
