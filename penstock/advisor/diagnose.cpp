@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/advisor/gaps_in_steps.h"
 #include "penstock/advisor/pools.h"
 #include "penstock/advisor/thresholds.h"
 #include "penstock/advisor/trials.h"
@@ -142,6 +143,11 @@ class Diagnosis {
   }
 
   void compute() {
+    if (std::optional<Verdict> gaps = gaps_in_steps(window_)) {
+      gaps->because = verdict_.because + "; " + gaps->because;
+      verdict_ = std::move(*gaps);
+      return;
+    }
     verdict_.limit = Limit::compute;
     verdict_.stage.clear();
     verdict_.no_action =

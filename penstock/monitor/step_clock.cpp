@@ -9,6 +9,10 @@
 namespace penstock {
 namespace {
 
+// A GPU without work passes an event some 10 us after it was recorded, and when
+// it did is known to 100 us.
+constexpr Nanoseconds kDrained = std::chrono::microseconds(200);
+
 void tell(SpanLane lane, std::string_view name, Nanoseconds begin,
           Nanoseconds end, std::int64_t step) {
   if (end > begin)
@@ -37,6 +41,7 @@ StepParts& StepParts::operator+=(const StepParts& other) {
   wait_copy += other.wait_copy;
   host += other.host;
   sync += other.sync;
+  drained += other.drained;
   return *this;
 }
 
@@ -50,6 +55,7 @@ StepParts StepParts::operator-(const StepParts& earlier) const {
   rest.wait_copy -= earlier.wait_copy;
   rest.host -= earlier.host;
   rest.sync -= earlier.sync;
+  rest.drained -= earlier.drained;
   return rest;
 }
 
@@ -70,6 +76,7 @@ void StepClock::after_wait(Stream& stream) {
 
 void StepClock::after_step(Stream& stream) {
   current_.after_step = stream.record();
+  current_.queued = clock_->now();
   current_.group = group_;
   current_.samples = samples_;
   current_.number = std::exchange(number_, -1);
@@ -146,6 +153,7 @@ void StepClock::account(const Step& step) {
   parts.host = idle - parts.wait_data;
   parts.wait_copy = after - before;
   parts.compute = end - after;
+  parts.drained = end <= step.queued + kDrained ? 1 : 0;
   add(parts, step.group, step.number);
   // Virtual time would not fit to that of the threads.
   if (spans::heard() && clock_ == &wall_clock()) {

@@ -20,6 +20,10 @@ struct StepParts {
   Nanoseconds wait_copy{0};  ///< idle because a batch was still on its way
   Nanoseconds host{0};       ///< idle because the host had queued nothing
   Nanoseconds sync{0};       ///< in waits among ranks
+  /// Steps after which the device had nothing left to do when the host came for
+  /// the next batch. Between their kernels it may have waited for the host:
+  /// `compute` covers such gaps.
+  std::int64_t drained = 0;
 
   /// False when no step was timed or a step computes for less than 5 us on
   /// average. That is the cost of recording the events, and less than any
@@ -87,7 +91,7 @@ class StepClock {
 
  private:
   struct Step {
-    Nanoseconds asked{0}, got{0};
+    Nanoseconds asked{0}, got{0}, queued{0};
     Event before_wait, after_wait, after_step;
     std::int64_t group = 0, samples = 0, number = -1;
     bool starts_clock = false;

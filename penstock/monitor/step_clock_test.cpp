@@ -57,6 +57,21 @@ class StepClockTest : public testing::Test {
   std::uint64_t number_ = 0;
 };
 
+TEST_F(StepClockTest, CountsTheStepsAfterWhichNothingWasLeftToDo) {
+  for (int i = 0; i < 6; ++i) {
+    clock_->ask();
+    clock_->got();
+    clock_->before_wait(*stream_);
+    clock_->after_wait(*stream_);
+    stream_->step(number_++);
+    if (i % 2 == 1) pass(30ms);  // the host works on while the device is done
+    clock_->after_step(*stream_);
+    stream_->synchronize();
+  }
+  EXPECT_EQ(clock_->total().steps, 5);
+  EXPECT_EQ(clock_->total().drained, 3);
+}
+
 TEST_F(StepClockTest, AddsStepsThatSomebodyElseHasTimed) {
   step(0ms, 0ms);
   step(10ms, 0ms);

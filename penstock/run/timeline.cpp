@@ -147,7 +147,9 @@ void Timeline::begin(std::int64_t epoch, Nanoseconds now) {
   open_.epoch = epoch;
   lap_ = {cpu_seconds_used(), now};
   read_ = now;
-  add(read(now, lap_));
+  UseOverTime use = read(now, lap_);
+  use.gpu = {};  // of the time before the first step
+  add(use);
 }
 
 void Timeline::step(std::int64_t epoch, StepClock& clock, Nanoseconds outside) {
@@ -201,6 +203,12 @@ UseOverTime Timeline::read(Nanoseconds now, Lap& lap) const {
 void Timeline::add(const UseOverTime& use) {
   open_.use += use;
   epochs_[open_.epoch] += use;
+  gpu_ += use.gpu;
+}
+
+std::optional<double> Timeline::gpu_busy() const {
+  if (gpu_.count < 3) return std::nullopt;
+  return gpu_.sum / static_cast<double>(gpu_.count);
 }
 
 void Timeline::close(Nanoseconds now, const StepParts& total,

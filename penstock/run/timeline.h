@@ -91,6 +91,9 @@ class Timeline {
   /// What an epoch used is not needed any more.
   void forget(std::int64_t epoch) { epochs_.erase(epoch); }
 
+  /// Mean utilisation of the GPU as its driver reports it (GpuUse), since the
+  /// first step; missing before it was read three times.
+  std::optional<double> gpu_busy() const;
   /// All up to now; it goes on unchanged.
   TimelineNumbers numbers(StepClock& clock, Nanoseconds outside = {}) const;
 
@@ -120,6 +123,7 @@ class Timeline {
   Nanoseconds outside_before_{0};
   TimelineNumbers::Point open_;
   Lap lap_;
+  Readings gpu_;
   std::vector<TimelineNumbers::Point> points_;
   std::map<std::int64_t, UseOverTime> epochs_;
   std::function<void(const TimelineNumbers::Point&)> listener_;

@@ -20,6 +20,10 @@ const NvmlCalls& library() {
       *celsius = static_cast<unsigned>(40 + ++asked);
       return 0;
     };
+    made.utilisation = [](NvmlCalls::Device, NvmlCalls::Utilisation* use) {
+      *use = {.gpu = 97, .memory = 1};
+      return 0;
+    };
     return made;
   }();
   return calls;
@@ -144,6 +148,14 @@ TEST_F(TimelineTest, AsksTheGpuOnceASecondAtMost) {
   EXPECT_EQ(asked, 4);  // at the first step too
   take(*timeline, 10, 3s);
   EXPECT_EQ(asked, 14);
+}
+
+TEST_F(TimelineTest, KnowsHowMuchTheGpuWorkedAfterThreeReadings) {
+  auto timeline = this->timeline(true);
+  take(*timeline, 3, 1s);
+  EXPECT_EQ(timeline->gpu_busy(), std::nullopt) << "two, and one before";
+  take(*timeline, 1, 1s);
+  EXPECT_NEAR(timeline->gpu_busy().value(), 0.97, 1e-9);
 }
 
 TEST_F(TimelineTest, ReadsAsOftenWhenPointsGetLong) {

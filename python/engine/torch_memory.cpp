@@ -57,6 +57,7 @@ class TorchPool {
   void give_back(std::byte* memory) noexcept {
     if (!Py_IsInitialized()) return;
     GilAcquire lock;
+    nb::error_scope raised;  // a batch may go because of what was raised
     try {
       cuda_.attr("caching_allocator_delete")(
           reinterpret_cast<std::uintptr_t>(memory));

@@ -325,6 +325,16 @@ class MemoryOfTorch(Consumer):
                 self.assertSame(self.seen(loader, self.cuda.stream(0)),
                                 self.expected())
 
+    def test_it_is_given_back_by_what_an_exception_lets_go(self):
+        loader = opened("cuda:0")
+        batches = [next(iter(loader))]
+        loader.close()
+        loader = None
+        with self.assertRaisesRegex(BufferError, "on a GPU"):
+            batches.pop().numpy()
+        gc.collect()
+        self.assertEqual(self.torch.lent, {})
+
     def test_batches_wait_for_torchs_current_stream(self):
         with opened("cuda:0", num_workers=1) as loader:
             self.assertSame(self.seen(loader, self.torch.current),

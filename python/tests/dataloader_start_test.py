@@ -165,9 +165,9 @@ class Forked(Case):
         forked, other = (self.loader(
             sets.Drawn(20), batch_size=4, shuffle=True, seed=3, num_workers=2,
             **more) for more in ({"multiprocessing_context": "fork"}, {}))
-        for _ in range(2):
-            self.assertEqual([batch[1].tolist() for batch in forked],
-                             [batch[1].tolist() for batch in other])
+        for _ in range(2):  # torch is in a forked worker if it is here
+            self.assertEqual([batch[1][:, :2].tolist() for batch in forked],
+                             [batch[1][:, :2].tolist() for batch in other])
 
     def test_persistent_workers_are_the_same_processes(self):
         loader = self.forked(Numbers(8), num_workers=2,

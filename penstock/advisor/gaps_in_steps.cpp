@@ -1,0 +1,71 @@
+#include "penstock/advisor/gaps_in_steps.h"
+
+#include <algorithm>
+
+#include "penstock/advisor/pools.h"
+#include "penstock/advisor/thresholds.h"
+#include "penstock/base/formatted.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kDrains = 0.9;  // of the steps
+// Works for less than that of its steps' time. The driver's number is up to 0.1
+// from what the kernels themselves add up to (bench/gpu_gaps.py).
+constexpr double kGaps = 0.75;
+constexpr int kMostTimes = 8;    // as large a batch
+
+/// How many times as large a batch the accelerator takes in the same time.
+int times_as_large(double busy) {
+  int times = 1;
+  while (times < kMostTimes && 2 * times * busy <= 1) times *= 2;
+  return times;
+}
+
+/// Where samples come at least that fast.
+void offer_larger_batches(const Snapshot& window, Verdict& verdict) {
+  const int times = times_as_large(*window.gpu_busy);
+  const double now =
+      static_cast<double>(window.parts.samples) / seconds(window.parts.wall);
+  const double gain =
+      std::min<double>(times, slowest_rate(window.stages) / now) - 1;
+  if (window.batch_size <= 0 || gain < kSmallestGain) return;
+  verdict.actions.push_back(
+      {.knob = "loader.batch_size",
+       .from = window.batch_size,
+       .to = times * window.batch_size,
+       .predicted_gain = gain,
+       .cost = formatted("other mathematics, with one step for each %d of now; "
+                         "%d times the memory of a batch and of what is "
+                         "computed from it",
+                         times, times)});
+}
+
+}  // namespace
+
+std::optional<Verdict> gaps_in_steps(const Snapshot& window) {
+  const StepParts& parts = window.parts;
+  const double drained =
+      static_cast<double>(parts.drained) / static_cast<double>(parts.steps);
+  if (!window.gpu_busy || drained < kDrains ||
+      *window.gpu_busy >= kGaps * parts.utilisation())
+    return std::nullopt;
+  const double percent = 100 * *window.gpu_busy;
+  Verdict verdict{
+      .limit = Limit::host,
+      .cause = formatted("within its steps the accelerator waits for the "
+                         "training loop, and works for %.0f %% of the time",
+                         percent),
+      .because = formatted("when the loop came for the next batch, the "
+                           "accelerator was done after %.0f %% of the steps; "
+                           "its driver saw it work for %.0f %% of the time",
+                           100 * drained, percent),
+      .no_action =
+          "no setting of the input changes that: let a step queue its work in "
+          "fewer calls (a CUDA graph, torch.compile with "
+          "mode=\"reduce-overhead\"), or look for what it waits for"};
+  offer_larger_batches(window, verdict);
+  return verdict;
+}
+
+}  // namespace penstock
