@@ -5,7 +5,8 @@
 // asking for a batch until it is given back, the epoch seam inside. Every call
 // of operator new counts, whichever thread makes it.
 // (b) 65,536 rows of 1 KB in random order out of tables of 64 MiB and of 1 GiB
-// against one copy of as many bytes within the device.
+// against one copy of as many bytes within the device; ten of either are queued
+// at once, and waited for.
 //
 //     bench_gather [DEVICE [REPEATS]]    cpu or cuda
 #include "bench/allocations.h"
@@ -33,6 +34,7 @@ constexpr std::int64_t kRows = 4030;
 constexpr int kBatches = 4000;  // of a repeat
 constexpr std::size_t kRowBytes = 1024;
 constexpr std::int64_t kGathered = 1 << 16;
+constexpr int kQueued = 10;
 
 Json measure(const LoaderWorkload& work, const Positions& data, Device& device,
              int repeats) {
@@ -100,16 +102,18 @@ Json measure(const TableWorkload& work, Device& device, int repeats) {
   std::vector<std::int64_t> rows = drawn_rows(work.rows);
   std::vector<GatherField> fields = {
       {table.data(), kRowBytes, kRowBytes, out.data()}};
-  constexpr double kGigabytes = 1e-9 * double(kGathered * kRowBytes);
+  constexpr double kGigabytes = 1e-9 * double(kQueued * kGathered * kRowBytes);
   auto gather = [&] {
     return kGigabytes / wall_seconds([&] {
-             stream->run(Gather{.fields = fields, .rows = rows});
+             for (int i = 0; i < kQueued; ++i)
+               stream->run(Gather{.fields = fields, .rows = rows});
              stream->synchronize();
            });
   };
   auto copy = [&] {
     return kGigabytes / wall_seconds([&] {
-             stream->copy(out.data(), table.data(), out.size());
+             for (int i = 0; i < kQueued; ++i)
+               stream->copy(out.data(), table.data(), out.size());
              stream->synchronize();
            });
   };

@@ -27,7 +27,7 @@ bool reaches(int device, const void* at, std::size_t bytes, bool write) {
 }
 
 bool all_reached(int device, const GatherWork& work) {
-  const std::uint64_t rows = work.units / work.row_units;
+  const std::uint64_t rows = work.count;
   if (!reaches(device, work.rows, rows * sizeof(std::int64_t), false))
     return false;
   for (std::uint32_t p = 0; p < work.part_count; ++p) {
@@ -37,13 +37,7 @@ bool all_reached(int device, const GatherWork& work) {
     for (std::uint64_t r = 0; r < rows; ++r) {
       std::int64_t row = work.rows[r];
       if (row < 0) continue;
-      std::uint64_t away = 0;
-      for (const WorkPiece& piece : work.pieces)
-        if (row >= piece.first) away = piece.shift;
-      auto at = reinterpret_cast<std::uintptr_t>(part.table) +
-                static_cast<std::uint64_t>(row) * part.row_stride + away;
-      if (!reaches(device, reinterpret_cast<const void*>(at), bytes, false))
-        return false;
+      if (!reaches(device, row_of(work, part, row), bytes, false)) return false;
     }
   }
   return true;

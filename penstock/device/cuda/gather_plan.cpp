@@ -8,9 +8,10 @@
 namespace penstock::cuda {
 namespace {
 
-// More pieces than a row of 128 MiB has, byte by byte. Keeps the number of
-// blocks of a launch below CUDA's 2^31.
+// More pieces than a row of 128 MiB has, byte by byte.
 constexpr std::uint64_t kMostRowUnits = std::uint64_t{1} << 27;
+// CUDA takes 2^31 - 1.
+constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 30;
 
 std::uint64_t address(const std::byte* at) {
   return reinterpret_cast<std::uintptr_t>(at);
@@ -25,9 +26,35 @@ std::uint32_t unit_of(const GatherField& field, const std::byte* out,
   return std::uint32_t{1} << std::countr_zero(all);
 }
 
-std::uint64_t blocks_for(const GatherWork& work, std::uint32_t per_thread) {
-  std::uint64_t share = std::uint64_t{kGatherThreads} * per_thread;
-  return (work.units + share - 1) / share;
+/// Lays out the blocks of all parts, each with so many units, and says how many
+/// there are.
+std::uint64_t lay_out(GatherWork& work, std::uint64_t units_per_block) {
+  work.units_per_block = static_cast<std::uint32_t>(units_per_block);
+  std::uint64_t blocks = 0;
+  for (GatherPart& part : std::span(work.parts, work.part_count)) {
+    part.first_block = static_cast<std::uint32_t>(blocks);
+    blocks += (work.count * part.units + units_per_block - 1) / units_per_block;
+  }
+  return blocks;
+}
+
+/// A small batch is spread over all processors; only a large one has so much to
+/// do that a thread takes several units.
+std::uint64_t lay_out(GatherWork& work, int processors) {
+  const auto enough = static_cast<std::uint64_t>(2 * std::max(processors, 1));
+  std::uint64_t units = std::uint64_t{kGatherThreads} * kUnitsAtOnce;
+  std::uint64_t blocks = lay_out(work, units);
+  while (units > kGatherThreads && blocks < enough)
+    blocks = lay_out(work, units /= 2);
+  while (blocks > kMostBlocks) blocks = lay_out(work, units *= 2);
+  return blocks;
+}
+
+/// Rows that a block of a part touches at most: it begins anywhere in the
+/// first.
+std::uint64_t rows_of_block(const GatherWork& work, const GatherPart& part) {
+  return std::min<std::uint64_t>(
+      (part.units - 1 + work.units_per_block - 1) / part.units + 1, work.count);
 }
 
 }  // namespace
@@ -54,33 +81,20 @@ GatherLaunch plan_launch(std::span<const GatherField> fields, std::size_t first,
     std::uint64_t units = field.bytes / unit;
     PENSTOCK_ASSERT(row_units + units <= kMostRowUnits,
                     "a row of a gather has too many pieces");
-    work.parts[work.part_count++] = {
-        .out = out,
-        .table = field.table,
-        .row_stride = field.row_stride,
-        .first = static_cast<std::uint32_t>(row_units),
-        .units = static_cast<std::uint32_t>(units),
-        .unit_bytes = unit};
+    work.parts[work.part_count++] = {.out = out,
+                                     .table = field.table,
+                                     .row_stride = field.row_stride,
+                                     .units = static_cast<std::uint32_t>(units),
+                                     .unit_bytes = unit};
     row_units += units;
   }
   if (row_units == 0 || count == 0) return launch;
-  work.row_units = static_cast<std::uint32_t>(row_units);
-  work.units = row_units * count;
-  // A small batch is spread over all processors; only a large one has so much
-  // to do that a thread may take more of it.
-  auto enough = static_cast<std::uint64_t>(2 * std::max(processors, 1));
-  std::uint32_t per_thread = kMostUnitsPerThread;
-  while (per_thread > 1 && blocks_for(work, per_thread) < enough)
-    per_thread /= 2;
-  work.units_per_thread = per_thread;
-  launch.blocks = static_cast<std::uint32_t>(blocks_for(work, per_thread));
-  // A block begins anywhere in its first row.
-  std::uint64_t rows_of_block =
-      (row_units - 1 + std::uint64_t{kGatherThreads} * per_thread - 1) /
-          row_units +
-      1;
-  launch.near_bytes = static_cast<std::uint32_t>(
-      sizeof(std::int64_t) * std::min<std::uint64_t>(rows_of_block, count));
+  work.count = count;
+  launch.blocks = static_cast<std::uint32_t>(lay_out(work, processors));
+  std::uint64_t rows = 0;
+  for (const GatherPart& part : std::span(work.parts, work.part_count))
+    rows = std::max(rows, rows_of_block(work, part));
+  launch.near_bytes = static_cast<std::uint32_t>(sizeof(std::int64_t) * rows);
   return launch;
 }
 

@@ -9,7 +9,7 @@ namespace penstock::cuda {
 
 /// Rows of one launch at most. A batch of more takes several, so that the
 /// device works on the first rows while the host stages the next.
-inline constexpr std::size_t kMostRowsPerLaunch = 16384;
+inline constexpr std::size_t kMostRowsPerLaunch = 32768;
 
 /// A launch with its geometry.
 struct GatherLaunch {

@@ -10,17 +10,17 @@
 /// the tests call it for every block and thread of a launch and compare with
 /// run_on_host(). gather_plan.h makes the work, kernels.cu runs it.
 ///
-/// A row of the batch is cut into units: pieces of 16, 8, 4, 2 or 1 bytes,
-/// the largest that a field's alignment allows. The units of all rows stand in
-/// one line, row after row; a block takes the next few hundred of that line
-/// and a thread every 256th of its block, so that neighbours in a warp touch
-/// neighbours in memory. Several loads of a thread are under way at once.
+/// Each part (a field) is copied in units: pieces of 16, 8, 4, 2 or 1 bytes,
+/// the largest that the field's alignment allows. The units of a part stand in
+/// one line, row after row, as they do in its tensor; a block takes the next
+/// 1,024 or fewer of the line of one part, and a thread every 256th of those,
+/// so that neighbours in a warp touch neighbours in memory. Several loads of a
+/// thread are under way at once.
 namespace penstock::cuda {
 
 inline constexpr std::uint32_t kGatherThreads = 256;
-inline constexpr std::uint32_t kMostUnitsPerThread = 8;
 inline constexpr std::uint32_t kUnitsAtOnce = 4;
-/// 1.3 KiB of the 4 KiB that the parameters of a launch may take everywhere.
+/// 1.4 KiB of the 4 KiB that the parameters of a launch may take everywhere.
 inline constexpr std::uint32_t kMostParts = 32;
 
 /// One field of a gather.
@@ -28,9 +28,9 @@ struct GatherPart {
   std::byte* out = nullptr;          ///< row 0 of this launch
   const std::byte* table = nullptr;  ///< row 0 of the field's table
   std::uint64_t row_stride = 0;      ///< from a row of the table to the next
-  std::uint32_t first = 0;       ///< of a row's units, the first one of ours
-  std::uint32_t units = 0;       ///< in a row
-  std::uint32_t unit_bytes = 0;  ///< 16, 8, 4, 2 or 1
+  std::uint32_t units = 0;           ///< in a row
+  std::uint32_t unit_bytes = 0;      ///< 16, 8, 4, 2 or 1
+  std::uint32_t first_block = 0;
 };
 
 /// As penstock::GatherPiece; where there is none, no row is so large.
@@ -43,33 +43,37 @@ inline constexpr std::uint32_t kWorkPieces = 3;
 /// One launch.
 struct GatherWork {
   const std::int64_t* rows = nullptr;  ///< host memory that the device can read
-  std::uint64_t units = 0;             ///< of all rows
-  std::uint32_t row_units = 0;         ///< of one row, all parts
-  std::uint32_t units_per_thread = 0;
+  std::uint64_t count = 0;             ///< of rows
+  std::uint32_t units_per_block = 0;
   std::uint32_t part_count = 0;
   GatherPart parts[kMostParts];
   WorkPiece pieces[kWorkPieces];
 };
 
-/// Which part of the line of units is a block's.
+/// What of the line of which part is a block's.
 struct BlockShare {
   std::uint64_t first_row;
+  std::uint32_t part;
   std::uint32_t rows;  ///< that it touches
   std::uint32_t skip;  ///< units of the first row that are not its own
   std::uint32_t units;
 };
 
 PENSTOCK_HOST_DEVICE inline BlockShare share_of(const GatherWork& work,
-                                                std::uint64_t block) {
-  std::uint64_t most = std::uint64_t{kGatherThreads} * work.units_per_thread;
-  std::uint64_t begin = block * most;
-  std::uint64_t left = work.units - begin;
+                                                std::uint32_t block) {
   BlockShare share;
+  share.part = 0;
+  while (share.part + 1 < work.part_count &&
+         block >= work.parts[share.part + 1].first_block)
+    ++share.part;
+  const GatherPart& part = work.parts[share.part];
+  std::uint64_t most = work.units_per_block;
+  std::uint64_t begin = (block - part.first_block) * most;
+  std::uint64_t left = work.count * part.units - begin;
   share.units = static_cast<std::uint32_t>(left < most ? left : most);
-  share.first_row = begin / work.row_units;
-  share.skip =
-      static_cast<std::uint32_t>(begin - share.first_row * work.row_units);
-  share.rows = (share.skip + share.units - 1) / work.row_units + 1;
+  share.first_row = begin / part.units;
+  share.skip = static_cast<std::uint32_t>(begin - share.first_row * part.units);
+  share.rows = (share.skip + share.units - 1) / part.units + 1;
   return share;
 }
 
@@ -110,75 +114,61 @@ PENSTOCK_HOST_DEVICE inline void put_unit(std::byte* to, Unit unit) {
 #endif
 }
 
-/// A unit on its way.
-struct MovedUnit {
-  Unit16 value;
-  std::byte* to;
-  std::uint32_t bytes;  ///< 0: none
-};
-
-/// Unit `at` of the block's rows, those that it skips counted.
-PENSTOCK_HOST_DEVICE inline MovedUnit load_unit(const GatherWork& work,
-                                                const BlockShare& share,
-                                                const std::int64_t* near,
-                                                std::uint32_t at) {
-  std::uint32_t row = at / work.row_units;
-  std::uint32_t unit = at - row * work.row_units;
-  std::uint32_t p = 0;
-  while (p + 1 < work.part_count && unit >= work.parts[p + 1].first) ++p;
-  const GatherPart& part = work.parts[p];
-  std::uint64_t within = std::uint64_t{unit - part.first} * part.unit_bytes;
-  std::uint64_t part_bytes = std::uint64_t{part.units} * part.unit_bytes;
-  MovedUnit moved;
-  moved.value = Unit16{0, 0};
-  moved.to = part.out + (share.first_row + row) * part_bytes + within;
-  moved.bytes = part.unit_bytes;
-  if (near[row] < 0) return moved;
+/// The start of a row of a part. As numbers: a piece may lie before the table.
+PENSTOCK_HOST_DEVICE inline const std::byte* row_of(const GatherWork& work,
+                                                    const GatherPart& part,
+                                                    std::int64_t row) {
   std::uint64_t away = 0;
   for (const WorkPiece& piece : work.pieces)
-    if (near[row] >= piece.first) away = piece.shift;
-  // As numbers: a piece may lie before the table.
-  auto* from = reinterpret_cast<const std::byte*>(
+    if (row >= piece.first) away = piece.shift;
+  return reinterpret_cast<const std::byte*>(
       reinterpret_cast<std::uintptr_t>(part.table) +
-      static_cast<std::uint64_t>(near[row]) * part.row_stride + within + away);
-  switch (part.unit_bytes) {
-    case 16:
-      moved.value = unit_at<Unit16>(from);
-      break;
-    case 8:
-      moved.value.low = unit_at<std::uint64_t>(from);
-      break;
-    case 4:
-      moved.value.low = unit_at<std::uint32_t>(from);
-      break;
-    case 2:
-      moved.value.low = unit_at<std::uint16_t>(from);
-      break;
-    default:
-      moved.value.low = unit_at<std::uint8_t>(from);
-  }
-  return moved;
+      static_cast<std::uint64_t>(row) * part.row_stride + away);
 }
 
-PENSTOCK_HOST_DEVICE inline void store_unit(const MovedUnit& moved) {
-  switch (moved.bytes) {
-    case 16:
-      put_unit(moved.to, moved.value);
-      break;
-    case 8:
-      put_unit(moved.to, moved.value.low);
-      break;
-    case 4:
-      put_unit(moved.to, static_cast<std::uint32_t>(moved.value.low));
-      break;
-    case 2:
-      put_unit(moved.to, static_cast<std::uint16_t>(moved.value.low));
-      break;
-    case 1:
-      put_unit(moved.to, static_cast<std::uint8_t>(moved.value.low));
-      break;
-    default:
-      break;
+/// Where the block's units begin in the part's tensor.
+PENSTOCK_HOST_DEVICE inline std::uint64_t begin_of(const GatherPart& part,
+                                                   const BlockShare& share) {
+  return (share.first_row * part.units + share.skip) * part.unit_bytes;
+}
+
+/// copy_units() of a part whose units are these.
+template <class Unit>
+PENSTOCK_HOST_DEVICE inline void copy_as(const GatherWork& work,
+                                         const BlockShare& share,
+                                         std::uint32_t thread,
+                                         const std::int64_t* near) {
+  const GatherPart& part = work.parts[share.part];
+  const std::uint32_t next_row = kGatherThreads / part.units;
+  const std::uint32_t next_unit = kGatherThreads % part.units;
+  std::uint32_t row = (share.skip + thread) / part.units;
+  std::uint32_t unit = (share.skip + thread) % part.units;
+  std::byte* out = part.out + begin_of(part, share);
+  constexpr std::uint32_t kStride = kGatherThreads * kUnitsAtOnce;
+  for (std::uint32_t i = thread; i < share.units; i += kStride) {
+    Unit moved[kUnitsAtOnce];
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (std::uint32_t j = 0; j < kUnitsAtOnce; ++j) {
+      moved[j] = Unit{};
+      if (i + j * kGatherThreads < share.units && near[row] >= 0)
+        moved[j] = unit_at<Unit>(row_of(work, part, near[row]) +
+                                 std::uint64_t{unit} * sizeof(Unit));
+      row += next_row;
+      unit += next_unit;
+      if (unit < part.units) continue;
+      unit -= part.units;
+      ++row;
+    }
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (std::uint32_t j = 0; j < kUnitsAtOnce; ++j) {
+      const std::uint32_t at = i + j * kGatherThreads;
+      if (at < share.units)
+        put_unit(out + std::uint64_t{at} * sizeof(Unit), moved[j]);
+    }
   }
 }
 
@@ -187,22 +177,17 @@ PENSTOCK_HOST_DEVICE inline void copy_units(const GatherWork& work,
                                             const BlockShare& share,
                                             std::uint32_t thread,
                                             const std::int64_t* near) {
-  constexpr std::uint32_t kStride = kGatherThreads * kUnitsAtOnce;
-  for (std::uint32_t i = thread; i < share.units; i += kStride) {
-    MovedUnit moved[kUnitsAtOnce];
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-    for (std::uint32_t j = 0; j < kUnitsAtOnce; ++j) {
-      std::uint32_t unit = i + j * kGatherThreads;
-      moved[j].bytes = 0;
-      if (unit < share.units)
-        moved[j] = load_unit(work, share, near, share.skip + unit);
-    }
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-    for (std::uint32_t j = 0; j < kUnitsAtOnce; ++j) store_unit(moved[j]);
+  switch (work.parts[share.part].unit_bytes) {
+    case 16:
+      return copy_as<Unit16>(work, share, thread, near);
+    case 8:
+      return copy_as<std::uint64_t>(work, share, thread, near);
+    case 4:
+      return copy_as<std::uint32_t>(work, share, thread, near);
+    case 2:
+      return copy_as<std::uint16_t>(work, share, thread, near);
+    default:
+      return copy_as<std::uint8_t>(work, share, thread, near);
   }
 }
 
