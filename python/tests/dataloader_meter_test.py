@@ -8,6 +8,7 @@ from unittest import mock
 from dataloader_case import Case
 from dataloader_sets import Busy, Numbers
 from entry import main
+from fake_cuda import Gpu
 from penstock._dataloader.fetching import Bad
 from penstock._dataloader import meter as meters
 from penstock._dataloader.meter import Meter
@@ -47,6 +48,30 @@ class Stats(Case):
         self.assertIn("the input keeps up", str(told))
         self.assertRegex(str(told), "nothing to set: without any waiting the "
                          r"loop would be \d.*% faster")
+
+    def on_gpu(self, item_s, step_ms, steps=30):
+        """A loop that queues its steps on a GPU, and never waits for it."""
+        gpu = Gpu()
+        with mock.patch.dict("sys.modules", {"torch": gpu.torch()}):
+            meter = Meter()
+            for step in range(steps):
+                asked = meter.asked()
+                time.sleep(item_s)
+                meter.answered(asked, 4, step == 0)
+                gpu.run(step_ms)
+            meter.paused()
+            return meter.explain(0), meter
+
+    def test_waiting_while_the_gpu_works_is_no_fault(self):
+        told, meter = self.on_gpu(0.005, step_ms=20)
+        self.assertEqual(told.limit, "compute")
+        self.assertGreater(told.au, 0.9, "the GPU was never without work")
+        self.assertAlmostEqual(meter.wait_s + meter.loop_s, 29 * 0.02, delta=0.1)
+
+    def test_a_gpu_that_waits_is_the_loaders_fault(self):
+        told, meter = self.on_gpu(0.010, step_ms=2)
+        self.assertEqual(told.limit, "data")
+        self.assertLess(told.au, 0.4)
 
     def test_nothing_is_said_of_a_few_batches(self):
         loader = self.loader(Numbers(8), batch_size=4)

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from ..cuda_steps import CudaSteps
 from ..errors import TransformError, worded
 from ..explanation import Explanation
 from .fetching import Bad
@@ -42,7 +44,13 @@ def processor_share(ran_ns: int, queued_ns: int) -> float:
 
 
 class Meter:
-    """Counts over the life of a loader; reset() starts again."""
+    """Counts over the life of a loader; reset() starts again.
+
+    Once torch works on a GPU, the loop's thread only queues what its steps do:
+    it may wait for a batch while the GPU is still busy. From then on `wait_s` is
+    the time in which the GPU had nothing to do because no batch was there, and
+    `loop_s` the rest, both by CUDA's events.
+    """
 
     def __init__(self, most_bad: int = 100) -> None:
         self.most_bad = most_bad
@@ -58,6 +66,8 @@ class Meter:
         # Of a batch; None: not measured.
         self.transfer: TransferCost | None = None
         self.bad: list[dict[str, Any]] = []
+        self._steps: CudaSteps | None = None
+        self._events_fail = False
         self._handed_out: float | None = None
         self._blocked_now = self._cpu_before = 0.0
         self._thread = threading.get_native_id()
@@ -65,9 +75,11 @@ class Meter:
 
     def asked(self) -> float:
         """next() begins. Returns the time."""
+        self._time_on_gpu("asks")
         now, cpu = time.perf_counter(), time.process_time()
         if self._handed_out is not None:
-            self.loop_s += now - self._handed_out
+            if self._steps is None:
+                self.loop_s += now - self._handed_out
             self.cpu_s += cpu - self._cpu_before
             self._handed_out = None
         self._cpu_before, self._blocked_now = cpu, 0.0
@@ -78,16 +90,39 @@ class Meter:
         if first:
             self.first_batch_s = now - asked  # no part of the waiting below
         else:
-            self.wait_s += now - asked
+            if self._steps is None:
+                self.wait_s += now - asked
             self.cpu_s += cpu - self._cpu_before
             self.blocked_s += self._blocked_now
         self.batches += 1
         self.items += items
         self._handed_out, self._cpu_before = now, cpu
+        self._time_on_gpu("got", 0, items)
 
     def paused(self) -> None:
         """An epoch is over: what comes now is not the loop's time."""
         self._handed_out = None
+        self._time_on_gpu("rests")
+
+    def _time_on_gpu(self, call: str, *values: int) -> None:
+        """A call of CudaSteps, where torch works on a GPU."""
+        cuda = getattr(sys.modules.get("torch"), "cuda", None)
+        if self._events_fail or cuda is None or not cuda.is_initialized():
+            return
+        if self._steps is None:
+            self._steps = CudaSteps(cuda, self._add_step)
+        try:
+            if cuda.is_current_stream_capturing():
+                self._steps.forget()
+            else:
+                getattr(self._steps, call)(*values)
+        except RuntimeError:  # CUDA's, of which its user hears elsewhere
+            self._events_fail, self._steps = True, None
+
+    def _add_step(self, epoch: int, items: int, wall: int, compute: int,
+                  waited: int) -> None:
+        self.wait_s += 1e-9 * waited
+        self.loop_s += 1e-9 * (wall - waited)
 
     def blocked(self, seconds: float) -> None:
         """The loop waited so long until a worker had a result."""
@@ -120,6 +155,7 @@ class Meter:
         if self._handed_out is not None:
             self._handed_out = time.perf_counter()
             self._cpu_before = time.process_time()
+            self._time_on_gpu("forget")
 
     def processors_left(self) -> float:
         """Of the time in which our thread could have run, the share in which
@@ -165,9 +201,11 @@ class Meter:
         """What the engine makes a verdict of."""
         from .._engine import FetchWindow, Transfer
 
+        self._time_on_gpu("settle")
         window = FetchWindow()
         for name in _COUNTED:
             setattr(window, name, getattr(self, name))
+        window.blocked_s = min(self.blocked_s, self.wait_s)
         if self.transfer is not None:
             why_not = (self.transfer.why_not or "").encode(
                 errors="backslashreplace").decode()
