@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/advisor/gaps_in_steps.h"
 #include "penstock/advisor/thresholds.h"
 #include "penstock/base/formatted.h"
 
@@ -62,7 +63,7 @@ class FetchDiagnosis {
     verdict_.because = measured();
     advise();
     if (verdict_.limit == Limit::data) name_cause();
-    if (verdict_.limit == Limit::compute) keeps_up();
+    if (verdict_.limit == Limit::compute && !has_gaps()) keeps_up();
     return std::move(verdict_);
   }
 
@@ -97,6 +98,23 @@ class FetchDiagnosis {
           "which it could run",
           100 * w.cpu_share);
     return text;
+  }
+
+  /// A GPU that waits for the loop within the steps.
+  bool has_gaps() {
+    const FetchWindow& w = window_;
+    Snapshot steps;
+    steps.parts = {.steps = w.gpu_steps,
+                   .samples = w.items,
+                   .wall = from_seconds(w.spent_s()),
+                   .compute = from_seconds(w.loop_s),
+                   .drained = w.gpu_drained};
+    steps.gpu_busy = w.gpu_busy;
+    std::optional<Verdict> gaps = gaps_in_steps(steps);
+    if (!gaps) return false;
+    gaps->because = verdict_.because + "; " + gaps->because;
+    verdict_ = std::move(*gaps);
+    return true;
   }
 
   /// What the loop waits for, and what to do about it, or why there is nothing

@@ -49,6 +49,13 @@ struct FetchWindow {
   };
   std::optional<Making> making;  ///< none: not measured
 
+  /// Steps that were timed on a GPU, of which so many left it nothing to do when
+  /// the loop came for the next batch; and the share of the time in which its
+  /// driver saw it work (see StepParts, Snapshot).
+  std::int64_t gpu_steps = 0;
+  std::int64_t gpu_drained = 0;
+  std::optional<double> gpu_busy;
+
   int cpus = 1;
   /// Of the time in which the loop's thread could run, the share in which
   /// other work left it a processor.

@@ -13,7 +13,7 @@ constexpr double kDrains = 0.9;  // of the steps
 // Works for less than that of its steps' time. The driver's number is up to 0.1
 // from what the kernels themselves add up to (bench/gpu_gaps.py).
 constexpr double kGaps = 0.75;
-constexpr int kMostTimes = 8;    // as large a batch
+constexpr int kMostTimes = 8;  // as large a batch
 
 /// How many times as large a batch the accelerator takes in the same time.
 int times_as_large(double busy) {
@@ -45,10 +45,10 @@ void offer_larger_batches(const Snapshot& window, Verdict& verdict) {
 
 std::optional<Verdict> gaps_in_steps(const Snapshot& window) {
   const StepParts& parts = window.parts;
+  if (!window.gpu_busy || parts.steps == 0) return std::nullopt;
   const double drained =
       static_cast<double>(parts.drained) / static_cast<double>(parts.steps);
-  if (!window.gpu_busy || drained < kDrains ||
-      *window.gpu_busy >= kGaps * parts.utilisation())
+  if (drained < kDrains || *window.gpu_busy >= kGaps * parts.utilisation())
     return std::nullopt;
   const double percent = 100 * *window.gpu_busy;
   Verdict verdict{

@@ -70,5 +70,21 @@ TEST(GapsInSteps, AreNotFilledFasterThanTheInputCan) {
   EXPECT_TRUE(diagnose(slow).actions.empty());
 }
 
+TEST(GapsInSteps, OfAWatchedLoopAreTheLoopsToo) {
+  FetchWindow window;
+  window.batches = window.gpu_steps = window.gpu_drained = 100;
+  window.items = 6400;
+  window.wait_s = 0.02;
+  window.loop_s = 0.98;
+  EXPECT_EQ(diagnose(window).limit, Limit::compute) << "no driver was asked";
+  window.gpu_busy = 0.3;
+  Verdict verdict = diagnose(window);
+  EXPECT_EQ(verdict.limit, Limit::host);
+  EXPECT_THAT(verdict.cause, HasSubstr("works for 30 % of the time"));
+  EXPECT_THAT(verdict.because, HasSubstr("the loop waited 2% of its time"));
+  EXPECT_TRUE(verdict.actions.empty());
+  EXPECT_THAT(verdict.no_action, HasSubstr("CUDA graph"));
+}
+
 }  // namespace
 }  // namespace penstock

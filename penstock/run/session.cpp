@@ -287,9 +287,11 @@ void Session::pause() {
   if (tuner_ != nullptr) tuner_->pause();
 }
 
-void Session::time_elsewhere(bool elsewhere) {
+void Session::time_elsewhere(bool elsewhere, const std::string& gpu) {
   if (elsewhere_ && !elsewhere) clock_.pause();  // that time was added already
   elsewhere_ = elsewhere;
+  if (timeline_ != nullptr && !gpu.empty())
+    timeline_->ask_of(std::make_unique<GpuSensor>(gpu, nvml_of_this_machine()));
 }
 
 void Session::add_step(const StepParts& step, std::int64_t epoch) {

@@ -70,8 +70,9 @@ class Session {
   void pause();
 
   /// The steps run on a device that is not this one: from the next batch on
-  /// they are what add_step() says, not what stream() sees.
-  void time_elsewhere(bool elsewhere);
+  /// they are what add_step() says, not what stream() sees. `gpu`: its place on
+  /// the bus, if it is a GPU ("0000:41:00.0").
+  void time_elsewhere(bool elsewhere, const std::string& gpu = {});
   void add_step(const StepParts& step, std::int64_t epoch);
   /// Times the steps. `total()` never waits; `pause()` leaves out the time
   /// until the next batch is asked for, once the step has ended.

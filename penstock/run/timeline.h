@@ -86,6 +86,8 @@ class Timeline {
   void on_point(std::function<void(const TimelineNumbers::Point&)> listener) {
     listener_ = std::move(listener);
   }
+  /// The steps run on this GPU, which is not the device: its driver is asked.
+  void ask_of(std::unique_ptr<GpuSensor> gpu) { sensor_ = std::move(gpu); }
   /// The loss of a step became known.
   void loss(double loss) { open_.loss.add(std::optional(loss)); }
   /// What an epoch used is not needed any more.
@@ -115,7 +117,7 @@ class Timeline {
   const Device& device_;
   const Clock& steps_;
   const Clock& host_;
-  const std::unique_ptr<GpuSensor> sensor_;
+  std::unique_ptr<GpuSensor> sensor_;
   bool begun_ = false;
   Nanoseconds start_{0}, point_start_{0}, read_{0};
   Nanoseconds period_ = kPeriod;

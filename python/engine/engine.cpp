@@ -341,18 +341,20 @@ void Engine::end_step() {
   with_loader([](Session& loader) { loader.end_step(); });
 }
 
-void Engine::time_elsewhere(bool elsewhere) {
-  with_loader([&](Session& loader) { loader.time_elsewhere(elsewhere); });
+void Engine::time_elsewhere(bool elsewhere, const std::string& gpu) {
+  with_loader([&](Session& loader) { loader.time_elsewhere(elsewhere, gpu); });
 }
 
 void Engine::add_step(std::int64_t epoch, std::int64_t rows, std::int64_t wall,
-                      std::int64_t compute, std::int64_t wait_data) {
+                      std::int64_t compute, std::int64_t wait_data,
+                      bool drained) {
   StepParts step{.steps = 1,
                  .samples = rows,
                  .wall = Nanoseconds(wall),
                  .compute = Nanoseconds(compute),
                  .wait_data = Nanoseconds(wait_data),
-                 .host = Nanoseconds(wall - compute - wait_data)};
+                 .host = Nanoseconds(wall - compute - wait_data),
+                 .drained = drained ? 1 : 0};
   with_loader([&](Session& loader) { loader.add_step(step, epoch); });
 }
 

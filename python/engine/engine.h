@@ -66,9 +66,9 @@ class Engine {
   /// Steps by the device's own stream, or as the caller has measured them.
   void begin_step();
   void end_step();
-  void time_elsewhere(bool elsewhere);
+  void time_elsewhere(bool elsewhere, const std::string& gpu);
   void add_step(std::int64_t epoch, std::int64_t rows, std::int64_t wall,
-                std::int64_t compute, std::int64_t wait_data);
+                std::int64_t compute, std::int64_t wait_data, bool drained);
   /// "cpu", "sim" or "cuda".
   const std::string& device() const { return device_; }
 

@@ -53,9 +53,11 @@ void bind_state(EngineClass& engine) {
 void bind_steps(EngineClass& engine) {
   engine.def("begin_step", &Engine::begin_step)
       .def("end_step", &Engine::end_step)
-      .def("time_elsewhere", &Engine::time_elsewhere, nb::arg("elsewhere"))
+      .def("time_elsewhere", &Engine::time_elsewhere, nb::arg("elsewhere"),
+           nb::arg("gpu") = "")
       .def("add_step", &Engine::add_step, nb::arg("epoch"), nb::arg("rows"),
            nb::arg("wall"), nb::arg("compute"), nb::arg("wait_data"),
+           nb::arg("drained"),
            "Nanoseconds of a step that the caller has timed.")
       .def_prop_ro("device", &Engine::device)
       .def("begin_line", &Engine::begin_line, nb::arg("epochs"),

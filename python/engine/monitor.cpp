@@ -30,6 +30,16 @@ void bind_monitor(nb::module_& module) {
            [](MachineSeries& series) { return series.sample().dump(); })
       .def("summary",
            [](const MachineSeries& series) { return series.summary().dump(); });
+  nb::class_<GpuSensor>(module, "GpuSensor",
+                        "The GPU at a place on the bus, by its driver.")
+      .def(
+          "__init__",
+          [](GpuSensor* made, const std::string& pci_bus_id) {
+            new (made) GpuSensor(pci_bus_id, nvml_of_this_machine());
+          },
+          nb::arg("pci_bus_id"))
+      .def("utilisation",
+           [](GpuSensor& sensor) { return sensor.read().utilisation; });
   nb::class_<Trace>(module, "Trace",
                     "What threads and the device do, piece by piece.")
       .def("__init__", [](Trace* made) { new (made) Trace(); })

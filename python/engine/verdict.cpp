@@ -89,6 +89,9 @@ void bind_verdict(nb::module_& module) {
       .def_rw("worker_cpu_s", &FetchWindow::worker_cpu_s)
       .def_rw("transfer", &FetchWindow::transfer, nb::arg("transfer").none())
       .def_rw("making", &FetchWindow::making, nb::arg("making").none())
+      .def_rw("gpu_steps", &FetchWindow::gpu_steps)
+      .def_rw("gpu_drained", &FetchWindow::gpu_drained)
+      .def_rw("gpu_busy", &FetchWindow::gpu_busy, nb::arg("busy").none())
       .def_rw("cpus", &FetchWindow::cpus)
       .def_rw("cpu_share", &FetchWindow::cpu_share)
       .def("limit",

@@ -7,13 +7,30 @@ from collections import deque
 from typing import Any, Callable
 
 
+# A GPU without work passes an event some 10 us after it was recorded.
+_DRAINED_NS = 200_000
+_DRIFT = 1e-4  # of the two clocks against each other, at most
+
+
+def place_of_gpu(cuda: Any) -> str:
+    """Where torch's current GPU is on the bus, as its driver has it; empty where
+    torch does not say."""
+    try:
+        gpu = cuda.get_device_properties(cuda.current_device())
+        return (f"{gpu.pci_domain_id:08x}:{gpu.pci_bus_id:02x}:"
+                f"{gpu.pci_device_id:02x}.0")
+    except (AttributeError, RuntimeError):
+        return ""
+
+
 class _Timed:
     """A step on its way: events of the stream, and times of the host."""
 
     def __init__(self, epoch: int, rows: int, asked: int, got: int) -> None:
         self.epoch, self.rows, self.asked, self.got = epoch, rows, asked, got
-        self.begun = got
+        self.begun = self.ended = got
         self.before: Any = None  # where the step's share of wall time begins
+        self.marked = 0          # when the host recorded that
         self.begin: Any = None
         self.end: Any = None
 
@@ -29,12 +46,14 @@ class CudaSteps:
     """
 
     def __init__(self, cuda: Any, record:
-                 Callable[[int, int, int, int, int], None],
+                 Callable[..., None],
                  now: Callable[[], int] = time.perf_counter_ns) -> None:
         self._cuda, self._record, self._now = cuda, record, now
         self._steps: deque[_Timed] = deque()
         self._open: _Timed | None = None
         self._mark: Any = None   # the end of the step before
+        self._marked = 0
+        self._behind = 0.0       # so long the GPU is, as far as it is known
         self._rested = False
         self._asked = 0
 
@@ -50,7 +69,7 @@ class CudaSteps:
         self._asked = self._now()
         if self._rested:  # what the stream did meanwhile is no step's
             self._rested = False
-            self._mark = self._recorded()
+            self._mark, self._marked = self._recorded(), self._asked
 
     def got(self, epoch: int, rows: int) -> None:
         """The batch is there: a step begins."""
@@ -67,8 +86,10 @@ class CudaSteps:
         step, self._open = self._open, None
         if step is None:
             return
+        step.ended = self._now()
         step.end = self._recorded()
         step.before, self._mark = self._mark, step.end
+        step.marked, self._marked = self._marked, step.ended
         if step.before is not None:  # the first one only starts the clock
             self._steps.append(step)
 
@@ -98,7 +119,15 @@ class CudaSteps:
         compute = max(0, _ns_between(step.begin, step.end))
         late = step.begun - step.got
         waited = min(max(0, idle - late), step.got - step.asked)
-        self._record(step.epoch, step.rows, idle + compute, compute, waited)
+        self._fall_behind(idle, step.begun - step.marked)
+        self._fall_behind(compute, step.ended - step.begun)
+        self._record(step.epoch, step.rows, idle + compute, compute, waited,
+                     drained=self._behind <= _DRAINED_NS)
+
+    def _fall_behind(self, gpu: int, host: int) -> None:
+        """By what passed between two events for the GPU and for the host. It
+        cannot be ahead."""
+        self._behind = max(0.0, self._behind + gpu - host * (1 + _DRIFT))
 
 
 def _ns_between(earlier: Any, later: Any) -> int:

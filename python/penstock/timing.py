@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from . import _engine
-from .cuda_steps import CudaSteps
+from .cuda_steps import CudaSteps, place_of_gpu
 
 WAIT, STEP = "penstock: wait for data", "penstock: step"
 _METADATA = "penstock"
@@ -48,7 +48,7 @@ class Watch:
             self._timed("asks")
         elif self._may_time and torch.cuda.is_initialized():
             self._steps = CudaSteps(torch.cuda, self._engine.add_step)
-            self._engine.time_elsewhere(True)
+            self._engine.time_elsewhere(True, place_of_gpu(torch.cuda))
         if torch.autograd._profiler_enabled():
             self._add_metadata()
             self._begin_range(WAIT)

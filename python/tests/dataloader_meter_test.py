@@ -73,6 +73,21 @@ class Stats(Case):
         self.assertEqual(told.limit, "data")
         self.assertLess(told.au, 0.4)
 
+    def test_a_gpu_that_waits_within_the_steps_is_the_loops_fault(self):
+        gpu, meter = Gpu(), Meter()
+        with mock.patch.dict("sys.modules", {"torch": gpu.torch()}):
+            for step in range(12):
+                meter.answered(meter.asked(), 4, step == 0)
+                gpu.run(1)
+                time.sleep(0.01)  # what the loop does within the step
+            told = meter.explain(0)
+            self.assertEqual(told.limit, "compute", "no driver was asked")
+            self.assertEqual(meter.gpu_steps, meter.gpu_drained)
+            meter._gpu_use = [0.1, 0.12, 0.11]
+            told = meter.explain(0)
+        self.assertEqual(told.limit, "host")
+        self.assertIn("works for 11 % of the time", told.cause)
+
     def test_nothing_is_said_of_a_few_batches(self):
         loader = self.loader(Numbers(8), batch_size=4)
         self.assertIsNone(loader.stats()["first_batch_s"])

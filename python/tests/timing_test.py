@@ -34,9 +34,11 @@ class Events(unittest.TestCase):
         self.clock = Hand()
         self.gpu = Gpu(self.clock)
         self.told = []  # (wall, compute, wait for data) in ms
+        self.drained = []
 
-        def tell(epoch, rows, *parts):
+        def tell(epoch, rows, *parts, drained):
             self.assertEqual(rows, 24)
+            self.drained.append(drained)
             self.told.append(tuple(round(part / MS, 3) for part in parts))
         self.steps = CudaSteps(self.gpu.torch().cuda, tell, self.clock)
 
@@ -67,6 +69,13 @@ class Events(unittest.TestCase):
             self.step(wait=10, work=2)
         self.end()
         self.assertEqual(self.told, [(10, 2, 8)] * 3)
+
+    def test_a_gpu_is_drained_where_the_host_works_for_longer(self):
+        for after in (0, 0, 12, 30, 0):
+            self.step(work=10, after=after)
+        self.end()
+        self.assertEqual(self.drained, [False, False, True, False],
+                         "at the third one's end it still has other steps to do")
 
     def test_the_host_is_late_where_it_neither_waits_nor_has_queued(self):
         self.step(work=2)

@@ -10,19 +10,22 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..cuda_steps import CudaSteps
+from ..cuda_steps import CudaSteps, place_of_gpu
 from ..errors import TransformError, worded
 from ..explanation import Explanation
 from .fetching import Bad
 from .transfer_cost import TransferCost
 
 if TYPE_CHECKING:
-    from .._engine import FetchWindow
+    from .._engine import FetchWindow, GpuSensor
 
 _MEASURES_AT = 4  # batches, and then powers of two
+_READS_EVERY_S = 1.0  # of what a GPU's driver says
+_LEAST_READINGS = 3
 _LIMITS = {"unknown": "unknown", "data": "loader", "compute": "loop"}
 _COUNTED = ("batches", "items", "first_batch_s", "wait_s", "loop_s",
-            "blocked_s", "cpu_s", "worker_items", "worker_s", "worker_cpu_s")
+            "blocked_s", "cpu_s", "worker_items", "worker_s", "worker_cpu_s",
+            "gpu_steps", "gpu_drained")
 
 
 def scheduled(thread: int) -> tuple[int, int] | None:
@@ -68,6 +71,10 @@ class Meter:
         self.bad: list[dict[str, Any]] = []
         self._steps: CudaSteps | None = None
         self._events_fail = False
+        self.gpu_steps = self.gpu_drained = 0
+        self._gpu: GpuSensor | None = None
+        self._gpu_use: list[float] = []  # a reading a second
+        self._gpu_read = 0.0
         self._handed_out: float | None = None
         self._blocked_now = self._cpu_before = 0.0
         self._thread = threading.get_native_id()
@@ -111,6 +118,7 @@ class Meter:
             return
         if self._steps is None:
             self._steps = CudaSteps(cuda, self._add_step)
+            self._watch_gpu(place_of_gpu(cuda))
         try:
             if cuda.is_current_stream_capturing():
                 self._steps.forget()
@@ -120,9 +128,23 @@ class Meter:
             self._events_fail, self._steps = True, None
 
     def _add_step(self, epoch: int, items: int, wall: int, compute: int,
-                  waited: int) -> None:
+                  waited: int, drained: bool) -> None:
         self.wait_s += 1e-9 * waited
         self.loop_s += 1e-9 * (wall - waited)
+        self.gpu_steps += 1
+        self.gpu_drained += drained
+        now = time.perf_counter()
+        if self._gpu is None or now - self._gpu_read < _READS_EVERY_S:
+            return
+        self._gpu_read, use = now, self._gpu.utilisation()
+        if use is not None:
+            self._gpu_use.append(use)
+
+    def _watch_gpu(self, place: str) -> None:
+        from .._engine import GpuSensor
+
+        if place:
+            self._gpu, self._gpu_read = GpuSensor(place), time.perf_counter()
 
     def blocked(self, seconds: float) -> None:
         """The loop waited so long until a worker had a result."""
@@ -206,6 +228,8 @@ class Meter:
         for name in _COUNTED:
             setattr(window, name, getattr(self, name))
         window.blocked_s = min(self.blocked_s, self.wait_s)
+        if len(self._gpu_use) >= _LEAST_READINGS:
+            window.gpu_busy = sum(self._gpu_use) / len(self._gpu_use)
         if self.transfer is not None:
             why_not = (self.transfer.why_not or "").encode(
                 errors="backslashreplace").decode()
