@@ -23,6 +23,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Generic, Iterable, Iterator,
 
 from ._dataloader.meter import Meter, processor_share, scheduled
 from ._dataloader.transfer_cost import TransferCost, measured_transfer
+from .copying import CopyCost, measured_copies, pinning
 from .explanation import Explanation
 from .predicting import Processors, drop_in_of
 
@@ -35,6 +36,7 @@ _SHOWN_AFTER_S = 30.0
 _KEPT_TIMES = 20_000  # of items
 _LOOKS_EVERY = 8  # batches, at how long a maker waited for a processor
 _PREFETCH = 2  # of each worker, where the loader says none
+_COPIES_AT = 6  # batches: then the copy of one to a GPU is measured
 
 
 def _keep(times: array[float], more: Iterable[float]) -> None:
@@ -337,6 +339,7 @@ class Watched(Generic[_Batch]):
         self._meter = Meter()
         self._made = Made()
         self._moving: TransferCost | None = None  # of a batch; see _watched_epoch
+        self._copying: CopyCost | None = None     # of a batch to a GPU
         self._copy = _timed_copy(loop)
         self._is_ours = type(loop).__module__.startswith("penstock.")
         self._shown = False
@@ -390,6 +393,10 @@ class Watched(Generic[_Batch]):
             if self._workers() == 0 and meter.wants_transfer_cost():
                 meter.note_transfer(self._moving or
                                     measured_transfer(batch, rows))
+            if meter.batches == _COPIES_AT and self._copy is not None and \
+                    not self._copy.pin_memory:
+                self._copying = measured_copies(batch)
+                meter.restart_step()
             yield batch
             del batch
             if meter.wait_s + meter.loop_s > self._after_s:
@@ -434,6 +441,7 @@ class Watched(Generic[_Batch]):
         if self._copy is not None:
             window.making = self._made.making()
         report: dict[str, Any] = json.loads(window.report())
+        self._add_pinning(report)
         if self._copy is not None:
             report["drop_in"] = None if self._moving is None else drop_in_of(
                 self._meter, self._made, self._workers(),
@@ -443,6 +451,19 @@ class Watched(Generic[_Batch]):
                     min(window.cpu_share, self._made.processors_got()),
                     self._idle.processors()), report["verdict"])
         return report
+
+
+    def _add_pinning(self, report: dict[str, Any]) -> None:
+        verdict, batches = report["verdict"], self._meter.batches
+        if self._copying is None or verdict["limit"] == "unknown":
+            return
+        spent = self._meter.wait_s + self._meter.loop_s
+        action = pinning(self._copying, spent / max(1, batches - 1))
+        if action is not None:
+            verdict["actions"] = sorted(
+                [*verdict["actions"], action],
+                key=lambda one: -float(one["predicted_gain"]))
+            verdict["no_action"] = None
 
 
 def watch(loop: Iterable[_Batch], *, file: TextIO | None = None,

@@ -280,6 +280,41 @@ class Clock(OnGpu):
         self.assertLess(watched.report()["au"], 0.5)
 
 
+    def watched(self, batches, step, **loader):
+        class Rows(torch.utils.data.Dataset):
+            def __len__(self):
+                return 4 * batches
+
+            def __getitem__(self, at):
+                return torch.zeros(2_000_000)
+
+        watched = penstock.watch(
+            torch.utils.data.DataLoader(Rows(), 4, num_workers=4, **loader))
+        for batch in watched:
+            step(batch.cuda(non_blocking=True))
+        torch.cuda.synchronize()
+        return watched.report()["verdict"]
+
+    def test_watch_sees_copies_out_of_memory_that_is_not_pinned(self):
+        def step(batch):
+            busy(10)
+
+        knobs = [one["knob"] for one in self.watched(40, step)["actions"]]
+        self.assertIn("pin_memory", knobs)
+        knobs = [one["knob"] for one in
+                 self.watched(40, step, pin_memory=True)["actions"]]
+        self.assertNotIn("pin_memory", knobs)
+
+    def test_watch_sees_a_gpu_that_waits_within_the_steps(self):
+        def step(batch):
+            busy(2)
+            torch.cuda.synchronize()
+            time.sleep(0.03)
+
+        self.assertEqual(self.watched(170, step, pin_memory=True)["limit"],
+                         "host")
+
+
 @unittest.skipIf(MISSING, MISSING)
 class Others(unittest.TestCase):
     def test_the_drop_in_pins_for_the_gpu(self):
