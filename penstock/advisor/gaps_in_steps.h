@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "penstock/advisor/verdict.h"
-#include "penstock/monitor/snapshot.h"
+#include "penstock/monitor/monitor.h"
 
 namespace penstock {
 
