@@ -265,7 +265,7 @@ std::string ArrayDataset::hashed(std::size_t step) const {
 }
 
 const std::string& ArrayDataset::fingerprint() const {
-  std::call_once(hashed_, [this] { fingerprint_ = hashed(1); });
+  hashed_.call([this] { fingerprint_ = hashed(1); });
   return fingerprint_;
 }
 

@@ -2,12 +2,12 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "penstock/base/once.h"
 #include "penstock/dataset/dataset_base.h"
 
 namespace penstock {
@@ -88,7 +88,7 @@ class ArrayDataset final : public Dataset {
   const RingBytes ring_bytes_;
   DatasetInfo info_;
   std::vector<Table> tables_;  // on the device, by array; else none
-  mutable std::once_flag hashed_;
+  mutable Once hashed_;
   mutable std::string fingerprint_;
 };
 

@@ -217,7 +217,7 @@ std::shared_ptr<const Draws> FunctionDataset::draws() const {
 }
 
 const std::string& FunctionDataset::fingerprint() const {
-  std::call_once(hashed_, [this] {
+  hashed_.call([this] {
     Sha256 all;
     all.add(source_ != nullptr ? source_->fingerprint()
                                : std::to_string(info_.rows));

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "penstock/base/once.h"
 #include "penstock/dataset/dataset_base.h"
 
 namespace penstock {
@@ -69,7 +69,7 @@ class FunctionDataset final : public Dataset {
   const RowFunction function_;
   Device* const device_ = nullptr;  // where it is not the host
   DatasetInfo info_;
-  mutable std::once_flag hashed_;
+  mutable Once hashed_;
   mutable std::string fingerprint_;
 };
 

@@ -110,7 +110,7 @@ std::shared_ptr<const TableDataset> GrowingDataset::stored() const {
   std::shared_ptr<const TableDataset> rows =
       scan_ == nullptr ? nullptr : scan_->rows();
   if (rows != nullptr)
-    std::call_once(forgotten_, [this] {
+    forgotten_.call([this] {
       Lock lock(mutex_);
       recent_.clear();
     });

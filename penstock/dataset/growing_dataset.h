@@ -1,11 +1,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "penstock/base/once.h"
 #include "penstock/base/sync.h"
 #include "penstock/dataset/background_scan.h"
 #include "penstock/dataset/indexed_rows.h"
@@ -89,7 +89,7 @@ class GrowingDataset final : public Dataset {
   mutable RecentRows recent_ PENSTOCK_GUARDED_BY(mutex_);
   mutable std::vector<std::unique_ptr<IndexedRows>> idle_
       PENSTOCK_GUARDED_BY(mutex_);
-  mutable std::once_flag forgotten_;  // what was prepared, for what is stored
+  mutable Once forgotten_;  // what was prepared, for what is stored
   std::unique_ptr<BackgroundScan> scan_;  // last: it ends first
 };
 

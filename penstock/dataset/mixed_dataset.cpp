@@ -171,7 +171,7 @@ void MixedDataset::mix(Exhausted exhausted) {
 }
 
 const std::string& MixedDataset::fingerprint() const {
-  std::call_once(hashed_, [this] {
+  hashed_.call([this] {
     Sha256 all;
     for (const MixedRows& part : parts_)
       all.add(part.rows->fingerprint() + " " + Json(part.weight).dump() + " " +

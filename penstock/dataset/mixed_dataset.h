@@ -1,10 +1,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "penstock/base/once.h"
 #include "penstock/dataset/dataset_base.h"
 
 namespace penstock {
@@ -75,7 +75,7 @@ class MixedDataset final : public Dataset {
   const std::vector<MixedRows> parts_;
   std::vector<SampleId> firsts_;  // and how many there are in all
   DatasetInfo info_;
-  mutable std::once_flag hashed_;
+  mutable Once hashed_;
   mutable std::string fingerprint_;
 };
 

@@ -122,7 +122,7 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
 
 const KeyList& TableKeys::list() const {
   if (store_ == nullptr) return keys_;
-  std::call_once(read_, [this] {
+  read_.call([this] {
     const std::span<const std::byte> numbers = store_->checked("keys"),
                                      characters = store_->checked("key_bytes");
     keys_ = KeyList::from(

@@ -2,13 +2,13 @@
 
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "penstock/base/file_lock.h"
 #include "penstock/base/held_memory.h"
 #include "penstock/base/json.h"
 #include "penstock/base/key.h"
+#include "penstock/base/once.h"
 #include "penstock/cache/cache.h"
 #include "penstock/dataset/table_options.h"
 
@@ -82,7 +82,7 @@ class TableKeys {
 
  private:
   std::shared_ptr<const Store> store_;
-  mutable std::once_flag read_;
+  mutable Once read_;
   mutable KeyList keys_;
   mutable MemoryCharge charge_{HeldFor::keys, HeldIn::host, 0};
 };

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <mutex>
 #include <string>
 
 #include "penstock/base/ascii.h"
 #include "penstock/base/error.h"
+#include "penstock/base/once.h"
 #include "penstock/base/utf8.h"
 #include "penstock/sources/files/object_store.h"
 
@@ -138,8 +138,8 @@ class S3Store final : public ObjectStore {
 
 /// Once for the program: the library must be told of its end, too.
 void begin_s3(const std::string& path) {
-  static std::once_flag once;
-  std::call_once(once, [&] {
+  static Once once;
+  once.call([&] {
     arrow::fs::S3GlobalOptions options = arrow::fs::S3GlobalOptions::Defaults();
     options.log_level = arrow::fs::S3LogLevel::Off;  // errors say it all
     if (arrow::fs::IsS3Initialized()) return;        // by pyarrow
