@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "penstock/base/error.h"
+#include "penstock/base/folder.h"
 #include "penstock/base/temporary.h"
 #include "penstock/dataset/bad_row_json.h"
 
@@ -213,9 +214,6 @@ std::optional<ScannedPart> ScanParts::find(const Partition& partition) const {
   }
 }
 
-void ScanParts::remove() const {
-  std::error_code stays;
-  std::filesystem::remove_all(folder_, stays);
-}
+void ScanParts::remove() const { remove_tree(folder_); }
 
 }  // namespace penstock

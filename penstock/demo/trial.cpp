@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "penstock/base/folder.h"
 #include "penstock/demo/positions.h"
 
 namespace penstock {
@@ -60,8 +61,7 @@ struct Removed {
   std::filesystem::path folder;
   bool kept = false;
   ~Removed() {
-    std::error_code ignored;
-    if (!kept) std::filesystem::remove_all(folder, ignored);
+    if (!kept) remove_tree(folder);
   }
 };
 
@@ -80,8 +80,7 @@ Trial::Trial(const std::string& device, const std::string& precision)
 Trial::~Trial() {
   stepper_.reset();
   session_.reset();
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+  remove_tree(folder_);
 }
 
 double Trial::step() {

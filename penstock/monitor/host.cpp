@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "penstock/base/folder.h"
 #include "penstock/base/kernel_files.h"
 
 namespace penstock {
@@ -42,11 +43,11 @@ HostUse read_host_use(const std::filesystem::path& root) {
 
 std::optional<double> processor_queue_seconds(
     const std::filesystem::path& root) {
-  std::error_code failed;
+  std::error_code unknown;
   std::optional<double> all;
-  for (const auto& thread :
-       std::filesystem::directory_iterator(root / "proc/self/task", failed)) {
-    std::ifstream file(thread.path() / "schedstat");
+  for (const FolderEntry& thread :
+       entries_of(root / "proc/self/task", unknown)) {
+    std::ifstream file(thread.path / "schedstat");
     std::int64_t ran_ns = 0, queued_ns = 0;
     if (file >> ran_ns >> queued_ns)
       all = all.value_or(0) + 1e-9 * static_cast<double>(queued_ns);

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "penstock/base/folder.h"
 #include "penstock/base/kernel_files.h"
 #include "penstock/monitor/host.h"
 
@@ -154,15 +155,14 @@ std::optional<ProcessCounters> read_process(pid_t process,
   counters.written = in_io("write_bytes:");
   counters.asked_for = in_io("rchar:");
   std::error_code none;
-  for (std::filesystem::directory_iterator it(folder / "task", none), end;
-       !none && it != end; it.increment(none)) {
+  for (const FolderEntry& entry : entries_of(folder / "task", none)) {
     ProcessCounters::Thread thread;
-    const auto of = words_of_stat(it->path() / "stat", thread.name);
+    const auto of = words_of_stat(entry.path / "stat", thread.name);
     if (of.size() < 13) continue;  // it has just ended
     thread.state = of[0].empty() ? '?' : of[0][0];
     thread.cpu_s = ticks_in_seconds(number_of(of[11]) + number_of(of[12]));
     counters.threads.emplace(
-        static_cast<pid_t>(number_of(it->path().filename().string())),
+        static_cast<pid_t>(number_of(entry.path.filename().string())),
         std::move(thread));
   }
   return counters;

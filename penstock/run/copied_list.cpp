@@ -7,6 +7,7 @@
 #include <set>
 
 #include "penstock/base/base.h"
+#include "penstock/base/folder.h"
 
 namespace penstock {
 namespace {
@@ -49,12 +50,12 @@ std::chrono::system_clock::time_point last_used(const fs::path& folder) {
 std::int64_t bytes_below(const fs::path& folder) {
   std::int64_t bytes = 0;
   std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), end;
-       !error && at != end; at.increment(error)) {
+  each_below(folder, error, [&](const FolderEntry& entry) {
     std::error_code unknown;
-    if (at->is_regular_file(unknown))
-      bytes += static_cast<std::int64_t>(at->file_size(unknown));
-  }
+    if (fs::is_regular_file(entry.path, unknown))
+      bytes += static_cast<std::int64_t>(fs::file_size(entry.path, unknown));
+    return entry.is_folder();
+  });
   return bytes;
 }
 
@@ -96,14 +97,14 @@ void CopiedList::begin(const fs::path& folder, const SourceSpec& spec,
   std::set<std::string> wanted;
   for (const StagedFile& file : files) wanted.insert(file.to);
   std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), end;
-       !error && at != end; at.increment(error)) {
+  each_below(folder, error, [&](const FolderEntry& entry) {
     std::error_code unknown;
-    if (at->is_directory(unknown)) continue;
-    const std::string name = at->path().lexically_relative(folder).string();
+    if (fs::is_directory(entry.path, unknown)) return entry.is_folder();
+    const std::string name = entry.path.lexically_relative(folder).string();
     if (name != kList && !wanted.contains(without_part(name)))
-      fs::remove(at->path(), unknown);
-  }
+      fs::remove(entry.path, unknown);
+    return false;
+  });
   if (fs::exists(folder / kList)) {
     // A line that was cut off shall not take the next one with it.
     std::ifstream list(folder / kList, std::ios::binary | std::ios::ate);
@@ -156,9 +157,8 @@ Json prune_copies(const fs::path& dir,
   const auto oldest = std::chrono::system_clock::now() - unused;
   std::error_code error;
   std::vector<fs::path> folders;
-  for (fs::directory_iterator at(dir, error), end; !error && at != end;
-       at.increment(error))
-    if (is_copy(at->path())) folders.push_back(at->path());
+  for (FolderEntry& entry : entries_of(dir, error))
+    if (is_copy(entry.path)) folders.push_back(std::move(entry.path));
   std::ranges::sort(folders);
   for (const fs::path& folder : folders) {
     const auto used = last_used(folder);
@@ -173,7 +173,7 @@ Json prune_copies(const fs::path& dir,
     copy["used"] = utc_text(used);
     copy["source"] = source_of(folder);
     std::error_code failed;
-    if (!dry) fs::remove_all(folder, failed);
+    if (!dry) remove_tree(folder, failed);
     if (failed)
       copy["failed"] = failed.message();
     else

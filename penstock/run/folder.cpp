@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "penstock/base/folder.h"
+
 namespace penstock {
 namespace {
 
@@ -83,8 +85,7 @@ void RunFolder::become_latest() {
 }
 
 void RunFolder::discard() noexcept {
-  std::error_code ignored;  // the error that led here is the one to tell
-  std::filesystem::remove_all(path(), ignored);
+  remove_tree(path());  // the error that led here is the one to tell
 }
 
 void RunFolder::write(const std::string& name, const Json& document) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "penstock/base/base.h"
+#include "penstock/base/folder.h"
 #include "penstock/job/job.h"
 #include "penstock/run/drive.h"
 
@@ -73,14 +75,11 @@ std::string variable(const char* name) {
 }
 
 /// Entries of a folder by name; none where it cannot be read.
-std::vector<fs::path> entries_of(const fs::path& folder) {
+std::vector<fs::path> sorted_entries(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code unreadable;
-  for (fs::directory_iterator at(folder, unreadable), end; at != end;
-       at.increment(unreadable)) {
-    if (unreadable) break;
-    entries.push_back(at->path());
-  }
+  for (FolderEntry& entry : entries_of(folder, unreadable))
+    entries.push_back(std::move(entry.path));
   std::ranges::sort(entries);
   return entries;
 }
@@ -145,11 +144,10 @@ class Sizes {
 std::vector<fs::path> all_below(const fs::path& folder) {
   std::vector<fs::path> all;
   std::error_code unreadable;
-  fs::recursive_directory_iterator at(
-      folder, fs::directory_options::skip_permission_denied, unreadable);
-  for (const fs::recursive_directory_iterator end; !unreadable && at != end;
-       at.increment(unreadable))
-    all.push_back(at->path());
+  each_below(folder, unreadable, [&](const FolderEntry& entry) {
+    all.push_back(entry.path);
+    return entry.is_folder() && ::access(entry.path.c_str(), R_OK) == 0;
+  });
   return all;
 }
 
@@ -215,7 +213,7 @@ fs::path snapshot_of(const fs::path& repository) {
     if (is_folder(repository / "snapshots" / commit))
       return repository / "snapshots" / commit;
   }
-  const std::vector<fs::path> all = entries_of(repository / "snapshots");
+  const std::vector<fs::path> all = sorted_entries(repository / "snapshots");
   return all.empty() ? fs::path() : all.back();
 }
 
@@ -272,7 +270,7 @@ Found cached_set(const fs::path& path, const fs::path& root) {
   add_info(read_json(path / "dataset_info.json"), found);
   std::set<std::string> splits;
   Sizes sizes;
-  for (const fs::path& file : entries_of(path)) {
+  for (const fs::path& file : sorted_entries(path)) {
     sizes.add(file, found);
     if (file.extension() != ".arrow") continue;
     found.formats.insert("arrow");
@@ -329,7 +327,7 @@ Found saved_set(const fs::path& path) {
 
 std::vector<Found> in_hub(const fs::path& folder) {
   std::vector<Found> all;
-  for (const fs::path& path : entries_of(folder))
+  for (const fs::path& path : sorted_entries(folder))
     if (path.filename().string().starts_with("datasets--") && is_folder(path))
       all.push_back(hub_repository(path));
   return all;
@@ -338,7 +336,7 @@ std::vector<Found> in_hub(const fs::path& folder) {
 std::vector<Found> in_cache(const fs::path& folder) {
   std::vector<Found> all;
   std::set<fs::path> sets;
-  for (const fs::path& name : entries_of(folder)) {
+  for (const fs::path& name : sorted_entries(folder)) {
     if (name.filename() == "downloads" || !is_folder(name)) continue;
     for (const fs::path& file : all_below(name))
       if (file.extension() == ".arrow" ||
@@ -361,7 +359,7 @@ void find_saved(const fs::path& folder, int depth, std::vector<Found>& all) {
     return;
   }
   if (depth == kDeepest) return;
-  for (const fs::path& path : entries_of(folder)) {
+  for (const fs::path& path : sorted_entries(folder)) {
     std::error_code unknown;
     const bool hidden = path.filename().string().starts_with(".");
     if (!hidden && is_folder(path) && !fs::is_symlink(path, unknown))
@@ -496,7 +494,7 @@ Json prune_datasets(const HfFolders& folders, const std::string& origin,
     found.drive = drive_of(found.path, mounts);
     Json entry = found.json();
     std::error_code failed;
-    if (!dry) fs::remove_all(found.path, failed);
+    if (!dry) remove_tree(found.path, failed);
     if (failed)
       entry["failed"] = failed.message();
     else

@@ -1,16 +1,13 @@
 #include "penstock/run/stores.h"
 
-#include <dirent.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "penstock/base/folder.h"
 #include "penstock/base/temporary.h"
 #include "penstock/run/difference.h"
 
@@ -47,11 +44,11 @@ struct Found {
   }
 };
 
-Found open_store(const std::filesystem::directory_entry& file) {
+Found open_store(const Path& file) {
   std::error_code gone;
-  Found found{.path = file.path(), .bytes = file.file_size(gone)};
+  Found found{.path = file, .bytes = std::filesystem::file_size(file, gone)};
   if (gone) found.bytes = 0;
-  auto changed = file.last_write_time(gone);
+  auto changed = std::filesystem::last_write_time(file, gone);
   if (!gone)
     found.used = std::chrono::time_point_cast<Time::duration>(
         std::chrono::file_clock::to_sys(changed));
@@ -63,44 +60,29 @@ Found open_store(const std::filesystem::directory_entry& file) {
   return found;
 }
 
-bool is_store(const std::filesystem::directory_entry& file) {
-  const std::string name = file.path().filename().string();
+bool is_store(const Path& file) {
+  const std::string name = file.filename().string();
   std::error_code unknown;
   return name.size() == 38 && name.ends_with(".store") &&
          name.find_first_not_of("0123456789abcdef") == 32 &&
-         file.is_regular_file(unknown);
+         std::filesystem::is_regular_file(file, unknown);
 }
 
-[[noreturn]] void refuse_folder(const Path& dir, int reason) {
+[[noreturn]] void refuse_folder(const Path& dir, std::string why) {
   throw Error(ErrorKind::request,
               {.code = "cache.no_folder",
                .what = "cannot look for stores",
                .where = dir.string(),
-               .why = std::strerror(reason),
+               .why = std::move(why),
                .next = "name the folder that 'loader.cache_dir' names"});
 }
 
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-
 /// The files of a folder; none where it is not there and need not be.
-///
-/// Not by std::filesystem: libstdc++ ends the program where it has no memory
-/// for a name.
-std::vector<std::filesystem::directory_entry> files_of(const Path& dir,
-                                                       bool needed = false) {
-  std::vector<std::filesystem::directory_entry> files;
-  std::unique_ptr<DIR, CloseFolder> folder(::opendir(dir.c_str()));
-  if (folder == nullptr && errno == ENOENT && !needed) return files;
-  if (folder == nullptr) refuse_folder(dir, errno);
-  errno = 0;
-  while (const dirent* entry = ::readdir(folder.get())) {
-    std::error_code gone;
-    files.emplace_back(dir / entry->d_name, gone);
-    errno = 0;
-  }
-  if (errno != 0) refuse_folder(dir, errno);
+std::vector<FolderEntry> files_of(const Path& dir, bool needed = false) {
+  std::error_code failed;
+  std::vector<FolderEntry> files = entries_of(dir, failed);
+  if (failed && (needed || failed != std::errc::no_such_file_or_directory))
+    refuse_folder(dir, failed.message());
   return files;
 }
 
@@ -110,8 +92,8 @@ void check_folder(const Path& dir) {
 
 std::vector<Found> stores_of(const Path& dir) {
   std::vector<Found> all;
-  for (const auto& file : files_of(dir))
-    if (is_store(file)) all.push_back(open_store(file));
+  for (const FolderEntry& file : files_of(dir))
+    if (is_store(file.path)) all.push_back(open_store(file.path));
   std::ranges::sort(all, [](const Found& a, const Found& b) {
     return std::pair(b.used, a.path) < std::pair(a.used, b.path);
   });
@@ -122,22 +104,24 @@ std::vector<Found> stores_of(const Path& dir) {
 /// nobody has gone on with since `oldest` what they had parsed.
 void remove_left_by_writers(const Path& dir, Time oldest) {
   constexpr std::string_view kMark = ".store.tmp.";
-  for (const auto& file : files_of(dir)) {
-    std::string name = file.path().filename().string();
+  for (const auto& [file, type] : files_of(dir)) {
+    std::string name = file.filename().string();
     if (std::size_t at = name.find(kMark); at != name.npos)
       remove_leftovers(dir / name.substr(0, at + 6));
     if (name.ends_with(".store.lock"))
-      FileLock().try_take(file.path());  // removed where nobody has it
+      FileLock().try_take(file);  // removed where nobody has it
     std::error_code gone;
-    if (!name.ends_with(".store.parts") || !file.is_directory(gone)) continue;
-    const auto changed = file.last_write_time(gone);
+    if (!name.ends_with(".store.parts") ||
+        type != std::filesystem::file_type::directory)
+      continue;
+    const auto changed = std::filesystem::last_write_time(file, gone);
     // Somebody may be writing those of the last hour.
     const Time used = std::chrono::time_point_cast<Time::duration>(
         std::chrono::file_clock::to_sys(changed));
     if (gone || used > std::min(oldest, std::chrono::system_clock::now() -
                                             std::chrono::hours(1)))
       continue;
-    std::filesystem::remove_all(file.path(), gone);
+    remove_tree(file);
   }
 }
 
@@ -247,8 +231,7 @@ Json why_store_of(TableDatasetOptions options, const Source& source) {
   } else if (!store.why_not.empty()) {
     json["why"] = store.why_not;
   } else if (std::filesystem::exists(store.path, unknown)) {
-    Found found =
-        open_store(std::filesystem::directory_entry(store.path, unknown));
+    Found found = open_store(store.path);
     if (found.store != nullptr) check_beginning(found, options.fields.size());
     json["hit"] = found.store != nullptr;
     json["why"] = found.store == nullptr

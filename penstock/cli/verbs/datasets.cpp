@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "penstock/base/folder.h"
 #include "penstock/cli/output.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
@@ -40,12 +41,9 @@ DatasetSearch search_of(const DatasetsArguments& arguments) {
   }
   if (!search.jobs.empty()) return search;
   std::error_code unreadable;
-  for (fs::directory_iterator at(".", unreadable), end; at != end;
-       at.increment(unreadable)) {
-    if (unreadable) break;
-    if (at->path().extension() == ".json" && is_job(at->path()))
-      search.jobs.push_back(at->path().lexically_normal());
-  }
+  for (const FolderEntry& entry : entries_of(".", unreadable))
+    if (entry.path.extension() == ".json" && is_job(entry.path))
+      search.jobs.push_back(entry.path.lexically_normal());
   std::ranges::sort(search.jobs);
   return search;
 }

@@ -4,26 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "penstock/base/fake/test_memory.h"
 #include "penstock/device/cpu/host_bytes.h"
 
 #ifndef PENSTOCK_SANITIZED_THREAD  // which has an operator new of its own
-
-namespace {
-thread_local std::size_t allocations = 0;
-}  // namespace
-
-// Counts what the tests of this program allocate.
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace penstock {
 namespace {
@@ -37,7 +23,7 @@ TEST(Cpu, NoCallOfAStreamAllocates) {
       {table.data(), 64, 16, out.data()},
       {table.data() + 16, 64, 48, out.data() + 1024}};
   std::fill_n(table.data(), 4096, std::byte{1});
-  std::size_t before = allocations;
+  const std::int64_t before = allocations;
   stream->run(Gather{fields, rows});
   stream->copy(out.data(), table.data(), 100);
   stream->step(1);
@@ -46,7 +32,7 @@ TEST(Cpu, NoCallOfAStreamAllocates) {
   stream->synchronize();
   event.wait();
   EXPECT_EQ(allocations, before);
-  EXPECT_GT(before, 0u);
+  EXPECT_GT(before, 0);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
+#include "penstock/base/folder.h"
 #include "penstock/sources/arrow/arrow_file.h"
 
 // A Hugging Face data set on disk is a folder of Arrow streams. save_to_disk()
@@ -95,11 +96,10 @@ std::vector<DataFile> cached_files(const std::string& folder,
                                    const std::string& wanted) {
   std::map<std::string, std::vector<DataFile>> by_part;
   std::error_code error;
-  for (fs::directory_iterator at(folder, error);
-       !error && at != fs::directory_iterator(); at.increment(error)) {
-    std::string name = at->path().filename().string();
+  for (const FolderEntry& entry : entries_of(folder, error)) {
+    std::string name = entry.path.filename().string();
     if (std::string part = part_of(name); !part.empty())
-      by_part[part].push_back(files::file_at(at->path().string(), name));
+      by_part[part].push_back(files::file_at(entry.path.string(), name));
   }
   if (error)
     refuse("files.unreadable", ErrorKind::source, folder, error.message(),

@@ -11,6 +11,7 @@
 
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
+#include "penstock/base/folder.h"
 
 namespace penstock::files {
 namespace {
@@ -161,20 +162,18 @@ std::vector<DataFile> files_of(const SourceKind& kind,
 void each_file_below(const std::string& folder, bool hidden,
                      const FileVisitor& visit) {
   std::error_code error;
-  fs::recursive_directory_iterator at(
-      folder, fs::directory_options::follow_directory_symlink, error);
-  constexpr int kDeepest = 64;  // a link may lead back
-  for (; !error && at != fs::recursive_directory_iterator();
-       at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if ((!hidden && is_hidden(name)) || at.depth() > kDeepest) {
-      at.disable_recursion_pending();
-      continue;
-    }
+  constexpr std::ptrdiff_t kDeepest = 64;  // a link may lead back
+  each_below(folder, error, [&](const FolderEntry& entry) {
+    if (!hidden && is_hidden(entry.path.filename().string())) return false;
+    const std::string relative = entry.path.lexically_relative(folder).string();
+    if (std::ranges::count(relative, '/') > kDeepest) return false;
     std::error_code unknown;
-    if (at->is_directory(unknown)) continue;
-    visit(at->path().string(), at->path().lexically_relative(folder).string());
-  }
+    if (entry.is_folder() || (entry.type == fs::file_type::symlink &&
+                              fs::is_directory(entry.path, unknown)))
+      return true;
+    visit(entry.path.string(), relative);
+    return false;
+  });
   if (error)
     refuse_path("files.unreadable", folder, error.message(),
                 "check who may read this folder");

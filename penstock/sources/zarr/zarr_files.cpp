@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "penstock/base/clock.h"
+#include "penstock/base/folder.h"
 #include "penstock/base/hash.h"
 #include "penstock/sources/files/array_file.h"
 #include "penstock/sources/zarr/chunk_reader.h"
@@ -28,12 +29,11 @@ std::vector<std::string> matches_of(const std::string& pattern) {
   return all;
 }
 
-std::vector<fs::path> entries_of(const fs::path& folder) {
+std::vector<fs::path> sorted_entries(const fs::path& folder) {
   std::vector<fs::path> all;
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error))
-    all.push_back(at->path());
+  for (FolderEntry& entry : entries_of(folder, error))
+    all.push_back(std::move(entry.path));
   if (error)
     refuse_path("files.unreadable", folder.string(), error.message(),
                 "check who may read this folder");
@@ -46,16 +46,16 @@ files::DataFile store_at(const std::string& path, std::string relative) {
   files::DataFile store{.path = path, .relative = std::move(relative)};
   Sha256 all;
   std::error_code error;
-  fs::recursive_directory_iterator at(path, error), end;
-  for (; !error && at != end; at.increment(error)) {
+  each_below(path, error, [&](const FolderEntry& entry) {
     struct stat found {};
-    if (::stat(at->path().c_str(), &found) != 0 || !S_ISREG(found.st_mode))
-      continue;
+    if (::stat(entry.path.c_str(), &found) != 0 || !S_ISREG(found.st_mode))
+      return entry.is_folder();
     store.bytes += found.st_size;
     const std::int64_t changed = nanoseconds_of(found.st_mtim);
     store.changed_ns = std::max(store.changed_ns, changed);
     all.add(std::to_string(found.st_ino) + " " + std::to_string(changed));
-  }
+    return false;
+  });
   store.number = all.hex();
   return store;
 }
@@ -82,7 +82,7 @@ void add_stores(const std::string& path, std::vector<files::DataFile>& to) {
     return;
   }
   const std::size_t before = to.size();
-  for (const fs::path& entry : entries_of(plain))
+  for (const fs::path& entry : sorted_entries(plain))
     if (entry.filename().string().ends_with(".zarr") && is_node(entry.string()))
       to.push_back(store_at(entry.string(), entry.filename().string()));
   if (to.size() == before)
@@ -109,7 +109,7 @@ void add_arrays(const std::string& folder, const std::string& name, Arrays& to,
   constexpr std::size_t kDeepest = 2048;  // letters; a link may lead back
   if (name.size() > kDeepest) return;
   std::error_code unknown;
-  for (const fs::path& entry : entries_of(folder))
+  for (const fs::path& entry : sorted_entries(folder))
     if (fs::is_directory(entry, unknown))
       add_arrays(entry.string(), name + "/" + entry.filename().string(), to,
                  stop);
