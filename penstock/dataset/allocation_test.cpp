@@ -1,38 +1,15 @@
-// Preparing and packing rows takes no memory per row, once warm: this program
-// counts what it allocates. The thread sanitizer has an operator new of its
-// own.
+// Preparing and packing rows takes no memory per row, once warm, and ends by an
+// error where there is none.
 #ifndef PENSTOCK_SANITIZED_THREAD
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "penstock/base/fake/test_folder.h"
+#include "penstock/base/fake/test_memory.h"
 #include "penstock/base/random.h"
 #include "penstock/dataset/parsed_rows.h"
+#include "penstock/dataset/table_dataset.h"
+#include "penstock/sources/fake/fake_store.h"
 #include "penstock/transforms/fake/runs.h"
-
-namespace {
-std::atomic<std::int64_t> allocations{0};  // relaxed: only counted
-}  // namespace
-
-// Not inlined, or g++ takes free() for the wrong partner of new.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(std::size_t size,
-                                     const std::nothrow_t&) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return std::malloc(size == 0 ? 1 : size);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace penstock {
 namespace {
@@ -109,6 +86,26 @@ TEST(Allocations, EncodingTakesNone) {
   std::int64_t before = allocations;
   encoder.encode(rows, 0, kRows, out.data());
   EXPECT_EQ(allocations - before, 0);
+}
+
+TEST(Preparing, EndsWhicheverAllocationFails) {
+  const TestFolder folder;
+  const std::unique_ptr<Device> device = open_device({.kind = "cpu"});
+  const TableDatasetOptions options{
+      .fields = parse_fields(
+          Json::parse(R"({"a": {"columns": ["value"]}})", "test"), "fields"),
+      .cache = "ram",
+      .store_dir = folder.path("stores"),
+      .workers = 2};
+  for (const bool one_reader : {false, true}) {
+    const int failures = failures_of([&] {
+      TableDataset::prepare(options,
+                            counting_store(100, {{.column = "value"}},
+                                           {.global_lock = one_reader}),
+                            *device);
+    });
+    EXPECT_GT(failures, 20);
+  }
 }
 
 }  // namespace

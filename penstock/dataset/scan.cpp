@@ -387,7 +387,7 @@ class ReadParsePipeline {
                  .workers = workers_,
                  .body = [this](int) { parse_blocks(); },
                  .failed = failed});
-    {
+    try {
       // A single reader is this thread.
       Stage scan({.name = "read",
                   .workers = readers_ == 1 ? 0 : readers_,
@@ -395,6 +395,9 @@ class ReadParsePipeline {
                   .failed = failed,
                   .last = [this] { filled_.close(); }});
       if (readers_ == 1) scan.run_inline();
+    } catch (...) {
+      filled_.close();  // or the parsing threads would wait for ever
+      throw;
     }
     parse.join();
     while (filled_.pop()) {  // throws the error that ended a thread
