@@ -10,8 +10,10 @@ one, as `./check --faults` does).
 import errno
 import json
 import os
+import pathlib
 import random
 import re
+import struct
 import subprocess
 import unittest
 
@@ -27,6 +29,24 @@ REASONS = {"open": (errno.EMFILE, errno.EIO), "read": (errno.EIO,),
            "ftruncate": (errno.EIO,), "malloc": (errno.ENOMEM,)}
 # Where no memory is left for more than that.
 SHORT = "no memory left"
+
+
+# A symbol that glibc keeps but once for a process (STB_GNU_UNIQUE).
+UNIQUE = 10
+
+
+def bindings_in(library):
+    """How the symbols of a library are bound, by the numbers of ELF."""
+    data = library.read_bytes()
+    sections, = struct.unpack_from("<Q", data, 40)
+    size, count = struct.unpack_from("<HH", data, 58)
+    for at in range(sections, sections + size * count, size):
+        kind, = struct.unpack_from("<I", data, at + 4)
+        if kind == 11:  # the symbols that are linked when it is loaded
+            first, length = struct.unpack_from("<QQ", data, at + 24)
+            return {data[symbol + 4] >> 4
+                    for symbol in range(first, first + length, 24)}
+    return set()
 
 
 class Ended:
@@ -171,6 +191,14 @@ class FailingCalls(Case):
                     raise AssertionError(f"{point}: {error}\n{ended}") \
                         from error
         self.assertGreater(failed, 0)
+
+    def test_no_plugin_needs_memory_that_the_loader_cannot_lack(self):
+        # glibc ends a process that has none for such a symbol.
+        plugins = list((pathlib.Path(PROGRAM).resolve().parents[1] /
+                        "lib/penstock").glob("libpenstock_*.so"))
+        self.assertTrue(plugins)
+        for plugin in plugins:
+            self.assertNotIn(UNIQUE, bindings_in(plugin), plugin.name)
 
     # -- what is done while calls fail
 
