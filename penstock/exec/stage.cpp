@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <system_error>
@@ -77,14 +78,16 @@ Stage::Place& Stage::free_place() {
 
 void Stage::start(Place& place) {
   place.ended = false;
+  // Before the thread: what throws when it runs would leave it uncounted.
+  // Linux shows 15 letters: "read-0".
+  char name[16];
+  std::snprintf(name, sizeof(name), "%.11s-%d", state_->options.name.c_str(),
+                place.number);
   place.thread = std::thread([state = state_.get(), &place] {
     state->run(place.number);
     place.ended = true;
   });
-  // Linux shows 15 letters: "read-0".
-  std::string name =
-      state_->options.name.substr(0, 12) + "-" + std::to_string(place.number);
-  pthread_setname_np(place.thread.native_handle(), name.c_str());
+  pthread_setname_np(place.thread.native_handle(), name);
 }
 
 int Stage::add(int workers) {

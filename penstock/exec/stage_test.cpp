@@ -1,6 +1,7 @@
 #include "penstock/exec/stage.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -80,6 +81,22 @@ TEST_P(StageWorkers, TellsOfWhatIsNotAnExceptionToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Workers, StageWorkers, testing::Values(0, 1, 2, 8));
+
+TEST(Stage, NamesItsThreadsHoweverManyThereAre) {
+  std::atomic<bool> all_started{false};
+  std::string last;
+  auto body = [&](int worker) {
+    all_started.wait(false);
+    char name[16] = {};
+    ::pthread_getname_np(::pthread_self(), name, sizeof(name));
+    if (worker == 100) last = name;
+  };
+  Stage stage({.name = "twelve_chars", .workers = 101, .body = body});
+  all_started = true;
+  all_started.notify_all();
+  stage.join();
+  EXPECT_EQ(last, "twelve_char-100");
+}
 
 TEST(Stage, KnowsThatAFailedAllocationIsOutOfMemory) {
   const std::exception_ptr both[] = {

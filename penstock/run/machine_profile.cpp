@@ -8,11 +8,11 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
-#include <thread>
 #include <vector>
 
 #include "penstock/base/base.h"
 #include "penstock/base/temporary.h"
+#include "penstock/exec/exec.h"
 #include "penstock/monitor/monitor.h"
 
 namespace penstock {
@@ -28,18 +28,14 @@ double copying(int threads, double for_s) {
   std::atomic<std::int64_t> copied{0};
   const Nanoseconds end = wall_clock().now() + from_seconds(for_s);
   const Nanoseconds began = wall_clock().now();
-  {
-    std::vector<std::jthread> all;
-    for (int t = 0; t < threads; ++t)
-      all.emplace_back([&] {
-        std::vector<char> from(kBytes, 1), to(kBytes, 2);
-        do {  // once on the slowest machine, too
-          std::memcpy(to.data(), from.data(), kBytes);
-          from[0] = static_cast<char>(to[kBytes - 1] + 1);  // it is used
-          copied += static_cast<std::int64_t>(kBytes);
-        } while (wall_clock().now() < end);
-      });
-  }
+  in_ranges(threads, threads, [&](std::int64_t, std::int64_t) {
+    std::vector<char> from(kBytes, 1), to(kBytes, 2);
+    do {  // once on the slowest machine, too
+      std::memcpy(to.data(), from.data(), kBytes);
+      from[0] = static_cast<char>(to[kBytes - 1] + 1);  // it is used
+      copied += static_cast<std::int64_t>(kBytes);
+    } while (wall_clock().now() < end);
+  });
   return static_cast<double>(copied) / seconds(wall_clock().now() - began);
 }
 
@@ -48,19 +44,15 @@ double computing(int threads, double for_s) {
   std::atomic<std::int64_t> pieces{0};
   const Nanoseconds end = wall_clock().now() + from_seconds(for_s);
   const Nanoseconds began = wall_clock().now();
-  {
-    std::vector<std::jthread> all;
-    for (int t = 0; t < threads; ++t)
-      all.emplace_back([&, t] {
-        auto number = static_cast<std::uint64_t>(t);
-        std::int64_t own = 0;
-        do {
-          for (int i = 0; i < 20'000; ++i) number = mix64(number);
-          ++own;
-        } while (wall_clock().now() < end);
-        pieces += number == 0 ? own - 1 : own;
-      });
-  }
+  in_ranges(threads, threads, [&](std::int64_t thread, std::int64_t) {
+    auto number = static_cast<std::uint64_t>(thread);
+    std::int64_t own = 0;
+    do {
+      for (int i = 0; i < 20'000; ++i) number = mix64(number);
+      ++own;
+    } while (wall_clock().now() < end);
+    pieces += number == 0 ? own - 1 : own;
+  });
   return static_cast<double>(pieces) / seconds(wall_clock().now() - began);
 }
 
