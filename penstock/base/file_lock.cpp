@@ -29,6 +29,7 @@ bool is_named(int file, const std::filesystem::path& path) {
 // before gets the lock of a file that is gone, sees that, and opens another.
 bool FileLock::try_take(const std::filesystem::path& path) {
   PENSTOCK_ASSERT(file_ < 0, "a lock is taken once");
+  path_ = path;  // there may be no memory for it
   for (;;) {
     was_left_ = ::access(path.c_str(), F_OK) == 0;
     int file =
@@ -42,7 +43,6 @@ bool FileLock::try_take(const std::filesystem::path& path) {
     }
     if (is_named(file, path)) {
       file_ = file;
-      path_ = path;
       return true;
     }
     ::close(file);

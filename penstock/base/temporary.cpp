@@ -13,6 +13,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -75,7 +76,7 @@ TemporaryFile::TemporaryFile(const Path& path) {
       errno = EEXIST;
       continue;
     }
-    name_ = name;
+    name_ = std::move(name);
     number_ = file;
   }
 }

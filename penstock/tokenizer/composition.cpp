@@ -179,9 +179,10 @@ void compose(std::vector<Mark>& marks) {
   marks.resize(kept);
 }
 
-/// The characters of a span in a form, which nothing outside it changes.
-const std::vector<Mark>& formed(std::string_view span, Form form) {
-  static thread_local std::vector<Mark> marks;
+/// The characters of a span in a form, which nothing outside it changes. They
+/// lie in `marks`.
+const std::vector<Mark>& formed(std::string_view span, Form form,
+                                std::vector<Mark>& marks) {
   marks.clear();
   const bool compatible = form == Form::nfkc || form == Form::nfkd;
   std::uint32_t size;
@@ -225,6 +226,7 @@ void each_span(std::string_view text, Form form, const Keep& keep,
 }  // namespace
 
 void append_composed(std::string_view text, std::string& out) {
+  std::vector<Mark> marks;
   std::size_t at = 0;
   each_span(
       text, Form::nfc,
@@ -233,7 +235,8 @@ void append_composed(std::string_view text, std::string& out) {
         at += bytes;
       },
       [&](std::string_view span) {
-        for (const Mark& mark : formed(span, Form::nfc)) append(mark.code, out);
+        for (const Mark& mark : formed(span, Form::nfc, marks))
+          append(mark.code, out);
         at += span.size();
       });
 }
@@ -241,10 +244,11 @@ void append_composed(std::string_view text, std::string& out) {
 void normalise(Aligned& text, Form form) {
   Rewrite rewrite(text);
   const std::string whole = text.text;
+  std::vector<Mark> marks;
   each_span(
       whole, form, [&](std::size_t bytes) { rewrite.keep(bytes); },
       [&](std::string_view span) {
-        for (const Mark& mark : formed(span, form))
+        for (const Mark& mark : formed(span, form, marks))
           rewrite.put(mark.code, mark.change);
       });
   rewrite.finish();

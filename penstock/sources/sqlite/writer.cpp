@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cmath>
 #include <filesystem>
 
@@ -34,21 +36,21 @@ class NewFile {
   explicit NewFile(const std::string& path) {
     std::error_code unknown;
     auto status = std::filesystem::status(path, unknown);
-    if (status.type() == std::filesystem::file_type::not_found) path_ = path;
+    if (status.type() != std::filesystem::file_type::not_found) return;
+    journal_ = path + "-journal";
+    path_ = path;
   }
   ~NewFile() {
     if (path_.empty()) return;
-    std::error_code ignored;  // a cleanup path
-    std::filesystem::remove(path_, ignored);
-    // SQLite leaves it where a write failed.
-    std::filesystem::remove(path_ + "-journal", ignored);
+    ::unlink(path_.c_str());
+    ::unlink(journal_.c_str());  // SQLite leaves it where a write failed
   }
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
   void keep() { path_.clear(); }
 
  private:
-  std::string path_;
+  std::string path_, journal_;  // there may be no memory for them at the end
 };
 
 /// A transaction that rolls back what is not committed.
