@@ -56,21 +56,7 @@ const char* after_writing(int reason) {
                          int reason, const std::string& left = "") {
   if (reason == ENOENT)
     check_current_folder(path, std::string("cannot ") + doing);
-  if (reason == EMFILE || reason == ENFILE)
-    throw Error(kind, {.code = "file.too_many_open",
-                       .what = std::string("cannot ") + doing,
-                       .where = path.string(),
-                       .why = std::strerror(reason) + left,
-                       .next = "raise the limit on open files (ulimit -n), or "
-                               "lower loader.workers or loader.readers"});
-  if (reason == ENOMEM)
-    throw Error(kind, {.code = "file.no_memory",
-                       .what = std::string("cannot ") + doing,
-                       .where = path.string(),
-                       .why = std::strerror(reason) + left,
-                       .next = "raise the limit on addresses (ulimit -v), "
-                               "which counts mapped files, or use fewer rows "
-                               "or another 'loader.cache'"});
+  refuse_shortage(kind, doing, path, reason, left);
   throw Error(kind,
               {.code = kind == ErrorKind::source ? "file.read" : "file.write",
                .what = std::string("cannot ") + doing,
@@ -349,6 +335,25 @@ FileSystem& real_files() {
   // Leaked on purpose: threads may run until the process is gone.
   static auto* files = new RealFiles;
   return *files;
+}
+
+void refuse_shortage(ErrorKind kind, const char* doing, const Path& path,
+                     int reason, const std::string& left) {
+  if (reason == EMFILE || reason == ENFILE)
+    throw Error(kind, {.code = "file.too_many_open",
+                       .what = std::string("cannot ") + doing,
+                       .where = path.string(),
+                       .why = std::strerror(reason) + left,
+                       .next = "raise the limit on open files (ulimit -n), or "
+                               "lower loader.workers or loader.readers"});
+  if (reason == ENOMEM)
+    throw Error(kind, {.code = "file.no_memory",
+                       .what = std::string("cannot ") + doing,
+                       .where = path.string(),
+                       .why = std::strerror(reason) + left,
+                       .next = "raise the limit on addresses (ulimit -v), "
+                               "which counts mapped files, or use fewer rows "
+                               "or another 'loader.cache'"});
 }
 
 }  // namespace penstock

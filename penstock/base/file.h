@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "penstock/base/error.h"
+
 namespace penstock {
 
 /// A large file that is being written, piece by piece. Until commit() it has a
@@ -73,6 +75,13 @@ class FileSystem {
   virtual void link_to(const std::filesystem::path& target,
                        const std::filesystem::path& link) = 0;
 };
+
+/// Throws file.too_many_open or file.no_memory where the system's `reason` (an
+/// errno) is what this process lacks, whatever the file; `what` being "cannot "
+/// and `doing`, and `left` what is to be said of the file.
+void refuse_shortage(ErrorKind kind, const char* doing,
+                     const std::filesystem::path& path, int reason,
+                     const std::string& left = "");
 
 /// Throws Error(request), `what` being `doing`, where `path` is relative and
 /// the folder that it starts at has been removed.

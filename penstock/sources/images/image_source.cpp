@@ -7,6 +7,7 @@
 
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
+#include "penstock/base/file.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_source.h"
 #include "penstock/sources/files/open_file.h"
@@ -156,6 +157,14 @@ class ImageReader final : public Reader {
          .next = "start the run again: the pictures are listed anew"});
   }
 
+  /// What the system says of a file that it did not open; throws where the
+  /// file is not to blame.
+  static std::string why_not_opened(const std::string& path) {
+    const int reason = errno;
+    refuse_shortage(ErrorKind::source, "open the file", path, reason);
+    return std::strerror(reason);
+  }
+
   /// A picture's bytes into `bytes_`; what went wrong.
   std::string read_bytes(std::size_t at) {
     const PicturePlace& place = opened_->files.places[at];
@@ -164,13 +173,14 @@ class ImageReader final : public Reader {
         tar_ = files::open_file(opened_->files.file_of(at));
         open_tar_ = tar_ ? place.container : -1;
       }
-      if (!tar_) return std::strerror(errno);
+      if (!tar_) return why_not_opened(opened_->files.file_of(at));
       if (place.bytes > kMostBytes) return too_large(place.bytes);
       bytes_.resize(static_cast<std::size_t>(place.bytes));
       return files::read_at(tar_, place.begin, std::span(bytes_));
     }
-    const files::OpenFile file = files::open_file(opened_->files.file_of(at));
-    if (!file) return std::strerror(errno);
+    const std::string path = opened_->files.file_of(at);
+    const files::OpenFile file = files::open_file(path);
+    if (!file) return why_not_opened(path);
     struct stat found {};
     if (::fstat(file.number(), &found) != 0) return std::strerror(errno);
     if (!S_ISREG(found.st_mode)) return "it is not a file";

@@ -4,10 +4,14 @@
 #include <cstddef>
 #include <cstdio>
 #include <memory>
+#include <new>
 #include <vector>
 
-// It needs what stands above.
+// Each needs what stands above it.
+// clang-format off
 #include <jpeglib.h>
+#include <jerror.h>
+// clang-format on
 
 #include "penstock/transforms/image/decode/formats.h"
 
@@ -25,11 +29,15 @@ namespace {
 struct ErrorManager : jpeg_error_mgr {
   std::jmp_buf failed;
   std::array<char, JMSG_LENGTH_MAX> message;
+  bool no_memory = false;  // which is not the picture's fault
 };
 
 [[noreturn]] void fail(j_common_ptr jpeg) {
   auto* errors = static_cast<ErrorManager*>(jpeg->err);
   jpeg->err->format_message(jpeg, errors->message.data());
+  // In cases 1 and 3 the picture asks for more than libjpeg ever takes.
+  const int which = errors->msg_parm.i[0];
+  errors->no_memory = errors->msg_code == JERR_OUT_OF_MEMORY && which % 2 == 0;
   std::longjmp(errors->failed, 1);
 }
 
@@ -74,6 +82,10 @@ class JpegDecoder final : public PictureDecoder {
     errors_.error_exit = fail;
     errors_.output_message = say_nothing;
     errors_.emit_message = take_warning;
+    if (setjmp(errors_.failed) != 0) {
+      jpeg_destroy_decompress(&jpeg_);
+      throw std::bad_alloc();
+    }
     jpeg_create_decompress(&jpeg_);
     progress_.progress_monitor = count_scans;
     jpeg_.progress = &progress_;
@@ -90,11 +102,12 @@ class JpegDecoder final : public PictureDecoder {
     // most.
     constexpr std::size_t kBeyond = 64;
     line_.resize((static_cast<std::size_t>(header.width) + kBeyond) * 4);
-    std::string why;
-    if (!run(bytes, header, box, how, out))
-      why = std::string("it is a damaged JPEG file: ") + errors_.message.data();
+    errors_.no_memory = false;
+    const bool good = run(bytes, header, box, how, out);
     jpeg_abort_decompress(&jpeg_);
-    return why;
+    if (good) return {};
+    if (errors_.no_memory) throw std::bad_alloc();
+    return std::string("it is a damaged JPEG file: ") + errors_.message.data();
   }
 
  private:

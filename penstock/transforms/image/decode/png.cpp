@@ -4,7 +4,9 @@
 #include <array>
 #include <csetjmp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include "penstock/transforms/image/decode/formats.h"
@@ -20,6 +22,7 @@ struct Input {
   std::span<const std::byte> bytes;
   std::size_t at = 0;
   std::array<char, 128> message{};
+  bool no_memory = false;  // which is not the picture's fault
 };
 
 [[noreturn]] void fail(png_structp png, png_const_charp message) {
@@ -36,6 +39,14 @@ void read_bytes(png_structp png, png_bytep to, std::size_t count) {
   input->at += count;
 }
 
+png_voidp take_memory(png_structp png, png_alloc_size_t bytes) {
+  void* memory = std::malloc(bytes);
+  if (memory == nullptr)
+    static_cast<Input*>(png_get_mem_ptr(png))->no_memory = true;
+  return memory;
+}
+void free_memory(png_structp, png_voidp memory) { std::free(memory); }
+
 struct Owner {
   png_structp png;
   png_infop info;
@@ -50,20 +61,21 @@ class PngDecoder final : public PictureDecoder {
     const PictureMode mode = how.mode;
     out.reshape(box.width, box.height, mode);
     Input input{.bytes = bytes};
-    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &input,
-                                             fail, say_nothing);
+    png_structp png =
+        png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &input, fail,
+                                 say_nothing, &input, take_memory, free_memory);
     png_infop info = png == nullptr ? nullptr : png_create_info_struct(png);
     if (info == nullptr) {
       png_destroy_read_struct(&png, nullptr, nullptr);
-      return "there is no memory to decode it";
+      throw std::bad_alloc();
     }
     const Owner owner{png, info};
     as_index_ = mode == PictureMode::index;
     const bool good =
         read_header(png, info, input) && read(png, box, mode, out);
-    return good ? std::string()
-                : std::string("it is a damaged PNG file: ") +
-                      input.message.data();
+    if (input.no_memory) throw std::bad_alloc();
+    if (good) return {};
+    return std::string("it is a damaged PNG file: ") + input.message.data();
   }
 
  private:

@@ -1,5 +1,6 @@
 #include <webp/decode.h>
 
+#include <new>
 #include <vector>
 
 #include "penstock/transforms/image/decode/formats.h"
@@ -20,10 +21,18 @@ class WebpDecoder final : public PictureDecoder {
     const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
     int found_width = 0, found_height = 0;
     if (WebPGetInfo(data, bytes.size(), &found_width, &found_height) == 0 ||
-        found_width != header.width || found_height != header.height ||
-        WebPDecodeRGBInto(data, bytes.size(), whole_.data(), size,
-                          static_cast<int>(stride)) == nullptr)
+        found_width != header.width || found_height != header.height)
       return "it is a damaged WebP file";
+    WebPDecoderConfig config;
+    WebPInitDecoderConfig(&config);
+    config.output.colorspace = MODE_RGB;
+    config.output.is_external_memory = 1;
+    config.output.u.RGBA = {.rgba = whole_.data(),
+                            .stride = static_cast<int>(stride),
+                            .size = size};
+    const VP8StatusCode status = WebPDecode(data, bytes.size(), &config);
+    if (status == VP8_STATUS_OUT_OF_MEMORY) throw std::bad_alloc();
+    if (status != VP8_STATUS_OK) return "it is a damaged WebP file";
     out.reshape(box.width, box.height, mode);
     for (int y = 0; y < box.height; ++y)
       write_row(whole_.data() + static_cast<std::size_t>(box.top + y) * stride +
