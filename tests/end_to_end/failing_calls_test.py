@@ -237,6 +237,19 @@ class FailingCalls(Case):
         self.campaign([PROGRAM, "cache", "verify", "--dir", "stores",
                        "--json"])
 
+    @unittest.skipUnless(has_library("penstock_source_text"),
+                         "built without zlib or zstd")
+    def test_while_lines_of_json_are_parsed(self):
+        # None of them is bad, and lack of memory makes none so.
+        (self.folder / "rows.jsonl").write_text("".join(
+            json.dumps({"id": i, "y": i / 2}) + "\n" for i in range(300)))
+        self.write_job(self.job(
+            source={"kind": "jsonl", "path": "rows.jsonl", "on_bad": "skip"},
+            fields={"y": {"columns": ["y"]}},
+            loader={"batch_size": 64, "seed": 3, "cache": "ram", "workers": 2},
+            device="cpu"))
+        self.campaign(self.read_all(), reasons={"malloc": (errno.ENOMEM,)})
+
     @unittest.skipUnless(has_library("penstock_images"),
                          "built without libjpeg, libpng or libwebp")
     def test_while_pictures_are_decoded(self):

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "penstock/base/json_text.h"
 #include "penstock/sources/text/text_file.h"
 
 // simdjson finds the members of a line's object; values that are not requested
@@ -47,10 +48,8 @@ class Lines {
     const std::string_view bytes = buffer_.read(text, of);
     each_row(bytes, {}, of.line, [&](std::string_view row, std::int64_t line) {
       simdjson::ondemand::document document;
-      auto error = parser_
-                       .iterate(row.data(), row.size(),
-                                row.size() + simdjson::SIMDJSON_PADDING)
-                       .get(document);
+      const auto error = begin_json(
+          parser_, row, row.size() + simdjson::SIMDJSON_PADDING, document);
       work(error, document, line, row);
     });
   }

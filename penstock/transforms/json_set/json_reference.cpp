@@ -5,12 +5,18 @@
 #include <algorithm>
 #include <charconv>
 
+#include "penstock/base/json_text.h"
 #include "penstock/transforms/json_set/json_grammar.h"
 
 namespace penstock {
 namespace {
 
 namespace od = simdjson::ondemand;
+
+// simdjson looks at the processor when it is first used, and ends the program
+// where there is no memory then.
+[[maybe_unused]] const bool processor_is_known =
+    !simdjson::get_active_implementation()->name().empty();
 
 std::string name_of(od::json_type type) {
   switch (type) {
@@ -97,8 +103,8 @@ struct ReferenceJson::State {
     padded.resize(text.size() + simdjson::SIMDJSON_PADDING);
     std::copy(text.begin(), text.end(), padded.begin());
     od::document document;
-    auto error =
-        parser.iterate(padded.data(), text.size(), padded.size()).get(document);
+    auto error = begin_json(parser, {padded.data(), text.size()}, padded.size(),
+                            document);
     if (error) return surprise(error);
     od::json_type type;
     if ((error = document.type().get(type))) return surprise(error);
