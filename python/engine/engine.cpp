@@ -64,8 +64,17 @@ Engine::Engine(const OpenRequest& opening)
   write_messages();
 }
 
+/// What is ended elsewhere.
+struct Engine::Left {
+  std::shared_ptr<Session> loader;
+  std::vector<std::shared_ptr<Function>> functions;
+  std::promise<void> ended;
+  std::shared_ptr<Left> itself;  // where it has to stay
+};
+
 Engine::Engine(std::shared_ptr<Session> loader)
     : loader_(std::move(loader)),
+      left_(std::make_shared<Left>()),
       seed_(static_cast<std::int64_t>(loader_->order().seed)),
       device_(loader_->device().name()) {
   if (loader_->device().memory_kind() == MemoryKind::cuda)
@@ -96,13 +105,9 @@ void Engine::before_it_is_garbage() {
 }
 
 std::future<void> Engine::end_elsewhere() {
-  struct Left {
-    std::shared_ptr<Session> loader;
-    std::vector<std::shared_ptr<Function>> functions;
-    std::promise<void> ended;
-  };
-  auto left = std::make_shared<Left>(
-      Left{std::exchange(loader_, nullptr), std::exchange(functions_, {}), {}});
+  std::shared_ptr<Left> left = std::move(left_);
+  left->loader.swap(loader_);
+  left->functions.swap(functions_);
   std::future<void> ended = left->ended.get_future();
   try {
     std::thread([left] {
@@ -114,11 +119,11 @@ std::future<void> Engine::end_elsewhere() {
       }
       left->ended.set_value();
     }).detach();
-  } catch (const std::system_error& error) {
-    new auto(left);  // leaked: it cannot be waited for here
-    log(LogLevel::warning, std::string("cannot end a loader that was released: "
-                                       "there is no thread to do it: ") +
-                               error.what());
+  } catch (const std::exception&) {
+    left->itself = left;  // leaked: it cannot be waited for here
+    log_exception(LogLevel::warning,
+                  "cannot end a loader that was released: there is no thread "
+                  "to do it");
   }
   return ended;
 }

@@ -101,12 +101,16 @@ class Engine {
   std::future<void> end_elsewhere();
   void release_functions();
 
+  struct Left;
+
   ForkGuard fork_;
   std::mutex mutex_;  ///< taken without Python's lock, never the other way
   std::atomic<std::thread::id> inside_{};  ///< the thread that holds it
   std::shared_ptr<Session> loader_;        ///< null once it is ended elsewhere
   /// All that the loader calls. Changed and read with Python's lock.
   std::vector<std::shared_ptr<Function>> functions_;
+  /// Made beforehand: at its end there may be no memory, and no way to say so.
+  std::shared_ptr<Left> left_;
   std::int64_t iteration_ = 0;
   bool resumed_ = false;  ///< the position is a saved one
   std::int64_t seed_ = 0;
