@@ -10,6 +10,7 @@
 // all threads, and only where they are made through the dynamic linker: what
 // the C library does inside itself is the system's matter. Nothing here
 // allocates. For glibc.
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -167,6 +168,11 @@ ssize_t pread64(int file, void* to, size_t bytes, off64_t from) {
 ssize_t readv(int file, const iovec* to, int count) {
   static const auto real = next<ssize_t (*)(int, const iovec*, int)>("readv");
   return fails(kRead) ? -1 : real(file, to, count);
+}
+
+dirent* readdir(DIR* folder) {
+  static const auto real = next<dirent* (*)(DIR*)>("readdir");
+  return fails(kRead) ? nullptr : real(folder);
 }
 
 ssize_t write(int file, const void* from, size_t bytes) {

@@ -259,13 +259,19 @@ class FailingCalls(Case):
         for pattern in ("rgb.png", "4*.jpg", "lossy.webp"):
             for path in PICTURES.glob(pattern):
                 shutil.copy(path, of_class)
-        self.write_job(self.job(
+        job = self.job(
             source={"kind": "images", "path": "pictures"},
             fields={"x": {"image": {"size": [10, 12], "resize": 16}}},
             loader={"batch_size": 8, "seed": 3, "cache": "none", "workers": 2,
-                    "on_bad": "substitute"}, device="cpu"))
+                    "on_bad": "substitute"}, device="cpu")
+        self.write_job(job)
         self.campaign(self.read_all(), reasons={
             "malloc": (errno.ENOMEM,), "open": (errno.EMFILE,)})
+        # A file that cannot be read is bad.
+        job["loader"]["on_bad"] = "stop"
+        self.write_job(job)
+        self.campaign(self.read_all(), reasons={
+            "read": (errno.EIO,), "open": (errno.EIO,)})
 
     def test_while_values_are_spilled(self):
         self.database(self.rows(6000), name="many.sqlite")

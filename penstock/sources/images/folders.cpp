@@ -25,15 +25,26 @@ struct CloseFolder {
 };
 using Folder = std::unique_ptr<DIR, CloseFolder>;
 
+[[noreturn]] void refuse_folder(const std::string& path) {
+  refuse(errno == ENOENT || errno == ENOTDIR ? "files.missing"
+                                             : "files.unreadable",
+         path, std::strerror(errno),
+         "name the folder that holds a folder for each class; a relative "
+         "path starts where the program does");
+}
+
 Folder open_folder(const std::string& path) {
   Folder folder(::opendir(path.c_str()));
-  if (folder == nullptr)
-    refuse(errno == ENOENT || errno == ENOTDIR ? "files.missing"
-                                               : "files.unreadable",
-           path, std::strerror(errno),
-           "name the folder that holds a folder for each class; a relative "
-           "path starts where the program does");
+  if (folder == nullptr) refuse_folder(path);
   return folder;
+}
+
+/// Null at the end.
+const dirent* next_in(const Folder& folder, const std::string& path) {
+  errno = 0;
+  const dirent* entry = ::readdir(folder.get());
+  if (entry == nullptr && errno != 0) refuse_folder(path);
+  return entry;
 }
 
 bool is_folder(int parent, const dirent& entry) {
@@ -85,14 +96,15 @@ class ClassFolder {
 
   void search(const std::string& relative) {
     end_if_stopped(stop_);
-    Folder folder = open_folder(root_ + "/" + relative);
+    const std::string path = root_ + "/" + relative;
+    Folder folder = open_folder(path);
     const int number = ::dirfd(folder.get());
     struct stat self {};
     ::fstat(number, &self);
     const auto [entered, is_new] = above_.insert({self.st_dev, self.st_ino});
     if (!is_new) return;
     found_.folders.push_back({relative, nanoseconds_of(self.st_mtim)});
-    while (const dirent* entry = ::readdir(folder.get())) {
+    while (const dirent* entry = next_in(folder, path)) {
       const std::string_view name = entry->d_name;
       if (is_self_or_parent(entry->d_name)) continue;
       if (is_folder(number, *entry)) {
@@ -125,7 +137,7 @@ std::vector<std::string> classes_of(const std::string& root, const Media& media,
   ::fstat(::dirfd(folder.get()), &self);
   folders.push_back({"", nanoseconds_of(self.st_mtim)});
   std::vector<std::string> classes;
-  while (const dirent* entry = ::readdir(folder.get())) {
+  while (const dirent* entry = next_in(folder, root)) {
     if (is_self_or_parent(entry->d_name)) continue;
     if (is_folder(::dirfd(folder.get()), *entry))
       classes.emplace_back(entry->d_name);
