@@ -8,6 +8,7 @@
 #include "penstock/base/random.h"
 #include "penstock/dataset/parsed_rows.h"
 #include "penstock/dataset/table_dataset.h"
+#include "penstock/dataset/value_memory.h"
 #include "penstock/sources/fake/fake_store.h"
 #include "penstock/transforms/fake/runs.h"
 
@@ -86,6 +87,16 @@ TEST(Allocations, EncodingTakesNone) {
   std::int64_t before = allocations;
   encoder.encode(rows, 0, kRows, out.data());
   EXPECT_EQ(allocations - before, 0);
+}
+
+TEST(ValueMemory, IsOfUseAfterMemoryWasShort) {
+  const std::vector<std::byte> values(1000, std::byte{7});
+  ValueMemory memory;
+  const int failures = failures_of([&] {
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(memory.keep(values).span().back(), std::byte{7});
+  });
+  EXPECT_GT(failures, 0);
 }
 
 TEST(Preparing, EndsWhicheverAllocationFails) {

@@ -12,14 +12,15 @@ Bytes ValueMemory::keep(std::span<const std::byte> values) {
   if (values.empty()) return {};
   if (values.size() > size_ - std::min(size_, used_)) {
     // Small at first, so that a small table takes little.
-    std::size_t next = std::clamp(2 * size_, kFirst, kHugeFrom);
-    size_ = std::max(next, values.size());
-    used_ = 0;
+    const std::size_t next =
+        std::max(std::clamp(2 * size_, kFirst, kHugeFrom), values.size());
     auto piece = std::make_shared<Piece>();
-    piece->bytes = allocate_aligned(size_);
+    piece->bytes = allocate_aligned(next);
     if (piece->bytes == nullptr) throw std::bad_alloc();
-    piece->charge = MemoryCharge(HeldFor::values, HeldIn::host, size_);
+    piece->charge = MemoryCharge(HeldFor::values, HeldIn::host, next);
     piece_ = std::move(piece);
+    size_ = next;
+    used_ = 0;
   }
   std::byte* at = piece_->bytes.get() + used_;
   std::memcpy(at, values.data(), values.size());

@@ -281,23 +281,26 @@ struct LoaderState {
     return slot.rows_left == 0;
   }
 
-  /// False where no more items are to be taken.
-  bool carry_out(BatchFiller& filler, const WorkItem& item) {
+  /// False where no more items are to be taken. A filler that threw may be in
+  /// any state: another one fills what comes before the error.
+  bool carry_out(std::unique_ptr<BatchFiller>& filler, const WorkItem& item) {
     std::shared_ptr<Slot> slot = item.slot;
     try {
-      if (!rows_done(*slot, item,
-                     filler.fill(*slot, item.begin, item.end, item.read.get())))
+      if (filler == nullptr) filler = make_filler();
+      if (!rows_done(
+              *slot, item,
+              filler->fill(*slot, item.begin, item.end, item.read.get())))
         return true;
-      filler.operate(*slot);
-      if (slot->host.data() == nullptr) return put(filler, slot);
+      filler->operate(*slot);
+      if (slot->host.data() == nullptr) return put(*filler, slot);
       copies.add(slot);
       while (copies.next(slot))
-        if (!put(filler, slot)) return false;
+        if (!put(*filler, slot)) return false;
     } catch (...) {
       complete.put_error(slot->number,
                          named_error(std::current_exception(), "loader"));
       abandon(slot->number);
-      filler.settle();
+      filler.reset();  // which waits for its work
       copies.settle();
     }
     return true;  // also after an error: an earlier batch may wait for a read
@@ -311,7 +314,7 @@ struct LoaderState {
   void work() {
     std::unique_ptr<BatchFiller> own = make_filler();
     while (std::optional<WorkItem> item = take_item())
-      if (!carry_out(*own, *item)) return;
+      if (!carry_out(own, *item)) return;
   }
 
   /// An item of the batch that the consumer waits for; nullopt where all of
@@ -336,7 +339,7 @@ struct LoaderState {
         return;
       }
       std::optional<WorkItem> item = take_own_item();
-      if (!item || !carry_out(*filler, *item)) return;
+      if (!item || !carry_out(filler, *item)) return;
     }
   }
 
