@@ -11,108 +11,17 @@
 // in turns on one thread, of which processor time counts.
 //
 //     bench_images [PICTURES [REPEATS]]
-#include <cmath>
-#include <cstddef>
-#include <cstdio>
-#include <cstdlib>
-#include <numbers>
-
 #include "bench/measure.h"
 #include "penstock/base/bytes.h"
+#include "penstock/transforms/fake/photos.h"
 #include "penstock/transforms/image/decoder.h"
 #include "penstock/transforms/image/view.h"
 #include "penstock/transforms/transforms.h"
-
-// It needs what stands above.
-#include <jpeglib.h>
 
 namespace penstock {
 namespace {
 
 constexpr int kWidth = 500, kHeight = 375;
-
-/// Smooth noise with a knot every `step` pixels.
-class Octave {
- public:
-  Octave(Random& random, int step) : step_(step), columns_(kWidth / step + 2) {
-    knots_.resize(static_cast<std::size_t>(columns_) *
-                  static_cast<std::size_t>(kHeight / step + 2));
-    for (double& knot : knots_) knot = random.normal();
-  }
-  double at(int x, int y) const {
-    const double u = smooth(x % step_), v = smooth(y % step_);
-    auto knot = [&](int dx, int dy) {
-      return knots_[static_cast<std::size_t>((y / step_ + dy) * columns_ +
-                                             x / step_ + dx)];
-    };
-    const double upper = knot(0, 0) * (1 - u) + knot(1, 0) * u;
-    const double lower = knot(0, 1) * (1 - u) + knot(1, 1) * u;
-    return upper * (1 - v) + lower * v;
-  }
-
- private:
-  double smooth(int within) const {
-    const double t = static_cast<double>(within) / step_;
-    return t * t * (3 - 2 * t);
-  }
-  const int step_, columns_;
-  std::vector<double> knots_;
-};
-
-std::vector<std::uint8_t> photo(Random& random) {
-  std::vector<double> sums(std::size_t{kWidth} * kHeight * 3);
-  for (int step = 1; step <= 128; step *= 2) {
-    // One for the light, one for each colour.
-    const double strength = 4.5 * std::pow(step, 0.6);
-    for (std::size_t c = 0; c < 4; ++c) {
-      const Octave octave(random, step);
-      for (int y = 0; y < kHeight; ++y)
-        for (int x = 0; x < kWidth; ++x) {
-          double* pixel = sums.data() + (static_cast<std::size_t>(y) * kWidth +
-                                         static_cast<std::size_t>(x)) *
-                                            3;
-          const double value = octave.at(x, y) * strength;
-          if (c == 3)
-            for (std::size_t of = 0; of < 3; ++of) pixel[of] += value;
-          else
-            pixel[c] += 0.3 * value;
-        }
-    }
-  }
-  std::vector<std::uint8_t> bytes;
-  for (double sum : sums)
-    bytes.push_back(
-        static_cast<std::uint8_t>(std::clamp(sum + 120.0, 0.0, 255.0)));
-  return bytes;
-}
-
-std::string jpeg_of(const std::vector<std::uint8_t>& rgb) {
-  jpeg_compress_struct jpeg{};
-  jpeg_error_mgr errors{};
-  jpeg.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&jpeg);
-  unsigned char* memory = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&jpeg, &memory, &size);
-  jpeg.image_width = kWidth;
-  jpeg.image_height = kHeight;
-  jpeg.input_components = 3;
-  jpeg.in_color_space = JCS_RGB;
-  jpeg_set_defaults(&jpeg);
-  jpeg_set_quality(&jpeg, 90, TRUE);
-  jpeg_start_compress(&jpeg, TRUE);
-  while (jpeg.next_scanline < jpeg.image_height) {
-    // libjpeg does not write to it.
-    auto* row = const_cast<JSAMPROW>(
-        rgb.data() + std::size_t{jpeg.next_scanline} * kWidth * 3);
-    jpeg_write_scanlines(&jpeg, &row, 1);
-  }
-  jpeg_finish_compress(&jpeg);
-  jpeg_destroy_compress(&jpeg);
-  std::string file(reinterpret_cast<const char*>(memory), size);
-  std::free(memory);
-  return file;
-}
 
 /// Takes what is queued, as a GPU's stream does, and does nothing.
 class Nowhere final : public Stream {
@@ -247,7 +156,7 @@ int main(int count, char** arguments) {
   std::vector<std::string> files;
   std::size_t bytes = 0;
   for (std::int64_t at = 0; at < pictures; ++at) {
-    files.push_back(jpeg_of(photo(random)));
+    files.push_back(photo_file(random, kWidth, kHeight));
     bytes += files.back().size();
   }
   Image image{.dtype = Dtype::float32,
