@@ -94,7 +94,10 @@ void check(const Resize& resize) {
       "a resize has no channels, too many, or not the numbers of each");
   for (const ResizeWindow& window : resize.windows) {
     PENSTOCK_ASSERT(window.row >= 0, "a window without a row");
-    if (window.image == nullptr) continue;
+    if (window.zeros()) continue;
+    PENSTOCK_ASSERT(window.file.empty() ||
+                        (window.image == nullptr && resize.decode != nullptr),
+                    "a file of a window that nobody decodes");
     PENSTOCK_ASSERT(within(window.top, 0, window.height) &&
                         within(window.left, 0, window.width),
                     "a window leaves its image");

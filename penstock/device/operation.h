@@ -131,8 +131,14 @@ inline constexpr int kResizeBits = 22;  ///< of a weight behind the point
 /// A window of an image that becomes a picture of another size: uint8 [height,
 /// width, channels].
 struct ResizeWindow {
-  const std::byte* image = nullptr;  ///< null: zeros
-  std::int32_t height = 0;           ///< of the image
+  const std::byte* image = nullptr;  ///< null, and no file: zeros
+  /// In place of the image: the file that it is in, in the host's memory, where
+  /// it stays until the work is done.
+  std::span<const std::byte> file = {};
+  /// The host decodes it: it is no file that decoders of devices take (see
+  /// Resize::decode).
+  bool host_decodes = false;
+  std::int32_t height = 0;  ///< of the image
   std::int32_t width = 0;
   std::int32_t top = 0;  ///< of the window, from which taps are counted
   std::int32_t left = 0;
@@ -140,13 +146,28 @@ struct ResizeWindow {
   ResizeAxisTaps columns, rows;  ///< of the pixels that are made
   bool columns_first = false;    ///< added up along columns, then along rows
   bool flip = false;             ///< left becomes right
+
+  bool zeros() const { return image == nullptr && file.empty(); }
+  std::size_t image_bytes(std::int32_t channels) const {
+    return static_cast<std::size_t>(height) * static_cast<std::size_t>(width) *
+           static_cast<std::size_t>(channels);
+  }
 };
+
+/// Decodes an image of so many channels that is in a file, to uint8 [height,
+/// width, channels]. Any number of threads may call it. Must not throw.
+using DecodeFile = void (*)(std::span<const std::byte> file,
+                            std::int32_t channels, std::byte* image);
 
 /// Resizes windows of images, which may differ in size, to pictures of one
 /// size, and writes them as numbers: a pixel is a sum of its neighbours times
 /// weights along one axis, rounded to a byte, and of such bytes along the other
 /// one, rounded to a byte again. All in whole numbers, so it has the same bits
 /// on every device.
+///
+/// But for images that are decoded: `decode` defines what they are. A device
+/// with a decoder of its own takes for equal what that makes of baseline JPEG
+/// files in YCbCr, which differs by some last bits.
 struct Resize {
   std::byte* out = nullptr;  ///< [rows, height, width, channels]
   std::int32_t height = 0;   ///< of what is made
@@ -158,10 +179,17 @@ struct Resize {
   std::span<const std::byte> numbers;
   std::span<const std::int32_t> taps;
   std::span<const ResizeWindow> windows;  ///< each with a row of its own
+  DecodeFile decode = nullptr;            ///< of windows that have files
 };
 /// What a stream of a GPU holds for these from the first one on, unless a
 /// single window needs more: so much of its memory, and twice that pinned.
 inline constexpr std::size_t kResizeBytes = std::size_t{1} << 20;
+/// And from the first one on that has files: so much of its memory for images
+/// that are decoded, about so much for what decodes them, and so much pinned
+/// for those that the host decodes. A window that needs more takes more.
+inline constexpr std::size_t kDecodedBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kDecoderBytes = kDecodedBytes;
+inline constexpr std::size_t kHostDecodedBytes = std::size_t{8} << 20;
 
 /// A part of a row of a tensor [rows, height, width].
 struct MaskBox {
@@ -195,7 +223,8 @@ using DeviceOperation =
 
 /// Internal errors: more or fewer channels than may be or one without a spread,
 /// a window or a box that leaves its image or its row, taps that are not there,
-/// a row of 2^31 elements, a target that is not aligned to its elements.
+/// a file that nobody decodes, a row of 2^31 elements, a target that is not
+/// aligned to its elements.
 void check(const CastNormalize& cast);
 void check(const CropFlip& crop);
 void check(const Resize& resize);

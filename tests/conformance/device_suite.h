@@ -4,20 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <future>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "penstock/base/error.h"
 #include "penstock/base/random.h"
 #include "penstock/device/device.h"
+#include "tests/conformance/no_device.h"
 
 /// What every device must do, whatever it is made of. Device memory is only
 /// touched through streams here. A new device joins with five lines:
@@ -38,15 +37,6 @@ struct DeviceCase {
   /// device is everywhere.
   std::function<std::string()> missing;
 };
-
-/// Skips the test that runs, for want of a device; with PENSTOCK_REQUIRE_GPU=1
-/// it fails, so that no machine with a GPU passes without one.
-inline void no_device(const std::string& why) {
-  const char* required = std::getenv("PENSTOCK_REQUIRE_GPU");
-  if (required != nullptr && std::string_view(required) == "1")
-    FAIL() << "PENSTOCK_REQUIRE_GPU=1, but " << why;
-  GTEST_SKIP() << why;
-}
 
 inline std::string device_case_name(
     const testing::TestParamInfo<DeviceCase>& info) {

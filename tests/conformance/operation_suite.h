@@ -152,6 +152,59 @@ TEST_P(OperationSuite, TakesManyResizesAndLargeOnes) {
   EXPECT_EQ(download(*stream, out), right);
 }
 
+/// Files of a format that holds an image as it is.
+inline void decode_copy(std::span<const std::byte> file, std::int32_t,
+                        std::byte* image) {
+  std::memcpy(image, file.data(), file.size());
+}
+
+// Among images that are there and rows of zeros, and one that is larger than
+// the memory that a stream has for them.
+TEST_P(OperationSuite, ResizesImagesThatTheHostDecodes) {
+  constexpr std::int32_t kMany = 50, kOne = 1 << kResizeBits, kLines = 3000;
+  static_assert(std::size_t{kLines} * kLines * 8 > kDecodedBytes);
+  std::unique_ptr<Stream> stream = device_->make_stream();
+  const ByteVector image = random_bytes(64 * 8, 6),
+                   numbers = random_bytes(2048, 7);
+  ByteVector large(std::size_t{kLines} * kLines * 8);
+  large[(std::size_t{2} * kLines + 1) * 8] = std::byte{77};
+  Buffer there = upload(*stream, image);
+  const std::vector<std::int32_t> taps{1, 1, kOne, 2, 1, kOne};
+  auto resize = [&](const std::byte* from, std::byte* out,
+                    std::vector<ResizeWindow>& windows) {
+    for (std::int32_t w = 0; w < kMany; ++w) {
+      ResizeWindow window{.height = 8,
+                          .width = 8,
+                          .top = w % 5,
+                          .left = w % 4,
+                          .row = w,
+                          .columns = {.at = 0, .most = 1},
+                          .rows = {.at = 3, .most = 1}};
+      if (w % 3 == 1) window.image = from;
+      if (w % 3 == 2) window.file = image;
+      window.host_decodes = true;
+      windows.push_back(window);
+    }
+    windows[20].file = large;
+    windows[20].height = windows[20].width = kLines;
+    windows[20].top = windows[20].left = 0;
+    return Resize{.out = out,
+                  .height = 1,
+                  .width = 1,
+                  .channels = 8,
+                  .numbers = numbers,
+                  .taps = taps,
+                  .windows = windows,
+                  .decode = decode_copy};
+  };
+  ByteVector right = random_bytes(kMany * 8, 8);
+  Buffer out = upload(*stream, right);
+  std::vector<ResizeWindow> on_host, on_device;
+  run_on_host(resize(image.data(), right.data(), on_host));
+  stream->run(resize(there.data(), out.data(), on_device));
+  EXPECT_EQ(download(*stream, out), right);
+}
+
 TEST_P(OperationSuite, OperationsOfAStreamFollowEachOther) {
   constexpr std::size_t kSide = 32, kPixels = kSide * kSide;
   std::unique_ptr<Stream> stream = device_->make_stream();
@@ -265,6 +318,10 @@ TEST_P(OperationSuite, SoIsAMistakeInAResize) {
   refused(resize, "or are not there");
   window.top = 5;
   refused(resize, "leaves its image");
+  window.top = 0;
+  window.file = numbers;
+  refused(resize, "that nobody decodes");
+  window.file = {};
   resize.number_bytes = 3;
   refused(resize, "numbers of another size");
   resize.number_bytes = 4;

@@ -42,6 +42,7 @@ struct State {
   std::map<const std::byte*, Allocation> memory;
   std::map<std::string, std::map<int, cudaError_t>> failures;
   std::size_t pageable_copies = 0;
+  std::size_t decoded_images = 0;
 };
 
 State& state() {
@@ -128,6 +129,7 @@ void start(const Machine& machine) {
   state().devices.assign(static_cast<std::size_t>(machine.devices), {});
   state().failures.clear();
   state().pageable_copies = 0;
+  state().decoded_images = 0;
   current = 0;
   last = cudaSuccess;
 }
@@ -156,6 +158,15 @@ std::size_t pageable_copies() {
 void count_pageable_copy() {
   std::lock_guard lock(lock_of_all());
   ++state().pageable_copies;
+}
+
+std::size_t decoded_images() {
+  std::lock_guard lock(lock_of_all());
+  return state().decoded_images;
+}
+void count_decoded(std::size_t images) {
+  std::lock_guard lock(lock_of_all());
+  state().decoded_images += images;
 }
 
 void fail(const std::string& function, int k, cudaError_t error) {

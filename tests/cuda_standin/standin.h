@@ -14,9 +14,10 @@ namespace cuda_standin {
 struct Machine {
   int devices = 2;
   std::size_t memory = std::size_t{512} << 20;  ///< of each
-  int driver = 12080;       ///< 0: none; below the runtime's: too old
-  int major = 9;            ///< compute capability
-  int most_delay_us = 200;  ///< before each piece of work, drawn
+  int driver = 12080;        ///< 0: none; below the runtime's: too old
+  int major = 9;             ///< compute capability
+  int most_delay_us = 200;   ///< before each piece of work, drawn
+  bool jpeg_engines = true;  ///< of nvJPEG
 };
 /// Takes the place of the machine that was there; nothing of it may be in use.
 void start(const Machine& machine);
@@ -28,6 +29,8 @@ std::size_t used(int device);
 /// Copies that were queued since start() from or to host memory that is not
 /// pinned.
 std::size_t pageable_copies();
+/// Images that nvJPEG was given since start().
+std::size_t decoded_images();
 /// The k-th call of this function from now on, 1 being the next, fails.
 void fail(const std::string& function, int k, cudaError_t error);
 
@@ -60,6 +63,7 @@ void synchronize_device(int device);
 cudaError_t check_capture();
 void stop_streams();
 void count_pageable_copy();
+void count_decoded(std::size_t images);
 
 }  // namespace cuda_standin
 

@@ -86,19 +86,25 @@ class Resizing {
   void run(const ResizeWindow& window) {
     std::byte* out = resize_.out + static_cast<std::size_t>(window.row) *
                                        made_.size() * resize_.number_bytes;
-    if (window.image == nullptr) {
+    if (window.zeros()) {
       std::memset(out, 0, made_.size() * resize_.number_bytes);
       return;
     }
-    make(window);
+    const std::byte* image = window.image;
+    if (!window.file.empty()) {
+      decoded_.resize(window.image_bytes(resize_.channels));
+      resize_.decode(window.file, resize_.channels, decoded_.data());
+      image = decoded_.data();
+    }
+    make(window, image);
     write(window.flip, out);
   }
 
  private:
-  void make(const ResizeWindow& window) {
+  void make(const ResizeWindow& window, const std::byte* image) {
     const std::size_t stride =
         static_cast<std::size_t>(window.width) * channels_;
-    const auto* in = reinterpret_cast<const std::uint8_t*>(window.image) +
+    const auto* in = reinterpret_cast<const std::uint8_t*>(image) +
                      static_cast<std::size_t>(window.top) * stride +
                      static_cast<std::size_t>(window.left) * channels_;
     const Taps columns(resize_, window.columns, resize_.width);
@@ -136,6 +142,7 @@ class Resizing {
 
   const Resize& resize_;
   const std::size_t height_, width_, channels_;
+  std::vector<std::byte> decoded_;
   std::vector<std::uint8_t> between_;  // after the first pass
   std::vector<std::uint8_t> made_;
 };

@@ -75,7 +75,12 @@ CudaDevice::CudaDevice(Found found, DeviceAllocator allocator)
   event_clock_.anchor();
 }
 
-/// Null where there is none.
+const NvjpegOnDevice& CudaDevice::nvjpeg() {
+  Lock lock(nvjpeg_mutex_);
+  if (nvjpeg_ == nullptr) nvjpeg_ = std::make_unique<NvjpegOnDevice>(*this);
+  return *nvjpeg_;
+}
+
 std::byte* CudaDevice::take(std::size_t bytes) {
   OnDevice current(number());
   OutsideGraphs outside;

@@ -7,6 +7,7 @@
 
 #include "penstock/device/cuda/absence.h"
 #include "penstock/device/cuda/event.h"
+#include "penstock/device/cuda/nvjpeg_on_device.h"
 #include "penstock/device/device.h"
 
 namespace penstock::cuda {
@@ -42,6 +43,11 @@ class CudaDevice final : public Device {
   int processors() const { return processors_; }
   EventPool& events() { return events_; }
   EventClock& event_clock() { return event_clock_; }
+  /// Made when it is first asked for. Throws Error(device).
+  const NvjpegOnDevice& nvjpeg();
+  /// Memory without an owner; null where there is none.
+  std::byte* take(std::size_t bytes);
+  void give_back(std::byte* memory);
 
  private:
   struct Found {
@@ -52,14 +58,15 @@ class CudaDevice final : public Device {
   };
   static Found find(int number);
   CudaDevice(Found found, DeviceAllocator allocator);
-  std::byte* take(std::size_t bytes);
-  void give_back(std::byte* memory);
 
   const std::string label_;
   const int processors_;
   const DeviceAllocator allocator_;
   EventPool events_;
   EventClock event_clock_;
+  Mutex nvjpeg_mutex_;
+  // It gives its memory back, so it goes first.
+  std::unique_ptr<NvjpegOnDevice> nvjpeg_ PENSTOCK_GUARDED_BY(nvjpeg_mutex_);
 };
 
 }  // namespace penstock::cuda

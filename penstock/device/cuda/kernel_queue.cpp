@@ -128,6 +128,21 @@ void KernelQueue::run(const CropFlip& crop) {
 
 void KernelQueue::run(const Resize& resize) {
   penstock::check(resize);
+  const bool files = std::ranges::any_of(
+      resize.windows,
+      [](const ResizeWindow& window) { return !window.file.empty(); });
+  if (!files) return resize_images(resize);
+  if (decoder_ == nullptr)
+    decoder_ = std::make_unique<ImageDecoder>(device_, stream_);
+  for (std::size_t first = 0; first < resize.windows.size();) {
+    Resize part = resize;
+    part.windows = decoder_->decode(resize, first);
+    resize_images(part);
+    first += part.windows.size();
+  }
+}
+
+void KernelQueue::resize_images(const Resize& resize) {
   for (std::size_t first = 0; first < resize.windows.size();) {
     const ResizePart part = next_part(resize, first, kResizeBytes);
     first += part.windows.size();

@@ -6,6 +6,7 @@
 
 #include "penstock/device/cuda/argument_ring.h"
 #include "penstock/device/cuda/device.h"
+#include "penstock/device/cuda/image_decoder.h"
 
 namespace penstock::cuda {
 
@@ -35,6 +36,7 @@ class KernelQueue {
   void with_arguments(Arguments& arguments, std::size_t bytes, Write write,
                       Launch launch);
   void gather_rows(const Gather& gather, std::size_t first, std::size_t count);
+  void resize_images(const Resize& resize);
   void check_launch(cudaError_t result);
 
   CudaDevice& device_;
@@ -45,6 +47,7 @@ class KernelQueue {
   // waits for its readers before this is freed.
   Buffer resize_memory_;
   Arguments resize_arguments_;
+  std::unique_ptr<ImageDecoder> decoder_;  // of those that are in files
 };
 
 }  // namespace penstock::cuda

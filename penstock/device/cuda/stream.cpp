@@ -8,15 +8,15 @@ CudaStream::CudaStream(CudaDevice& device, cudaStream_t stream, bool owned)
     : Stream(stream),
       device_(device),
       stream_(stream),
-      owned_(owned),
+      owned_{device, stream, owned},
       kernels_(device, stream) {}
 
-CudaStream::~CudaStream() {
-  OnDevice current(device_.number());
+CudaStream::Owned::~Owned() {
+  OnDevice current(device.number());
   // Other work that is queued is still done.
-  if (owned_)
-    check_quietly(cudaStreamDestroy(stream_), "cudaStreamDestroy",
-                  device_.label());
+  if (owned)
+    check_quietly(cudaStreamDestroy(stream), "cudaStreamDestroy",
+                  device.label());
 }
 
 void CudaStream::copy(std::byte* to, const std::byte* from, std::size_t bytes) {

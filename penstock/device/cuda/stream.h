@@ -9,7 +9,6 @@ namespace penstock::cuda {
 class CudaStream final : public Stream {
  public:
   CudaStream(CudaDevice& device, cudaStream_t stream, bool owned);
-  ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
 
@@ -23,9 +22,17 @@ class CudaStream final : public Stream {
   bool capturing() const override;
 
  private:
+  /// A stream that is destroyed behind what uses it.
+  struct Owned {
+    ~Owned();
+    const CudaDevice& device;
+    const cudaStream_t stream;
+    const bool owned;
+  };
+
   CudaDevice& device_;
   const cudaStream_t stream_;
-  const bool owned_;
+  const Owned owned_;
   KernelQueue kernels_;
 };
 

@@ -95,8 +95,9 @@ void SimDevice::queue_copy(SimLine& line, std::byte* to, const std::byte* from,
 Extent SimDevice::extent_of(const Footprint::Read& read) const {
   const bool pinned = !memory_.room_at(read.bytes.data());
   PENSTOCK_ASSERT(
-      read.bytes.size() <=
-          (pinned ? pinned_ : memory_).room_at(read.bytes.data()).value_or(0),
+      read.on_host || read.bytes.size() <= (pinned ? pinned_ : memory_)
+                                               .room_at(read.bytes.data())
+                                               .value_or(0),
       "work on sim reads beyond its buffer");
   return {read.bytes.data(), read.bytes.size()};
 }

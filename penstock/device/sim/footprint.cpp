@@ -120,10 +120,13 @@ Footprint footprint_of(const Resize& resize) {
   for (const ResizeWindow& window : resize.windows) {
     write(footprint, resize.out + static_cast<std::size_t>(window.row) * bytes,
           bytes);
-    if (window.image == nullptr) continue;
+    if (window.zeros()) continue;
+    if (!window.file.empty()) {
+      footprint.read.push_back({window.file, window.file.size(), true});
+      continue;
+    }
     footprint.read.push_back(
-        {{window.image, static_cast<std::size_t>(window.height) *
-                            static_cast<std::size_t>(window.width) * channels},
+        {{window.image, window.image_bytes(resize.channels)},
          used(resize, window.columns, resize.width) *
              used(resize, window.rows, resize.height) * channels});
   }

@@ -14,6 +14,7 @@ struct Footprint {
   struct Read {
     std::span<const std::byte> bytes;  ///< from the first to the last
     std::size_t moved;                 ///< of these, as often as they are read
+    bool on_host = false;  ///< in any of its memory; else pinned, or there
   };
   std::vector<Read> read;
   std::vector<std::span<const std::byte>> written;

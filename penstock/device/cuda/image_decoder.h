@@ -1,0 +1,66 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "penstock/device/cuda/argument_ring.h"
+#include "penstock/device/cuda/device.h"
+#include "penstock/device/cuda/nvjpeg_on_device.h"
+
+namespace penstock::cuda {
+
+/// Decodes the images of a stream's resizes that are in files. One thread. Its
+/// destructor waits for the stream.
+class ImageDecoder {
+ public:
+  ImageDecoder(CudaDevice& device, cudaStream_t stream)
+      : device_(device), stream_(stream) {}
+  ~ImageDecoder();
+  ImageDecoder(const ImageDecoder&) = delete;
+  ImageDecoder& operator=(const ImageDecoder&) = delete;
+
+  /// Windows of the resize from `first` on, as many as there is room for, with
+  /// their images, whose decoding is queued. Work that is queued before the
+  /// next call reads these.
+  std::span<const ResizeWindow> decode(const Resize& resize, std::size_t first);
+
+ private:
+  /// A file and where its image goes.
+  struct Job {
+    const ResizeWindow* window;
+    std::byte* to;
+  };
+  /// What nvJPEG has for a stream.
+  struct State {
+    explicit State(const NvjpegOnDevice& of) : on(of) {}
+    ~State();
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    const NvjpegOnDevice& on;
+    NvjpegState state = nullptr;
+    NvjpegBitstream bitstream = nullptr;
+  };
+
+  void grow(std::size_t bytes);
+  void decode_here();
+  bool takes(std::span<const std::byte> file);
+  NvjpegStatus queue_batch();
+  void decode_on_host(const Resize& resize, const Job& job);
+
+  CudaDevice& device_;
+  const cudaStream_t stream_;
+  Buffer images_;
+  Buffer staged_;  // of images that the host has decoded
+  std::unique_ptr<ArgumentRing> ring_;
+  std::unique_ptr<State> nvjpeg_;  // made for the first file that it may take
+  int batch_ = 0;                  // that it is set to
+  bool failed_ = false;            // once
+  // Of the call at hand.
+  std::vector<ResizeWindow> windows_;
+  std::vector<Job> here_, on_host_;
+  std::vector<const unsigned char*> data_;
+  std::vector<std::size_t> lengths_;
+  std::vector<NvjpegImage> targets_;
+};
+
+}  // namespace penstock::cuda
