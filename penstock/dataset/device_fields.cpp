@@ -29,7 +29,7 @@ bool equal_outputs(const FieldKind& kind) {
 }  // namespace
 
 std::array<std::vector<DeviceField>, 2> device_fields(
-    const std::vector<Field>& fields, MemoryKind memory, bool runs) {
+    const std::vector<Field>& fields, MemoryKind memory, Runs runs) {
   std::array<std::vector<DeviceField>, 2> found;
   if (memory == MemoryKind::cpu) return found;
   std::size_t output = 0;
@@ -44,13 +44,16 @@ std::array<std::vector<DeviceField>, 2> device_fields(
         .first_output = output,
         .outputs = kind.outputs().size(),
         .row_bytes = row_bytes(stored),
-        .element_bytes = stored.element_bytes,
+        .element_bytes = stored.read_by_host ? 0 : stored.element_bytes,
         .roomy_run = static_cast<std::int32_t>(stored.most_rejected)};
     // Another field may reject a row whose own run is sound.
     if (field.roomy_run > 0 && stored_runs > 1)
       field.roomy_run = std::numeric_limits<std::int32_t>::max();
     output += field.outputs;
-    if (!equal_outputs(kind) || (stored.element_bytes > 0 && !runs)) continue;
+    const Runs needed = stored.read_by_host        ? Runs::kept
+                        : stored.element_bytes > 0 ? Runs::measured
+                                                   : Runs::unknown;
+    if (!equal_outputs(kind) || runs < needed) continue;
     for (bool train : {true, false}) {
       std::unique_ptr<FieldFinisher> finisher = kind.finisher(train);
       if (finisher == nullptr || !finisher->queues_on(memory)) continue;
@@ -67,9 +70,11 @@ bool finished_on_device(
     const std::array<std::vector<DeviceField>, 2>& on_device) {
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldKind& kind = *fields[f].kind;
+    const StoredForm stored = kind.stored();
+    if (stored.read_by_host) return false;
     for (bool train : {true, false}) {
       bool copied =
-          kind.finisher(train) == nullptr && kind.stored().element_bytes == 0;
+          kind.finisher(train) == nullptr && stored.element_bytes == 0;
       if (!copied &&
           !std::ranges::count(on_device[train ? 0 : 1], f, &DeviceField::field))
         return false;
@@ -91,10 +96,10 @@ std::vector<std::string> finish_notes(
       note += "host: " + why_not;
     } else {
       note += "device";
-      if (found->stream_bytes > 0)
-        note += ": each stream holds " + shown_bytes(found->stream_bytes) +
-                " there for it, and " + shown_bytes(2 * found->stream_bytes) +
-                " pinned";
+      const StreamBytes& held = found->stream_bytes;
+      if (held.device > 0)
+        note += ": each stream holds " + shown_bytes(held.device) +
+                " there for it, and " + shown_bytes(held.pinned) + " pinned";
     }
     notes.push_back(std::move(note));
   }

@@ -22,7 +22,7 @@ struct DeviceField {
   std::size_t element_bytes = 0;  ///< of the stored run; 0: none
   std::int32_t longest_run = 0;   ///< in elements
   std::size_t scratch_bytes = 0;  ///< for each row
-  std::size_t stream_bytes = 0;   ///< as FieldFinisher has it
+  StreamBytes stream_bytes;       ///< as FieldFinisher has it
   /// A run of so many elements or fewer has the room of the longest.
   std::int32_t roomy_run = 0;
 };
@@ -31,10 +31,17 @@ struct DeviceField {
 /// stored tensors go, then where its runs go.
 inline constexpr std::size_t kStagedPlaces = 2;
 
+/// What is there of the stored runs when a batch is planned.
+enum class Runs : std::uint8_t {
+  unknown,   ///< not even their lengths
+  measured,  ///< their lengths
+  kept,      ///< all of them
+};
+
 /// Which fields a device with such memory finishes, for the train side and for
-/// others. `runs`: also those with a run, whose lengths are known.
+/// others.
 std::array<std::vector<DeviceField>, 2> device_fields(
-    const std::vector<Field>& fields, MemoryKind memory, bool runs);
+    const std::vector<Field>& fields, MemoryKind memory, Runs runs);
 
 /// True where the host has nothing to do for a batch whose rows a device keeps:
 /// a field is copied as it is stored, in rows of equal size, or finished there.

@@ -100,7 +100,7 @@ IndexedDataset::IndexedDataset(IndexedOptions options,
     info_.kept_bytes = map->kept_bytes;
   }
   info_.device_fields =
-      device_fields(options_.fields, options_.finish_on, false);
+      device_fields(options_.fields, options_.finish_on, Runs::unknown);
   plan_readers();
   info_.plan.notes = finish_notes(
       options_.fields, info_.device_fields,

@@ -25,7 +25,7 @@ RowFinisher::RowFinisher(const std::vector<Field>& fields,
         .run_bytes = stored.element_bytes,
         .finisher = kind.finisher(options.side == Side::train)};
     part.pads = part.finisher != nullptr && part.finisher->pads();
-    part.heads = stored.head_bytes > 0;
+    part.heads = stored.head_bytes > 0 || stored.read_by_host;
     if (part.finisher == nullptr)
       for (std::size_t t = 0; t < stored.tensors.size(); ++t)
         copied_.push_back({.output = output + t,
@@ -210,9 +210,15 @@ void RowFinisher::finish(const Part& part, const FillItem& item,
 }
 
 void RowFinisher::queue(const FillItem& batch, std::byte* scratch,
-                        Stream& stream) {
+                        Stream& stream, const RunOf& kept) {
   for (const Part& part : queued_) {
-    PENSTOCK_ASSERT(part.staged > 0, "stored rows are copied, or kept there");
+    if (part.staged == 0) {
+      PENSTOCK_ASSERT(kept, "stored rows are copied, or kept");
+      find_rows(part, batch, {}, kept);
+      find_heads(part, kept);
+      queue(part, batch, scratch, stream);
+      continue;
+    }
     std::span<const TensorPlace> to = batch.to.subspan(part.staged);
     stored_.clear();
     for (std::size_t i = 0; part.tensor_bytes > 0 && i < batch.ids.size(); ++i)

@@ -46,8 +46,10 @@ class RowFinisher {
   /// What a device finishes is seen by `head_of`, which else is `run_of`.
   void finish(const FillItem& item, std::span<const std::byte* const> rows,
               const RunOf& run_of, Faults& faults, const RunOf& head_of = {});
-  /// Queues what a device finishes, from what was copied for the batch.
-  void queue(const FillItem& batch, std::byte* scratch, Stream& stream);
+  /// Queues what a device finishes, from what was copied for the batch, and
+  /// what the host reads of it, of the `kept` runs.
+  void queue(const FillItem& batch, std::byte* scratch, Stream& stream,
+             const RunOf& kept = {});
   /// The same where the device keeps the stored rows. `head_of`: what the host
   /// sees of the runs.
   void queue(const FillItem& batch, std::span<const std::byte* const> rows,

@@ -211,15 +211,16 @@ void TableDataset::measure_stored_runs() {
   }
 }
 
-bool TableDataset::find_device_fields(const Device& device) {
+bool TableDataset::find_device_fields(const Device& device, Runs runs) {
   info_.device_fields = {};
   if (options_.batches_on_host && options_.batches_on_host(device)) return true;
   info_.device_fields =
-      device_fields(options_.fields, device.memory_kind(), true);
+      device_fields(options_.fields, device.memory_kind(), runs);
   for (auto [of, longest] : longest_runs_) {
     for (std::vector<DeviceField>& side : info_.device_fields)
       for (DeviceField& field : side)
-        if (field.field == of) field.longest_run = longest;
+        if (field.field == of && field.element_bytes > 0)
+          field.longest_run = longest;
   }
   return false;
 }
@@ -229,7 +230,7 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
   info_.rows = rows;
   info_.on_side = {train_.size(), val_.size()};
   info_.longest.clear();
-  const bool batches_on_host = find_device_fields(device);
+  const bool batches_on_host = find_device_fields(device, Runs::kept);
   for (auto [f, longest] : longest_runs_)
     for (const Output& output : options_.fields[f].kind->outputs())
       if (output.own_lengths())
@@ -271,11 +272,14 @@ void TableDataset::plan_tier(std::int64_t rows, const Device& device,
 }
 
 void TableDataset::use_plan(TierPlan plan, const Device& device) {
-  find_device_fields(device);
+  const bool kept = plan.tier != Tier::none;
+  find_device_fields(device, kept ? Runs::kept : Runs::measured);
   info_.plan = std::move(plan);
   info_.plan.notes = finish_notes(
       options_.fields, info_.device_fields,
-      "its memory is the device's, or a batch operation is done there");
+      kept || device.memory_kind() == MemoryKind::cpu
+          ? "its memory is the device's, or a batch operation is done there"
+          : "its files are not kept; \"loader.cache\": \"ram\" keeps them");
   if (info_.plan.tier == Tier::none)
     info_.most_readers = most_readers(*source_);
   if (gathered_on_device(info_.plan.tier))

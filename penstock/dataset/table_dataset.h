@@ -140,7 +140,7 @@ class TableDataset final : public FittedDataset {
   void measure_stored_runs();
   std::int32_t longest_in_batch(std::size_t field, std::int32_t longest) const;
   /// True where batches are finished on the host, for all their rows.
-  bool find_device_fields(const Device& device);
+  bool find_device_fields(const Device& device, Runs runs);
   void plan_tier(std::int64_t rows, const Device& device,
                  const std::optional<ScanMemory>& scan);
   /// What batches are like with the rows where the plan says.

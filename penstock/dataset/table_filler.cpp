@@ -48,16 +48,16 @@ class TableFiller final : public SlotFiller {
 
   void queue(const FillItem& batch, std::byte* scratch,
              Stream& stream) override {
+    const auto kept = [&](std::size_t field, std::size_t i) {
+      return dataset_.runs(field)->row(batch.ids[i]);
+    };
     if (!staged_ && !gathered_on_device(plan_.tier))
-      return finisher_.queue(batch, scratch, stream);
+      return finisher_.queue(batch, scratch, stream, kept);
     find_rows(batch);
     if (staged_) gather(batch, stream);
     find_stored();
     finisher_.queue(
-        batch, stored_,
-        [&](std::size_t field, std::size_t i) {
-          return dataset_.runs(field)->row(batch.ids[i]);
-        },
+        batch, stored_, kept,
         [&](std::size_t field, std::size_t i) {
           return dataset_.seen_run(field, batch.ids[i]);
         },

@@ -22,8 +22,14 @@ std::vector<SeenBatch> seen_on_host(PicturesDataset pictures,
   return seen_batches(pictures.prepare("host", *cpu), options, *cpu);
 }
 
-class DevicePictures : public testing::TestWithParam<TierCase> {
+/// Where they are kept, and whether as files that the device decodes.
+struct PicturesCase : TierCase {
+  bool files = false;
+};
+
+class DevicePictures : public testing::TestWithParam<PicturesCase> {
  protected:
+  DevicePictures() { pictures_.files = GetParam().files; }
   void expect_bytes_of_the_host(const PicturesDataset& pictures) {
     const std::vector<SeenBatch> made = seen(pictures);
     EXPECT_EQ(made, seen_on_host(pictures, loading_));
@@ -32,8 +38,10 @@ class DevicePictures : public testing::TestWithParam<TierCase> {
   std::vector<SeenBatch> seen(PicturesDataset pictures) {
     pictures.options.cache = GetParam().cache;
     auto set = pictures.prepare("device", *device_);
+    const bool there = GetParam().on_sim() &&
+                       (!GetParam().files || pictures.options.cache != "none");
     EXPECT_EQ(set->info().device_fields_of(loading_.side).size(),
-              GetParam().on_sim() ? 1U : 0U);
+              there ? 1U : 0U);
     return seen_batches(set, loading_, *device_);
   }
 
@@ -47,7 +55,7 @@ class DevicePictures : public testing::TestWithParam<TierCase> {
 
 // Two epochs of them, and the padding behind each.
 TEST_P(DevicePictures, HaveTheBytesOfTheHost) {
-  for (const std::string& settings : PicturesDataset::kinds_of_settings()) {
+  for (const std::string& settings : pictures_.all_settings()) {
     SCOPED_TRACE(settings);
     pictures_.settings = settings;
     expect_bytes_of_the_host(pictures_);
@@ -57,7 +65,7 @@ TEST_P(DevicePictures, HaveTheBytesOfTheHost) {
 TEST_P(DevicePictures, OfTheOtherSideToo) {
   pictures_.options.split = {.train = 0.5, .val = 0.5};
   loading_.side = Side::val;
-  for (const std::string& settings : PicturesDataset::kinds_of_settings()) {
+  for (const std::string& settings : pictures_.all_settings()) {
     SCOPED_TRACE(settings);
     pictures_.settings = settings;
     expect_bytes_of_the_host(pictures_);
@@ -68,6 +76,7 @@ TEST_P(DevicePictures, OfTheOtherSideToo) {
 // come in its place.
 TEST_P(DevicePictures, DamagedOnesAreMaskedAndSubstitutedAsOnTheHost) {
   pictures_ = PicturesDataset::with_damaged(kFolder);
+  pictures_.files = GetParam().files;
   loading_.batches = 90;
   for (OnBad on_bad : {OnBad::mask, OnBad::substitute}) {
     loading_.on_bad = on_bad;
@@ -80,6 +89,7 @@ TEST_P(DevicePictures, GiveWayWhereAnotherFieldRejectsTheirRow) {
   if (GetParam().cache == std::string("device"))
     GTEST_SKIP() << "the field beside it is the host's";
   pictures_ = PicturesDataset::with_damaged_beside(kFolder);
+  pictures_.files = GetParam().files;
   loading_.batches = 300;
   loading_.on_bad = OnBad::substitute;
   expect_bytes_of_the_host(pictures_);
@@ -87,8 +97,10 @@ TEST_P(DevicePictures, GiveWayWhereAnotherFieldRejectsTheirRow) {
 
 TEST_P(DevicePictures, ADamagedOneIsNamedInItsTurn) {
   loading_.batches = 90;
+  pictures_ = PicturesDataset::with_damaged(kFolder);
+  pictures_.files = GetParam().files;
   try {
-    seen(PicturesDataset::with_damaged(kFolder));
+    seen(pictures_);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.parts().code, "data.bad_sample");
@@ -97,14 +109,24 @@ TEST_P(DevicePictures, ADamagedOneIsNamedInItsTurn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, DevicePictures,
-    testing::Values(TierCase{"cpu", "ram", 0}, TierCase{"cpu", "ram", 2},
-                    TierCase{"sim", "ram", 0}, TierCase{"sim", "ram", 1},
-                    TierCase{"sim", "ram", 2}, TierCase{"sim", "ram", 8},
-                    TierCase{"sim", "none", 2}, TierCase{"sim", "device", 0},
-                    TierCase{"sim", "device", 2},
-                    TierCase{"sim", "device", 8}));
+INSTANTIATE_TEST_SUITE_P(All, DevicePictures,
+                         testing::Values(PicturesCase{{"cpu", "ram", 0}},
+                                         PicturesCase{{"cpu", "ram", 2}},
+                                         PicturesCase{{"sim", "ram", 0}},
+                                         PicturesCase{{"sim", "ram", 1}},
+                                         PicturesCase{{"sim", "ram", 2}},
+                                         PicturesCase{{"sim", "ram", 8}},
+                                         PicturesCase{{"sim", "none", 2}},
+                                         PicturesCase{{"sim", "device", 0}},
+                                         PicturesCase{{"sim", "device", 2}},
+                                         PicturesCase{{"sim", "device", 8}}));
+INSTANTIATE_TEST_SUITE_P(Files, DevicePictures,
+                         testing::Values(PicturesCase{{"cpu", "ram", 2}, true},
+                                         PicturesCase{{"sim", "ram", 0}, true},
+                                         PicturesCase{{"sim", "ram", 2}, true},
+                                         PicturesCase{{"sim", "ram", 8}, true},
+                                         PicturesCase{{"sim", "none", 2},
+                                                      true}));
 
 TEST(DevicePicturesPlan, SaysWhereTheyAreFinished) {
   const PicturesDataset pictures(kFolder);
@@ -124,6 +146,29 @@ TEST(DevicePicturesPlan, PicturesThatADeviceFinishesAreKeptThere) {
   const std::unique_ptr<Device> sim = open_for_test("sim");
   EXPECT_EQ(pictures.prepare("device", *sim)->plan().tier, Tier::device);
   EXPECT_EQ(pictures.prepare("host", *sim)->plan().tier, Tier::ram);
+}
+
+TEST(DevicePicturesPlan, FilesThatADeviceDecodesAreKeptOnTheHost) {
+  PicturesDataset pictures(kFolder);
+  pictures.files = true;
+  pictures.options.cache = "auto";
+  const std::unique_ptr<Device> sim = open_for_test("sim");
+  const auto set = pictures.prepare("device", *sim);
+  EXPECT_EQ(set->plan().tier, Tier::ram);
+  EXPECT_THAT(set->plan().text(),
+              HasSubstr("field 'x' is finished on the device\n"));
+  pictures.options.cache = "none";
+  EXPECT_THAT(pictures.prepare("device", *sim)->plan().text(),
+              HasSubstr("field 'x' is finished on the host: its files are not "
+                        "kept; \"loader.cache\": \"ram\" keeps them"));
+  pictures.options.cache = "device";
+  try {
+    pictures.prepare("device", *sim);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "cache.no_room");
+    EXPECT_THAT(error.what(), HasSubstr("on the host for every batch"));
+  }
 }
 
 TEST(DevicePicturesPlan, WhatADeviceKeepsComesBack) {

@@ -28,9 +28,9 @@ BatchFiller::BatchFiller(const Dataset& dataset,
                                            .per_sample = options.per_sample})),
       device_fields_(dataset.info().device_fields_of(options.side)),
       queues_(device_finishes(dataset, options.side, device)) {
-  const std::size_t held = stream_bytes(dataset.info(), options.side);
-  held_there_.change_to(held);
-  held_pinned_.change_to(2 * held);
+  const StreamBytes held = stream_bytes(dataset.info(), options.side);
+  held_there_.change_to(held.device);
+  held_pinned_.change_to(held.pinned);
 }
 
 // Queued work uses the memory of slots: it must end before they do.

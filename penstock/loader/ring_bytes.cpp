@@ -6,10 +6,12 @@
 
 namespace penstock {
 
-std::size_t stream_bytes(const DatasetInfo& info, Side side) {
-  std::size_t most = 0;  // fields take turns
-  for (const DeviceField& field : info.device_fields_of(side))
-    most = std::max(most, field.stream_bytes);
+StreamBytes stream_bytes(const DatasetInfo& info, Side side) {
+  StreamBytes most;  // fields take turns
+  for (const DeviceField& field : info.device_fields_of(side)) {
+    most.device = std::max(most.device, field.stream_bytes.device);
+    most.pinned = std::max(most.pinned, field.stream_bytes.pinned);
+  }
   return most;
 }
 
@@ -26,11 +28,10 @@ RingBytes ring_bytes(const LoaderOptions& options, const DatasetInfo& info) {
   most.scratch = std::max(most.scratch, operations.scratch_bytes(batch));
   const auto slots = static_cast<std::size_t>(slots_of(options));
   // Of each worker, and of the caller.
-  const std::size_t streams =
-      stream_bytes(info, options.side) *
-      (static_cast<std::size_t>(resolved(options).workers) + 1);
-  return {.device = slots * (most.bytes + most.scratch) + streams,
-          .host = slots * most.copied + 2 * streams};
+  const auto streams = static_cast<std::size_t>(resolved(options).workers) + 1;
+  const StreamBytes held = stream_bytes(info, options.side);
+  return {.device = slots * (most.bytes + most.scratch) + streams * held.device,
+          .host = slots * most.copied + streams * held.pinned};
 }
 
 }  // namespace penstock

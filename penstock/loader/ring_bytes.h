@@ -10,8 +10,7 @@ namespace penstock {
 /// no more.
 RingBytes ring_bytes(const LoaderOptions& options, const DatasetInfo& info);
 
-/// What the stream of a filler holds for fields that the device finishes: so
-/// much of its memory, and twice that pinned.
-std::size_t stream_bytes(const DatasetInfo& info, Side side);
+/// What the stream of a filler holds for fields that the device finishes.
+StreamBytes stream_bytes(const DatasetInfo& info, Side side);
 
 }  // namespace penstock

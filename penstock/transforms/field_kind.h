@@ -101,6 +101,9 @@ struct StoredForm {
   /// rejected. It takes the room of the longest one, which may come in its
   /// place.
   std::size_t most_rejected = 0;
+  /// All of the run instead, where it is kept: nothing of it is copied to the
+  /// device.
+  bool read_by_host = false;
 
   std::size_t seen_of(std::size_t run_bytes) const {
     return run_bytes <= most_rejected ? run_bytes : head_bytes;
@@ -178,7 +181,7 @@ struct StoredRow {
   const std::byte* tensors = nullptr;   ///< as StoredRows::data of this row
   std::span<const std::byte> run = {};  ///< its whole run
   /// Where a device finishes it: what the host sees of the run, at least
-  /// StoredForm::seen_of().
+  /// StoredForm::seen_of(), or all of it.
   std::span<const std::byte> head = {};
   SampleRange range;  ///< what of it is wanted
   /// Tells apart the times that the sample comes in one epoch, so that each of
@@ -303,6 +306,11 @@ class FieldEncoder {
                       Faults& faults) = 0;
 };
 
+/// What a stream of a device holds: so much of its memory, and so much pinned.
+struct StreamBytes {
+  std::size_t device = 0, pinned = 0;
+};
+
 /// Puts stored rows into a batch, every time they come. One per thread.
 class FieldFinisher {
  public:
@@ -328,10 +336,10 @@ class FieldFinisher {
   virtual bool queues_on(MemoryKind /*memory*/) const { return false; }
   /// The memory of the device that queue() needs for each row.
   virtual std::size_t scratch_bytes() const { return 0; }
-  /// What each stream of a device with such memory holds for it: so much of
-  /// this memory, and twice that pinned.
-  virtual std::size_t stream_bytes(MemoryKind /*memory*/) const { return 0; }
-  /// Queues what finish() does: the same bytes. This finisher lives until the
+  /// What each stream of a device with such memory holds for it.
+  virtual StreamBytes stream_bytes(MemoryKind /*memory*/) const { return {}; }
+  /// Queues what finish() does: the same bytes, or nearly, where a device
+  /// decodes. This finisher lives until the
   /// stream has done it. As it is: on streams that can run code of the host.
   virtual void queue(const QueuedRows& rows, Stream& stream);
 };

@@ -90,6 +90,30 @@ class Images(Case):
                 self.assertIn("field 'x' is finished ", plan["notes"][0])
                 self.assertIn(says.get(cache, says[device]), plan["notes"][0])
 
+    def test_a_device_decodes_kept_files_to_the_same_bytes(self):
+        image = {**FIELDS["x"]["image"], "dtype": "float32",
+                 "record_draws": False}
+        on_device = {**FIELDS, "x": {"image": {**image, "decode": "device"}}}
+        self.images(fields={**FIELDS, "x": {"image": image}})
+        expected = self.tensors()[0]
+        for device, cache, says in (
+                ("cpu", "ram", "on the host: its memory is the device's"),
+                ("sim", "ram", "on the device"),
+                ("sim", "auto", "on the host: rows that are read by position"),
+                ("sim", "disk", "on the device")):
+            with self.subTest(device=device, cache=cache):
+                self.images(fields=on_device,
+                            device={"kind": device, **(
+                                {"clock": "virtual"} if device == "sim"
+                                else {})},
+                            loader={"cache": cache, "workers": 2,
+                                    "cache_dir": str(self.folder / "cache")})
+                self.assertEqual(self.tensors()[0], expected)
+                plan = self.succeed("train", "job.json", "--plan",
+                                    "--json").json()["plan"]
+                self.assertIn(f"field 'x' is finished {says}",
+                              plan["notes"][0])
+
     def test_augmented_pictures_depend_on_the_sample_alone(self):
         image = {**FIELDS["x"]["image"], "dtype": "float32", "augment": [
             {"rotation": {"degrees": 20}}, "trivial_augment_wide",
@@ -358,6 +382,7 @@ class Images(Case):
                                ({"flip": 2}, "flip"),
                                ({"scale": [2, 1]}, "scale"),
                                ({"finish": "device"}, "finish"),
+                               ({"decode": "device", "mode": "L"}, "decode"),
                                ({"mean": [0, 0, 0], "std": [1, 1, 1]}, "mean")):
             with self.subTest(settings=settings):
                 self.images(fields={"x": {"image": settings}})

@@ -19,6 +19,8 @@ struct PicturesDataset {
   TableDatasetOptions options;
   /// Of the field `x`, but for what is kept and where it is finished.
   std::string settings = kinds_of_settings()[0];
+  /// Files are kept, and decoded where they are finished.
+  bool files = false;
   /// Fields beside it: `, "y": {...}`.
   std::string beside;
 
@@ -76,10 +78,11 @@ struct PicturesDataset {
   std::shared_ptr<const TableDataset> prepare(const std::string& finish,
                                               Device& device) const {
     TableDatasetOptions with = options;
+    const std::string place =
+        files ? R"("decode")"
+              : R"("store": {"form": "decoded", "max_side": 40}, "finish")";
     with.fields = parse_fields(
-        Json::parse("{\"x\": {\"image\": {" + settings +
-                        R"(, "store": {"form": "decoded", "max_side": 40},
-                           "finish": ")" +
+        Json::parse("{\"x\": {\"image\": {" + settings + ", " + place + ": \"" +
                         finish + "\"}}" + beside + "}",
                     "test"),
         "fields");
@@ -87,7 +90,15 @@ struct PicturesDataset {
         with, std::make_unique<FakeSource>(table, requests_of(with)), device);
   }
 
-  /// What may stand in `settings`.
+  /// What may stand in `settings`, of files those in colour.
+  std::vector<std::string> all_settings() const {
+    std::vector<std::string> all = kinds_of_settings();
+    if (files)
+      std::erase_if(all, [](const std::string& one) {
+        return one.find("\"L\"") != one.npos;
+      });
+    return all;
+  }
   static const std::vector<std::string>& kinds_of_settings() {
     static const std::vector<std::string> all = {
         R"("size": [9, 12], "resize": 14)",

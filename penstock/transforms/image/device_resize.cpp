@@ -1,5 +1,6 @@
 #include "penstock/transforms/image/device_resize.h"
 
+#include "penstock/transforms/image/device_decode.h"
 #include "penstock/transforms/image/pixel_writer.h"
 
 namespace penstock {
@@ -13,7 +14,8 @@ DeviceResize::DeviceResize(const Image& image)
               .channels = static_cast<std::int32_t>(bytes_of(image.mode)),
               .channels_first = !image.channels_last,
               .number_bytes = size_of(image.dtype),
-              .numbers = numbers_} {}
+              .numbers = numbers_,
+              .decode = decode_on_host} {}
 
 void DeviceResize::begin(std::byte* out) {
   resize_.out = out;
@@ -21,19 +23,16 @@ void DeviceResize::begin(std::byte* out) {
   taps_.clear();
 }
 
-void DeviceResize::add(std::int64_t row, const std::byte* pixels,
-                       const KeptPicture& size, const View& view,
+void DeviceResize::add(std::int64_t row, ResizeWindow of, const View& view,
                        const ResizeTaps& columns, const ResizeTaps& rows) {
-  windows_.push_back({.image = pixels,
-                      .height = size.height,
-                      .width = size.width,
-                      .top = view.crop.top,
-                      .left = view.crop.left,
-                      .row = row,
-                      .columns = append(columns),
-                      .rows = append(rows),
-                      .columns_first = columns_first(columns, rows),
-                      .flip = view.flipped});
+  of.top = view.crop.top;
+  of.left = view.crop.left;
+  of.row = row;
+  of.columns = append(columns);
+  of.rows = append(rows);
+  of.columns_first = columns_first(columns, rows);
+  of.flip = view.flipped;
+  windows_.push_back(of);
 }
 
 void DeviceResize::add_none(std::int64_t row) {

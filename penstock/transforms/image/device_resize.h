@@ -5,25 +5,23 @@
 
 #include "penstock/device/device.h"
 #include "penstock/transforms/image/image.h"
-#include "penstock/transforms/image/kept_picture.h"
 #include "penstock/transforms/image/resize.h"
 #include "penstock/transforms/image/view.h"
 
 namespace penstock {
 
-/// Kept pictures that a device makes the rows of a batch of: what Resizer and
-/// PixelWriter do, as one operation. Keeps its memory for the next batch;
-/// belongs to one thread.
+/// Pictures that a device makes the rows of a batch of, kept decoded or as
+/// files: what Resizer and PixelWriter do, as one operation. Keeps its memory
+/// for the next batch; belongs to one thread.
 class DeviceResize {
  public:
   explicit DeviceResize(const Image& image);
 
   /// Begins a batch that goes to `out`.
   void begin(std::byte* out);
-  /// The picture of a row: `pixels` are in the device's memory, and `size` is
-  /// theirs.
-  void add(std::int64_t row, const std::byte* pixels, const KeptPicture& size,
-           const View& view, const ResizeTaps& columns, const ResizeTaps& rows);
+  /// The picture of a row: `of` says where it is, and its size.
+  void add(std::int64_t row, ResizeWindow of, const View& view,
+           const ResizeTaps& columns, const ResizeTaps& rows);
   /// A row of zeros.
   void add_none(std::int64_t row);
   void run(Stream& stream) const;

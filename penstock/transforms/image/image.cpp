@@ -139,9 +139,12 @@ class ImageKind final : public FieldKind {
       form.head_bytes = KeptPicture::kHead;
       form.most_rejected = KeptPicture::kMostBad;
     }
+    form.read_by_host = image_.decode_on_device;
     return form;
   }
-  bool wants_device() const override { return image_.finish_on_device; }
+  bool wants_device() const override {
+    return image_.finish_on_device || image_.decode_on_device;
+  }
   std::size_t stored_run(ValueRow value) const override {
     return image_.store_decoded
                ? kept_bytes(value, image_.mode, image_.max_side)

@@ -48,8 +48,8 @@ struct Image {
   bool store_decoded = false;  ///< what is kept: pixels, or the bytes
   int max_side = 0;            ///< of what is kept; 0: as it is
   /// Whether a device with memory of its own makes the pixels of a batch of
-  /// those that are kept.
-  bool finish_on_device = false;
+  /// those that are kept, or of files that it decodes.
+  bool finish_on_device = false, decode_on_device = false;
 
   /// The changes of a picture's pixels at most.
   int most_changes() const;

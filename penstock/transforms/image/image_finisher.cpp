@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "penstock/transforms/image/augment/erase.h"
+#include "penstock/transforms/image/device_decode.h"
 #include "penstock/transforms/image/device_resize.h"
 #include "penstock/transforms/image/image.h"
 #include "penstock/transforms/image/kept_picture.h"
@@ -39,13 +40,23 @@ class ImageFinisher final : public FieldFinisher {
 
   void inspect(std::span<const StoredRow> rows) override {
     rejected_.clear();
-    for (std::size_t r = 0; r < rows.size(); ++r)
-      if (KeptPicture kept(rows[r].head); !kept.why.empty())
-        reject(r, std::move(kept.why));
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      std::string why = image_.decode_on_device ? damage_of(rows[r].head)
+                                                : KeptPicture(rows[r].head).why;
+      if (!why.empty()) reject(r, std::move(why));
+    }
   }
-  bool queues_on(MemoryKind) const override { return image_.finish_on_device; }
-  std::size_t stream_bytes(MemoryKind memory) const override {
-    return memory == MemoryKind::cuda ? kResizeBytes : 0;
+  bool queues_on(MemoryKind) const override {
+    return image_.finish_on_device || image_.decode_on_device;
+  }
+  StreamBytes stream_bytes(MemoryKind memory) const override {
+    if (memory != MemoryKind::cuda) return {};
+    StreamBytes bytes{.device = kResizeBytes, .pinned = 2 * kResizeBytes};
+    if (image_.decode_on_device) {
+      bytes.device += kDecodedBytes + kDecoderBytes;
+      bytes.pinned += kHostDecodedBytes;
+    }
+    return bytes;
   }
   void queue(const QueuedRows& rows, Stream& stream) override {
     if (on_device_ == nullptr)
@@ -56,14 +67,14 @@ class ImageFinisher final : public FieldFinisher {
       const StoredRow& row = rows.rows[r];
       const std::int64_t at =
           to.starts.empty() ? static_cast<std::int64_t>(r) : to.starts[r];
-      const KeptPicture kept(row.head);
-      if (!kept.why.empty()) {  // whoever asks for it knows
+      const ResizeWindow of =
+          image_.decode_on_device ? coded_picture(row) : kept_picture(row);
+      if (of.zeros()) {  // whoever asks for it knows
         on_device_->add_none(at);
         continue;
       }
-      const View view = draw(row, rows.key, kept.width, kept.height);
-      on_device_->add(at, row.run.data() + KeptPicture::kHead, kept, view,
-                      columns_, rows_);
+      const View view = draw(row, rows.key, of.width, of.height);
+      on_device_->add(at, of, view, columns_, rows_);
     }
     on_device_->run(stream);
   }
@@ -73,6 +84,35 @@ class ImageFinisher final : public FieldFinisher {
     rejected_.push_back({.row = static_cast<std::int64_t>(row),
                          .place = image_.column,
                          .why = std::move(why)});
+  }
+
+  /// What finish() would say of a file, which does not depend on the part that
+  /// is decoded.
+  std::string damage_of(std::span<const std::byte> file) {
+    if (decoder_ == nullptr) decoder_ = make_decoder();
+    PictureHeader header;
+    std::string why = read_header(file, header);
+    if (!why.empty()) return why;
+    return decoder_->decode(file, header, {.width = 1, .height = 1},
+                            image_.mode, stored_);
+  }
+
+  /// Where a device finds the picture of a row, and its size; nowhere where
+  /// there is none.
+  static ResizeWindow kept_picture(const StoredRow& row) {
+    const KeptPicture kept(row.head);
+    if (!kept.why.empty()) return {};
+    return {.image = row.run.data() + KeptPicture::kHead,
+            .height = kept.height,
+            .width = kept.width};
+  }
+  static ResizeWindow coded_picture(const StoredRow& row) {
+    PictureHeader header;
+    if (!read_header(row.head, header).empty()) return {};
+    return {.file = row.head,
+            .host_decodes = !device_decodes(row.head, header),
+            .height = header.shown_height(),
+            .width = header.shown_width()};
   }
 
   View draw(const StoredRow& row, const DrawKey& key, int width, int height) {

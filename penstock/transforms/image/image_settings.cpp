@@ -188,22 +188,46 @@ void check_sizes(Spec& section, Image& image) {
   }
 }
 
-/// What a device does is to crop, resize, mirror and normalise kept pixels.
-void check_finish(Spec& section, Image& image) {
-  if (!image.finish_on_device) return;
-  if (!image.store_decoded)
-    section.refuse("finish",
-                   "a device decodes no pictures, and their files are kept",
-                   "set \"store\": {\"form\": \"decoded\"}, or leave "
-                   "\"finish\" out");
+/// What a device does is to crop, resize, mirror and normalise pixels, that are
+/// kept or that it decodes.
+void check_device(Spec& section, Image& image) {
+  if (!image.finish_on_device && !image.decode_on_device) return;
+  const std::string key = image.decode_on_device ? "decode" : "finish";
+  auto refuse = [&](const std::string& why, const std::string& other) {
+    section.refuse(key, why, "leave \"" + other + "\" or \"" + key + "\" out");
+  };
+  if (!image.decode_on_device && !image.store_decoded)
+    section.refuse(key, "files are kept, which the host decodes",
+                   "set \"store\": {\"form\": \"decoded\"} or \"decode\": "
+                   "\"device\", or leave \"finish\" out");
+  if (image.decode_on_device && image.store_decoded)
+    refuse("pictures are kept decoded", "store");
+  if (image.decode_on_device && image.mode != PictureMode::rgb)
+    refuse("a device decodes pictures in colour alone", "mode");
+  if (image.decode_on_device && image.fast)
+    refuse("the host alone decodes JPEG with fewer bits", "parity");
   if (!image.augments.empty())
-    section.refuse("finish",
-                   "\"augment\" has " + augments_json(image.augments).dump() +
-                       ", which the host alone does",
-                   "leave \"augment\" or \"finish\" out");
+    refuse("\"augment\" has " + augments_json(image.augments).dump() +
+               ", which the host alone does",
+           "augment");
   if (image.record_draws)
-    section.refuse("finish", "the host alone records draws",
-                   "leave \"record_draws\" or \"finish\" out");
+    refuse("the host alone records draws", "record_draws");
+}
+
+/// Where something is done. It decides no byte, or some last bits, so a run may
+/// go on with the other one.
+void add_place(SettingsTable<Image>& table, const char* key, bool Image::*to,
+               const char* about) {
+  table
+      .setting(
+          key, settings::choice_rule({"host", "device"}, about),
+          [to](Spec& spec, const SettingSchema& setting, Image& image) {
+            if (spec.raw(setting.key) != nullptr)
+              image.*to =
+                  spec.choice(setting.key, {"host", "device"}) == "device";
+          },
+          [](const Image&) { return Json(); })
+      .last_rule("default", "host");
 }
 
 const SettingsTable<Image>& store_settings() {
@@ -303,22 +327,15 @@ SettingsTable<Image> make_settings() {
   table
       .boolean("record_draws", &Image::record_draws,
                "adds NAME_draw: top, left, height, width, mirrored")
-      .section("store", store_settings(), "What is kept of a picture.")
-      .setting(
-          "finish",
-          settings::choice_rule({"host", "device"},
-                                "where kept pixels are cropped, resized, "
-                                "mirrored and normalised: the same bytes"),
-          [](Spec& spec, const SettingSchema& setting, Image& to) {
-            if (spec.raw(setting.key) != nullptr)
-              to.finish_on_device =
-                  spec.choice(setting.key, {"host", "device"}) == "device";
-          },
-          // It decides no byte, so a run may go on with the other one.
-          [](const Image&) { return Json(); })
-      .last_rule("default", "host")
-      .check(check_sizes)
-      .check(check_finish)
+      .section("store", store_settings(), "What is kept of a picture.");
+  add_place(table, "finish", &Image::finish_on_device,
+            "where kept pixels are cropped, resized, mirrored and normalised: "
+            "the same bytes");
+  add_place(table, "decode", &Image::decode_on_device,
+            "where kept files are decoded, and finished: JPEG files on a GPU "
+            "by nvJPEG, whose bytes differ a little");
+  table.check(check_sizes)
+      .check(check_device)
       .rule("description",
             "A column of JPEG, PNG, WebP or GIF files -> pixels [channels, "
             "height, "

@@ -275,6 +275,21 @@ TEST_F(ImageFieldTest, OnlyWhatADeviceDoesIsFinishedThere) {
   EXPECT_EQ(refused(decoded + "}"), "");
 }
 
+TEST_F(ImageFieldTest, OnlyFilesInColourAreDecodedByADevice) {
+  const std::string decode = R"({"decode": "device")";
+  EXPECT_EQ(refused(decode + "}"), "");
+  for (const auto& [setting, other] :
+       {std::pair(R"("store": {"form": "decoded"})", "store"),
+        std::pair(R"("mode": "L")", "mode"),
+        std::pair(R"("parity": "fast")", "parity"),
+        std::pair(R"("augment": ["grayscale"])", "augment"),
+        std::pair(R"("record_draws": true)", "record_draws")})
+    EXPECT_THAT(refused(decode + ", " + setting + "}"),
+                AllOf(HasSubstr("x.image.decode"),
+                      HasSubstr("leave \"" + std::string(other) + "\" or")));
+  EXPECT_EQ(field(decode + "}").kind->recipe(), field("{}").kind->recipe());
+}
+
 // A run that began on the host goes on where a device finishes.
 TEST_F(ImageFieldTest, WhereItIsFinishedIsNoPartOfTheRecipe) {
   const std::string decoded = R"({"store": {"form": "decoded"}, "finish": )";
