@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <functional>
 #include <iterator>
 
@@ -80,6 +81,7 @@ struct LoaderState {
   Position position;
   BadSamples bad;
   int slots = 0;
+  unsigned grown = 0;  ///< times that the ring grew
   std::exception_ptr broken;            // inlined
   std::unique_ptr<BatchFiller> filler;  // where it fills batches itself
   Slot direct;                          // of next_into(), without memory
@@ -473,10 +475,11 @@ struct LoaderState {
   /// Without a free slot there would be no next batch, ever.
   void keep_a_slot_free() {
     if (ring->lent() < slots) return;
-    log(LogLevel::warning,
-        "the loop holds " + std::to_string(slots) +
-            " batches at once: the ring grows by one; destroy a batch when "
-            "its step is queued, or raise 'loader.prefetch'");
+    if (std::has_single_bit(++grown))  // 1, 2, 4, ...: not for every batch
+      log(LogLevel::warning,
+          "the loop holds " + std::to_string(slots) +
+              " batches at once: the ring grows by one; destroy a batch when "
+              "its step is queued, or raise 'loader.prefetch'");
     add_slot();
   }
 

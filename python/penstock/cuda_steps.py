@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from typing import Any, Callable
+from weakref import WeakSet
 
 
 # A GPU without work passes an event some 10 us after it was recorded.
@@ -35,6 +37,13 @@ class _Timed:
         self.end: Any = None
 
 
+# torch ends a forked process, such as a DataLoader's worker, that destroys an
+# event of its parent's: there, what has some is kept.
+_with_events: WeakSet[CudaSteps] = WeakSet()
+_kept: list[CudaSteps] = []
+os.register_at_fork(after_in_child=lambda: _kept.extend(_with_events))
+
+
 class CudaSteps:
     """Times steps by events, which are asked much later, so that neither the
     host nor the GPU waits for anything.
@@ -49,6 +58,7 @@ class CudaSteps:
                  Callable[..., None],
                  now: Callable[[], int] = time.perf_counter_ns) -> None:
         self._cuda, self._record, self._now = cuda, record, now
+        _with_events.add(self)
         self._steps: deque[_Timed] = deque()
         self._open: _Timed | None = None
         self._mark: Any = None   # the end of the step before

@@ -94,7 +94,7 @@ class Batches(OnGpu):
                         f"sqlite:{path}#rows", {"x": ["a", "b"], "y": "id"},
                         BATCH, shuffle=True, device=device, cache=cache) as of:
                     return of.plan["tier"], [
-                        [one.cpu() for one in batch.torch().values()]
+                        [one.cpu().clone() for one in batch.torch().values()]
                         for batch in of]
 
             right = found("cpu", ram_gib=1)[1]

@@ -1,7 +1,10 @@
 """How long steps take: on the host's clock, and on a GPU's stream."""
+import gc
 import json
+import os
 import sys
 import time
+import types
 import unittest
 from unittest import mock
 
@@ -69,6 +72,31 @@ class Events(unittest.TestCase):
             self.step(wait=10, work=2)
         self.end()
         self.assertEqual(self.told, [(10, 2, 8)] * 3)
+
+    def test_a_forked_process_destroys_no_event(self):
+        destroyed = []
+
+        class Event(self.gpu.torch().cuda.Event):
+            def __del__(self):
+                destroyed.append(os.getpid())
+
+        cuda = types.SimpleNamespace(Event=lambda **how: Event(**how))
+        gc.collect()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        steps = CudaSteps(cuda, lambda *step, **more: None, self.clock)
+        for _ in range(3):
+            steps.asks()
+            steps.got(0, 24)
+        steps.myself = steps  # garbage for the collector alone
+        del steps
+        child = os.fork()
+        if child == 0:
+            gc.collect()
+            os._exit(len(destroyed))
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        gc.collect()
+        self.assertEqual(set(destroyed), {os.getpid()})
 
     def test_a_gpu_is_drained_where_the_host_works_for_longer(self):
         for after in (0, 0, 12, 30, 0):

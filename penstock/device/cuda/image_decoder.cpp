@@ -6,11 +6,13 @@
 #include "penstock/base/log.h"
 #include "penstock/device/cuda/call.h"
 #include "penstock/device/cuda/decode_plan.h"
+#include "penstock/device/cuda/event.h"
 
 namespace penstock::cuda {
 namespace {
 
 constexpr std::int32_t kColours = 3;  // of an image that nvJPEG decodes
+constexpr std::size_t kHalfBytes = kDecodedBytes / 2;
 
 }  // namespace
 
@@ -29,11 +31,12 @@ ImageDecoder::~ImageDecoder() {
 
 std::span<const ResizeWindow> ImageDecoder::decode(const Resize& resize,
                                                    std::size_t first) {
-  const DecodedPart part = next_decoded(resize, first, kDecodedBytes);
-  grow(part.bytes);
+  const DecodedPart part = next_decoded(resize, first, kHalfBytes);
+  at_ = 1 - at_;
+  make_room(halves_[at_], part.bytes);
   here_.clear();
   on_host_.clear();
-  std::byte* to = images_.data();
+  std::byte* to = halves_[at_].images.data();
   windows_.assign(part.windows.begin(), part.windows.end());
   for (std::size_t w = 0; w < windows_.size(); ++w) {
     const ResizeWindow& window = part.windows[w];
@@ -51,15 +54,17 @@ std::span<const ResizeWindow> ImageDecoder::decode(const Resize& resize,
   return windows_;
 }
 
-/// To so many bytes at least. What is there may be in use.
-void ImageDecoder::grow(std::size_t bytes) {
-  if (images_.size() >= bytes) return;
-  OnDevice current(device_.number());
-  OutsideGraphs outside;
-  check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
-        device_.label());
-  images_ = {};
-  images_ = device_.allocate(std::max(kDecodedBytes, bytes));
+void ImageDecoder::read() {
+  halves_[at_].read = Event(std::make_shared<CudaEvent>(
+      device_.events(), nullptr, stream_, device_.label()));
+}
+
+/// For so many bytes at least, which nobody reads any more.
+void ImageDecoder::make_room(Half& half, std::size_t bytes) {
+  half.read.wait();
+  if (half.images.size() >= bytes) return;
+  half.images = {};
+  half.images = device_.allocate(std::max(kHalfBytes, bytes));
 }
 
 /// Queues the decoding of `here_`. What nvJPEG does not take becomes the

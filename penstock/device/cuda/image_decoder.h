@@ -20,9 +20,10 @@ class ImageDecoder {
   ImageDecoder& operator=(const ImageDecoder&) = delete;
 
   /// Windows of the resize from `first` on, as many as there is room for, with
-  /// their images, whose decoding is queued. Work that is queued before the
-  /// next call reads these.
+  /// their images, whose decoding is queued.
   std::span<const ResizeWindow> decode(const Resize& resize, std::size_t first);
+  /// All that reads the images of the last decode() has been queued.
+  void read();
 
  private:
   /// A file and where its image goes.
@@ -41,7 +42,14 @@ class ImageDecoder {
     NvjpegBitstream bitstream = nullptr;
   };
 
-  void grow(std::size_t bytes);
+  /// Memory for images. An engine writes to it before the stream has done what
+  /// was queued earlier (seen on an H200), so that the host waits for who read
+  /// what was there; and so there are two, used in turn.
+  struct Half {
+    Buffer images;
+    Event read;
+  };
+  void make_room(Half& half, std::size_t bytes);
   void decode_here();
   bool takes(std::span<const std::byte> file);
   NvjpegStatus queue_batch();
@@ -49,7 +57,8 @@ class ImageDecoder {
 
   CudaDevice& device_;
   const cudaStream_t stream_;
-  Buffer images_;
+  Half halves_[2];
+  std::size_t at_ = 0;
   Buffer staged_;  // of images that the host has decoded
   std::unique_ptr<ArgumentRing> ring_;
   std::unique_ptr<State> nvjpeg_;  // made for the first file that it may take

@@ -138,6 +138,7 @@ void KernelQueue::run(const Resize& resize) {
     Resize part = resize;
     part.windows = decoder_->decode(resize, first);
     resize_images(part);
+    decoder_->read();
     first += part.windows.size();
   }
 }
