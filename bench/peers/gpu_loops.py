@@ -279,6 +279,8 @@ def pictures(folder, given):
                                        loader__cache="none"),
         "penstock, float32": lambda: OfPenstock(job(**floats),
                                                 loader__cache="none"),
+        "penstock, files in RAM, decoded by nvJPEG": lambda: OfPenstock(
+            job(dtype="uint8", decode="device"), loader__cache="ram"),
         "penstock, decoded pixels in RAM": lambda: OfPenstock(
             job(dtype="uint8", **kept), loader__cache="ram"),
         "penstock, decoded pixels on the device, finished there":

@@ -81,7 +81,7 @@ struct LoaderState {
   Position position;
   BadSamples bad;
   int slots = 0;
-  unsigned grown = 0;  ///< times that the ring grew
+  unsigned grown = 0;                   ///< times that the ring grew
   std::exception_ptr broken;            // inlined
   std::unique_ptr<BatchFiller> filler;  // where it fills batches itself
   Slot direct;                          // of next_into(), without memory

@@ -90,6 +90,7 @@ class Events(unittest.TestCase):
             steps.got(0, 24)
         steps.myself = steps  # garbage for the collector alone
         del steps
+        destroyed.clear()  # those of steps that had ended
         child = os.fork()
         if child == 0:
             gc.collect()
