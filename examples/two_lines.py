@@ -25,8 +25,9 @@ import penstock
 job, base = sys.argv[1:]
 loader = penstock.open(job, source__path=base)
 
+device = "cuda" if torch.cuda.is_available() else "cpu"  # as the loader's
 model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(60, 64),
-                            torch.nn.ReLU(), torch.nn.Linear(64, 2))
+                            torch.nn.ReLU(), torch.nn.Linear(64, 2)).to(device)
 optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
 for epoch in range(3):
     total = 0.0

@@ -180,7 +180,8 @@ class FetchDiagnosis {
 
   ItemTimes times(int workers) const {
     const FetchWindow& w = window_;
-    double made = w.wait_s, made_cpu = 0, received = 0, moved_cpu = 0;
+    double made = std::max(w.wait_s, w.host_wait_s);
+    double made_cpu = 0, received = 0, moved_cpu = 0;
     if (w.worker_items > 0) {  // some of it is made ahead
       double share =
           static_cast<double>(w.items) / static_cast<double>(w.worker_items);
@@ -189,7 +190,7 @@ class FetchDiagnosis {
       received = std::max(0.0, w.wait_s - w.blocked_s);
     } else if (w.transfer) {
       double batches = static_cast<double>(w.batches);
-      made = w.wait_s + w.transfer->worker_s * batches;
+      made += w.transfer->worker_s * batches;
       received = w.transfer->loop_s * batches;
       moved_cpu = (w.transfer->worker_s + w.transfer->loop_s) * batches;
     }

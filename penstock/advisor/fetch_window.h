@@ -16,9 +16,10 @@ struct FetchWindow {
   std::int64_t items = 0;
   double first_batch_s = 0;  ///< the wait for it, which is no part of wait_s
   double wait_s = 0;         ///< the loop waited for a batch
-  double loop_s = 0;         ///< the loop worked on its batches
-  double blocked_s = 0;      ///< part of wait_s: no worker had a result
-  double cpu_s = 0;          ///< of the loop's process, in wait_s and loop_s
+  double host_wait_s = 0;  ///< its thread did, a GPU may have worked meanwhile
+  double loop_s = 0;       ///< the loop worked on its batches
+  double blocked_s = 0;    ///< part of wait_s: no worker had a result
+  double cpu_s = 0;        ///< of the loop's process, in wait_s and loop_s
 
   int workers = 0;  ///< 0: the loop's own thread makes the batches
   std::int64_t worker_items = 0;
@@ -49,9 +50,9 @@ struct FetchWindow {
   };
   std::optional<Making> making;  ///< none: not measured
 
-  /// Steps that were timed on a GPU, of which so many left it nothing to do when
-  /// the loop came for the next batch; and the share of the time in which its
-  /// driver saw it work (see StepParts, Snapshot).
+  /// Steps that were timed on a GPU, of which so many left it nothing to do
+  /// when the loop came for the next batch; and the share of the time in which
+  /// its driver saw it work (see StepParts, Snapshot).
   std::int64_t gpu_steps = 0;
   std::int64_t gpu_drained = 0;
   std::optional<double> gpu_busy;

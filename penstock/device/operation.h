@@ -155,7 +155,8 @@ struct ResizeWindow {
 };
 
 /// Decodes an image of so many channels that is in a file, to uint8 [height,
-/// width, channels]. Any number of threads may call it. Must not throw.
+/// width, channels]. Any number of threads may call it. Throws std::bad_alloc
+/// alone.
 using DecodeFile = void (*)(std::span<const std::byte> file,
                             std::int32_t channels, std::byte* image);
 

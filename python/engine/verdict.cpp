@@ -80,6 +80,7 @@ void bind_verdict(nb::module_& module) {
       .def_rw("items", &FetchWindow::items)
       .def_rw("first_batch_s", &FetchWindow::first_batch_s)
       .def_rw("wait_s", &FetchWindow::wait_s)
+      .def_rw("host_wait_s", &FetchWindow::host_wait_s)
       .def_rw("loop_s", &FetchWindow::loop_s)
       .def_rw("blocked_s", &FetchWindow::blocked_s)
       .def_rw("cpu_s", &FetchWindow::cpu_s)

@@ -39,7 +39,7 @@ def measured_copies(batch: Any) -> CopyCost | None:
             return None
         tries = [CopyCost(_copied(here, cuda), _copied(pinned, cuda))
                  for _ in range(3)]
-    except RuntimeError:  # there is no room for them, on either side
+    except Exception:  # no room on either side; or no tensors of torch's
         return None
     return CopyCost(*map(min, zip(*tries)))
 

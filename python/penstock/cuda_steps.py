@@ -79,7 +79,7 @@ class CudaSteps:
         self._asked = self._now()
         if self._rested:  # what the stream did meanwhile is no step's
             self._rested = False
-            self._mark, self._marked = self._recorded(), self._asked
+            self.restart()
 
     def got(self, epoch: int, rows: int) -> None:
         """The batch is there: a step begins."""
@@ -103,10 +103,20 @@ class CudaSteps:
         if step.before is not None:  # the first one only starts the clock
             self._steps.append(step)
 
+    def restart(self) -> None:
+        """What came since the step before, or since this one began, is no
+        step's."""
+        self._mark, self._marked = self._recorded(), self._now()
+        self._behind = 0.0
+        if self._open is not None:
+            self._open.got = self._now()
+            self._open.asked = self._open.got
+            self.begin()
+
     def forget(self) -> None:
         """A graph is being captured: no event may be recorded, and what is
         queued does not run. The clock starts again."""
-        self._open, self._mark = None, None
+        self._open, self._mark, self._behind = None, None, 0.0
 
     def rests(self) -> None:
         """Validation, a checkpoint, the end of an epoch: what comes now is no

@@ -83,8 +83,9 @@ def drop_in_of(meter: Meter, made: Made, workers: int, depth: int,
 
     def rate(to_be_had: float, make_share: float = 1.0) -> float:
         """Of a batch's making, `make_share` is left of the wall time."""
-        if to == 0:
-            return per_batch / max(loop + make, 1e-9)
+        if to == 0:  # on a GPU, steps are done while batches are made
+            took = max(make, loop) if meter.gpu_steps else make + loop
+            return per_batch / max(took, 1e-9)
         times = made.batch_seconds or [make]
         took = max(
             steady_s([make_share * time + moving.worker_s for time in times],

@@ -455,7 +455,8 @@ class Watched(Generic[_Batch]):
 
     def _add_pinning(self, report: dict[str, Any]) -> None:
         verdict, batches = report["verdict"], self._meter.batches
-        if self._copying is None or verdict["limit"] == "unknown":
+        # Where batches come late, they would come as late.
+        if self._copying is None or verdict["limit"] not in ("compute", "host"):
             return
         spent = self._meter.wait_s + self._meter.loop_s
         action = pinning(self._copying, spent / max(1, batches - 1))

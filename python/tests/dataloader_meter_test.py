@@ -73,6 +73,49 @@ class Stats(Case):
         self.assertEqual(told.limit, "data")
         self.assertLess(told.au, 0.4)
 
+    def test_the_start_of_an_epoch_is_no_waiting(self):
+        gpu, meter = Gpu(), Meter()
+        with mock.patch.dict("sys.modules", {"torch": gpu.torch()}):
+            for _ in range(3):
+                for step in range(6):
+                    asked = meter.asked()
+                    time.sleep(0.1 if step == 0 else 0)
+                    meter.answered(asked, 4, step == 0)
+                    gpu.run(5)
+                meter.asked()
+                meter.paused()
+                time.sleep(0.05)
+            told = meter.explain(0)
+        self.assertGreater(told.au, 0.9)
+
+    def test_time_that_is_no_steps_is_left_out(self):
+        gpu, meter = Gpu(), Meter()
+        with mock.patch.dict("sys.modules", {"torch": gpu.torch()}):
+            for step in range(12):
+                meter.answered(meter.asked(), 4, step == 0)
+                if step in (4, 6):
+                    time.sleep(0.1)
+                    meter.restart_step()
+                gpu.run(5)
+                time.sleep(0.005)
+            meter.explain(0)
+        self.assertEqual(meter.gpu_steps, 11, "the last one goes on")
+        self.assertLess(meter.wait_s + meter.loop_s, 0.15)
+
+    def test_a_worker_makes_what_the_loop_made_while_its_gpu_worked(self):
+        gpu, meter = Gpu(), Meter()
+        with mock.patch.dict("sys.modules", {"torch": gpu.torch()}):
+            for step in range(12):
+                asked = meter.asked()
+                time.sleep(0.02)
+                meter.answered(asked, 4, step == 0)
+                gpu.run(15)
+            meter.transfer = NO_TRANSFER
+            told = meter.explain(0)
+        self.assertEqual(told.limit, "data")
+        for action in told.actions:
+            self.assertGreaterEqual(action["to"], 2, "one takes as long")
+
     def test_a_gpu_that_waits_within_the_steps_is_the_loops_fault(self):
         gpu, meter = Gpu(), Meter()
         with mock.patch.dict("sys.modules", {"torch": gpu.torch()}):

@@ -114,9 +114,13 @@ class Ahead(Case):
 
 @needs_torch
 class OnTheGpu(Case):
-    def test_batches_are_pinned(self):
+    def setUp(self):
         if not torch.cuda.is_available():
             self.skipTest("there is no GPU")
+        torch.zeros(1).pin_memory()  # CUDA opens files of its own
+        super().setUp()
+
+    def test_batches_are_pinned(self):
         for workers in (0, 2):
             for x, y in self.loader(Rows(10), batch_size=4,
                                     num_workers=workers, pin_memory=True):

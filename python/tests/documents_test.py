@@ -105,15 +105,15 @@ class Examples(Folder):
         _, columns, source, functions, *_ = blocks("docs/python.md")
         names = {"penstock": penstock, "np": numpy}
         exec(compile(columns, "docs/python.md", "exec"), names)
-        batch = next(iter(names["loader"])).numpy()
+        batch = next(iter(names["loader"])).host()
         self.assertEqual(batch["y"].ravel().tolist(),
                          [p % 3 for p in range(100)])
         names["loader"].close()
         exec(compile(source, "docs/python.md", "exec"), names)
-        batch = next(iter(names["loader"])).numpy()
+        batch = next(iter(names["loader"])).host()
         self.assertTrue((batch["y"] == batch["x"] ** 2).all())
         exec(compile(functions, "docs/python.md", "exec"), names)
-        batch = next(iter(names["loader"])).numpy()
+        batch = next(iter(names["loader"])).host()
         self.assertEqual(list(batch), ["x"])
         self.assertAlmostEqual(batch["x"].mean(), 0)
         names["loader"].close()
@@ -153,7 +153,7 @@ class Examples(Folder):
         self.assertEqual(theirs["x"].shape, (90, 2))
         seen = 0
         for batch in found["loader"]:
-            x, present, y = batch.numpy().values()
+            x, present, y = batch.host().values()
             self.assertEqual((x.shape, y.dtype), (present.shape, "int64"))
             numpy.testing.assert_array_equal(
                 present[:, 1] == 0, batch.ids % 10 == 0)
@@ -171,7 +171,7 @@ class Examples(Folder):
             '{"x": ["a", "b"], "y": "label"}', '{"x": "id"}')
         exec(example, found := {})
         with found["loader"] as loader:
-            self.assertGreater(len(next(iter(loader)).numpy()["x"]), 0)
+            self.assertGreater(len(next(iter(loader)).host()["x"]), 0)
 
     def test_of_a_source_by_position(self):
         pathlib.Path("points.jsonl").write_text(

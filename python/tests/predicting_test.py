@@ -10,7 +10,7 @@ from penstock._dataloader.transfer_cost import NO_TRANSFER, TransferCost
 def meter(loop_s=0.004, wait_s=0.02, cpu_s=0.02, batches=101):
     """Per batch of 4 items."""
     return types.SimpleNamespace(
-        batches=batches, items=4 * batches, loop_s=loop_s * (batches - 1),
+        batches=batches, items=4 * batches, gpu_steps=0, loop_s=loop_s * (batches - 1),
         wait_s=wait_s * (batches - 1), cpu_s=cpu_s * (batches - 1))
 
 

@@ -26,7 +26,7 @@ ImageDecoder::~ImageDecoder() {
   OutsideGraphs outside;
   check_quietly(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
                 device_.label());
-  nvjpeg_.reset();
+  for (Half& half : halves_) half.nvjpeg.reset();
 }
 
 std::span<const ResizeWindow> ImageDecoder::decode(const Resize& resize,
@@ -78,10 +78,13 @@ void ImageDecoder::decode_here() {
   if (here_.empty()) return;
   const NvjpegStatus status = queue_batch();
   if (status == NvjpegStatus::success) return;
-  batch_ = 0;
+  halves_[at_].batch = 0;
   if (status == NvjpegStatus::allocator_failure)
     check_nvjpeg(status, "nvjpegDecodeBatched", device_);
   cudaGetLastError();
+  // What it has begun is not to be written over the host's images.
+  check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
+        device_.label());
   if (!std::exchange(failed_, true))
     log(LogLevel::warning, "nvJPEG failed on some of " +
                                std::to_string(here_.size()) + " pictures (" +
@@ -90,26 +93,28 @@ void ImageDecoder::decode_here() {
 }
 
 bool ImageDecoder::takes(std::span<const std::byte> file) {
-  if (nvjpeg_ == nullptr) {
-    nvjpeg_ = std::make_unique<State>(device_.nvjpeg());
-    const NvjpegOnDevice& on = nvjpeg_->on;
-    check_nvjpeg(on.api().JpegStateCreate(on.get(), &nvjpeg_->state),
+  Half& half = halves_[at_];
+  if (half.nvjpeg == nullptr) {
+    half.nvjpeg = std::make_unique<State>(device_.nvjpeg());
+    const NvjpegOnDevice& on = half.nvjpeg->on;
+    check_nvjpeg(on.api().JpegStateCreate(on.get(), &half.nvjpeg->state),
                  "nvjpegJpegStateCreate", device_);
-    check_nvjpeg(on.api().JpegStreamCreate(on.get(), &nvjpeg_->bitstream),
+    check_nvjpeg(on.api().JpegStreamCreate(on.get(), &half.nvjpeg->bitstream),
                  "nvjpegJpegStreamCreate", device_);
   }
-  const NvjpegOnDevice& on = nvjpeg_->on;
+  const NvjpegOnDevice& on = half.nvjpeg->on;
   int unsupported = 1;
   return on.api().JpegStreamParseHeader(
              on.get(), reinterpret_cast<const unsigned char*>(file.data()),
-             file.size(), nvjpeg_->bitstream) == NvjpegStatus::success &&
-         on.api().DecodeBatchedSupported(on.get(), nvjpeg_->bitstream,
+             file.size(), half.nvjpeg->bitstream) == NvjpegStatus::success &&
+         on.api().DecodeBatchedSupported(on.get(), half.nvjpeg->bitstream,
                                          &unsupported) ==
              NvjpegStatus::success &&
          unsupported == 0;
 }
 
 NvjpegStatus ImageDecoder::queue_batch() {
+  Half& half = halves_[at_];
   data_.clear();
   lengths_.clear();
   targets_.clear();
@@ -122,15 +127,15 @@ NvjpegStatus ImageDecoder::queue_batch() {
     target.pitch[0] = static_cast<std::size_t>(window.width) * kColours;
     targets_.push_back(target);
   }
-  const NvjpegOnDevice& on = nvjpeg_->on;
+  const NvjpegOnDevice& on = half.nvjpeg->on;
   const int count = static_cast<int>(here_.size());
-  if (count != batch_) {
+  if (count != half.batch) {
     const NvjpegStatus set = on.api().DecodeBatchedInitialize(
-        on.get(), nvjpeg_->state, count, 1, NvjpegFormat::rgb_interleaved);
+        on.get(), half.nvjpeg->state, count, 1, NvjpegFormat::rgb_interleaved);
     if (set != NvjpegStatus::success) return set;
-    batch_ = count;
+    half.batch = count;
   }
-  return on.api().DecodeBatched(on.get(), nvjpeg_->state, data_.data(),
+  return on.api().DecodeBatched(on.get(), half.nvjpeg->state, data_.data(),
                                 lengths_.data(), targets_.data(), stream_);
 }
 

@@ -42,12 +42,16 @@ class ImageDecoder {
     NvjpegBitstream bitstream = nullptr;
   };
 
-  /// Memory for images. An engine writes to it before the stream has done what
-  /// was queued earlier (seen on an H200), so that the host waits for who read
-  /// what was there; and so there are two, used in turn.
+  /// Memory for images, and the decoder that fills it. The host waits for who
+  /// read what is there: nvJPEG wants to be set to another number of images
+  /// only when it has nothing to do, and may not wait for what a stream was
+  /// given before (an H200 put later images over earlier ones). So there are
+  /// two, used in turn.
   struct Half {
     Buffer images;
     Event read;
+    std::unique_ptr<State> nvjpeg;  // made for the first file that it may take
+    int batch = 0;                  // that it is set to
   };
   void make_room(Half& half, std::size_t bytes);
   void decode_here();
@@ -61,9 +65,7 @@ class ImageDecoder {
   std::size_t at_ = 0;
   Buffer staged_;  // of images that the host has decoded
   std::unique_ptr<ArgumentRing> ring_;
-  std::unique_ptr<State> nvjpeg_;  // made for the first file that it may take
-  int batch_ = 0;                  // that it is set to
-  bool failed_ = false;            // once
+  bool failed_ = false;  // once
   // Of the call at hand.
   std::vector<ResizeWindow> windows_;
   std::vector<Job> here_, on_host_;

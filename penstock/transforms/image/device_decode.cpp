@@ -119,6 +119,8 @@ void decode_on_host(std::span<const std::byte> file, std::int32_t channels,
       std::memcpy(image, shown.row(0), bytes);
     else
       log(LogLevel::warning, "a picture cannot be decoded: " + why);
+  } catch (const std::bad_alloc&) {
+    throw;  // nothing is known of the picture
   } catch (...) {
     log_exception(LogLevel::warning, "a picture cannot be decoded");
   }

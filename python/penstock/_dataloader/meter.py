@@ -25,7 +25,7 @@ _LEAST_READINGS = 3
 _LIMITS = {"unknown": "unknown", "data": "loader", "compute": "loop"}
 _COUNTED = ("batches", "items", "first_batch_s", "wait_s", "loop_s",
             "blocked_s", "cpu_s", "worker_items", "worker_s", "worker_cpu_s",
-            "gpu_steps", "gpu_drained")
+            "gpu_steps", "gpu_drained", "host_wait_s")
 
 
 def scheduled(thread: int) -> tuple[int, int] | None:
@@ -62,6 +62,7 @@ class Meter:
     def reset(self) -> None:
         self.batches = self.items = 0
         self.wait_s = self.loop_s = self.first_batch_s = 0.0
+        self.host_wait_s = 0.0  # of the thread, whatever a GPU did meanwhile
         self.worker_s, self.worker_cpu_s, self.worker_items = 0.0, 0.0, 0
         # On processors, by this process, in `wait_s` and `loop_s`.
         self.cpu_s = 0.0
@@ -97,6 +98,7 @@ class Meter:
         if first:
             self.first_batch_s = now - asked  # no part of the waiting below
         else:
+            self.host_wait_s += now - asked
             if self._steps is None:
                 self.wait_s += now - asked
             self.cpu_s += cpu - self._cpu_before
@@ -104,6 +106,8 @@ class Meter:
         self.batches += 1
         self.items += items
         self._handed_out, self._cpu_before = now, cpu
+        if first:
+            self._time_on_gpu("restart")
         self._time_on_gpu("got", 0, items)
 
     def paused(self) -> None:
@@ -177,7 +181,7 @@ class Meter:
         if self._handed_out is not None:
             self._handed_out = time.perf_counter()
             self._cpu_before = time.process_time()
-            self._time_on_gpu("forget")
+            self._time_on_gpu("restart")
 
     def processors_left(self) -> float:
         """Of the time in which our thread could have run, the share in which
