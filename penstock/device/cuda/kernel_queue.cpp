@@ -12,7 +12,7 @@
 namespace penstock::cuda {
 namespace {
 
-// Room for 256 batches of 256 rows on their way, or for 4 of the largest
+// Room for 512 batches of 256 rows on their way, or for 4 of the largest
 // launches.
 constexpr std::size_t kRingBytes =
     4 * kMostRowsPerLaunch * sizeof(std::int64_t);
