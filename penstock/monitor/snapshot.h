@@ -35,8 +35,8 @@ struct Snapshot {
   /// Share of the time in which the GPU's driver saw it work (GpuUse); if
   /// measured.
   std::optional<double> gpu_busy;
-  std::int64_t batch_size = 0;  ///< `loader.batch_size`; 0: not known
-  std::vector<TierCapacity> tiers;   ///< the fastest first; empty: not measured
+  std::int64_t batch_size = 0;      ///< `loader.batch_size`; 0: not known
+  std::vector<TierCapacity> tiers;  ///< the fastest first; empty: not measured
   /// What would spare work where samples are finished, in the stages `pack` and
   /// `gather`, as settings of the fields; empty: nothing is known.
   std::string cheaper;
