@@ -59,6 +59,12 @@ fs::file_type type_of(const dirent& entry, const fs::path& path) {
   return fs::symlink_status(path, gone).type();
 }
 
+FolderEntry entry_of(const fs::path& folder, const dirent& entry) {
+  FolderEntry made{folder / entry.d_name, {}};
+  made.type = type_of(entry, made.path);
+  return made;
+}
+
 std::error_code error_of(int reason) {
   if (reason == ENOMEM) throw std::bad_alloc();
   return {reason, std::generic_category()};
@@ -95,9 +101,7 @@ std::vector<FolderEntry> entries_of(const fs::path& folder,
   while (open != nullptr) {
     const dirent* entry = next_in(open.get());
     if (entry == nullptr) break;
-    fs::path path = folder / entry->d_name;
-    const fs::file_type type = type_of(*entry, path);
-    entries.push_back({std::move(path), type});
+    entries.push_back(entry_of(folder, *entry));
   }
   if (errno != 0) failed = error_of(errno);
   return entries;
@@ -105,11 +109,17 @@ std::vector<FolderEntry> entries_of(const fs::path& folder,
 
 void each_below(const fs::path& folder, std::error_code& failed,
                 const std::function<bool(const FolderEntry&)>& visit) {
-  const std::vector<FolderEntry> entries = entries_of(folder, failed);
-  for (const FolderEntry& entry : entries) {
+  failed.clear();
+  const OpenFolder open = open_folder(AT_FDCWD, folder.c_str(), 0);
+  while (open != nullptr) {
+    const dirent* next = next_in(open.get());
+    if (next == nullptr) break;
+    const FolderEntry entry = entry_of(folder, *next);
+    if (!visit(entry)) continue;
+    each_below(entry.path, failed, visit);
     if (failed) return;
-    if (visit(entry)) each_below(entry.path, failed, visit);
   }
+  if (errno != 0) failed = error_of(errno);
 }
 
 void remove_tree(const fs::path& path, std::error_code& failed) noexcept {
