@@ -75,7 +75,7 @@ class CudaSteps:
     def asks(self) -> None:
         """The loop asks for a batch: the step before is over."""
         self.end()
-        self._collect()
+        self.collect()
         self._asked = self._now()
         if self._rested:  # what the stream did meanwhile is no step's
             self._rested = False
@@ -128,9 +128,10 @@ class CudaSteps:
         """Waits for the steps that have been queued."""
         if self._steps:
             self._steps[-1].end.synchronize()
-        self._collect()
+        self.collect()
 
-    def _collect(self) -> None:
+    def collect(self) -> None:
+        """Counts the steps that have ended."""
         while self._steps and self._steps[0].end.query():
             self._account(self._steps.popleft())
 
