@@ -119,13 +119,14 @@ class Stats(Case):
     def test_a_gpu_that_waits_within_the_steps_is_the_loops_fault(self):
         gpu, meter = Gpu(), Meter()
         with mock.patch.dict("sys.modules", {"torch": gpu.torch()}):
-            for step in range(12):
+            for step in range(60):
                 meter.answered(meter.asked(), 4, step == 0)
                 gpu.run(1)
-                time.sleep(0.01)  # what the loop does within the step
+                time.sleep(0.004)  # what the loop does within the step
             told = meter.explain(0)
             self.assertEqual(told.limit, "compute", "no driver was asked")
-            self.assertEqual(meter.gpu_steps, meter.gpu_drained)
+            self.assertEqual(meter.gpu_steps, 59)
+            self.assertGreater(meter.gpu_drained, 53, "if nobody else works")
             meter._gpu_use = [0.1, 0.12, 0.11]
             told = meter.explain(0)
         self.assertEqual(told.limit, "host")
