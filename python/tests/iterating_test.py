@@ -162,7 +162,7 @@ class Iterating(Case):
         logger.addHandler(handler)
         loader = self.open(loader__workers=1, loader__prefetch=1)
         batches, held = loader.batches(12), []
-        while True:  # the ring of 3 grows, and says so each time
+        while True:  # the ring of 3 grows 9 times: the 1st, 2nd, 4th, 8th are told
             try:
                 held.append(next(batches))
             except RuntimeError:
@@ -171,8 +171,8 @@ class Iterating(Case):
                 break
         self.assertEqual([b.epoch * len(loader) + b.step for b in held],
                          list(range(12)))
-        self.assertEqual(len(set(texts)), 9)
-        self.assertEqual(len(texts), 9)
+        self.assertEqual(len(set(texts)), 4)
+        self.assertEqual(len(texts), 4)
 
     def test_peek_leaves_the_batch_the_next(self):
         for workers in WORKERS:
