@@ -20,6 +20,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 import penstock
+from cuda_graph import captured
 from result import print_result, processor
 
 LOOPS = {  # width, layers, rows of a step, and how it is done
@@ -52,17 +53,7 @@ def step_of(width, layers, rows, how):
             loss.item()
         if "sleeps" in how:
             time.sleep(0.005)
-    if not graph:
-        return step
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    captured = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(captured):
-        step()
-    return captured.replay
+    return captured(step) if graph else step
 
 
 def kernels_ran(loader, step):

@@ -32,6 +32,7 @@ from torchvision import transforms
 
 import penstock
 from peer_result import ROOT, machine_of, print_result
+from cuda_graph import captured
 from photos import write_pictures
 from position_rows import KEYS, MAX, Rules, Sqlite
 
@@ -73,19 +74,12 @@ def positions_step():
         torch.nn.functional.mse_loss(model(receivers, mask), target).backward()
         optimizer.step()
 
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
+    replay_graph = captured(step)
 
     def replay(*batch):
         for to, tensor in zip(held, batch):
             to.copy_(tensor)
-        graph.replay()
+        replay_graph()
     return replay
 
 

@@ -143,8 +143,7 @@ class Diagnosis {
   }
 
   void compute() {
-    if (std::optional<Verdict> gaps = gaps_in_steps(window_)) {
-      gaps->because = verdict_.because + "; " + gaps->because;
+    if (auto gaps = gaps_in_steps(window_, verdict_.because)) {
       verdict_ = std::move(*gaps);
       return;
     }

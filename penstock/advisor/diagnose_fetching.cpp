@@ -110,9 +110,8 @@ class FetchDiagnosis {
                    .compute = from_seconds(w.loop_s),
                    .drained = w.gpu_drained};
     steps.gpu_busy = w.gpu_busy;
-    std::optional<Verdict> gaps = gaps_in_steps(steps);
+    std::optional<Verdict> gaps = gaps_in_steps(steps, verdict_.because);
     if (!gaps) return false;
-    gaps->because = verdict_.because + "; " + gaps->because;
     verdict_ = std::move(*gaps);
     return true;
   }

@@ -43,7 +43,8 @@ void offer_larger_batches(const Snapshot& window, Verdict& verdict) {
 
 }  // namespace
 
-std::optional<Verdict> gaps_in_steps(const Snapshot& window) {
+std::optional<Verdict> gaps_in_steps(const Snapshot& window,
+                                     const std::string& measured) {
   const StepParts& parts = window.parts;
   if (!window.gpu_busy || parts.steps == 0) return std::nullopt;
   const double drained =
@@ -56,7 +57,8 @@ std::optional<Verdict> gaps_in_steps(const Snapshot& window) {
       .cause = formatted("within its steps the accelerator waits for the "
                          "training loop, and works for %.0f %% of the time",
                          percent),
-      .because = formatted("when the loop came for the next batch, the "
+      .because = measured +
+                 formatted("; when the loop came for the next batch, the "
                            "accelerator was done after %.0f %% of the steps; "
                            "its driver saw it work for %.0f %% of the time",
                            100 * drained, percent),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "penstock/advisor/verdict.h"
 #include "penstock/monitor/monitor.h"
@@ -16,7 +17,9 @@ namespace penstock {
 ///
 /// A larger batch is offered, with the rate that it would bring if all that the
 /// loop does in a step took as long as before. It is other mathematics, and no
-/// tuner's to set.
-std::optional<Verdict> gaps_in_steps(const Snapshot& window);
+/// tuner's to set. `measured`: the numbers of the window in words, before those
+/// of the gaps.
+std::optional<Verdict> gaps_in_steps(const Snapshot& window,
+                                     const std::string& measured);
 
 }  // namespace penstock

@@ -460,7 +460,7 @@ Snapshot Session::snapshot() {
   snapshot.tiers = tiers_of(source->plan());
   snapshot.cheaper = cheaper(job_.fields);
   if (timeline_ != nullptr) snapshot.gpu_busy = timeline_->gpu_busy();
-  snapshot.batch_size = loader_options(job_, options_.side).batch_size;
+  snapshot.batch_size = order_.batch_size;
   snapshot.limits = read_host_limits();
   snapshot.use = use_between(used_before_, use_so_far());
   return snapshot;

@@ -109,8 +109,7 @@ class CudaSteps:
         self._mark, self._marked = self._recorded(), self._now()
         self._behind = 0.0
         if self._open is not None:
-            self._open.got = self._now()
-            self._open.asked = self._open.got
+            self._open.asked = self._open.got = self._now()
             self.begin()
 
     def forget(self) -> None:

@@ -452,7 +452,6 @@ class Watched(Generic[_Batch]):
                     self._idle.processors()), report["verdict"])
         return report
 
-
     def _add_pinning(self, report: dict[str, Any]) -> None:
         verdict, batches = report["verdict"], self._meter.batches
         # Where batches come late, they would come as late.

@@ -216,15 +216,6 @@ NvjpegStatus nvjpegDecodeBatched(NvjpegHandle handle, NvjpegState state,
 
 #define SAME(name) \
   static_assert(   \
-      std::is_same_v<decltype(NvjpegApi::name), decltype(&nvjpeg##name)>)
-SAME(CreateExV2);
-SAME(Destroy);
-SAME(JpegStateCreate);
-SAME(JpegStateDestroy);
-SAME(JpegStreamCreate);
-SAME(JpegStreamDestroy);
-SAME(JpegStreamParseHeader);
-SAME(DecodeBatchedSupported);
-SAME(DecodeBatchedInitialize);
-SAME(DecodeBatched);
+      std::is_same_v<decltype(NvjpegApi::name), decltype(&nvjpeg##name)>);
+PENSTOCK_NVJPEG_FUNCTIONS(SAME)
 #undef SAME

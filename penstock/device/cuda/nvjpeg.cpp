@@ -69,16 +69,9 @@ void find(void* library, const char* name, Function& function) {
 NvjpegApi opened_api() {
   void* library = opened_library();
   NvjpegApi api{};
-  find(library, "nvjpegCreateExV2", api.CreateExV2);
-  find(library, "nvjpegDestroy", api.Destroy);
-  find(library, "nvjpegJpegStateCreate", api.JpegStateCreate);
-  find(library, "nvjpegJpegStateDestroy", api.JpegStateDestroy);
-  find(library, "nvjpegJpegStreamCreate", api.JpegStreamCreate);
-  find(library, "nvjpegJpegStreamDestroy", api.JpegStreamDestroy);
-  find(library, "nvjpegJpegStreamParseHeader", api.JpegStreamParseHeader);
-  find(library, "nvjpegDecodeBatchedSupported", api.DecodeBatchedSupported);
-  find(library, "nvjpegDecodeBatchedInitialize", api.DecodeBatchedInitialize);
-  find(library, "nvjpegDecodeBatched", api.DecodeBatched);
+#define FIND(name) find(library, "nvjpeg" #name, api.name);
+  PENSTOCK_NVJPEG_FUNCTIONS(FIND)
+#undef FIND
   return api;
 }
 

@@ -84,7 +84,8 @@ struct NvjpegApi {
   NvjpegStatus (*DecodeBatchedSupported)(NvjpegHandle handle,
                                          NvjpegBitstream bitstream,
                                          int* unsupported);
-  /// Before the first batch of a size, and again once one has failed.
+  /// Before the first batch of a size, and again once one has failed; while no
+  /// batch of the state is under way.
   NvjpegStatus (*DecodeBatchedInitialize)(NvjpegHandle handle,
                                           NvjpegState state, int images,
                                           int most_threads,
@@ -95,6 +96,12 @@ struct NvjpegApi {
                                 const std::size_t* lengths, NvjpegImage* images,
                                 cudaStream_t stream);
 };
+/// Its functions, for what is done to each of them.
+#define PENSTOCK_NVJPEG_FUNCTIONS(each)                                       \
+  each(CreateExV2) each(Destroy) each(JpegStateCreate) each(JpegStateDestroy) \
+      each(JpegStreamCreate) each(JpegStreamDestroy)                          \
+          each(JpegStreamParseHeader) each(DecodeBatchedSupported)            \
+              each(DecodeBatchedInitialize) each(DecodeBatched)
 
 /// The library, opened once: of CUDA 13 or 12, next to us, as pip installs it
 /// beside a package, where the system looks, or in /usr/local/cuda. Throws

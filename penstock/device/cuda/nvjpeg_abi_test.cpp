@@ -26,17 +26,9 @@ requires(sizeof...(A1) ==
 };
 
 #define SAME(name) \
-  static_assert(Same<decltype(NvjpegApi::name), decltype(&nvjpeg##name)>::value)
-SAME(CreateExV2);
-SAME(Destroy);
-SAME(JpegStateCreate);
-SAME(JpegStateDestroy);
-SAME(JpegStreamCreate);
-SAME(JpegStreamDestroy);
-SAME(JpegStreamParseHeader);
-SAME(DecodeBatchedSupported);
-SAME(DecodeBatchedInitialize);
-SAME(DecodeBatched);
+  static_assert(   \
+      Same<decltype(NvjpegApi::name), decltype(&nvjpeg##name)>::value);
+PENSTOCK_NVJPEG_FUNCTIONS(SAME)
 #undef SAME
 
 static_assert(sizeof(NvjpegImage) == sizeof(nvjpegImage_t) &&
