@@ -5,6 +5,8 @@
 // batches between processes is measured: with workers as it happens, without
 // them by moving one batch in the loop's own process.
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -64,6 +66,7 @@ class FetchDiagnosis {
     advise();
     if (verdict_.limit == Limit::data) name_cause();
     if (verdict_.limit == Limit::compute && !has_gaps()) keeps_up();
+    if (verdict_.limit != Limit::data) offer_pinning();
     return std::move(verdict_);
   }
 
@@ -175,6 +178,29 @@ class FetchDiagnosis {
          .predicted_gain = gain - 1,
          .cost = formatted("%d of %d processors, at that gain at most", more,
                            w.cpus)});
+  }
+
+  /// Where batches come late, pinned ones would come as late.
+  void offer_pinning() {
+    const FetchWindow& w = window_;
+    if (!w.copies) return;
+    const double step =
+        w.spent_s() /
+        static_cast<double>(std::max<std::int64_t>(1, w.batches - 1));
+    const double spared = w.copies->pageable_s - w.copies->pinned_s;
+    if (spared <= 0 || spared >= step) return;
+    const double gain = spared / (step - spared);
+    if (gain < kSmallestGain) return;
+    verdict_.actions.push_back(
+        {.knob = "pin_memory",
+         .from = false,
+         .to = true,
+         .predicted_gain = gain,
+         .cost = "pinned memory for the batches ahead, and a copy into it by a "
+                 "thread; and in the loop .to(device, non_blocking=True)"});
+    std::ranges::stable_sort(verdict_.actions, std::greater(),
+                             &Action::predicted_gain);
+    verdict_.no_action.clear();
   }
 
   ItemTimes times(int workers) const {

@@ -53,6 +53,31 @@ TEST(FetchingTest, ALoopThatWaitsForATenthOfItsTimeIsLimitedByData) {
   EXPECT_FALSE(waits_for_batches(0.9, 9.1));
 }
 
+TEST(FetchingTest, PinnedMemoryIsOfferedWithWhatItSparesOfAStep) {
+  FetchWindow copied = window(0, 5.94, 1, 1);  // 60 ms a step
+  copied.copies = {.pageable_s = 0.012, .pinned_s = 0.002};
+  Verdict verdict = diagnose(copied);
+  ASSERT_EQ(verdict.actions.size(), 1u);
+  EXPECT_EQ(verdict.actions[0].knob, "pin_memory");
+  EXPECT_EQ(verdict.actions[0].to, Json(true));
+  EXPECT_NEAR(verdict.actions[0].predicted_gain, 0.2, 1e-9);
+  EXPECT_EQ(verdict.no_action, "");
+}
+
+TEST(FetchingTest,
+     PinnedMemoryIsNotOfferedWhereItSparesLittleOrBatchesAreLate) {
+  using Copies = FetchWindow::Copies;
+  for (Copies cost : {Copies{0.0012, 0.0002}, Copies{0.002, 0.003}}) {
+    FetchWindow copied = window(0, 5.94, 1, 1);
+    copied.copies = cost;
+    EXPECT_TRUE(diagnose(copied).actions.empty());
+  }
+  FetchWindow late = window(4, 6, 10, 4);
+  const Verdict before = diagnose(late);
+  late.copies = Copies{0.020, 0.002};
+  EXPECT_EQ(diagnose(late).json().dump(), before.json().dump());
+}
+
 TEST(FetchingTest, WhatACrowdedMachineTakesIsNotTheInputsFault) {
   FetchWindow crowded = window(1.5, 8.5, 2, 1);
   EXPECT_EQ(limit_of(crowded), Limit::data) << "nobody else has processors";

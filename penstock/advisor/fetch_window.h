@@ -50,6 +50,14 @@ struct FetchWindow {
   };
   std::optional<Making> making;  ///< none: not measured
 
+  /// Seconds of a batch's copy to a GPU: as its memory is, and out of pinned
+  /// memory.
+  struct Copies {
+    double pageable_s = 0;
+    double pinned_s = 0;
+  };
+  std::optional<Copies> copies;  ///< none: not measured, or pinned already
+
   /// Steps that were timed on a GPU, of which so many left it nothing to do
   /// when the loop came for the next batch; and the share of the time in which
   /// its driver saw it work (see StepParts, Snapshot).

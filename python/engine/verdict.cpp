@@ -72,6 +72,15 @@ void bind_verdict(nb::module_& module) {
             new (made) Transfer{worker_s, loop_s, std::move(why_not)};
           },
           nb::arg("worker_s"), nb::arg("loop_s"), nb::arg("why_not"));
+  using Copies = FetchWindow::Copies;
+  nb::class_<Copies>(module, "Copies",
+                     "Seconds of a batch's copy to a GPU, both ways.")
+      .def(
+          "__init__",
+          [](Copies* made, double pageable_s, double pinned_s) {
+            new (made) Copies{pageable_s, pinned_s};
+          },
+          nb::arg("pageable_s"), nb::arg("pinned_s"));
   bind_making(module);
   nb::class_<FetchWindow>(module, "FetchWindow",
                           "What was counted of a loop; times are seconds.")
@@ -90,6 +99,7 @@ void bind_verdict(nb::module_& module) {
       .def_rw("worker_cpu_s", &FetchWindow::worker_cpu_s)
       .def_rw("transfer", &FetchWindow::transfer, nb::arg("transfer").none())
       .def_rw("making", &FetchWindow::making, nb::arg("making").none())
+      .def_rw("copies", &FetchWindow::copies, nb::arg("copies").none())
       .def_rw("gpu_steps", &FetchWindow::gpu_steps)
       .def_rw("gpu_drained", &FetchWindow::gpu_drained)
       .def_rw("gpu_busy", &FetchWindow::gpu_busy, nb::arg("busy").none())

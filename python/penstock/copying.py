@@ -6,8 +6,6 @@ import sys
 import time
 from typing import Any, Mapping, NamedTuple
 
-_SMALLEST_GAIN = 0.02
-
 
 class CopyCost(NamedTuple):
     """Seconds of a batch's copy to the GPU."""
@@ -51,15 +49,3 @@ def _copied(tensors: list[Any], cuda: Any) -> float:
         tensor.cuda(non_blocking=True)
     cuda.synchronize()
     return time.perf_counter() - began
-
-
-def pinning(cost: CopyCost, step_s: float) -> dict[str, Any] | None:
-    """The action, of a loop whose step takes so long; None where it would gain
-    less than 2 %."""
-    spared = cost.pageable_s - cost.pinned_s
-    if not 0 < spared < step_s or spared / (step_s - spared) < _SMALLEST_GAIN:
-        return None
-    return {"knob": "pin_memory", "from": False, "to": True,
-            "predicted_gain": spared / (step_s - spared),
-            "cost": "pinned memory for the batches ahead, and a copy into it by a "
-                    "thread; and in the loop .to(device, non_blocking=True)"}

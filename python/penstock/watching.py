@@ -23,7 +23,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Generic, Iterable, Iterator,
 
 from ._dataloader.meter import Meter, processor_share, scheduled
 from ._dataloader.transfer_cost import TransferCost, measured_transfer
-from .copying import CopyCost, measured_copies, pinning
+from .copying import CopyCost, measured_copies
 from .explanation import Explanation
 from .predicting import Processors, drop_in_of
 
@@ -434,14 +434,17 @@ class Watched(Generic[_Batch]):
         give in its place, a prediction, or None."""
         import json
 
+        from ._engine import Copies
+
         if self._is_ours:
             told: Explanation = self._loop.explain()  # type: ignore[attr-defined]
             return told.report
         window = self._meter.window(self._workers())
         if self._copy is not None:
             window.making = self._made.making()
+        if self._copying is not None:
+            window.copies = Copies(*self._copying)
         report: dict[str, Any] = json.loads(window.report())
-        self._add_pinning(report)
         if self._copy is not None:
             report["drop_in"] = None if self._moving is None else drop_in_of(
                 self._meter, self._made, self._workers(),
@@ -451,19 +454,6 @@ class Watched(Generic[_Batch]):
                     min(window.cpu_share, self._made.processors_got()),
                     self._idle.processors()), report["verdict"])
         return report
-
-    def _add_pinning(self, report: dict[str, Any]) -> None:
-        verdict, batches = report["verdict"], self._meter.batches
-        # Where batches come late, they would come as late.
-        if self._copying is None or verdict["limit"] not in ("compute", "host"):
-            return
-        spent = self._meter.wait_s + self._meter.loop_s
-        action = pinning(self._copying, spent / max(1, batches - 1))
-        if action is not None:
-            verdict["actions"] = sorted(
-                [*verdict["actions"], action],
-                key=lambda one: -float(one["predicted_gain"]))
-            verdict["no_action"] = None
 
 
 def watch(loop: Iterable[_Batch], *, file: TextIO | None = None,

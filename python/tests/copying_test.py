@@ -1,11 +1,11 @@
-"""What pinned memory would gain, over a torch that is made up."""
+"""What copies to a GPU cost, over a torch that is made up."""
 import sys
 import types
 import unittest
 from unittest import mock
 
 from entry import main
-from penstock.copying import CopyCost, measured_copies, pinning
+from penstock.copying import measured_copies
 
 
 class Tensor:
@@ -61,17 +61,6 @@ class Copies(unittest.TestCase):
         full = Tensor(cuda, 8)
         full.pin_memory = mock.Mock(side_effect=RuntimeError("out of memory"))
         self.assertIsNone(cuda.measured([full]))
-
-
-class Pinning(unittest.TestCase):
-    def test_is_offered_with_what_it_spares_of_a_step(self):
-        action = pinning(CopyCost(0.012, 0.002), step_s=0.060)
-        self.assertEqual((action["knob"], action["to"]), ("pin_memory", True))
-        self.assertAlmostEqual(action["predicted_gain"], 0.2)
-
-    def test_is_not_where_it_spares_little(self):
-        self.assertIsNone(pinning(CopyCost(0.0012, 0.0002), step_s=0.060))
-        self.assertIsNone(pinning(CopyCost(0.002, 0.003), step_s=0.060))
 
 
 if __name__ == "__main__":
