@@ -39,6 +39,9 @@ bool row_by_row(const StageNumbers& stage) {
                                 1.5 * static_cast<double>(stage.calls);
 }
 
+/// Of workers that queue what the device does, or wait until it can take it.
+constexpr std::string_view kDevicePool = "device";
+
 /// What its threads are called: those of I/O stand apart from the workers.
 const char* threads_of(const Pool& pool) {
   return pool.name.ends_with("readers") ? "reader" : "worker";
@@ -236,7 +239,7 @@ class Diagnosis {
     verdict_.no_action =
         std::string("neither another tier nor more ") + threads_of(*slowest) +
         "s would gain 2 %: " + processors_needed() + "make the stage '" +
-        verdict_.stage + "' cheaper" + how_cheaper();
+        verdict_.stage + "' cheaper" + how_cheaper(*slowest);
   }
 
   /// Where the processors that are there cannot make what the accelerator
@@ -250,9 +253,12 @@ class Diagnosis {
         needed, window_.limits.cpus);
   }
 
-  std::string how_cheaper() const {
+  std::string how_cheaper(const Pool& pool) const {
     const bool finishes =
         verdict_.stage == "pack" || verdict_.stage == "gather";
+    if (pool.name == kDevicePool)
+      return ", or leave it to the host: \"decode\": \"host\", \"finish\": "
+             "\"host\"";
     return finishes && !window_.cheaper.empty() ? ": " + window_.cheaper : "";
   }
 
@@ -422,7 +428,8 @@ class Diagnosis {
 
   void offer_workers(const Pool& pool) {
     if (std::ranges::any_of(pool.stages, reads_per_sample)) return;
-    if (pool.name == "all readers") return;  // more would gain nothing
+    if (pool.name == "all readers" || pool.name == kDevicePool)
+      return;  // more would gain nothing
     if (pool.name == "readers") return offer_readers(pool);
     // A first worker may only take over what the consumer's thread did while
     // the accelerator was busy; then it takes two to gain anything.

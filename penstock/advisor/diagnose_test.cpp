@@ -318,6 +318,18 @@ TEST(Diagnose, AdvisesMoreReadersWhereTheyWaitForTheSource) {
   EXPECT_THAT(verdict.no_action, HasSubstr("more readers"));
 }
 
+TEST(Diagnose, OffersNoWorkersWhereADevicesDecodersAreTheLimit) {
+  Snapshot snapshot = window(4s, pool({stage("gather", 8, 1000, 4s)}));
+  snapshot.limits.cpus = 16;
+  snapshot.stages.push_back(stage("finish on device", 8, 1000, 32s));
+  snapshot.stages.back().pool = "device";
+  const Verdict verdict = diagnose(snapshot);
+  EXPECT_EQ(verdict.stage, "finish on device");
+  EXPECT_THAT(verdict.because, HasSubstr("250 samples/s"));
+  EXPECT_TRUE(verdict.actions.empty());
+  EXPECT_THAT(verdict.no_action, HasSubstr("\"decode\": \"host\""));
+}
+
 TEST(Diagnose, DoesNotAdviseMoreWorkersThanProcessors) {
   Snapshot snapshot = window(4s, pool({stage("gather", 2, 1000, 8s)}));
   snapshot.limits.cpus = 2;

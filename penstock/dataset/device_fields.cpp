@@ -100,6 +100,8 @@ std::vector<std::string> finish_notes(
       if (held.device > 0)
         note += ": each stream holds " + shown_bytes(held.device) +
                 " there for it, and " + shown_bytes(held.pinned) + " pinned";
+      if (held.of_all_streams > 0)
+        note += "; its decoders hold " + shown_bytes(held.of_all_streams);
     }
     notes.push_back(std::move(note));
   }

@@ -30,8 +30,12 @@ struct FillMeters {
         prepare("prepare", workers, "loader"),
         pack("pack", workers, "loader"),
         gather("gather", workers, "loader"),
-        map("map", workers, "loader") {}
+        map("map", workers, "loader"),
+        on_device("finish on device", workers, "device") {}
   StageMeter plan, read, prepare, pack, gather, map;
+  /// Queueing what the device does, and waiting for its decoders: more threads
+  /// would gain nothing.
+  StageMeter on_device;
 };
 
 /// Ranges of a batch that are to be filled: whole bins, one after the other.

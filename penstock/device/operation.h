@@ -185,12 +185,15 @@ struct Resize {
 /// What a stream of a GPU holds for these from the first one on, unless a
 /// single window needs more: so much of its memory, and twice that pinned.
 inline constexpr std::size_t kResizeBytes = std::size_t{1} << 20;
-/// And from the first one on that has files: so much of its memory for images
-/// that are decoded, about so much for what decodes them, and so much pinned
-/// for those that the host decodes. A window that needs more takes more.
-inline constexpr std::size_t kDecodedBytes = std::size_t{64} << 20;
-inline constexpr std::size_t kDecoderBytes = kDecodedBytes;
+/// And from the first one on that has files, for images that the host decodes:
+/// so much of its memory, and so much pinned.
 inline constexpr std::size_t kHostDecodedBytes = std::size_t{8} << 20;
+/// Then a GPU has two decoders, for all streams. Each holds so much for images
+/// that it makes, and about so much for itself. A window that needs more takes
+/// more.
+inline constexpr std::size_t kDecodedBytes = std::size_t{32} << 20;
+inline constexpr std::size_t kDecoderBytes = kDecodedBytes;
+inline constexpr std::size_t kDecoders = 2;
 
 /// A part of a row of a tensor [rows, height, width].
 struct MaskBox {

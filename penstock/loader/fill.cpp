@@ -27,7 +27,8 @@ BatchFiller::BatchFiller(const Dataset& dataset,
                                            .seed = options.seed,
                                            .per_sample = options.per_sample})),
       device_fields_(dataset.info().device_fields_of(options.side)),
-      queues_(device_finishes(dataset, options.side, device)) {
+      queues_(device_finishes(dataset, options.side, device)),
+      meter_(meters.on_device) {
   const StreamBytes held = stream_bytes(dataset.info(), options.side);
   held_there_.change_to(held.device);
   held_pinned_.change_to(held.pinned);
@@ -291,6 +292,8 @@ void BatchFiller::finish(Slot& slot) {
 
 void BatchFiller::queue(const Slot& slot) {
   if (!device_fields_.empty()) {
+    BusyScope busy(meter_);
+    meter_.add_items(std::ssize(slot.ids), 0);
     const Part whole{0, slot.plan.bin_ends.size(), 0, slot.ids.size()};
     FillItem batch = item_of(slot, whole, true);
     find_places(slot, whole, false, host_places_);

@@ -68,6 +68,7 @@ class BatchFiller {
   Faults faults_;
   const std::vector<DeviceField>& device_fields_;
   const bool queues_;  // device_finishes()
+  StageMeter& meter_;  // of what is queued for these fields
   OperationScratch scratch_;
   // What the stream holds for fields that the device finishes: a device that
   // is a part charges nothing by itself.

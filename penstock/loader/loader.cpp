@@ -124,7 +124,7 @@ std::vector<StageNumbers> Loader::stages() const {
   std::vector<StageNumbers> stages = {s.numbers_of(s.meters.plan)};
   for (const StageMeter* stage :
        {&s.meters.read, &s.meters.prepare, &s.meters.pack, &s.meters.gather,
-        &s.meters.map})
+        &s.meters.map, &s.meters.on_device})
     if (StageNumbers numbers = s.numbers_of(*stage); numbers.items > 0)
       stages.push_back(std::move(numbers));
   stages.push_back(s.deliver.numbers());

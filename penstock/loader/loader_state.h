@@ -53,6 +53,10 @@ struct LoaderState {
   const std::shared_ptr<const BatchOperations> operations;
   const SlotMaker maker;
   const BatchLayout most;
+  /// What a device's decoders hold, once for each loader that uses them.
+  const MemoryCharge decoders{
+      HeldFor::copies, HeldIn::device,
+      stream_bytes(dataset->info(), options.side).of_all_streams};
   /// Batches are filled by the consumer, on request.
   const bool inlined;
   const int readers;      // I/O threads; 0: nothing is read ahead

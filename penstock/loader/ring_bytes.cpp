@@ -11,6 +11,8 @@ StreamBytes stream_bytes(const DatasetInfo& info, Side side) {
   for (const DeviceField& field : info.device_fields_of(side)) {
     most.device = std::max(most.device, field.stream_bytes.device);
     most.pinned = std::max(most.pinned, field.stream_bytes.pinned);
+    most.of_all_streams =
+        std::max(most.of_all_streams, field.stream_bytes.of_all_streams);
   }
   return most;
 }
@@ -30,7 +32,8 @@ RingBytes ring_bytes(const LoaderOptions& options, const DatasetInfo& info) {
   // Of each worker, and of the caller.
   const auto streams = static_cast<std::size_t>(resolved(options).workers) + 1;
   const StreamBytes held = stream_bytes(info, options.side);
-  return {.device = slots * (most.bytes + most.scratch) + streams * held.device,
+  return {.device = slots * (most.bytes + most.scratch) +
+                    streams * held.device + held.of_all_streams,
           .host = slots * most.copied + streams * held.pinned};
 }
 

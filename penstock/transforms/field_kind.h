@@ -306,9 +306,10 @@ class FieldEncoder {
                       Faults& faults) = 0;
 };
 
-/// What a stream of a device holds: so much of its memory, and so much pinned.
+/// What a stream of a device holds: so much of its memory, and so much pinned;
+/// and what of its memory all streams hold together.
 struct StreamBytes {
-  std::size_t device = 0, pinned = 0;
+  std::size_t device = 0, pinned = 0, of_all_streams = 0;
 };
 
 /// Puts stored rows into a batch, every time they come. One per thread.

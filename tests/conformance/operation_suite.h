@@ -162,7 +162,7 @@ inline void decode_copy(std::span<const std::byte> file, std::int32_t,
 // the memory that a stream has for them.
 TEST_P(OperationSuite, ResizesImagesThatTheHostDecodes) {
   constexpr std::int32_t kMany = 50, kOne = 1 << kResizeBits, kLines = 3000;
-  static_assert(std::size_t{kLines} * kLines * 8 > kDecodedBytes);
+  static_assert(std::size_t{kLines} * kLines * 8 > kHostDecodedBytes);
   std::unique_ptr<Stream> stream = device_->make_stream();
   const ByteVector image = random_bytes(64 * 8, 6),
                    numbers = random_bytes(2048, 7);

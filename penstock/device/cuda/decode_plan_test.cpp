@@ -7,24 +7,33 @@
 namespace penstock::cuda {
 namespace {
 
+constexpr std::int32_t kSide = 1024;  // 3 MiB
+static_assert(kDecodedBytes / (std::size_t{kSide} * kSide * 3) == 10);
+static_assert(kHostDecodedBytes / (std::size_t{kSide} * kSide * 3) == 2);
+
 class DecodePlan : public testing::Test {
  protected:
-  /// Each in a file, of so many pixels; 0: in none.
-  void windows_of(const std::vector<std::int32_t>& pixels) {
-    for (std::int32_t count : pixels)
-      windows_.push_back({.file = count == 0 ? std::span<const std::byte>()
-                                             : std::span(&byte_, 1),
-                          .height = 1,
-                          .width = count});
+  void add(int count, std::int32_t side, bool host_decodes = false) {
+    for (int i = 0; i < count; ++i)
+      windows_.push_back({.file = std::span(&byte_, 1),
+                          .host_decodes = host_decodes,
+                          .height = side,
+                          .width = side});
   }
-  /// How many windows come at once, where so many bytes are there.
-  std::vector<std::size_t> parts(std::size_t most) {
-    const Resize resize{.channels = 3, .windows = windows_};
+  void add_images(int count) {
+    for (int i = 0; i < count; ++i)
+      windows_.push_back({.image = &byte_, .height = kSide, .width = kSide});
+  }
+  /// How many windows come at once.
+  std::vector<std::size_t> parts(std::int32_t channels = 3) const {
+    const Resize resize{.channels = channels, .windows = windows_};
     std::vector<std::size_t> counts;
     for (std::size_t first = 0; first < windows_.size();
          first += counts.back()) {
-      const DecodedPart part = next_decoded(resize, first, most);
-      EXPECT_TRUE(part.bytes <= most || part.windows.size() == 1);
+      const DecodedPart part = next_decoded(resize, first);
+      EXPECT_TRUE(
+          (part.there <= kDecodedBytes && part.on_host <= kHostDecodedBytes) ||
+          part.windows.size() == 1);
       counts.push_back(part.windows.size());
     }
     return counts;
@@ -37,21 +46,41 @@ class DecodePlan : public testing::Test {
 using Counts = std::vector<std::size_t>;
 
 TEST_F(DecodePlan, TakesAsManyAsThereIsRoomFor) {
-  windows_of({1, 85, 86, 1, 1});  // 256, 256, 512, 256, 256 bytes
-  EXPECT_EQ(parts(1024), (Counts{3, 2}));
-  EXPECT_EQ(parts(512), (Counts{2, 1, 2}));
+  add(25, kSide);
+  EXPECT_EQ(parts(), (Counts{10, 10, 5}));
+}
+
+TEST_F(DecodePlan, TakesAsManyAsADecoderBestTakesAtOnce) {
+  add(70, 8);
+  EXPECT_EQ(parts(), (Counts{32, 32, 6}));
 }
 
 TEST_F(DecodePlan, TakesOneThatIsLargerByItself) {
-  windows_of({10, 2000, 10});
-  EXPECT_EQ(parts(512), (Counts{1, 1, 1}));
+  add(1, 8);
+  add(1, 4 * kSide);
+  add(1, 8);
+  EXPECT_EQ(parts(), (Counts{1, 1, 1}));
+}
+
+TEST_F(DecodePlan, WhatTheHostDecodesHasRoomOfItsOwn) {
+  add(3, kSide, true);
+  add(12, kSide);
+  EXPECT_EQ(parts(), (Counts{2, 11, 2}));
+}
+
+TEST_F(DecodePlan, ImagesOfOneChannelAreTheHosts) {
+  add(13, kSide);
+  EXPECT_EQ(parts(1), (Counts{8, 5}));
 }
 
 TEST_F(DecodePlan, WhatIsInNoFileTakesNoRoom) {
-  windows_of({85, 0, 0, 0, 85, 1});
-  EXPECT_EQ(parts(512), (Counts{5, 1}));
+  add(5, kSide);
+  add_images(20);
+  add(6, kSide);
+  EXPECT_EQ(parts(), (Counts{30, 1}));
   const Resize resize{.channels = 3, .windows = windows_};
-  EXPECT_EQ(decoded_bytes(resize, windows_[1]), 0U);
+  EXPECT_EQ(decoded_bytes(resize, windows_[5]), 0U);
+  EXPECT_EQ(decoded_bytes(resize, windows_[4]), std::size_t{3} << 20);
 }
 
 }  // namespace

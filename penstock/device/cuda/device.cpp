@@ -75,10 +75,10 @@ CudaDevice::CudaDevice(Found found, DeviceAllocator allocator)
   event_clock_.anchor();
 }
 
-const NvjpegOnDevice& CudaDevice::nvjpeg() {
-  Lock lock(nvjpeg_mutex_);
-  if (nvjpeg_ == nullptr) nvjpeg_ = std::make_unique<NvjpegOnDevice>(*this);
-  return *nvjpeg_;
+JpegDecoders& CudaDevice::jpeg_decoders() {
+  Lock lock(decoders_mutex_);
+  if (decoders_ == nullptr) decoders_ = std::make_unique<JpegDecoders>(*this);
+  return *decoders_;
 }
 
 std::byte* CudaDevice::take(std::size_t bytes) {

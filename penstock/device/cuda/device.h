@@ -7,7 +7,7 @@
 
 #include "penstock/device/cuda/absence.h"
 #include "penstock/device/cuda/event.h"
-#include "penstock/device/cuda/nvjpeg_on_device.h"
+#include "penstock/device/cuda/jpeg_decoders.h"
 #include "penstock/device/device.h"
 
 namespace penstock::cuda {
@@ -44,7 +44,7 @@ class CudaDevice final : public Device {
   EventPool& events() { return events_; }
   EventClock& event_clock() { return event_clock_; }
   /// Made when it is first asked for. Throws Error(device).
-  const NvjpegOnDevice& nvjpeg();
+  JpegDecoders& jpeg_decoders();
   /// Memory without an owner; null where there is none.
   std::byte* take(std::size_t bytes);
   void give_back(std::byte* memory);
@@ -64,9 +64,9 @@ class CudaDevice final : public Device {
   const DeviceAllocator allocator_;
   EventPool events_;
   EventClock event_clock_;
-  Mutex nvjpeg_mutex_;
-  // It gives its memory back, so it goes first.
-  std::unique_ptr<NvjpegOnDevice> nvjpeg_ PENSTOCK_GUARDED_BY(nvjpeg_mutex_);
+  Mutex decoders_mutex_;
+  // They give their memory back, so they go first.
+  std::unique_ptr<JpegDecoders> decoders_ PENSTOCK_GUARDED_BY(decoders_mutex_);
 };
 
 }  // namespace penstock::cuda

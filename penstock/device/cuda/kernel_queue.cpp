@@ -135,10 +135,10 @@ void KernelQueue::run(const Resize& resize) {
   if (decoder_ == nullptr)
     decoder_ = std::make_unique<ImageDecoder>(device_, stream_);
   for (std::size_t first = 0; first < resize.windows.size();) {
+    const ImageDecoder::Images images = decoder_->decode(resize, first);
     Resize part = resize;
-    part.windows = decoder_->decode(resize, first);
+    part.windows = images.windows();
     resize_images(part);
-    decoder_->read();
     first += part.windows.size();
   }
 }

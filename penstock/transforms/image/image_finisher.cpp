@@ -53,8 +53,9 @@ class ImageFinisher final : public FieldFinisher {
     if (memory != MemoryKind::cuda) return {};
     StreamBytes bytes{.device = kResizeBytes, .pinned = 2 * kResizeBytes};
     if (image_.decode_on_device) {
-      bytes.device += kDecodedBytes + kDecoderBytes;
+      bytes.device += kHostDecodedBytes;
       bytes.pinned += kHostDecodedBytes;
+      bytes.of_all_streams = kDecoders * (kDecodedBytes + kDecoderBytes);
     }
     return bytes;
   }
