@@ -1,5 +1,6 @@
 #include <webp/decode.h>
 
+#include <cerrno>
 #include <new>
 #include <vector>
 
@@ -30,8 +31,13 @@ class WebpDecoder final : public PictureDecoder {
     config.output.u.RGBA = {.rgba = whole_.data(),
                             .stride = static_cast<int>(stride),
                             .size = size};
+    errno = 0;
     const VP8StatusCode status = WebPDecode(data, bytes.size(), &config);
-    if (status == VP8_STATUS_OUT_OF_MEMORY) throw std::bad_alloc();
+    // Not every lack of memory is told as such: it calls some a damage, and
+    // where the frame is set up an abort by the user.
+    if (status == VP8_STATUS_OUT_OF_MEMORY ||
+        (status != VP8_STATUS_OK && errno == ENOMEM))
+      throw std::bad_alloc();
     if (status != VP8_STATUS_OK) return "it is a damaged WebP file";
     out.reshape(box.width, box.height, mode);
     for (int y = 0; y < box.height; ++y)
