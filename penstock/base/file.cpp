@@ -113,8 +113,12 @@ class RealWriter final : public FileWriter {
     if (!write_all(temporary_.number(), bytes)) fail();
   }
   void commit() override {
-    if (::fsync(temporary_.number()) != 0 || !temporary_.become(path_)) fail();
+    if (::fsync(temporary_.number()) != 0) fail();
+    take_name();
     sync_folder(path_.parent_path());
+  }
+  void take_name() {
+    if (!temporary_.become(path_)) fail();
     remove_leftovers(path_);
   }
 
@@ -222,6 +226,12 @@ class RealFiles final : public FileSystem {
     RealWriter file(path);
     file.append(std::as_bytes(std::span(bytes)));
     file.commit();
+  }
+
+  void replace(const Path& path, std::string_view bytes) override {
+    RealWriter file(path);
+    file.append(std::as_bytes(std::span(bytes)));
+    file.take_name();
   }
 
   std::unique_ptr<FileWriter> create(const Path& path) override {

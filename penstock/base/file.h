@@ -55,6 +55,10 @@ class FileSystem {
   /// of the folder. Throws Error(request) with the path and the reason.
   virtual void write_atomic(const std::filesystem::path& path,
                             std::string_view bytes) = 0;
+  /// The same without waiting for the drive: after a power failure the file may
+  /// be empty. For what is soon written again, or can be made again.
+  virtual void replace(const std::filesystem::path& path,
+                       std::string_view bytes) = 0;
   /// Adds one line at the end. If only a part of it can be written, the file is
   /// truncated to what it was, and the Error(request) says so.
   virtual void append_line(const std::filesystem::path& path,

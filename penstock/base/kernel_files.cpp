@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <functional>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -125,15 +127,30 @@ std::optional<std::int64_t> number_in(const path& file, std::string_view key) {
 
 Cgroups::Cgroups(path root)
     : root_(std::move(root)),
-      groups_(kernel_text(root_ / "proc/self/cgroup")),
-      mounts_(kernel_text(root_ / "proc/self/mountinfo")) {}
+      groups_(kernel_text(root_ / "proc/self/cgroup")) {}
 
+// The list of mounts is long, and a run asks some twenty times.
 CgroupFolders Cgroups::folders(std::string_view controller) const {
+  if (root_ != "/") return found(controller);
+  struct Known {
+    std::string groups;
+    std::map<std::string, CgroupFolders, std::less<>> of;
+  };
+  thread_local Known known;
+  if (known.groups != groups_) known = {groups_, {}};
+  auto at = known.of.find(controller);
+  if (at == known.of.end())
+    at = known.of.emplace(controller, found(controller)).first;
+  return at->second;
+}
+
+CgroupFolders Cgroups::found(std::string_view controller) const {
   CgroupFolders found;
   std::optional<Group> group = group_of(controller, groups_);
   if (!group) return found;
   found.version_2 = group->version_2;
-  Mount mount = mount_of(controller, group->version_2, root_, mounts_);
+  Mount mount = mount_of(controller, group->version_2, root_,
+                         kernel_text(root_ / "proc/self/mountinfo"));
   for (path own = below(mount, group->name); !own.empty();
        own = own.parent_path())
     if (std::filesystem::exists(mount.at / own))

@@ -34,8 +34,8 @@ struct CgroupFolders {
   bool version_2 = false;
 };
 
-/// Of which groups this process is and where their trees are mounted, as the
-/// kernel's files say when this is made.
+/// Of which groups this process is when this is made, and where their trees are
+/// mounted: that is looked up again where a thread finds itself in others.
 class Cgroups {
  public:
   /// `root` is "/" except in tests, which hand in a made-up tree.
@@ -45,8 +45,10 @@ class Cgroups {
   CgroupFolders folders(std::string_view controller) const;
 
  private:
+  CgroupFolders found(std::string_view controller) const;
+
   std::filesystem::path root_;
-  std::string groups_, mounts_;  // the files' texts
+  std::string groups_;  // the file's text
 };
 
 /// Those of one controller, for who needs no other.

@@ -96,9 +96,9 @@ constexpr std::size_t kLongestRun = std::size_t{1} << 30;
 /// How much of a source some of its rows are, from 0 to 1.
 class RowShare {
  public:
-  explicit RowShare(const Source& source)
+  RowShare(const Source& source, std::optional<std::int64_t> rows)
       : chunks_(source.abilities().by_position ? source.chunks() : nullptr),
-        rows_(source.count().rows) {
+        rows_(rows) {
     if (chunks_ != nullptr && chunks_->ends.empty()) chunks_ = nullptr;
   }
   std::optional<std::int64_t> rows() const { return rows_; }
@@ -146,7 +146,7 @@ class SharedParser {
     for (const Partition& partition : partitions)
       begins_.push_back(partition.first);
     if (!scanned_) return;
-    share_.emplace(source);
+    share_.emplace(source, limit.expected_rows);
     progress_.expected = share_->rows();
   }
 
@@ -485,6 +485,8 @@ ScanLimit scan_limit(const Source& source, const TableDatasetOptions& options) {
                   .readers = source.abilities().global_lock ? 1
                              : connections > 0              ? connections
                                                : std::max(1, options.workers)};
+  if (options.scanning || options.scanned)
+    limit.expected_rows = source.count().rows;
   if (options.scan_bytes) return limit;
   HostLimits host = read_host_limits();
   limit.why = "free memory is unknown";

@@ -20,6 +20,9 @@ struct ScanLimit {
   std::string why;                   ///< "80 % of 1.0 GiB free (MemAvailable)"
   int readers = 1;  ///< of the source at once, as many as there is memory for
   std::size_t reader_bytes = 0;  ///< of all of them, beside `bytes`
+  /// As Source::count() has it, which may read all of a small table: only for
+  /// who is told how far the scan has come.
+  std::optional<std::int64_t> expected_rows;
 
   std::string text() const;  ///< "0.8 GiB: 80 % of 1.0 GiB free", for people
 };

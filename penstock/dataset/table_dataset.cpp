@@ -4,6 +4,7 @@
 #include <map>
 
 #include "penstock/dataset/arrival_packing.h"
+#include "penstock/dataset/scan.h"
 
 // A table becomes a data set in one scan: read and parse, order by key (a
 // sample's id is its rank), split into sides, fit statistics on the train side,
@@ -100,11 +101,14 @@ bool TableDataset::take_in_turn(FileLock& turn, Device& device) {
   return false;
 }
 
-void TableDataset::announce_scan(const std::string& limit) const {
-  log(LogLevel::info, limit);
+void TableDataset::announce_scan(const ScanLimit& limit,
+                                 const Spill& spill) const {
+  const std::string text =
+      "the initial scan may hold " + limit.text() + "; " + spill.text();
+  log(LogLevel::info, text);
   if (!options_.scanning) return;
-  if (RowCount expected = source_->count(); expected.rows) {
-    auto rows = static_cast<std::size_t>(*expected.rows);
+  if (limit.expected_rows) {
+    auto rows = static_cast<std::size_t>(*limit.expected_rows);
     bool more = std::ranges::any_of(options_.fields, [](const Field& field) {
       return field.kind->stored().element_bytes > 0;
     });
@@ -113,7 +117,7 @@ void TableDataset::announce_scan(const std::string& limit) const {
                       shown_bytes(rows * layout_.row_bytes) +
                       (more ? ", and what differs in length" : ""));
   }
-  options_.scanning(limit);
+  options_.scanning(text);
 }
 
 void TableDataset::bind() {

@@ -22,6 +22,9 @@
 
 namespace penstock {
 
+class Spill;
+struct ScanLimit;
+
 /// What a source must give for these options, after the key.
 std::vector<ColumnRequest> requests_of(const TableDatasetOptions& options);
 
@@ -129,7 +132,7 @@ class TableDataset final : public FittedDataset {
   void begin(std::shared_ptr<Source> source);
   void bind();
   void check_weights() const;
-  void announce_scan(const std::string& limit) const;
+  void announce_scan(const ScanLimit& limit, const Spill& spill) const;
   /// True where all rows are on one side, whatever they are.
   bool one_side() const { return options_.split.whole(); }
   /// `sides`: of each row, a Side; not looked at where there is one.

@@ -95,8 +95,7 @@ void TablePreparation::scan() {
   const TableDatasetOptions& options = set.options_;
   const ScanLimit limit = scan_limit(*set.source_, options);
   spill_.emplace(real_files(), store_dir(options), shown_);
-  set.announce_scan("the initial scan may hold " + limit.text() + "; " +
-                    spill_->text());
+  set.announce_scan(limit, *spill_);
   BlockParser::Options parsing = set.parsing_;
   parsing.keeps_values = !set.needs_no_values();
   if (options.resumable && set.store_file_.why_not.empty() &&

@@ -27,6 +27,8 @@ std::string new_name() {
   return name;
 }
 
+std::string text_of(const Json& document) { return document.dump(2) + "\n"; }
+
 }  // namespace
 
 template <class Work>
@@ -51,6 +53,10 @@ void OutputFolder::write(const std::string& name, const std::string& bytes) {
   named([&] { files_.write_atomic(path_ / name, bytes); });
 }
 
+void OutputFolder::replace(const std::string& name, const std::string& bytes) {
+  named([&] { files_.replace(path_ / name, bytes); });
+}
+
 void OutputFolder::append(const std::string& name, const std::string& lines) {
   named([&] { files_.append_line(path_ / name, lines); });
 }
@@ -72,7 +78,7 @@ RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
                      const Json& run)
     : files_(files), folder_(files, dir / new_name(), kSetting) {
   try {
-    write("run.json", run);
+    folder_.replace("run.json", text_of(run));
   } catch (const Error&) {
     discard();
     throw;
@@ -89,7 +95,7 @@ void RunFolder::discard() noexcept {
 }
 
 void RunFolder::write(const std::string& name, const Json& document) {
-  folder_.write(name, document.dump(2) + "\n");
+  folder_.write(name, text_of(document));
 }
 
 void RunFolder::append(const std::string& name, const std::string& lines) {

@@ -17,6 +17,8 @@ class OutputFolder {
   const std::filesystem::path& path() const { return path_; }
   /// The file is whole or as it was before.
   void write(const std::string& name, const std::string& bytes);
+  /// The same, as FileSystem::replace() has it.
+  void replace(const std::string& name, const std::string& bytes);
   void append(const std::string& name, const std::string& lines);
   /// A file that cannot be removed stays: the log says so.
   void remove(const std::string& name);
@@ -37,7 +39,8 @@ class OutputFolder {
 /// there, but for the growing `steps.jsonl` and `quarantine.jsonl`.
 class RunFolder {
  public:
-  /// Makes the folder and writes `run.json` into it. Throws Error(request)
+  /// Makes the folder and writes a first `run.json` into it, as replace() does:
+  /// nothing can be resumed yet. Throws Error(request)
   /// when `dir` cannot be written to, and then leaves nothing behind.
   RunFolder(FileSystem& files, const std::filesystem::path& dir,
             const Json& run);
@@ -52,6 +55,9 @@ class RunFolder {
   void write(const std::string& name, const Json& document);
   void write_bytes(const std::string& name, const std::string& bytes) {
     folder_.write(name, bytes);
+  }
+  void replace(const std::string& name, const std::string& bytes) {
+    folder_.replace(name, bytes);
   }
   void append(const std::string& name, const std::string& lines);
   void remove(const std::string& name) { folder_.remove(name); }

@@ -261,7 +261,7 @@ struct Begun {
                        .interrupted = !all};
     result.report["interrupted"] = result.interrupted;
     folder.write("report.json", result.report);
-    folder.write_bytes("report.html", report_html(result.report));
+    folder.replace("report.html", report_html(result.report));
     return result;
   }
 };

@@ -30,6 +30,10 @@ class MemoryFiles final : public FileSystem {
     call(path);
     files[path.string()] = std::make_shared<std::string>(bytes);
   }
+  void replace(const std::filesystem::path& path,
+               std::string_view bytes) override {
+    write_atomic(path, bytes);
+  }
   void append_line(const std::filesystem::path& path,
                    std::string_view line) override {
     call(path);
