@@ -34,9 +34,10 @@ class ImageFolder(BaseLoader):
     TrivialAugmentWide, GaussianBlur, RandomErasing, RandomVerticalFlip,
     RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,
     RandomAdjustSharpness, RandomAutocontrast, RandomEqualize. Others are refused
-    by name. Or
-    `image` is a job's section `image`. Without both pictures are cropped at random
-    to 224 pixels and mirrored, uint8 `[n, 3, 224, 224]`.
+    by name. `image` is a job's section `image`, instead, or with what a transform
+    does not say: `{"decode": "device"}`, `{"store": {"form": "decoded"}, "finish":
+    "device"}`. Without both pictures are cropped at random to 224 pixels and
+    mirrored, uint8 `[n, 3, 224, 224]`.
 
     `root` may also be a `.tar` file or a pattern of such; `labels` names a file of
     CSV or JSON lines that says the class of each picture. `on_bad` is "stop",
@@ -60,16 +61,13 @@ class ImageFolder(BaseLoader):
                  cache: str | Settings = "auto",
                  rank: int | None = None, world: int | None = None,
                  agree: Agree | None = None) -> None:
-        if transform is not None and image is not None:
-            raise refused("images.transform", "cannot make the pictures",
-                          "transform", "there is a section `image`, too",
-                          "give one of them")
-        made = dict(image or {})
-        if transform is not None:
-            made = image_settings(transform)
-        self._folder = os.fspath(root)
-        if labels is not None or not os.path.isdir(self._folder):
-            self._folder = ""
+        made = image_settings(transform) if transform is not None else {}
+        for key, value in (image or {}).items():
+            if key in made:
+                raise refused("images.transform", "cannot make the pictures",
+                              f"image.{key}",
+                              "the transform says it, too", "leave one out")
+            made[key] = value
         ranks = Ranks(rank, world, agree)
         source: dict[str, Any] = {"kind": "images", "path": os.fspath(root)}
         if labels is not None:
@@ -94,17 +92,8 @@ class ImageFolder(BaseLoader):
 
     @property
     def classes(self) -> list[str]:
-        """The names of the classes, by their numbers. Of tar files and of
-        `labels` they are known where rows are kept (`cache` "ram")."""
-        found = self.statistics.get("label")
-        if found is not None:
-            return list(found["classes"])
-        if not self._folder:
-            raise refused("images.classes", "cannot list the classes",
-                          "classes", "they are not in the names of folders",
-                          'read the file of labels, or set cache="ram"')
-        with os.scandir(self._folder) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir())
+        """The names of the classes, by their numbers."""
+        return list(self.statistics["label"]["classes"])
 
     @property
     def class_to_idx(self) -> dict[str, int]:

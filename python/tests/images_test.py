@@ -83,15 +83,11 @@ class Folder(unittest.TestCase):
         labels = self.root / "labels.csv"
         labels.write_text("path,class\n" + "".join(
             f"{name},{'xy'[at % 2]}\n" for at, name in enumerate(self.names)))
-        with penstock.ImageFolder(self.root, labels=labels,
-                                  image={"size": 8}) as loader:
-            self.assertEqual(loader.peek()["label"].shape, (1,))
-            with self.assertRaises(penstock.RequestError) as caught:
-                _ = loader.classes
-            self.assertEqual(caught.exception.code, "images.classes")
-        with penstock.ImageFolder(self.root, labels=labels, cache="ram",
-                                  image={"size": 8}) as loader:
-            self.assertEqual(loader.classes, ["x", "y"])
+        for cache in ("none", "ram"):
+            with penstock.ImageFolder(self.root, labels=labels, cache=cache,
+                                      image={"size": 8}) as loader:
+                self.assertEqual(loader.peek()["label"].shape, (1,))
+                self.assertEqual(loader.classes, ["x", "y"])
 
     def test_transforms_of_torchvision_become_settings(self):
         normal = transform("Normalize", mean=[0.5] * 3, std=(0.25,) * 3)
@@ -193,8 +189,22 @@ class Folder(unittest.TestCase):
                 images.image_settings(compose(*parts))
             self.assertEqual(caught.exception.code, "images.transform")
             self.assertIn(name, str(caught.exception))
-        with self.assertRaises(penstock.RequestError):
-            penstock.ImageFolder(self.root, compose(CROP), image={})
+        with self.assertRaises(penstock.RequestError) as caught:
+            penstock.ImageFolder(self.root, compose(CROP), image={"flip": 0.5})
+        self.assertIn("image.flip", str(caught.exception))
+
+    def test_a_section_says_what_a_transform_does_not(self):
+        normal = transform("Normalize", mean=[0.5] * 3, std=(0.25,) * 3)
+        made = compose(CROP, FLIP, transform("ToTensor"), normal)
+        with penstock.ImageFolder(self.root, made, batch_size=4, device="cpu",
+                                  cache="ram") as loader:
+            right = loader.peek().numpy()["image"]
+        with penstock.ImageFolder(self.root, made, batch_size=4, device="sim",
+                                  cache="ram",
+                                  image={"decode": "device"}) as loader:
+            self.assertIn("finished on the device", str(loader.plan))
+            numpy.testing.assert_array_equal(loader.peek().numpy()["image"],
+                                             right)
 
     def test_a_bad_picture_ends_the_loop_or_is_replaced(self):
         (self.root / "cat" / "bad.jpg").write_bytes(b"no picture")
