@@ -39,9 +39,6 @@ bool row_by_row(const StageNumbers& stage) {
                                 1.5 * static_cast<double>(stage.calls);
 }
 
-/// Of workers that queue what the device does, or wait until it can take it.
-constexpr std::string_view kDevicePool = "device";
-
 /// What its threads are called: those of I/O stand apart from the workers.
 const char* threads_of(const Pool& pool) {
   return pool.name.ends_with("readers") ? "reader" : "worker";
@@ -239,7 +236,7 @@ class Diagnosis {
     verdict_.no_action =
         std::string("neither another tier nor more ") + threads_of(*slowest) +
         "s would gain 2 %: " + processors_needed() + "make the stage '" +
-        verdict_.stage + "' cheaper" + how_cheaper(*slowest);
+        verdict_.stage + "' cheaper" + how_cheaper();
   }
 
   /// Where the processors that are there cannot make what the accelerator
@@ -253,12 +250,12 @@ class Diagnosis {
         needed, window_.limits.cpus);
   }
 
-  std::string how_cheaper(const Pool& pool) const {
+  std::string how_cheaper() const {
     const bool finishes =
         verdict_.stage == "pack" || verdict_.stage == "gather";
-    if (pool.name == kDevicePool)
-      return ", or leave it to the host: \"decode\": \"host\", \"finish\": "
-             "\"host\"";
+    if (verdict_.stage == kFinishOnDevice)
+      return ", or leave it to the host: \"finish\": \"host\", and where it "
+             "decodes files \"decode\": \"host\"";
     return finishes && !window_.cheaper.empty() ? ": " + window_.cheaper : "";
   }
 
@@ -428,8 +425,10 @@ class Diagnosis {
 
   void offer_workers(const Pool& pool) {
     if (std::ranges::any_of(pool.stages, reads_per_sample)) return;
-    if (pool.name == "all readers" || pool.name == kDevicePool)
-      return;  // more would gain nothing
+    if (pool.name == "all readers") return;  // more would gain nothing
+    if (pool.busiest().name == kFinishOnDevice &&
+        cpu_share(pool.busiest()) < 0.5)
+      return;  // they wait for the device
     if (pool.name == "readers") return offer_readers(pool);
     // A first worker may only take over what the consumer's thread did while
     // the accelerator was busy; then it takes two to gain anything.

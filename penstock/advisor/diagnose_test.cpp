@@ -319,15 +319,20 @@ TEST(Diagnose, AdvisesMoreReadersWhereTheyWaitForTheSource) {
 }
 
 TEST(Diagnose, OffersNoWorkersWhereADevicesDecodersAreTheLimit) {
-  Snapshot snapshot = window(4s, pool({stage("gather", 8, 1000, 4s)}));
+  Snapshot snapshot =
+      window(4s, pool({stage("gather", 8, 1000, 3s),
+                       stage("finish on device", 8, 1000, 29s, 0.2)}));
   snapshot.limits.cpus = 16;
-  snapshot.stages.push_back(stage("finish on device", 8, 1000, 32s));
-  snapshot.stages.back().pool = "device";
-  const Verdict verdict = diagnose(snapshot);
+  Verdict verdict = diagnose(snapshot);
   EXPECT_EQ(verdict.stage, "finish on device");
   EXPECT_THAT(verdict.because, HasSubstr("250 samples/s"));
   EXPECT_TRUE(verdict.actions.empty());
   EXPECT_THAT(verdict.no_action, HasSubstr("\"decode\": \"host\""));
+
+  snapshot.stages[1].busy_cpu = snapshot.stages[1].busy_wall;
+  verdict = diagnose(snapshot);
+  ASSERT_EQ(verdict.actions.size(), 1U) << "the host decodes there";
+  EXPECT_EQ(verdict.actions[0].knob, "loader.workers");
 }
 
 TEST(Diagnose, DoesNotAdviseMoreWorkersThanProcessors) {

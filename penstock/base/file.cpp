@@ -117,6 +117,11 @@ class RealWriter final : public FileWriter {
     take_name();
     sync_folder(path_.parent_path());
   }
+  /// Where a file system tells only then that it has no room.
+  void close_once() {
+    const int copy = ::dup(temporary_.number());
+    if (copy < 0 || ::close(copy) != 0) fail();
+  }
   void take_name() {
     if (!temporary_.become(path_)) fail();
     remove_leftovers(path_);
@@ -231,6 +236,7 @@ class RealFiles final : public FileSystem {
   void replace(const Path& path, std::string_view bytes) override {
     RealWriter file(path);
     file.append(std::as_bytes(std::span(bytes)));
+    file.close_once();
     file.take_name();
   }
 

@@ -131,7 +131,11 @@ Cgroups::Cgroups(path root)
 
 // The list of mounts is long, and a run asks some twenty times.
 CgroupFolders Cgroups::folders(std::string_view controller) const {
-  if (root_ != "/") return found(controller);
+  auto look_up = [&](const std::string& mounts) {
+    return found(controller, mounts);
+  };
+  auto mounts = [&] { return kernel_text(root_ / "proc/self/mountinfo"); };
+  if (root_ != "/") return look_up(mounts());
   struct Known {
     std::string groups;
     std::map<std::string, CgroupFolders, std::less<>> of;
@@ -139,18 +143,21 @@ CgroupFolders Cgroups::folders(std::string_view controller) const {
   thread_local Known known;
   if (known.groups != groups_) known = {groups_, {}};
   auto at = known.of.find(controller);
-  if (at == known.of.end())
-    at = known.of.emplace(controller, found(controller)).first;
+  if (at == known.of.end()) {
+    const std::string text = mounts();
+    if (text.empty()) return look_up(text);  // it may be there the next time
+    at = known.of.emplace(controller, look_up(text)).first;
+  }
   return at->second;
 }
 
-CgroupFolders Cgroups::found(std::string_view controller) const {
+CgroupFolders Cgroups::found(std::string_view controller,
+                             const std::string& mounts) const {
   CgroupFolders found;
   std::optional<Group> group = group_of(controller, groups_);
   if (!group) return found;
   found.version_2 = group->version_2;
-  Mount mount = mount_of(controller, group->version_2, root_,
-                         kernel_text(root_ / "proc/self/mountinfo"));
+  Mount mount = mount_of(controller, group->version_2, root_, mounts);
   for (path own = below(mount, group->name); !own.empty();
        own = own.parent_path())
     if (std::filesystem::exists(mount.at / own))

@@ -45,7 +45,8 @@ class Cgroups {
   CgroupFolders folders(std::string_view controller) const;
 
  private:
-  CgroupFolders found(std::string_view controller) const;
+  CgroupFolders found(std::string_view controller,
+                      const std::string& mounts) const;
 
   std::filesystem::path root_;
   std::string groups_;  // the file's text

@@ -31,10 +31,10 @@ struct FillMeters {
         pack("pack", workers, "loader"),
         gather("gather", workers, "loader"),
         map("map", workers, "loader"),
-        on_device("finish on device", workers, "device") {}
+        on_device(kFinishOnDevice, workers, "loader") {}
   StageMeter plan, read, prepare, pack, gather, map;
-  /// Queueing what the device does, and waiting for its decoders: more threads
-  /// would gain nothing.
+  /// Queueing what the device does for fields, with what the host does for
+  /// that, and waiting for the device's decoders.
   StageMeter on_device;
 };
 

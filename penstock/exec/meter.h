@@ -31,6 +31,10 @@ struct StageNumbers {
   int places = 0;  ///< of a queue behind it, in items; 0: it has none
 };
 
+/// The stage that queues what a device does with fields of a batch, and waits
+/// where that has no room for it.
+inline constexpr const char* kFinishOnDevice = "finish on device";
+
 /// Counts for one stage. Thread-safe and cheap: relaxed atomics, because each
 /// number is only ever added to and read as a statistic. A thread's CPU clock
 /// is a system call, of 0.7 us on a virtual machine: where scopes are short, it

@@ -89,7 +89,7 @@ TableDatasetOptions dataset_options(const Job& job) {
           job.loading.workers.value_or(std::max(1, automatic_workers(job))),
       .ring_bytes =
           [loaders](const DatasetInfo& info) {
-            RingBytes bytes;
+            RingBytes bytes{.device = decoder_bytes(info)};
             for (const LoaderOptions& loader : loaders) {
               RingBytes more = ring_bytes(loader, info);
               bytes.device += more.device;

@@ -17,6 +17,11 @@ StreamBytes stream_bytes(const DatasetInfo& info, Side side) {
   return most;
 }
 
+std::size_t decoder_bytes(const DatasetInfo& info) {
+  return std::max(stream_bytes(info, Side::train).of_all_streams,
+                  stream_bytes(info, Side::val).of_all_streams);
+}
+
 RingBytes ring_bytes(const LoaderOptions& options, const DatasetInfo& info) {
   const BatchOperations operations(options, info);
   const std::int64_t batch = most_rows(options, info.rows);
@@ -32,8 +37,7 @@ RingBytes ring_bytes(const LoaderOptions& options, const DatasetInfo& info) {
   // Of each worker, and of the caller.
   const auto streams = static_cast<std::size_t>(resolved(options).workers) + 1;
   const StreamBytes held = stream_bytes(info, options.side);
-  return {.device = slots * (most.bytes + most.scratch) +
-                    streams * held.device + held.of_all_streams,
+  return {.device = slots * (most.bytes + most.scratch) + streams * held.device,
           .host = slots * most.copied + streams * held.pinned};
 }
 

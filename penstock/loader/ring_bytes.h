@@ -10,6 +10,9 @@ namespace penstock {
 /// no more.
 RingBytes ring_bytes(const LoaderOptions& options, const DatasetInfo& info);
 
+/// What a device's decoders hold beside that, for all loaders of a data set.
+std::size_t decoder_bytes(const DatasetInfo& info);
+
 /// What the stream of a filler holds for fields that the device finishes.
 StreamBytes stream_bytes(const DatasetInfo& info, Side side);
 

@@ -78,7 +78,7 @@ RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
                      const Json& run)
     : files_(files), folder_(files, dir / new_name(), kSetting) {
   try {
-    folder_.replace("run.json", text_of(run));
+    write("run.json", run);
   } catch (const Error&) {
     discard();
     throw;

@@ -39,8 +39,7 @@ class OutputFolder {
 /// there, but for the growing `steps.jsonl` and `quarantine.jsonl`.
 class RunFolder {
  public:
-  /// Makes the folder and writes a first `run.json` into it, as replace() does:
-  /// nothing can be resumed yet. Throws Error(request)
+  /// Makes the folder and writes `run.json` into it. Throws Error(request)
   /// when `dir` cannot be written to, and then leaves nothing behind.
   RunFolder(FileSystem& files, const std::filesystem::path& dir,
             const Json& run);

@@ -35,7 +35,7 @@ class ImageFolder(BaseLoader):
     RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,
     RandomAdjustSharpness, RandomAutocontrast, RandomEqualize. Others are refused
     by name. `image` is a job's section `image`, instead, or with what a transform
-    does not say: `{"decode": "device"}`, `{"store": {"form": "decoded"}, "finish":
+    never decides: `{"decode": "device"}`, `{"store": {"form": "decoded"}, "finish":
     "device"}`. Without both pictures are cropped at random to 224 pixels and
     mirrored, uint8 `[n, 3, 224, 224]`.
 
@@ -66,7 +66,7 @@ class ImageFolder(BaseLoader):
             if key in made:
                 raise refused("images.transform", "cannot make the pictures",
                               f"image.{key}",
-                              "the transform says it, too", "leave one out")
+                              "the transform decides that", "leave one out")
             made[key] = value
         ranks = Ranks(rank, world, agree)
         source: dict[str, Any] = {"kind": "images", "path": os.fspath(root)}

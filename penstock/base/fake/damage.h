@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <random>
 #include <string>
@@ -12,6 +13,14 @@ namespace penstock {
 inline int damages(int otherwise) {
   const char* wished = std::getenv("PENSTOCK_TEST_DAMAGES");
   return wished == nullptr ? otherwise : std::atoi(wished);
+}
+
+/// Of a campaign that several processes share: PENSTOCK_TEST_SEED is the
+/// number of each.
+inline std::uint64_t damage_seed(std::uint64_t seed) {
+  const char* process = std::getenv("PENSTOCK_TEST_SEED");
+  return process == nullptr ? seed
+                            : seed + 1000 * std::strtoull(process, nullptr, 10);
 }
 
 /// What disks, networks and interrupted programs do to a file.

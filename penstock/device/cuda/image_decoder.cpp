@@ -24,10 +24,14 @@ ImageDecoder::Images ImageDecoder::decode(const Resize& resize,
   windows_.assign(part.windows.begin(), part.windows.end());
   there_.clear();
   on_host_.clear();
+  // Before a decoder is taken, which others wait for.
+  place(resize, part, false, host_room(part.on_host), on_host_);
+  for (const Job& job : on_host_) decode_on_host(resize, job);
+  if (part.there == 0) return Images(*this);
+  decoder_ = device_.jpeg_decoders().take();
   try {
-    place(resize, part);
-    decode_there();
-    for (const Job& job : on_host_) decode_on_host(resize, job);
+    place(resize, part, true, decoder_->room(part.there), there_);
+    decode_there(resize);
   } catch (...) {
     read();
     throw;
@@ -35,55 +39,54 @@ ImageDecoder::Images ImageDecoder::decode(const Resize& resize,
   return Images(*this);
 }
 
-/// Sorts the windows by who decodes them, and gives each its image.
-void ImageDecoder::place(const Resize& resize, const DecodedPart& part) {
-  std::byte *there = nullptr, *here = nullptr;
-  if (part.there > 0) {
-    decoder_ = device_.jpeg_decoders().take();
-    there = decoder_->room(part.there);
-  }
-  // What was there is read by what is queued before.
-  if (images_.size() < part.on_host) {
+/// Memory for images that the host decodes: those of before are read by what is
+/// queued before.
+std::byte* ImageDecoder::host_room(std::size_t bytes) {
+  if (images_.size() < bytes) {
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
           device_.label());
     images_ = {};
-    images_ = device_.allocate(std::max(kHostDecodedBytes, part.on_host));
+    images_ = device_.allocate(std::max(kHostDecodedBytes, bytes));
   }
-  here = images_.data();
+  return images_.data();
+}
+
+/// Gives the windows that are decoded there, or those that are not, an image
+/// each, one behind the other.
+void ImageDecoder::place(const Resize& resize, const DecodedPart& part,
+                         bool there, std::byte* to, std::vector<Job>& jobs) {
   for (std::size_t w = 0; w < windows_.size(); ++w) {
     const ResizeWindow& window = part.windows[w];
-    if (window.file.empty()) continue;
-    const bool device = decoded_there(resize, window);
-    std::byte*& to = device ? there : here;
+    if (window.file.empty() || decoded_there(resize, window) != there) continue;
     windows_[w].image = to;
     windows_[w].file = {};
-    (device ? there_ : on_host_).push_back({&window, to});
+    jobs.push_back({&window, to});
     to += decoded_bytes(resize, window);
   }
 }
 
 /// What nvJPEG does not take becomes the host's, all of a batch where it does
 /// not say what.
-void ImageDecoder::decode_there() {
+void ImageDecoder::decode_there(const Resize& resize) {
   std::erase_if(there_, [&](const Job& job) {
     const bool taken = decoder_->takes(job.window->file);
-    if (!taken) on_host_.push_back(job);
+    if (!taken) decode_on_host(resize, job);
     return !taken;
   });
   if (there_.empty()) return;
   const NvjpegStatus status = decoder_->decode(there_, stream_);
   if (status == NvjpegStatus::success) return;
-  if (status == NvjpegStatus::allocator_failure)
-    check_nvjpeg(status, "nvjpegDecodeBatched", device_);
+  // What it has begun is not to be written over other images.
   cudaGetLastError();
-  // What it has begun is not to be written over the host's images.
   check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
         device_.label());
+  if (status == NvjpegStatus::allocator_failure)
+    check_nvjpeg(status, "nvjpegDecodeBatched", device_);
   if (!std::exchange(failed_, true))
     log(LogLevel::warning, "nvJPEG failed on some of " +
                                std::to_string(there_.size()) + " pictures (" +
                                shown(status) + "): the host decodes them");
-  on_host_.insert(on_host_.end(), there_.begin(), there_.end());
+  for (const Job& job : there_) decode_on_host(resize, job);
 }
 
 void ImageDecoder::decode_on_host(const Resize& resize, const Job& job) {

@@ -40,8 +40,10 @@ class ImageDecoder {
 
  private:
   using Job = JpegDecoder::Job;
-  void place(const Resize& resize, const DecodedPart& part);
-  void decode_there();
+  std::byte* host_room(std::size_t bytes);
+  void place(const Resize& resize, const DecodedPart& part, bool there,
+             std::byte* to, std::vector<Job>& jobs);
+  void decode_there(const Resize& resize);
   void decode_on_host(const Resize& resize, const Job& job);
   void read() noexcept;
 

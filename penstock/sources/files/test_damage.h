@@ -28,7 +28,7 @@ inline void read_damaged(const Json& section, const std::string& path,
   const std::vector<std::string> rows = shown_rows(section, columns);
   ASSERT_FALSE(rows.empty());
   ASSERT_EQ(rows.back().find("error: "), std::string::npos) << rows.back();
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(damage_seed(seed));
   int refused = 0;
   for (int time = 0; time < times; ++time) {
     std::ofstream(path, std::ios::binary | std::ios::trunc)

@@ -86,7 +86,7 @@ TEST(Damage, OfBytesOfAnyFilterStaysWithinTheChunk) {
       {{32008, "", {0, 2, 4, 16, 3}}},
       {{32008, "", {}}},
       {{9, "", {}}}};
-  std::mt19937_64 random(3);
+  std::mt19937_64 random(damage_seed(3));
   ChunkDecoder decoder;
   const int times = files::damages(2000);
   for (int time = 0; time < times; ++time)
