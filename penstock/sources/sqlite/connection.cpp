@@ -296,6 +296,11 @@ bool Connection::next(sqlite3_stmt* statement) {
 
 void Connection::execute(const std::string& sql) { send(prepare(sql).get()); }
 
+std::int64_t Connection::number(const std::string& sql) {
+  Statement statement = prepare(sql);
+  return send(statement.get()) ? sqlite3_column_int64(statement.get(), 0) : 0;
+}
+
 Error Connection::error() const {
   Failure failed{.status = sqlite3_extended_errcode(get()),
                  .system = sqlite3_system_errno(get()),

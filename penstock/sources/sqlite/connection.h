@@ -45,6 +45,8 @@ class Connection {
   bool next(sqlite3_stmt* statement);
   /// Prepares and sends a statement without rows.
   void execute(const std::string& sql);
+  /// The first number that a query gives; 0 where it gives none.
+  std::int64_t number(const std::string& sql);
   /// The last error, as one about this connection's table. Throws the error of
   /// `stop` where that was the cause.
   Error error() const;

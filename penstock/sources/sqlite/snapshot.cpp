@@ -21,17 +21,10 @@ int parts_worth(const OpenTable& opened, int readers) {
       bytes / kPartBytes, 1, static_cast<unsigned>(kPartsPerReader * readers)));
 }
 
-std::int64_t number_of(Connection& connection, const std::string& sql) {
-  Statement statement = connection.prepare(sql);
-  return connection.send(statement.get())
-             ? sqlite3_column_int64(statement.get(), 0)
-             : 0;
-}
-
 /// A number that changes when another connection has written since this one
 /// last read it (https://sqlite.org/pragma.html#pragma_data_version).
 std::int64_t data_version(Connection& connection) {
-  return number_of(connection, "PRAGMA data_version");
+  return connection.number("PRAGMA data_version");
 }
 
 std::vector<std::shared_ptr<Snapshot>> snapshots_of(const OpenTable& opened,
@@ -96,8 +89,8 @@ std::vector<Partition> parts_of(const OpenTable& opened, int readers) {
     // Each by itself is found without a walk over the table.
     const std::string& rowid = opened.table.rowid;
     std::string from = "(" + rowid + ") FROM " + opened.table.from;
-    all.first = number_of(connection, "SELECT min" + from);
-    all.last = number_of(connection, "SELECT max" + from);
+    all.first = connection.number("SELECT min" + from);
+    all.last = connection.number("SELECT max" + from);
   }
   std::vector<Partition> partitions;
   for (const RowRange& range : cut(all, parts)) {

@@ -12,8 +12,8 @@
 namespace penstock::sqlite {
 namespace {
 
-/// Up to this size counting all rows takes a few milliseconds.
-constexpr std::int64_t kCountedBytes = 16 << 20;
+/// Up to this size counting all rows takes a few milliseconds, or no time.
+constexpr std::int64_t kCountedBytes = 16 << 20, kCountedAtOnce = 256 << 10;
 /// No row takes less room in a file.
 constexpr std::int64_t kSmallestRowBytes = 6;
 
@@ -98,8 +98,9 @@ class SqliteSource : public Source {
   std::shared_ptr<const OpenTable> opened_;
 };
 
-/// Exact for a small file; else the span of the row numbers, where a file of
-/// that size can hold as many.
+/// Exact for a small file, and of a condition for one that is not large. Else
+/// the span of the row numbers, where a file of that size can hold as many: it
+/// is found without a walk over the table.
 RowCount SqliteSource::count() const {
   const SourceSpec& spec = opened_->spec;
   const std::string& rowid = opened_->table.rowid;
@@ -108,21 +109,23 @@ RowCount SqliteSource::count() const {
   auto bytes =
       static_cast<std::int64_t>(std::filesystem::file_size(spec.path, unknown));
   if (unknown) return {};
-  bool counted = bytes <= kCountedBytes;
-  if (!counted && (rowid.empty() || !spec.where.empty())) return {};
+  const bool may_count = bytes <= kCountedBytes;
+  const bool spans = !rowid.empty() && spec.where.empty();
+  if (!may_count && !spans) return {};
 
   Connection connection(spec, Connection::Open::to_read, opened_->stop);
-  std::string from = " FROM " + opened_->table.from;
-  // Each end by itself is found without a walk over the table.
-  std::string span = "(SELECT max(" + rowid + ")" + from + ") - (SELECT min(" +
-                     rowid + ")" + from + ") + 1";
-  std::string sql = "SELECT " + (counted ? "count(*)" + from : span);
+  const std::string from = " FROM " + opened_->table.from;
+  if (spans && bytes > kCountedAtOnce) {
+    // Each end by itself is found without a walk over the table.
+    const std::int64_t rows =
+        connection.number("SELECT (SELECT max(" + rowid + ")" + from +
+                          ") - (SELECT min(" + rowid + ")" + from + ") + 1");
+    if (rows >= 0 && rows <= bytes / kSmallestRowBytes) return {.rows = rows};
+    if (!may_count) return {};
+  }
+  std::string sql = "SELECT count(*)" + from;
   if (!spec.where.empty()) sql += " WHERE " + in_parentheses(spec.where);
-  Statement statement = connection.prepare(sql);
-  connection.send(statement.get());
-  std::int64_t rows = sqlite3_column_int64(statement.get(), 0);
-  if (!counted && (rows < 0 || rows > bytes / kSmallestRowBytes)) return {};
-  return {.rows = rows, .exact = counted};
+  return {.rows = connection.number(sql), .exact = true};
 }
 
 }  // namespace

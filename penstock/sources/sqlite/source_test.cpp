@@ -101,6 +101,28 @@ TEST(SqliteSource, EstimatesTheRowsOfALargeFile) {
   EXPECT_EQ(open_source(view, {})->count().rows, std::nullopt);
 }
 
+TEST(SqliteSource, CountsASmallFileAndEstimatesOthers) {
+  const std::string rows =
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, x); WITH RECURSIVE n(i) AS "
+      "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) INSERT INTO t "
+      "SELECT i, zeroblob(";
+  TestDatabase small(rows + "10) FROM n; DELETE FROM t WHERE id = 60");
+  RowCount count = open_source(small.spec(), {})->count();
+  EXPECT_EQ(count.rows, 99);
+  EXPECT_TRUE(count.exact);
+  TestDatabase larger(
+      rows +
+      "10000) FROM n; DELETE FROM t WHERE id = 60; CREATE TABLE far(id INTEGER "
+      "PRIMARY KEY); INSERT INTO far VALUES (0), (1000000000000)");
+  count = open_source(larger.spec(), {})->count();
+  EXPECT_EQ(count.rows, 100);
+  EXPECT_FALSE(count.exact);
+  EXPECT_EQ(open_source(larger.spec("far"), {})->count().rows, 2);
+  SourceSpec some = larger.spec();
+  some.where = "id > 70";
+  EXPECT_EQ(open_source(some, {})->count().rows, 30);
+}
+
 class GoldenRows : public testing::Test {
  protected:
   SourceSpec spec() const {
