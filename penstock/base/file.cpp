@@ -112,22 +112,23 @@ class RealWriter final : public FileWriter {
   void append(std::span<const std::byte> bytes) override {
     if (!write_all(temporary_.number(), bytes)) fail();
   }
-  void commit() override {
-    if (::fsync(temporary_.number()) != 0) fail();
-    take_name();
-    sync_folder(path_.parent_path());
+  void commit() override { commit(Lasting::now); }
+  void commit(Lasting lasting) {
+    if (lasting == Lasting::later)
+      close_once();
+    else if (::fsync(temporary_.number()) != 0)
+      fail();
+    if (!temporary_.become(path_)) fail();
+    if (lasting == Lasting::now) sync_folder(path_.parent_path());
+    if (lasting != Lasting::later) remove_leftovers(path_);
   }
-  /// Where a file system tells only then that it has no room.
+
+ private:
+  /// Some file systems tell only then that they have no room.
   void close_once() {
     const int copy = ::dup(temporary_.number());
     if (copy < 0 || ::close(copy) != 0) fail();
   }
-  void take_name() {
-    if (!temporary_.become(path_)) fail();
-    remove_leftovers(path_);
-  }
-
- private:
   [[noreturn]] void fail() const {
     refuse(ErrorKind::request, "write the file", path_, errno);
   }
@@ -227,17 +228,11 @@ class RealFiles final : public FileSystem {
     }
   }
 
-  void write_atomic(const Path& path, std::string_view bytes) override {
+  void write(const Path& path, std::string_view bytes,
+             Lasting lasting) override {
     RealWriter file(path);
     file.append(std::as_bytes(std::span(bytes)));
-    file.commit();
-  }
-
-  void replace(const Path& path, std::string_view bytes) override {
-    RealWriter file(path);
-    file.append(std::as_bytes(std::span(bytes)));
-    file.close_once();
-    file.take_name();
+    file.commit(lasting);
   }
 
   std::unique_ptr<FileWriter> create(const Path& path) override {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -44,6 +45,17 @@ class ScratchFile {
   virtual std::unique_ptr<FileMapping> map() = 0;
 };
 
+/// When a file that was written stays as it is, whatever happens.
+enum class Lasting : std::uint8_t {
+  now,
+  /// Once another file of its folder is written to last: what that refers to.
+  /// Until then it may be as it was before.
+  with_next,
+  /// Some time; until then a power failure may leave it empty. For what is soon
+  /// written again, or can be made again.
+  later,
+};
+
 /// The interface to the file system: what we do to files that must survive a
 /// crash. Tests replace it to fail at any call. Thread-safe.
 class FileSystem {
@@ -53,12 +65,12 @@ class FileSystem {
   virtual std::string read(const std::filesystem::path& path) = 0;
   /// Replaces the file or leaves the old one: temp file, fsync, rename, fsync
   /// of the folder. Throws Error(request) with the path and the reason.
-  virtual void write_atomic(const std::filesystem::path& path,
-                            std::string_view bytes) = 0;
-  /// The same without waiting for the drive: after a power failure the file may
-  /// be empty. For what is soon written again, or can be made again.
-  virtual void replace(const std::filesystem::path& path,
-                       std::string_view bytes) = 0;
+  void write_atomic(const std::filesystem::path& path, std::string_view bytes) {
+    write(path, bytes, Lasting::now);
+  }
+  /// The same, but for what a power failure may do to it afterwards.
+  virtual void write(const std::filesystem::path& path, std::string_view bytes,
+                     Lasting lasting) = 0;
   /// Adds one line at the end. If only a part of it can be written, the file is
   /// truncated to what it was, and the Error(request) says so.
   virtual void append_line(const std::filesystem::path& path,

@@ -26,7 +26,7 @@ constexpr std::time_t kLinkIsOldS = 60;
 
 /// Names must differ between processes that share nothing, not even a clock.
 Path new_name(const Path& path) {
-  std::random_device random;
+  thread_local std::random_device random;  // its start asks the processor
   std::string name = path.string() + std::string(kMark);
   for (int word = 0; word < 2; ++word)
     for (unsigned bits = random(), i = 0; i < 8; ++i, bits >>= 4)

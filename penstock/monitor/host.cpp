@@ -95,15 +95,24 @@ DeviceUse read_device_use(const Device& device) {
   return {.used = memory.total - memory.free, .total = memory.total};
 }
 
+namespace {
+
+/// Empty where the kernel does not say.
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return {};
+}
+
+}  // namespace
+
 Json machine_json() {
   HostLimits limits = read_host_limits();
   Json json;
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.starts_with("model name")) {
-      json["processor"] = line.substr(line.find(':') + 2);
-      break;
-    }
+  // The kernel asks every processor for its clock each time.
+  static const std::string processor = processor_name();
+  if (!processor.empty()) json["processor"] = processor;
   json["cpus"] = limits.cpus;
   json["cpus_from"] = limits.cpus_origin;
   auto known = [](std::optional<std::size_t> bytes) {

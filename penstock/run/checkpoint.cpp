@@ -112,7 +112,7 @@ std::optional<std::string> note_rows(SavedState& state, const Job& job,
 }
 
 void Checkpoints::save_statistics(const std::string& text, SavedState& state) {
-  folder_.write_bytes(kStatistics, text);
+  folder_.write_bytes(kStatistics, text, Lasting::with_next);
   state.statistics_sha256 = sha256_of(text);
 }
 
@@ -124,7 +124,7 @@ void Checkpoints::save(SavedState state, const ModelState* model) {
     std::string bytes = safetensors(model->tensors, remarks);
     state.checkpoint = file_of(state.steps_taken);
     state.checkpoint_sha256 = sha256_of(bytes);
-    folder_.write_bytes(state.checkpoint, bytes);
+    folder_.write_bytes(state.checkpoint, bytes, Lasting::with_next);
   }
   Json document = json_of(state);
   bool moved_on = last_ && last_->checkpoint != state.checkpoint;

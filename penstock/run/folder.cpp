@@ -27,8 +27,6 @@ std::string new_name() {
   return name;
 }
 
-std::string text_of(const Json& document) { return document.dump(2) + "\n"; }
-
 }  // namespace
 
 template <class Work>
@@ -49,12 +47,9 @@ OutputFolder::OutputFolder(FileSystem& files, std::filesystem::path path,
   named([&] { files_.make_folders(path_); });
 }
 
-void OutputFolder::write(const std::string& name, const std::string& bytes) {
-  named([&] { files_.write_atomic(path_ / name, bytes); });
-}
-
-void OutputFolder::replace(const std::string& name, const std::string& bytes) {
-  named([&] { files_.replace(path_ / name, bytes); });
+void OutputFolder::write(const std::string& name, const std::string& bytes,
+                         Lasting lasting) {
+  named([&] { files_.write(path_ / name, bytes, lasting); });
 }
 
 void OutputFolder::append(const std::string& name, const std::string& lines) {
@@ -78,7 +73,7 @@ RunFolder::RunFolder(FileSystem& files, const std::filesystem::path& dir,
                      const Json& run)
     : files_(files), folder_(files, dir / new_name(), kSetting) {
   try {
-    write("run.json", run);
+    write("run.json", run, Lasting::with_next);
   } catch (const Error&) {
     discard();
     throw;
@@ -94,8 +89,9 @@ void RunFolder::discard() noexcept {
   remove_tree(path());  // the error that led here is the one to tell
 }
 
-void RunFolder::write(const std::string& name, const Json& document) {
-  folder_.write(name, text_of(document));
+void RunFolder::write(const std::string& name, const Json& document,
+                      Lasting lasting) {
+  folder_.write(name, document.dump(2) + "\n", lasting);
 }
 
 void RunFolder::append(const std::string& name, const std::string& lines) {

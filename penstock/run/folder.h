@@ -16,9 +16,8 @@ class OutputFolder {
 
   const std::filesystem::path& path() const { return path_; }
   /// The file is whole or as it was before.
-  void write(const std::string& name, const std::string& bytes);
-  /// The same, as FileSystem::replace() has it.
-  void replace(const std::string& name, const std::string& bytes);
+  void write(const std::string& name, const std::string& bytes,
+             Lasting lasting = Lasting::now);
   void append(const std::string& name, const std::string& lines);
   /// A file that cannot be removed stays: the log says so.
   void remove(const std::string& name);
@@ -39,7 +38,8 @@ class OutputFolder {
 /// there, but for the growing `steps.jsonl` and `quarantine.jsonl`.
 class RunFolder {
  public:
-  /// Makes the folder and writes `run.json` into it. Throws Error(request)
+  /// Makes the folder and writes `run.json` into it, which lasts with the first
+  /// state. Throws Error(request)
   /// when `dir` cannot be written to, and then leaves nothing behind.
   RunFolder(FileSystem& files, const std::filesystem::path& dir,
             const Json& run);
@@ -51,12 +51,11 @@ class RunFolder {
   void become_latest();
   /// Removes the folder: for a run that could not even begin. Never throws.
   void discard() noexcept;
-  void write(const std::string& name, const Json& document);
-  void write_bytes(const std::string& name, const std::string& bytes) {
-    folder_.write(name, bytes);
-  }
-  void replace(const std::string& name, const std::string& bytes) {
-    folder_.replace(name, bytes);
+  void write(const std::string& name, const Json& document,
+             Lasting lasting = Lasting::now);
+  void write_bytes(const std::string& name, const std::string& bytes,
+                   Lasting lasting) {
+    folder_.write(name, bytes, lasting);
   }
   void append(const std::string& name, const std::string& lines);
   void remove(const std::string& name) { folder_.remove(name); }

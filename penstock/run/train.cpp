@@ -261,7 +261,8 @@ struct Begun {
                        .interrupted = !all};
     result.report["interrupted"] = result.interrupted;
     folder.write("report.json", result.report);
-    folder.replace("report.html", report_html(result.report));
+    folder.write_bytes("report.html", report_html(result.report),
+                       Lasting::later);
     return result;
   }
 };
@@ -292,7 +293,7 @@ TrainResult take_steps(Begun& of, const std::shared_ptr<Session>& session) {
   else if (!of.job.model.path.empty() && !reads_path(of.job.model))
     stepper->restore(with_weights(stepper->save(), of.job.model.path));
   of.about["effective"] = told(stepper->in_force(), options.listener);
-  of.folder.write("run.json", of.about);
+  of.folder.write("run.json", of.about, Lasting::with_next);
   note_memory(*stepper, of.job, options.listener);
   check_room(*stepper, of.folder.path(), of.job, options.listener);
   if (of.skips()) {

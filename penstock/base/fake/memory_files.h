@@ -25,14 +25,10 @@ class MemoryFiles final : public FileSystem {
     call(path);
     return *found(path);
   }
-  void write_atomic(const std::filesystem::path& path,
-                    std::string_view bytes) override {
+  void write(const std::filesystem::path& path, std::string_view bytes,
+             Lasting) override {
     call(path);
     files[path.string()] = std::make_shared<std::string>(bytes);
-  }
-  void replace(const std::filesystem::path& path,
-               std::string_view bytes) override {
-    write_atomic(path, bytes);
   }
   void append_line(const std::filesystem::path& path,
                    std::string_view line) override {

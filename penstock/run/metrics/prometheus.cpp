@@ -56,7 +56,7 @@ void PrometheusFile::write() {
     text += "# TYPE " + name + " gauge\n" + name + label_ + " " +
             Json(value).dump() + "\n";
   }
-  real_files().replace(file_, text);
+  real_files().write(file_, text, Lasting::later);
 }
 
 }  // namespace penstock
