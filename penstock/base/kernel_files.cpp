@@ -4,10 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <functional>
-#include <map>
 #include <sstream>
 #include <utility>
 
@@ -129,26 +128,26 @@ Cgroups::Cgroups(path root)
     : root_(std::move(root)),
       groups_(kernel_text(root_ / "proc/self/cgroup")) {}
 
-// The list of mounts is long, and a run asks some twenty times.
+// The list of mounts is long, and a run asks some twenty times. What was found
+// is kept for good, so that it is read without a lock: a process that was
+// forked meanwhile would not have it.
 CgroupFolders Cgroups::folders(std::string_view controller) const {
-  auto look_up = [&](const std::string& mounts) {
-    return found(controller, mounts);
-  };
-  auto mounts = [&] { return kernel_text(root_ / "proc/self/mountinfo"); };
-  if (root_ != "/") return look_up(mounts());
   struct Known {
-    std::string groups;
-    std::map<std::string, CgroupFolders, std::less<>> of;
+    std::string groups, controller;
+    CgroupFolders found;
+    const Known* next;
   };
-  thread_local Known known;
-  if (known.groups != groups_) known = {groups_, {}};
-  auto at = known.of.find(controller);
-  if (at == known.of.end()) {
-    const std::string text = mounts();
-    if (text.empty()) return look_up(text);  // it may be there the next time
-    at = known.of.emplace(controller, look_up(text)).first;
-  }
-  return at->second;
+  static std::atomic<const Known*> known = nullptr;
+  const bool made_up = root_ != "/";
+  for (const Known* at = made_up ? nullptr : known.load(); at != nullptr;
+       at = at->next)
+    if (at->groups == groups_ && at->controller == controller) return at->found;
+  const std::string mounts = kernel_text(root_ / "proc/self/mountinfo");
+  CgroupFolders folders = found(controller, mounts);
+  if (made_up || mounts.empty()) return folders;  // it may be there next time
+  auto* more = new Known{groups_, std::string(controller), folders, known};
+  while (!known.compare_exchange_weak(more->next, more)) continue;
+  return folders;
 }
 
 CgroupFolders Cgroups::found(std::string_view controller,

@@ -35,7 +35,7 @@ struct CgroupFolders {
 };
 
 /// Of which groups this process is when this is made, and where their trees are
-/// mounted: that is looked up again where a thread finds itself in others.
+/// mounted: that is looked up once for each set of groups.
 class Cgroups {
  public:
   /// `root` is "/" except in tests, which hand in a made-up tree.

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,12 +25,19 @@ constexpr int kTries = 16;
 constexpr std::string_view kMark = ".tmp.";
 constexpr std::time_t kLinkIsOldS = 60;
 
+unsigned random_bits() {
+  unsigned bits = 0;
+  // The start of the other one asks the processor, which takes longer.
+  return ::getrandom(&bits, sizeof(bits), 0) == sizeof(bits)
+             ? bits
+             : std::random_device()();
+}
+
 /// Names must differ between processes that share nothing, not even a clock.
 Path new_name(const Path& path) {
-  thread_local std::random_device random;  // its start asks the processor
   std::string name = path.string() + std::string(kMark);
   for (int word = 0; word < 2; ++word)
-    for (unsigned bits = random(), i = 0; i < 8; ++i, bits >>= 4)
+    for (unsigned bits = random_bits(), i = 0; i < 8; ++i, bits >>= 4)
       name += "0123456789abcdef"[bits & 15];
   return name;
 }

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "penstock/base/clock.h"
 #include "penstock/base/fake/damage.h"
 #include "penstock/sources/files/test_folder.h"
 
@@ -29,8 +30,10 @@ inline void read_damaged(const Json& section, const std::string& path,
   ASSERT_FALSE(rows.empty());
   ASSERT_EQ(rows.back().find("error: "), std::string::npos) << rows.back();
   std::mt19937_64 random(damage_seed(seed));
-  int refused = 0;
+  int refused = 0, slowest = 0;
+  Nanoseconds longest{};
   for (int time = 0; time < times; ++time) {
+    const Nanoseconds begun = wall_clock().now();
     std::ofstream(path, std::ios::binary | std::ios::trunc)
         << damaged(good, random);
     SCOPED_TRACE("damage " + std::to_string(time));
@@ -42,8 +45,14 @@ inline void read_damaged(const Json& section, const std::string& path,
                 std::string::npos)
           << "it names the file: " << found.back();
     }
+    const Nanoseconds took = wall_clock().now() - begun;
+    if (took <= longest) continue;
+    longest = took;
+    slowest = time;
   }
-  std::cout << refused << " of " << times << " damaged files were refused\n";
+  std::cout << refused << " of " << times << " damaged files were refused; "
+            << "damage " << slowest << " took longest: " << seconds(longest)
+            << " s\n";
 }
 
 }  // namespace penstock::files

@@ -72,6 +72,37 @@ TEST(Damage, OfAChunkIsAProblemOfItsRowsAlone) {
   EXPECT_THAT(why, testing::HasSubstr("/y"));
 }
 
+std::string why_not_opened(const std::string& path) {
+  try {
+    files::open_files(Json("hdf5:" + path), {{.column = "/y"}});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Such rows would have no end.
+TEST(Damage, OfASizeIsNotTakenForRowsOfTheFillValue) {
+  files::TestFolder folder;
+  const std::string path = folder.path("a.h5");
+  const std::vector<double> y(60, 1);
+  TestFile(path).write("y", y, {.chunk = 16});
+  std::string bytes = files::TestFolder::read(path);
+  const std::string size = std::string("\x3c\0\0\0\0\0\0\0", 8);
+  const std::size_t at = bytes.find(size + size);  // and the most
+  ASSERT_NE(at, bytes.npos);
+  bytes[at + 3] = 0x26;
+  folder.write("a.h5", bytes);
+  EXPECT_THAT(why_not_opened(path),
+              testing::HasSubstr("637534268 along dimension 0, of 60 at most"));
+
+  TestFile(path).write("y", y, {.chunk = 65536, .rows = 2'100'000'000});
+  EXPECT_THAT(why_not_opened(path),
+              testing::HasSubstr("only 1 of its 32044 chunks"));
+  TestFile(path).write("y", y, {.chunk = 60, .rows = 6000});
+  EXPECT_EQ(why_not_opened(path), "") << "what is sparse is read";
+}
+
 /// Any bytes, and bytes that are nearly right.
 TEST(Damage, OfBytesOfAnyFilterStaysWithinTheChunk) {
   const std::vector<Filter> kinds[] = {

@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::int64_t kMostValues = std::int64_t{1} << 48;
 constexpr std::int64_t kMostValueBytes = std::int64_t{1} << 28;
+/// What was never written is the fill value: so much of it, in so many chunks
+/// for each that was written, is a size that is damaged.
+constexpr double kMostAbsentBytes = std::int64_t{1} << 30, kMostAbsent = 1000;
 
 [[noreturn]] void refuse(std::string why) {
   throw std::move(why);  // caught by index_from(), which knows the file
@@ -148,6 +151,15 @@ void add_chunks(const Json& described, std::int64_t file_bytes,
     if (places[at].bytes > end || places[at].offset > end - places[at].bytes)
       refuse("chunk " + std::to_string(at) +
              " lies beyond the end of the file: it was not written to the end");
+  const auto stored = std::ranges::count_if(
+      places, [](const ChunkPlace& place) { return place.bytes > 0; });
+  const auto absent = static_cast<double>(chunks - stored);
+  if (absent * static_cast<double>(set.chunk_bytes()) > kMostAbsentBytes &&
+      absent > kMostAbsent * static_cast<double>(stored))
+    refuse("only " + std::to_string(stored) + " of its " +
+           std::to_string(chunks) +
+           " chunks were ever written: its size is damaged, or give it the "
+           "size of what it holds (H5Dset_extent)");
   set.places = std::move(places);
 }
 
@@ -156,7 +168,13 @@ void add_contiguous(const Json& described, std::int64_t file_bytes,
   set.layout = DataSet::Layout::contiguous;
   set.offset = number(described, "offset", kMostValues);
   set.stored = number(described, "stored", kMostValues);
-  if (set.stored == 0) return;
+  if (set.stored == 0) {
+    if (static_cast<double>(values_of(set.dims)) *
+            static_cast<double>(set.type.bytes) >
+        kMostAbsentBytes)
+      refuse("none of its values was ever written");
+    return;
+  }
   if (set.offset > file_bytes || set.stored > file_bytes - set.offset)
     refuse(
         "its values lie beyond the end of the file: it was not written to "

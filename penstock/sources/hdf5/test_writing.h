@@ -17,6 +17,7 @@ struct Written {
   unsigned deflate = 0;  ///< its level; 0: none
   bool shuffle = false;
   bool checksum = false;
+  hsize_t rows = 0;  ///< more than are written; 0: as many
 };
 
 class TestFile {
@@ -38,11 +39,17 @@ class TestFile {
     hid_t space = H5Screate_simple(rank, dims, nullptr);
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
     if (how.chunk > 0 && !values.empty()) {
-      const hsize_t chunk[] = {std::min(how.chunk, dims[0]), each};
+      const hsize_t chunk[] = {std::min(how.chunk, std::max(dims[0], how.rows)),
+                               each};
       H5Pset_chunk(properties, rank, chunk);
       if (how.shuffle) H5Pset_shuffle(properties);
       if (how.deflate > 0) H5Pset_deflate(properties, how.deflate);
       if (how.checksum) H5Pset_fletcher32(properties);
+    }
+    const hsize_t grown[] = {how.rows, each};
+    if (how.rows > 0) {
+      H5Sclose(space);
+      space = H5Screate_simple(rank, grown, nullptr);
     }
     hid_t set = H5Dcreate2(file_, name.c_str(), type, space, H5P_DEFAULT,
                            properties, H5P_DEFAULT);
@@ -52,7 +59,13 @@ class TestFile {
       H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, texts.data());
       H5Tclose(type);
     } else {
-      H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+      hid_t part = H5Scopy(space),
+            memory = H5Screate_simple(rank, dims, nullptr);
+      const hsize_t start[] = {0, 0};
+      H5Sselect_hyperslab(part, H5S_SELECT_SET, start, nullptr, dims, nullptr);
+      H5Dwrite(set, type, memory, part, H5P_DEFAULT, values.data());
+      H5Sclose(memory);
+      H5Sclose(part);
     }
     H5Dclose(set);
     H5Pclose(properties);

@@ -184,10 +184,16 @@ Json described_data_set(hid_t id, const std::string& path) {
     refuse(set, "it has no values");
     return set;
   }
-  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
-  H5Sget_simple_extent_dims(space, dims.data(), nullptr);
-  for (hsize_t size : dims)
-    set["dims"].push_back(Json(static_cast<std::int64_t>(size)));
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank)), most(dims);
+  H5Sget_simple_extent_dims(space, dims.data(), most.data());
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    set["dims"].push_back(Json(static_cast<std::int64_t>(dims[d])));
+    if (dims[d] <= most[d]) continue;  // H5S_UNLIMITED is the largest number
+    refuse(set, "its size is damaged: " + std::to_string(dims[d]) +
+                    " along dimension " + std::to_string(d) + ", of " +
+                    std::to_string(most[d]) + " at most");
+    return set;
+  }
   set["fill"] = fill_of(properties, type);
   switch (H5Pget_layout(properties)) {
     case H5D_CONTIGUOUS:
