@@ -45,4 +45,12 @@ void ArgumentRing::read_until(Event event) {
   pieces_.back().read = std::move(event);
 }
 
+void PinnedRing::grow(Device& device, std::size_t bytes) {
+  if (ring != nullptr && memory.size() >= bytes) return;
+  ring.reset();  // waits for its readers
+  memory = {};
+  memory = device.allocate_pinned(bytes);
+  ring = std::make_unique<ArgumentRing>(std::span(memory.data(), bytes));
+}
+
 }  // namespace penstock::cuda

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <span>
 
 #include "penstock/device/device.h"
@@ -36,6 +37,15 @@ class ArgumentRing {
   std::span<std::byte> memory_;
   std::size_t next_ = 0;
   std::deque<Piece> pieces_;  // the oldest first
+};
+
+/// One with memory of its own. One thread.
+struct PinnedRing {
+  Buffer memory;
+  std::unique_ptr<ArgumentRing> ring;
+
+  /// To so many bytes at least; waits for who reads what is there.
+  void grow(Device& device, std::size_t bytes);
 };
 
 }  // namespace penstock::cuda

@@ -43,6 +43,10 @@ class CudaDevice final : public Device {
   int processors() const { return processors_; }
   EventPool& events() { return events_; }
   EventClock& event_clock() { return event_clock_; }
+  /// Passes once a stream has done what it was given so far; knows no time.
+  Event mark(cudaStream_t stream) {
+    return Event(std::make_shared<CudaEvent>(events_, nullptr, stream, label_));
+  }
   /// Made when it is first asked for. Throws Error(device).
   JpegDecoders& jpeg_decoders();
   /// Memory without an owner; null where there is none.

@@ -91,19 +91,12 @@ void ImageDecoder::decode_there(const Resize& resize) {
 
 void ImageDecoder::decode_on_host(const Resize& resize, const Job& job) {
   const std::size_t bytes = job.window->image_bytes(resize.channels);
-  if (staged_.size() < bytes) {
-    ring_.reset();  // waits for its readers
-    staged_ = {};
-    staged_ = device_.allocate_pinned(std::max(kHostDecodedBytes, bytes));
-    ring_ = std::make_unique<ArgumentRing>(
-        std::span(staged_.data(), staged_.size()));
-  }
-  std::byte* image = ring_->take(bytes);
+  staged_.grow(device_, std::max(kHostDecodedBytes, bytes));
+  std::byte* image = staged_.ring->take(bytes);
   resize.decode(job.window->file, resize.channels, image);
   check(cudaMemcpyAsync(job.to, image, bytes, cudaMemcpyDefault, stream_),
         "cudaMemcpyAsync", device_.label());
-  ring_->read_until(Event(std::make_shared<CudaEvent>(
-      device_.events(), nullptr, stream_, device_.label())));
+  staged_.ring->read_until(device_.mark(stream_));
 }
 
 /// All that reads the images is queued.

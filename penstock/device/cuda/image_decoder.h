@@ -51,9 +51,8 @@ class ImageDecoder {
   const cudaStream_t stream_;
   JpegDecoders::Loan decoder_;  // until its images are read
   Buffer images_;               // that the host decodes
-  Buffer staged_;               // on their way
-  std::unique_ptr<ArgumentRing> ring_;
-  bool failed_ = false;  // once
+  PinnedRing staged_;           // on their way
+  bool failed_ = false;         // once
   // Of the call at hand.
   std::vector<ResizeWindow> windows_;
   std::vector<Job> there_, on_host_;

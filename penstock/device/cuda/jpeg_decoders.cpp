@@ -1,6 +1,7 @@
 #include "penstock/device/cuda/jpeg_decoders.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "penstock/device/cuda/call.h"
 #include "penstock/device/cuda/device.h"
@@ -80,42 +81,36 @@ NvjpegStatus JpegDecoder::decode(std::span<const Job> jobs,
   return queued;
 }
 
-void JpegDecoder::read_by(cudaStream_t stream) {
-  read_ = Event(std::make_shared<CudaEvent>(device_.events(), nullptr, stream,
-                                            device_.label()));
-}
+void JpegDecoder::read_by(cudaStream_t stream) { read_ = device_.mark(stream); }
 
 JpegDecoders::JpegDecoders(CudaDevice& device)
-    : device_(device), nvjpeg_(device) {}
+    : device_(device), nvjpeg_(device) {
+  free_.reserve(kDecoders);  // giving one back must not fail
+}
 
 // Before what they are made of, with their device.
 JpegDecoders::~JpegDecoders() {
   OnDevice current(device_.number());
   OutsideGraphs outside;
   Lock lock(mutex_);
-  for (std::unique_ptr<JpegDecoder>& decoder : made_) decoder.reset();
+  free_.clear();
 }
 
 JpegDecoders::Loan JpegDecoders::take() {
   Lock lock(mutex_);
-  for (;;) {
-    const auto free = std::ranges::find(lent_, false);
-    if (free != lent_.end()) {
-      std::unique_ptr<JpegDecoder>& decoder =
-          made_[static_cast<std::size_t>(free - lent_.begin())];
-      if (decoder == nullptr)
-        decoder = std::make_unique<JpegDecoder>(device_, nvjpeg_);
-      *free = true;
-      return Loan(decoder.get(), GiveBack{this});
-    }
-    given_back_.wait(mutex_);
+  while (free_.empty() && made_ == kDecoders) given_back_.wait(mutex_);
+  if (free_.empty()) {
+    free_.push_back(std::make_unique<JpegDecoder>(device_, nvjpeg_));
+    ++made_;
   }
+  Loan loan(free_.back().release(), GiveBack{this});
+  free_.pop_back();
+  return loan;
 }
 
-void JpegDecoders::give_back(JpegDecoder* decoder) {
+void JpegDecoders::give_back(std::unique_ptr<JpegDecoder> decoder) {
   Lock lock(mutex_);
-  for (std::size_t i = 0; i < made_.size(); ++i)
-    if (made_[i].get() == decoder) lent_[i] = false;
+  free_.push_back(std::move(decoder));
   given_back_.notify_one();
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -60,7 +59,9 @@ class JpegDecoders {
   /// Gives a decoder back.
   struct GiveBack {
     JpegDecoders* to = nullptr;
-    void operator()(JpegDecoder* decoder) const { to->give_back(decoder); }
+    void operator()(JpegDecoder* decoder) const {
+      to->give_back(std::unique_ptr<JpegDecoder>(decoder));
+    }
   };
   using Loan = std::unique_ptr<JpegDecoder, GiveBack>;
 
@@ -72,15 +73,14 @@ class JpegDecoders {
   Loan take();
 
  private:
-  void give_back(JpegDecoder* decoder);
+  void give_back(std::unique_ptr<JpegDecoder> decoder);
 
   CudaDevice& device_;
   const NvjpegOnDevice nvjpeg_;
   Mutex mutex_;
   Condition given_back_;
-  std::array<std::unique_ptr<JpegDecoder>, kDecoders> made_
-      PENSTOCK_GUARDED_BY(mutex_);
-  std::array<bool, kDecoders> lent_ PENSTOCK_GUARDED_BY(mutex_) = {};
+  std::size_t made_ PENSTOCK_GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<JpegDecoder>> free_ PENSTOCK_GUARDED_BY(mutex_);
 };
 
 }  // namespace penstock::cuda

@@ -34,27 +34,17 @@ bool copied(std::span<const std::int64_t> rows, std::byte* to) {
 
 }  // namespace
 
-/// To so many bytes at least.
-void KernelQueue::grow(Arguments& arguments, std::size_t bytes) {
-  if (arguments.ring != nullptr && arguments.memory.size() >= bytes) return;
-  arguments.ring.reset();  // waits for its readers
-  arguments.memory = device_.allocate_pinned(bytes);
-  arguments.ring =
-      std::make_unique<ArgumentRing>(std::span(arguments.memory.data(), bytes));
-}
-
 /// `write` fills the arguments and `launch` queues what reads them.
 template <class Write, class Launch>
-void KernelQueue::with_arguments(Arguments& arguments, std::size_t bytes,
+void KernelQueue::with_arguments(PinnedRing& arguments, std::size_t bytes,
                                  Write write, Launch launch) {
-  grow(arguments, kRingBytes);
+  arguments.grow(device_, kRingBytes);
   std::byte* staged = arguments.ring->take(bytes);
   write(staged);
   OnDevice current(device_.number());
   try {
     launch(staged);
-    arguments.ring->read_until(Event(std::make_shared<CudaEvent>(
-        device_.events(), nullptr, stream_, device_.label())));
+    arguments.ring->read_until(device_.mark(stream_));
   } catch (...) {  // launches before this may still read them
     check_quietly(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
                   device_.label());
@@ -152,7 +142,7 @@ void KernelQueue::resize_images(const Resize& resize) {
       resize_memory_ = {};
       resize_memory_ = device_.allocate(std::max(kResizeBytes, part.bytes));
     }
-    grow(resize_arguments_, 2 * resize_memory_.size());
+    resize_arguments_.grow(device_, 2 * resize_memory_.size());
     with_arguments(
         resize_arguments_, part.bytes,
         [&](std::byte* to) { stage(resize, part, to); },

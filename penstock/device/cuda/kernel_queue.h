@@ -26,14 +26,8 @@ class KernelQueue {
   void run(const HostKernel& kernel);
 
  private:
-  /// A ring and its memory, of the host's.
-  struct Arguments {
-    Buffer memory;
-    std::unique_ptr<ArgumentRing> ring;
-  };
-  void grow(Arguments& arguments, std::size_t bytes);
   template <class Write, class Launch>
-  void with_arguments(Arguments& arguments, std::size_t bytes, Write write,
+  void with_arguments(PinnedRing& arguments, std::size_t bytes, Write write,
                       Launch launch);
   void gather_rows(const Gather& gather, std::size_t first, std::size_t count);
   void resize_images(const Resize& resize);
@@ -42,11 +36,11 @@ class KernelQueue {
   CudaDevice& device_;
   const cudaStream_t stream_;
   // Made by the first operation that has arguments; most streams never see one.
-  Arguments arguments_;
+  PinnedRing arguments_;
   // What resizes read is copied to the device, where it is read often. A ring
   // waits for its readers before this is freed.
   Buffer resize_memory_;
-  Arguments resize_arguments_;
+  PinnedRing resize_arguments_;
   std::unique_ptr<ImageDecoder> decoder_;  // of those that are in files
 };
 
