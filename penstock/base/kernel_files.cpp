@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <memory>
 #include <sstream>
 #include <utility>
 
@@ -86,6 +87,21 @@ path below(const Mount& mount, const std::string& group) {
   return own == "." ? path() : own;
 }
 
+/// Read once: the list is long, and a run asks some twenty times. It is kept
+/// for good and without a lock, which a process that is forked meanwhile would
+/// find taken.
+std::string mounts_in_sight() {
+  static std::atomic<const std::string*> known = nullptr;
+  if (const std::string* text = known) return *text;
+  auto text =
+      std::make_unique<const std::string>(kernel_text("/proc/self/mountinfo"));
+  const std::string* none = nullptr;
+  // What could not be read may be there the next time.
+  if (text->empty() || !known.compare_exchange_strong(none, text.get()))
+    return *text;
+  return *text.release();
+}
+
 }  // namespace
 
 std::optional<std::int64_t> number_in(const path& file) {
@@ -126,37 +142,16 @@ std::optional<std::int64_t> number_in(const path& file, std::string_view key) {
 
 Cgroups::Cgroups(path root)
     : root_(std::move(root)),
-      groups_(kernel_text(root_ / "proc/self/cgroup")) {}
+      groups_(kernel_text(root_ / "proc/self/cgroup")),
+      mounts_(root_ == "/" ? mounts_in_sight()
+                           : kernel_text(root_ / "proc/self/mountinfo")) {}
 
-// The list of mounts is long, and a run asks some twenty times. What was found
-// is kept for good, so that it is read without a lock: a process that was
-// forked meanwhile would not have it.
 CgroupFolders Cgroups::folders(std::string_view controller) const {
-  struct Known {
-    std::string groups, controller;
-    CgroupFolders found;
-    const Known* next;
-  };
-  static std::atomic<const Known*> known = nullptr;
-  const bool made_up = root_ != "/";
-  for (const Known* at = made_up ? nullptr : known.load(); at != nullptr;
-       at = at->next)
-    if (at->groups == groups_ && at->controller == controller) return at->found;
-  const std::string mounts = kernel_text(root_ / "proc/self/mountinfo");
-  CgroupFolders folders = found(controller, mounts);
-  if (made_up || mounts.empty()) return folders;  // it may be there next time
-  auto* more = new Known{groups_, std::string(controller), folders, known};
-  while (!known.compare_exchange_weak(more->next, more)) continue;
-  return folders;
-}
-
-CgroupFolders Cgroups::found(std::string_view controller,
-                             const std::string& mounts) const {
   CgroupFolders found;
   std::optional<Group> group = group_of(controller, groups_);
   if (!group) return found;
   found.version_2 = group->version_2;
-  Mount mount = mount_of(controller, group->version_2, root_, mounts);
+  Mount mount = mount_of(controller, group->version_2, root_, mounts_);
   for (path own = below(mount, group->name); !own.empty();
        own = own.parent_path())
     if (std::filesystem::exists(mount.at / own))

@@ -34,8 +34,8 @@ struct CgroupFolders {
   bool version_2 = false;
 };
 
-/// Of which groups this process is when this is made, and where their trees are
-/// mounted: that is looked up once for each set of groups.
+/// Of which groups this process is, as the kernel says when this is made, and
+/// where their trees are mounted, as it said when that was first asked for.
 class Cgroups {
  public:
   /// `root` is "/" except in tests, which hand in a made-up tree.
@@ -45,11 +45,8 @@ class Cgroups {
   CgroupFolders folders(std::string_view controller) const;
 
  private:
-  CgroupFolders found(std::string_view controller,
-                      const std::string& mounts) const;
-
   std::filesystem::path root_;
-  std::string groups_;  // the file's text
+  std::string groups_, mounts_;  // the files' texts
 };
 
 /// Those of one controller, for who needs no other.

@@ -101,7 +101,6 @@ class RowShare {
         rows_(rows) {
     if (chunks_ != nullptr && chunks_->ends.empty()) chunks_ = nullptr;
   }
-  std::optional<std::int64_t> rows() const { return rows_; }
   /// Of rows by position that follow each other, else of any so many.
   double of(std::int64_t first, std::int64_t count) const {
     if (count == 0) return 0;
@@ -147,7 +146,7 @@ class SharedParser {
       begins_.push_back(partition.first);
     if (!scanned_) return;
     share_.emplace(source, limit.expected_rows);
-    progress_.expected = share_->rows();
+    progress_.expected = limit.expected_rows;
   }
 
   BlockParser parser() const { return BlockParser(options_); }

@@ -39,8 +39,8 @@ class OutputFolder {
 class RunFolder {
  public:
   /// Makes the folder and writes `run.json` into it, which lasts with the first
-  /// state. Throws Error(request)
-  /// when `dir` cannot be written to, and then leaves nothing behind.
+  /// state. Throws Error(request) when `dir` cannot be written to, and then
+  /// leaves nothing behind.
   RunFolder(FileSystem& files, const std::filesystem::path& dir,
             const Json& run);
 

@@ -99,8 +99,8 @@ class SqliteSource : public Source {
 };
 
 /// Exact for a small file, and of a condition for one that is not large. Else
-/// the span of the row numbers, where a file of that size can hold as many: it
-/// is found without a walk over the table.
+/// the span of the row numbers, where a file of that size can hold as many:
+/// each end by itself is found without a walk over the table.
 RowCount SqliteSource::count() const {
   const SourceSpec& spec = opened_->spec;
   const std::string& rowid = opened_->table.rowid;
@@ -116,7 +116,6 @@ RowCount SqliteSource::count() const {
   Connection connection(spec, Connection::Open::to_read, opened_->stop);
   const std::string from = " FROM " + opened_->table.from;
   if (spans && bytes > kCountedAtOnce) {
-    // Each end by itself is found without a walk over the table.
     const std::int64_t rows =
         connection.number("SELECT (SELECT max(" + rowid + ")" + from +
                           ") - (SELECT min(" + rowid + ")" + from + ") + 1");
