@@ -110,8 +110,9 @@ void read_all(const fs::path& lines) {
   Json section;
   section["kind"] = "jsonl";
   section["path"] = lines.string();
-  std::unique_ptr<Source> source = open_source(
-      parse_source_spec(section, "source"), {{.column = "text"}}, {});
+  std::unique_ptr<Source> source =
+      open_source(parse_source_spec(section, "source"),
+                  {{.column = "text", .as = ReadAs::value}}, {});
   const std::vector<Partition> parts = source->partitions(kThreads);
   in_threads([&](std::size_t t) {
     for (std::size_t p = t; p < parts.size(); p += kThreads)

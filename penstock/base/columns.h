@@ -30,6 +30,9 @@ struct ColumnRequest {
   /// Of a value: it is for hashing alone. One of another type than the column's
   /// is no problem then, but a number that stands for it.
   bool hashed = false;
+  /// Of a value: numbers do that say which of ColumnInfo::values each is, from
+  /// 0 on.
+  bool coded = false;
   /// Above 0: the rows are windows of the column, which is one long array: so
   /// many of its elements each, every `stride` elements. The source numbers
   /// them.
@@ -45,8 +48,9 @@ struct ColumnInfo {
   /// Text: where a number is wanted, only an ISO-8601 time in it is one.
   bool text = false;
   bool primary_key = false;  ///< the only column of the primary key
-  /// All texts that the column can hold, sorted by UTF-8 bytes, where the
-  /// source knows them without reading a row; empty: it does not.
+  /// All texts that the column can hold, in the order of classes, where the
+  /// source knows them without reading a row; empty: it does not. A column of
+  /// integers says by their places here which of them its rows hold.
   std::vector<std::string> values = {};
 };
 

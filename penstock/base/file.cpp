@@ -112,8 +112,7 @@ class RealWriter final : public FileWriter {
   void append(std::span<const std::byte> bytes) override {
     if (!write_all(temporary_.number(), bytes)) fail();
   }
-  void commit() override { commit(Lasting::now); }
-  void commit(Lasting lasting) {
+  void commit(Lasting lasting) override {
     if (lasting == Lasting::later)
       close_once();
     else if (::fsync(temporary_.number()) != 0)

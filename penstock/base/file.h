@@ -13,6 +13,17 @@
 
 namespace penstock {
 
+/// When a file that was written stays as it is, whatever happens.
+enum class Lasting : std::uint8_t {
+  now,
+  /// Once another file of its folder is written to last: what that refers to.
+  /// Until then it may be as it was before.
+  with_next,
+  /// Some time; until then a power failure may leave it empty. For what is soon
+  /// written again, or can be made again.
+  later,
+};
+
 /// A large file that is being written, piece by piece. Until commit() it has a
 /// name of its own; it is removed where that is not called. One thread's.
 class FileWriter {
@@ -20,9 +31,9 @@ class FileWriter {
   virtual ~FileWriter() = default;
   /// Throws Error(request) with the path and the reason.
   virtual void append(std::span<const std::byte> bytes) = 0;
-  /// fsync, rename, fsync of the folder: the file is there, whole. Throws as
-  /// append() does.
-  virtual void commit() = 0;
+  /// fsync, rename, fsync of the folder: the file is there, whole; or what of
+  /// these `lasting` needs. Throws as append() does.
+  virtual void commit(Lasting lasting) = 0;
 };
 
 /// The bytes of a file, read when they are touched, and shared with all
@@ -43,17 +54,6 @@ class ScratchFile {
   virtual void append(std::span<const std::byte> bytes) = 0;
   /// All that was appended; nothing is appended afterwards. Throws as append().
   virtual std::unique_ptr<FileMapping> map() = 0;
-};
-
-/// When a file that was written stays as it is, whatever happens.
-enum class Lasting : std::uint8_t {
-  now,
-  /// Once another file of its folder is written to last: what that refers to.
-  /// Until then it may be as it was before.
-  with_next,
-  /// Some time; until then a power failure may leave it empty. For what is soon
-  /// written again, or can be made again.
-  later,
 };
 
 /// The interface to the file system: what we do to files that must survive a

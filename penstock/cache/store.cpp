@@ -115,7 +115,7 @@ void StoreWriter::append(std::span<const std::byte> bytes) {
   }
 }
 
-void StoreWriter::seal(const Json& about) {
+void StoreWriter::seal(const Json& about, Lasting lasting) {
   State& s = *state_;
   s.end_block();
   s.align();
@@ -146,7 +146,7 @@ void StoreWriter::seal(const Json& about) {
   footer.hash = footer.own_hash();
   s.write(std::as_bytes(std::span(text)));
   s.write(std::as_bytes(std::span(&footer, 1)));
-  s.file->commit();
+  s.file->commit(lasting);
 }
 
 struct Store::State {

@@ -38,7 +38,7 @@ class StoreWriter {
   /// Adds to the array that was begun. Throws Error(request).
   void append(std::span<const std::byte> bytes);
   /// Ends the file, which is then there as a whole. Throws Error(request).
-  void seal(const Json& about);
+  void seal(const Json& about, Lasting lasting = Lasting::now);
 
  private:
   struct State;

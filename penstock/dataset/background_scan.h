@@ -4,21 +4,23 @@
 #include <memory>
 
 #include "penstock/base/sync.h"
+#include "penstock/dataset/filler.h"
 #include "penstock/dataset/table_dataset.h"
 
 namespace penstock {
 
-/// Prepares all rows of a source on threads of its own, of low priority, and
-/// keeps them in their store, as `penstock prepare` does: what it has parsed
-/// when it ends early is there for the next one. What goes wrong is logged, and
-/// then there is no store. Thread-safe; its end waits until a block is parsed.
+/// Prepares all rows of a source on threads of its own, and keeps them: in
+/// memory where `options.cache` is "ram"; else at low priority in their store,
+/// as `penstock prepare` does, where what it has parsed when it ends early is
+/// there for the next one. What goes wrong is logged, and then they are not
+/// kept. Thread-safe; its end waits until a block is parsed.
 class BackgroundScan {
  public:
   /// Begins at once. `options.open` opens the source.
   explicit BackgroundScan(TableDatasetOptions options);
   ~BackgroundScan();
 
-  /// The rows, in their store; null: they are not all there, or will not be.
+  /// The rows that are kept; null: they are not all there, or will not be.
   std::shared_ptr<const TableDataset> rows() const;
   /// Until all rows are there, or will not be, or `stop` is set.
   void wait(StopFlag stop) const;
@@ -37,6 +39,26 @@ class BackgroundScan {
   std::atomic<bool> there_{false};
   std::shared_ptr<const TableDataset> rows_;
   Stage thread_;  // last: it uses all the above
+};
+
+/// Fills ranges from rows that a scan has kept. One per thread.
+class KeptFiller {
+ public:
+  KeptFiller(FillMeters& meters, const FillerOptions& options)
+      : meters_(meters), options_(options) {}
+  /// Null as long as `scan` has not all rows.
+  template <class Scan>
+  SlotFiller* of(const Scan& scan) {
+    if (filler_ == nullptr && (rows_ = scan()) != nullptr)
+      filler_ = rows_->open_filler(meters_, options_);
+    return filler_.get();
+  }
+
+ private:
+  FillMeters& meters_;
+  const FillerOptions options_;
+  std::shared_ptr<const TableDataset> rows_;
+  std::unique_ptr<SlotFiller> filler_;  // looks at them
 };
 
 }  // namespace penstock

@@ -15,14 +15,13 @@ class GrowingFiller final : public SlotFiller {
                 const FillerOptions& options)
       : dataset_(dataset),
         meters_(meters),
-        options_(options),
+        kept_(meters, options),
         finisher_(dataset.options_.fields, dataset.layout_, dataset.info_,
                   options) {}
 
   void fill(const FillItem& item, Stream& stream, Faults& faults) override {
-    if (stored_ == nullptr && (stored_ = dataset_.stored()) != nullptr)
-      of_store_ = stored_->open_filler(meters_, options_);
-    if (of_store_ != nullptr) return of_store_->fill(item, stream, faults);
+    if (SlotFiller* kept = kept_.of([this] { return dataset_.stored(); }))
+      return kept->fill(item, stream, faults);
     const GrowingDataset::Rows rows = dataset_.prepared(item.ids);
     BusyScope busy(meters_.pack);
     take_good(item, rows, faults);
@@ -64,13 +63,11 @@ class GrowingFiller final : public SlotFiller {
 
   const GrowingDataset& dataset_;
   FillMeters& meters_;
-  const FillerOptions options_;
+  KeptFiller kept_;
   RowFinisher finisher_;
   std::vector<SampleId> ids_;              // -1: padding, or rejected
   std::vector<SampleRange> ranges_;        // the same
   std::vector<const std::byte*> tensors_;  // by range; null: the same
-  std::shared_ptr<const TableDataset> stored_;
-  std::unique_ptr<SlotFiller> of_store_;  // looks at it
 };
 
 std::unique_ptr<SlotFiller> GrowingDataset::open_filler(

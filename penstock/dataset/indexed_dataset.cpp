@@ -130,6 +130,21 @@ void IndexedDataset::plan_readers() {
                               .why = std::move(why)});
 }
 
+void IndexedDataset::keep_beside(const TableDatasetOptions& options) {
+  PENSTOCK_ASSERT(options.open != nullptr, "the source is opened once more");
+  TableDatasetOptions all = options;
+  all.cache = "ram";
+  all.fingerprint = fingerprint_;
+  if (Json known = statistics(); known.is_object())
+    all.statistics = std::move(known);
+  // What would be read ahead is in memory.
+  info_.most_readers = 0;
+  info_.plan.notes.push_back(
+      "all samples are packed in memory beside the first batches, which are "
+      "read where they lie");
+  scan_ = std::make_unique<BackgroundScan>(std::move(all));
+}
+
 void IndexedDataset::bind() {
   bound_ = bind_fields(options_.fields, *source_);
   statistics_ = statistics_for(options_, bound_);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/dataset/background_scan.h"
 #include "penstock/dataset/dataset_base.h"
 #include "penstock/dataset/parsed_rows.h"
 #include "penstock/sources/sources.h"
@@ -28,7 +29,8 @@ struct IndexedOptions {
 
 /// Samples that are read by their position when a batch needs them: nothing is
 /// scanned, and nothing is kept but lengths (4 bytes a sample, where they
-/// differ) and sides. Each is parsed, encoded and finished every time.
+/// differ) and sides. Each is parsed, encoded and finished every time, unless
+/// all of them are kept meanwhile.
 ///
 /// A sample that a field rejects is a bad sample of its batch, and so is one
 /// that its field would leave out: the loader's `on_bad` decides what is done.
@@ -47,6 +49,14 @@ class IndexedDataset final : public FittedDataset {
   /// few that are read. Where they cannot be read it says nothing. Before the
   /// data set is shared.
   void predict_plan(const TableDatasetOptions& options, const Device& device);
+  /// Keeps all rows in memory, by a scan beside the batches, which from its end
+  /// on are made of these: the same. `options.open` opens the source. Of fields
+  /// that the host finishes; before the data set is shared.
+  void keep_beside(const TableDatasetOptions& options);
+  /// Those rows; null before that end, or where they could not be kept.
+  std::shared_ptr<const TableDataset> kept() const {
+    return scan_ == nullptr ? nullptr : scan_->rows();
+  }
 
   const DatasetInfo& info() const override { return info_; }
   /// SHA-256 over what the source is, how many rows it has, the fields'
@@ -88,6 +98,7 @@ class IndexedDataset final : public FittedDataset {
   std::vector<std::vector<std::int32_t>> lengths_;  // of what differs in length
   std::vector<std::size_t> varying_;                // their fields
   std::string fingerprint_;
+  std::unique_ptr<BackgroundScan> scan_;  // null: nothing is kept
 };
 
 /// The sides train and val of rows by position.

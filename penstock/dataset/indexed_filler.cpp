@@ -8,6 +8,7 @@ IndexedFiller::IndexedFiller(const IndexedDataset& dataset, FillMeters& meters,
                              const FillerOptions& options)
     : dataset_(dataset),
       meters_(meters),
+      kept_(meters, options),
       rows_({.source = *dataset.source_,
              .bound = dataset.bound_,
              .fields = dataset.options_.fields,
@@ -17,7 +18,9 @@ IndexedFiller::IndexedFiller(const IndexedDataset& dataset, FillMeters& meters,
       finisher_(dataset.options_.fields, dataset.layout_, dataset.info_,
                 options) {}
 
-void IndexedFiller::fill(const FillItem& item, Stream&, Faults& faults) {
+void IndexedFiller::fill(const FillItem& item, Stream& stream, Faults& faults) {
+  if (SlotFiller* kept = kept_.of([this] { return dataset_.kept(); }))
+    return kept->fill(item, stream, faults);
   rows_.prepare(item.ids, item.read, faults);
   check_lengths(item);
   BusyScope busy(meters_.pack);

@@ -24,6 +24,7 @@ class IndexedFiller final : public SlotFiller {
 
   const IndexedDataset& dataset_;
   FillMeters& meters_;
+  KeptFiller kept_;
   IndexedRows rows_;
   RowFinisher finisher_;
   std::vector<const std::byte*> stored_;  // by range; null: padding, rejected

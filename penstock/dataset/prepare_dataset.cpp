@@ -70,6 +70,19 @@ bool keeps_rows(const TableDatasetOptions& options, const Source& source) {
          (options.cache == "auto" && comes_in_chunks(source));
 }
 
+/// Rows that lie in memory column by column are gathered from as many places as
+/// there are columns: of many rows the first batches are, while all of them are
+/// packed.
+bool packs_beside(const TableDatasetOptions& options, const Source& source,
+                  const Device& device) {
+  constexpr std::int64_t kFew = 1 << 20;  // values, packed in some 50 ms
+  return options.open && source.abilities().in_memory &&
+         options.preparing == Preparing::automatic && options.cache == "auto" &&
+         !options.budgets.any() && !options.plan_only &&
+         device.memory_kind() == MemoryKind::cpu &&
+         source.count().rows.value_or(0) * std::ssize(options.fields) > kFew;
+}
+
 }  // namespace
 
 std::string scan_reason(const TableDatasetOptions& options,
@@ -128,7 +141,8 @@ std::shared_ptr<const Dataset> prepare_samples(
     return prepare_growing(options, std::move(source), device);
   if (!data_reason(options, *source).empty())
     return TableDataset::prepare(options, std::move(source), device);
-  if (keeps_rows(options, *source)) {
+  const bool beside = packs_beside(options, *source, device);
+  if (!beside && keeps_rows(options, *source)) {
     TableDatasetOptions kept = options;
     kept.fingerprint = named_fingerprint(options, *source);
     return TableDataset::prepare(kept, std::move(source), device);
@@ -144,6 +158,7 @@ std::shared_ptr<const Dataset> prepare_samples(
           .finish_on = on_host ? MemoryKind::cpu : device.memory_kind()},
       std::move(source));
   if (options.plan_only) set->predict_plan(options, device);
+  if (beside) set->keep_beside(options);
   if (options.planned) options.planned(set->plan());
   check_fingerprint(*set, options.source.fingerprint, shown);
   return set;

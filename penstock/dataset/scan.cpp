@@ -459,14 +459,6 @@ std::string ScanLimit::text() const {
 
 namespace {
 
-/// The same for any number of threads, so that a scan finds what another left.
-int parts_of(const Source& source) {
-  constexpr std::int64_t kMost = 65536;
-  const std::int64_t rows = source.count().rows.value_or(0);
-  return static_cast<int>(std::clamp<std::int64_t>(
-      (rows + ScanParts::kRows - 1) / ScanParts::kRows, 1, kMost));
-}
-
 /// Into how many partitions rows are shared out: several for each reader where
 /// that costs nothing, so that none waits long for the last of them.
 int shares_of(const Source& source, int readers) {
@@ -518,8 +510,10 @@ Scan scan_table(Source& source, const BlockParser::Options& parse,
   const int workers = std::max(1, options.workers);
   const int most = limit.readers;
   PartitionQueue partitions{
-      source, source.partitions(parts != nullptr ? parts_of(source)
-                                                 : shares_of(source, most))};
+      source, source.partitions(
+                  parts != nullptr
+                      ? ScanParts::partitions(source.count().rows.value_or(0))
+                      : shares_of(source, most))};
   const int readers = std::min(most, static_cast<int>(partitions.all.size()));
   const bool alone = options.workers == 0;
   const bool pipeline =

@@ -1,5 +1,6 @@
 #include "penstock/dataset/scan_parts.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <system_error>
@@ -62,6 +63,14 @@ std::string numbered(const char* name, std::size_t field) {
 }
 
 }  // namespace
+
+int ScanParts::partitions(std::int64_t rows) {
+  constexpr std::int64_t kFew = 1024, kMany = 16384, kEnough = 64;
+  constexpr std::int64_t kMost = 65536;
+  const std::int64_t each = std::clamp(rows / kEnough, kFew, kMany);
+  return static_cast<int>(
+      std::clamp<std::int64_t>((rows + each - 1) / each, 1, kMost));
+}
 
 std::filesystem::path ScanParts::folder_of(const std::filesystem::path& store) {
   std::filesystem::path folder = store;
@@ -139,7 +148,8 @@ ScannedPart ScanParts::Writer::seal(ParseNotes notes) {
     if (notes.fields[f] == nullptr) continue;
     write(*writer_, numbered("notes", f), notes.fields[f]->saved());
   }
-  writer_->seal(parts_.about(partition_, blocks_, notes));
+  // One that a power failure has damaged is made again.
+  writer_->seal(parts_.about(partition_, blocks_, notes), Lasting::later);
   writer_.reset();
   auto store =
       std::make_shared<const Store>(parts_.files_, parts_.file_of(partition_));

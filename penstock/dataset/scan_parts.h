@@ -24,9 +24,10 @@ struct ScannedPart {
 /// is made again. Rows by position alone. Thread-safe.
 class ScanParts {
  public:
-  /// Rows of a partition, enough for a file to be worth its while and few
-  /// enough to be parsed again.
-  static constexpr std::int64_t kRows = 16384;
+  /// Into how many partitions so many rows are divided, whoever does it: each is
+  /// worth a file and soon parsed again, and there are enough for threads to end
+  /// together.
+  static int partitions(std::int64_t rows);
 
   /// The folder of the parts of a store.
   static std::filesystem::path folder_of(const std::filesystem::path& store);

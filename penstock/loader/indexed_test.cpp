@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "penstock/loader/loader.h"
 #include "penstock/sources/fake/fake_store.h"
@@ -75,7 +77,10 @@ class IndexedTest : public testing::TestWithParam<int> {
 
   /// By sample: the bytes of a tensor's row, which has a fixed size.
   std::map<SampleId, std::string> rows(const std::string& name) {
-    auto set = std::make_shared<IndexedDataset>(options_, store());
+    return rows(name, std::make_shared<IndexedDataset>(options_, store()));
+  }
+  std::map<SampleId, std::string> rows(
+      const std::string& name, const std::shared_ptr<IndexedDataset>& set) {
     Loader loader(set, loading_, *device_);
     std::map<SampleId, std::string> seen;
     while (std::optional<Batch> batch = loader.next()) {
@@ -130,6 +135,41 @@ TEST_P(IndexedTest, WhatIsDrawnIsTheSameForAnyWorkers) {
   EXPECT_EQ(rows("strip"), seen);
   for (const auto& [id, strip] : seen)
     EXPECT_EQ(strip, std::string(8, static_cast<char>('a' + id % 26)));
+}
+
+TEST_P(IndexedTest, AllSamplesMayBeKeptBesideTheBatches) {
+  add_text(Lengths::padded);
+  add_strip();
+  const auto strips = rows("strip"), numbers = rows("number");
+  TableDatasetOptions all{.fields = options_.fields,
+                          .workers = GetParam(),
+                          .open = [this](StopFlag) { return store(); }};
+  auto set = std::make_shared<IndexedDataset>(options_, store());
+  const std::string fingerprint = set->fingerprint();
+  set->keep_beside(all);
+  while (set->kept() == nullptr) std::this_thread::yield();
+  EXPECT_EQ(set->kept()->plan().tier, Tier::ram);
+  store_ = nullptr;
+  EXPECT_EQ(rows("strip", set), strips);
+  EXPECT_EQ(rows("number", set), numbers);
+  EXPECT_EQ(set->fingerprint(), fingerprint);
+  EXPECT_EQ(set->plan().tier, Tier::none) << "that of its first batches";
+}
+
+TEST_P(IndexedTest, WhereTheyCannotBeKeptTheyAreReadWhereTheyLie) {
+  const auto numbers = rows("number");
+  std::atomic<int> opened = 0;
+  TableDatasetOptions all{.fields = options_.fields,
+                          .open = [&](StopFlag) -> std::unique_ptr<Source> {
+                            ++opened;
+                            throw Error(ErrorKind::source,
+                                        {.code = "fake", .what = "is gone"});
+                          }};
+  auto set = std::make_shared<IndexedDataset>(options_, store());
+  set->keep_beside(all);
+  while (opened == 0) std::this_thread::yield();
+  EXPECT_EQ(rows("number", set), numbers);
+  EXPECT_EQ(set->kept(), nullptr);
 }
 
 TEST_P(IndexedTest, LengthsAreKnownBeforehand) {

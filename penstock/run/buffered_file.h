@@ -32,7 +32,7 @@ class BufferedFile {
   /// The file is there, whole; gives its size.
   std::int64_t commit() {
     flush();
-    file_->commit();
+    file_->commit(Lasting::now);
     return bytes_;
   }
 

@@ -27,6 +27,8 @@ struct Abilities {
   /// one lock for everything. `open_checked_reader` sees to it; a second
   /// reader gains nothing.
   bool global_lock = false;
+  /// Its rows are in this process's memory already, column by column.
+  bool in_memory = false;
 };
 
 /// How many rows there are; none where finding out would cost a scan.

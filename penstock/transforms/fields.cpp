@@ -144,6 +144,7 @@ std::vector<ColumnRequest> requests_of(const std::vector<Field>& fields) {
       // An integer keeps its 64 bits for all when one field needs them.
       if (wanted.as == ReadAs::integer) found->as = ReadAs::integer;
       found->rounded |= wanted.rounded;
+      found->coded &= wanted.coded;
     }
   return requests;
 }

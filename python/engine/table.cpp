@@ -1,5 +1,6 @@
 #include "python/engine/table.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -21,9 +22,11 @@ namespace penstock::python {
 namespace {
 
 /// Name, declared type, kind, dtype (of a list and a tensor that of its
-/// numbers), whether there may be nulls, and a tensor's shape.
-using TableColumn = std::tuple<std::string, std::string, std::string,
-                               std::string, bool, std::vector<std::int64_t>>;
+/// numbers), whether there may be nulls, a tensor's shape, and whether its
+/// classes are declared.
+using TableColumn =
+    std::tuple<std::string, std::string, std::string, std::string, bool,
+               std::vector<std::int64_t>, bool>;
 
 std::string kind_of(const ArrowColumn& column) {
   if (!column.unsupported.empty()) return "unsupported";
@@ -75,8 +78,9 @@ std::string sample_of(const ArrowTable& table) {
 
 class Table {
  public:
-  Table(const nb::capsule& stream, std::string shown)
-      : shown_(std::move(shown)), table_(table_of(stream)) {}
+  Table(const nb::capsule& stream, std::string shown,
+        const ArrowTable::Classes& classes)
+      : shown_(std::move(shown)), table_(table_of(stream, classes)) {}
 
   std::int64_t rows() const { return table_->rows(); }
   std::vector<TableColumn> columns() const {
@@ -88,7 +92,8 @@ class Table {
                                   ? column.element.dtype
                                   : column.type.dtype)),
           column.has_nulls,
-          std::vector<std::int64_t>(column.item.begin(), column.item.end()));
+          std::vector<std::int64_t>(column.item.begin(), column.item.end()),
+          !column.info.values.empty());
     return columns;
   }
   /// The number of different texts of a column; none where they are more.
@@ -111,10 +116,11 @@ class Table {
     return {.maker =
                 [table, name](const Job& job, Device& device, StopFlag stop) {
                   TableDatasetOptions options = dataset_options(job);
-                  return prepare_dataset(
-                      options,
-                      open_arrow_table(table, name, requests_of(options), stop),
-                      device);
+                  options.open = [table, name, requests = requests_of(options)](
+                                     StopFlag stopped) {
+                    return open_arrow_table(table, name, requests, stopped);
+                  };
+                  return prepare_dataset(options, options.open(stop), device);
                 },
             .has_fields = true};
   }
@@ -126,21 +132,22 @@ class Table {
 
 }  // namespace
 
-std::shared_ptr<const ArrowTable> table_of(const nb::capsule& stream) {
+std::shared_ptr<const ArrowTable> table_of(const nb::capsule& stream,
+                                           const ArrowTable::Classes& classes) {
   if (std::string_view(stream.name()) != "arrow_array_stream")
     throw nb::type_error("__arrow_c_stream__() gave another capsule");
   auto* from = static_cast<ArrowArrayStream*>(stream.data());
   ArrowArrayStream taken = *from;
   from->release = nullptr;
   GilRelease unlocked;
-  return with_lock(ArrowTable::read(taken));
+  return with_lock(ArrowTable::read(taken, classes));
 }
 
 void bind_table(nb::module_& module) {
   nb::class_<Table>(module, "Table",
                     "A table of another library, by __arrow_c_stream__.")
-      .def(nb::init<nb::capsule, std::string>(), nb::arg("stream"),
-           nb::arg("shown"))
+      .def(nb::init<nb::capsule, std::string, ArrowTable::Classes>(),
+           nb::arg("stream"), nb::arg("shown"), nb::arg("classes"))
       .def_prop_ro("rows", &Table::rows)
       .def_prop_ro("columns", &Table::columns)
       .def("distinct", &Table::distinct, nb::arg("column"), nb::arg("most"))

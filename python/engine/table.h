@@ -11,8 +11,10 @@ namespace penstock::python {
 namespace nb = nanobind;
 
 /// The record batches of a capsule that `__arrow_c_stream__()` gave, kept until
-/// nobody uses them. With Python's lock.
-std::shared_ptr<const ArrowTable> table_of(const nb::capsule& stream);
+/// nobody uses them; `classes` as ArrowTable::read() has them. With Python's
+/// lock.
+std::shared_ptr<const ArrowTable> table_of(
+    const nb::capsule& stream, const ArrowTable::Classes& classes = {});
 
 /// Tables of other libraries, by Arrow's C stream interface: their columns, and
 /// the rows that a job's fields make of them.

@@ -17,6 +17,9 @@ from .errors import refused
 _INTEGERS = ("int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")
 _ARRAYS = ("float32", "float64", *_INTEGERS)
 _MOST_CLASSES = 1000  # of a text column that is a category by itself
+# Where types of columns hold their classes.
+_DECLARED_BY = {"CategoricalDtype": "categories", "Enum": "categories",
+                "ClassLabel": "names"}
 
 
 @runtime_checkable
@@ -32,6 +35,7 @@ def rows_of_table(table: object, fields: object, drawn_by: object) -> tuple[
     columns that these leave out, with the reason; `drawn_by` as for
     rows_of_arrays(). None for what is no table."""
     name = type(table).__name__
+    classes = _classes_of(table)
     table = _plain(table)
     if fields is None and (arrays := _arrays(table)) is not None:
         return rows_of_arrays(arrays, None, drawn_by), None, []
@@ -39,7 +43,7 @@ def rows_of_table(table: object, fields: object, drawn_by: object) -> tuple[
     table = _without_index(table, name)
     if not isinstance(table, ArrowStream):
         return None
-    found = _engine.Table(cast(Any, table).__arrow_c_stream__(), name)
+    found = _engine.Table(cast(Any, table).__arrow_c_stream__(), name, classes)
     if found.rows < 1:
         raise refused("source.empty", "there are no rows to train on", name,
                       "the table has no rows", "give it rows")
@@ -73,6 +77,25 @@ def _plain(table: object) -> object:
             table, "fetch_arrow_table"):
         return cast(Any, table).fetch_arrow_table()  # DuckDB
     return table
+
+
+def _classes_of(table: object) -> dict[str, list[str]]:
+    """The classes that columns are declared to have, in their order: of
+    Categorical of pandas, Enum of polars and ClassLabel of datasets."""
+    kinds: Mapping[Any, Any] = {}
+    if hasattr(table, "iloc") and hasattr(table, "dtypes"):
+        kinds = dict(zip(cast(Any, table).columns, cast(Any, table).dtypes))
+    elif isinstance(getattr(table, "schema", None), Mapping):
+        kinds = cast(Any, table).schema
+    elif isinstance(getattr(table, "features", None), Mapping):
+        kinds = cast(Any, table).features
+    classes: dict[str, list[str]] = {}
+    for name, kind in kinds.items():
+        found = getattr(kind, _DECLARED_BY.get(type(kind).__name__, ""), None)
+        if isinstance(name, str) and found is not None and len(found) and \
+                all(isinstance(each, str) for each in found):
+            classes[name] = list(found)
+    return classes
 
 
 def _names_of_index(table: object) -> list[str]:
@@ -128,14 +151,18 @@ def _arrays(table: object) -> dict[str, Any] | None:
 
 def _rules_of(table: _engine.Table) -> tuple[dict[str, Any], list[str]]:
     """A field of each column that can be one by itself: numbers in their own
-    width, times as seconds since 1970, texts of few values as categories, lists
-    and tensors of numbers as arrays."""
+    width, times as seconds since 1970, declared classes and texts of few values
+    as categories, lists and tensors of numbers as arrays. Numbers that say which
+    of declared classes a row has stay what they are."""
     rules: dict[str, Any] = {}
     left_out: list[str] = []
-    for at, (name, declared, kind, dtype, nulls, shape) in enumerate(
+    for at, (name, declared, kind, dtype, nulls, shape, classes) in enumerate(
             table.columns):
         rule: Mapping[str, Any] | None = None
-        if kind == "time":
+        if classes:
+            rule = {"category": {"column": name, **(
+                {} if kind == "text" else {"unknown": "error"})}}
+        elif kind == "time":
             rule = {"column": name, "dtype": "float64",
                     **({"missing": "nan"} if nulls else {})}
         elif kind == "boolean":

@@ -176,6 +176,88 @@ class DataFrames(unittest.TestCase):
         self.assertEqual(batch["c"].tolist(), [2, 1, 2])
         self.assertEqual(batch["t"].tolist(), [1, 2, 3])
 
+    @needs("pandas", "pyarrow")
+    def test_categories_of_pandas_keep_their_order(self):
+        import pandas
+        sizes = ["small", "medium", "large"]
+        frame = pandas.DataFrame({
+            "size": pandas.Categorical(["large", None, "small", "large"],
+                                       categories=sizes, ordered=True),
+            "n": pandas.array([1, None, 3, 4], dtype="Int64")})
+        with penstock.Loader(frame, batch_size=4, shuffle=False) as loader:
+            batch = next(iter(loader)).numpy()
+            self.assertEqual(loader.statistics["size"]["classes"], sizes)
+        self.assertEqual(batch["size"].tolist(), [3, 0, 1, 3])
+        fields = {"size": {"category": {"column": "size"}},
+                  "part": {"columns": ["n"], "missing": "mean"}}
+        with penstock.Loader(frame, fields, batch_size=4,
+                             shuffle=False) as loader:
+            batch = next(iter(loader)).numpy()
+            found = loader.statistics["size"]
+        self.assertEqual(batch["size"].tolist(), [3, 0, 1, 3])
+        self.assertEqual(found["classes"], sizes)
+        self.assertEqual(found["counts"], [1, 0, 2])
+        fields = {"size": {"category": {"column": "size"}},
+                  "text": {"text": {"column": "size"}}}
+        with penstock.Loader(frame.iloc[2:], fields, batch_size=2,
+                             shuffle=False) as loader:
+            batch = next(iter(loader)).numpy()
+        self.assertEqual(batch["size"].tolist(), [1, 3])
+        self.assertEqual(bytes(batch["text"]), b"smalllarge")
+
+    @needs("pandas", "pyarrow")
+    def test_many_rows_are_packed_beside_their_first_batches(self):
+        import pandas
+        rows = 600_000
+        draw = numpy.random.default_rng(3)
+        sizes = draw.integers(-1, 3, rows, "int8")
+        frame = pandas.DataFrame({
+            "size": pandas.Categorical.from_codes(sizes, ["s", "m", "l"]),
+            "n": pandas.array(numpy.arange(rows), dtype="Int64")})
+        with penstock.Loader(frame, batch_size=1000, shuffle=True,
+                             seed=4) as loader:
+            notes = " ".join(loader.plan["notes"])
+            self.assertIn("packed in memory beside the first batches", notes)
+            self.assertEqual(loader.statistics["size"]["classes"],
+                             ["s", "m", "l"])
+            for _ in range(2):  # read where they lie, and from memory
+                found = all_rows(loader)
+                at = found["n"].astype("int64")
+                self.assertEqual(numpy.unique(at).size, rows)
+                numpy.testing.assert_array_equal(found["size"], sizes[at] + 1)
+
+    @needs("polars")
+    def test_an_enum_of_polars_keeps_its_order(self):
+        import polars
+        frame = polars.DataFrame({"size": polars.Series(
+            ["b", None, "a"], dtype=polars.Enum(["b", "a", "c"]))})
+        with penstock.Loader(frame, batch_size=3, shuffle=False) as loader:
+            batch = next(iter(loader)).numpy()
+            self.assertEqual(loader.statistics["size"]["classes"],
+                             ["b", "a", "c"])
+        self.assertEqual(batch["size"].tolist(), [1, 0, 2])
+
+    @needs("datasets")
+    def test_labels_of_hugging_face_keep_their_numbers_and_names(self):
+        import datasets
+        features = datasets.Features({
+            "label": datasets.ClassLabel(names=["neg", "neutral", "pos"])})
+        data = datasets.Dataset.from_dict({"label": [2, 0, 2]}, features)
+        with penstock.Loader(data, batch_size=3, shuffle=False) as loader:
+            batch = next(iter(loader)).numpy()
+            self.assertEqual(loader.statistics["label"]["classes"],
+                             ["neg", "neutral", "pos"])
+        self.assertEqual(batch["label"].tolist(), [2, 0, 2])
+        self.assertEqual(batch["label"].dtype, "int64")
+        with penstock.Loader(data, {"y": {"column": "label"}}, batch_size=3,
+                             shuffle=False) as loader:
+            self.assertEqual(next(iter(loader)).numpy()["y"].tolist(),
+                             [2, 0, 2])
+        data = datasets.Dataset.from_dict({"label": [2, -1]}, features)
+        with penstock.Loader(data, batch_size=2) as loader, \
+                self.assertRaisesRegex(penstock.TransformError, "expected a class"):
+            next(iter(loader))
+
     @needs("datasets")
     def test_a_data_set_of_hugging_face_with_its_indices(self):
         import datasets

@@ -67,7 +67,7 @@ class MemoryFiles final : public FileSystem {
       of_.call(path_);
       bytes_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     }
-    void commit() override {
+    void commit(Lasting) override {
       of_.call(path_);
       of_.files[path_.string()] =
           std::make_shared<std::string>(std::move(bytes_));

@@ -187,7 +187,8 @@ Schema FileSet::schema() const {
          .declared = column.declared,
          .boolean = column.type.kind == ColumnKind::boolean,
          .timestamp = column.timestamp,
-         .text = column.type == ColumnType::text});
+         .text = column.type == ColumnType::text,
+         .values = column.values});
   }
   return schema;
 }

@@ -155,11 +155,13 @@ std::vector<NamedRows> parts_of(const OpenedFiles& opened) {
 }
 
 SourceInfo info_of(const OpenedFiles& opened,
-                   const std::vector<ColumnRequest>& requests) {
+                   const std::vector<ColumnRequest>& requests, bool in_memory) {
   return {.shown = place_of(opened.spec),
           .schema = opened.set->schema(),
           .types = types_of(opened.served),
-          .abilities = {.by_position = true, .sorted = true},
+          .abilities = {.by_position = true,
+                        .sorted = true,
+                        .in_memory = in_memory},
           .parts = parts_of(opened),
           .identity = identity_of(opened, requests)};
 }
@@ -167,8 +169,9 @@ SourceInfo info_of(const OpenedFiles& opened,
 class FileSource final : public Source {
  public:
   FileSource(std::shared_ptr<const OpenedFiles> opened,
-             const std::vector<ColumnRequest>& requests)
-      : Source(info_of(*opened, requests)), opened_(std::move(opened)) {}
+             const std::vector<ColumnRequest>& requests, bool in_memory)
+      : Source(info_of(*opened, requests, in_memory)),
+        opened_(std::move(opened)) {}
 
   RowCount count() const override {
     return {.rows = opened_->rows(), .exact = true};
@@ -211,7 +214,8 @@ std::unique_ptr<Source> open_file_source(
     opened->served.push_back(served(seen[opened->columns[at]], requests[at]));
   opened->set = std::make_shared<const FileSet>(std::move(set));
   find_chunks(*opened, requests.size());
-  return std::make_unique<FileSource>(std::move(opened), requests);
+  return std::make_unique<FileSource>(std::move(opened), requests,
+                                      kind.in_memory);
 }
 
 Schema read_file_schema(const SourceSpec& spec, const FileKind& kind) {

@@ -25,6 +25,7 @@ struct FileColumn {
   /// Of a tensor whose rows all have one shape: that shape, which all files of
   /// a source must have.
   Shape item = {};
+  std::vector<std::string> values = {};  ///< as ColumnInfo has them
 };
 
 /// A column that is read, and the windows that are its rows (see
@@ -143,6 +144,7 @@ struct FileKind {
   std::function<std::vector<DataFile>(const SourceSpec& spec,
                                       const SourceKind& kind)>
       find = find_files;
+  bool in_memory = false;  ///< as Abilities::in_memory
 };
 
 }  // namespace penstock::files

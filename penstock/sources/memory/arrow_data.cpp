@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -39,7 +41,8 @@ void check(ArrowArrayStream& stream, int code) {
 
 }  // namespace
 
-std::shared_ptr<const ArrowTable> ArrowTable::read(ArrowArrayStream& stream) {
+std::shared_ptr<const ArrowTable> ArrowTable::read(ArrowArrayStream& stream,
+                                                   const Classes& classes) {
   if (stream.release == nullptr) refuse_stream("it was released");
   StreamEnd end{stream};
   std::shared_ptr<ArrowTable> table(new ArrowTable);
@@ -65,8 +68,41 @@ std::shared_ptr<const ArrowTable> ArrowTable::read(ArrowArrayStream& stream) {
     column.has_nulls = false;
     for (const ArrowArray& batch : table->batches_)
       column.has_nulls |= may_hold_nulls(batch, table->paths_[c]);
+    if (auto found = classes.find(column.info.name); found != classes.end())
+      table->declare(c, found->second);
   }
   return table;
+}
+
+/// Where the dictionary of a record batch holds other texts, the column is one
+/// of texts.
+void ArrowTable::declare(std::size_t column,
+                         const std::vector<std::string>& classes) {
+  const ArrowSchema& schema = schema_of(column);
+  const bool integers = columns_[column].type.kind == ColumnKind::number &&
+                        schema.dictionary == nullptr;
+  const bool texts =
+      columns_[column].type == ColumnType::text && schema.dictionary != nullptr;
+  const std::set<std::string_view> different(classes.begin(), classes.end());
+  if ((!integers && !texts) || different.size() != classes.size()) return;
+  for (std::size_t batch = 0; texts && batch < batches_.size(); ++batch) {
+    const Place at = place(batch, column, 0);
+    if (dictionary_of(*at.schema, *at.array) != classes) return;
+  }
+  columns_[column].info.values = classes;
+}
+
+const ArrowSchema& ArrowTable::schema_of(std::size_t column) const {
+  const ArrowSchema* schema = &schema_;
+  for (std::size_t child : paths_[column]) schema = schema->children[child];
+  return *schema;
+}
+
+std::optional<ColumnType> ArrowTable::code_type(std::size_t column) const {
+  const ArrowColumn& of = columns_[column];
+  if (of.info.values.empty()) return std::nullopt;
+  return of.type.kind == ColumnKind::number ? of.type
+                                            : index_type(schema_of(column));
 }
 
 ArrowTable::~ArrowTable() {
@@ -113,6 +149,17 @@ Column ArrowTable::column(std::size_t batch, std::size_t column,
   const Place at = place(batch, column, begin);
   return arrow_values(columns_[column], *at.schema, *at.array, at.above, begin,
                       at.first, rows);
+}
+
+Column ArrowTable::codes(std::size_t batch, std::size_t column,
+                         std::int64_t begin, std::int64_t rows) const {
+  const Place at = place(batch, column, begin);
+  ArrowColumn numbers;
+  numbers.type = *code_type(column);
+  ArrowSchema plain = *at.schema;
+  plain.dictionary = nullptr;
+  return arrow_values(numbers, plain, *at.array, at.above, begin, at.first,
+                      rows);
 }
 
 std::vector<std::int64_t> ArrowTable::rows_with_gaps(std::size_t batch,

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +16,15 @@ namespace penstock {
 /// thread-safe.
 class ArrowTable {
  public:
+  /// The classes that columns are declared to have, by name, in their order.
+  using Classes = std::map<std::string, std::vector<std::string>>;
+
   /// Takes all record batches of a stream, which it releases, whatever happens.
-  /// Throws Error(source), code source.stream, with what the other library
-  /// says.
-  static std::shared_ptr<const ArrowTable> read(ArrowArrayStream& stream);
+  /// `classes` are ColumnInfo::values of columns of integers, and of those
+  /// whose dictionaries hold the same texts. Throws Error(source), code
+  /// source.stream, with what the other library says.
+  static std::shared_ptr<const ArrowTable> read(ArrowArrayStream& stream,
+                                                const Classes& classes = {});
   ~ArrowTable();
   ArrowTable(const ArrowTable&) = delete;
   ArrowTable& operator=(const ArrowTable&) = delete;
@@ -33,6 +40,12 @@ class ArrowTable {
                 std::int64_t rows) const;
   /// All of them.
   Column column(std::size_t batch, std::size_t column) const;
+  /// The type of the numbers that say which of ColumnInfo::values a row of the
+  /// column holds; nullopt: it has no such.
+  std::optional<ColumnType> code_type(std::size_t column) const;
+  /// As column(), these numbers, borrowed. What they are is not checked.
+  Column codes(std::size_t batch, std::size_t column, std::int64_t first,
+               std::int64_t rows) const;
   /// The rows among these whose tensor lacks an element.
   std::vector<std::int64_t> rows_with_gaps(std::size_t batch,
                                            std::size_t column,
@@ -49,6 +62,8 @@ class ArrowTable {
   };
   ArrowTable() = default;
   Place place(std::size_t batch, std::size_t column, std::int64_t first) const;
+  const ArrowSchema& schema_of(std::size_t column) const;
+  void declare(std::size_t column, const std::vector<std::string>& classes);
   void add_columns(const ArrowSchema& schema, const std::string& prefix,
                    const std::vector<std::size_t>& path);
 

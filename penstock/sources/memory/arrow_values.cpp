@@ -287,8 +287,7 @@ ArrowColumn arrow_column(const std::string& name, const ArrowSchema& schema) {
 std::int64_t arrow_layout::dictionary_place(const ArrowSchema& schema,
                                             const ArrowArray& array,
                                             std::int64_t at) {
-  const std::int64_t index =
-      index_at(array, number_of(schema.format).value_or(Dtype::int64), at);
+  const std::int64_t index = index_at(array, index_type(schema).dtype, at);
   const ArrowArray& values = *array.dictionary;
   if (index < 0 || index >= values.length)
     throw Error(ErrorKind::source,
@@ -319,6 +318,19 @@ std::vector<std::int64_t> rows_with_gaps(const ArrowColumn& column,
     if (at < end) found.push_back(row);
   }
   return found;
+}
+
+std::vector<std::string> dictionary_of(const ArrowSchema& schema,
+                                       const ArrowArray& array) {
+  const Column values = whole(*schema.dictionary, *array.dictionary);
+  std::vector<std::string> texts;
+  for (std::int64_t row = 0; row < values.length; ++row)
+    texts.emplace_back(values.valid(row) ? values.text(row) : "");
+  return texts;
+}
+
+ColumnType index_type(const ArrowSchema& schema) {
+  return ColumnType::number(number_of(schema.format).value_or(Dtype::int64));
 }
 
 bool may_hold_nulls(const ArrowArray& batch,

@@ -11,6 +11,12 @@ namespace penstock {
 /// What a column of this schema is read as.
 ArrowColumn arrow_column(const std::string& name, const ArrowSchema& schema);
 
+/// The texts of an array's dictionary, a NULL among them as an empty one.
+std::vector<std::string> dictionary_of(const ArrowSchema& schema,
+                                       const ArrowArray& array);
+/// Of the numbers that stand for values of a dictionary.
+ColumnType index_type(const ArrowSchema& schema);
+
 /// True where the child at `path` of a record batch, or a struct above it, has
 /// nulls or does not know.
 bool may_hold_nulls(const ArrowArray& batch,

@@ -1,6 +1,9 @@
 #include "penstock/sources/memory/table_source.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "penstock/base/error.h"
@@ -16,10 +19,16 @@ using files::PieceSink;
 
 constexpr std::int64_t kPieceRows = 65536;
 
+/// A column of a table, and whether its codes are read instead of its texts.
+struct TableColumn {
+  std::size_t at;
+  bool coded;
+};
+
 class TableReader final : public ChunkReader {
  public:
   TableReader(std::shared_ptr<const ArrowTable> table,
-              std::vector<std::size_t> columns)
+              std::vector<TableColumn> columns)
       : table_(std::move(table)), columns_(std::move(columns)) {}
 
   void read(std::int64_t chunk, const PieceSink& sink) override {
@@ -31,10 +40,12 @@ class TableReader final : public ChunkReader {
       piece.rows = std::min(kPieceRows, rows - at);
       piece.owner = table_;
       for (std::size_t c = 0; c < columns_.size(); ++c) {
+        const auto [column, coded] = columns_[c];
         piece.columns.push_back(
-            table_->column(batch, columns_[c], at, piece.rows));
+            coded ? table_->codes(batch, column, at, piece.rows)
+                  : table_->column(batch, column, at, piece.rows));
         for (std::int64_t row :
-             table_->rows_with_gaps(batch, columns_[c], at, piece.rows))
+             table_->rows_with_gaps(batch, column, at, piece.rows))
           piece.problems.push_back({row, c, files::kListGap});
       }
       if (!sink(std::move(piece))) return;
@@ -43,22 +54,28 @@ class TableReader final : public ChunkReader {
 
  private:
   const std::shared_ptr<const ArrowTable> table_;
-  const std::vector<std::size_t> columns_;  // of the table
+  const std::vector<TableColumn> columns_;
 };
 
-/// The columns of a table that can be read.
+/// The columns of a table that can be read; of those that are `coded`, by name,
+/// where they have codes, these.
 class TableFile final : public files::RowFile {
  public:
-  explicit TableFile(std::shared_ptr<const ArrowTable> table)
+  TableFile(std::shared_ptr<const ArrowTable> table,
+            const std::set<std::string>& coded)
       : table_(std::move(table)) {
     for (std::size_t at = 0; at < table_->columns().size(); ++at) {
       const ArrowColumn& column = table_->columns()[at];
       if (!column.unsupported.empty()) continue;
-      places_.push_back(at);
+      const std::optional<ColumnType> codes = coded.contains(column.info.name)
+                                                  ? table_->code_type(at)
+                                                  : std::nullopt;
+      places_.push_back({at, codes.has_value()});
       columns_.push_back({.name = column.info.name,
                           .declared = column.info.declared,
-                          .type = column.type,
-                          .timestamp = column.info.timestamp});
+                          .type = codes.value_or(column.type),
+                          .timestamp = column.info.timestamp,
+                          .values = column.info.values});
     }
   }
 
@@ -68,7 +85,7 @@ class TableFile final : public files::RowFile {
   }
   std::unique_ptr<ChunkReader> open(
       const std::vector<std::size_t>& columns) const override {
-    std::vector<std::size_t> of_table;
+    std::vector<TableColumn> of_table;
     for (std::size_t column : columns) of_table.push_back(places_[column]);
     return std::make_unique<TableReader>(table_, std::move(of_table));
   }
@@ -76,7 +93,7 @@ class TableFile final : public files::RowFile {
  private:
   const std::shared_ptr<const ArrowTable> table_;
   std::vector<FileColumn> columns_;
-  std::vector<std::size_t> places_;
+  std::vector<TableColumn> places_;
 };
 
 /// By name, since requests are checked by what files have.
@@ -94,6 +111,19 @@ void check_supported(const ArrowTable& table,
              .next = "name another column, or convert this one"});
 }
 
+/// The columns whose codes do for all who read them; a condition compares
+/// texts.
+std::set<std::string> coded_columns(const std::vector<ColumnRequest>& requests,
+                                    const std::string& where) {
+  std::set<std::string> coded;
+  if (!where.empty()) return coded;
+  for (const ColumnRequest& request : requests)
+    if (request.coded) coded.insert(request.column);
+  for (const ColumnRequest& request : requests)
+    if (!request.coded) coded.erase(request.column);
+  return coded;
+}
+
 }  // namespace
 
 std::unique_ptr<Source> open_arrow_table(
@@ -102,6 +132,7 @@ std::unique_ptr<Source> open_arrow_table(
   check_supported(*table, requests);
   files::FileKind kind;
   kind.about.name = "table";
+  kind.in_memory = true;
   kind.find = [&](const SourceSpec&, const SourceKind&) {
     return std::vector<files::DataFile>{
         {.path = name.shown, .relative = name.digest}};
@@ -109,7 +140,8 @@ std::unique_ptr<Source> open_arrow_table(
   kind.open =
       [&](const SourceSpec&, const std::vector<files::DataFile>&,
           StopFlag) -> std::vector<std::shared_ptr<const files::RowFile>> {
-    return {std::make_shared<TableFile>(table)};
+    return {std::make_shared<TableFile>(table,
+                                        coded_columns(requests, name.where))};
   };
   SourceSpec spec{.kind = "table", .path = name.shown, .where = name.where};
   spec.own = FileSettings{.paths = {name.shown}};

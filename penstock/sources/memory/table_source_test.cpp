@@ -182,6 +182,46 @@ TEST_F(TableTest, ADictionaryIsItsValues) {
   EXPECT_THAT(values(indices), ElementsAre("cde", "NULL", "NULL"));
 }
 
+TEST_F(TableTest, WhoAsksForCodesOfDeclaredClassesGetsThem) {
+  FakeArray indices = numbers<std::int8_t>("c", {0, 2, 0, 1});
+  FakeArray words = texts();
+  words.name = "";
+  words.nulls = 0;
+  words.buffers[0].clear();
+  indices.dictionary.push_back(words);
+  auto open = [&](const ArrowTable::Classes& classes, bool coded,
+                  const std::string& where = "") {
+    FakeStream made({{indices}});
+    ArrowArrayStream stream = made.stream();
+    auto source = open_arrow_table(
+        ArrowTable::read(stream, classes),
+        {.shown = "Table", .digest = "d", .where = where},
+        {{.column = "c", .as = ReadAs::value, .coded = coded}});
+    Block block;
+    const std::vector<std::int64_t> rows{0, source->count().rows.value() - 1};
+    open_checked_reader(*source)->read(ReadRequest(rows), block);
+    EXPECT_EQ(source->schema().columns[0].values.empty(),
+              classes.empty() || classes.begin()->second.size() != 3);
+    return text_of(block.columns[0], 0) + " " + text_of(block.columns[0], 1);
+  };
+  const ArrowTable::Classes declared{{"c", {"ab", "", "cde"}}};
+  EXPECT_EQ(open(declared, true), "2.0 1.0");
+  EXPECT_EQ(open(declared, false), "cde ");
+  EXPECT_EQ(open({}, true), "cde ") << "nobody has declared them";
+  EXPECT_EQ(open({{"c", {"ab", "x"}}}, true), "cde ") << "it holds others";
+  EXPECT_EQ(open(declared, true, "c <> 'ab'"), "cde ")
+      << "a condition compares texts";
+}
+
+TEST_F(TableTest, NumbersMayStandForClassesAndStayNumbers) {
+  FakeArray labels = numbers<std::int64_t>("l", {9, 1, 0, 0});
+  FakeStream made({{labels}});
+  ArrowArrayStream stream = made.stream();
+  auto table = ArrowTable::read(stream, {{"c", {"cat", "dog"}}});
+  EXPECT_THAT(table->columns()[0].info.values, ElementsAre("cat", "dog"));
+  EXPECT_EQ(table->code_type(0), ColumnType::int64);
+}
+
 TEST_F(TableTest, BooleansListsAndTensors) {
   EXPECT_THAT(values(FakeArray{.format = "b",
                                .name = "c",

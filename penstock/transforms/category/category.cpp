@@ -3,22 +3,22 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "penstock/base/settings.h"
+#include "penstock/transforms/category/parsed_values.h"
 #include "penstock/transforms/category/vocabulary.h"
 #include "penstock/transforms/kinds.h"
 
-// A parsed value is a byte that says whether there is one, and its bytes. The
-// classes are counted over the train rows, so that what the other side alone
-// has is unknown there, as it would be later. A source that knows the values
-// beforehand, as a folder of folders does, needs no row to be counted: all of
-// them are classes.
+// The classes are counted over the train rows, so that what the other side
+// alone has is unknown there, as it would be later. A source that knows the
+// values beforehand, as a folder of folders does, needs no row to be counted:
+// all of them are classes, in the order that it gives.
 
 namespace penstock {
 namespace {
 
-constexpr char kMissing = 0, kPresent = 1;
 constexpr std::int64_t kMostOneHot = 65'536;
 
 const SettingsTable<Category>& category_settings() {
@@ -69,54 +69,6 @@ const SettingsTable<Category>& category_settings() {
   return table;
 }
 
-class Parser final : public FieldParser {
- public:
-  Parser(const Category& settings, std::size_t column, ClassType type)
-      : settings_(settings), column_(column), type_(type) {}
-
-  void parse(const Block& block, Values& out, Faults& faults) override {
-    const Column& column = block.columns[column_];
-    for (std::int64_t row = 0; row < block.rows; ++row) {
-      const bool present = column.valid(row);
-      if (!present && !settings_.unknown_is_class)
-        faults.reject(
-            {.row = row,
-             .place = settings_.column,
-             .why = "is NULL, expected a class; with \"unknown\": \"class\" "
-                    "it is class 0"});
-      out.bytes.append_value(present ? kPresent : kMissing);
-      if (present) append(column, row, out.bytes);
-      out.end_row();
-    }
-  }
-
- private:
-  void append(const Column& column, std::int64_t row, Bytes& to) const {
-    if (column.type.kind == ColumnKind::dictionary)
-      return append(column.children[0], column.as_int64(row), to);
-    if (type_ == ClassType::text) {
-      const std::string_view text = column.text(row);
-      to.append(text.data(), text.size());
-    } else if (type_ == ClassType::boolean) {
-      to.append_value(static_cast<char>(column.boolean(row)));
-    } else {
-      to.append_value(column.as_int64(row));
-    }
-  }
-
-  const Category& settings_;
-  const std::size_t column_;
-  const ClassType type_;
-};
-
-/// The value of a parsed row; none where it is missing.
-std::optional<std::string_view> value_of(ValueRow row) {
-  const std::string_view bytes(reinterpret_cast<const char*>(row.data()),
-                               row.size());
-  if (bytes[0] == kMissing) return std::nullopt;
-  return bytes.substr(1);
-}
-
 const char* word_of(ClassType type) {
   return type == ClassType::text      ? "texts"
          : type == ClassType::integer ? "integers"
@@ -126,17 +78,20 @@ const char* word_of(ClassType type) {
 class Fit final : public FieldFit {
  public:
   Fit(const Category& settings, ClassType type,
-      const std::vector<std::string>& known)
-      : settings_(settings), type_(type), known_(known) {}
+      const std::vector<std::string>& known, Codes codes)
+      : settings_(settings),
+        type_(type),
+        known_(known),
+        codes_(std::move(codes)) {}
 
   std::unique_ptr<FieldFit> part() const override {
-    return std::make_unique<Fit>(settings_, type_, known_);
+    return std::make_unique<Fit>(settings_, type_, known_, codes_);
   }
   void add(std::span<const ValueRow> rows,
            std::span<const std::uint8_t> train) override {
     seen_.clear();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const std::optional<std::string_view> value = value_of(rows[i]);
+      const std::optional<std::string_view> value = value_of(rows[i], codes_);
       missing_ += !value;
       missing_in_train_ += !value && train[i] != 0;
       if (value && train[i] != 0) seen_.push_back(*value);
@@ -144,6 +99,7 @@ class Fit final : public FieldFit {
     counts_.add(seen_);
   }
   void read_as(const FieldFit& other) override {
+    codes_ = static_cast<const Fit&>(other).codes_;
     const ClassType type = static_cast<const Fit&>(other).type_;
     if (type == type_) return;
     throw Error(
@@ -165,10 +121,11 @@ class Fit final : public FieldFit {
   Json statistics() override {
     for (const std::string& value : known_) counts_.add(value, 0);
     Json json;
-    const std::int64_t known = ClassCounts::write(
+    std::vector<ClassCounts::Counted> classes =
         counts_.classes(type_, known_.empty() ? settings_.min_count : 0,
-                        settings_.by_frequency),
-        type_, json);
+                        settings_.by_frequency);
+    if (!std::ranges::is_sorted(known_)) bring_into_order(classes);
+    const std::int64_t known = ClassCounts::write(classes, type_, json);
     json["unknown"] = counts_.total() - known + missing_in_train_;
     json["missing"] = missing_;
     return json;
@@ -176,8 +133,21 @@ class Fit final : public FieldFit {
 
  private:
   const Category settings_;
+  /// That of the classes that are known; what another source holds comes last.
+  void bring_into_order(std::vector<ClassCounts::Counted>& classes) const {
+    std::unordered_map<std::string_view, std::size_t> places;
+    for (const std::string& value : known_)
+      places.emplace(value, places.size());
+    auto place = [&](const ClassCounts::Counted& of) {
+      const auto found = places.find(of.value);
+      return found == places.end() ? places.size() : found->second;
+    };
+    std::ranges::stable_sort(classes, {}, place);
+  }
+
   const ClassType type_;
   const std::vector<std::string> known_;  // classes, whatever their count
+  Codes codes_;                           // of the rows that are added
   ClassCounts counts_;
   std::vector<std::string_view> seen_;  // of a call
   std::int64_t missing_ = 0, missing_in_train_ = 0;
@@ -186,26 +156,28 @@ class Fit final : public FieldFit {
 class Encoder final : public FieldEncoder {
  public:
   Encoder(const std::string& name, const Category& settings, ClassType type,
-          const Json& statistics, const std::string& path)
+          Codes codes, const Json& statistics, const std::string& path)
       : name_(name),
         settings_(settings),
         type_(type),
+        codes_(std::move(codes)),
         vocabulary_(statistics, type, settings.unknown_is_class, path) {
     if (settings_.one_hot > 0) check_width(statistics);
+    if (codes_ == nullptr) return;
+    values_.assign(codes_->begin(), codes_->end());
+    class_of_code_.resize(values_.size());
+    vocabulary_.find(values_, class_of_code_);
   }
 
   void encode(std::span<const ValueRow> rows, const StoredRows& out,
               Faults& faults) override {
-    values_.resize(rows.size());
-    classes_.resize(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      values_[i] = value_of(rows[i]).value_or("");
-    vocabulary_.find(values_, classes_);
+    find_classes(rows);
     std::byte* to = out.data;
     for (std::size_t i = 0; i < rows.size(); ++i, to += out.stride) {
-      std::int64_t number = value_of(rows[i]) ? classes_[i] : -1;
+      std::int64_t number = classes_[i];
       if (number < 0 && !settings_.unknown_is_class)
-        reject(values_[i], static_cast<std::int64_t>(i), faults);
+        reject(value_of(rows[i], codes_).value_or(""),
+               static_cast<std::int64_t>(i), faults);
       number = std::max<std::int64_t>(number, 0);
       if (settings_.one_hot == 0) {
         std::memcpy(to, &number, sizeof(number));
@@ -220,6 +192,22 @@ class Encoder final : public FieldEncoder {
   }
 
  private:
+  /// Of these rows; -1: missing, or none.
+  void find_classes(std::span<const ValueRow> rows) {
+    classes_.assign(rows.size(), -1);
+    if (codes_ != nullptr) {
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        if (const std::int32_t code = code_in(rows[i]); code != kNoCode)
+          classes_[i] = class_of_code_[static_cast<std::size_t>(code)];
+      return;
+    }
+    values_.resize(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      values_[i] = value_of(rows[i], codes_).value_or("");
+    vocabulary_.find(values_, classes_);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (!value_of(rows[i], codes_)) classes_[i] = -1;
+  }
   void check_width(const Json& statistics) const {
     const std::int64_t classes =
         std::ssize(statistics.find("classes")->array()) +
@@ -250,8 +238,11 @@ class Encoder final : public FieldEncoder {
   const std::string name_;
   const Category settings_;
   const ClassType type_;
+  const Codes codes_;
   const Vocabulary vocabulary_;
-  std::vector<std::string_view> values_;  // of the rows of a call
+  std::vector<std::int64_t> class_of_code_;
+  // Of the rows of a call.
+  std::vector<std::string_view> values_;
   std::vector<std::int64_t> classes_;
 };
 
@@ -263,7 +254,8 @@ class CategoryKind final : public FieldKind {
   std::vector<ColumnRequest> columns() const override {
     return {{.column = category_.column,
              .as = ReadAs::value,
-             .setting = "fields." + name_ + ".category.column"}};
+             .setting = "fields." + name_ + ".category.column",
+             .coded = !by_count()}};
   }
   StoredForm stored() const override {
     RowLayout layout;
@@ -276,6 +268,10 @@ class CategoryKind final : public FieldKind {
   Json recipe() const override { return category_settings().shown(category_); }
   std::shared_ptr<const BoundField> bind(FieldColumns columns) const override;
 
+  /// Which classes are rare or frequent, only rows can tell.
+  bool by_count() const {
+    return category_.min_count > 1 || category_.by_frequency;
+  }
   const std::string& name() const { return name_; }
   const Category& category() const { return category_; }
 
@@ -287,14 +283,18 @@ class CategoryKind final : public FieldKind {
 class BoundCategory final : public BoundField {
  public:
   BoundCategory(const CategoryKind& kind, std::size_t column, ClassType type,
-                std::vector<std::string> known)
-      : kind_(kind), column_(column), type_(type), known_(std::move(known)) {}
+                std::vector<std::string> known, Codes codes)
+      : kind_(kind),
+        column_(column),
+        type_(type),
+        known_(std::move(known)),
+        codes_(std::move(codes)) {}
 
   std::unique_ptr<FieldParser> parser() const override {
-    return std::make_unique<Parser>(kind_.category(), column_, type_);
+    return category_parser(kind_.category(), column_, type_, codes_);
   }
   std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
-    return std::make_unique<Fit>(kind_.category(), type_, known_);
+    return std::make_unique<Fit>(kind_.category(), type_, known_, codes_);
   }
   std::optional<Json> unfitted() const override {
     if (known_.empty()) return std::nullopt;
@@ -305,7 +305,7 @@ class BoundCategory final : public BoundField {
   std::unique_ptr<FieldEncoder> encoder(
       const Json& statistics, const std::string& path) const override {
     return std::make_unique<Encoder>(kind_.name(), kind_.category(), type_,
-                                     statistics, path);
+                                     codes_, statistics, path);
   }
 
  private:
@@ -313,6 +313,7 @@ class BoundCategory final : public BoundField {
   const std::size_t column_;
   const ClassType type_;
   const std::vector<std::string> known_;
+  const Codes codes_;
 };
 
 bool is_floating(Dtype dtype) {
@@ -344,11 +345,12 @@ std::shared_ptr<const BoundField> CategoryKind::bind(
         "fields.category", "fields." + name_ + ".category.column", info,
         columns.types[0], "and classes are texts, integers or booleans",
         "name another column, or use \"columns\" for numbers");
-  // Which classes are rare or frequent, only rows can tell.
-  const bool by_count = category_.min_count > 1 || category_.by_frequency;
+  Codes codes;
+  if (type == ClassType::integer && !info.values.empty())
+    codes = std::make_shared<const std::vector<std::string>>(info.values);
   return std::make_shared<BoundCategory>(
-      *this, columns.at[0], *type,
-      by_count ? std::vector<std::string>() : info.values);
+      *this, columns.at[0], codes != nullptr ? ClassType::text : *type,
+      by_count() ? std::vector<std::string>() : info.values, std::move(codes));
 }
 
 }  // namespace

@@ -145,6 +145,47 @@ TEST(Category, ValuesThatTheSourceKnowsAreClassesWithoutAScan) {
   EXPECT_EQ(counted.unfitted(), std::nullopt);
 }
 
+// As a table with a dictionary does whose texts are declared.
+TEST(Category, NumbersThatSayWhichOfTheKnownValuesARowHoldsAreRead) {
+  const ColumnInfo sizes{.values = {"small", "medium", "large"}};
+  auto codes = [&](const std::string& more,
+                   std::vector<std::optional<std::int8_t>> rows) {
+    return FieldRun(
+        section(more),
+        column_of<std::int8_t>(ColumnType::number(Dtype::int8), rows), sizes);
+  };
+  FieldRun run = codes("", {{2}, {}, {0}, {2}, {-1}});
+  const auto classes = run.unfitted();
+  EXPECT_EQ(classes->find("classes")->dump(), R"(["small", "medium", "large"])")
+      << "in the order that was declared";
+  run.encode(*classes);
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(3, 0, 1, 3, 0));
+  run.fit();
+  EXPECT_EQ(run.statistics(),
+            Json::parse(R"({"classes": ["small", "medium", "large"],
+                "counts": [1, 0, 2], "unknown": 2, "missing": 2})",
+                        "test"));
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(3, 0, 1, 3, 0));
+  FieldRun texts(section(),
+                 column_of({{"large"}, {}, {"small"}, {"large"}, {}}));
+  EXPECT_EQ(run.canonical(), texts.canonical()) << "to hashes they are texts";
+  run.encode(Json::parse(R"({"classes": ["large"]})", "test"));
+  EXPECT_THAT(run.tensor<std::int64_t>(), ElementsAre(1, 0, 0, 1, 0))
+      << "of a run before it";
+
+  FieldRun counted = codes(R"(, "order": "frequency")", {{1}, {2}, {2}});
+  EXPECT_EQ(counted.unfitted(), std::nullopt);
+  counted.fit();
+  EXPECT_THAT(counted.tensor<std::int64_t>(), ElementsAre(2, 1, 1));
+
+  FieldRun bad = codes(kError, {{0}, {3}, {}, {-1}, {-2}});
+  ASSERT_EQ(bad.faults().size(), 4U);
+  EXPECT_THAT(bad.faults()[0].why, HasSubstr("found class 3, expected 0 to 2"));
+  EXPECT_THAT(bad.faults()[1].why, HasSubstr("is NULL"));
+  EXPECT_THAT(bad.faults()[2].why, HasSubstr("is NULL"));
+  EXPECT_THAT(bad.faults()[3].why, HasSubstr("found class -2"));
+}
+
 TEST(Category, SavedStatisticsGiveTheSameClasses) {
   FieldRun first(section(), column_of({{"b"}, {"a"}}));
   first.fit();

@@ -1,0 +1,135 @@
+#include "penstock/transforms/category/parsed_values.h"
+
+#include <cstring>
+#include <utility>
+
+// A parsed value is a byte that says whether there is one, and its bytes; or,
+// with codes, 32 bits, of which hashes see the value in that first form.
+
+namespace penstock {
+namespace {
+
+constexpr char kMissing = 0, kPresent = 1;
+
+void append_value(Values& to, std::optional<std::string_view> value) {
+  to.bytes.append_value(value ? kPresent : kMissing);
+  if (value) to.bytes.append(value->data(), value->size());
+  to.end_row();
+}
+
+RowFault missing_fault(const Category& settings, std::int64_t row) {
+  return {.row = row,
+          .place = settings.column,
+          .why =
+              "is NULL, expected a class; with \"unknown\": \"class\" it is "
+              "class 0"};
+}
+
+/// Of a column of codes.
+class CodeParser final : public FieldParser {
+ public:
+  CodeParser(const Category& settings, std::size_t column, Codes codes)
+      : settings_(settings), column_(column), codes_(std::move(codes)) {}
+
+  void parse(const Block& block, Values& out, Faults& faults) override {
+    const Column& column = block.columns[column_];
+    const std::size_t begin = out.bytes.size();
+    out.width = sizeof(std::int32_t);
+    out.bytes.resize(begin + static_cast<std::size_t>(block.rows) * out.width);
+    auto* to = reinterpret_cast<std::int32_t*>(
+        out.bytes.mutable_data<std::byte>() + begin);
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      to[row] = kNoCode;
+      // Some write -1 for a class that nobody knows.
+      const std::int64_t code = column.valid(row) ? column.as_int64(row) : -1;
+      if (code < -1 || code >= std::ssize(*codes_))
+        faults.reject({.row = row,
+                       .place = settings_.column,
+                       .why = "found class " + std::to_string(code) +
+                              ", expected 0 to " +
+                              std::to_string(codes_->size() - 1)});
+      else if (code < 0 && !settings_.unknown_is_class)
+        faults.reject(missing_fault(settings_, row));
+      else
+        to[row] = static_cast<std::int32_t>(code);
+    }
+  }
+  const Values& canonical(const Values& values) override {
+    texts_.clear();
+    for (std::int64_t row = 0; row < values.rows(); ++row)
+      append_value(texts_, value_of(values.row(row), codes_));
+    return texts_;
+  }
+
+ private:
+  const Category& settings_;
+  const std::size_t column_;
+  const Codes codes_;
+  Values texts_;
+};
+
+class Parser final : public FieldParser {
+ public:
+  Parser(const Category& settings, std::size_t column, ClassType type)
+      : settings_(settings), column_(column), type_(type) {}
+
+  void parse(const Block& block, Values& out, Faults& faults) override {
+    const Column& column = block.columns[column_];
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      const bool present = column.valid(row);
+      if (!present && !settings_.unknown_is_class)
+        faults.reject(missing_fault(settings_, row));
+      out.bytes.append_value(present ? kPresent : kMissing);
+      if (present) append(column, row, out.bytes);
+      out.end_row();
+    }
+  }
+
+ private:
+  void append(const Column& column, std::int64_t row, Bytes& to) const {
+    if (column.type.kind == ColumnKind::dictionary)
+      return append(column.children[0], column.as_int64(row), to);
+    if (type_ == ClassType::text) {
+      const std::string_view text = column.text(row);
+      to.append(text.data(), text.size());
+    } else if (type_ == ClassType::boolean) {
+      to.append_value(static_cast<char>(column.boolean(row)));
+    } else {
+      to.append_value(column.as_int64(row));
+    }
+  }
+
+  const Category& settings_;
+  const std::size_t column_;
+  const ClassType type_;
+};
+
+}  // namespace
+
+std::int32_t code_in(ValueRow row) {
+  std::int32_t code = kNoCode;
+  std::memcpy(&code, row.data(), sizeof(code));
+  return code;
+}
+
+std::optional<std::string_view> value_of(ValueRow row, const Codes& codes) {
+  if (codes != nullptr) {
+    const std::int32_t code = code_in(row);
+    if (code == kNoCode) return std::nullopt;
+    return (*codes)[static_cast<std::size_t>(code)];
+  }
+  const std::string_view bytes(reinterpret_cast<const char*>(row.data()),
+                               row.size());
+  if (bytes[0] == kMissing) return std::nullopt;
+  return bytes.substr(1);
+}
+
+std::unique_ptr<FieldParser> category_parser(const Category& settings,
+                                             std::size_t column, ClassType type,
+                                             Codes codes) {
+  if (codes != nullptr)
+    return std::make_unique<CodeParser>(settings, column, std::move(codes));
+  return std::make_unique<Parser>(settings, column, type);
+}
+
+}  // namespace penstock
