@@ -347,7 +347,7 @@ std::string training_text(std::int64_t rows, const std::string& target) {
                                          : 32;
   batch = std::min(batch, std::max<std::int64_t>(1, train / 4));
   const std::int64_t epochs =
-      std::clamp<std::int64_t>(3000 * batch / train, 10, 60);
+      std::clamp<std::int64_t>(3000 * batch / train, 8, 60);
   return "  // Which rows are held out follows from their keys or places.\n"
          "  \"split\": {\"train\": 0.8, \"val\": 0.2},\n"
          "  \"loader\": {\"batch_size\": " +
