@@ -297,8 +297,9 @@ class Diagnosis {
     if (processors_in_use() > 0.5 * cpus && throttled() > kThrottled)
       return name + formatted(
                         " needs more processor time than the quota of %.3g "
-                        "processors: it was stopped for %.0f %% of the time",
-                        cpus, 100 * throttled());
+                        "processors: its threads were stopped for %.2g s of "
+                        "every second, on all processors together",
+                        cpus, throttled());
     if (u <= kOnProcessor && processors_in_use() > 0.8 * cpus)
       return name + formatted(
                         " needs more processor time: all %.3g processors "
@@ -326,7 +327,8 @@ class Diagnosis {
     return name + " is the slowest stage";
   }
 
-  /// Of the time, in which the cgroup's quota let none of us run.
+  /// Seconds of each second in which the cgroup's quota let none of us run, of
+  /// all processors together.
   double throttled() const {
     return 1e-6 * static_cast<double>(window_.use.throttled_us.value_or(0)) /
            wall_;

@@ -119,8 +119,8 @@ TEST(Diagnose, NamesTheQuotaThatStopsTheProcess) {
   EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("quota")));
   late.use.throttled_us = 1'200'000;
   EXPECT_THAT(diagnose(late).cause,
-              HasSubstr("than the quota of 2 processors: it was stopped for 30 "
-                        "% of the time"));
+              HasSubstr("than the quota of 2 processors: its threads were "
+                        "stopped for 0.3 s of every second"));
   late.use.throttled_us = 100'000;
   EXPECT_THAT(diagnose(late).cause, Not(HasSubstr("quota")));
 }

@@ -286,7 +286,8 @@ Json MachineSeries::assessment() const {
   if (auto throttled = mean("cpu_throttled_percent");
       throttled && *throttled > 5)
     find("the container's CPU quota holds the process back",
-         formatted("for %.0f %% of the time", *throttled));
+         formatted("for %.2g s of every second, on all processors together",
+                   *throttled / 100));
   if (auto used = mean("memory_percent"); used && *used > 90)
     find("memory is nearly full", formatted("%.0f %% of it are used", *used));
   if (auto waits = mean("memory_pressure_percent"); waits && *waits > 5)

@@ -341,10 +341,11 @@ std::string fields_text(const JobPlan& plan, const ColumnSurvey& target,
 /// Larger tables: larger batches, fewer epochs.
 std::string training_text(std::int64_t rows, const std::string& target) {
   const std::int64_t train = std::max<std::int64_t>(1, rows * 4 / 5);
-  std::int64_t batch = train >= 100'000  ? 512
-                       : train >= 10'000 ? 256
-                       : train >= 1'000  ? 64
-                                         : 32;
+  std::int64_t batch = train >= 200'000   ? 1024
+                       : train >= 100'000 ? 512
+                       : train >= 10'000  ? 256
+                       : train >= 1'000   ? 64
+                                          : 32;
   batch = std::min(batch, std::max<std::int64_t>(1, train / 4));
   const std::int64_t epochs =
       std::clamp<std::int64_t>(3000 * batch / train, 8, 60);
