@@ -24,9 +24,9 @@ struct ScannedPart {
 /// is made again. Rows by position alone. Thread-safe.
 class ScanParts {
  public:
-  /// Into how many partitions so many rows are divided, whoever does it: each is
-  /// worth a file and soon parsed again, and there are enough for threads to end
-  /// together.
+  /// Into how many partitions so many rows are divided, whoever does it: each
+  /// is worth a file and soon parsed again, and there are enough for threads to
+  /// end together.
   static int partitions(std::int64_t rows);
 
   /// The folder of the parts of a store.

@@ -291,7 +291,12 @@ class BoundCategory final : public BoundField {
         codes_(std::move(codes)) {}
 
   std::unique_ptr<FieldParser> parser() const override {
-    return category_parser(kind_.category(), column_, type_, codes_);
+    const Category& settings = kind_.category();
+    return category_parser({.name = settings.column,
+                            .at = column_,
+                            .type = type_,
+                            .codes = codes_,
+                            .takes_missing = settings.unknown_is_class});
   }
   std::unique_ptr<FieldFit> fit(const FieldNotes*) const override {
     return std::make_unique<Fit>(kind_.category(), type_, known_, codes_);

@@ -17,9 +17,9 @@ void append_value(Values& to, std::optional<std::string_view> value) {
   to.end_row();
 }
 
-RowFault missing_fault(const Category& settings, std::int64_t row) {
+RowFault missing_fault(const ParsedColumn& column, std::int64_t row) {
   return {.row = row,
-          .place = settings.column,
+          .place = column.name,
           .why =
               "is NULL, expected a class; with \"unknown\": \"class\" it is "
               "class 0"};
@@ -28,11 +28,11 @@ RowFault missing_fault(const Category& settings, std::int64_t row) {
 /// Of a column of codes.
 class CodeParser final : public FieldParser {
  public:
-  CodeParser(const Category& settings, std::size_t column, Codes codes)
-      : settings_(settings), column_(column), codes_(std::move(codes)) {}
+  explicit CodeParser(ParsedColumn column) : of_(std::move(column)) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
-    const Column& column = block.columns[column_];
+    const Column& column = block.columns[of_.at];
+    const auto classes = std::ssize(*of_.codes);
     const std::size_t begin = out.bytes.size();
     out.width = sizeof(std::int32_t);
     out.bytes.resize(begin + static_cast<std::size_t>(block.rows) * out.width);
@@ -42,14 +42,14 @@ class CodeParser final : public FieldParser {
       to[row] = kNoCode;
       // Some write -1 for a class that nobody knows.
       const std::int64_t code = column.valid(row) ? column.as_int64(row) : -1;
-      if (code < -1 || code >= std::ssize(*codes_))
+      if (code < -1 || code >= classes)
         faults.reject({.row = row,
-                       .place = settings_.column,
+                       .place = of_.name,
                        .why = "found class " + std::to_string(code) +
                               ", expected 0 to " +
-                              std::to_string(codes_->size() - 1)});
-      else if (code < 0 && !settings_.unknown_is_class)
-        faults.reject(missing_fault(settings_, row));
+                              std::to_string(classes - 1)});
+      else if (code < 0 && !of_.takes_missing)
+        faults.reject(missing_fault(of_, row));
       else
         to[row] = static_cast<std::int32_t>(code);
     }
@@ -57,28 +57,25 @@ class CodeParser final : public FieldParser {
   const Values& canonical(const Values& values) override {
     texts_.clear();
     for (std::int64_t row = 0; row < values.rows(); ++row)
-      append_value(texts_, value_of(values.row(row), codes_));
+      append_value(texts_, value_of(values.row(row), of_.codes));
     return texts_;
   }
 
  private:
-  const Category& settings_;
-  const std::size_t column_;
-  const Codes codes_;
+  const ParsedColumn of_;
   Values texts_;
 };
 
 class Parser final : public FieldParser {
  public:
-  Parser(const Category& settings, std::size_t column, ClassType type)
-      : settings_(settings), column_(column), type_(type) {}
+  explicit Parser(ParsedColumn column) : of_(std::move(column)) {}
 
   void parse(const Block& block, Values& out, Faults& faults) override {
-    const Column& column = block.columns[column_];
+    const Column& column = block.columns[of_.at];
     for (std::int64_t row = 0; row < block.rows; ++row) {
       const bool present = column.valid(row);
-      if (!present && !settings_.unknown_is_class)
-        faults.reject(missing_fault(settings_, row));
+      if (!present && !of_.takes_missing)
+        faults.reject(missing_fault(of_, row));
       out.bytes.append_value(present ? kPresent : kMissing);
       if (present) append(column, row, out.bytes);
       out.end_row();
@@ -89,19 +86,17 @@ class Parser final : public FieldParser {
   void append(const Column& column, std::int64_t row, Bytes& to) const {
     if (column.type.kind == ColumnKind::dictionary)
       return append(column.children[0], column.as_int64(row), to);
-    if (type_ == ClassType::text) {
+    if (of_.type == ClassType::text) {
       const std::string_view text = column.text(row);
       to.append(text.data(), text.size());
-    } else if (type_ == ClassType::boolean) {
+    } else if (of_.type == ClassType::boolean) {
       to.append_value(static_cast<char>(column.boolean(row)));
     } else {
       to.append_value(column.as_int64(row));
     }
   }
 
-  const Category& settings_;
-  const std::size_t column_;
-  const ClassType type_;
+  const ParsedColumn of_;
 };
 
 }  // namespace
@@ -124,12 +119,10 @@ std::optional<std::string_view> value_of(ValueRow row, const Codes& codes) {
   return bytes.substr(1);
 }
 
-std::unique_ptr<FieldParser> category_parser(const Category& settings,
-                                             std::size_t column, ClassType type,
-                                             Codes codes) {
-  if (codes != nullptr)
-    return std::make_unique<CodeParser>(settings, column, std::move(codes));
-  return std::make_unique<Parser>(settings, column, type);
+std::unique_ptr<FieldParser> category_parser(ParsedColumn column) {
+  if (column.codes != nullptr)
+    return std::make_unique<CodeParser>(std::move(column));
+  return std::make_unique<Parser>(std::move(column));
 }
 
 }  // namespace penstock

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "penstock/transforms/category/category.h"
 #include "penstock/transforms/category/vocabulary.h"
+#include "penstock/transforms/field_kind.h"
 
 namespace penstock {
 
@@ -16,10 +16,16 @@ namespace penstock {
 /// holds; null: its rows hold the values themselves.
 using Codes = std::shared_ptr<const std::vector<std::string>>;
 
-/// What parses the rows of column `column` of a block; `settings` outlive it.
-std::unique_ptr<FieldParser> category_parser(const Category& settings,
-                                             std::size_t column, ClassType type,
-                                             Codes codes);
+/// A column of a block whose values are parsed.
+struct ParsedColumn {
+  std::string name;
+  std::size_t at = 0;
+  ClassType type = ClassType::text;
+  Codes codes = {};
+  bool takes_missing = true;  ///< else a row without a value is bad
+};
+
+std::unique_ptr<FieldParser> category_parser(ParsedColumn column);
 
 /// The value of a parsed row; none where it is missing.
 std::optional<std::string_view> value_of(ValueRow row, const Codes& codes);
