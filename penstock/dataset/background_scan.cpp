@@ -70,6 +70,8 @@ void BackgroundScan::scan() {
   const bool in_memory = all.cache == "ram";
   if (!in_memory) all.cache = "disk";
   all.budgets = {};
+  // A store of a table is told from another one by some of its rows alone.
+  if (in_memory) all.budgets.disk = 0;
   all.resumable = !in_memory;
   all.stop = &stop_;
   all.ring_bytes = nullptr;

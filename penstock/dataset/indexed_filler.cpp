@@ -9,30 +9,33 @@ IndexedFiller::IndexedFiller(const IndexedDataset& dataset, FillMeters& meters,
     : dataset_(dataset),
       meters_(meters),
       kept_(meters, options),
-      rows_({.source = *dataset.source_,
-             .bound = dataset.bound_,
-             .fields = dataset.options_.fields,
-             .layout = dataset.layout_,
-             .statistics = dataset.statistics_},
+      rows_(std::in_place,
+            IndexedRows::Origin{.source = *dataset.source_,
+                                .bound = dataset.bound_,
+                                .fields = dataset.options_.fields,
+                                .layout = dataset.layout_,
+                                .statistics = dataset.statistics_},
             meters, options.per_sample),
       finisher_(dataset.options_.fields, dataset.layout_, dataset.info_,
                 options) {}
 
 void IndexedFiller::fill(const FillItem& item, Stream& stream, Faults& faults) {
-  if (SlotFiller* kept = kept_.of([this] { return dataset_.kept(); }))
+  if (SlotFiller* kept = kept_.of([this] { return dataset_.kept(); })) {
+    rows_.reset();
     return kept->fill(item, stream, faults);
-  rows_.prepare(item.ids, item.read, faults);
+  }
+  rows_->prepare(item.ids, item.read, faults);
   check_lengths(item);
   BusyScope busy(meters_.pack);
   finish(item, faults);
   std::ranges::sort(faults.rows, {}, &RowFault::row);
   for (RowFault& fault : faults.rows)
-    rows_.name(item.ids[static_cast<std::size_t>(fault.row)], fault);
+    rows_->name(item.ids[static_cast<std::size_t>(fault.row)], fault);
 }
 
 // A batch has its shape before it is read.
 void IndexedFiller::check_lengths(const FillItem& item) const {
-  const std::vector<SampleId>& ids = rows_.ids();
+  const std::vector<SampleId>& ids = rows_->ids();
   for (std::size_t v = 0; v < dataset_.varying_.size(); ++v) {
     std::size_t field = dataset_.varying_[v];
     std::size_t element =
@@ -40,7 +43,7 @@ void IndexedFiller::check_lengths(const FillItem& item) const {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] < 0) continue;
       auto found =
-          static_cast<std::int64_t>(rows_.run(field, i).size() / element);
+          static_cast<std::int64_t>(rows_->run(field, i).size() / element);
       std::int32_t expected =
           dataset_.lengths_[v][static_cast<std::size_t>(item.ids[i])];
       if (found == expected) continue;
@@ -61,14 +64,14 @@ void IndexedFiller::check_lengths(const FillItem& item) const {
 void IndexedFiller::finish(const FillItem& item, Faults& faults) {
   stored_.clear();
   for (std::size_t i = 0; i < item.ids.size(); ++i)
-    stored_.push_back(rows_.row(i));
+    stored_.push_back(rows_->row(i));
   finisher_.copy(item, stored_);
   if (finisher_.idle()) return;
   FillItem good = item;
-  good.ids = rows_.ids();
+  good.ids = rows_->ids();
   finisher_.finish(
       good, stored_,
-      [&](std::size_t field, std::size_t i) { return rows_.run(field, i); },
+      [&](std::size_t field, std::size_t i) { return rows_->run(field, i); },
       faults);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "penstock/dataset/indexed_dataset.h"
@@ -25,7 +26,7 @@ class IndexedFiller final : public SlotFiller {
   const IndexedDataset& dataset_;
   FillMeters& meters_;
   KeptFiller kept_;
-  IndexedRows rows_;
+  std::optional<IndexedRows> rows_;  // until all of them are kept
   RowFinisher finisher_;
   std::vector<const std::byte*> stored_;  // by range; null: padding, rejected
 };

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "penstock/base/host_limits.h"
 #include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/growing_dataset.h"
 #include "penstock/dataset/packed_dataset.h"
@@ -76,11 +77,20 @@ bool keeps_rows(const TableDatasetOptions& options, const Source& source) {
 bool packs_beside(const TableDatasetOptions& options, const Source& source,
                   const Device& device) {
   constexpr std::int64_t kFew = 1 << 20;  // values, packed in some 50 ms
-  return options.open && source.abilities().in_memory &&
-         options.preparing == Preparing::automatic && options.cache == "auto" &&
-         !options.budgets.any() && !options.plan_only &&
-         device.memory_kind() == MemoryKind::cpu &&
-         source.count().rows.value_or(0) * std::ssize(options.fields) > kFew;
+  constexpr std::size_t kManyChunks = 64;
+  constexpr std::int64_t kTimes = 4;  // what a scan holds, of the packed rows
+  if (!options.open || !source.abilities().in_memory ||
+      options.preparing != Preparing::automatic || options.cache != "auto" ||
+      options.budgets.any() || options.plan_only ||
+      device.memory_kind() != MemoryKind::cpu)
+    return false;
+  const std::int64_t rows = source.count().rows.value_or(0);
+  if (rows * std::ssize(options.fields) <= kFew ||
+      source.chunks()->ends.size() > kManyChunks)
+    return false;
+  const auto free = read_host_limits().memory_free;
+  const std::size_t row = layout_of(options.fields).row_bytes;
+  return !free || static_cast<std::size_t>(kTimes * rows) * row < *free;
 }
 
 }  // namespace
@@ -115,7 +125,7 @@ std::shared_ptr<const Dataset> prepare_growing(
   kept.fingerprint = named_fingerprint(options, *source);
   kept.statistics.reset();  // nothing is fitted
   if (options.plan_only) kept.open = nullptr;
-  if (!options.open && !options.plan_only)
+  if ((!options.open || source->abilities().in_memory) && !options.plan_only)
     return TableDataset::prepare(kept, std::move(source), device);
   const std::shared_ptr<Source> shared = std::move(source);
   if (auto stored = TableDataset::of_store(kept, shared, device)) return stored;

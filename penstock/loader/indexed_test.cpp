@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -141,15 +142,38 @@ TEST_P(IndexedTest, AllSamplesMayBeKeptBesideTheBatches) {
   add_text(Lengths::padded);
   add_strip();
   const auto strips = rows("strip"), numbers = rows("number");
-  TableDatasetOptions all{.fields = options_.fields,
-                          .workers = GetParam(),
-                          .open = [this](StopFlag) { return store(); }};
+  std::atomic<bool> may_begin = false;
+  TableDatasetOptions all{
+      .fields = options_.fields,
+      .workers = GetParam(),
+      .open = [&](StopFlag) -> std::unique_ptr<Source> {
+        while (!may_begin) std::this_thread::yield();
+        return std::make_unique<FakeStore>(
+            std::vector<std::string>{"number", "text", "strip"}, rows_of(kRows),
+            requests_of(options_.fields), trouble_);
+      }};
   auto set = std::make_shared<IndexedDataset>(options_, store());
   const std::string fingerprint = set->fingerprint();
   set->keep_beside(all);
-  while (set->kept() == nullptr) std::this_thread::yield();
+  {
+    Loader loader(set, loading_, *device_);
+    for (int batch = 0; batch < 7; ++batch) {
+      if (batch == 3) {  // those behind it are filled from memory
+        may_begin = true;
+        for (int i = 0; i < 3000 && set->kept() == nullptr; ++i)
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        ASSERT_NE(set->kept(), nullptr) << "within half a minute";
+      }
+      const std::optional<Batch> next = loader.next();
+      ASSERT_TRUE(next.has_value());
+      next->wait();
+      const auto* found =
+          reinterpret_cast<const float*>(next->tensors()[0].view.data);
+      for (std::size_t row = 0; row < next->ids().size(); ++row)
+        EXPECT_EQ(found[row], static_cast<float>(next->ids()[row]));
+    }
+  }
   EXPECT_EQ(set->kept()->plan().tier, Tier::ram);
-  store_ = nullptr;
   EXPECT_EQ(rows("strip", set), strips);
   EXPECT_EQ(rows("number", set), numbers);
   EXPECT_EQ(set->fingerprint(), fingerprint);

@@ -27,7 +27,7 @@ struct Abilities {
   /// one lock for everything. `open_checked_reader` sees to it; a second
   /// reader gains nothing.
   bool global_lock = false;
-  /// Its rows are in this process's memory already, column by column.
+  /// Its rows are in this process's memory, column by column, as they are read.
   bool in_memory = false;
 };
 

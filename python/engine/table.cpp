@@ -22,11 +22,11 @@ namespace penstock::python {
 namespace {
 
 /// Name, declared type, kind, dtype (of a list and a tensor that of its
-/// numbers), whether there may be nulls, a tensor's shape, and whether its
-/// classes are declared.
+/// numbers), whether there may be nulls, a tensor's shape, and how many classes
+/// are declared.
 using TableColumn =
     std::tuple<std::string, std::string, std::string, std::string, bool,
-               std::vector<std::int64_t>, bool>;
+               std::vector<std::int64_t>, std::size_t>;
 
 std::string kind_of(const ArrowColumn& column) {
   if (!column.unsupported.empty()) return "unsupported";
@@ -93,7 +93,7 @@ class Table {
                                   : column.type.dtype)),
           column.has_nulls,
           std::vector<std::int64_t>(column.item.begin(), column.item.end()),
-          !column.info.values.empty());
+          column.info.values.size());
     return columns;
   }
   /// The number of different texts of a column; none where they are more.
@@ -116,11 +116,13 @@ class Table {
     return {.maker =
                 [table, name](const Job& job, Device& device, StopFlag stop) {
                   TableDatasetOptions options = dataset_options(job);
-                  options.open = [table, name, requests = requests_of(options)](
-                                     StopFlag stopped) {
+                  auto open = [table, name, requests = requests_of(options)](
+                                  StopFlag stopped) {
                     return open_arrow_table(table, name, requests, stopped);
                   };
-                  return prepare_dataset(options, options.open(stop), device);
+                  std::unique_ptr<Source> source = open(stop);
+                  if (source->abilities().in_memory) options.open = open;
+                  return prepare_dataset(options, std::move(source), device);
                 },
             .has_fields = true};
   }

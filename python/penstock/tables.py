@@ -83,11 +83,11 @@ def _classes_of(table: object) -> dict[str, list[str]]:
     """The classes that columns are declared to have, in their order: of
     Categorical of pandas, Enum of polars and ClassLabel of datasets."""
     kinds: Mapping[Any, Any] = {}
-    if hasattr(table, "iloc") and hasattr(table, "dtypes"):
+    if hasattr(table, "iloc") and hasattr(table, "columns"):  # pandas
         kinds = dict(zip(cast(Any, table).columns, cast(Any, table).dtypes))
-    elif isinstance(getattr(table, "schema", None), Mapping):
+    elif hasattr(table, "get_column") and hasattr(table, "schema"):  # polars
         kinds = cast(Any, table).schema
-    elif isinstance(getattr(table, "features", None), Mapping):
+    elif isinstance(getattr(table, "features", None), Mapping):  # datasets
         kinds = cast(Any, table).features
     classes: dict[str, list[str]] = {}
     for name, kind in kinds.items():
@@ -107,6 +107,7 @@ def _without_index(table: object, name: str) -> object:
     """A frame of pandas as a table of its columns alone: the numbers of its
     rows are no field."""
     if (type(table).__module__.split(".")[0] != "pandas"
+            or not hasattr(table, "columns")
             or not isinstance(table, ArrowStream)):
         return table
     # By name, since some releases of pyarrow come with types and others not.
@@ -159,7 +160,11 @@ def _rules_of(table: _engine.Table) -> tuple[dict[str, Any], list[str]]:
     for at, (name, declared, kind, dtype, nulls, shape, classes) in enumerate(
             table.columns):
         rule: Mapping[str, Any] | None = None
-        if classes:
+        if classes > _MOST_CLASSES and kind == "text":
+            left_out.append(f"'{name}' declares more than {_MOST_CLASSES} "
+                            "classes")
+            continue
+        if 0 < classes <= _MOST_CLASSES:
             rule = {"category": {"column": name, **(
                 {} if kind == "text" else {"unknown": "error"})}}
         elif kind == "time":

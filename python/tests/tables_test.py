@@ -220,11 +220,19 @@ class DataFrames(unittest.TestCase):
             self.assertIn("packed in memory beside the first batches", notes)
             self.assertEqual(loader.statistics["size"]["classes"],
                              ["s", "m", "l"])
-            for _ in range(2):  # read where they lie, and from memory
+            from_memory = False
+            for _ in range(200):
                 found = all_rows(loader)
                 at = found["n"].astype("int64")
                 self.assertEqual(numpy.unique(at).size, rows)
                 numpy.testing.assert_array_equal(found["size"], sizes[at] + 1)
+                if from_memory:
+                    break
+                from_memory = any(stage["name"] == "gather" and stage["rows"]
+                                  for stage in loader.stats()["stages"])
+            self.assertTrue(from_memory)
+            with self.assertRaises((TypeError, penstock.Error)):
+                penstock.Loader(frame["n"], batch_size=2)  # one column alone
 
     @needs("polars")
     def test_an_enum_of_polars_keeps_its_order(self):

@@ -98,6 +98,11 @@ const ArrowSchema& ArrowTable::schema_of(std::size_t column) const {
   return *schema;
 }
 
+bool ArrowTable::borrows(std::size_t column) const {
+  return paths_[column].size() == 1 &&
+         is_borrowed(columns_[column], schema_of(column));
+}
+
 std::optional<ColumnType> ArrowTable::code_type(std::size_t column) const {
   const ArrowColumn& of = columns_[column];
   if (of.info.values.empty()) return std::nullopt;

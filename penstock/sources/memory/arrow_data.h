@@ -40,6 +40,8 @@ class ArrowTable {
                 std::int64_t rows) const;
   /// All of them.
   Column column(std::size_t batch, std::size_t column) const;
+  /// Whether column() borrows it.
+  bool borrows(std::size_t column) const;
   /// The type of the numbers that say which of ColumnInfo::values a row of the
   /// column holds; nullopt: it has no such.
   std::optional<ColumnType> code_type(std::size_t column) const;

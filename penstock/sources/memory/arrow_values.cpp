@@ -320,6 +320,14 @@ std::vector<std::int64_t> rows_with_gaps(const ArrowColumn& column,
   return found;
 }
 
+bool is_borrowed(const ArrowColumn& column, const ArrowSchema& schema) {
+  if (schema.dictionary != nullptr) return false;
+  const std::string_view format = schema.format;
+  return number_of(format) || format == "b" || format == "u" || format == "U" ||
+         format == "z" || format == "Z" ||
+         column.type.kind == ColumnKind::fixed;
+}
+
 std::vector<std::string> dictionary_of(const ArrowSchema& schema,
                                        const ArrowArray& array) {
   const Column values = whole(*schema.dictionary, *array.dictionary);

@@ -11,6 +11,9 @@ namespace penstock {
 /// What a column of this schema is read as.
 ArrowColumn arrow_column(const std::string& name, const ArrowSchema& schema);
 
+/// Whether arrow_values() borrows such a column, where no struct is above it.
+bool is_borrowed(const ArrowColumn& column, const ArrowSchema& schema);
+
 /// The texts of an array's dictionary, a NULL among them as an empty one.
 std::vector<std::string> dictionary_of(const ArrowSchema& schema,
                                        const ArrowArray& array);

@@ -124,6 +124,19 @@ std::set<std::string> coded_columns(const std::vector<ColumnRequest>& requests,
   return coded;
 }
 
+/// Whether these columns are read where they lie: none is converted.
+bool are_borrowed(const ArrowTable& table,
+                  const std::vector<ColumnRequest>& requests) {
+  const std::set<std::string> coded = coded_columns(requests, "");
+  for (const ColumnRequest& request : requests)
+    for (std::size_t at = 0; at < table.columns().size(); ++at)
+      if (table.columns()[at].info.name == request.column &&
+          !table.borrows(at) &&
+          !(coded.contains(request.column) && table.code_type(at)))
+        return false;
+  return true;
+}
+
 }  // namespace
 
 std::unique_ptr<Source> open_arrow_table(
@@ -132,7 +145,7 @@ std::unique_ptr<Source> open_arrow_table(
   check_supported(*table, requests);
   files::FileKind kind;
   kind.about.name = "table";
-  kind.in_memory = true;
+  kind.in_memory = name.where.empty() && are_borrowed(*table, requests);
   kind.find = [&](const SourceSpec&, const SourceKind&) {
     return std::vector<files::DataFile>{
         {.path = name.shown, .relative = name.digest}};
