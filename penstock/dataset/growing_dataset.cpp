@@ -92,8 +92,10 @@ GrowingDataset::GrowingDataset(const TableDatasetOptions& options,
        .fits = true,
        .chosen = true,
        .why = "rows are prepared when a batch needs them"});
-  if (options_.open && uses_stores(options_))
-    scan_ = std::make_unique<BackgroundScan>(options_);
+  if (!options_.open || !uses_stores(options_)) return;
+  TableDatasetOptions all = options_;
+  all.cache = "disk";  // for the next run, wherever this one's rows shall be
+  scan_ = std::make_unique<BackgroundScan>(std::move(all));
 }
 
 const GrowingDataset* growing_rows(const Dataset& rows) {

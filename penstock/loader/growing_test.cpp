@@ -206,6 +206,14 @@ TEST_P(GrowingTest, WithoutACacheEachEpochPreparesItsRows) {
   EXPECT_EQ(run(set), seen);
 }
 
+TEST_P(GrowingTest, RowsThatShallBeInMemoryAreInTheStoreForTheNextRun) {
+  options_.cache = "ram";
+  const auto set = prepare();
+  growing(*set).wait_for_store({});
+  ASSERT_NE(growing(*set).stored(), nullptr);
+  EXPECT_EQ(stores().size(), 1U);
+}
+
 TEST_P(GrowingTest, ABadDocumentIsToldInItsTurn) {
   bad_ = {7, 123, 600};
   loading_.batches = 200;
