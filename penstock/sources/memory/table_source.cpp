@@ -89,6 +89,14 @@ class TableFile final : public files::RowFile {
     for (std::size_t column : columns) of_table.push_back(places_[column]);
     return std::make_unique<TableReader>(table_, std::move(of_table));
   }
+  /// Whether the column is read where it lies; true where there is none.
+  bool borrows(const std::string& column) const {
+    const auto found = std::ranges::find(columns_, column, &FileColumn::name);
+    if (found == columns_.end()) return true;
+    const TableColumn& of =
+        places_[static_cast<std::size_t>(found - columns_.begin())];
+    return of.coded || table_->borrows(of.at);
+  }
 
  private:
   const std::shared_ptr<const ArrowTable> table_;
@@ -124,28 +132,21 @@ std::set<std::string> coded_columns(const std::vector<ColumnRequest>& requests,
   return coded;
 }
 
-/// Whether these columns are read where they lie: none is converted.
-bool are_borrowed(const ArrowTable& table,
-                  const std::vector<ColumnRequest>& requests) {
-  const std::set<std::string> coded = coded_columns(requests, "");
-  for (const ColumnRequest& request : requests)
-    for (std::size_t at = 0; at < table.columns().size(); ++at)
-      if (table.columns()[at].info.name == request.column &&
-          !table.borrows(at) &&
-          !(coded.contains(request.column) && table.code_type(at)))
-        return false;
-  return true;
-}
-
 }  // namespace
 
 std::unique_ptr<Source> open_arrow_table(
     std::shared_ptr<const ArrowTable> table, const TableName& name,
     const std::vector<ColumnRequest>& requests, StopFlag stop) {
   check_supported(*table, requests);
+  const auto file = std::make_shared<const TableFile>(
+      table, coded_columns(requests, name.where));
   files::FileKind kind;
   kind.about.name = "table";
-  kind.in_memory = name.where.empty() && are_borrowed(*table, requests);
+  kind.in_memory =
+      name.where.empty() &&
+      std::ranges::all_of(requests, [&](const ColumnRequest& request) {
+        return file->borrows(request.column);
+      });
   kind.find = [&](const SourceSpec&, const SourceKind&) {
     return std::vector<files::DataFile>{
         {.path = name.shown, .relative = name.digest}};
@@ -153,8 +154,7 @@ std::unique_ptr<Source> open_arrow_table(
   kind.open =
       [&](const SourceSpec&, const std::vector<files::DataFile>&,
           StopFlag) -> std::vector<std::shared_ptr<const files::RowFile>> {
-    return {std::make_shared<TableFile>(table,
-                                        coded_columns(requests, name.where))};
+    return {file};
   };
   SourceSpec spec{.kind = "table", .path = name.shown, .where = name.where};
   spec.own = FileSettings{.paths = {name.shown}};

@@ -132,7 +132,6 @@ class Fit final : public FieldFit {
   }
 
  private:
-  const Category settings_;
   /// That of the classes that are known; what another source holds comes last.
   void bring_into_order(std::vector<ClassCounts::Counted>& classes) const {
     std::unordered_map<std::string_view, std::size_t> places;
@@ -145,6 +144,7 @@ class Fit final : public FieldFit {
     std::ranges::stable_sort(classes, {}, place);
   }
 
+  const Category settings_;
   const ClassType type_;
   const std::vector<std::string> known_;  // classes, whatever their count
   Codes codes_;                           // of the rows that are added
