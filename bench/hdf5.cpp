@@ -8,7 +8,7 @@
 // their positions in an order of pages of 64 rows and windows of 64 pages. CPU
 // is that of all threads, which noise of other programs changes least.
 //
-//     bench_hdf5 [REPEATS [ROWS [FILE]]]    FILE: kept, for bench/peers/hdf5.py
+//     bench_hdf5 [REPEATS [ROWS]]
 #include <hdf5.h>
 #include <libdeflate.h>
 
@@ -206,8 +206,7 @@ int run(int count, char** arguments) {
       std::filesystem::temp_directory_path() / "penstock_bench_hdf5";
   std::filesystem::create_directories(folder);
   const Written file =
-      written(count > 3 ? std::filesystem::path(arguments[3]) : folder / "x.h5",
-              argument(count, arguments, 2, 100'000));
+      written(folder / "x.h5", argument(count, arguments, 2, 100'000));
   Json result = result_of("hdf5",
                           "How fast are compressed chunks of HDF5 read, beside "
                           "pread and libdeflate "

@@ -8,69 +8,47 @@ PIL and over tensors, by DALI on the CPU, TurboLoader and FFCV, where they are
 installed, and by penstock.ImageFolder without workers, exactly and with "parity":
 "fast": training (RandomResizedCrop, RandomHorizontalFlip, ToTensor, Normalize)
 and validation (Resize 256, CenterCrop 224, ToTensor, Normalize), whose tensors
-must be torchvision's to the last bit. All in one process on one thread, in turns, of which
-processor time counts; the files are in the page cache.
+must be torchvision's to the last bit. Then training from pixels that were decoded
+and shrunk to 341 x 256 before: uint8, and float32 normalised, beside FFCV's "raw".
+All in one process on one thread, in turns, of which processor time counts; the files
+are in the page cache. Pillow-SIMD takes Pillow's place: --pillow-simd names a Python
+that has it, which runs the same beside us.
 
 Run it in the environment of setup.sh with torchvision and Pillow; bench/run does.
+FFCV is built by pip with libopencv-dev and libturbojpeg0-dev.
 """
 import argparse
+import contextlib
 import pathlib
 import statistics
+import subprocess
 import tarfile
 import tempfile
-import time
 
 import numpy
 import PIL
 import torch
 import torchvision
-from torchvision import transforms
 
 import penstock
 from penstock import images
+from image_recipes import (BATCH, MEAN, STD, rate, recipes, rows_of,
+                           torchvision_pil)
 from peer_result import print_result, spread, torch_machine
 from photos import write_pictures
 
-BATCH = 64
-MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+SHRUNK = 341  # the longer side, of 500: then the shorter one is 256
 MUST = {"training": {"torchvision": 3.0, "torchvision_tensors": 2.0,
-                     "dali_cpu": 1.3, "turboloader": 2.0, "ffcv": 1.7},
-        "validation": {"torchvision": 2.5}}
+                     "pillow_simd": 2.0, "dali_cpu": 1.3, "turboloader": 2.0,
+                     "ffcv": 1.7},
+        "validation": {"torchvision": 2.5},
+        "kept, uint8": {"ffcv_raw": 2.0, "pictures_per_cpu_second": 8000},
+        "kept, float32": {"pictures_per_cpu_second": 4000}}
 
 
-def recipes():
-    end = [transforms.ToTensor(), transforms.Normalize(MEAN, STD)]
-    return {"training": transforms.Compose(
-                [transforms.RandomResizedCrop(224),
-                 transforms.RandomHorizontalFlip(), *end]),
-            "validation": transforms.Compose(
-                [transforms.Resize(256), transforms.CenterCrop(224), *end])}
-
-
-def rows_of(loader):
-    rows = 0
-    for batch in loader:
-        images = batch[0] if isinstance(batch, list) else batch.torch()["image"]
-        rows += len(images)
-    return rows
-
-
-def rate(run, count):
-    start = time.process_time()
-    assert run() == count
-    return count / (time.process_time() - start)
-
-
-def ours(folder, transform, **more):
-    image = {**images.image_settings(transform), **more}
-    loader = penstock.ImageFolder(folder, image=image, batch_size=BATCH,
-                                  num_workers=0, device="cpu", cache="none")
-    return lambda: rows_of(loader)
-
-
-def torchvision_pil(folder, name):
-    loader = torch.utils.data.DataLoader(
-        torchvision.datasets.ImageFolder(folder, recipes()[name]), BATCH)
+def ours(folder, transform, cache="none", **more):
+    loader = penstock.ImageFolder(folder, transform, BATCH, image=more,
+                                  num_workers=0, device="cpu", cache=cache)
     return lambda: rows_of(loader)
 
 
@@ -150,32 +128,56 @@ def turboloader(folder, name):
     return run
 
 
-def ffcv(folder, name):
+def ffcv(folder, name, raw=False, dtype=numpy.float32):
     import ffcv.loader
     import ffcv.writer
     from ffcv.fields import IntField, RGBImageField
+    from ffcv.fields.decoders import IntDecoder
     from ffcv.fields.rgb_image import (CenterCropRGBImageDecoder,
                                        RandomResizedCropRGBImageDecoder)
     from ffcv.transforms import (NormalizeImage, RandomHorizontalFlip, ToTensor,
                                  ToTorchImage)
 
     file = folder + ".beton"
+    field = (RGBImageField(write_mode="raw", max_resolution=SHRUNK) if raw
+             else RGBImageField(write_mode="jpg", jpeg_quality=90))
     ffcv.writer.DatasetWriter(
-        file, {"image": RGBImageField(write_mode="jpg", jpeg_quality=90),
-               "label": IntField()}, num_workers=1).from_indexed_dataset(
-                   torchvision.datasets.ImageFolder(folder))
-    decoder = (RandomResizedCropRGBImageDecoder((224, 224))
-               if name == "training"
-               else CenterCropRGBImageDecoder((224, 224), 224 / 256))
-    steps = [decoder, *([RandomHorizontalFlip()] if name == "training" else []),
-             ToTensor(), ToTorchImage(),
-             NormalizeImage(numpy.array(MEAN) * 255, numpy.array(STD) * 255,
-                            numpy.float32)]
+        file, {"image": field, "label": IntField()}, num_workers=1
+    ).from_indexed_dataset(torchvision.datasets.ImageFolder(folder))
+    steps = ([CenterCropRGBImageDecoder((224, 224), 224 / 256)]
+             if name == "validation"
+             else [RandomResizedCropRGBImageDecoder((224, 224)),
+                   RandomHorizontalFlip()])
+    if dtype is numpy.float32:
+        steps.append(NormalizeImage(numpy.array(MEAN) * 255,
+                                    numpy.array(STD) * 255, dtype))
     loader = ffcv.loader.Loader(
         file, batch_size=BATCH, num_workers=1,
         order=ffcv.loader.OrderOption.SEQUENTIAL,
-        pipelines={"image": steps, "label": None})
-    return lambda: sum(len(batch[0]) for batch in loader)
+        pipelines={"image": [*steps, ToTensor(), ToTorchImage()],
+                   "label": [IntDecoder(), ToTensor()]})
+    return lambda: rows_of(loader)
+
+
+class PillowSimd:
+    """torchvision over Pillow-SIMD, in a process of its own."""
+
+    def __init__(self, python, folder):
+        self._child = subprocess.Popen(
+            [python, pathlib.Path(__file__).with_name("image_recipes.py"), folder],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.version = self._child.stdout.readline().strip()
+        if "post" not in self.version:
+            raise ImportError(f"Pillow {self.version} is no Pillow-SIMD")
+
+    def rate(self, name):
+        self._child.stdin.write(name + "\n")
+        self._child.stdin.flush()
+        return float(self._child.stdout.readline())
+
+    def close(self):
+        self._child.stdin.close()
+        self._child.wait()
 
 
 PEERS = {"torchvision": torchvision_pil,
@@ -183,16 +185,33 @@ PEERS = {"torchvision": torchvision_pil,
          "turboloader": turboloader, "ffcv": ffcv}
 
 
-def ways_of(name, folder):
-    """What is measured, and why others are not."""
-    ways, left_out = {}, {}
-    for peer, make in PEERS.items():
+def ways_of(name, folder, count, simd):
+    """What is measured, each by its pictures per second, and why others are not."""
+    if name.startswith("kept"):
+        dtype = numpy.uint8 if name.endswith("uint8") else numpy.float32
+        image = {"store": {"form": "decoded", "max_side": SHRUNK}}
+        if dtype is numpy.uint8:
+            image |= {"size": 224, "dtype": "uint8"}
+        runs = {"penstock": ours(
+            folder, None if dtype is numpy.uint8 else recipes()["training"],
+            cache="ram", **image)}
+        peers = {"ffcv_raw": lambda *_: ffcv(folder, name, True, dtype)}
+    else:
+        runs = {"penstock": ours(folder, recipes()[name]),
+                "penstock_fast": ours(folder, recipes()[name], parity="fast")}
+        peers = PEERS
+    left_out = {}
+    for peer, make in peers.items():
         try:
-            ways[peer] = make(folder, name)
+            runs[peer] = make(folder, name)
         except Exception as error:  # whatever a peer that is not there raises
             left_out[peer] = f"{type(error).__name__}: {error}"[:200]
-    ways["penstock"] = ours(folder, recipes()[name])
-    ways["penstock_fast"] = ours(folder, recipes()[name], parity="fast")
+    epochs = 4 if name.startswith("kept") else 1  # short ones
+    ways = {way: lambda run=run: rate(
+        lambda: sum(run() for _ in range(epochs)), epochs * count)
+        for way, run in runs.items()}
+    if simd is not None and not name.startswith("kept"):
+        ways["pillow_simd"] = lambda: simd.rate(name)
     return ways, left_out
 
 
@@ -224,15 +243,15 @@ def error_of_fast(folder, name):
             "psnr_db": float(10 * numpy.log10(255**2 / (off**2).mean()))}
 
 
-def compare(name, folder, count, repeats):
+def compare(name, folder, count, repeats, simd):
     if name == "validation":
         check_equal(folder)
-    ways, left_out = ways_of(name, folder)
+    ways, left_out = ways_of(name, folder, count, simd)
     found = {way: [] for way in ways}
     for turn in range(repeats + 1):
-        for way, run in list(ways.items()):
+        for way, measure in list(ways.items()):
             try:
-                value = rate(run, count)
+                value = measure()
             except Exception as error:
                 left_out[way] = f"{type(error).__name__}: {error}"[:200]
                 del ways[way], found[way]
@@ -240,36 +259,47 @@ def compare(name, folder, count, repeats):
             if turn > 0:
                 found[way].append(value)
     medians = {way: statistics.median(values) for way, values in found.items()}
-    return {"recipe": name, "equal": name == "validation" or None,
-            "error_of_fast": error_of_fast(folder, name),
-            "pictures_per_cpu_second": {
-                way: spread(values) for way, values in found.items()},
-            "left_out": left_out,
-            "times_as_many": {way: medians["penstock"] / median
-                              for way, median in medians.items()
-                              if not way.startswith("penstock")},
-            "fast_times_exact": medians["penstock_fast"] / medians["penstock"],
-            "must_reach": MUST[name]}
+    result = {"recipe": name, "equal": name == "validation" or None,
+              "pictures_per_cpu_second": {
+                  way: spread(values) for way, values in found.items()},
+              "left_out": left_out,
+              "times_as_many": {way: medians["penstock"] / median
+                                for way, median in medians.items()
+                                if not way.startswith("penstock")},
+              "must_reach": MUST[name]}
+    if "penstock_fast" in medians:
+        result |= {"error_of_fast": error_of_fast(folder, name),
+                   "fast_times_exact":
+                       medians["penstock_fast"] / medians["penstock"]}
+    return result
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--pictures", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--pillow-simd", metavar="PYTHON")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name) / "pictures"
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(
+            tempfile.TemporaryDirectory())) / "pictures"
         folder.mkdir()
         size = write_pictures(folder, options.pictures)
+        simd = None
+        if options.pillow_simd:
+            simd = PillowSimd(options.pillow_simd, str(folder))
+            stack.callback(simd.close)
         results = [compare(recipe, str(folder), options.pictures,
-                           options.repeats) for recipe in recipes()]
+                           options.repeats, simd) for recipe in MUST]
     print_result(
         "peers_images", __doc__,
         f"bench/run peers_images --pictures {options.pictures} "
         f"--repeats {options.repeats}",
         {"machine": torch_machine(), "torchvision": torchvision.__version__,
-         "pillow": PIL.__version__, "bytes_per_picture": size,
+         "pillow": PIL.__version__,
+         "pillow_simd": simd.version if simd else "not asked for",
+         "bytes_per_picture": size,
          "batch_size": BATCH, "results": results})
 
 

@@ -1,5 +1,5 @@
 """Photo-like JPEG files of 500 x 375 pixels in class folders: noise whose spectrum
-falls as that of photos does."""
+falls as that of photos does, so that a file has about 85 KB, as photos have."""
 import io
 
 import numpy
@@ -19,8 +19,8 @@ def photo(draw):
         found = numpy.fft.irfft2(waves / frequency**power, (HEIGHT, WIDTH))
         return found / found.std()
 
-    light = noise(1.1)
-    pixels = numpy.stack([light + 0.5 * noise(1.3) for _ in range(3)], -1)
+    light = noise(1.25)
+    pixels = numpy.stack([light + 0.5 * noise(1.45) for _ in range(3)], -1)
     pixels = pixels / pixels.std() * 55 + 120
     return Image.fromarray(pixels.clip(0, 255).astype("uint8"))
 

@@ -23,8 +23,8 @@ namespace {
 // source calls 5 what another calls 5.0.
 class ByValue {
  public:
-  explicit ByValue(std::vector<NamedRows> parts)
-      : in_parts_(!parts.empty()), names_(std::move(parts)) {}
+  explicit ByValue(std::shared_ptr<const RowParts> parts)
+      : in_parts_(parts != nullptr), names_(std::move(parts)) {}
 
   std::string_view of(const KeyList& keys, std::int64_t row) {
     if (in_parts_) return names_.of(keys.integer(row));

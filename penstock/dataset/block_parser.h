@@ -97,8 +97,8 @@ class BlockParser {
     std::string by_name = {};  ///< of the split's column, for messages
     std::function<std::uint8_t(std::string_view by_value)> side_of = {};
     Drawing drawing = {};
-    std::vector<NamedRows> parts = {};  ///< of rows by position
-    bool keeps_values = true;           ///< false: only keys, sides and hashes
+    std::shared_ptr<const RowParts> parts = nullptr;  ///< SourceInfo::parts
+    bool keeps_values = true;  ///< false: only keys, sides and hashes
     /// Hashes are the same whatever width a source gives its numbers. False:
     /// they only tell a row from the same one of this source after a change.
     bool canonical = true;

@@ -39,13 +39,14 @@ void IndexedRows::prepare(std::span<const SampleId> ids, ItemRead* read_ahead,
 }
 
 void IndexedRows::name(SampleId sample, RowFault& fault) const {
-  const std::vector<NamedRows>& parts = of_.source.info().parts;
-  auto part = std::ranges::upper_bound(parts, sample, {}, &NamedRows::end);
-  if (part == parts.end()) return;
-  const std::int64_t first = part == parts.begin() ? 0 : std::prev(part)->end;
-  if (part->end - first > 1)
+  const RowParts* parts = of_.source.info().parts.get();
+  if (parts == nullptr) return;
+  const std::size_t part = parts->part_of(sample);
+  if (part == parts->size()) return;
+  const std::int64_t first = parts->begin(part);
+  if (parts->end(part) - first > 1)
     fault.place += " of row " + std::to_string(sample - first + 1);
-  fault.place += " of '" + part->name + "'";
+  fault.place += " of '" + std::string(parts->name(part)) + "'";
 }
 
 void IndexedRows::read(std::span<const SampleId> ids, ItemRead* ahead) {

@@ -93,8 +93,11 @@ class SourceOfStore final : public Source {
       : Source(info_of(store)), why_(std::move(why)) {
     const Json& rows = *store.about().find("opened")->find("rows");
     if (!rows.is_null()) rows_ = {.rows = rows.integer(), .exact = true};
+    if (const Json* copy = store.about().find("recipe")->find("source_copy"))
+      copy_ = copy->string();
   }
 
+  std::string version_of_copy() const override { return copy_; }
   RowCount count() const override { return rows_; }
   std::vector<Partition> partitions(int) override { refuse(); }
   std::unique_ptr<Reader> open_reader() override { refuse(); }
@@ -114,6 +117,7 @@ class SourceOfStore final : public Source {
   }
 
   const std::string why_;
+  std::string copy_;
   RowCount rows_;
 };
 

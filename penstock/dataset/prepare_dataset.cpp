@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "penstock/base/host_limits.h"
+#include "penstock/dataset/device_fields.h"
 #include "penstock/dataset/expected_rows.h"
 #include "penstock/dataset/growing_dataset.h"
 #include "penstock/dataset/packed_dataset.h"
@@ -143,16 +144,32 @@ std::shared_ptr<const Dataset> prepare_growing(
   return set;
 }
 
+/// Where a device decodes what is kept: what is missing there is told now, and
+/// not when all has been read.
+void load_decoders(const TableDatasetOptions& options, Device& device) {
+  if (options.cache == "none" ||
+      (options.batches_on_host && options.batches_on_host(device)))
+    return;
+  const auto sides =
+      device_fields(options.fields, device.memory_kind(), Runs::kept);
+  if (std::ranges::any_of(sides[0], [](const DeviceField& field) {
+        return field.stream_bytes.of_all_streams > 0;
+      }))
+    device.load_decoders();
+}
+
 /// As prepare_dataset(), before samples are packed.
 std::shared_ptr<const Dataset> prepare_samples(
     const TableDatasetOptions& options, std::unique_ptr<Source> source,
     Device& device) {
-  if (grows(options, *source))
-    return prepare_growing(options, std::move(source), device);
-  if (!data_reason(options, *source).empty())
-    return TableDataset::prepare(options, std::move(source), device);
+  const bool grown = grows(options, *source);
+  const bool scanned = !grown && !data_reason(options, *source).empty();
   const bool beside = packs_beside(options, *source, device);
-  if (!beside && keeps_rows(options, *source)) {
+  const bool kept_rows = !beside && keeps_rows(options, *source);
+  if (grown || scanned || kept_rows) load_decoders(options, device);
+  if (grown) return prepare_growing(options, std::move(source), device);
+  if (scanned) return TableDataset::prepare(options, std::move(source), device);
+  if (kept_rows) {
     TableDatasetOptions kept = options;
     kept.fingerprint = named_fingerprint(options, *source);
     return TableDataset::prepare(kept, std::move(source), device);

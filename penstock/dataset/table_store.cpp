@@ -81,6 +81,8 @@ TableStore table_store(const TableDatasetOptions& options, const Source& source,
   Json& recipe = store.recipe;
   recipe["format"] = kFormat;
   recipe["source"] = source.identity();
+  if (std::string copy = source.version_of_copy(); !copy.empty())
+    recipe["source_copy"] = std::move(copy);
   if (!options.source.version.empty())
     recipe["source_version"] = options.source.version;
   recipe["fields"] = stored_recipes_of(options.fields);

@@ -174,6 +174,9 @@ class Device {
   /// that must outlive what is returned. Other devices have only their own
   /// streams: null gives one of those, anything else is an Error(request).
   virtual std::unique_ptr<Stream> borrow_stream(void* handle);
+  /// Looks for what decodes pictures here (Resize), which is else looked for
+  /// when the first one is decoded. Throws Error(device), device.no_nvjpeg.
+  virtual void load_decoders() {}
   virtual DeviceMemory memory() const = 0;
   /// The clock on which events tell their time.
   virtual Clock& clock() const = 0;

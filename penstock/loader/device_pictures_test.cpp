@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "penstock/dataset/dataset.h"
 #include "penstock/dataset/fake/pictures_dataset.h"
 #include "penstock/loader/seen_batches.h"
 
@@ -169,6 +170,46 @@ TEST(DevicePicturesPlan, FilesThatADeviceDecodesAreKeptOnTheHost) {
     EXPECT_EQ(error.parts().code, "cache.no_room");
     EXPECT_THAT(error.what(), HasSubstr("on the host for every batch"));
   }
+}
+
+/// A GPU whose driver is there, and nvJPEG is not.
+class WithoutDecoders final : public Device {
+ public:
+  WithoutDecoders() : Device(MemoryKind::cuda) {}
+  std::string name() const override { return "cuda:0 Test"; }
+  Buffer allocate(std::size_t) override { return {}; }
+  Buffer allocate_pinned(std::size_t) override { return {}; }
+  std::unique_ptr<Stream> make_stream() override { return nullptr; }
+  DeviceMemory memory() const override { return {}; }
+  Clock& clock() const override { return wall_clock(); }
+  void load_decoders() override {
+    throw Error(ErrorKind::device, {.code = "device.no_nvjpeg"});
+  }
+};
+
+TEST(DevicePicturesPlan, MissingDecodersAreToldBeforeARowIsRead) {
+  PicturesDataset pictures(kFolder);
+  pictures.files = true;
+  std::vector<std::string> scans;
+  pictures.options.scanning = [&](const std::string& line) {
+    scans.push_back(line);
+  };
+  WithoutDecoders device;
+  auto error_of = [&](const std::string& place) -> std::string {
+    const TableDatasetOptions with = pictures.options_with(place);
+    try {
+      prepare_dataset(
+          with, std::make_unique<FakeSource>(pictures.table, requests_of(with)),
+          device);
+    } catch (const Error& error) {
+      return error.parts().code;
+    }
+    return {};
+  };
+  EXPECT_EQ(error_of("device"), "device.no_nvjpeg");
+  EXPECT_TRUE(scans.empty());
+  pictures.options.cache = "none";  // then the host decodes
+  EXPECT_EQ(error_of("device"), "");
 }
 
 TEST(DevicePicturesPlan, WhatADeviceKeepsComesBack) {

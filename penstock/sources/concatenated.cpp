@@ -197,6 +197,11 @@ class Concatenated final : public Source {
     if (!all_have_chunks) chunks_ = {};
   }
 
+  std::string version_of_copy() const override {
+    std::string all;
+    for (const auto& source : parts_->sources) all += source->version_of_copy();
+    return all;
+  }
   RowCount count() const override {
     RowCount sum{.rows = 0, .exact = true};
     for (const auto& source : parts_->sources) {

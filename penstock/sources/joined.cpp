@@ -176,6 +176,9 @@ class Joined final : public Source {
       : Source(info_of(*both->left, *both->right, both->columns)),
         both_(std::move(both)) {}
 
+  std::string version_of_copy() const override {
+    return both_->left->version_of_copy() + both_->right->version_of_copy();
+  }
   RowCount count() const override { return both_->left->count(); }
   std::vector<Partition> partitions(int readers) override {
     return both_->by_key ? both_->left->partitions(readers)

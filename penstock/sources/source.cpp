@@ -16,15 +16,58 @@ std::int64_t ChunkMap::chunk_of(std::int64_t position) const {
   return std::ranges::upper_bound(ends, position) - ends.begin();
 }
 
+void RowParts::add(std::string_view name, std::int64_t end) {
+  const auto part = std::ssize(name_ends_);
+  if (ends_.empty() && end != part + 1) {  // those before have a row each
+    ends_.resize(static_cast<std::size_t>(part));
+    std::iota(ends_.begin(), ends_.end(), 1);
+    ends_.push_back(end);
+  } else if (!ends_.empty()) {
+    ends_.push_back(end);
+  }
+  names_.append(name).push_back('\0');
+  name_ends_.push_back(names_.size());
+}
+
+void RowParts::reserve(std::size_t parts, std::size_t bytes) {
+  name_ends_.reserve(parts);
+  names_.reserve(bytes + parts);
+}
+
+void RowParts::add_single(std::string_view names,
+                          std::span<const std::uint32_t> sizes) {
+  PENSTOCK_ASSERT(ends_.empty(), "each part has one row");
+  std::size_t end = names_.size();
+  names_.append(names);
+  for (std::uint32_t size : sizes) name_ends_.push_back(end += size + 1);
+  PENSTOCK_ASSERT(end == names_.size(), "each name has its bytes");
+}
+
+std::string_view RowParts::name(std::size_t part) const {
+  const std::string_view all = names(part, part + 1);
+  return all.substr(0, all.size() - 1);
+}
+
+std::string_view RowParts::names(std::size_t from, std::size_t to) const {
+  const std::size_t begin = begin_of_name(from);
+  return std::string_view(names_).substr(begin, begin_of_name(to) - begin);
+}
+
+std::size_t RowParts::part_of(std::int64_t position) const {
+  if (!ends_.empty())
+    return static_cast<std::size_t>(std::ranges::upper_bound(ends_, position) -
+                                    ends_.begin());
+  return std::min(static_cast<std::size_t>(position), size());
+}
+
 std::string_view RowNames::of(std::int64_t position) {
-  auto part = std::ranges::upper_bound(parts_, position, {}, &NamedRows::end);
-  position_ = position;
-  if (part != parts_.begin() && part != parts_.end())
-    position_ -= std::prev(part)->end;
+  const std::size_t part = parts_ == nullptr ? 0 : parts_->part_of(position);
+  const bool in_part = parts_ != nullptr && part < parts_->size();
+  position_ = position - (in_part ? parts_->begin(part) : 0);
   const std::string_view number(reinterpret_cast<const char*>(&position_),
                                 sizeof(position_));
-  if (part == parts_.end()) return number;
-  name_ = part->name;
+  if (!in_part) return number;
+  name_ = parts_->name(part);
   name_ += '\0';  // no name holds one
   name_ += number;
   return name_;

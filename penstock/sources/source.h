@@ -84,22 +84,52 @@ struct ChunkMap {
   std::int64_t chunk_of(std::int64_t position) const;
 };
 
-/// Rows by position that belong to one another, as those of a file do.
-struct NamedRows {
-  std::string name;
-  std::int64_t end = 0;  ///< the position after its last
+/// Names of parts of rows by position, as files are, one behind the other: a
+/// few bytes each, since every picture of a folder is one. Thread-safe once it
+/// is made.
+class RowParts {
+ public:
+  /// `end`: the position after its last row.
+  void add(std::string_view name, std::int64_t end);
+  /// For so many parts, whose names have so many bytes.
+  void reserve(std::size_t parts, std::size_t bytes);
+  /// A part of one row for each of `sizes`, the lengths of their names, which
+  /// lie in `names`, each before a '\0'.
+  void add_single(std::string_view names, std::span<const std::uint32_t> sizes);
+
+  std::size_t size() const { return name_ends_.size(); }
+  /// No name holds a '\0'.
+  std::string_view name(std::size_t part) const;
+  std::int64_t begin(std::size_t part) const {
+    return part == 0 ? 0 : end(part - 1);
+  }
+  std::int64_t end(std::size_t part) const {
+    return ends_.empty() ? static_cast<std::int64_t>(part) + 1 : ends_[part];
+  }
+  /// size(): none holds this row.
+  std::size_t part_of(std::int64_t position) const;
+  /// The names of parts, each before a '\0'.
+  std::string_view names(std::size_t from, std::size_t to) const;
+
+ private:
+  std::size_t begin_of_name(std::size_t part) const {
+    return part == 0 ? 0 : name_ends_[part - 1];
+  }
+  std::string names_;
+  std::vector<std::size_t> name_ends_;  // behind each '\0'
+  std::vector<std::int64_t> ends_;      // empty: each part is one row
 };
 
 /// What names a row, also when other parts are added: the name of its part and
 /// its number there; without parts, its position. Valid until the next call.
 class RowNames {
  public:
-  explicit RowNames(std::vector<NamedRows> parts = {})
+  explicit RowNames(std::shared_ptr<const RowParts> parts = nullptr)
       : parts_(std::move(parts)) {}
   std::string_view of(std::int64_t position);
 
  private:
-  std::vector<NamedRows> parts_;
+  const std::shared_ptr<const RowParts> parts_;
   std::int64_t position_ = 0;
   std::string name_;
 };
@@ -142,8 +172,8 @@ struct SourceInfo {
   Abilities abilities;
   ColumnType key = ColumnType::int64;  ///< of the keys, or of positions
   /// Of rows by position that are in several parts, to which others may be
-  /// added: all of them, in order. A split by rows goes by RowNames.
-  std::vector<NamedRows> parts = {};
+  /// added: all of them, in order; else null. A split by rows goes by RowNames.
+  std::shared_ptr<const RowParts> parts = nullptr;
   /// What it is, in named parts and without secrets: the kind, the place, the
   /// table, the columns, the condition, and what distinguishes one version of
   /// the rows from the next where that is known without reading them.
@@ -169,6 +199,10 @@ class Source {
   const Abilities& abilities() const { return info_.abilities; }
   const Json& identity() const { return info_.identity; }
 
+  /// What tells these rows from those of an earlier time, or of a copy, where
+  /// that takes a look at each of many files; "": identity() says all. Asked by
+  /// those who keep rows longer than the process lives.
+  virtual std::string version_of_copy() const { return {}; }
   /// May cost a statement. Exact, and always the same, by position.
   virtual RowCount count() const = 0;
   /// One consistent scan for at most `readers` readers at a time: at least one

@@ -62,61 +62,105 @@ def drop_in_of(meter: Meter, made: Made, workers: int, depth: int,
     groups of processes), and where one lock is waited for. None where too
     little was measured, or batches cannot be moved between processes.
     """
-    spent = meter.wait_s + meter.loop_s
-    if meter.batches < _LEAST_BATCHES or not spent or not made.items:
+    now = _measured(meter, made, workers)
+    if now is None or moving.why_not:
         return None
-    if moving.why_not:
-        return None
-    counted = meter.batches - 1  # the first is no part of the waiting
-    per_batch = meter.items / meter.batches
-    batches_made = made.items / per_batch
-    make = (made.item_s + made.collate_s) / batches_made
-    make_cpu = (made.item_cpu_s + made.collate_cpu_s) / batches_made
-    loop = meter.loop_s / counted
     to = next((action["to"] for action in verdict["actions"]
                if action["knob"] == "num_workers"), workers)
-    present = per_batch * counted / spent
-
-    # Without workers, what the loop's process used holds the making, too.
-    own_cpu = max(0.0, meter.cpu_s / counted - (0 if workers else make_cpu))
-    cpu = own_cpu + make_cpu + (moving.worker_s + moving.loop_s if to else 0)
-
-    def rate(to_be_had: float, make_share: float = 1.0) -> float:
-        """Of a batch's making, `make_share` is left of the wall time."""
-        if to == 0:  # on a GPU, steps are done while batches are made
-            took = max(make, loop) if meter.gpu_steps else make + loop
-            return per_batch / max(took, 1e-9)
-        times = made.batch_seconds or [make]
-        took = max(
-            steady_s([make_share * time + moving.worker_s for time in times],
-                     to, depth, loop + moving.loop_s),
-            cpu / max(to_be_had, 0.01))
-        return per_batch / max(took, 1e-9)
-
-    cpus, share = processors.cpus, processors.share
-    least = most = rate(cpus)
+    there = _There(now, made.batch_seconds or [now.make_s], to, depth, moving,
+                   bool(meter.gpu_steps))
+    least = most = there.rate(processors.cpus)
     why = []
-    had = (own_cpu + make_cpu) * counted / spent
-    left = cpus if processors.idle is None else \
-        min(cpus, had + processors.idle)
-    if to and (share < _CROWDED or
-               cpu * least / per_batch > _MORE_THAN_LEFT * left):
-        now, then = processors_got(min(cpus, workers + 1 if workers else 1),
-                                   to + 1, cpus, share)
-        waited = max(0.0, make_cpu / share - make_cpu)
-        got = max(0.0, make_cpu * min(cpus, to + 1) / then - make_cpu)
-        part = 1 + (got - waited) / make if make else 1.0
-        rates = (rate(min(now, left)), rate(then, max(part, 0.0)))
+    left = processors.cpus if processors.idle is None else \
+        min(processors.cpus, now.processors + processors.idle)
+    if to and (processors.share < _CROWDED or
+               there.cpu_s * least / now.rows > _MORE_THAN_LEFT * left):
+        rates = _beside_other_work(there, workers, left, processors)
         least, most = min(rates), max(rates)
         why.append("other work has the processors, and may leave it no more "
                    "of them")
     if to > workers and waits_in_lock(made.seen):
-        least = min(least, present)
+        least = min(least, now.rate)
         why.append("more workers may wait for the same lock")
-    up_to = {"samples_per_s": most, "gain": most / present - 1,
+    up_to = {"samples_per_s": most, "gain": most / now.rate - 1,
              "why": "; ".join(why)} if why and most > least else None
-    return {"workers": to, "samples_per_s": least, "gain": least / present - 1,
+    return {"workers": to, "samples_per_s": least, "gain": least / now.rate - 1,
             "up_to": up_to, "prediction": True}
+
+
+class _Measured(NamedTuple):
+    """What a batch took on the average, in the loop that is watched."""
+
+    rows: float
+    make_s: float
+    make_cpu_s: float
+    loop_s: float
+    own_cpu_s: float  # of the loop's process, without the making
+    rate: float  # samples per second
+    processors: float  # that were used
+
+
+def _measured(meter: Meter, made: Made, workers: int) -> _Measured | None:
+    spent = meter.wait_s + meter.loop_s
+    if meter.batches < _LEAST_BATCHES or not spent or not made.items:
+        return None
+    counted = meter.batches - 1  # the first is no part of the waiting
+    rows = meter.items / meter.batches
+    batches_made = made.items / rows
+    make_cpu = (made.item_cpu_s + made.collate_cpu_s) / batches_made
+    # Without workers, what the loop's process used holds the making, too.
+    own_cpu = max(0.0, meter.cpu_s / counted - (0 if workers else make_cpu))
+    return _Measured(
+        rows=rows, make_s=(made.item_s + made.collate_s) / batches_made,
+        make_cpu_s=make_cpu, loop_s=meter.loop_s / counted, own_cpu_s=own_cpu,
+        rate=rows * counted / spent,
+        processors=(own_cpu + make_cpu) * counted / spent)
+
+
+class _There(NamedTuple):
+    """The same loop over penstock.DataLoader."""
+
+    now: _Measured
+    batch_seconds: Sequence[float]
+    workers: int
+    depth: int
+    moving: TransferCost
+    on_gpu: bool  # its steps are done while batches are made
+
+    @property
+    def cpu_s(self) -> float:
+        """Of all processors, for a batch."""
+        moved = self.moving.worker_s + self.moving.loop_s
+        return self.now.own_cpu_s + self.now.make_cpu_s + \
+            (moved if self.workers else 0)
+
+    def rate(self, processors: float, make_share: float = 1.0) -> float:
+        """Samples per second with so many processors, where `make_share` of the
+        time that making a batch takes now is left."""
+        now = self.now
+        if self.workers == 0:
+            took = max(now.make_s, now.loop_s) if self.on_gpu else \
+                now.make_s + now.loop_s
+            return now.rows / max(took, 1e-9)
+        made = steady_s([make_share * time + self.moving.worker_s
+                         for time in self.batch_seconds], self.workers,
+                        self.depth, now.loop_s + self.moving.loop_s)
+        return now.rows / max(made, self.cpu_s / max(processors, 0.01), 1e-9)
+
+
+def _beside_other_work(there: _There, workers: int, left: float,
+                       processors: Processors) -> tuple[float, float]:
+    """Rates where the kernel divides the processors by groups of processes, and
+    where it does so by threads."""
+    cpus, share, make_cpu = processors.cpus, processors.share, \
+        there.now.make_cpu_s
+    by_groups, by_threads = processors_got(
+        min(cpus, workers + 1 if workers else 1), there.workers + 1, cpus, share)
+    waited = max(0.0, make_cpu / share - make_cpu)
+    got = max(0.0, make_cpu * min(cpus, there.workers + 1) / by_threads - make_cpu)
+    part = 1 + (got - waited) / there.now.make_s if there.now.make_s else 1.0
+    return (there.rate(min(by_groups, left)),
+            there.rate(by_threads, max(part, 0.0)))
 
 
 def steady_s(times: Sequence[float], workers: int, depth: int,

@@ -77,6 +77,11 @@ struct PicturesDataset {
   /// `finish`: "host" or "device".
   std::shared_ptr<const TableDataset> prepare(const std::string& finish,
                                               Device& device) const {
+    const TableDatasetOptions with = options_with(finish);
+    return TableDataset::prepare(
+        with, std::make_unique<FakeSource>(table, requests_of(with)), device);
+  }
+  TableDatasetOptions options_with(const std::string& finish) const {
     TableDatasetOptions with = options;
     const std::string place =
         files ? R"("decode")"
@@ -86,8 +91,7 @@ struct PicturesDataset {
                         finish + "\"}}" + beside + "}",
                     "test"),
         "fields");
-    return TableDataset::prepare(
-        with, std::make_unique<FakeSource>(table, requests_of(with)), device);
+    return with;
   }
 
   /// What may stand in `settings`, of files those in colour.

@@ -143,14 +143,16 @@ Json identity_of(const OpenedFiles& opened,
   return identity;
 }
 
-std::vector<NamedRows> parts_of(const OpenedFiles& opened) {
-  std::vector<NamedRows> parts;
-  for (const DataFile& file : opened.set->data)
-    parts.push_back({.name = file.relative});
+std::shared_ptr<const RowParts> parts_of(const OpenedFiles& opened) {
+  const std::vector<DataFile>& data = opened.set->data;
+  if (data.empty()) return nullptr;
+  std::vector<std::int64_t> ends(data.size());
   for (std::size_t chunk = 0; chunk < opened.places.size(); ++chunk)
-    parts[opened.places[chunk].first].end = opened.chunks.ends[chunk];
+    ends[opened.places[chunk].first] = opened.chunks.ends[chunk];
+  auto parts = std::make_shared<RowParts>();
   std::int64_t end = 0;  // a file may have no chunk
-  for (NamedRows& part : parts) end = part.end = std::max(end, part.end);
+  for (std::size_t at = 0; at < data.size(); ++at)
+    parts->add(data[at].relative, end = std::max(end, ends[at]));
   return parts;
 }
 

@@ -1,6 +1,7 @@
 #include "penstock/sources/images/find_pictures.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "penstock/base/ascii.h"
@@ -37,19 +38,12 @@ std::string root_of(const SourceSpec& spec) {
   return root;
 }
 
-std::vector<FoundPicture> find_all(const SourceSpec& spec, StopFlag stop,
-                                   PictureFiles& into,
-                                   std::vector<FoundFolder>& folders) {
+std::vector<FoundPicture> find_in_tars(const SourceSpec& spec, StopFlag stop,
+                                       const std::vector<files::DataFile>& tars,
+                                       PictureFiles& into) {
   const Media& media = *into.media;
   const std::string one = media.one;
   const PictureSettings& own = settings_of(spec);
-  const std::vector<files::DataFile> tars = tars_of(spec);
-  into.root = root_of(spec);
-  if (tars.empty())
-    return own.labels.empty()
-               ? pictures_in_folders(into.root, media, stop, into.classes,
-                                     folders)
-               : pictures_of_labels(into.root, own.labels, media, stop);
   if (!own.labels.empty())
     refuse("images.labels", own.labels,
            "the " + one +
@@ -73,7 +67,8 @@ std::vector<FoundPicture> find_all(const SourceSpec& spec, StopFlag stop,
 }
 
 /// The sorted classes, and which of them each picture has.
-void number_classes(std::vector<FoundPicture>& found, PictureFiles& into) {
+void number_classes(const std::vector<FoundPicture>& found,
+                    PictureFiles& into) {
   for (const FoundPicture& picture : found)
     if (picture.has_class &&
         (into.classes.empty() || into.classes.back() != picture.of_class))
@@ -81,62 +76,71 @@ void number_classes(std::vector<FoundPicture>& found, PictureFiles& into) {
   std::ranges::sort(into.classes);
   into.classes.erase(std::unique(into.classes.begin(), into.classes.end()),
                      into.classes.end());
-  for (FoundPicture& picture : found)
-    if (picture.has_class)
-      picture.place.of_class = static_cast<std::int32_t>(
-          std::ranges::lower_bound(into.classes, picture.of_class) -
-          into.classes.begin());
+  for (const FoundPicture& picture : found)
+    into.of_class.push_back(
+        picture.has_class
+            ? static_cast<std::int32_t>(
+                  std::ranges::lower_bound(into.classes, picture.of_class) -
+                  into.classes.begin())
+            : -1);
 }
 
 PictureFiles search(const SourceSpec& spec, StopFlag stop,
                     std::vector<FoundFolder>& folders) {
   PictureFiles all;
   all.media = &media_of(spec);
-  std::vector<FoundPicture> found = find_all(spec, stop, all, folders);
-  if (all.classes.empty()) number_classes(found, all);
-  if (!std::ranges::is_sorted(found, {}, &FoundPicture::name))
-    std::ranges::sort(found, {}, &FoundPicture::name);
-  all.names.reserve(found.size());
-  all.places.reserve(found.size());
-  for (FoundPicture& picture : found) {
-    if (!all.names.empty() && all.names.back().name == picture.name)
+  all.root = root_of(spec);
+  const PictureSettings& own = settings_of(spec);
+  const std::vector<files::DataFile> tars = tars_of(spec);
+  if (tars.empty() && own.labels.empty()) {
+    find_in_folders(all, stop, folders);
+    return all;
+  }
+  std::vector<FoundPicture> found =
+      tars.empty() ? pictures_of_labels(all.root, own.labels, *all.media, stop)
+                   : find_in_tars(spec, stop, tars, all);
+  std::ranges::sort(found, {}, &FoundPicture::name);
+  number_classes(found, all);
+  auto names = std::make_shared<RowParts>();
+  for (const FoundPicture& picture : found) {
+    const std::size_t at = names->size();
+    if (at > 0 && names->name(at - 1) == picture.name)
       refuse("images.twice", spec.path,
              "'" + picture.name + "' is listed twice",
              std::string("give each ") + all.media->one + " a name of its own");
-    all.names.push_back(
-        {.name = std::move(picture.name), .end = std::ssize(all.names) + 1});
-    all.places.push_back(picture.place);
+    names->add(picture.name, static_cast<std::int64_t>(at) + 1);
+    if (!tars.empty()) all.members.push_back(picture.member);
   }
+  all.names = std::move(names);
   return all;
 }
 
 /// Hashed in pieces, side by side, and then their hashes.
 void set_version(PictureFiles& files) {
   constexpr std::size_t kTogether = 8192;
-  const std::size_t count = files.places.size();
-  std::vector<std::string> hashes((count + kTogether - 1) / kTogether);
+  const std::size_t count = files.size();
+  std::vector<std::array<std::uint64_t, 4>> hashes((count + kTogether - 1) /
+                                                   kTogether);
   side_by_side(hashes.size(), [&](std::size_t piece) {
-    std::string rows;
-    auto number = [&](auto value) {
-      rows.append(reinterpret_cast<const char*>(&value), sizeof(value));
-    };
-    const std::size_t end = std::min(count, (piece + 1) * kTogether);
-    for (std::size_t at = piece * kTogether; at < end; ++at) {
-      const PicturePlace& place = files.places[at];
-      rows.append(files.names[at].name).push_back('\0');
-      number(place.bytes);
-      number(place.changed_ns);
-      number(place.of_class);
-    }
-    Sha256 hash;
-    hash.add(rows);
-    hashes[piece] = hash.hex();
+    const std::size_t begin = piece * kTogether;
+    const std::size_t end = std::min(count, begin + kTogether);
+    const std::string_view names = files.names->names(begin, end);
+    const auto classes =
+        std::as_bytes(std::span(files.of_class).subspan(begin, end - begin));
+    hashes[piece] = {hash64(names), hash64(names, 1), hash64(classes), 0};
+    if (files.members.empty()) return;
+    std::vector<std::int64_t> places;
+    for (std::size_t at = begin; at < end; ++at)
+      for (std::int64_t number :
+           {std::int64_t{files.members[at].container}, files.members[at].begin,
+            files.members[at].bytes})
+        places.push_back(number);
+    hashes[piece][3] = hash64(std::as_bytes(std::span(places)));
   });
   Sha256 version;
-  for (const std::string& hash : hashes) version.add(hash);
+  version.add(std::as_bytes(std::span(hashes)));
   for (const std::string& name : files.classes) version.add(name + "\n");
   files.version = version.hex();
-  for (const PicturePlace& place : files.places) files.bytes += place.bytes;
 }
 
 }  // namespace
@@ -161,7 +165,7 @@ PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop) {
   std::vector<FoundFolder> folders;
   PictureFiles all = search(spec, stop, folders);
   set_version(all);
-  const bool many = all.names.size() >= kManyPictures;
+  const bool many = all.size() >= kManyPictures;
   if (may_keep && !folders.empty() && (many || own.listing == Listing::kept))
     keep_listing(
         all, folders,

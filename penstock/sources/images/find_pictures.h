@@ -34,18 +34,17 @@ struct PictureSettings {
 /// images.tar, files.missing, files.none.
 PictureFiles find_pictures(const SourceSpec& spec, StopFlag stop);
 
-// Each fills what it finds; find_pictures() sorts, and numbers classes where
-// these are not known.
+/// Fills `names`, `of_class` and `classes` from class folders.
+void find_in_folders(PictureFiles& files, StopFlag stop,
+                     std::vector<FoundFolder>& folders);
+
+// Each fills what it finds; find_pictures() sorts, and numbers classes.
 struct FoundPicture {
   std::string name;
   std::string of_class = {};
   bool has_class = false;
-  PicturePlace place = {};
+  TarMember member = {};
 };
-/// `classes` are known afterwards, and PicturePlace::of_class is one of them.
-std::vector<FoundPicture> pictures_in_folders(
-    const std::string& root, const Media& media, StopFlag stop,
-    std::vector<std::string>& classes, std::vector<FoundFolder>& folders);
 std::vector<FoundPicture> pictures_of_labels(const std::string& root,
                                              const std::string& labels,
                                              const Media& media, StopFlag stop);

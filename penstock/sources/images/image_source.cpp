@@ -4,17 +4,19 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <mutex>
 
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file.h"
+#include "penstock/base/hash.h"
 #include "penstock/sources/blocks.h"
 #include "penstock/sources/files/file_source.h"
 #include "penstock/sources/files/open_file.h"
 #include "penstock/sources/images/find_pictures.h"
-#include "penstock/sources/images/listing.h"
 #include "penstock/sources/plugin.h"
 #include "penstock/sources/schema.h"
+#include "penstock/sources/side_by_side.h"
 #include "penstock/sources/sources.h"
 
 namespace penstock::images {
@@ -70,10 +72,35 @@ Json identity_of(const Opened& opened, const SourceSpec& spec) {
   for (Part part : opened.parts)
     columns.push_back(names[static_cast<std::size_t>(part)]);
   identity["columns"] = std::move(columns);
-  identity["files"] = std::ssize(opened.files.places);
-  identity["bytes"] = opened.files.bytes;
+  identity["files"] = static_cast<std::int64_t>(opened.files.size());
   identity["version"] = opened.files.version;
   return identity;
+}
+
+/// Of all files, hashed: a picture that is rewritten keeps its name. One that
+/// has gone since is a bad sample when it is read.
+std::string sizes_and_times(const Opened& opened) {
+  const PictureFiles& files = opened.files;
+  const bool in_tars = !files.members.empty();
+  const std::size_t count = in_tars ? files.tars.size() : files.size();
+  constexpr std::size_t kTogether = 1024;
+  std::vector<std::uint64_t> hashes((count + kTogether - 1) / kTogether);
+  side_by_side(hashes.size(), [&](std::size_t piece) {
+    end_if_stopped(opened.stop);
+    std::vector<std::int64_t> numbers;
+    const std::size_t end = std::min(count, (piece + 1) * kTogether);
+    for (std::size_t at = piece * kTogether; at < end; ++at) {
+      struct stat found {};
+      const std::string path = in_tars ? files.tars[at] : files.file_of(at);
+      if (::stat(path.c_str(), &found) != 0) found = {};
+      numbers.push_back(found.st_size);
+      numbers.push_back(nanoseconds_of(found.st_mtim));
+    }
+    hashes[piece] = hash64(std::as_bytes(std::span(numbers)));
+  });
+  Sha256 hash;
+  hash.add(std::as_bytes(std::span(hashes)));
+  return hash.hex();
 }
 
 class ImageReader final : public Reader {
@@ -98,7 +125,7 @@ class ImageReader final : public Reader {
 
  private:
   void check_position(std::int64_t position) const {
-    const std::int64_t rows = std::ssize(opened_->files.places);
+    const auto rows = static_cast<std::int64_t>(opened_->files.size());
     if (position >= 0 && position < rows) return;
     throw Error(ErrorKind::source,
                 {.code = "source.row_gone",
@@ -112,9 +139,9 @@ class ImageReader final : public Reader {
   void append(std::size_t at, std::size_t c, Block& out) {
     const PictureFiles& files = opened_->files;
     Column& column = out.columns[c];
-    const std::int32_t of_class = files.places[at].of_class;
+    const std::int32_t of_class = files.of_class[at];
     if (opened_->parts[c] == Part::path) {
-      column.append_text(files.names[at].name);
+      column.append_text(files.names->name(at));
     } else if (opened_->parts[c] == Part::image) {
       std::string why = read_bytes(at);
       if (why.empty()) {
@@ -139,24 +166,6 @@ class ImageReader final : public Reader {
            std::to_string(kMostBytes) + " are the most that are read";
   }
 
-  /// A file that was rewritten in place leaves its folder as it was.
-  void check_kept(std::size_t at, const struct stat& found) const {
-    const PicturePlace& place = opened_->files.places[at];
-    if (found.st_size == place.bytes &&
-        nanoseconds_of(found.st_mtim) == place.changed_ns)
-      return;
-    forget_listing(opened_->files.root, *opened_->files.media);
-    throw Error(
-        ErrorKind::source,
-        {.code = "images.changed",
-         .what = "cannot read a picture",
-         .where = opened_->files.file_of(at),
-         .why = "it was changed since an earlier start listed it: it has " +
-                std::to_string(found.st_size) + " bytes, and had " +
-                std::to_string(place.bytes),
-         .next = "start the run again: the pictures are listed anew"});
-  }
-
   /// What the system says of a file that it did not open; throws where the
   /// file is not to blame.
   static std::string why_not_opened(const std::string& path) {
@@ -165,26 +174,27 @@ class ImageReader final : public Reader {
     return std::strerror(reason);
   }
 
+  std::string read_member(std::size_t at) {
+    const TarMember& member = opened_->files.members[at];
+    if (member.container != open_tar_) {
+      tar_ = files::open_file(opened_->files.file_of(at));
+      open_tar_ = tar_ ? member.container : -1;
+    }
+    if (!tar_) return why_not_opened(opened_->files.file_of(at));
+    if (member.bytes > kMostBytes) return too_large(member.bytes);
+    bytes_.resize(static_cast<std::size_t>(member.bytes));
+    return files::read_at(tar_, member.begin, std::span(bytes_));
+  }
+
   /// A picture's bytes into `bytes_`; what went wrong.
   std::string read_bytes(std::size_t at) {
-    const PicturePlace& place = opened_->files.places[at];
-    if (place.container >= 0) {
-      if (place.container != open_tar_) {
-        tar_ = files::open_file(opened_->files.file_of(at));
-        open_tar_ = tar_ ? place.container : -1;
-      }
-      if (!tar_) return why_not_opened(opened_->files.file_of(at));
-      if (place.bytes > kMostBytes) return too_large(place.bytes);
-      bytes_.resize(static_cast<std::size_t>(place.bytes));
-      return files::read_at(tar_, place.begin, std::span(bytes_));
-    }
+    if (!opened_->files.members.empty()) return read_member(at);
     const std::string path = opened_->files.file_of(at);
     const files::OpenFile file = files::open_file(path);
     if (!file) return why_not_opened(path);
     struct stat found {};
     if (::fstat(file.number(), &found) != 0) return std::strerror(errno);
     if (!S_ISREG(found.st_mode)) return "it is not a file";
-    if (opened_->files.kept) check_kept(at, found);
     if (found.st_size > kMostBytes) return too_large(found.st_size);
     bytes_.resize(static_cast<std::size_t>(found.st_size));
     return files::read_at(file, 0, std::span(bytes_));
@@ -202,8 +212,13 @@ class ImageSource final : public Source {
   ImageSource(std::shared_ptr<const Opened> opened, SourceInfo info)
       : Source(std::move(info)), opened_(std::move(opened)) {}
 
+  std::string version_of_copy() const override {
+    std::call_once(looked_, [this] { copy_ = sizes_and_times(*opened_); });
+    return copy_;
+  }
   RowCount count() const override {
-    return {.rows = std::ssize(opened_->files.places), .exact = true};
+    return {.rows = static_cast<std::int64_t>(opened_->files.size()),
+            .exact = true};
   }
   std::unique_ptr<Reader> open_reader() override {
     return std::make_unique<ImageReader>(opened_, shown());
@@ -211,6 +226,8 @@ class ImageSource final : public Source {
 
  private:
   const std::shared_ptr<const Opened> opened_;
+  mutable std::once_flag looked_;
+  mutable std::string copy_;
 };
 
 void refuse_condition(const SourceSpec& spec) {

@@ -83,8 +83,8 @@ TEST_F(ImagesTest, AFolderOfFoldersIsReadAsTorchvisionDoes) {
                           "elsewhere/linked/c.webp elsewhere 4"));
   EXPECT_THAT(source->schema().find("class")->values,
               ElementsAre("ant", "cat", "dog", "elsewhere"));
-  EXPECT_EQ(source->info().parts[1].name, "cat/.hidden.jpeg");
-  EXPECT_EQ(source->info().parts[1].end, 2);
+  EXPECT_EQ(source->info().parts->name(1), "cat/.hidden.jpeg");
+  EXPECT_EQ(source->info().parts->end(1), 2);
 }
 
 TEST_F(ImagesTest, AFolderThatLinksToItselfIsSearchedOnce) {
@@ -154,12 +154,30 @@ TEST_F(ImagesTest, APictureThatVanishedIsAProblemOfItsRow) {
   EXPECT_EQ(shown(block, 1), "cat/b.jpg cat 2");
 }
 
-TEST_F(ImagesTest, AnotherVersionOfAPictureIsAnotherIdentity) {
+TEST_F(ImagesTest, AnotherVersionOfAPictureIsAnotherCopyOfTheSameNames) {
   folder_.write("cat/a.jpg", "1");
-  const Json before = open(folder_.path(""))->identity();
-  EXPECT_EQ(open(folder_.path(""))->identity(), before);
+  auto before = open(folder_.path(""));
+  EXPECT_EQ(open(folder_.path(""))->version_of_copy(),
+            before->version_of_copy());
   folder_.write("cat/a.jpg", "22");
-  EXPECT_NE(open(folder_.path(""))->identity(), before);
+  auto after = open(folder_.path(""));
+  EXPECT_EQ(after->identity(), before->identity());
+  EXPECT_NE(after->version_of_copy(), before->version_of_copy());
+  folder_.write("cat/b.jpg", "1");
+  EXPECT_NE(open(folder_.path(""))->identity(), before->identity());
+}
+
+TEST_F(ImagesTest, AreInTheOrderOfTheirPathsWhateverTheirClassesAreCalled) {
+  for (const char* name :
+       {"a/1.jpg", "a-b/1.jpg", "a.b/c/1.jpg", "a.b/c.jpg", "a/10.jpg",
+        "a/2.jpg", "ab/picture_000000001.jpg", "ab/picture_00000000.jpg"})
+    folder_.write(name, "x");
+  EXPECT_THAT(rows(*open(folder_.path(""), {"path"})),
+              ElementsAre("a-b/1.jpg", "a.b/c.jpg", "a.b/c/1.jpg", "a/1.jpg",
+                          "a/10.jpg", "a/2.jpg", "ab/picture_00000000.jpg",
+                          "ab/picture_000000001.jpg"));
+  EXPECT_THAT(rows(*open(folder_.path(""), {"class"})),
+              ElementsAre("a-b", "a.b", "a.b", "a", "a", "a", "ab", "ab"));
 }
 
 TEST_F(ImagesTest, FoldersThatHoldNoClasses) {

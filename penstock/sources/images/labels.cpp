@@ -7,7 +7,6 @@
 #include <fstream>
 #include <optional>
 
-#include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/base/json.h"
 #include "penstock/sources/images/find_pictures.h"
@@ -146,8 +145,6 @@ std::vector<FoundPicture> pictures_of_labels(const std::string& root,
     picture.name = std::move(name);
     picture.of_class = std::move(of_class);
     picture.has_class = true;
-    picture.place.bytes = found.st_size;
-    picture.place.changed_ns = nanoseconds_of(found.st_mtim);
   }
   if (all.empty())
     refuse("images.none", path, std::string("it lists no ") + media.one,

@@ -15,20 +15,23 @@
 #include "penstock/base/hash.h"
 #include "penstock/base/log.h"
 
-// The file: kMagic, a hash64 of all that follows, then numbers as the machine
-// has them, and texts as their length, uint32, and their bytes:
-//   root, version, bytes of all pictures (int64);
+// The file: kMagic, the bytes of the head, a hash64 of it and one of the names,
+// each uint64; the head; the names of all pictures, each before a '\0'. The
+// head has numbers as the machine has them, and texts as their length, uint32,
+// and their bytes:
+//   root, version;
 //   number of classes (uint64), each a text;
 //   number of folders, each a text and its time (int64);
-//   number of pictures, each a text, class (int32), bytes and time (int64).
+//   number of pictures, the class of each (int32), the length of each name
+//   (uint32).
 
 namespace penstock::images {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "PENSTLS1";
-constexpr std::size_t kHead = kMagic.size() + sizeof(std::uint64_t);
+constexpr std::string_view kMagic = "PENSTLS2";
+constexpr std::size_t kBeforeHead = kMagic.size() + 3 * sizeof(std::uint64_t);
 
 fs::path file_of(const std::string& root, const Media& media) {
   std::error_code none;
@@ -50,8 +53,12 @@ class Writer {
     number(static_cast<std::uint32_t>(text.size()));
     bytes_.append(text);
   }
+  template <class Number>
+  void numbers(std::span<const Number> all) {
+    bytes_.append(reinterpret_cast<const char*>(all.data()), all.size_bytes());
+  }
   void count(std::size_t count) { number(static_cast<std::uint64_t>(count)); }
-  const std::string& bytes() const { return bytes_; }
+  std::string_view bytes() const { return bytes_; }
 
  private:
   std::string bytes_;
@@ -70,6 +77,13 @@ class Cursor {
     return value;
   }
   std::string_view text() { return take(number<std::uint32_t>()); }
+  template <class Number>
+  std::vector<Number> numbers(std::size_t count) {
+    const std::string_view from = take(count * sizeof(Number));
+    std::vector<Number> all(from.size() / sizeof(Number));
+    if (!all.empty()) std::memcpy(all.data(), from.data(), from.size());
+    return all;
+  }
   /// Of things of `least` bytes each.
   std::size_t count(std::size_t least) {
     const auto count = number<std::uint64_t>();
@@ -77,8 +91,6 @@ class Cursor {
     return good_ ? static_cast<std::size_t>(count) : 0;
   }
   bool good() const { return good_; }
-
- private:
   std::string_view take(std::size_t size) {
     if (size > bytes_.size()) good_ = false;
     if (!good_) return {};
@@ -87,6 +99,7 @@ class Cursor {
     return taken;
   }
 
+ private:
   std::string_view bytes_;
   bool good_ = true;
 };
@@ -97,15 +110,14 @@ bool unchanged(const std::string& path, std::int64_t changed_ns) {
          nanoseconds_of(found.st_mtim) == changed_ns;
 }
 
-std::optional<PictureFiles> parsed(std::string_view bytes,
+std::optional<PictureFiles> parsed(std::string_view head,
+                                   std::string_view names,
                                    const std::string& root) {
-  Cursor from(bytes);
+  Cursor from(head);
   PictureFiles files;
-  files.kept = true;
   files.root = from.text();
   if (files.root != root) return std::nullopt;
   files.version = from.text();
-  files.bytes = from.number<std::int64_t>();
   files.classes.resize(from.count(sizeof(std::uint32_t)));
   for (std::string& name : files.classes) name = from.text();
   for (std::size_t left = from.count(12); left > 0; --left) {
@@ -113,18 +125,13 @@ std::optional<PictureFiles> parsed(std::string_view bytes,
     if (!unchanged(root + "/" + folder, from.number<std::int64_t>()))
       return std::nullopt;
   }
-  const std::size_t pictures = from.count(24);
-  files.names.resize(pictures);
-  files.places.resize(pictures);
-  for (std::size_t at = 0; at < pictures; ++at) {
-    files.names[at] = {.name = std::string(from.text()),
-                       .end = static_cast<std::int64_t>(at) + 1};
-    PicturePlace& place = files.places[at];
-    place.of_class = from.number<std::int32_t>();
-    place.bytes = from.number<std::int64_t>();
-    place.changed_ns = from.number<std::int64_t>();
-  }
+  const std::size_t pictures = from.count(8);
+  files.of_class = from.numbers<std::int32_t>(pictures);
+  const auto sizes = from.numbers<std::uint32_t>(pictures);
   if (!from.good()) return std::nullopt;
+  auto parts = std::make_shared<RowParts>();
+  parts->add_single(names, sizes);
+  files.names = std::move(parts);
   return files;
 }
 
@@ -139,12 +146,17 @@ std::optional<PictureFiles> kept_listing(const std::string& root,
   const std::span<const std::byte> all = mapping->bytes();
   const std::string_view bytes(reinterpret_cast<const char*>(all.data()),
                                all.size());
-  if (bytes.size() < kHead || !bytes.starts_with(kMagic)) return std::nullopt;
-  std::uint64_t hash = 0;
-  std::memcpy(&hash, bytes.data() + kMagic.size(), sizeof(hash));
-  const std::string_view rest = bytes.substr(kHead);
-  if (hash64(rest) != hash) return std::nullopt;
-  std::optional<PictureFiles> files = parsed(rest, root);
+  if (!bytes.starts_with(kMagic)) return std::nullopt;
+  Cursor before(bytes.substr(kMagic.size()));
+  const std::size_t size = before.count(1);
+  const auto hash_of_head = before.number<std::uint64_t>();
+  const auto hash_of_names = before.number<std::uint64_t>();
+  const std::string_view head = before.take(size);
+  if (!before.good()) return std::nullopt;
+  const std::string_view names = bytes.substr(kBeforeHead + size);
+  if (hash64(head) != hash_of_head || hash64(names) != hash_of_names)
+    return std::nullopt;
+  std::optional<PictureFiles> files = parsed(head, names, root);
   if (files) files->media = &media;
   return files;
 } catch (const Error&) {
@@ -159,39 +171,34 @@ void keep_listing(const PictureFiles& files,
     return folder.changed_ns < began_ns - kSettled;
   });
   if (!settled) return;
-  Writer to;
-  to.text(files.root);
-  to.text(files.version);
-  to.number(files.bytes);
-  to.count(files.classes.size());
-  for (const std::string& name : files.classes) to.text(name);
-  to.count(folders.size());
-  for (const FoundFolder& folder : folders) {
-    to.text(folder.name);
-    to.number(folder.changed_ns);
-  }
-  to.count(files.names.size());
-  for (std::size_t at = 0; at < files.names.size(); ++at) {
-    const PicturePlace& place = files.places[at];
-    to.text(files.names[at].name);
-    to.number(place.of_class);
-    to.number(place.bytes);
-    to.number(place.changed_ns);
-  }
   Writer head;
-  head.number(hash64(to.bytes()));
+  head.text(files.root);
+  head.text(files.version);
+  head.count(files.classes.size());
+  for (const std::string& name : files.classes) head.text(name);
+  head.count(folders.size());
+  for (const FoundFolder& folder : folders) {
+    head.text(folder.name);
+    head.number(folder.changed_ns);
+  }
+  head.count(files.size());
+  head.numbers<std::int32_t>(files.of_class);
+  for (std::size_t at = 0; at < files.size(); ++at)
+    head.number(static_cast<std::uint32_t>(files.names->name(at).size()));
+  const std::string_view names = files.names->names(0, files.size());
+  Writer before;
+  before.count(head.bytes().size());
+  before.number(hash64(head.bytes()));
+  before.number(hash64(names));
   const fs::path path = file_of(files.root, *files.media);
   real_files().make_folders(path.parent_path());
-  real_files().write_atomic(path,
-                            std::string(kMagic) + head.bytes() + to.bytes());
+  const std::unique_ptr<FileWriter> file = real_files().create(path);
+  for (std::string_view part : {kMagic, before.bytes(), head.bytes(), names})
+    file->append(std::as_bytes(std::span(part)));
+  file->commit(Lasting::later);
 } catch (const Error& error) {
   log(LogLevel::info,
       std::string("the list of pictures is not kept: ") + error.what());
-}
-
-void forget_listing(const std::string& root, const Media& media) {
-  std::error_code none;
-  fs::remove(file_of(root, media), none);
 }
 
 }  // namespace penstock::images

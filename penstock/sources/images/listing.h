@@ -13,9 +13,6 @@ namespace penstock::images {
 /// start in the user's cache folder; nullopt: nothing was kept, or it cannot be
 /// used: one of the folders has changed since, so that files may have come or
 /// gone, or it is damaged. Never throws.
-///
-/// That a file has been rewritten in place does not change its folder: who
-/// reads it must compare its size and time with the place.
 std::optional<PictureFiles> kept_listing(const std::string& root,
                                          const Media& media);
 
@@ -26,8 +23,5 @@ std::optional<PictureFiles> kept_listing(const std::string& root,
 void keep_listing(const PictureFiles& files,
                   const std::vector<FoundFolder>& folders,
                   std::int64_t began_ns);
-
-/// Removes what is kept of this folder.
-void forget_listing(const std::string& root, const Media& media);
 
 }  // namespace penstock::images

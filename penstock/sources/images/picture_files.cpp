@@ -9,8 +9,11 @@ namespace penstock::images {
 bool is_picture_name(std::string_view name, const Media& media) {
   const std::size_t dot = name.rfind('.');
   if (dot == name.npos) return false;
-  const std::string ending = ascii_lower(std::string(name.substr(dot)));
-  return std::ranges::find(media.endings, ending) != media.endings.end();
+  const std::string_view ending = name.substr(dot);
+  return std::ranges::any_of(media.endings, [&](std::string_view known) {
+    return std::ranges::equal(ending, known, {},
+                              [](char c) { return ascii_lower(c); });
+  });
 }
 
 const Media& media_of(const SourceSpec& spec) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,12 +26,10 @@ const Media& media_of(const SourceSpec& spec);
 /// True for names that end as those of such files do.
 bool is_picture_name(std::string_view name, const Media& media);
 
-/// Where the bytes of a picture are: in a file of its own, or within a tar.
-struct PicturePlace {
-  std::int32_t container = -1;  ///< of PictureFiles::tars; -1: its own file
-  std::int32_t of_class = -1;   ///< of PictureFiles::classes; -1: it has none
+/// Where the bytes of a picture are within a tar file.
+struct TarMember {
+  std::int32_t container = -1;  ///< of PictureFiles::tars
   std::int64_t begin = 0, bytes = 0;
-  std::int64_t changed_ns = 0;
 };
 
 /// The pictures that `path` names, in the order of their names by UTF-8 bytes.
@@ -38,18 +37,18 @@ struct PictureFiles {
   const Media* media = nullptr;
   std::string root;  ///< what names below it are relative to
   std::vector<std::string> tars, classes;
-  std::vector<NamedRows> names;  ///< each is one row
-  std::vector<PicturePlace> places;
-  std::string version;     ///< names, sizes, times and classes, hashed
-  std::int64_t bytes = 0;  ///< of all pictures
-  /// It was found by an earlier start: places are as they were then.
-  bool kept = false;
+  std::shared_ptr<const RowParts> names;  ///< each is one row
+  std::vector<std::int32_t> of_class;     ///< of `classes`; -1: it has none
+  std::vector<TarMember> members;         ///< empty: each is a file of its own
+  /// Names and classes, and where members lie, hashed.
+  std::string version;
 
+  std::size_t size() const { return of_class.size(); }
   /// The file to open for a picture.
   std::string file_of(std::size_t at) const {
-    const std::int32_t tar = places[at].container;
-    return tar < 0 ? root + "/" + names[at].name
-                   : tars[static_cast<std::size_t>(tar)];
+    return members.empty()
+               ? (root + "/").append(names->name(at))
+               : tars[static_cast<std::size_t>(members[at].container)];
   }
 };
 

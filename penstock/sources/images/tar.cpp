@@ -12,7 +12,6 @@
 #include <optional>
 #include <string_view>
 
-#include "penstock/base/clock.h"
 #include "penstock/sources/files/open_file.h"
 #include "penstock/sources/images/find_pictures.h"
 
@@ -75,7 +74,6 @@ class Tar {
     struct stat found {};
     ::fstat(file_.number(), &found);
     bytes_ = found.st_size;
-    changed_ns_ = nanoseconds_of(found.st_mtim);
   }
 
   /// Calls `take` with the name, begin and size of every file in it.
@@ -118,7 +116,6 @@ class Tar {
     read(begin, std::span(text));
     return text.substr(0, text.find('\0'));
   }
-  std::int64_t changed_ns() const { return changed_ns_; }
 
  private:
   void read(std::int64_t at, std::span<char> to) const {
@@ -148,7 +145,7 @@ class Tar {
   const Media& media_;
   const StopFlag stop_;
   const files::OpenFile file_;
-  std::int64_t bytes_ = 0, changed_ns_ = 0;
+  std::int64_t bytes_ = 0;
 };
 
 /// What stands before the first '.' of the last part of a name: WebDataset's
@@ -176,10 +173,7 @@ std::vector<FoundPicture> pictures_in_tar(const std::string& path,
       classes[key_of(name)] = std::move(text);
     } else if (is_picture_name(name, media)) {
       FoundPicture& picture = all.emplace_back();
-      picture.place = {.container = container,
-                       .begin = begin,
-                       .bytes = size,
-                       .changed_ns = tar.changed_ns()};
+      picture.member = {.container = container, .begin = begin, .bytes = size};
       picture.name = std::move(name);
     }
   });

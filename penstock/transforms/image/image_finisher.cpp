@@ -146,7 +146,8 @@ class ImageFinisher final : public FieldFinisher {
     if (!why.empty()) return why;
     const bool turned = header.orientation != 1;
     if (turned) turn(stored_, header.orientation, turned_);
-    write(row, key, turned ? turned_ : stored_, left, top, view, to, r);
+    write(row, key, (turned ? turned_ : stored_).view(), left, top, view, to,
+          r);
     record(draws, to, r);
     return {};
   }
@@ -187,22 +188,31 @@ class ImageFinisher final : public FieldFinisher {
     if (!kept.why.empty()) return kept.why;
     const View view = draw(row, key, kept.width, kept.height);
     const int left = columns_.begin(), top = rows_.begin();
-    stored_.reshape(columns_.end() - left, rows_.end() - top, image_.mode);
-    const std::size_t pixel = bytes_of(image_.mode);
-    for (int y = 0; y < stored_.height; ++y) {
-      const auto at = static_cast<std::size_t>(view.crop.top + top + y) *
-                          static_cast<std::size_t>(kept.width) +
-                      static_cast<std::size_t>(view.crop.left + left);
-      std::memcpy(stored_.row(y), kept.pixels + at * pixel,
-                  stored_.row_bytes());
-    }
-    write(row, key, stored_, left, top, view, to, r);
+    const PictureBox used{.left = view.crop.left + left,
+                          .top = view.crop.top + top,
+                          .width = columns_.end() - left,
+                          .height = rows_.end() - top};
+    write(row, key, kept_part(kept, used, row.run), left, top, view, to, r);
     record(draws_of(view), to, r);
     return {};
   }
 
+  /// Where it is kept, in `run`; a copy where nothing may be read behind it.
+  PixelView kept_part(const KeptPicture& kept, const PictureBox& box,
+                      std::span<const std::byte> run) {
+    const PixelView part = kept.part(box, image_.mode);
+    const auto* end = reinterpret_cast<const std::byte*>(
+        part.row(part.height - 1) + part.row_bytes());
+    if (run.data() + run.size() - end >= std::ptrdiff_t{PixelView::kReadBehind})
+      return part;
+    stored_.reshape(part.width, part.height, part.mode);
+    for (int y = 0; y < part.height; ++y)
+      std::memcpy(stored_.row(y), part.row(y), part.row_bytes());
+    return stored_.view();
+  }
+
   /// `pixels` begins at column `left` and row `top` of the crop.
-  void write(const StoredRow& row, const DrawKey& key, const Pixels& pixels,
+  void write(const StoredRow& row, const DrawKey& key, const PixelView& pixels,
              int left, int top, const View& view,
              std::span<const TensorPlace> to, std::size_t r) {
     resizer_.resize(pixels, left, top, columns_, rows_, resized_);

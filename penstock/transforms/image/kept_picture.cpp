@@ -48,6 +48,17 @@ KeptPicture::KeptPicture(std::span<const std::byte> run) {
     why.assign(reinterpret_cast<const char*>(pixels), run.size() - kSizes);
 }
 
+PixelView KeptPicture::part(const PictureBox& box, PictureMode mode) const {
+  const std::size_t pixel = bytes_of(mode);
+  const std::size_t stride = static_cast<std::size_t>(width) * pixel;
+  return {.first = pixels + static_cast<std::size_t>(box.top) * stride +
+                   static_cast<std::size_t>(box.left) * pixel,
+          .stride = stride,
+          .width = box.width,
+          .height = box.height,
+          .mode = mode};
+}
+
 void PictureKeeper::append(std::span<const std::byte> encoded, Bytes& out) {
   Pixels* shown = nullptr;
   const std::string why = decode(encoded, shown);
@@ -80,7 +91,7 @@ std::string PictureKeeper::decode(std::span<const std::byte> encoded,
                                  : Interpolation::bilinear;
     make_taps(by, ResizeAxis::whole(shown->width, width), columns_);
     make_taps(by, ResizeAxis::whole(shown->height, height), rows_);
-    resizer_.resize(*shown, 0, 0, columns_, rows_, shrunk_);
+    resizer_.resize(shown->view(), 0, 0, columns_, rows_, shrunk_);
     shown = &shrunk_;
   }
   return {};

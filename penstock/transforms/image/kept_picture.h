@@ -26,6 +26,8 @@ struct KeptPicture {
   int width = 0, height = 0;
   std::string why;  ///< empty: it has pixels
   const std::uint8_t* pixels = nullptr;
+
+  PixelView part(const PictureBox& box, PictureMode mode) const;
 };
 
 /// Width and height of a picture that is kept with a longer side of `max_side`

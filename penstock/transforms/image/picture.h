@@ -21,6 +21,24 @@ inline std::size_t bytes_of(PictureMode mode) {
   return mode == PictureMode::rgb ? 3 : 1;
 }
 
+/// A rectangle of a picture in memory, whose rows lie `stride` bytes apart.
+/// Vector code reads up to kReadBehind bytes behind its last pixel.
+struct PixelView {
+  static constexpr int kReadBehind = 64;
+
+  const std::uint8_t* first = nullptr;
+  std::size_t stride = 0;
+  int width = 0, height = 0;
+  PictureMode mode = PictureMode::rgb;
+
+  std::size_t row_bytes() const {
+    return static_cast<std::size_t>(width) * bytes_of(mode);
+  }
+  const std::uint8_t* row(int y) const {
+    return first + static_cast<std::size_t>(y) * stride;
+  }
+};
+
 /// A picture in memory, row by row without gaps. Keeps its memory for the next
 /// one.
 struct Pixels {
@@ -32,7 +50,8 @@ struct Pixels {
     height = new_height;
     mode = new_mode;
     const std::size_t bytes = row_bytes() * static_cast<std::size_t>(height);
-    if (bytes_.size() < bytes + kPadding) bytes_.resize(bytes + kPadding);
+    if (bytes_.size() < bytes + PixelView::kReadBehind)
+      bytes_.resize(bytes + PixelView::kReadBehind);
   }
   std::size_t row_bytes() const {
     return static_cast<std::size_t>(width) * bytes_of(mode);
@@ -43,9 +62,9 @@ struct Pixels {
   const std::uint8_t* row(int y) const {
     return bytes_.data() + static_cast<std::size_t>(y) * row_bytes();
   }
+  PixelView view() const { return {row(0), row_bytes(), width, height, mode}; }
 
  private:
-  static constexpr std::size_t kPadding = 64;  // vector code reads past the end
   std::vector<std::uint8_t> bytes_;
 };
 

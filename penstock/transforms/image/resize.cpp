@@ -10,7 +10,7 @@ bool columns_first(const ResizeTaps& columns, const ResizeTaps& rows) {
   return lower > 0 && lower > 2 * (columns.size - columns.out);
 }
 
-void Resizer::resize(const Pixels& in, int left, int top,
+void Resizer::resize(const PixelView& in, int left, int top,
                      const ResizeTaps& columns, const ResizeTaps& rows,
                      Pixels& out) {
   const resizing::Passes& passes = resizing::passes_of(code_);
@@ -20,7 +20,7 @@ void Resizer::resize(const Pixels& in, int left, int top,
     between_.reshape(in.width, height, in.mode);
     passes.along_columns(in, top, rows, scratch_, between_);
     out.reshape(width, height, in.mode);
-    passes.along_rows(between_, left, 0, height, columns, scratch_, out);
+    passes.along_rows(between_.view(), left, 0, height, columns, scratch_, out);
     return;
   }
   const int first = rows.begin(), end = rows.end();
@@ -28,7 +28,7 @@ void Resizer::resize(const Pixels& in, int left, int top,
   passes.along_rows(in, left, first - top, end - top, columns, scratch_,
                     between_);
   out.reshape(width, height, in.mode);
-  passes.along_columns(between_, first, rows, scratch_, out);
+  passes.along_columns(between_.view(), first, rows, scratch_, out);
 }
 
 }  // namespace penstock

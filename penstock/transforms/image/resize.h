@@ -20,7 +20,7 @@ class Resizer {
 
   /// `in` begins at column `left` and row `top` of the picture that the taps
   /// are made for, and holds all that they use.
-  void resize(const Pixels& in, int left, int top, const ResizeTaps& columns,
+  void resize(const PixelView& in, int left, int top, const ResizeTaps& columns,
               const ResizeTaps& rows, Pixels& out);
 
  private:

@@ -132,7 +132,7 @@ template <bool kOneGroup>
   }
 }
 
-void along_rows_avx2(const Pixels& in, int left, int first, int end,
+void along_rows_avx2(const PixelView& in, int left, int first, int end,
                      const ResizeTaps& columns,
                      std::vector<std::int32_t>& scratch, Pixels& out) {
   if (in.mode != PictureMode::rgb)
@@ -196,7 +196,7 @@ struct Sums {
   }
 }
 
-void along_columns_avx2(const Pixels& in, int top, const ResizeTaps& rows,
+void along_columns_avx2(const PixelView& in, int top, const ResizeTaps& rows,
                         std::vector<std::int32_t>& scratch, Pixels& out) {
   for (int y = 0; y < out.height; ++y) {
     const auto at = static_cast<std::size_t>(y);
@@ -208,8 +208,8 @@ void along_columns_avx2(const Pixels& in, int top, const ResizeTaps& rows,
       scratch.push_back(highs(weights[t], second));
       scratch.push_back(lows(weights[t], second));
     }
-    column_row(in.row(rows.first[at] - top), in.row_bytes(), scratch.data(),
-               count, out.row_bytes(), out.row(y));
+    column_row(in.row(rows.first[at] - top), in.stride, scratch.data(), count,
+               out.row_bytes(), out.row(y));
   }
 }
 

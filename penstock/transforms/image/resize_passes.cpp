@@ -26,7 +26,7 @@ void resize_row(const std::uint8_t* in, int left, const ResizeTaps& taps,
   }
 }
 
-void along_rows(const Pixels& in, int left, int first, int end,
+void along_rows(const PixelView& in, int left, int first, int end,
                 const ResizeTaps& columns, std::vector<std::int32_t>&,
                 Pixels& out) {
   for (int y = first; y < end; ++y)
@@ -36,7 +36,7 @@ void along_rows(const Pixels& in, int left, int first, int end,
       resize_row<1>(in.row(y), left, columns, out.row(y - first));
 }
 
-void along_columns(const Pixels& in, int top, const ResizeTaps& rows,
+void along_columns(const PixelView& in, int top, const ResizeTaps& rows,
                    std::vector<std::int32_t>&, Pixels& out) {
   for (int y = 0; y < out.height; ++y) {
     const auto at = static_cast<std::size_t>(y);

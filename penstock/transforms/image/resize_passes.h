@@ -22,11 +22,12 @@ constexpr std::int32_t kHalf = 1 << (kBits - 1);  ///< what rounds a sum
 
 /// Rows [first, end) of `in`, of which column `left` is the first, become the
 /// rows of `out`, which has its size.
-using RowPass = void (*)(const Pixels& in, int left, int first, int end,
+using RowPass = void (*)(const PixelView& in, int left, int first, int end,
                          const ResizeTaps& columns,
                          std::vector<std::int32_t>& scratch, Pixels& out);
 /// The same along columns; row `top` is the first of `in`.
-using ColumnPass = void (*)(const Pixels& in, int top, const ResizeTaps& rows,
+using ColumnPass = void (*)(const PixelView& in, int top,
+                            const ResizeTaps& rows,
                             std::vector<std::int32_t>& scratch, Pixels& out);
 
 struct Passes {
