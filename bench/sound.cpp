@@ -17,6 +17,7 @@
 
 #include "bench/measure.h"
 #include "penstock/base/error.h"
+#include "penstock/sampling/sampling.h"
 #include "penstock/transforms/array/array.h"
 #include "penstock/transforms/audio/mel.h"
 #include "penstock/transforms/audio/resampler.h"
@@ -87,18 +88,27 @@ void measure_sound(Json& results, std::size_t clips, int repeats,
                static_cast<std::streamsize>(spectra.size() * sizeof(float)));
 }
 
-/// A batch of rows as they are stored, and its place in a slot.
+/// Rows of a table, a batch of them as a shuffle has them, and its place in a
+/// slot. No cache holds the table.
 struct Batch {
   Batch(std::size_t count, const Shape& shape)
       : bytes(static_cast<std::size_t>(elements_of(shape)) * sizeof(float)),
-        stored(count * bytes, std::byte{1}),
+        stored(kTableBytes / bytes * bytes, std::byte{1}),
         slot(count * bytes),
-        rows(count) {
-    for (std::size_t r = 0; r < count; ++r) {
-      rows[r].tensors = stored.data() + r * bytes;
-      rows[r].range.sample = static_cast<std::int64_t>(r);
+        rows(count) {}
+  /// Others, in each epoch.
+  void draw(std::int64_t epoch) {
+    const auto table = static_cast<std::int64_t>(stored.size() / bytes);
+    const Order order{.samples = table, .seed = 1, .batch_size = 1};
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const SampleId sample =
+          sample_at(order, epoch, static_cast<std::int64_t>(r));
+      rows[r].tensors =
+          stored.data() + static_cast<std::size_t>(sample) * bytes;
+      rows[r].range.sample = sample;
     }
   }
+  static constexpr std::size_t kTableBytes = std::size_t{1} << 29;
   std::size_t bytes;
   std::vector<std::byte> stored, slot;
   std::vector<StoredRow> rows;
@@ -114,6 +124,7 @@ void measure_masks(Json& results, const char* workload, std::size_t count,
   std::int64_t epoch = 0;
   const std::vector<Repeats> found = in_turns(
       repeats, {[&] {
+                  batch.draw(epoch++);
                   return cpu_seconds([&] {
                            for (std::size_t r = 0; r < batch.rows.size(); ++r)
                              std::memcpy(place.row(r), batch.rows[r].tensors,
@@ -122,9 +133,10 @@ void measure_masks(Json& results, const char* workload, std::size_t count,
                          1e3;
                 },
                 [&] {
+                  batch.draw(epoch++);
                   return cpu_seconds([&] {
                            finisher->finish(batch.rows,
-                                            {.seed = 1, .epoch = epoch++},
+                                            {.seed = 1, .epoch = epoch},
                                             std::span(&place, 1));
                          }) *
                          1e3;

@@ -74,24 +74,33 @@ bool convert_any(From from, To& to) {
   }
 }
 
+template <class To, class From>
+bool convert_at(const std::byte* from, std::size_t at, std::byte* to) {
+  From given{};
+  To number{};
+  std::memcpy(&given, from + at * sizeof(given), sizeof(given));
+  const bool fits = convert_any(given, number);
+  std::memcpy(to + at * sizeof(number), &number, sizeof(number));
+  return fits;
+}
+
 /// Appends `count` numbers as `To`; the first that does not fit, or `count`.
 template <class To>
 std::int64_t append(const ListedNumbers& numbers, Bytes& out) {
   return with_any_number(numbers.dtype, [&]<class From>(Typed<From>) {
+    const auto count = static_cast<std::size_t>(numbers.count);
     const std::size_t begin = out.size();
-    out.resize(begin + static_cast<std::size_t>(numbers.count) * sizeof(To));
-    std::byte* to = out.mutable_data<std::byte>() + begin;
-    const std::byte* at = numbers.bytes.data();
-    for (std::int64_t i = 0; i < numbers.count; ++i) {
-      From from{};
-      To number{};
-      std::memcpy(&from, at, sizeof(from));
-      if (!convert_any(from, number)) return i;
-      std::memcpy(to, &number, sizeof(number));
-      at += sizeof(from);
-      to += sizeof(number);
-    }
-    return numbers.count;
+    out.resize(begin + count * sizeof(To));
+    std::byte* const to = out.mutable_data<std::byte>() + begin;
+    const std::byte* const from = numbers.bytes.data();
+    // All of them without a branch, many at once, and then whether.
+    unsigned misfits = 0;
+    for (std::size_t at = 0; at < count; ++at)
+      misfits |= convert_at<To, From>(from, at, to) ? 0U : 1U;
+    if (misfits == 0) return numbers.count;
+    std::size_t first = 0;
+    while (convert_at<To, From>(from, first, to)) ++first;
+    return static_cast<std::int64_t>(first);
   });
 }
 
@@ -140,22 +149,24 @@ class Parser final : public FieldParser {
   }
 
  private:
+  std::string expected() const {
+    if (array_.lengths == Lengths::equal)
+      return std::to_string(each_) + (each_ == 1 ? " number" : " numbers");
+    if (each_ == 1) return "a list of numbers";
+    return "a multiple of " + std::to_string(each_) + " numbers";
+  }
+
   /// What is wrong with the row; empty: nothing.
   std::string append_row(const Column& column, std::int64_t row, Bytes& out) {
-    const std::string expected =
-        array_.lengths == Lengths::equal
-            ? std::to_string(each_) + (each_ == 1 ? " number" : " numbers")
-        : each_ == 1 ? std::string("a list of numbers")
-                     : "a multiple of " + std::to_string(each_) + " numbers";
     if (!column.valid(row))
       return array_.null_is_empty ? std::string()
-                                  : "is NULL, expected " + expected;
+                                  : "is NULL, expected " + expected();
     std::string why;
     const std::optional<ListedNumbers> found = numbers_in(column, row, why);
-    if (!why.empty()) return why + ", expected " + expected;
+    if (!why.empty()) return why + ", expected " + expected();
     if (!found)
       return "holds " + std::string(name_of(column.type)) + ", expected " +
-             expected;
+             expected();
     const auto width = static_cast<std::int64_t>(size_of(found->dtype));
     if (std::ssize(found->bytes) != found->count * width)
       return "holds " + std::to_string(found->bytes.size()) +
@@ -165,7 +176,7 @@ class Parser final : public FieldParser {
                           : found->count % each_ == 0;
     if (!fits)
       return "holds " + std::to_string(found->count) + " numbers, expected " +
-             expected;
+             expected();
     if (column.type.kind == ColumnKind::list)
       for (std::int64_t i = 0; i < found->count; ++i)
         if (!column.children[0].valid(column.offset(row) + i))

@@ -1,6 +1,7 @@
 #include "penstock/transforms/augment/augment.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -27,6 +28,43 @@ MaskPlace draw_mask(Random& random, std::int64_t most, std::int64_t size) {
   return {begin, width};
 }
 
+void fill(float* first, std::int64_t count, float value) {
+  if (std::bit_cast<std::uint32_t>(value) == 0)
+    std::memset(first, 0, static_cast<std::size_t>(count) * sizeof(value));
+  else
+    std::fill_n(first, count, value);
+}
+
+/// A mask of at most `most` values, all of which are written: a branch on the
+/// width that was drawn would be a surprise to the processor in every row.
+void fill_one(float* line, std::int64_t size, std::int64_t most, MaskPlace mask,
+              float value) {
+  most = std::min(most, size);
+  const std::int64_t first = std::min(mask.begin, size - most);
+  const auto begin = static_cast<std::uint32_t>(mask.begin - first);
+  const auto width = static_cast<std::uint32_t>(mask.width);
+  line += first;
+  for (std::uint32_t at = 0; at < static_cast<std::uint32_t>(most); ++at)
+    line[at] = at - begin < width ? value : line[at];
+}
+
+/// So many values in each of `lines` that lie `stride` apart: four at once, the
+/// last four of a line over what is there already.
+void fill_lines(float* first, std::int64_t lines, std::int64_t stride,
+                std::int64_t width, float value) {
+  constexpr std::int64_t kFour = 4;
+  const float four[] = {value, value, value, value};
+  for (std::int64_t line = 0; line < lines; ++line, first += stride) {
+    if (width < kFour) {
+      for (std::int64_t at = 0; at < width; ++at) first[at] = value;
+      continue;
+    }
+    for (std::int64_t at = 0; at < width - kFour; at += kFour)
+      std::memcpy(first + at, four, sizeof(four));
+    std::memcpy(first + width - kFour, four, sizeof(four));
+  }
+}
+
 }  // namespace
 
 AugmentShape::AugmentShape(const Shape& row) {
@@ -51,15 +89,17 @@ void Augmenter::run(const SpecAugment& of, float* values,
   const std::int64_t lines = shape.channels * shape.frequencies;
   for (std::int64_t m = 0; m < of.time_masks; ++m) {
     const MaskPlace mask = draw_mask(random, of.time_width, shape.times);
-    for (std::int64_t line = 0; line < lines; ++line)
-      std::fill_n(values + line * shape.times + mask.begin, mask.width, value);
+    if (lines == 1)
+      fill_one(values, shape.times, of.time_width, mask, value);
+    else
+      fill_lines(values + mask.begin, lines, shape.times, mask.width, value);
   }
   for (std::int64_t m = 0; m < of.frequency_masks; ++m) {
     const MaskPlace mask =
         draw_mask(random, of.frequency_width, shape.frequencies);
     for (std::int64_t c = 0; c < shape.channels; ++c)
-      std::fill_n(values + (c * shape.frequencies + mask.begin) * shape.times,
-                  mask.width * shape.times, value);
+      fill(values + (c * shape.frequencies + mask.begin) * shape.times,
+           mask.width * shape.times, value);
   }
 }
 
