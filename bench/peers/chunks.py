@@ -95,7 +95,7 @@ def timed(loader):
 def compare(name, open_array, rows, count, repeats):
     array = open_array()
     for mine, other in zip(tensors(ours(array, shuffle=False, cache="none")),
-                           theirs(open_array, rows, rows, False)):
+                           theirs(open_array, rows, rows, False), strict=True):
         assert torch.equal(mine, other)
     paged = {"paged": {"page": CHUNK, "window": 31}}
     found = {}
@@ -136,7 +136,9 @@ def main():
                   "Zarr": lambda: zarr.open_group(folder / "x.zarr", mode="r")["x"]}
         results = [compare(name, opener, options.rows, options.shuffled_rows,
                            options.repeats) for name, opener in opened.items()]
-    print_result("peers_chunks", __doc__, "bench/run peers_chunks",
+    print_result("peers_chunks", __doc__,
+                 f"bench/run peers_chunks --rows {options.rows} --shuffled-rows "
+                 f"{options.shuffled_rows} --repeats {options.repeats}",
                  {"machine": torch_machine(), "h5py": h5py.__version__,
                   "zarr": zarr.__version__, "rows": options.rows,
                   "batch": BATCH, "workers": WORKERS, "results": results})

@@ -222,7 +222,7 @@ def check_equal(folder):
         torchvision.datasets.ImageFolder(folder, transform), BATCH)
     loader = penstock.ImageFolder(folder, transform, BATCH, num_workers=0,
                                   device="cpu")
-    for (pictures, labels), batch in zip(theirs, loader):
+    for (pictures, labels), batch in zip(theirs, loader, strict=True):
         assert torch.equal(pictures, batch.torch()["image"])
         assert torch.equal(labels, batch.torch()["label"])
 
@@ -295,7 +295,8 @@ def main():
     print_result(
         "peers_images", __doc__,
         f"bench/run peers_images --pictures {options.pictures} "
-        f"--repeats {options.repeats}",
+        f"--repeats {options.repeats}"
+        + (" --pillow-simd PYTHON" if simd else ""),
         {"machine": torch_machine(), "torchvision": torchvision.__version__,
          "pillow": PIL.__version__,
          "pillow_simd": simd.version if simd else "not asked for",

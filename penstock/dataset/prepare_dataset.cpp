@@ -86,8 +86,9 @@ bool packs_beside(const TableDatasetOptions& options, const Source& source,
       device.memory_kind() != MemoryKind::cpu)
     return false;
   const std::int64_t rows = source.count().rows.value_or(0);
-  if (rows * std::ssize(options.fields) <= kFew ||
-      source.chunks()->ends.size() > kManyChunks)
+  const ChunkMap* chunks = source.chunks();
+  if (rows * std::ssize(options.fields) <= kFew || chunks == nullptr ||
+      chunks->ends.size() > kManyChunks)
     return false;
   const auto free = read_host_limits().memory_free;
   const std::size_t row = layout_of(options.fields).row_bytes;
@@ -147,7 +148,7 @@ std::shared_ptr<const Dataset> prepare_growing(
 /// Where a device decodes what is kept: what is missing there is told now, and
 /// not when all has been read.
 void load_decoders(const TableDatasetOptions& options, Device& device) {
-  if (options.cache == "none" ||
+  if (options.plan_only || options.cache == "none" ||
       (options.batches_on_host && options.batches_on_host(device)))
     return;
   const auto sides =
@@ -164,9 +165,10 @@ std::shared_ptr<const Dataset> prepare_samples(
     Device& device) {
   const bool grown = grows(options, *source);
   const bool scanned = !grown && !data_reason(options, *source).empty();
-  const bool beside = packs_beside(options, *source, device);
+  const bool beside =
+      !grown && !scanned && packs_beside(options, *source, device);
   const bool kept_rows = !beside && keeps_rows(options, *source);
-  if (grown || scanned || kept_rows) load_decoders(options, device);
+  if (!grown && (scanned || kept_rows)) load_decoders(options, device);
   if (grown) return prepare_growing(options, std::move(source), device);
   if (scanned) return TableDataset::prepare(options, std::move(source), device);
   if (kept_rows) {

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "penstock/base/clock.h"
+#include "penstock/base/error.h"
 #include "penstock/sources/images/find_pictures.h"
 #include "penstock/sources/side_by_side.h"
 
@@ -68,6 +69,7 @@ class Names {
   void add(std::string_view folder, std::string_view name) {
     const std::size_t begin = bytes_.size();
     bytes_.append(folder).append(name);
+    PENSTOCK_ASSERT(bytes_.size() <= UINT32_MAX, "a class has 4 GiB of names");
     names_.push_back(
         {.begin = static_cast<std::uint32_t>(begin),
          .size = static_cast<std::uint32_t>(bytes_.size() - begin)});

@@ -18,7 +18,7 @@ class AugmentFinisher final : public FieldFinisher {
     // Some rows at once: the processor waits for the memory of several, as it
     // does not where what is drawn for one decides what comes next.
     const std::size_t together =
-        std::clamp<std::size_t>(kTogetherBytes / to[0].bytes, 1, rows.size());
+        std::max<std::size_t>(1, kTogetherBytes / to[0].bytes);
     for (std::size_t first = 0; first < rows.size(); first += together) {
       const std::size_t end = std::min(rows.size(), first + together);
       for (std::size_t r = first; r < end; ++r)

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-// tests/golden/augment_twin.py says the same in numpy.
+// tests/data/sound/make_augment.py says the same in numpy.
 namespace penstock {
 namespace {
 

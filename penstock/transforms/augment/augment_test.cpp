@@ -92,6 +92,40 @@ TEST(Augment, MasksHoldTheirValueAndAllElseStays) {
   EXPECT_LT(masked, 200 * 30);
 }
 
+// Rows are copied some at a time, each as if it were alone.
+TEST(Augment, ABatchIsWhatItsRowsAreOneByOne) {
+  const std::string masks =
+      R"([{"spec_augment": {"time_masks": 2, "time_width": 20, "value": 7}}])";
+  for (const Shape& shape : {Shape{40, 256}, Shape{64}}) {
+    const auto each = static_cast<std::size_t>(elements_of(shape));
+    const std::size_t rows = 3 * (32 << 10) / (each * sizeof(float)) + 5;
+    std::string text = shape.size() == 1 ? "[64]" : "[40, 256]";
+    const Json section =
+        Json::parse(R"({"x": {"array": {"column": "x", "shape": )" + text +
+                        R"(, "augment": )" + masks + "}}}",
+                    "test");
+    const auto finisher =
+        parse_fields(section, "fields")[0].kind->finisher(true);
+    const std::vector<float> stored = counted(each);
+    std::vector<StoredRow> given(rows);
+    for (std::size_t r = 0; r < rows; ++r) {
+      given[r].tensors = reinterpret_cast<const std::byte*>(stored.data());
+      given[r].range.sample = static_cast<std::int64_t>(r);
+    }
+    std::vector<float> batch(rows * each);
+    const TensorPlace place{.data = reinterpret_cast<std::byte*>(batch.data()),
+                            .bytes = each * sizeof(float)};
+    finisher->finish(given, {.seed = 3}, std::span(&place, 1));
+    for (std::size_t r = 0; r < rows; ++r) {
+      const auto begin = batch.begin() + static_cast<std::ptrdiff_t>(r * each);
+      ASSERT_EQ(
+          std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(each)),
+          augmented(parsed(masks), stored, shape, static_cast<std::int64_t>(r)))
+          << r;
+    }
+  }
+}
+
 TEST(Augment, NoiseHasThePowerThatIsAskedFor) {
   const auto list = parsed(R"([{"noise": {"snr": 20}}])");
   std::vector<float> before(20'000);
