@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -29,6 +30,12 @@ def commit():
 def now():
     return datetime.datetime.now(datetime.timezone.utc).isoformat(
         timespec="milliseconds")
+
+
+def processor_seconds():
+    """Of this process and of those that have ended."""
+    return sum(used.ru_utime + used.ru_stime for used in map(
+        resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
 def processor():

@@ -16,7 +16,6 @@ Run it in the environment of setup.sh with h5py and zarr; bench/run does.
 """
 import argparse
 import pathlib
-import resource
 import tempfile
 import time
 
@@ -27,7 +26,8 @@ import zarr
 from torch.utils.data import DataLoader, Dataset, Subset
 
 import penstock
-from peer_result import print_result, spread, torch_machine
+from peer_result import (print_result, processor_seconds, spread,
+                         torch_machine)
 
 VALUES, CHUNK, BATCH, WORKERS = 256, 64, 1024, 2
 
@@ -75,21 +75,16 @@ def ours(array, **options):
                            device="cpu", **options)
 
 
-def cpu():
-    return sum(used.ru_utime + used.ru_stime for used in map(
-        resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
-
-
 def tensors(loader):
     for batch in loader:
         yield batch if torch.is_tensor(batch) else batch.torch()["x"]
 
 
 def timed(loader):
-    before, began = cpu(), time.perf_counter()
+    before, began = processor_seconds(), time.perf_counter()
     mb = sum(batch.numel() * 4 for batch in tensors(loader)) / 1e6
     wall = time.perf_counter() - began
-    return mb / wall, mb / (cpu() - before)
+    return mb / wall, mb / (processor_seconds() - before)
 
 
 def compare(name, open_array, rows, count, repeats):

@@ -13,7 +13,6 @@ DataLoader is not counted.
 import argparse
 import json
 import pathlib
-import resource
 import subprocess
 import tempfile
 import time
@@ -22,17 +21,11 @@ import torch
 import torchvision
 from torchvision import transforms
 
-from peer_result import print_result, torch_machine
+from peer_result import print_result, processor_seconds, torch_machine
 from photos import write_pictures
 
 SIZE, BATCH, STEP_S = 256, 32, 0.02
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
-
-
-def processor_seconds():
-    """Of this process and of those that have ended."""
-    return sum(used.ru_utime + used.ru_stime for used in map(
-        resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
 def before(folder, workers, steps):

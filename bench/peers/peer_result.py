@@ -5,7 +5,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from result import (ROOT, machine_of, print_result,  # noqa: E402, F401
-                    processor, spread)
+                    processor, processor_seconds, spread)
 
 
 def torch_machine():

@@ -163,13 +163,12 @@ void load_decoders(const TableDatasetOptions& options, Device& device) {
 std::shared_ptr<const Dataset> prepare_samples(
     const TableDatasetOptions& options, std::unique_ptr<Source> source,
     Device& device) {
-  const bool grown = grows(options, *source);
-  const bool scanned = !grown && !data_reason(options, *source).empty();
-  const bool beside =
-      !grown && !scanned && packs_beside(options, *source, device);
+  if (grows(options, *source))
+    return prepare_growing(options, std::move(source), device);
+  const bool scanned = !data_reason(options, *source).empty();
+  const bool beside = !scanned && packs_beside(options, *source, device);
   const bool kept_rows = !beside && keeps_rows(options, *source);
-  if (!grown && (scanned || kept_rows)) load_decoders(options, device);
-  if (grown) return prepare_growing(options, std::move(source), device);
+  if (scanned || kept_rows) load_decoders(options, device);
   if (scanned) return TableDataset::prepare(options, std::move(source), device);
   if (kept_rows) {
     TableDatasetOptions kept = options;

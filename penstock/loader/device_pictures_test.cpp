@@ -3,6 +3,7 @@
 
 #include "penstock/dataset/dataset.h"
 #include "penstock/dataset/fake/pictures_dataset.h"
+#include "penstock/device/fake/named_gpu.h"
 #include "penstock/loader/seen_batches.h"
 
 // Pictures that a device finishes have the bytes that the host makes, whatever
@@ -173,15 +174,8 @@ TEST(DevicePicturesPlan, FilesThatADeviceDecodesAreKeptOnTheHost) {
 }
 
 /// A GPU whose driver is there, and nvJPEG is not.
-class WithoutDecoders final : public Device {
+class WithoutDecoders final : public NamedGpu {
  public:
-  WithoutDecoders() : Device(MemoryKind::cuda) {}
-  std::string name() const override { return "cuda:0 Test"; }
-  Buffer allocate(std::size_t) override { return {}; }
-  Buffer allocate_pinned(std::size_t) override { return {}; }
-  std::unique_ptr<Stream> make_stream() override { return nullptr; }
-  DeviceMemory memory() const override { return {}; }
-  Clock& clock() const override { return wall_clock(); }
   void load_decoders() override {
     throw Error(ErrorKind::device, {.code = "device.no_nvjpeg"});
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "penstock/base/log.h"
+#include "penstock/device/fake/named_gpu.h"
 
 namespace penstock {
 namespace {
@@ -227,21 +228,8 @@ TEST_F(Nvml, TroubleOfTheMachineIsTold) {
   }
 }
 
-/// A device that has nothing but a place on a bus where no GPU is.
-class UnknownGpu : public Device {
- public:
-  UnknownGpu() : Device(MemoryKind::cuda, 0, "ffffffff:ff:1f.7") {}
-
-  std::string name() const override { return "cuda:0"; }
-  Buffer allocate(std::size_t) override { return {}; }
-  Buffer allocate_pinned(std::size_t) override { return {}; }
-  std::unique_ptr<Stream> make_stream() override { return nullptr; }
-  DeviceMemory memory() const override { return {}; }
-  Clock& clock() const override { return wall_clock(); }
-};
-
 TEST(GpuSensorOfADevice, IsThereWhereTheDeviceIsAGpu) {
-  UnknownGpu gpu;
+  const NamedGpu gpu("cuda:0", kNoBus);
   EXPECT_NE(gpu_sensor(gpu), nullptr);
   std::optional<GpuUse> use = read_gpu_use(gpu);
   ASSERT_TRUE(use);

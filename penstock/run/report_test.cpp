@@ -6,24 +6,12 @@
 #include <tuple>
 
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/device/fake/named_gpu.h"
 #include "penstock/run/sample_key.h"
 #include "penstock/run/session.h"
 
 namespace penstock {
 namespace {
-
-/// A GPU of which the driver of this machine knows nothing.
-class UnknownGpu : public Device {
- public:
-  UnknownGpu() : Device(MemoryKind::cuda, 0, "ffffffff:ff:1f.7") {}
-
-  std::string name() const override { return "cuda:0"; }
-  Buffer allocate(std::size_t) override { return {}; }
-  Buffer allocate_pinned(std::size_t) override { return {}; }
-  std::unique_ptr<Stream> make_stream() override { return nullptr; }
-  DeviceMemory memory() const override { return {}; }
-  Clock& clock() const override { return wall_clock(); }
-};
 
 /// `machine.gpu` of what a run tells at its start and at its end.
 std::vector<const Json*> gpus(const Json& start, const Json& end) {
@@ -33,7 +21,7 @@ std::vector<const Json*> gpus(const Json& start, const Json& end) {
 TEST(Report, TellsOfTheGpuWithNullForWhatIsNotKnown) {
   PositionsRun positions;
   Job job = positions.job();
-  UnknownGpu device;
+  const NamedGpu device("cuda:0", kNoBus);
   Json start = run_json(job, device, "");
   Json end = report_json(RunNumbers(), job, nullptr, device);
   for (const Json* gpu : gpus(start, end)) {

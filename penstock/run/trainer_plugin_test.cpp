@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "penstock/demo/fake/positions_run.h"
+#include "penstock/device/fake/named_gpu.h"
 
 namespace penstock {
 namespace {
@@ -75,18 +76,6 @@ TEST(Model, RefusesATrainerOfAnotherVersion) {
   EXPECT_THAT(error.what(), HasSubstr("has version 0"));
 }
 
-/// A GPU that has nothing but its name.
-class NamedCuda final : public Device {
- public:
-  NamedCuda() : Device(MemoryKind::cuda) {}
-  std::string name() const override { return "cuda:0 Test"; }
-  Buffer allocate(std::size_t) override { return {}; }
-  Buffer allocate_pinned(std::size_t) override { return {}; }
-  std::unique_ptr<Stream> make_stream() override { return nullptr; }
-  DeviceMemory memory() const override { return {}; }
-  Clock& clock() const override { return wall_clock(); }
-};
-
 /// The name of the device that is trained on, and what is logged.
 std::pair<std::string, std::vector<std::string>> trained_on(
     std::unique_ptr<Device> opened, const char* wanted,
@@ -105,7 +94,7 @@ std::pair<std::string, std::vector<std::string>> trained_on(
 TEST(Model, IsTrainedOnTheCpuWhereAutoFoundAGpuThatTheTrainerCannotUse) {
   const TrainerPlugin& trainer = load_trainer({kTestParts / "good"});
   auto [name, logged] =
-      trained_on(std::make_unique<NamedCuda>(), "auto", trainer);
+      trained_on(std::make_unique<NamedGpu>("cuda:0 Test"), "auto", trainer);
   EXPECT_EQ(name, "cpu");
   EXPECT_THAT(logged, testing::ElementsAre(testing::AllOf(
                           HasSubstr("cuda:0 Test"), HasSubstr("has no CUDA"))));
@@ -115,13 +104,15 @@ TEST(Model, IsTrainedOnTheDeviceThatWasAskedFor) {
   TrainerPlugin trainer = load_trainer({kTestParts / "good"});
   using testing::IsEmpty;
   using testing::Pair;
-  EXPECT_THAT(trained_on(std::make_unique<NamedCuda>(), "cuda", trainer),
-              Pair("cuda:0 Test", IsEmpty()));
+  EXPECT_THAT(
+      trained_on(std::make_unique<NamedGpu>("cuda:0 Test"), "cuda", trainer),
+      Pair("cuda:0 Test", IsEmpty()));
   EXPECT_THAT(trained_on(open_device({.kind = "cpu"}), "auto", trainer),
               Pair("cpu", IsEmpty()));
   trainer.cuda_unavailable_reason = [] { return std::string(); };
-  EXPECT_THAT(trained_on(std::make_unique<NamedCuda>(), "auto", trainer),
-              Pair("cuda:0 Test", IsEmpty()));
+  EXPECT_THAT(
+      trained_on(std::make_unique<NamedGpu>("cuda:0 Test"), "auto", trainer),
+      Pair("cuda:0 Test", IsEmpty()));
 }
 
 TEST(Model, IsMadeByTheTrainerThatIsFound) {

@@ -17,14 +17,12 @@ std::int64_t ChunkMap::chunk_of(std::int64_t position) const {
 }
 
 void RowParts::add(std::string_view name, std::int64_t end) {
-  const auto part = std::ssize(name_ends_);
-  if (ends_.empty() && end != part + 1) {  // those before have a row each
-    ends_.resize(static_cast<std::size_t>(part));
+  const bool one_each = ends_.empty() && end == std::ssize(name_ends_) + 1;
+  if (ends_.empty() && !one_each) {
+    ends_.resize(size());
     std::iota(ends_.begin(), ends_.end(), 1);
-    ends_.push_back(end);
-  } else if (!ends_.empty()) {
-    ends_.push_back(end);
   }
+  if (!one_each) ends_.push_back(end);
   names_.append(name).push_back('\0');
   name_ends_.push_back(names_.size());
 }

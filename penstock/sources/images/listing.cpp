@@ -31,7 +31,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "PENSTLS2";
-constexpr std::size_t kBeforeHead = kMagic.size() + 3 * sizeof(std::uint64_t);
 
 fs::path file_of(const std::string& root, const Media& media) {
   std::error_code none;
@@ -91,6 +90,7 @@ class Cursor {
     return good_ ? static_cast<std::size_t>(count) : 0;
   }
   bool good() const { return good_; }
+  std::string_view rest() const { return bytes_; }
   std::string_view take(std::size_t size) {
     if (size > bytes_.size()) good_ = false;
     if (!good_) return {};
@@ -153,7 +153,7 @@ std::optional<PictureFiles> kept_listing(const std::string& root,
   const auto hash_of_names = before.number<std::uint64_t>();
   const std::string_view head = before.take(size);
   if (!before.good()) return std::nullopt;
-  const std::string_view names = bytes.substr(kBeforeHead + size);
+  const std::string_view names = before.rest();
   if (hash64(head) != hash_of_head || hash64(names) != hash_of_names)
     return std::nullopt;
   std::optional<PictureFiles> files = parsed(head, names, root);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "penstock/device/fake/named_gpu.h"
 #include "penstock/trainer/cuda_library.h"
 #include "penstock/trainer/fake/positions_model.h"
 
@@ -227,22 +228,9 @@ TEST_F(StepperTest, RefusesTheSimulatedDevice) {
   EXPECT_THAT(refusal(spec(), *sim), HasSubstr("request: cannot train on sim"));
 }
 
-/// A cuda device that has nothing but its name.
-class NamedCuda : public Device {
- public:
-  NamedCuda() : Device(MemoryKind::cuda) {}
-
-  std::string name() const override { return "cuda:0"; }
-  Buffer allocate(std::size_t) override { return {}; }
-  Buffer allocate_pinned(std::size_t) override { return {}; }
-  std::unique_ptr<Stream> make_stream() override { return nullptr; }
-  DeviceMemory memory() const override { return {}; }
-  Clock& clock() const override { return wall_clock(); }
-};
-
 TEST_F(StepperTest, OnCudaSaysWhatLibtorchLacks) {
   if (cuda_library().devices > 0) GTEST_SKIP() << "libtorch has CUDA here";
-  NamedCuda cuda;
+  NamedGpu cuda;
   EXPECT_THAT(refusal(spec(), cuda),
               HasSubstr("device: cannot train on cuda:0 at device: " +
                         cuda_library().why));
