@@ -16,6 +16,7 @@ constexpr double kWaitsFor = 0.3;     // below that it waits for something
 constexpr double kThrottled = 0.1;    // of the wall time
 constexpr double kGotEnough = 0.7;    // of the time its threads could run: less
 constexpr double kNoWaiting = 0.03;   // of the wall time: nothing to gain
+constexpr double kCrowded = 0.7;      // of the processors: threads collide
 
 /// Share of its busy time in which a stage used a processor.
 double cpu_share(const StageNumbers& stage) {
@@ -214,6 +215,8 @@ class Diagnosis {
     verdict_.stage = slowest->busiest().name;
     bool quick = slowest->rate() > 1.05 * compute_rate();
     if (quick && slowest->workers > 0 && !pipeline_) {
+      if (processors_in_use() > kCrowded * window_.limits.cpus)
+        return short_of_processors(*slowest);
       verdict_.cause = "every stage is fast enough, but batches come in bursts";
       verdict_.no_action =
           "no gain can be predicted: take more steps, then try a larger "
@@ -235,19 +238,34 @@ class Diagnosis {
     offer_workers(*slowest);
     verdict_.no_action =
         std::string("neither another tier nor more ") + threads_of(*slowest) +
-        "s would gain 2 %: " + processors_needed() + "make the stage '" +
-        verdict_.stage + "' cheaper" + how_cheaper();
+        "s would gain 2 %: " +
+        (processors_needed() > window_.limits.cpus ? processors_there() : "") +
+        make_cheaper();
   }
 
-  /// Where the processors that are there cannot make what the accelerator
-  /// takes, whatever is set.
-  std::string processors_needed() const {
-    const double needed = compute_rate() * processor_s_per_sample();
-    if (needed <= window_.limits.cpus) return {};
+  /// Each stage keeps up by itself, but not all at once on these processors.
+  void short_of_processors(const Pool& slowest) {
+    explain(slowest);
+    verdict_.cause = formatted(
+        "all stages together need more processor time: %.3g of %.3g "
+        "processors are in use",
+        processors_in_use(), window_.limits.cpus);
+    verdict_.no_action = processors_there() + make_cheaper();
+  }
+
+  /// To make what the accelerator takes, whatever is set.
+  double processors_needed() const {
+    return compute_rate() * processor_s_per_sample();
+  }
+  std::string processors_there() const {
     return formatted(
         "what the accelerator takes needs %.3g processors, and %.3g are "
         "there; ",
-        needed, window_.limits.cpus);
+        processors_needed(), window_.limits.cpus);
+  }
+
+  std::string make_cheaper() const {
+    return "make the stage '" + verdict_.stage + "' cheaper" + how_cheaper();
   }
 
   std::string how_cheaper() const {
@@ -276,9 +294,8 @@ class Diagnosis {
           "every stage is fast enough on average, but the queues are too "
           "short for how their times vary";
     verdict_.no_action =
-        "neither workers nor places of a queue would gain "
-        "2 %: make the stage '" +
-        verdict_.stage + "' cheaper";
+        "neither workers nor places of a queue would gain 2 %: " +
+        make_cheaper();
   }
 
   /// Why a stage takes its time.

@@ -383,6 +383,26 @@ TEST(Diagnose, SeesBursts) {
   EXPECT_TRUE(verdict.actions.empty());
 }
 
+TEST(Diagnose, SeesStagesThatAreFastEnoughButNotAllAtOnce) {
+  // Each could make 1,100 samples/s; together they need 1.8 of 2 processors.
+  Snapshot late = window(
+      1200ms, {stage("read", 1, 1000, 900ms), stage("pack", 1, 1000, 900ms)});
+  late.limits.cpus = 2;
+  Verdict verdict = diagnose(late);
+  EXPECT_EQ(verdict.limit, Limit::data);
+  EXPECT_EQ(verdict.cause,
+            "all stages together need more processor time: 1.5 of 2 "
+            "processors are in use");
+  EXPECT_THAT(verdict.because,
+              HasSubstr("a processor makes 556 samples/s, and the accelerator "
+                        "would take 1000"));
+  EXPECT_THAT(verdict.no_action,
+              HasSubstr("needs 1.8 processors, and 2 are there; make the "
+                        "stage 'read' cheaper"));
+  late.limits.cpus = 4;
+  EXPECT_THAT(diagnose(late).cause, HasSubstr("bursts"));
+}
+
 TEST(Diagnose, DoesNotGuess) {
   EXPECT_EQ(diagnose(Snapshot()).limit, Limit::unknown);
   EXPECT_THAT(diagnose(window(2s, {})).cause, HasSubstr("no stage"));
