@@ -6,6 +6,21 @@ namespace {
 /// With less, libtorch 2.11 ends the process while it is loaded.
 constexpr std::size_t kTrainerBytes = 512 << 20;
 
+/// Without one, the library of mathematics in libtorch ends the process.
+void check_there_is_a_current_folder() {
+  std::error_code failed;
+  if (!std::filesystem::current_path(failed).empty() ||
+      failed != std::errc::no_such_file_or_directory)
+    return;
+  throw Error(ErrorKind::request,
+              {.code = "file.current_folder",
+               .what = "cannot load the plugin that trains models",
+               .where = "this process",
+               .why = "the current folder has been removed, and libtorch "
+                      "looks for it",
+               .next = "change to a folder that exists"});
+}
+
 }  // namespace
 
 void check_model_device(const ModelSpec& model, MemoryKind memory) {
@@ -20,6 +35,7 @@ void check_model_device(const ModelSpec& model, MemoryKind memory) {
 
 const TrainerPlugin& load_trainer(
     const std::vector<std::filesystem::path>& folders) {
+  check_there_is_a_current_folder();
   if (!has_addresses_left(kTrainerBytes))
     throw Error(
         ErrorKind::out_of_memory,

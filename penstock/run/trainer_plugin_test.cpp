@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -74,6 +75,18 @@ TEST(Model, RefusesATrainerOfAnotherVersion) {
   EXPECT_EQ(error.kind(), ErrorKind::request);
   EXPECT_EQ(error.parts().code, "trainer.part_version");
   EXPECT_THAT(error.what(), HasSubstr("has version 0"));
+}
+
+TEST(Model, WithoutACurrentFolderTheTrainerIsNotLoaded) {
+  const std::filesystem::path start = std::filesystem::current_path();
+  const auto gone = std::filesystem::temp_directory_path() /
+                    ("penstock_gone_" + std::to_string(::getpid()));
+  std::filesystem::create_directory(gone);
+  std::filesystem::current_path(gone);
+  std::filesystem::remove(gone);
+  Error error = error_of([] { load_trainer({kTestParts / "good"}); });
+  std::filesystem::current_path(start);
+  EXPECT_EQ(error.parts().code, "file.current_folder");
 }
 
 /// The name of the device that is trained on, and what is logged.

@@ -48,8 +48,8 @@ std::int64_t bytes_of(const std::vector<Parameter>& parameters) {
 
 class ModelStepper final : public Stepper {
  public:
-  ModelStepper(const ModelSpec& spec, Device& device, at::Device torch,
-               std::int64_t steps, const MakeModel& make)
+  ModelStepper(const ModelSpec& spec, const FittedDataset& data, Device& device,
+               at::Device torch, std::int64_t steps, MakeModel make)
       : threads_(threads_of(spec)),
         schedule_{spec.learning.lr, spec.learning.warmup_steps, steps},
         turns_(device, torch),
@@ -59,7 +59,7 @@ class ModelStepper final : public Stepper {
         on_gpu_(torch.is_cuda()),
         model_(turns_.now([&] {
           follow_tf32();
-          return make(at::TensorOptions(at::kFloat).device(torch));
+          return make(spec, data, at::TensorOptions(at::kFloat).device(torch));
         })),
         optimizer_(turns_.now([&] {
           return AdamW(model_->parameters(),
@@ -340,10 +340,11 @@ at::Tensor weights_of(const Batch& batch) {
 }
 
 std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
+                                            const FittedDataset& data,
                                             Device& device, std::int64_t steps,
-                                            const MakeModel& make) {
-  return std::make_unique<ModelStepper>(spec, device, torch_device(device),
-                                        steps, make);
+                                            MakeModel make) {
+  return std::make_unique<ModelStepper>(spec, data, device,
+                                        torch_device(device), steps, make);
 }
 
 }  // namespace penstock

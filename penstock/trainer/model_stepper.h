@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,14 +57,22 @@ class Model {
 };
 
 /// Makes a model on a device, in a turn.
-using MakeModel =
-    std::function<std::unique_ptr<Model>(const at::TensorOptions& options)>;
+using MakeModel = std::unique_ptr<Model> (*)(const ModelSpec& spec,
+                                             const FittedDataset& data,
+                                             const at::TensorOptions& options);
+template <class Kind>
+std::unique_ptr<Model> make_kind(const ModelSpec& spec,
+                                 const FittedDataset& data,
+                                 const at::TensorOptions& options) {
+  return std::make_unique<Kind>(spec, data, options);
+}
 
 /// The steps of a model: its loss goes backward, and AdamW moves the weights at
 /// the rate that the schedule has for the step's number.
 std::unique_ptr<Stepper> make_model_stepper(const ModelSpec& spec,
+                                            const FittedDataset& data,
                                             Device& device, std::int64_t steps,
-                                            const MakeModel& make);
+                                            MakeModel make);
 
 /// A tensor of a batch, which must have it, where it lies.
 at::Tensor tensor_of(const Batch& batch, const std::string& name);

@@ -213,8 +213,10 @@ class NumbersFit final : public FieldFit {
     Standardization& number = numbers_[at];
     number.count = sum.count;
     number.missing = sum.missing;
+    if (!number.standardize && !number.fill_mean) return;
+    if (sum.count == 0) throw nothing_to_fit(place_.of(number.name));
     if (number.fill_mean) number.fill = sum.mean;
-    if (!number.standardize || sum.count == 0) return;
+    if (!number.standardize) return;
     number.mean = number.min_max ? sum.min : sum.mean;
     if (sum.min == sum.max) return;
     const double farthest =
@@ -249,6 +251,16 @@ class NumbersFit final : public FieldFit {
 };
 
 }  // namespace
+
+Error nothing_to_fit(std::string where) {
+  return Error(ErrorKind::transform,
+               {.code = "transform.nothing_to_fit",
+                .what = "there is no value to find statistics of",
+                .where = std::move(where),
+                .why = "no row on the side 'train' holds one",
+                .next = "check the name, and the query or file that fills it; "
+                        "or leave it out of the field"});
+}
 
 Json json_of(const std::vector<Standardization>& numbers) {
   Json json(Json::Object{});

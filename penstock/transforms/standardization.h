@@ -96,11 +96,14 @@ class NumberRows {
   virtual bool whole() const { return false; }
 };
 
+/// Error(transform), code transform.nothing_to_fit: no train row has a value.
+Error nothing_to_fit(std::string where);
+
 /// Finds the statistics of `numbers` (with their names and types filled in) in
 /// float64, in two passes. Squares are scaled by a power of two, so that they
 /// neither overflow nor vanish; that changes no bit where plain ones would not.
 /// Values so far from their mean that the difference is beyond float64 are an
-/// Error(transform).
+/// Error(transform), and so is a number to standardise or fill without a value.
 std::unique_ptr<FieldFit> fit_numbers(std::vector<Standardization> numbers,
                                       NumberPlace place,
                                       std::unique_ptr<NumberRows> rows);

@@ -128,23 +128,27 @@ TEST_F(Fit, TakesEachKeyOverTheKeptElementsOfTrainRows) {
 TEST_F(Fit, MissingValuesEnterNothingAndAreCountedOverAllRows) {
   set_job();
   rows_ = {
-      {2, 1, kMissing, kMissing, kMissing}, {1, 3, kMissing}, {1, kMissing, 4}};
+      {2, 1, kMissing, kMissing, 5}, {1, 3, kMissing}, {1, kMissing, 4}};
   held_out_ = [](SampleId id) { return id == 2; };
   const auto fitted = run();
   EXPECT_EQ(fitted[0][0].mean, 2);
   EXPECT_EQ(fitted[0][0].count, 2);
   EXPECT_EQ(fitted[0][0].missing, 2);
-  EXPECT_EQ(fitted[0][1].missing, 3);
+  EXPECT_EQ(fitted[0][1].mean, 5);
+  EXPECT_EQ(fitted[0][1].missing, 2);
 }
 
-TEST_F(Fit, AKeyWithoutAnyValueHasMean0AndDivisor1) {
+TEST_F(Fit, AKeyOfWhichNoTrainRowHasAValueIsNamed) {
   set_job();
-  rows_ = {{1, 7, kMissing}, {1, 9, kMissing}};
-  const Standardization b = run()[0][1];
-  EXPECT_EQ(b.mean, 0);
-  EXPECT_EQ(b.divisor, 1);
-  EXPECT_EQ(b.deviation, 0);
-  EXPECT_EQ(b.count, 0);
+  rows_ = {{1, 7, kMissing}, {1, 9, kMissing}, {1, 9, 4}};
+  held_out_ = [](SampleId id) { return id == 2; };
+  std::string text;
+  EXPECT_EQ(error_code(ErrorKind::transform, &text),
+            "transform.nothing_to_fit");
+  EXPECT_THAT(text, HasSubstr("key 'b'"));
+  rows_ = {{0}, {0}};  // lists without an element
+  held_out_ = nullptr;
+  EXPECT_EQ(error_code(ErrorKind::transform), "transform.nothing_to_fit");
 }
 
 TEST_F(Fit, AConstantIsItsOwnMeanAndDividesBy1) {

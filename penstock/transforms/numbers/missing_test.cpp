@@ -111,12 +111,21 @@ TEST(Missing, TheMedianIsThatOfTheSortedTrainRows) {
   }
 }
 
-TEST(Missing, WithoutAnyTrainRowTheFillIsZero) {
-  for (const char* missing : {R"("mean")", R"("median")"}) {
-    FieldRun run(section(missing),
+TEST(Missing, AColumnWithoutAnyValueToLearnFromIsAnError) {
+  for (const char* settings :
+       {R"("missing": "mean")", R"("missing": "median")",
+        R"("missing": "mask", "standardize": true)",
+        R"("missing": "zero", "min_max": true)",
+        R"("missing": "nan", "quantile": "uniform")"}) {
+    FieldRun run(R"({"columns": ["c"], )" + std::string(settings) + "}",
                  column_of<double>(ColumnType::float64, {{}, {3}}));
-    run.fit({1, 0});
-    EXPECT_THAT(run.tensor<float>(), ElementsAre(0, 3)) << missing;
+    try {
+      run.fit({1, 0});
+      ADD_FAILURE() << settings;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.parts().code, "transform.nothing_to_fit") << settings;
+      EXPECT_THAT(error.what(), HasSubstr("column 'c'")) << settings;
+    }
   }
 }
 

@@ -256,8 +256,8 @@ class BoundNumbers final : public BoundField {
     const RowNumbers rows(row_);
     auto fit = fit_numbers(standardizations(), place_, rows.clone());
     auto add = [&](QuantilePlaces places, const char* key) {
-      fit = with_quantiles(std::move(fit), settings.columns, rows.clone(),
-                           places, key);
+      fit = with_quantiles(std::move(fit), settings.columns, place_,
+                           rows.clone(), places, key);
     };
     if (settings.missing == Missing::median)
       add({.first = 1, .last = 1, .of = 2}, "fill");

@@ -113,7 +113,7 @@ struct Select {
   }
   double between(double low, double high, std::int64_t place,
                  std::int64_t of) const {
-    if (values == 0 || low == high) return low;
+    if (low == high) return low;
     const auto rest =
         static_cast<std::int64_t>(static_cast<unsigned __int128>(place) *
                                   static_cast<unsigned __int128>(values - 1) %
@@ -127,10 +127,11 @@ struct Select {
 class QuantileFit final : public FieldFit {
  public:
   QuantileFit(std::unique_ptr<FieldFit> fit, std::vector<std::string> names,
-              std::unique_ptr<NumberRows> rows, QuantilePlaces places,
-              std::string key)
+              NumberPlace place, std::unique_ptr<NumberRows> rows,
+              QuantilePlaces places, std::string key)
       : fit_(std::move(fit)),
         names_(std::move(names)),
+        place_(std::move(place)),
         rows_(std::move(rows)),
         places_(places),
         key_(std::move(key)),
@@ -139,8 +140,9 @@ class QuantileFit final : public FieldFit {
   }
 
   std::unique_ptr<FieldFit> part() const override {
-    auto part = std::make_unique<QuantileFit>(
-        fit_ ? fit_->part() : nullptr, names_, rows_->clone(), places_, key_);
+    auto part =
+        std::make_unique<QuantileFit>(fit_ ? fit_->part() : nullptr, names_,
+                                      place_, rows_->clone(), places_, key_);
     part->known_ = known_;
     for (std::size_t c = 0; c < selects_.size(); ++c)
       part->selects_[c].groups = selects_[c].groups;
@@ -186,6 +188,7 @@ class QuantileFit final : public FieldFit {
 
   Json statistics() override {
     for (std::size_t c = 0; c < names_.size(); ++c) {
+      if (selects_[c].values == 0) throw nothing_to_fit(place_.of(names_[c]));
       const std::vector<double> found = selects_[c].found(places_);
       Json& to = statistics_[names_[c]];
       if (key_ == "fill") {
@@ -220,6 +223,7 @@ class QuantileFit final : public FieldFit {
 
   std::unique_ptr<FieldFit> fit_;  // null once it has ended
   const std::vector<std::string> names_;
+  const NumberPlace place_;
   std::unique_ptr<NumberRows> rows_;
   const QuantilePlaces places_;
   const std::string key_;
@@ -233,11 +237,13 @@ class QuantileFit final : public FieldFit {
 
 std::unique_ptr<FieldFit> with_quantiles(std::unique_ptr<FieldFit> fit,
                                          std::vector<std::string> names,
+                                         NumberPlace place,
                                          std::unique_ptr<NumberRows> rows,
                                          QuantilePlaces places,
                                          std::string key) {
   return std::make_unique<QuantileFit>(std::move(fit), std::move(names),
-                                       std::move(rows), places, std::move(key));
+                                       std::move(place), std::move(rows),
+                                       places, std::move(key));
 }
 
 }  // namespace penstock

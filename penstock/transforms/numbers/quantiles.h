@@ -17,12 +17,13 @@ struct QuantilePlaces {
 
 /// Adds to a fit's statistics what stands at these places of each number's
 /// values over the train rows, under `key`: a list, or, of "fill", the one
-/// number. Between two values it is interpolated; of no values it is 0. Exact,
-/// in five passes or some more, each of which counts the values by some bits of
-/// them (a radix select), so that memory does not grow with the rows: 1 MiB a
-/// number, and as much for each thread.
+/// number. Between two values it is interpolated; of no values,
+/// transform.nothing_to_fit. Exact, in five passes or some more, each of which
+/// counts the values by some bits of them (a radix select), so that memory does
+/// not grow with the rows: 1 MiB a number, and as much for each thread.
 std::unique_ptr<FieldFit> with_quantiles(std::unique_ptr<FieldFit> fit,
                                          std::vector<std::string> names,
+                                         NumberPlace place,
                                          std::unique_ptr<NumberRows> rows,
                                          QuantilePlaces places,
                                          std::string key);

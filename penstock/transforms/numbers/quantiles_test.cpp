@@ -211,13 +211,6 @@ TEST(Quantile, SavedStatisticsGiveTheSameNumbers) {
   }
 }
 
-TEST(Quantile, WithoutATrainRowAllIsTheMiddle) {
-  FieldRun run =
-      run_of(R"("quantile": "uniform", "missing": "nan")", {{}, {3}}, {1, 0});
-  EXPECT_THAT(list(run, "quantiles"), Each(0));
-  EXPECT_TRUE(std::isnan(run.tensor<float>()[0]));
-}
-
 TEST(Quantile, DamagedStatisticsAreRefused) {
   FieldRun run = run_of(R"("bucketize": 3)", shuffled(9));
   Json saved = run.statistics();

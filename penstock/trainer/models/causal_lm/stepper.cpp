@@ -345,10 +345,8 @@ std::unique_ptr<Stepper> make_causal_lm_stepper(const ModelSpec& spec,
                                                 const FittedDataset& data,
                                                 Device& device,
                                                 std::int64_t steps) {
-  return make_model_stepper(
-      spec, device, steps, [&](const at::TensorOptions& options) {
-        return std::make_unique<CausalLmModel>(spec, data, options);
-      });
+  return make_model_stepper(spec, data, device, steps,
+                            make_kind<CausalLmModel>);
 }
 
 }  // namespace penstock

@@ -54,10 +54,7 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec,
 std::unique_ptr<Stepper> make_image_classifier_stepper(
     const ModelSpec& spec, const FittedDataset& data, Device& device,
     std::int64_t steps) {
-  return make_model_stepper(spec, device, steps,
-                            [&](const at::TensorOptions& where) {
-                              return make_model(spec, data, where);
-                            });
+  return make_model_stepper(spec, data, device, steps, make_model);
 }
 
 }  // namespace penstock

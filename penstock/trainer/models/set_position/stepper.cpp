@@ -192,10 +192,8 @@ std::unique_ptr<Stepper> make_set_position_stepper(const ModelSpec& spec,
                                                    const FittedDataset& data,
                                                    Device& device,
                                                    std::int64_t steps) {
-  return make_model_stepper(
-      spec, device, steps, [&](const at::TensorOptions& options) {
-        return std::make_unique<SetPositionModel>(spec, data, options);
-      });
+  return make_model_stepper(spec, data, device, steps,
+                            make_kind<SetPositionModel>);
 }
 
 }  // namespace penstock

@@ -203,10 +203,7 @@ std::unique_ptr<Stepper> make_tabular_stepper(const ModelSpec& spec,
                                               const FittedDataset& data,
                                               Device& device,
                                               std::int64_t steps) {
-  return make_model_stepper(
-      spec, device, steps, [&](const at::TensorOptions& options) {
-        return std::make_unique<TabularModel>(spec, data, options);
-      });
+  return make_model_stepper(spec, data, device, steps, make_kind<TabularModel>);
 }
 
 }  // namespace penstock
