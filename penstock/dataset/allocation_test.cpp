@@ -41,8 +41,9 @@ Block rows_of_job(KeyList& keys) {
     auto elements = 1 + random.below(8);
     for (std::uint64_t i = 0; i < elements; ++i)
       list += std::string(i == 0 ? "" : ",") + R"({"name": "ä", "lat": )" +
-              Json(random.uniform()).dump() +
-              R"(, "lon": null, "on": true, "extra": [1, {"a": 2}]})";
+              Json(random.uniform()).dump() + R"(, "lon": )" +
+              (row % 2 == 0 ? "null" : "1.5") +
+              R"(, "on": true, "extra": [1, {"a": 2}]})";
     block.columns[0].append_text(list + "]");
     block.columns[1].append_float64(random.uniform());
     block.columns[2].append_float64(random.uniform());

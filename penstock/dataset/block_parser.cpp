@@ -59,6 +59,9 @@ constexpr const char* kNoWeight =
 /// Seeds the hashes of values whose rows are counted.
 constexpr std::uint64_t kValueOfRow = 0x76616c7565;  // "value"
 
+/// What `ends` of values can say.
+constexpr std::size_t kMostRunBytes = UINT32_MAX;
+
 /// Keeps the runs of these rows in `values`, and no others.
 void compact(Values& values, std::span<const std::int64_t> rows) {
   if (values.rows() == std::ssize(rows)) return;
@@ -77,6 +80,19 @@ void compact(Values& values, std::span<const std::int64_t> rows) {
 }
 
 }  // namespace
+
+void check_runs(const Values& values, std::int64_t rows) {
+  if (values.width == 0 && values.bytes.size() > kMostRunBytes)
+    throw Error(
+        ErrorKind::request,
+        {.code = "fields.too_many_bytes",
+         .what = "cannot hold these rows",
+         .where = std::to_string(rows) + " rows of one reading",
+         .why = "a field has " + std::to_string(values.bytes.size()) +
+                " bytes of them, expected 4 GiB at most",
+         .next = "use a smaller \"loader.batch_size\", or shorter rows"});
+  PENSTOCK_ASSERT(values.rows() == rows, "a field gives every row a run");
+}
 
 BoundFields bind_fields(const std::vector<Field>& fields,
                         const std::vector<ColumnInfo>& infos,
@@ -198,8 +214,7 @@ struct BlockParser::State {
       field.faults.rows.clear();
       field.next_fault = 0;
       field.parser->parse(block, field.values, field.faults);
-      PENSTOCK_ASSERT(field.values.rows() == block.rows,
-                      "a field gives every row a run");
+      check_runs(field.values, block.rows);
     }
   }
 

@@ -80,6 +80,11 @@ struct ParseNotes {
   std::string last_bad_;
 };
 
+/// A kind gave each of `rows` rows a run, as it must. Throws Error(request),
+/// fields.too_many_bytes, where they end beyond 4 GiB, which `ends` cannot
+/// hold.
+void check_runs(const Values& values, std::int64_t rows);
+
 /// Turns blocks into parsed rows, all fields of them. One per thread: it owns
 /// scratch memory and allocates nothing per row once warm.
 class BlockParser {

@@ -22,6 +22,22 @@ using testing::IsNan;
 
 using Text = std::optional<std::string>;
 
+TEST(Runs, BeyondFourGibAreRefused) {
+  static const std::byte byte{};
+  Values values;
+  values.ends = {7};
+  // Never looked at.
+  values.bytes = Bytes::borrow({&byte, (std::size_t{1} << 32) + 7},
+                               std::make_shared<int>());
+  try {
+    check_runs(values, 1);
+    ADD_FAILURE() << "nothing was refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.parts().code, "fields.too_many_bytes");
+    EXPECT_THAT(error.what(), HasSubstr("4294967303 bytes"));
+  }
+}
+
 // Blocks with an integer key (10, 11, ...) and the columns that fields need.
 class Parse : public testing::Test {
  protected:

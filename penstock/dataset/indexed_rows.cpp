@@ -1,15 +1,26 @@
 #include "penstock/dataset/indexed_rows.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
 namespace penstock {
+namespace {
+
+bool has_gaps(const RowLayout& layout) {
+  std::size_t bytes = 0;
+  for (const TensorSpec& tensor : layout.tensors) bytes += tensor.bytes;
+  return bytes != layout.row_bytes;
+}
+
+}  // namespace
 
 IndexedRows::IndexedRows(const Origin& of, FillMeters& meters, bool per_sample)
     : of_(of),
       meters_(meters),
       per_sample_(per_sample),
+      gaps_(has_gaps(of.layout)),
       reader_(of.source, nullptr, &meters.read),
       encoder_(of.bound, of.fields, of.layout, of.statistics),
       values_(of.bound.size()),
@@ -62,8 +73,7 @@ void IndexedRows::parse() {
     values_[f].clear();
     faults_[f].rows.clear();
     parsers_[f]->parse(block_, values_[f], faults_[f]);
-    PENSTOCK_ASSERT(values_[f].rows() == block_.rows,
-                    "a field gives every row a run");
+    check_runs(values_[f], block_.rows);
     bytes += values_[f].bytes.size();
   }
   meters_.prepare.add_items(block_.rows, static_cast<std::int64_t>(bytes));
@@ -110,15 +120,17 @@ void IndexedRows::encode(std::span<const SampleId> ids, Faults& faults) {
   const std::size_t row_bytes = of_.layout.row_bytes;
   const std::int64_t first = stored_rows_;
   stored_rows_ += std::ssize(good_);
-  rows_.resize(rows_.size() + good_.size() * row_bytes);
+  const std::size_t begin = rows_.size(), added = good_.size() * row_bytes;
+  rows_.resize(begin + added);
+  auto* stored = rows_.mutable_data<std::byte>() + begin;
+  if (gaps_) std::memset(stored, 0, added);
   encoded_.rows.clear();
   encoder_.encode(
       std::ssize(good_),
       [&](std::int64_t row, std::size_t field) {
         return values_[field].row(good_[static_cast<std::size_t>(row)]);
       },
-      rows_.data() + static_cast<std::size_t>(first) * row_bytes, runs_,
-      encoded_);
+      stored, runs_, encoded_);
   for (std::size_t g = 0; g < good_.size(); ++g) {
     std::size_t place = part_[static_cast<std::size_t>(good_[g])];
     number_[place] = first + static_cast<std::int64_t>(g);
@@ -132,8 +144,7 @@ void IndexedRows::encode(std::span<const SampleId> ids, Faults& faults) {
     fault.row = static_cast<std::int64_t>(place);
     faults.reject(std::move(fault));
   }
-  meters_.pack.add_items(std::ssize(good_),
-                         static_cast<std::int64_t>(good_.size() * row_bytes));
+  meters_.pack.add_items(std::ssize(good_), static_cast<std::int64_t>(added));
 }
 
 }  // namespace penstock

@@ -59,6 +59,7 @@ class IndexedRows {
   const Origin of_;
   FillMeters& meters_;
   const bool per_sample_;
+  const bool gaps_;  // of a stored row, which are zeros
   SampleReader reader_;
   std::vector<std::unique_ptr<FieldParser>> parsers_;  // by field
   RowEncoder encoder_;
@@ -74,7 +75,7 @@ class IndexedRows {
   std::vector<std::int64_t> good_;      // rows of the block
   Faults encoded_;
   // Of all that was asked for.
-  std::vector<std::byte> rows_;       // stored, in the order in which they came
+  Bytes rows_;                        // stored, in the order in which they came
   std::vector<Values> runs_;          // by field
   std::int64_t stored_rows_ = 0;      // in both
   std::vector<std::int64_t> number_;  // by place: of its stored row

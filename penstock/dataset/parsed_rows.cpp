@@ -135,6 +135,7 @@ void RowEncoder::check_runs(const Part& part, const Values& runs,
                  .next = "correct its encode(), or report it to its author"});
   };
   auto expected = static_cast<std::int64_t>(rows_.size());
+  if (runs.rows() - before == expected) penstock::check_runs(runs, runs.rows());
   constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
   if (runs.rows() - before != expected)
     refuse("it stored " + std::to_string(runs.rows() - before) + " runs for " +

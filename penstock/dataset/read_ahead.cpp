@@ -2,11 +2,27 @@
 
 namespace penstock {
 
-Block ItemRead::take() {
+Block UsedBlocks::take() {
+  Lock lock(mutex_);
+  if (blocks_.empty()) return {};
+  Block block = std::move(blocks_.back());
+  blocks_.pop_back();
+  return block;
+}
+
+void UsedBlocks::give(Block&& used) {
+  used.clear();
+  Lock lock(mutex_);
+  if (!used.columns.empty() && blocks_.size() < kMost)
+    blocks_.push_back(std::move(used));
+}
+
+void ItemRead::take(Block& out) {
   PENSTOCK_ASSERT(done(), "an item is filled when its rows have been read");
   if (error_) std::rethrow_exception(error_);
   charge_.change_to(0);  // its caller's from here on
-  return std::move(block_);
+  std::swap(out, block_);
+  used_->give(std::move(block_));
 }
 
 SourceReadAhead::SourceReadAhead(Source& source, const KeyList* keys,
@@ -31,7 +47,7 @@ std::shared_ptr<ItemRead> SourceReadAhead::begin(
   std::vector<SampleId> samples;
   samples.reserve(order.size());
   for (std::size_t i : order) samples.push_back(ids[i]);
-  auto read = std::make_shared<ItemRead>(std::move(samples));
+  auto read = std::make_shared<ItemRead>(std::move(samples), used_);
   queue_.push(read);
   return read;
 }
@@ -47,6 +63,7 @@ void SourceReadAhead::work() {
       if (reader == nullptr)
         reader =
             std::make_unique<SampleReader>(source_, keys_, &options_.meter);
+      read->block_ = used_->take();
       reader->read(read->ids_, read->block_);
       read->charge_.change_to(read->block_.bytes());
     } catch (...) {
@@ -67,7 +84,7 @@ void SourceReadAhead::set_threads(int threads) {
 void read_rows(SampleReader& reader, std::span<const SampleId> ids,
                ItemRead* ahead, Block& out) {
   if (ahead == nullptr) return reader.read(ids, out);
-  out = ahead->take();
+  ahead->take(out);
   PENSTOCK_ASSERT(out.rows == std::ssize(ids),
                   "what was read ahead is what is filled");
 }

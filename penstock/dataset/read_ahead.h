@@ -9,15 +9,31 @@
 #include <vector>
 
 #include "penstock/base/held_memory.h"
+#include "penstock/base/sync.h"
 #include "penstock/dataset/sample_reader.h"
 
 namespace penstock {
+
+/// Blocks whose rows have been used, and whose memory is for the next reads:
+/// what the system gives anew for large ones it fills with zeros each time.
+/// Thread-safe.
+class UsedBlocks {
+ public:
+  Block take();
+  void give(Block&& used);
+
+ private:
+  static constexpr std::size_t kMost = 4;
+  Mutex mutex_;
+  std::vector<Block> blocks_ PENSTOCK_GUARDED_BY(mutex_);
+};
 
 /// The rows of one item of a batch, on their way from the source, or from
 /// several.
 class ItemRead {
  public:
-  explicit ItemRead(std::vector<SampleId> ids) : ids_(std::move(ids)) {}
+  ItemRead(std::vector<SampleId> ids, std::shared_ptr<UsedBlocks> used)
+      : ids_(std::move(ids)), used_(std::move(used)) {}
   /// Of rows of several sources, by source; null: there are none of it to read.
   explicit ItemRead(std::vector<std::shared_ptr<ItemRead>> parts)
       : parts_(std::move(parts)) {}
@@ -30,14 +46,15 @@ class ItemRead {
     return !parts_.empty() || done_.load(std::memory_order_acquire);
   }
   ItemRead* part(std::size_t source) const { return parts_[source].get(); }
-  /// The rows, in reading order. Throws what reading threw. Once, and only when
-  /// done.
-  Block take();
+  /// Puts the rows into `out`, in reading order; what that held before has been
+  /// used. Throws what reading threw. Once, and only when done.
+  void take(Block& out);
 
  private:
   friend class SourceReadAhead;
 
   const std::vector<SampleId> ids_;
+  const std::shared_ptr<UsedBlocks> used_;
   const std::vector<std::shared_ptr<ItemRead>> parts_;
   Block block_;
   MemoryCharge charge_{HeldFor::records, HeldIn::host, 0};
@@ -88,6 +105,7 @@ class SourceReadAhead final : public ReadAhead {
   Source& source_;
   const KeyList* const keys_;
   const Options options_;
+  const std::shared_ptr<UsedBlocks> used_ = std::make_shared<UsedBlocks>();
   // Waits for room where more is planned than this, which harms nothing.
   Queue<std::weak_ptr<ItemRead>> queue_{4096};
   Headcount count_;

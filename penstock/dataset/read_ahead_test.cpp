@@ -34,6 +34,11 @@ class ReadAheadTest : public testing::Test {
                            }});
     return *reads_;
   }
+  static Block rows_of(ItemRead& read) {
+    Block block;
+    read.take(block);
+    return block;
+  }
   void wait_for(int reads) {
     for (int now = arrived_; now < reads; now = arrived_) arrived_.wait(now);
   }
@@ -52,12 +57,26 @@ TEST_F(ReadAheadTest, GivesTheSamplesOfAnItemInReadingOrder) {
   std::shared_ptr<ItemRead> read = open().begin(ids);
   wait_for(1);
   ASSERT_TRUE(read->done());
-  Block block = read->take();
+  Block block = rows_of(*read);
   ASSERT_EQ(block.rows, 3);
   for (std::int64_t row : {0, 1, 2})
     EXPECT_EQ(block.columns[0].float64(row), row == 0 ? 3 : 7);
   EXPECT_EQ(meter_.numbers().items, 3);
   EXPECT_EQ(meter_.numbers().calls, 1);
+}
+
+TEST_F(ReadAheadTest, ReadsIntoTheMemoryOfRowsThatHaveBeenUsed) {
+  UsedBlocks used;
+  EXPECT_TRUE(used.take().columns.empty());
+  Block block;
+  block.columns.emplace_back().append_float64(1);
+  const std::byte* memory = block.columns[0].values.data();
+  used.give(std::move(block));
+  Block again = used.take();
+  EXPECT_EQ(again.rows, 0);
+  again.columns[0].append_float64(2);
+  EXPECT_EQ(again.columns[0].values.data(), memory);
+  EXPECT_TRUE(used.take().columns.empty());
 }
 
 TEST_F(ReadAheadTest, ReadsNothingForPadding) {
@@ -100,9 +119,9 @@ TEST_F(ReadAheadTest, GivesAnErrorToTheReadThatMetIt) {
   std::vector<std::shared_ptr<ItemRead>> begun = {open().begin(ids)};
   for (int i = 0; i < 2; ++i) begun.push_back(reads_->begin(ids));
   wait_for(3);
-  EXPECT_EQ(begun[0]->take().rows, 1);
-  EXPECT_THROW(begun[1]->take(), Error);
-  EXPECT_EQ(begun[2]->take().rows, 1) << "by a reader of its own";
+  EXPECT_EQ(rows_of(*begun[0]).rows, 1);
+  EXPECT_THROW(rows_of(*begun[1]), Error);
+  EXPECT_EQ(rows_of(*begun[2]).rows, 1) << "by a reader of its own";
 }
 
 TEST_F(ReadAheadTest, AReaderThatCannotBeOpenedIsAnErrorOfTheRead) {
@@ -114,8 +133,8 @@ TEST_F(ReadAheadTest, AReaderThatCannotBeOpenedIsAnErrorOfTheRead) {
   std::shared_ptr<ItemRead> first = open().begin(ids);
   std::shared_ptr<ItemRead> second = reads_->begin(ids);
   wait_for(2);
-  EXPECT_THROW(first->take(), std::runtime_error);
-  EXPECT_EQ(second->take().rows, 1);
+  EXPECT_THROW(rows_of(*first), std::runtime_error);
+  EXPECT_EQ(rows_of(*second).rows, 1);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -75,6 +76,23 @@ bool is_block_of(const std::vector<Part>& parts, const Block& block) {
       return false;
   }
   return true;
+}
+
+/// As block_of(), in the memory of a block that was used before, where that is
+/// one of the same columns that owns them.
+template <class Part>
+Block block_in(Block used, const std::vector<Part>& parts) {
+  auto kept = [](const Column& column) {
+    const ColumnKind kind = column.type.kind;
+    return (kind == ColumnKind::number || kind == ColumnKind::fixed ||
+            kind == ColumnKind::utf8 || kind == ColumnKind::binary) &&
+           column.wide && column.values.owned();
+  };
+  if (!is_block_of(parts, used) || !std::ranges::all_of(used.columns, kept))
+    return block_of(parts);
+  used.clear();
+  for (Column& column : used.columns) column.item.clear();
+  return used;
 }
 
 /// What a block of these has.

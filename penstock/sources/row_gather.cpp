@@ -24,7 +24,7 @@ void RowGather::finish(Block& out) {
     out = std::move(parts_[0].block);
     return;
   }
-  out = block_of(types_);
+  out = block_in(std::move(out), types_);
   for (const Place& place : places_) {
     PENSTOCK_ASSERT(place.row >= 0, "every row was found somewhere");
     const Block& from = parts_[place.part].block;

@@ -149,7 +149,7 @@ class FileReader final : public Reader {
     ascending(request.positions, order_, spare_);
     auto position = [&](std::size_t at) { return request.positions[at]; };
     if (read_in_place(request.positions, out)) return;
-    Block sorted = block_of(of.served);
+    Block sorted = block_in(std::move(out), of.served);
     for (std::size_t at = 0; at < order_.size();) {
       check_position(position(order_[at]));
       std::int64_t chunk = of.chunks.chunk_of(position(order_[at]));
