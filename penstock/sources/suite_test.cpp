@@ -2,6 +2,7 @@
 // made of them.
 #include "penstock/sources/fake/fake_source.h"
 #include "penstock/sources/fake/fake_store.h"
+#include "penstock/sources/memory/table_fixture.h"
 #include "tests/conformance/source_abilities_suite.h"
 
 namespace penstock {
@@ -192,6 +193,14 @@ INSTANTIATE_TEST_SUITE_P(
                     SourceCase{"uuid", ColumnType::uuid, make_joined},
                     SourceCase{"positions", ColumnType::int64,
                                make_joined_stores, true}),
+    testing::PrintToStringParamName());
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, SourceSuite,
+    testing::Values(SourceCase{
+        .name = "table",
+        .make = [] { return std::make_unique<TableFixture>(); },
+        .by_position = true}),
     testing::PrintToStringParamName());
 
 }  // namespace
