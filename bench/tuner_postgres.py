@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Does the tuner find the threads of a job that reads from a database 2 ms away, and are its batches the same?
+
+The positions of the demo in PostgreSQL, behind a proxy that hands each byte on 1
+ms later, in both directions. A loop takes a batch, then pauses for a step. Rows
+are not kept. First each setting of a sweep (workers, readers, prefetch) runs by
+itself, with the tuner off; then the job runs without any of them set, from 1
+reader and 1 worker on where `--cpus 1`, and the tuner may change what it likes.
+The rate of its last windows is compared with that of the best of the sweep, and
+the SHA-256 of its first batches with those of a loader without threads.
+"""
+import argparse
+import asyncio
+import hashlib
+import itertools
+import json
+import multiprocessing
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import penstock
+from result import print_result, processor
+
+WORKERS, READERS, PREFETCH = (1, 2), (1, 4, 8, 16, 32), (2, 8, 16)
+COMPARED = 200  # batches
+
+
+async def hand_on(reader, writer, delay_s):
+    """What comes in goes out as much later, in its order."""
+    late = asyncio.Queue(256)
+
+    async def send():
+        while True:
+            due, data = await late.get()
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            if not data:
+                writer.close()
+                return
+            writer.write(data)
+            await writer.drain()
+
+    sending = asyncio.create_task(send())
+    try:
+        while data := await reader.read(1 << 16):
+            await late.put((time.monotonic() + delay_s, data))
+    except ConnectionError:
+        pass
+    await late.put((0, b""))
+    await sending
+
+
+def proxy(listens, server, delay_s):
+    async def connected(reader, writer):
+        there, to_there = await asyncio.open_unix_connection(server)
+        await asyncio.gather(hand_on(reader, to_there, delay_s),
+                             hand_on(there, writer, delay_s),
+                             return_exceptions=True)
+
+    async def serve():
+        async with await asyncio.start_unix_server(connected, listens) as made:
+            await made.serve_forever()
+
+    asyncio.run(serve())
+
+
+def job_of(uri, given, **loader):
+    return {"source": {"kind": "postgres", "uri": uri, "table": "measurements"},
+            "fields": {
+                "receivers": {"json_set": {
+                    "column": "receivers", "keys": ["snr_db", "lat", "lon"],
+                    "max": 10, "overflow": "strongest", "sort_by": "snr_db"},
+                    "standardize": True},
+                "target": {"columns": ["tx_lat", "tx_lon"],
+                           "standardize": True}},
+            "loader": {"batch_size": given.batch, "seed": 1, "cache": "none",
+                       **loader},
+            "device": "cpu"}
+
+
+def batches_of(loader):
+    while True:
+        yield from loader
+
+
+def rate_of(job, given, seconds):
+    """Samples a second in the last third of so many, and what was set."""
+    with penstock.open(job) as loader:
+        begun = time.perf_counter()
+        since = begun + seconds * 2 / 3
+        counted = first = last = 0
+        for batch in batches_of(loader):
+            with loader.step():
+                time.sleep(given.step_ms / 1000)
+            now = time.perf_counter()
+            if now >= since and first == 0:
+                first = last = now
+            elif first:
+                counted, last = counted + len(batch["target"]), now
+            if now - begun >= seconds:
+                break
+        return counted / (last - first), loader.stats()
+
+
+def digest_of(job):
+    digest = hashlib.sha256()
+    with penstock.open(job) as loader:
+        for batch in itertools.islice(batches_of(loader), COMPARED):
+            for name, tensor in sorted(batch.numpy().items()):
+                digest.update(name.encode() + tensor.tobytes())
+            time.sleep(0.002)
+    return digest.hexdigest()
+
+
+def sweep(uri, given):
+    rows = []
+    for workers, readers, prefetch in itertools.product(WORKERS, READERS,
+                                                        PREFETCH):
+        rate, _ = rate_of(job_of(uri, given, tune="off", workers=workers,
+                                 readers=readers, prefetch=prefetch),
+                          given, given.sweep_s)
+        rows.append({"workers": workers, "readers": readers,
+                     "prefetch": prefetch, "samples_per_s": rate})
+        print(json.dumps(rows[-1]), file=sys.stderr)
+    return rows
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--program", default="build/bin/penstock")
+    arguments.add_argument("--rows", type=int, default=60000)
+    arguments.add_argument("--batch", type=int, default=64)
+    arguments.add_argument("--step-ms", type=float, default=1)
+    arguments.add_argument("--delay-ms", type=float, default=1,
+                           help="in each direction")
+    arguments.add_argument("--sweep-s", type=float, default=6)
+    arguments.add_argument("--tuned-s", type=float, default=120)
+    arguments.add_argument("--runs", type=int, default=3)
+    given = arguments.parse_args()
+    uri = os.environ["PENSTOCK_BENCH_POSTGRES"]
+    subprocess.run([given.program, "demo", "positions", "--rows",
+                    str(given.rows), "--to", uri + "#measurements",
+                    "--replace"], check=True, stdout=sys.stderr)
+    folder, port = (re.search(rf"[?&]{key}=([^&]+)", uri)[1]
+                    for key in ("host", "port"))
+    name = f".s.PGSQL.{port}"
+    with tempfile.TemporaryDirectory(prefix="penstock-proxy-") as made:
+        between = multiprocessing.get_context("fork").Process(
+            target=proxy, daemon=True, args=(
+                str(pathlib.Path(made) / name), f"{folder}/{name}",
+                given.delay_ms / 1000))
+        between.start()
+        while not (pathlib.Path(made) / name).exists():
+            time.sleep(0.01)
+        far = uri.replace(f"host={folder}", f"host={made}")
+        swept = sweep(far, given)
+        best = max(swept, key=lambda row: row["samples_per_s"])
+        tuned = []
+        for _ in range(given.runs):
+            rate, stats = rate_of(job_of(far, given), given, given.tuned_s)
+            tuned.append({"samples_per_s": rate,
+                          "of_best": rate / best["samples_per_s"],
+                          "tuner": stats.get("tuner")})
+            print(json.dumps(tuned[-1]), file=sys.stderr)
+        same = digest_of(job_of(far, given)) == digest_of(
+            job_of(far, given, workers=0, tune="off"))
+        between.kill()
+    print_result("tuner_postgres", __doc__,
+                 " ".join(["bench/run tuner_postgres", *sys.argv[1:]]),
+                 {"machine": processor(),
+                  "rows": given.rows, "batch": given.batch,
+                  "step_ms": given.step_ms,
+                  "round_trip_ms": 2 * given.delay_ms, "sweep": swept,
+                  "best": best, "tuned": tuned, "same_batches": same,
+                  "must_reach": {"of_best": 0.95, "same_batches": True}})
+
+
+if __name__ == "__main__":
+    main()
