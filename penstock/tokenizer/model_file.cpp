@@ -1,9 +1,41 @@
 // The model of a tokenizer.json.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
 #include "penstock/tokenizer/byte_level.h"
 #include "penstock/tokenizer/recipe_parts.h"
 
 namespace penstock {
 namespace {
+
+/// The number that the `tokenizers` library has where this one is in its file:
+/// its reader (serde_json, without `float_roundtrip`) rounds twice, first the
+/// digits to a float64, then that times or by a power of ten. Sums of scores
+/// that are equal but for that decide between pieces.
+double as_tokenizers_reads(double number) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), std::abs(number),
+                                 std::chars_format::scientific)
+                       .ptr;
+  // "1.2345e-05": the shortest digits that tell it apart.
+  const char* mark = std::find(text, end, 'e');
+  if (mark == end) return number;  // not finite
+  std::uint64_t digits = 0;
+  for (const char* at = text; at != mark; ++at)
+    if (*at != '.')
+      digits = 10 * digits + static_cast<std::uint64_t>(*at - '0');
+  int exponent = 0;
+  std::from_chars(mark + (mark[1] == '+' ? 2 : 1), end, exponent);
+  exponent -= static_cast<int>(std::max<std::ptrdiff_t>(0, mark - text - 2));
+  constexpr int kMost = 308;  // of a power of ten
+  auto found = static_cast<double>(digits);
+  for (; exponent < -kMost; exponent += kMost) found /= 1e308;
+  double power = 1;
+  const std::string ten = "1e" + std::to_string(std::abs(exponent));
+  std::from_chars(ten.data(), ten.data() + ten.size(), power);
+  return std::copysign(exponent < 0 ? found / power : found * power, number);
+}
 
 /// Which model it is, where its file does not say so.
 std::string type_of(const FileValue& part) {
@@ -65,7 +97,7 @@ void read_unigram(const FileValue& part, Recipe& recipe) {
     if (entry.size() != 2 || !entry.item(1).json().is_number())
       entry.wrong("a list of a token and its score");
     const std::string& token = entry.item(0).text();
-    const double score = entry.item(1).json().number();
+    const double score = as_tokenizers_reads(entry.item(1).json().number());
     const auto id = static_cast<std::uint32_t>(i);
     place_token(token, id, recipe);
     recipe.ids.insert_or_assign(token, id);

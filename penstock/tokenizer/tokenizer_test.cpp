@@ -89,6 +89,19 @@ Merged random_merges(const std::string& text, Random& random) {
   return merges;
 }
 
+// The tokenizers library gives these ids: its reader of numbers rounds the
+// first score twice, and of two sums that are nearly equal the other is larger.
+TEST(Tokenizer, ScoresAreThoseThatTheTokenizersLibraryReads) {
+  Encoder encoder(Tokenizer::parse(R"({"version": "1.0", "model": {
+      "type": "Unigram", "unk_id": 0, "vocab": [
+        ["<unk>", 0.0], ["a", -10.773114209522939], ["/", -5.84183735841815],
+        ["//", -5.37607860950263]]}})",
+                                   "t.json"));
+  Ids ids;
+  encoder.encode("a///", false, ids);
+  EXPECT_THAT(ids, ElementsAre(1, 2, 3));
+}
+
 TEST(Tokenizer, WordsOfLanguagesWithoutSpacesAreCutWhereNoMergeJoins) {
   // They share first and last bytes: U+4F60, U+4F61, U+5F60, U+3042, U+3082.
   const std::string characters[] = {"你", "佡", "彠", "あ", "も", "é", "x"};
