@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "penstock/advisor/advisor.h"
+#include "penstock/advisor/cause_in_stage.h"
 #include "penstock/advisor/gaps_in_steps.h"
 #include "penstock/advisor/pools.h"
 #include "penstock/advisor/thresholds.h"
@@ -11,33 +12,12 @@
 namespace penstock {
 namespace {
 
-constexpr double kOnProcessor = 0.8;  // of its busy time, on a processor
-constexpr double kWaitsFor = 0.3;     // below that it waits for something
-constexpr double kThrottled = 0.1;    // of the wall time
-constexpr double kGotEnough = 0.7;    // of the time its threads could run: less
-constexpr double kNoWaiting = 0.03;   // of the wall time: nothing to gain
-constexpr double kCrowded = 0.7;      // of the processors: threads collide
-
-/// Share of its busy time in which a stage used a processor.
-double cpu_share(const StageNumbers& stage) {
-  double busy = seconds(stage.busy_wall);
-  return busy <= 0 ? 0 : seconds(stage.busy_cpu) / busy;
-}
-
-/// The stages of a loader that are not needed when prepared rows are kept.
-bool reads_source(const StageNumbers& stage) {
-  return stage.name.starts_with("read") || stage.name == "prepare" ||
-         stage.name == "pack";
-}
+constexpr double kNoWaiting = 0.03;  // of the wall time: nothing to gain
+constexpr double kCrowded = 0.7;     // of the processors: threads collide
 
 /// `loader.read: "per_sample"`, which is always done on the consumer's thread.
 bool reads_per_sample(const StageNumbers& stage) {
   return stage.name == "read per sample";
-}
-
-bool row_by_row(const StageNumbers& stage) {
-  return stage.calls > 0 && static_cast<double>(stage.items) <
-                                1.5 * static_cast<double>(stage.calls);
 }
 
 /// What its threads are called: those of I/O stand apart from the workers.
@@ -215,9 +195,13 @@ class Diagnosis {
     verdict_.stage = slowest->busiest().name;
     bool quick = slowest->rate() > 1.05 * compute_rate();
     if (quick && slowest->workers > 0 && !pipeline_) {
-      if (processors_in_use() > kCrowded * window_.limits.cpus)
+      if (processors_in_use(window_) > kCrowded * window_.limits.cpus)
         return short_of_processors(*slowest);
-      verdict_.cause = "every stage is fast enough, but batches come in bursts";
+      verdict_.cause =
+          single_pieces(slowest->busiest())
+              .value_or(
+                  "every stage is fast enough, but batches come in bursts");
+      offer_prefetch();
       verdict_.no_action =
           "no gain can be predicted: take more steps, then try a larger "
           "'loader.prefetch'";
@@ -240,7 +224,20 @@ class Diagnosis {
         std::string("neither another tier nor more ") + threads_of(*slowest) +
         "s would gain 2 %: " +
         (processors_needed() > window_.limits.cpus ? processors_there() : "") +
-        make_cheaper();
+        what_next(slowest->busiest());
+  }
+
+  /// More batches that lie ready outlast a longer burst.
+  void offer_prefetch() {
+    if (window_.prefetch < 1) return;
+    offer(
+        {.knob = "loader.prefetch",
+         .from = window_.prefetch,
+         .to = 2 * window_.prefetch,
+         .predicted_gain = gain(window_.stages),
+         .cost = formatted("memory for %d more batches, at that gain at most: "
+                           "it is from means, which show no bursts",
+                           window_.prefetch)});
   }
 
   /// Each stage keeps up by itself, but not all at once on these processors.
@@ -249,7 +246,7 @@ class Diagnosis {
     verdict_.cause = formatted(
         "all stages together need more processor time: %.3g of %.3g "
         "processors are in use",
-        processors_in_use(), window_.limits.cpus);
+        processors_in_use(window_), window_.limits.cpus);
     verdict_.no_action = processors_there() + make_cheaper();
   }
 
@@ -262,6 +259,13 @@ class Diagnosis {
         "what the accelerator takes needs %.3g processors, and %.3g are "
         "there; ",
         processors_needed(), window_.limits.cpus);
+  }
+
+  std::string what_next(const StageNumbers& stage) const {
+    if (single_pieces(stage)) return "look at the samples of the longest steps";
+    if (takes_turns(window_, stage))
+      return "they would wait for the same lock: hold it for less";
+    return make_cheaper();
   }
 
   std::string make_cheaper() const {
@@ -298,65 +302,6 @@ class Diagnosis {
         make_cheaper();
   }
 
-  /// Why a stage takes its time.
-  std::string cause_in(const StageNumbers& stage) const {
-    const std::string name = "'" + stage.name + "'";
-    const double u = cpu_share(stage);
-    const auto calls = static_cast<double>(stage.calls);
-    const double call_ms = 1e3 * seconds(stage.busy_wall) / calls;
-    const double cpus = window_.limits.cpus;
-    if (row_by_row(stage))
-      return formatted(
-          "the database is queried once per sample, %.2f ms each time",
-          call_ms);
-    // While others have the processors, a thread's share of its busy time is
-    // low, as if it waited for an answer.
-    if (processors_in_use() > 0.5 * cpus && throttled() > kThrottled)
-      return name + formatted(
-                        " needs more processor time than the quota of %.3g "
-                        "processors: its threads were stopped for %.2g s of "
-                        "every second, on all processors together",
-                        cpus, throttled());
-    if (u <= kOnProcessor && processors_in_use() > 0.8 * cpus)
-      return name + formatted(
-                        " needs more processor time: all %.3g processors "
-                        "are in use, and %d threads share them",
-                        cpus, threads());
-    if (got_processors() < kGotEnough && u > kOnProcessor * got_processors())
-      return name + formatted(
-                        " needs more processor time: other programs work on "
-                        "this machine, and its threads had a processor for "
-                        "%.0f %% of the time in which they could run (%.2g of "
-                        "%.3g processors)",
-                        100 * got_processors(), processors_in_use(), cpus);
-    if (u > kOnProcessor) return name + " needs more processor time";
-    if (stage.calls > 0 && u < kWaitsFor)
-      return name + formatted(
-                        " waits for answers: %.0f rows per statement, %.2f "
-                        "ms each",
-                        static_cast<double>(stage.items) / calls, call_ms);
-    const auto from_drive =
-        static_cast<double>(window_.use.read_bytes.value_or(0));
-    if (u < kWaitsFor && stage.bytes > 0 && reads_source(stage) &&
-        from_drive > 0.5 * static_cast<double>(stage.bytes))
-      return name + formatted(" waits for storage: %.1f MB/s came from drives",
-                              1e-6 * from_drive / wall_);
-    return name + " is the slowest stage";
-  }
-
-  /// Seconds of each second in which the cgroup's quota let none of us run, of
-  /// all processors together.
-  double throttled() const {
-    return 1e-6 * static_cast<double>(window_.use.throttled_us.value_or(0)) /
-           wall_;
-  }
-  /// Of the time in which threads of this process could run, the share in which
-  /// they did; 1 where that is unknown.
-  double got_processors() const {
-    const double ran = window_.use.cpu_seconds.value_or(0);
-    const double queued = window_.use.queued_seconds.value_or(0);
-    return ran > 0 ? ran / (ran + queued) : 1;
-  }
   /// By the stages.
   double processor_s() const {
     double cpu = 0;
@@ -364,21 +309,13 @@ class Diagnosis {
       cpu += seconds(stage.busy_cpu);
     return cpu;
   }
-  double processors_in_use() const { return processor_s() / wall_; }
   double processor_s_per_sample() const {
     return processor_s() / static_cast<double>(window_.parts.samples);
   }
-  int threads() const {
-    int all = 0;
-    for (const Pool& pool : pools_of(window_.stages))
-      if (!std::isinf(pool.rate())) all += pool.workers;  // it did something
-    return all;
-  }
-
   void explain(const Pool& pool) {
     const StageNumbers& stage = pool.busiest();
     double u = cpu_share(stage);
-    verdict_.cause = cause_in(stage);
+    verdict_.cause = cause_in_stage(window_, stage);
     double share = pool.share_of(stage);
     verdict_.because += "; '" + stage.name + "'";
     if (share < 0.995)
@@ -444,6 +381,7 @@ class Diagnosis {
 
   void offer_workers(const Pool& pool) {
     if (std::ranges::any_of(pool.stages, reads_per_sample)) return;
+    if (takes_turns(window_, pool.busiest())) return;
     if (pool.name == "all readers") return;  // more would gain nothing
     if (pool.busiest().name == kFinishOnDevice &&
         cpu_share(pool.busiest()) < 0.5)

@@ -53,6 +53,20 @@ TEST(FetchingTest, ALoopThatWaitsForATenthOfItsTimeIsLimitedByData) {
   EXPECT_FALSE(waits_for_batches(0.9, 9.1));
 }
 
+TEST(FetchingTest, ALoopWithoutWorkersIsNotToldToSetThem) {
+  FetchWindow generator = window(6, 4, 0, 0);
+  generator.has_workers = false;
+  generator.transfer.reset();
+  Verdict verdict = diagnose(generator);
+  EXPECT_EQ(verdict.limit, Limit::data);
+  EXPECT_THAT(verdict.actions, IsEmpty());
+  EXPECT_THAT(verdict.no_action, HasSubstr("up to 150 % faster"));
+  EXPECT_THAT(verdict.no_action, HasSubstr("penstock.DataLoader"));
+  FetchWindow busy = window(0.1, 4, 0, 0);
+  busy.has_workers = false;
+  EXPECT_EQ(diagnose(busy).cause, "the input keeps up");
+}
+
 TEST(FetchingTest, PinnedMemoryIsOfferedWithWhatItSparesOfAStep) {
   FetchWindow copied = window(0, 5.94, 1, 1);  // 60 ms a step
   copied.copies = {.pageable_s = 0.012, .pinned_s = 0.002};
@@ -139,6 +153,17 @@ TEST(FetchingTest, ProcessorsThatAreBusyGiveNothing) {
   EXPECT_THAT(verdict.because, HasSubstr("a processor for 50% of"));
   EXPECT_THAT(diagnose(window(9, 1, 10, 4)).no_action,
               HasSubstr("there are no processors for more workers"));
+}
+
+TEST(FetchingTest, MoreBatchesAheadAreOfferedAgainstBursts) {
+  FetchWindow bursts = window(2, 5, 5, 1);
+  bursts.prefetch = 2;
+  Verdict verdict = diagnose(bursts);
+  ASSERT_EQ(verdict.actions.size(), 1u);
+  EXPECT_EQ(verdict.actions[0].knob, "prefetch_factor");
+  EXPECT_EQ(verdict.actions[0].from, Json(2));
+  EXPECT_EQ(verdict.actions[0].to, Json(4));
+  EXPECT_NEAR(verdict.actions[0].predicted_gain, 0.4, 1e-9);
 }
 
 TEST(FetchingTest, AGainOfLessThanTwoPercentIsNoAdvice) {

@@ -148,7 +148,7 @@ TEST(Diagnose, NamesOtherProgramsThatHaveTheProcessors) {
               HasSubstr("other programs work on this machine, and its threads "
                         "had a processor for 40 % of the time"));
   late.use.queued_seconds = 0.2;
-  EXPECT_THAT(diagnose(late).cause, HasSubstr("is the slowest stage"))
+  EXPECT_THAT(diagnose(late).cause, HasSubstr("as if they waited for one lock"))
       << "they wait for something else";
 }
 
@@ -381,6 +381,40 @@ TEST(Diagnose, SeesBursts) {
   EXPECT_EQ(verdict.limit, Limit::data);
   EXPECT_THAT(verdict.cause, HasSubstr("bursts"));
   EXPECT_TRUE(verdict.actions.empty());
+}
+
+TEST(Diagnose, OffersMoreBatchesAheadAgainstBursts) {
+  Snapshot late = window(2s, pool({stage("read", 1, 1000, 500ms)}));
+  late.prefetch = 2;
+  Verdict verdict = diagnose(late);
+  EXPECT_THAT(verdict.cause, HasSubstr("bursts"));
+  ASSERT_EQ(verdict.actions.size(), 1u);
+  EXPECT_EQ(verdict.actions[0].knob, "loader.prefetch");
+  EXPECT_EQ(verdict.actions[0].to, Json(4));
+  EXPECT_NEAR(verdict.actions[0].predicted_gain, 1.0, 1e-9)
+      << "up to what the accelerator takes";
+  EXPECT_THAT(verdict.actions[0].cost, HasSubstr("at that gain at most"));
+
+  late.stages[0] = stage("read", 1, 1000, 900ms);
+  late.stages[0].pool = "loader";
+  EXPECT_NEAR(diagnose(late).actions.at(0).predicted_gain, 1.0, 1e-9);
+  late.prefetch = 0;
+  EXPECT_TRUE(diagnose(late).actions.empty()) << "it is not known";
+}
+
+TEST(Diagnose, NamesSingleSlowPiecesAndNotBursts) {
+  Snapshot late = window(2s, pool({stage("map", 1, 1000, 500ms)}));
+  for (int piece = 0; piece < 200; ++piece)
+    late.stages[0].times.add(piece % 40 == 7 ? 60ms : 1ms);
+  EXPECT_THAT(diagnose(late).cause, HasSubstr("one in 40 pieces"));
+}
+
+TEST(Diagnose, OffersNoMoreThreadsToWaitForOneLock) {
+  Snapshot late = window(4s, pool({stage("map", 2, 1000, 8s, 0.5)}));
+  Verdict verdict = diagnose(late);
+  EXPECT_THAT(verdict.cause, HasSubstr("waited for one lock"));
+  EXPECT_TRUE(verdict.actions.empty());
+  EXPECT_THAT(verdict.no_action, HasSubstr("hold it for less"));
 }
 
 TEST(Diagnose, SeesStagesThatAreFastEnoughButNotAllAtOnce) {

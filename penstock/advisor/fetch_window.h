@@ -21,7 +21,9 @@ struct FetchWindow {
   double blocked_s = 0;    ///< part of wait_s: no worker had a result
   double cpu_s = 0;        ///< of the loop's process, in wait_s and loop_s
 
-  int workers = 0;  ///< 0: the loop's own thread makes the batches
+  int workers = 0;          ///< 0: the loop's own thread makes the batches
+  bool has_workers = true;  ///< `num_workers` can be set
+  int prefetch = 0;         ///< batches made ahead by each; 0: not known
   std::int64_t worker_items = 0;
   double worker_s = 0;      ///< the workers made and sent these items
   double worker_cpu_s = 0;  ///< of their processes; 0 for threads

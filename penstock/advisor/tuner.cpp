@@ -17,6 +17,7 @@ constexpr double kCalm = 0.02;   // of the wall time, spent waiting
 constexpr double kSpare = 1.3;   // of the steps' rate: one thread too many
 constexpr double kPool = 1.05;   // of its own rate: a pool that became faster
 constexpr double kBurst = 1.05;  // of the steps' rate: fast enough on average
+constexpr double kAtWork = 0.8;  // of the time of a pool's threads
 // It takes two changes, and the first one makes a pool slower.
 constexpr double kWorthMoving = 0.05;
 constexpr std::int64_t kCalmWindows = 5;
@@ -55,6 +56,19 @@ double pool_rate(const Snapshot& window, const std::string& name) {
   for (const Pool& pool : pools_of(window.stages))
     if (name_of(pool) == name) return pool.rate();
   return 0;
+}
+
+/// The threads of no pool are at work all the time: batches ahead, which bound
+/// how many reads are under way, are too few for them.
+bool threads_lack_work(const Snapshot& window) {
+  if (pipeline_of(window)) return false;
+  return std::ranges::none_of(pools_of(window.stages), [&](const Pool& pool) {
+    double busy = 0;
+    for (const StageNumbers& stage : pool.stages)
+      busy += seconds(stage.busy_wall);
+    return busy >
+           kAtWork * seconds(window.parts.wall) * std::max(1, pool.workers);
+  });
 }
 
 /// One pool of threads while its number is looked for.
@@ -249,6 +263,8 @@ std::map<std::string, int> Tuner::fill(const Snapshot& window) {
 }
 
 std::optional<Decision> Tuner::hurry(const Snapshot& window) {
+  if (threads_lack_work(window))
+    if (std::optional<Decision> deeper = deepen(window)) return deeper;
   const std::map<std::string, int> aim = fill(window);
   double reached = step_rate(window), cpus = 0;
   int threads = 0;
@@ -309,9 +325,16 @@ std::optional<Decision> Tuner::deepen(const Snapshot& window) {
   if (std::optional<Pipeline> pipeline = pipeline_of(window)) {
     reason = "the times of the stages vary";
     gain = gain_of_deeper_queues(*pipeline, kDeepest);
-  } else if (std::isinf(steps) ||
-             slowest_rate(window.stages) < kBurst * steps) {
+  } else if (std::isinf(steps)) {
     gain = 0;
+  } else if (slowest_rate(window.stages) < kBurst * steps) {
+    const double rate = rate_in(window);
+    reason = "with so few batches ahead the threads of every stage lack work";
+    gain =
+        !threads_lack_work(window)
+            ? 0
+            : std::min({steps, slowest_rate(window.stages), 2 * rate}) / rate -
+                  1;
   }
   if (gain < kSmallestGain) {
     deep_after_ = decisions_.size();

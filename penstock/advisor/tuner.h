@@ -56,7 +56,8 @@ struct Decision {
 /// pool's own rate, since another pool may be the limit by then. One that does
 /// not pay is undone and not tried again for kFrozen windows, then twice as
 /// many. More batches lie ready only where each pool is fast enough, and the
-/// loop waits all the same.
+/// loop waits all the same, or where the threads of no pool are at work all the
+/// time: they bound how many reads can be under way.
 ///
 /// A pure function of the windows that it is given. One thread.
 class Tuner {

@@ -186,6 +186,31 @@ TEST(TunerTest, MoreBatchesLieReadyOnlyWhereEachPoolIsFastEnough) {
   EXPECT_EQ(deeper->reason, "each stage is fast enough on average");
 }
 
+TEST(TunerTest, MoreBatchesLieReadyWhereReadersLackWork) {
+  // 16 of them, of which 8 read at any time, as two batches ahead allow.
+  std::vector<Knob> knobs = two_pools(64);
+  knobs[1].value = 16;
+  Tuner tuner({.cpus = 8}, knobs);
+  auto reading = [](double rate, int readers) {
+    Snapshot window = Window{.rate = rate, .steps = 250, .readers = readers};
+    window.stages.resize(1);
+    StageNumbers& read = window.stages[0];
+    read.items = window.parts.samples;
+    read.busy_wall = from_seconds(0.08 * rate);
+    read.busy_cpu = from_seconds(0.004 * rate);
+    return window;
+  };
+  std::optional<Decision> deeper = tuner.next(reading(100, 16));
+  ASSERT_TRUE(deeper);
+  EXPECT_EQ(deeper->knob, "loader.prefetch");
+  EXPECT_EQ(deeper->to, 4);
+  EXPECT_NEAR(deeper->predicted_gain, 1.0, 1e-9);
+  std::optional<Decision> more = tuner.next(reading(195, 16));
+  ASSERT_TRUE(more) << "now all of them read";
+  EXPECT_EQ(more->knob, "loader.readers");
+  EXPECT_FALSE(tuner.decisions()[0].undone);
+}
+
 TEST(TunerTest, AWindowThatSaysNothingChangesNothing) {
   Tuner tuner({.cpus = 8}, two_pools());
   EXPECT_FALSE(tuner.next(Snapshot()));

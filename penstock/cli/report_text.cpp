@@ -288,6 +288,16 @@ std::string worst_text(const Json& report) {
   return rows.size() == 1 ? "" : "\nlongest steps\n" + table_text(rows);
 }
 
+std::string tuner_text(const Json& report) {
+  std::vector<std::vector<std::string>> rows = tuner_rows(report);
+  if (rows.empty()) return "";
+  for (std::vector<std::string>& row : rows)
+    row[1] = beginning(printable(row[1]), 24);
+  const std::string rests = text_in(report, {"tuner", "rests"});
+  return "\nwhat the tuner changed\n" + table_text(rows) +
+         (rests.empty() ? "" : wrapped("in the end: " + rests));
+}
+
 std::string gain_text(const Json& gain) {
   if (!gain.is_number()) return "n/a";
   const double by = gain.number();
@@ -318,7 +328,8 @@ std::string advice_text(const Json& advice) {
 std::string run_text(const FoundRun& run) {
   const Json& report = run.report;
   return head_of(run) + parts_text(report) + stages_text(report) +
-         epochs_text(report) + memory_text(report) + worst_text(report);
+         tuner_text(report) + epochs_text(report) + memory_text(report) +
+         worst_text(report);
 }
 
 std::string comparison_text(const Json& comparison) {

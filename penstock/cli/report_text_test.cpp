@@ -78,6 +78,20 @@ TEST(RunText, MarksTheRateThatIsNeeded) {
   EXPECT_THAT(text, HasSubstr("= loader threads    500 k ████████|███████>"));
 }
 
+TEST(RunText, ListsWhatTheTunerChanged) {
+  Json report = sample_report();
+  EXPECT_THAT(text_of(report), Not(HasSubstr("tuner")));
+  report["tuner"] = Json::parse(R"({"rests": "all is calm", "decisions": [
+      {"at_s": 2.0, "knob": "loader.readers", "from": 4, "to": 8,
+       "predicted_gain": 0.8, "measured_gain": 0.75, "undone": true}]})",
+                                "a test");
+  const std::string text = text_of(report);
+  EXPECT_THAT(text, HasSubstr("what the tuner changed\n"));
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "loader.readers +4 +8 +\\+80 % +\\+75 % +undone"));
+  EXPECT_THAT(text, HasSubstr("in the end: all is calm\n"));
+}
+
 TEST(RunText, IsMadeOfWhatThereIs) {
   for (const Json& instead :
        {Json(), Json("text\x1b[2J"), Json(-1), Json(1e300), Json(true),

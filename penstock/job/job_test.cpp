@@ -94,6 +94,14 @@ TEST(Job, NamesTheNearestKnownKey) {
               HasSubstr("did you mean 'loader'?"));
 }
 
+TEST(Job, SaysWhichSettingsDivideThreadsByWhatTheyDo) {
+  const std::string told =
+      error_of({R"(loader.workers={"read": 4, "prepare": 2})"});
+  EXPECT_THAT(told, HasSubstr("loader.workers: found an object"));
+  EXPECT_THAT(told, HasSubstr("\"readers\": how many reads"));
+  EXPECT_THAT(error_of({"loader.workers=many"}), HasSubstr("0 to 1024"));
+}
+
 TEST(Job, ChecksTypesAndRangesWithThePath) {
   EXPECT_THAT(error_of({"loader.batch_size=0"}),
               HasSubstr("loader.batch_size: found 0"));

@@ -10,6 +10,7 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kMostPaged = std::int64_t{1} << 31;
+constexpr std::int64_t kMostWorkers = 1024;
 
 const SettingsTable<Pages>& page_settings() {
   static const SettingsTable<Pages> table =
@@ -229,6 +230,17 @@ Json shown_limit(const LoaderSection& from) {
                               : Json();
 }
 
+void read_workers(Spec& spec, const SettingSchema& setting, LoaderSection& to) {
+  const Json* given = spec.raw(setting.key);
+  if (given == nullptr) return;
+  if (given->is_object())
+    spec.refuse(setting.key, "found an object, expected a number of threads",
+                "write the number of threads that prepare, and beside it "
+                "\"readers\": how many reads from the source are in flight");
+  to.workers = static_cast<int>(
+      settings::read_integer(spec, setting, 0, 0, kMostWorkers));
+}
+
 void check_read(Spec& spec, LoaderSection& loading) {
   if (!loading.options.per_sample || loading.cache == "none") return;
   if (loading.cache != "auto" || loading.budgets.any())
@@ -244,8 +256,14 @@ const SettingsTable<LoaderSection>& loading_settings() {
   static const SettingsTable<Loading> table = [] {
     SettingsTable<Loading> made;
     made.inside(&Loading::options, options_settings())
-        .integer("workers", &Loading::workers, 0, 1024,
-                 "default: from the processors we may use")
+        .setting(
+            "workers",
+            settings::integer_rule(0, kMostWorkers,
+                                   "default: from the processors we may use"),
+            read_workers,
+            [](const Loading& from) {
+              return from.workers ? Json(*from.workers) : Json();
+            })
         .integer("cpus", &Loading::cpus, 1, 4096,
                  "processors that the loader's threads may use; default: all "
                  "that we may use")

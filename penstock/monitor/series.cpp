@@ -30,6 +30,13 @@ double busiest_drive(const MachineCounters& before, const MachineCounters& now,
   return std::min(1.0, busiest);
 }
 
+Json why_no_gpu(const std::string& gpus) {
+  if (gpus == "none") return "none is looked at";
+  return nvml_of_this_machine().init == nullptr
+             ? "no NVML (libnvidia-ml.so.1) is here"
+             : "NVML tells of no GPU";
+}
+
 }  // namespace
 
 MachineSeries::MachineSeries(Options options) : options_(std::move(options)) {
@@ -213,6 +220,7 @@ Json MachineSeries::summary() const {
   json["samples"] = samples_;
   json["gpus"] = Json::Array{};
   for (const Gpu& gpu : gpus_) json["gpus"].push_back(gpu.name);
+  json["no_gpu"] = gpus_.empty() ? why_no_gpu(options_.gpus) : Json();
   json["synthetic_gpu"] = options_.gpus == "synthetic";
   json["metrics"] = Json::Object{};
   for (const auto& [name, metric] : metrics_) {

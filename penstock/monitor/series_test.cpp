@@ -46,6 +46,18 @@ TEST_F(SeriesTest, SumsUpWhatItSampled) {
   EXPECT_NEAR(number(summary, "cpu_percent", "p95"), 90, 1e-9);
   EXPECT_EQ(series.recent("cpu_percent").size(), 3u);
   EXPECT_THAT(findings(summary), HasSubstr("nothing stands out"));
+  EXPECT_EQ(summary.find("no_gpu")->string(), "none is looked at");
+}
+
+TEST_F(SeriesTest, SaysWhyThereIsNoGpu) {
+  EXPECT_TRUE(MachineSeries({.gpus = "synthetic", .root = root_})
+                  .summary()
+                  .find("no_gpu")
+                  ->is_null());
+  const Json found = MachineSeries({.root = root_}).summary();
+  if (!found.find("gpus")->array().empty())
+    GTEST_SKIP() << "this machine has one";
+  EXPECT_THAT(found.find("no_gpu")->string(), HasSubstr("NVML"));
 }
 
 TEST_F(SeriesTest, WhatIsNotKnownIsMissingAndNeverZero) {

@@ -36,6 +36,7 @@ struct Snapshot {
   /// measured.
   std::optional<double> gpu_busy;
   std::int64_t batch_size = 0;      ///< `loader.batch_size`; 0: not known
+  int prefetch = 0;                 ///< batches ready ahead; 0: not known
   std::vector<TierCapacity> tiers;  ///< the fastest first; empty: not measured
   /// What would spare work where samples are finished, in the stages `pack` and
   /// `gather`, as settings of the fields; empty: nothing is known.

@@ -144,6 +144,8 @@ Json doctor(bool measure) {
   const SystemFacts system = read_system();
   const DriveFacts drive = read_drive(folder);
   json["system"] = json_of(system);
+  json["system"]["least_driver"] =
+      system.gpu_driver.empty() ? Json() : Json(least_driver(kCuda, 0, 0));
   json["system"]["cache_drive"] = json_of(drive);
   json["system"]["cache_drive"]["folder"] = folder.string();
   json["build"] = build_json();

@@ -177,6 +177,23 @@ Json measure_machine(const std::filesystem::path& folder, Device* device) {
   return json;
 }
 
+Json kept_profile(const std::filesystem::path& folder) try {
+  const std::filesystem::path file = folder / "machine.json";
+  std::error_code none;
+  if (!std::filesystem::exists(file, none)) return {};
+  Json kept = Json::parse(real_files().read(file), file.string());
+  const Json* of = kept.is_object() ? kept.find("of") : nullptr;
+  if (of == nullptr || !of->is_object()) return {};
+  const Json here = identity_of(nullptr);
+  for (const auto& [key, value] : here.object())
+    if (const Json* found = of->find(key);
+        key != "device" && (found == nullptr || *found != value))
+      return {};
+  return kept;
+} catch (const Error&) {
+  return {};
+}
+
 Json machine_profile(const std::filesystem::path& folder, Device* device,
                      bool again) {
   const std::filesystem::path file = folder / "machine.json";

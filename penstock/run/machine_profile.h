@@ -22,5 +22,8 @@ Json measure_machine(const std::filesystem::path& folder, Device* device);
 /// anew, and where `again` says so. "measured": when.
 Json machine_profile(const std::filesystem::path& folder, Device* device,
                      bool again = false);
+/// What was kept there of this machine, for predictions; nothing is measured.
+/// Null where there is none, or it is of another machine.
+Json kept_profile(const std::filesystem::path& folder);
 
 }  // namespace penstock

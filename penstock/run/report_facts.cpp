@@ -125,6 +125,29 @@ std::vector<std::string> action_sentences(const Json& report) {
   return sentences;
 }
 
+std::vector<std::vector<std::string>> tuner_rows(const Json& report) {
+  std::vector<std::vector<std::string>> rows = {
+      {"after", "setting", "from", "to", "predicted", "measured", ""}};
+  for (const Json& change : list_in(report, {"tuner", "decisions"})) {
+    auto gain = [&](const char* key) {
+      auto share = number_in(change, {key});
+      return share ? formatted("%+.0f %%", 100 * *share) : std::string("n/a");
+    };
+    const Json* undone = found_in(change, {"undone"});
+    const bool undoes = number_in(change, {"predicted_gain"}) == 0.0 &&
+                        !number_in(change, {"measured_gain"});
+    rows.push_back(
+        {shown_seconds(number_in(change, {"at_s"})), text_in(change, {"knob"}),
+         shown_number(number_in(change, {"from"})),
+         shown_number(number_in(change, {"to"})),
+         undoes ? "-" : gain("predicted_gain"),
+         undoes ? "-" : gain("measured_gain"),
+         undone != nullptr && *undone == Json(true) ? "undone" : ""});
+  }
+  if (rows.size() == 1) rows.clear();
+  return rows;
+}
+
 std::optional<double> needed_rate(const Json& report) {
   auto rate = number_in(report, {"samples_per_s"});
   auto computes = number_in(report, {"parts", "compute"});

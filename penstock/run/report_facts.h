@@ -48,6 +48,10 @@ std::string verdict_sentence(const Json& report);
 /// the best first.
 std::vector<std::string> action_sentences(const Json& report);
 
+/// The tuner's changes, in their order, as cells of a table with its heading:
+/// when, what, predicted and measured gain. Empty where it made none.
+std::vector<std::vector<std::string>> tuner_rows(const Json& report);
+
 /// Samples per second of an accelerator that never waits; none where its steps
 /// take no time.
 std::optional<double> needed_rate(const Json& report);

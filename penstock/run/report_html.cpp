@@ -424,6 +424,22 @@ std::string worst_section(const Json& report) {
                      table(rows));
 }
 
+std::string tuner_section(const Json& report) {
+  std::vector<std::vector<std::string>> rows = tuner_rows(report);
+  if (rows.empty()) return "";
+  for (std::vector<std::string>& row : rows)
+    for (std::string& cell : row) cell = escaped(cell);
+  const std::string rests = text_in(report, {"tuner", "rests"});
+  return section(
+      "What the tuner changed",
+      "<p>After so much of the time in which it measured; gains are "
+      "of the rate, predicted with the changes that follow.</p>\n" +
+          table(rows) +
+          (rests.empty()
+               ? ""
+               : element("p", "", "In the end: " + escaped(rests) + ".")));
+}
+
 std::string folded(const std::string& title, const Json* json) {
   if (json == nullptr) return "";
   std::vector<std::vector<std::string>> rows = {{"", ""}};
@@ -447,6 +463,7 @@ std::string report_html(const Json& report) {
   page += top_of(report);
   page += parts_section(report);
   page += pipeline_section(report);
+  page += tuner_section(report);
   page += epochs_section(report);
   page += curves_section(report);
   page += memory_section(report);

@@ -53,6 +53,38 @@ TEST(ReportHtml, ShowsTheNumbersOfTheReport) {
   EXPECT_THAT(page, HasSubstr("12, seven, null"));
 }
 
+/// With one change that stayed and one that was undone.
+Json tuned_report() {
+  Json report = sample_report();
+  report["tuner"] = Json::parse(R"({"on": true, "rests": "it is <fast>",
+    "decisions": [
+      {"at_s": 2.0, "knob": "loader.readers", "from": 4, "to": 8,
+       "predicted_gain": 0.8, "measured_gain": 0.75, "undone": false},
+      {"at_s": 6.0, "knob": "loader.prefetch", "from": 2, "to": 4,
+       "predicted_gain": 0.2, "measured_gain": -0.01, "undone": true},
+      {"at_s": 8.0, "knob": "loader.prefetch", "from": 4, "to": 2,
+       "predicted_gain": 0.0, "measured_gain": null, "undone": false}]})",
+                                "a test");
+  return report;
+}
+
+TEST(ReportHtml, ListsWhatTheTunerChangedAndWhatThatGained) {
+  EXPECT_THAT(
+      tuner_rows(tuned_report()),
+      ElementsAre(
+          ElementsAre("after", "setting", "from", "to", "predicted", "measured",
+                      ""),
+          ElementsAre("2 s", "loader.readers", "4", "8", "+80 %", "+75 %", ""),
+          ElementsAre("6 s", "loader.prefetch", "2", "4", "+20 %", "-1 %",
+                      "undone"),
+          ElementsAre("8 s", "loader.prefetch", "4", "2", "-", "-", "")));
+  const std::string page = report_html(tuned_report());
+  EXPECT_THAT(page, HasSubstr("<td>loader.readers</td><td>4</td><td>8</td>"
+                              "<td>+80 %</td><td>+75 %</td>"));
+  EXPECT_THAT(page, HasSubstr("In the end: it is &lt;fast&gt;."));
+  EXPECT_THAT(report_html(sample_report()), Not(HasSubstr("tuner changed")));
+}
+
 TEST(ReportHtml, DrawsTheStageThatLimitsAndTheRateThatIsNeeded) {
   const std::string page = report_html(sample_report());
   EXPECT_THAT(page, HasSubstr("<div class=\"stage limits\">"));

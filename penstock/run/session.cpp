@@ -461,6 +461,8 @@ Snapshot Session::snapshot() {
   snapshot.cheaper = cheaper(job_.fields);
   if (timeline_ != nullptr) snapshot.gpu_busy = timeline_->gpu_busy();
   snapshot.batch_size = order_.batch_size;
+  if (std::optional<LoaderThreads> threads = loader_->threads())
+    snapshot.prefetch = threads->prefetch;
   snapshot.limits = read_host_limits();
   snapshot.use = use_between(used_before_, use_so_far());
   return snapshot;

@@ -138,6 +138,8 @@ void bind_batches(nb::module_& module) {
           nb::sig("def __iter__(self) -> Batches"))
       .def("__length_hint__", &length_hint,
            nb::sig("def __length_hint__(self) -> int"))
+      .def("explain", &Batches::explain, nb::sig("def explain(self) -> object"),
+           "What limits the loop, as the loader's `explain()` gives it.")
       .def("__next__", &Batches::next, nb::sig("def __next__(self) -> object"));
 }
 

@@ -36,6 +36,8 @@ class Batches {
   /// nb::stop_iteration after the last one, or what a signal's
   /// handler raised.
   nb::object next();
+  /// The verdict on the loop of its loader: what `watch` says.
+  nb::object explain() const { return watch_.attr("explain")(); }
   /// How many are left; none: without end.
   std::optional<std::int64_t> left() const;
 

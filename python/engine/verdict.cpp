@@ -94,6 +94,8 @@ void bind_verdict(nb::module_& module) {
       .def_rw("blocked_s", &FetchWindow::blocked_s)
       .def_rw("cpu_s", &FetchWindow::cpu_s)
       .def_rw("workers", &FetchWindow::workers)
+      .def_rw("has_workers", &FetchWindow::has_workers)
+      .def_rw("prefetch", &FetchWindow::prefetch)
       .def_rw("worker_items", &FetchWindow::worker_items)
       .def_rw("worker_s", &FetchWindow::worker_s)
       .def_rw("worker_cpu_s", &FetchWindow::worker_cpu_s)

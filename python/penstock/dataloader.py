@@ -47,7 +47,7 @@ from ._dataloader.worker import Job, WorkerInfo
 from .arguments import checked
 from .errors import refused
 from .explanation import Explanation
-from .progress import Screen, shown
+from .progress import Screen, Shown, shown
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -510,7 +510,7 @@ class DataLoader(Generic[_Item]):
         epoch = iter(self)
         line = Line(self._progress.meter, epoch.epoch, self._progress.step,
                     self._length_or_none() or 0, epochs)
-        return shown(epoch, line, Screen(file))
+        return Shown(shown(epoch, line, Screen(file)), epoch.explain)
 
     def shares(self) -> str:
         """Where the time of the loop went up to now, shortly: "AU 78 % <- data
@@ -525,7 +525,8 @@ class DataLoader(Generic[_Item]):
     def explain(self) -> Explanation:
         """What limits, the loader ("data") or the loop ("compute"), by its
         measured numbers, and what to change."""
-        return self._progress.meter.explain(self.num_workers)
+        return self._progress.meter.explain(
+            self.num_workers, self.num_workers and self.prefetch_factor or 0)
 
     def close(self) -> None:
         """Ends worker processes and threads. A new loop starts them again."""

@@ -46,6 +46,10 @@ class Explanation:
         drop_in = self.report.get("drop_in")
         if drop_in:
             lines += _drop_in_line(drop_in)
+        pauses = self.report.get("pauses")
+        if pauses and pauses["count"]:
+            lines.append(f"  left out: {pauses['count']} pause(s) of the loop, "
+                         f"{pauses['seconds']:.1f} s in all")
         if self.no_action:
             lines.append(f"  nothing to set: {self.no_action}")
         return "\n".join(lines)

@@ -13,7 +13,11 @@ import contextlib
 import os
 import sys
 import time
-from typing import Any, Callable, Iterable, Iterator, Protocol, TextIO, TypeVar
+from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator,
+                    Protocol, TextIO, TypeVar)
+
+if TYPE_CHECKING:
+    from .explanation import Explanation
 
 _Batch = TypeVar("_Batch")
 _Made = TypeVar("_Made", covariant=True)
@@ -93,6 +97,21 @@ def shown(batches: Iterable[_Batch], line: Callable[[], str],
         last = line()
     finally:
         screen.end(last)
+
+
+class Shown(Iterator[_Batch]):
+    """Batches with their line, and the verdict of the loader that makes
+    them, for who watches them."""
+
+    def __init__(self, batches: Iterator[_Batch],
+                 explain: Callable[[], Explanation]) -> None:
+        self._batches, self.explain = batches, explain
+
+    def __iter__(self) -> Iterator[_Batch]:
+        return self._batches
+
+    def __next__(self) -> _Batch:
+        return next(self._batches)
 
 
 def _is_redrawn(file: TextIO | None) -> bool:

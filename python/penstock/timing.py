@@ -11,12 +11,14 @@ events of its GPU. Two things it cannot see from there, and they are here:
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from typing import Any
 
 from . import _engine
 from .cuda_steps import CudaSteps, place_of_gpu
+from .explanation import Explanation
 
 WAIT, STEP = "penstock: wait for data", "penstock: step"
 _METADATA = "penstock"
@@ -93,6 +95,15 @@ class Watch:
         """Waits until all steps that were queued are recorded."""
         if not self._captures():
             self._timed("settle")
+
+    def stats(self) -> dict[str, Any]:
+        """All numbers up to now."""
+        self.settle()
+        return dict(json.loads(self._engine.report(True)))
+
+    def explain(self) -> Explanation:
+        """The verdict on them."""
+        return Explanation(self.stats())
 
     # --- Parts of these.
 

@@ -11,284 +11,31 @@ as well. Batches and their order stay as they are.
 
 from __future__ import annotations
 
-import copy
 import os
 import sys
-import threading
 import time
-from array import array
-from operator import sub
-from typing import (TYPE_CHECKING, Any, Callable, Generic, Iterable, Iterator,
-                    TextIO, TypeVar, cast)
+from typing import (TYPE_CHECKING, Any, Generic, Iterable, Iterator, TextIO,
+                    TypeVar)
 
-from ._dataloader.meter import Meter, processor_share, scheduled
+from ._dataloader.meter import Meter
 from ._dataloader.transfer_cost import TransferCost, measured_transfer
 from .copying import CopyCost, measured_copies
 from .explanation import Explanation
+from .monitor import Monitor
 from .predicting import Processors, drop_in_of
+from .timed_items import Made, Stamped, timed_copy
 
 if TYPE_CHECKING:
-    from ._engine import Making, ThreadSampler
+    from ._engine import FetchWindow
 
 _Batch = TypeVar("_Batch")
 
 _SHOWN_AFTER_S = 30.0
-_KEPT_TIMES = 20_000  # of items
-_LOOKS_EVERY = 8  # batches, at how long a maker waited for a processor
 _PREFETCH = 2  # of each worker, where the loader says none
 _COPIES_AT = 6  # batches: then the copy of one to a GPU is measured
-
-
-def _keep(times: array[float], more: Iterable[float]) -> None:
-    """At least the last _KEPT_TIMES of them, and at most twice as many."""
-    times.extend(more)
-    if len(times) > 2 * _KEPT_TIMES:
-        del times[:-_KEPT_TIMES]
-
-
-class Made:
-    """How one process made items since this was handed on last."""
-
-    def __init__(self) -> None:
-        self.items = 0
-        self.item_s = self.item_cpu_s = 0.0
-        self.collate_s = self.collate_cpu_s = 0.0
-        self.seconds = array("d")
-        self.batch_seconds = array("d")
-        self.slowest, self.slowest_s = "", 0.0
-        self.seen: tuple[int, ...] = (0,) * 6
-        self.ran_ns = self.queued_ns = 0  # on a processor, and waiting for one
-
-    def add_items(self, ends: list[float], cpu_s: float,
-                  name: Callable[[int], str]) -> None:
-        """One after the other; `ends` begins with the begin of the first, and
-        `name(i)` names the i-th."""
-        times = list(map(sub, ends[1:], ends))
-        self.items += len(times)
-        self.item_s += ends[-1] - ends[0]
-        self.item_cpu_s += cpu_s
-        self.seconds.extend(times)
-        slowest = max(times, default=0.0)
-        if slowest > self.slowest_s:
-            named = name(times.index(slowest))
-            self.slowest = named if len(named) < 60 else named[:57] + "..."
-            self.slowest_s = slowest
-
-    def add(self, other: Made) -> None:
-        """How one more batch was made."""
-        self.items += other.items
-        self.item_s += other.item_s
-        self.item_cpu_s += other.item_cpu_s
-        self.collate_s += other.collate_s
-        self.collate_cpu_s += other.collate_cpu_s
-        _keep(self.seconds, other.seconds)
-        _keep(self.batch_seconds, (other.item_s + other.collate_s,))
-        if other.slowest_s > self.slowest_s:
-            self.slowest, self.slowest_s = other.slowest, other.slowest_s
-        self.seen = tuple(map(sum, zip(self.seen, other.seen)))
-        self.ran_ns += other.ran_ns
-        self.queued_ns += other.queued_ns
-
-    def processors_got(self) -> float:
-        """Of the time in which the makers could run, the share in which they
-        had a processor; 1 where that is unknown."""
-        return processor_share(self.ran_ns, self.queued_ns)
-
-    def making(self) -> Making:
-        from ._engine import Making
-
-        making = Making()
-        for name in ("item_s", "item_cpu_s", "collate_s", "collate_cpu_s",
-                     "slowest", "slowest_s"):
-            setattr(making, name, getattr(self, name))
-        making.seconds = list(self.seconds)
-        making.cpu_share = self.processors_got()
-        making.add_seen(list(self.seen))
-        return making
-
-
-class _Maker:
-    """Times what one process makes, thread by thread. Samplers of other
-    processes, which a fork has copied, are kept and never used."""
-
-    _of: dict[int, _Maker] = {}
-
-    def __init__(self) -> None:
-        from ._engine import ThreadSampler
-
-        self.sampler: ThreadSampler = ThreadSampler()
-        self._threads = threading.local()
-
-    @classmethod
-    def here(cls) -> _Maker:
-        if os.getpid() not in cls._of:
-            cls._of[os.getpid()] = cls()
-        return cls._of[os.getpid()]
-
-    @property
-    def made(self) -> Made:
-        """By this thread."""
-        if not hasattr(self._threads, "made"):
-            self._threads.made = Made()
-        made: Made = self._threads.made
-        return made
-
-    def take(self) -> Made:
-        made, self._threads.made = self.made, Made()
-        made.seen = tuple(self.sampler.take())
-        mine = self._threads
-        mine.taken = getattr(mine, "taken", -1) + 1
-        if mine.taken % _LOOKS_EVERY == 0:
-            now = scheduled(threading.get_native_id())
-            before, mine.looked = getattr(mine, "looked", None), now
-            if before and now:
-                made.ran_ns, made.queued_ns = (now[0] - before[0],
-                                               now[1] - before[1])
-        return made
-
-    def timed(self, make: Callable[[list[float]], Any],
-              name: Callable[[int], str]) -> Any:
-        """What `make` makes; it notes when each of its items was there."""
-        self.sampler.begin()
-        cpu, ends = time.thread_time(), [time.perf_counter()]
-        try:
-            return make(ends)
-        finally:
-            self.made.add_items(ends, time.thread_time() - cpu, name)
-            self.sampler.end()
-
-
-class _Timed:
-    """A data set whose items are timed; else it is the one behind it."""
-
-    def __init__(self, behind: Any) -> None:
-        self.__dict__["_behind"] = behind
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__getitems__":
-            raise AttributeError(name)  # while it is being unpickled
-        return getattr(self._behind, name)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        setattr(self._behind, name, value)
-
-    def __len__(self) -> int:
-        return len(self._behind)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._behind,)
-
-
-class _TimedMap(_Timed):
-    def __getitem__(self, index: Any) -> Any:
-        return self.__getitems__([index])[0]
-
-    def __getitems__(self, indices: list[Any]) -> list[Any]:
-        """torch requests a batch so where it can: what is measured for each
-        item is then one look at the clock."""
-        def make(ends: list[float]) -> list[Any]:
-            items, dataset, now = [], self._behind, time.perf_counter
-            for index in indices:
-                items.append(dataset[index])
-                ends.append(now())
-            return items
-        return cast(list[Any], _Maker.here().timed(
-            make, lambda at: f"dataset[{indices[at]!r}]"))
-
-
-class _TimedMapOfMany(_TimedMap):
-    """The data set itself makes many items at once."""
-
-    def __getitem__(self, index: Any) -> Any:
-        def make(ends: list[float]) -> Any:
-            item = self._behind[index]
-            ends.append(time.perf_counter())
-            return item
-        return _Maker.here().timed(make, lambda at: f"dataset[{index!r}]")
-
-    def __getitems__(self, indices: list[Any]) -> Any:
-        def make(ends: list[float]) -> Any:
-            items = self._behind.__getitems__(indices)
-            begin, took = ends[0], time.perf_counter() - ends[0]
-            count = max(1, len(indices))
-            ends.extend(begin + took * i / count for i in range(1, count + 1))
-            return items
-        return _Maker.here().timed(
-            make, lambda at: f"dataset.__getitems__({list(indices)!r})")
-
-
-class _TimedIterable(_Timed):
-    def __iter__(self) -> Iterator[Any]:
-        items, maker, count = iter(self._behind), _Maker.here(), 0
-
-        def make(ends: list[float]) -> Any:
-            item = next(items)
-            ends.append(time.perf_counter())
-            return item
-        while True:
-            try:
-                item = maker.timed(make, lambda at: f"item {count}")
-            except StopIteration:
-                return
-            count += 1
-            yield item
-
-
-class _Stamped:
-    """A batch with how it was made, on its way to the loop."""
-
-    def __init__(self, batch: Any, made: Made) -> None:
-        self.batch, self.made = batch, made
-
-    def pin_memory(self, *device: Any) -> _Stamped:
-        """Called by torch's pinning thread, for what it does not know."""
-        pinning: Any = sys.modules["torch.utils.data._utils.pin_memory"]
-        return _Stamped(pinning.pin_memory(self.batch, *device), self.made)
-
-
-class _Stamping:
-    """A collate_fn that is timed, and whose batches say how they were made."""
-
-    def __init__(self, behind: Callable[[Any], Any]) -> None:
-        self._behind = behind
-
-    def __call__(self, items: Any) -> _Stamped:
-        maker = _Maker.here()
-        wall, cpu = time.perf_counter(), time.thread_time()
-        batch = self._behind(items)
-        made = maker.take()
-        made.collate_s += time.perf_counter() - wall
-        made.collate_cpu_s += time.thread_time() - cpu
-        return _Stamped(batch, made)
-
-
-def _torch_data() -> Any:
-    """torch.utils.data, where the program uses it."""
-    return sys.modules.get("torch.utils.data")
-
-
-def _timed_copy(loop: Any) -> Any | None:
-    """A copy of a DataLoader of torch that times what it makes; None for
-    anything else, and for a data set that torch treats in its own way."""
-    data = _torch_data()
-    if data is None or type(loop) is not data.DataLoader:
-        return None
-    dataset = loop.dataset
-    pipes = getattr(data, "IterDataPipe", ()), getattr(data, "MapDataPipe", ())
-    if isinstance(dataset, tuple(filter(None, pipes))):
-        return None
-    timed: _Timed
-    if isinstance(dataset, data.IterableDataset):
-        timed = _TimedIterable(dataset)
-    elif getattr(dataset, "__getitems__", None):
-        timed = _TimedMapOfMany(dataset)
-    else:
-        timed = _TimedMap(dataset)
-    again = copy.copy(loop)
-    # torch forbids to set these, for what it has made of them; not here.
-    vars(again).update(dataset=timed, collate_fn=_Stamping(loop.collate_fn),
-                       _iterator=None)
-    return again
+_LEAST_BATCHES = 8  # to say anything
+_SAMPLED_S = 5.0  # between two looks at the machine
+_WORST = 5  # batches, for which the loop waited longest
 
 
 class _Idle:
@@ -329,6 +76,12 @@ def _rows_of(batch: Any) -> int:
         return 1
 
 
+def _tells_itself(loop: object) -> bool:
+    """Whether it is a loop of this package, which counts and explains."""
+    return callable(getattr(loop, "explain", None)) and any(
+        of.__module__.startswith("penstock.") for of in type(loop).__mro__)
+
+
 class Watched(Generic[_Batch]):
     """A loop's iterable, watched. `for`, `len()` and attributes are those of
     what is behind it."""
@@ -340,11 +93,14 @@ class Watched(Generic[_Batch]):
         self._made = Made()
         self._moving: TransferCost | None = None  # of a batch; see _watched_epoch
         self._copying: CopyCost | None = None     # of a batch to a GPU
-        self._copy = _timed_copy(loop)
-        self._is_ours = type(loop).__module__.startswith("penstock.")
+        self._is_ours = _tells_itself(loop)
+        self._copy = None if self._is_ours else timed_copy(loop)
         self._shown = False
         self._iterating = False
         self._idle = _Idle()
+        self._monitor: Monitor | None = None
+        self._sampled = 0.0
+        self._worst: list[tuple[float, int, str, float]] = []
 
     def __len__(self) -> int:
         return len(self._loop)  # type: ignore[arg-type]
@@ -358,17 +114,27 @@ class Watched(Generic[_Batch]):
         if self._iterating:  # a second loop inside the first: not counted
             yield from self._loop
             return
-        if self._is_ours:  # they count by themselves
-            yield from self._loop
-            self._show()
-            return
-        self._iterating = True
+        self._iterating, process = True, os.getpid()
         try:
-            yield from self._watched_epoch()
+            yield from (self._own_epoch() if self._is_ours
+                        else self._watched_epoch())
             self._show()
+        except GeneratorExit:  # the loop was left
+            if os.getpid() == process and not sys.is_finalizing():
+                self._show(knows=True)
+            raise
         finally:
             self._meter.paused()
             self._iterating = False
+
+    def _own_epoch(self) -> Iterator[_Batch]:
+        """It counts by itself."""
+        shown_at = time.monotonic() + self._after_s
+        for batch in self._loop:
+            yield batch
+            del batch
+            if not self._shown and time.monotonic() > shown_at:
+                self._show(knows=True)
 
     def _watched_epoch(self) -> Iterator[_Batch]:
         meter, first = self._meter, True
@@ -379,10 +145,13 @@ class Watched(Generic[_Batch]):
                 batch: Any = next(batches)
             except StopIteration:
                 return
-            if isinstance(batch, _Stamped):
-                self._count(batch.made)
-                batch = batch.batch
+            made = None
+            if isinstance(batch, Stamped):
+                made, batch = batch.made, batch.batch
+                self._count(made)
             rows = _rows_of(batch)
+            if not first:
+                self._note_wait(time.perf_counter() - asked, made)
             meter.answered(asked, rows, first)
             first = False
             if self._copy is not None and self._moving is None and \
@@ -390,7 +159,8 @@ class Watched(Generic[_Batch]):
                 self._moving = measured_transfer(batch, rows)
                 if self._workers():  # theirs is measured as it happens
                     meter.restart_step()
-            if self._workers() == 0 and meter.wants_transfer_cost():
+            if self._has_workers() and self._workers() == 0 and \
+                    meter.wants_transfer_cost():
                 meter.note_transfer(self._moving or
                                     measured_transfer(batch, rows))
             if meter.batches == _COPIES_AT and self._copy is not None and \
@@ -399,9 +169,28 @@ class Watched(Generic[_Batch]):
                 meter.restart_step()
             yield batch
             del batch
+            asked = meter.asked()
             if meter.wait_s + meter.loop_s > self._after_s:
                 self._show()
-            asked = meter.asked()
+            if self._monitor is None or asked > self._sampled + _SAMPLED_S:
+                self._look_at_machine()
+                asked = time.perf_counter()
+
+    def _look_at_machine(self) -> None:
+        if self._monitor is None:
+            self._monitor = Monitor()
+        else:
+            self._monitor.sample()
+        self._sampled = time.perf_counter()
+
+    def _note_wait(self, waited: float, made: Made | None) -> None:
+        worst = self._worst
+        if len(worst) == _WORST and waited <= worst[-1][0]:
+            return
+        item = (made.slowest, made.slowest_s) if made else ("", 0.0)
+        worst.append((waited, self._meter.batches, *item))
+        worst.sort(reverse=True)
+        del worst[_WORST:]
 
     def _count(self, made: Made) -> None:
         self._made.add(made)
@@ -412,48 +201,82 @@ class Watched(Generic[_Batch]):
     def _workers(self) -> int:
         return int(getattr(self._loop, "num_workers", 0))
 
-    def _show(self) -> None:
-        """The verdict, once; never a reason for the loop to end."""
-        if self._shown or (self._meter.batches < 8 and not self._is_ours):
+    def _prefetch(self) -> int:
+        return int(getattr(self._loop, "prefetch_factor", None) or _PREFETCH)
+
+    def _has_workers(self) -> bool:
+        """Whether the loop has that setting."""
+        return hasattr(self._loop, "num_workers")
+
+    def _show(self, knows: bool = False) -> None:
+        """The verdict, once; never a reason for the loop to end. `knows`: only
+        where there is one."""
+        if self._shown or not (self._is_ours or
+                               self._meter.batches >= _LEAST_BATCHES):
             return
-        self._shown = True
-        file = sys.stderr if self._file is None else self._file
         try:
-            print(f"penstock: {self.explain()}", file=file, flush=True)
-        except (OSError, ValueError, AttributeError):
-            pass  # closed, full, or none
+            told = self.explain()
+            if knows and told.limit == "unknown":
+                return
+            self._shown = True
+            print(f"penstock: {told}",
+                  file=sys.stderr if self._file is None else self._file,
+                  flush=True)
+        except Exception:  # closed, full, or none; a loader that was closed
+            self._shown = True
 
     def explain(self) -> Explanation:
         """What limits the loop, and what to change; any time."""
+        if self._is_ours:
+            told: Explanation = self._loop.explain()  # type: ignore[attr-defined]
+            return told
         return Explanation(self.report())
 
     def report(self) -> dict[str, Any]:
         """The numbers and the verdict: {"au", "parts", "samples_per_s",
         "verdict"}; `au` and `parts` are None and empty where there are too few
-        batches. Of a DataLoader of torch also `drop_in`: what penstock's would
-        give in its place, a prediction, or None."""
+        batches. `worst_steps` are those for which the loop waited longest,
+        `pauses` what it did between two batches that is no step (a checkpoint,
+        a validation) and is left out of the rest, `machine` what the host and
+        its GPUs did, by the names of `penstock.Monitor`. Of a DataLoader of
+        torch also `drop_in`: what penstock's would give in its place, a
+        prediction, or None."""
         import json
 
-        from ._engine import Copies
-
         if self._is_ours:
-            told: Explanation = self._loop.explain()  # type: ignore[attr-defined]
-            return told.report
-        window = self._meter.window(self._workers())
-        if self._copy is not None:
-            window.making = self._made.making()
-        if self._copying is not None:
-            window.copies = Copies(*self._copying)
+            return self.explain().report
+        meter, window = self._meter, self._window()
         report: dict[str, Any] = json.loads(window.report())
+        report["pauses"] = {"count": meter.pauses, "seconds": meter.paused_s}
+        report["worst_steps"] = [
+            {"batch": batch, "wait_ms": 1e3 * waited, "item": item or None,
+             "item_ms": 1e3 * item_s if item else None}
+            for waited, batch, item, item_s in self._worst]
+        report["machine"] = {}
+        if self._monitor is not None:
+            self._monitor.sample()
+            report["machine"] = self._monitor.summary()["metrics"]
         if self._copy is not None:
             report["drop_in"] = None if self._moving is None else drop_in_of(
                 self._meter, self._made, self._workers(),
-                getattr(self._loop, "prefetch_factor", None) or _PREFETCH,
-                self._moving, Processors(
+                self._prefetch(), self._moving, Processors(
                     window.cpus,
                     min(window.cpu_share, self._made.processors_got()),
                     self._idle.processors()), report["verdict"])
         return report
+
+    def _window(self) -> FetchWindow:
+        from ._engine import Copies
+
+        window = self._meter.window(self._workers())
+        window.has_workers = self._has_workers()
+        if self._workers():
+            window.prefetch = self._prefetch()
+        if self._copy is not None:
+            window.making = self._made.making()
+        if self._copying is not None:
+            window.copies = Copies(*self._copying)
+        return window
 
 
 def watch(loop: Iterable[_Batch], *, file: TextIO | None = None,
@@ -461,9 +284,11 @@ def watch(loop: Iterable[_Batch], *, file: TextIO | None = None,
     """Watches a loop: `for batch in penstock.watch(loader): ...`.
 
     `loop` is a DataLoader of torch, or anything else that gives batches. After
-    `after_s` seconds of the loop, or at the end of its first epoch, the verdict
-    is printed to `file` (standard error): what limits, why, what to change and
-    what that would give. `.explain()` gives it at any time, `.report()` as a
-    dictionary.
+    `after_s` seconds of the loop, or when it ends (by `break`, too), the
+    verdict is printed once to `file` (standard error): what limits, why, what
+    to change and what that would give. `.explain()` gives it at any time, `.report()` as
+    a dictionary. What is watched already is returned as it is.
     """
+    if isinstance(loop, Watched):
+        return loop
     return Watched(loop, file, after_s)

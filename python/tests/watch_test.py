@@ -14,7 +14,7 @@ import unittest.mock
 import numpy
 
 import penstock
-from penstock import watching
+from penstock import timed_items
 from positions import has
 from entry import main
 
@@ -120,6 +120,53 @@ class WatchOfAnyLoop(unittest.TestCase):
         self.assertEqual([(a, b) for a in watched for b in watched],
                          [(1, 1), (1, 2), (2, 1), (2, 2)])
 
+    def test_a_generator_has_no_workers_to_set(self):
+        def slow():
+            for number in range(20):
+                time.sleep(0.005)
+                yield [number] * 3
+        told = self.watched(slow(), lambda: time.sleep(0.005)).explain()
+        self.assertEqual((told.limit, told.actions), ("data", []))
+        self.assertIn("penstock.DataLoader", told.no_action)
+
+    def test_a_loop_that_is_left_by_break_is_told_the_verdict(self):
+        watched = penstock.watch(iter(range(100)), file=(file := io.StringIO()))
+        for number in watched:
+            if number == 20:
+                break
+        self.assertEqual(file.getvalue().count("penstock: "), 1)
+
+    def test_what_is_watched_already_is_watched_once(self):
+        watched = penstock.watch([1] * 20, file=(file := io.StringIO()))
+        self.assertIs(penstock.watch(watched), watched)
+        list(penstock.watch(watched))
+        self.assertEqual(file.getvalue().count("penstock: "), 1)
+
+    def test_a_long_pause_between_two_batches_is_no_step(self):
+        pauses = iter([0.002] * 30 + [0.4] + [0.002] * 29)
+        told = self.watched([[1]] * 60, lambda: time.sleep(next(pauses)))
+        report = told.report()
+        self.assertEqual(report["pauses"]["count"], 1)
+        self.assertGreater(report["pauses"]["seconds"], 0.3)
+        self.assertLess(told._meter.loop_s, 0.35)
+        self.assertIn("1 pause", self.file.getvalue())
+
+    def test_what_comes_in_turn_is_no_pause(self):
+        turns = iter(([0.001] * 9 + [0.06]) * 6)
+        watched = self.watched([[1]] * 60, lambda: time.sleep(next(turns)))
+        self.assertLessEqual(watched.report()["pauses"]["count"], 2)
+
+    def test_the_longest_waits_and_the_machine_are_in_the_report(self):
+        def slow():
+            for number in range(20):
+                time.sleep(0.1 if number == 12 else 0)
+                yield number
+        report = self.watched(slow()).report()
+        self.assertEqual(report["worst_steps"][0]["batch"], 12)
+        self.assertGreater(report["worst_steps"][0]["wait_ms"], 90)
+        self.assertLessEqual(len(report["worst_steps"]), 5)
+        self.assertIn("memory_percent", report["machine"])
+
     def test_a_file_that_is_closed_ends_no_loop(self):
         file = io.StringIO()
         file.close()
@@ -133,6 +180,22 @@ class WatchOfAnyLoop(unittest.TestCase):
         loader = penstock.DataLoader(Items(40), batch_size=4)
         self.watched(loader)
         self.assertIn("penstock: ", self.file.getvalue())
+
+    def test_so_do_iterations_of_our_own_loaders(self):
+        quiet = io.StringIO()
+        with penstock.Loader({"x": numpy.arange(100.0)},
+                             batch_size=10) as loader:
+            for begin in (lambda: loader.batches(10), loader.__iter__,
+                          lambda: loader.progress(file=quiet)):
+                told = self.watched(begin()).explain()
+                self.assertEqual(str(told), str(loader.explain()))
+                self.assertIn("stages", told.report)
+        loader = penstock.DataLoader(Items(80), batch_size=4)
+        for begin in (lambda: loader.progress(file=quiet), loader.__iter__):
+            told = self.watched(begin(), lambda: time.sleep(0.001)).explain()
+            # What else the machine does may have changed since then.
+            self.assertEqual(told.because.partition(";")[0],
+                             loader.explain().because.partition(";")[0])
 
 
 @unittest.skipUnless(has("torch"), "torch is not installed")
@@ -216,12 +279,15 @@ class WatchOfTorch(unittest.TestCase):
             time.sleep(0.3 if slow else 0)
             clock.now += 0.6 if slow else 0.001
 
-        with unittest.mock.patch.object(watching, "time", clock):
+        with unittest.mock.patch.object(timed_items, "time", clock):
             told = self.told(Items(400, make), num_workers=2)
         self.assertEqual(told.limit, "order")
         self.assertRegex(told.cause,
                          r"one item in 200 .* median of 1\.00 ms, the longest, "
                          r"dataset\[\d?99\], 600 ms")
+        worst = self.watched.report()["worst_steps"][0]
+        self.assertRegex(worst["item"], r"dataset\[\d?99\]")
+        self.assertEqual(worst["item_ms"], 600)
 
     def test_a_fat_collate(self):
         def fat(items):

@@ -24,7 +24,8 @@ class Doctor(Case):
         self.assertGreater(found["machine"]["cpus"], 0)
         self.assertLessEqual({"os", "container", "docker", "gpu_driver",
                               "nvidia_container_toolkit", "open_files",
-                              "shared_bytes", "cache_drive"},
+                              "shared_bytes", "locked_bytes",
+                              "least_driver", "cache_drive"},
                              set(found["system"]))
         self.assertGreater(found["system"]["cache_drive"]["free_bytes"], 0)
         self.assertEqual(found["system"]["cache_drive"]["folder"],
@@ -35,6 +36,12 @@ class Doctor(Case):
             self.assertTrue(test["says"])
         for test in found["tests"][:2]:
             self.assertEqual(test["state"], "ok", test)
+
+    def test_says_how_much_memory_may_be_pinned(self):
+        answer = self.run_it("doctor", "--device", "cpu",
+                             XDG_CACHE_HOME=str(self.folder / "cache"))
+        self.assertRegex(answer.out, r"locked or pinned memory, at most: "
+                                     r"(no limit|[\d.]+ \w?i?B)")
 
     def test_measures_the_machine_once_and_keeps_that(self):
         first = self.doctor("--device", "cpu").json()["profile"]

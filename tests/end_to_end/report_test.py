@@ -251,9 +251,10 @@ class RunFolder(Case):
         self.assertAlmostEqual(float(found[1]), mean, places=9)
 
     def test_lists_rows_that_were_skipped(self):
-        self.database([(1, "[{}]", 1.0), (9, "nonsense", 1.0),
-                       (3, "[{}, 4]", 1.0), (10, "[{}]", None),
-                       *[(i, "[{}]", 2.0) for i in range(20, 40)]])
+        good = '[{"a": 1, "b": 2}]'
+        self.database([(1, good, 1.0), (9, "nonsense", 1.0),
+                       (3, "[{}, 4]", 1.0), (10, good, None),
+                       *[(i, good, 2.0) for i in range(20, 40)]])
         self.write_job()
         report = self.train("--set", "source.on_bad=skip")
         self.assertEqual(report["dataset"]["left_out"], 3)

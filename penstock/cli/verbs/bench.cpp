@@ -67,7 +67,10 @@ std::string summary_of_sweep(const Json& json) {
          std::string(i == at("best") ? "best" : "") +
              (i == at("present") ? " (present)" : "")});
   }
-  std::string text = table_text(rows) + "\n";
+  std::string text =
+      table_text(rows) +
+      "batches are copied from pinned memory wherever the device has such: "
+      "there is no setting to try\n\n";
   for (const Json& step : json.find("cumulative")->array())
     text += step.find("what")->string() + ": " +
             rate(step.find("rate")->number()) + " samples/s\n";

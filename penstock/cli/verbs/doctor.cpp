@@ -66,8 +66,14 @@ std::string system_text(const Json& json) {
                    {"docker", "docker", ""},
                    {"nvidia_container_toolkit", "GPUs in containers", ""},
                    {"gpu_driver", "NVIDIA driver", ""},
+                   {"least_driver", "for CUDA 13 at least", ""},
                    {"open_files", "open files, at most", ""},
                    {"shared_bytes", "/dev/shm", "B"}}) +
+         "  locked or pinned memory, at most: " +
+         (system.find("locked_bytes")->is_null()
+              ? std::string("no limit")
+              : shown(*system.find("locked_bytes"), "B")) +
+         "\n" +
          facts_of(drive, {{"folder", "cache", ""},
                           {"file_system", "on", ""},
                           {"kind", "drive", ""},

@@ -10,6 +10,7 @@
 #include "penstock/base/user_file.h"
 #include "penstock/cli/interpreter_lock.h"
 #include "penstock/cli/output.h"
+#include "penstock/cli/screen.h"
 #include "penstock/cli/table.h"
 #include "penstock/cli/verb.h"
 #include "penstock/run/run.h"
@@ -49,32 +50,17 @@ std::string curve(const std::string& name, const std::deque<double>& values) {
   return text;
 }
 
-/// The newest numbers, redrawn in place.
-class Screen {
- public:
-  void draw(const Json& sample, const MachineSeries& series) {
-    std::vector<std::vector<std::string>> rows = {{"", "now", "", ""}};
-    for (const auto& [name, value] : sample.object()) {
-      if (name == "t_s") continue;
-      rows.push_back({name, shown_value(name, value.number()),
-                      curve(name, series.recent(name))});
-      rows.back().resize(4);
-    }
-    std::string text = lines_ > 0 ? "\x1b[" + std::to_string(lines_) + "A" : "";
-    lines_ = 0;
-    const std::string table = table_text(rows);
-    for (std::size_t at = 0; at < table.size();) {
-      const std::size_t end = table.find('\n', at);
-      text += "\x1b[2K" + table.substr(at, end - at) + "\n";
-      at = end + 1;
-      ++lines_;
-    }
-    print(text);
+/// The newest numbers.
+std::string table_of(const Json& sample, const MachineSeries& series) {
+  std::vector<std::vector<std::string>> rows = {{"", "now", "", ""}};
+  for (const auto& [name, value] : sample.object()) {
+    if (name == "t_s") continue;
+    rows.push_back({name, shown_value(name, value.number()),
+                    curve(name, series.recent(name))});
+    rows.back().resize(4);
   }
-
- private:
-  int lines_ = 0;
-};
+  return table_text(rows);
+}
 
 std::string sample_line(const Json& sample) {
   std::string line;
@@ -108,6 +94,8 @@ std::string summary_of_machine(const Json& json) {
            shown_value("_percent", thread.find("cpu_percent")->number())});
     text += table_text(threads);
   }
+  if (const Json& why = *json.find("no_gpu"); !why.is_null())
+    text += "\nGPU n/a: " + why.string() + "\n";
   if (std::get<bool>(json.find("synthetic_gpu")->value()))
     text += "\nthe GPU is synthetic: its numbers mean nothing\n";
   text += "\n";
@@ -169,7 +157,7 @@ void run_monitor(const MonitorArguments& arguments, Invocation& invocation) {
     const Json sample = series.sample();
     if (lock) lock->look();
     if (screen)
-      drawn.draw(sample, series);
+      print(drawn.over(table_of(sample, series), terminal_size(STDOUT_FILENO)));
     else if (!invocation.json)
       print(sample_line(sample));
     if (last) break;

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from .assembly_table import ENTRIES, MOST_PARTS
 from ..errors import Error, refused, worded
+from ..explanation import Explanation
 from .errors import WorkerTimeout
 from .fetching import (BadRows, Fetcher, Settings, Stream, count_of,
                        grain_of, no_end)
@@ -376,6 +377,13 @@ class Epoch:
             meter.note_transfer(measured_transfer(batch, items))
         self._warn_of_length()
         return batch
+
+    def explain(self) -> Explanation:
+        """The verdict on its loader's loop, as `loader.explain()` gives it."""
+        if not isinstance(self.fetch, PooledFetch):
+            return self._progress.meter.explain(0)
+        workers = self.fetch.pool.size
+        return self._progress.meter.explain(workers, self._depth // workers)
 
     def _take(self) -> Taken:
         if self._ahead is not None:

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from ..cuda_steps import CudaSteps, place_of_gpu
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 _MEASURES_AT = 4  # batches, and then powers of two
 _READS_EVERY_S = 1.0  # of what a GPU's driver says
 _LEAST_READINGS = 3
+_PAUSE = 10  # times the median step: no step
+_SHORTEST_PAUSE_S = 0.05
+_LEAST_STEPS = 8  # of which the median is one
+_MEDIAN_OF = 101  # steps, the last ones
+_PAUSES_IN = 50  # batches: what comes more often is a part of the loop
 _LIMITS = {"unknown": "unknown", "data": "loader", "compute": "loop"}
 _COUNTED = ("batches", "items", "first_batch_s", "wait_s", "loop_s",
             "blocked_s", "cpu_s", "worker_items", "worker_s", "worker_cpu_s",
@@ -69,6 +75,10 @@ class Meter:
         self.blocked_s = 0.0  # of `wait_s`: until a worker had a result
         # Of a batch; None: not measured.
         self.transfer: TransferCost | None = None
+        # The loop did something else between two batches (a checkpoint, a
+        # validation): no part of `loop_s`.
+        self.pauses, self.paused_s = 0, 0.0
+        self._steps_s: deque[float] = deque(maxlen=_MEDIAN_OF)
         self.bad: list[dict[str, Any]] = []
         self._steps: CudaSteps | None = None
         self._events_fail = False
@@ -86,12 +96,27 @@ class Meter:
         self._time_on_gpu("asks")
         now, cpu = time.perf_counter(), time.process_time()
         if self._handed_out is not None:
+            pauses = self.pauses
             if self._steps is None:
-                self.loop_s += now - self._handed_out
-            self.cpu_s += cpu - self._cpu_before
+                self.loop_s += self._without_pause(now - self._handed_out)
+            if self.pauses == pauses:
+                self.cpu_s += cpu - self._cpu_before
             self._handed_out = None
         self._cpu_before, self._blocked_now = cpu, 0.0
         return now
+
+    def _without_pause(self, took: float) -> float:
+        """How long a step took, where it also paused: the median step."""
+        steps = self._steps_s
+        if took > _SHORTEST_PAUSE_S and len(steps) >= _LEAST_STEPS:
+            median = sorted(steps)[len(steps) // 2]
+            if took > _PAUSE * median and \
+                    self.pauses * _PAUSES_IN < self.batches:
+                self.pauses += 1
+                self.paused_s += took - median
+                return median
+        steps.append(took)
+        return took
 
     def answered(self, asked: float, items: int, first: bool) -> None:
         now, cpu = time.perf_counter(), time.process_time()
@@ -134,7 +159,7 @@ class Meter:
     def _add_step(self, epoch: int, items: int, wall: int, compute: int,
                   waited: int, drained: bool) -> None:
         self.wait_s += 1e-9 * waited
-        self.loop_s += 1e-9 * (wall - waited)
+        self.loop_s += self._without_pause(1e-9 * (wall - waited))
         self.gpu_steps += 1
         self.gpu_drained += drained
         now = time.perf_counter()
@@ -220,9 +245,12 @@ class Meter:
             "worker_s_per_item": 1 / rate if rate else None,
             "limits": _LIMITS[window.limit()], "bad": list(self.bad)}
 
-    def explain(self, workers: int) -> Explanation:
-        """The engine's verdict on what was counted."""
-        return Explanation(json.loads(self.window(workers).report()))
+    def explain(self, workers: int, prefetch: int = 0) -> Explanation:
+        """The engine's verdict on what was counted. `prefetch`: batches ahead
+        of each worker, where that is known."""
+        window = self.window(workers)
+        window.prefetch = prefetch
+        return Explanation(json.loads(window.report()))
 
     def window(self, workers: int, wait: bool = True) -> FetchWindow:
         """What the engine makes a verdict of. `wait`: for steps that a GPU has

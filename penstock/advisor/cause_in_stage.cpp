@@ -1,0 +1,188 @@
+#include "penstock/advisor/cause_in_stage.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "penstock/advisor/pools.h"
+#include "penstock/base/formatted.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kOnProcessor = 0.8;  // of its busy time, on a processor
+constexpr double kWaitsFor = 0.3;     // below that it waits for something
+constexpr double kThrottled = 0.1;    // of the wall time
+constexpr double kGotEnough = 0.7;    // of the time its threads could run: less
+constexpr double kSlowPiece = 10;     // times the median: a piece stands out
+constexpr double kSlowPiecesShare =
+    0.2;                                 // of the work, by those that stand out
+constexpr double kFewSlowPieces = 0.05;  // of the rows
+constexpr std::int64_t kFewestPieces = 20;
+constexpr Nanoseconds kShortestSlow = std::chrono::milliseconds(1);
+constexpr double kOneAtATime[] = {0.7, 1.15};  // processors, of all its threads
+
+bool row_by_row(const StageNumbers& stage) {
+  return stage.calls > 0 && static_cast<double>(stage.items) <
+                                1.5 * static_cast<double>(stage.calls);
+}
+
+int threads_in(const Snapshot& window) {
+  int all = 0;
+  for (const Pool& pool : pools_of(window.stages))
+    if (!std::isinf(pool.rate())) all += pool.workers;  // it did something
+  return all;
+}
+
+/// Seconds of each second in which the cgroup's quota let none of us run, of
+/// all processors together.
+double throttled(const Snapshot& window) {
+  return 1e-6 * static_cast<double>(window.use.throttled_us.value_or(0)) /
+         seconds(window.parts.wall);
+}
+
+/// Of the time in which threads of this process could run, the share in which
+/// they did; 1 where that is unknown.
+double got_processors(const Snapshot& window) {
+  const double ran = window.use.cpu_seconds.value_or(0);
+  const double queued = window.use.queued_seconds.value_or(0);
+  return ran > 0 ? ran / (ran + queued) : 1;
+}
+
+/// While others have the processors, a thread's share of its busy time is low,
+/// as if it waited for an answer.
+std::optional<std::string> lacks_processors(const Snapshot& window,
+                                            const StageNumbers& stage) {
+  const double u = cpu_share(stage);
+  const double cpus = window.limits.cpus, used = processors_in_use(window);
+  const double stopped = throttled(window), got = got_processors(window);
+  if (used > 0.5 * cpus && stopped > kThrottled)
+    return formatted(
+        " needs more processor time than the quota of %.3g processors: its "
+        "threads were stopped for %.2g s of every second, on all processors "
+        "together",
+        cpus, stopped);
+  if (u <= kOnProcessor && used > 0.8 * cpus)
+    return formatted(
+        " needs more processor time: all %.3g processors are in use, and %d "
+        "threads share them",
+        cpus, threads_in(window));
+  if (got < kGotEnough && u > kOnProcessor * got)
+    return formatted(
+        " needs more processor time: other programs work on this machine, and "
+        "its threads had a processor for %.0f %% of the time in which they "
+        "could run (%.2g of %.3g processors)",
+        100 * got, used, cpus);
+  return std::nullopt;
+}
+
+bool waits_for_storage(const Snapshot& window, const StageNumbers& stage) {
+  return stage.bytes > 0 && reads_source(stage) &&
+         static_cast<double>(window.use.read_bytes.value_or(0)) >
+             0.5 * static_cast<double>(stage.bytes);
+}
+
+std::string waits_for(const Snapshot& window, const StageNumbers& stage) {
+  const auto calls = static_cast<double>(stage.calls);
+  if (stage.calls > 0)
+    return formatted(
+        " waits for answers: %.0f rows per statement, %.2f ms each",
+        static_cast<double>(stage.items) / calls,
+        1e3 * seconds(stage.busy_wall) / calls);
+  if (waits_for_storage(window, stage))
+    return formatted(
+        " waits for storage: %.1f MB/s came from drives",
+        1e-6 * static_cast<double>(window.use.read_bytes.value_or(0)) /
+            seconds(window.parts.wall));
+  if (stage.name == kFinishOnDevice) return " is the slowest stage";
+  return formatted(
+             " waits for nothing that is measured, and is on a processor for "
+             "%.0f %% of its time: it waits for ",
+             100 * cpu_share(stage)) +
+         (stage.workers > 1
+              ? formatted("a lock that its %d threads share, ", stage.workers)
+              : std::string("a lock, ")) +
+         "a network, or sleeps";
+}
+
+}  // namespace
+
+double cpu_share(const StageNumbers& stage) {
+  double busy = seconds(stage.busy_wall);
+  return busy <= 0 ? 0 : seconds(stage.busy_cpu) / busy;
+}
+
+bool reads_source(const StageNumbers& stage) {
+  return stage.name.starts_with("read") || stage.name == "prepare" ||
+         stage.name == "pack";
+}
+
+double processors_in_use(const Snapshot& window) {
+  double cpu = 0;
+  for (const StageNumbers& stage : window.stages)
+    cpu += seconds(stage.busy_cpu);
+  return cpu / seconds(window.parts.wall);
+}
+
+std::optional<std::string> single_pieces(const StageNumbers& stage) {
+  const std::int64_t count = stage.times.count();
+  if (count < kFewestPieces) return std::nullopt;
+  const double median = seconds(*stage.times.quantile(0.5));
+  const std::int64_t looks = std::min<std::int64_t>(count, 1000);
+  double all = 0, slow = 0, slow_looks = 0;
+  for (std::int64_t i = 0; i < looks; ++i) {
+    const double share =
+        (static_cast<double>(i) + 0.5) / static_cast<double>(looks);
+    const double took = seconds(*stage.times.quantile(share));
+    all += took;
+    if (took <= kSlowPiece * median) continue;
+    slow += took;
+    ++slow_looks;
+  }
+  const auto rows = static_cast<double>(std::max(stage.items, count));
+  const Nanoseconds longest = *stage.times.quantile(1);
+  const double slow_pieces =
+      slow_looks * static_cast<double>(count) / static_cast<double>(looks);
+  // The first of each thread opens what it reads.
+  if (longest < kShortestSlow || slow < kSlowPiecesShare * all ||
+      slow_pieces < std::max(3, 2 * stage.workers) ||
+      slow_pieces > kFewSlowPieces * rows)
+    return std::nullopt;
+  return formatted(
+      "one in %.0f pieces of work of '%s' takes more than ten times the median "
+      "of %.3g ms (one row in %.0f), the longest about %.0f ms, and what comes "
+      "after it waits for it: the longest steps name their samples",
+      static_cast<double>(count) / slow_pieces, stage.name.c_str(),
+      1e3 * median, rows / slow_pieces, 1e3 * seconds(longest));
+}
+
+bool takes_turns(const Snapshot& window, const StageNumbers& stage) {
+  if (stage.workers < 2 || stage.calls > 0 || stage.name == kFinishOnDevice ||
+      got_processors(window) < kGotEnough || waits_for_storage(window, stage))
+    return false;
+  const double used = cpu_share(stage) * stage.workers;
+  return cpu_share(stage) <= kOnProcessor && used >= kOneAtATime[0] &&
+         used <= kOneAtATime[1];
+}
+
+std::string cause_in_stage(const Snapshot& window, const StageNumbers& stage) {
+  const std::string name = "'" + stage.name + "'";
+  const double u = cpu_share(stage);
+  if (row_by_row(stage))
+    return formatted(
+        "the database is queried once per sample, %.2f ms each time",
+        1e3 * seconds(stage.busy_wall) / static_cast<double>(stage.calls));
+  if (auto lack = lacks_processors(window, stage)) return name + *lack;
+  if (auto slow = single_pieces(stage)) return *slow;
+  if (u > kOnProcessor) return name + " needs more processor time";
+  if (takes_turns(window, stage))
+    return name +
+           formatted(
+               " has one of its %d threads on a processor at a time, as if "
+               "they waited for one lock: of the interpreter, where it runs "
+               "Python, or of what it uses",
+               stage.workers);
+  if (u < kWaitsFor) return name + waits_for(window, stage);
+  return name + " is the slowest stage";
+}
+
+}  // namespace penstock

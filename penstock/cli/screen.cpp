@@ -1,0 +1,55 @@
+#include "penstock/cli/screen.h"
+
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace penstock {
+namespace {
+
+/// Its first characters; each of UTF-8 takes one place.
+std::string cut(const std::string& line, int places) {
+  std::size_t at = 0;
+  for (; at < line.size(); ++at)
+    if ((line[at] & 0xc0) != 0x80 && places-- <= 0) break;
+  return line.substr(0, at);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string Screen::over(const std::string& text, Size size) {
+  std::vector<std::string> lines = lines_of(text);
+  // The cursor stands on a line of its own, below.
+  const auto most = static_cast<std::size_t>(std::max(2, size.rows - 1));
+  if (lines.size() > most) {
+    const std::size_t left_out = lines.size() - most + 1;
+    lines.resize(most - 1);
+    lines.push_back("(" + std::to_string(left_out) + " more)");
+  }
+  std::string drawn = lines_ > 0 ? "\x1b[" + std::to_string(lines_) + "A" : "";
+  for (const std::string& line : lines)
+    drawn += "\x1b[2K" + cut(line, size.columns) + "\n";
+  lines_ = static_cast<int>(lines.size());
+  return drawn + "\x1b[J";  // what stood below
+}
+
+Screen::Size terminal_size(int descriptor) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
+      size.ws_row == 0)
+    return {};
+  return {size.ws_col, size.ws_row};
+}
+
+}  // namespace penstock
